@@ -25,8 +25,8 @@ const LAYERS: [&str; 14] = [
 
 /// Each folder of data has one reader in `src`: a file, or a folder of one module.
 const READERS: [(&str, &str); 11] = [
-    ("schema/lineage/", "src/store/db/lineage/schema.rs"),
-    ("schema/ledger/", "src/store/db/ledger/mod.rs"),
+    ("schema/lineage.sql", "src/store/db/lineage/schema.rs"),
+    ("schema/ledger.sql", "src/store/db/ledger/mod.rs"),
     ("config/pricing.yaml", "src/model/pricing.rs"),
     ("prompts/", "src/model/prompt.rs"),
     ("schema/typed-memory.schema.json", "src/memory/typed_schema.rs"),

@@ -1,10 +1,10 @@
-//! The vectors of one root's lines: what stands near what in meaning, and nothing that can be read.
+//! The embedding vectors of one root's lines, without readable text.
 //!
-//! A SQLite database of its own, made from the files by a server that makes vectors, and thrown away
-//! without loss but of what the server was paid. It holds numbers alone: of each line a hash, the signs of
-//! its vector, and the vector in a byte a number. All signs are looked through, of the best the bytes are
-//! read ("binary quantization with rescoring": signs first by Charikar, "Similarity Estimation Techniques
-//! from Rounding Algorithms", 2002). What it is for, and what the numbers mean, is for the search.
+//! A SQLite database and a cache (see [`super::cache_db`]): losing it costs only what the embedding server is
+//! paid to make it again. For each line it holds a hash, the signs of the vector's components, and the
+//! components with one byte each. A search compares all signs and reads the bytes of the best lines only
+//! ("binary quantization with rescoring"; signs after Charikar, "Similarity Estimation Techniques from
+//! Rounding Algorithms", 2002).
 
 use std::{
     collections::HashMap,
@@ -40,13 +40,13 @@ const SPEC: CacheDbSpec = CacheDbSpec {
     ",
 };
 
-/// How long one waits for who writes.
+/// How long a statement waits for another process.
 const WAIT: Duration = cache_db::BUSY_TIMEOUT;
 
 /// A file has fewer lines than this.
 const LINES_MAX: i64 = 1 << 24;
 
-/// How many files have no vectors yet, and how many lines have some.
+/// The name of the counter of files whose vectors are incomplete.
 const PENDING_FILES: &str = "left";
 
 /// A file whose lines have vectors.
@@ -54,31 +54,31 @@ const PENDING_FILES: &str = "left";
 pub struct VectorFile {
     /// Relative to the root.
     pub path: String,
-    /// By which a change is told without reading.
+    /// Reveals a change without reading the file.
     pub stamp: FileStat,
-    /// Of its bytes.
+    /// The hash of its bytes.
     pub hash: ContentHash,
-    /// Of what its served view depends on.
+    /// The hash of everything its sanitized view depends on.
     pub input_hash: ContentHash,
-    /// Whether all its lines have one.
+    /// Whether all its lines have vectors.
     pub is_complete: bool,
 }
 
-/// A line.
+/// A line with a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineKey {
     /// Its number, from 1.
     pub number: u32,
-    /// Of what was said to the server, and of the line.
+    /// The hash of the line and of the text sent to the server.
     pub hash: u64,
 }
 
-/// A vector, packed.
+/// A packed vector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackedVector {
-    /// A bit for each number.
+    /// The sign of each component, one bit each.
     pub signs: Vec<u8>,
-    /// The numbers.
+    /// The components, one byte each.
     pub code: Vec<u8>,
 }
 
@@ -90,22 +90,22 @@ pub struct VectorDb {
 }
 
 impl VectorDb {
-    /// Opens the database to write to it; one that was made for another `view` is emptied.
+    /// Opens the database for writing; one that was made for another `view` is emptied.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn open(path: &Path, view: ContentHash) -> Result<Self, CacheDbError> {
         Self::from_opened(path, cache_db::open(path, &SPEC, view, WAIT).map(Some))?.ok_or_else(
             || CacheDbError { path: path.to_owned(), source: rusqlite::Error::InvalidQuery },
         )
     }
 
-    /// Opens the database if it is there and of this `view`; makes and empties none.
+    /// Opens the database if it exists and was made for this `view`; creates and empties none.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn open_existing(path: &Path, view: ContentHash) -> Result<Option<Self>, CacheDbError> {
         Self::from_opened(path, cache_db::open_existing(path, &SPEC, view, WAIT))
     }
@@ -123,26 +123,25 @@ impl VectorDb {
         cache_db::remove(path);
     }
 
-    /// Reads the whole database and says what is wrong with it; `None` for one that is sound or not there.
+    /// Reads the whole database and describes its damage; `None` if it is sound or does not exist.
     pub fn find_damage(path: &Path) -> Option<String> {
         cache_db::find_damage(path)
     }
 
-    /// Lets go of the lines of all files that are not as they were. Where that cannot be done, the whole
-    /// database goes.
-    pub fn remove_changed(path: &Path, is_as_it_was: &dyn Fn(&VectorFile) -> bool) {
+    /// Removes the vectors of all files that have changed. If that fails, removes the whole database.
+    pub fn remove_changed(path: &Path, is_unchanged: &dyn Fn(&VectorFile) -> bool) {
         if !path.exists() {
             return;
         }
-        let let_go = || -> rusqlite::Result<()> {
+        let remove = || -> rusqlite::Result<()> {
             let conn = cache_db::connect(path, WAIT)?;
-            let mut open = Self { conn, path: path.to_owned() };
-            let files = read_files(&open.conn)?;
-            let gone: Vec<String> =
-                files.into_iter().filter(|it| !is_as_it_was(it)).map(|it| it.path).collect();
-            open.try_replace_files(&gone, &[])
+            let mut vectors = Self { conn, path: path.to_owned() };
+            let files = read_files(&vectors.conn)?;
+            let changed: Vec<String> =
+                files.into_iter().filter(|it| !is_unchanged(it)).map(|it| it.path).collect();
+            vectors.try_replace_files(&changed, &[])
         };
-        if let_go().is_err() {
+        if remove().is_err() {
             cache_db::remove(path);
         }
     }
@@ -151,25 +150,25 @@ impl VectorDb {
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn files(&self) -> Result<Vec<VectorFile>, CacheDbError> {
         read_files(&self.conn).map_err(|it| self.error(it))
     }
 
-    /// Returns the vectors of a file, by what [`LineKey::hash`] tells of the line.
+    /// Returns the vectors of a file, by [`LineKey::hash`].
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn vectors_of(&self, path: &str) -> Result<HashMap<u64, PackedVector>, CacheDbError> {
         let read = || -> rusqlite::Result<HashMap<u64, PackedVector>> {
             let mut found = HashMap::new();
-            let mut asked = self.conn.prepare_cached(
+            let mut query = self.conn.prepare_cached(
                 "SELECT file.id, keys, signs FROM file JOIN line ON line.file = file.id \
                  WHERE path = ?1",
             )?;
             let mut code = self.conn.prepare_cached("SELECT code FROM code WHERE id = ?1")?;
-            let mut rows = asked.query([path])?;
+            let mut rows = query.query([path])?;
             let Some(row) = rows.next()? else { return Ok(found) };
             let id: i64 = row.get(0)?;
             let (keys, signs) =
@@ -186,23 +185,23 @@ impl VectorDb {
         read().map_err(|it| self.error(it))
     }
 
-    /// Takes files out and puts files in, wholly or not at all.
+    /// Removes and adds files in one transaction.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn replace_files(
         &mut self,
-        gone: &[String],
-        come: &[(VectorFile, Vec<(LineKey, PackedVector)>)],
+        removed: &[String],
+        added: &[(VectorFile, Vec<(LineKey, PackedVector)>)],
     ) -> Result<(), CacheDbError> {
-        self.try_replace_files(gone, come).map_err(|it| self.error(it))
+        self.try_replace_files(removed, added).map_err(|it| self.error(it))
     }
 
     fn try_replace_files(
         &mut self,
-        gone: &[String],
-        come: &[(VectorFile, Vec<(LineKey, PackedVector)>)],
+        removed: &[String],
+        added: &[(VectorFile, Vec<(LineKey, PackedVector)>)],
     ) -> rusqlite::Result<()> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         {
@@ -210,7 +209,7 @@ impl VectorDb {
             let mut drop_file = tx.prepare_cached("DELETE FROM file WHERE id = ?1")?;
             let mut drop_line = tx.prepare_cached("DELETE FROM line WHERE file = ?1")?;
             let mut drop_code = tx.prepare_cached("DELETE FROM code WHERE id BETWEEN ?1 AND ?2")?;
-            for path in gone.iter().chain(come.iter().map(|it| &it.0.path)) {
+            for path in removed.iter().chain(added.iter().map(|it| &it.0.path)) {
                 let mut rows = find.query([path])?;
                 if let Some(row) = rows.next()? {
                     let id: i64 = row.get(0)?;
@@ -225,7 +224,7 @@ impl VectorDb {
             )?;
             let mut add_line = tx.prepare_cached("INSERT INTO line VALUES (?1, ?2, ?3)")?;
             let mut add_code = tx.prepare_cached("INSERT INTO code VALUES (?1, ?2)")?;
-            for (file, lines) in come {
+            for (file, lines) in added {
                 let FileStat { inode, size, mtime_ns } = file.stamp;
                 add_file.execute(params![
                     file.path,
@@ -251,20 +250,20 @@ impl VectorDb {
         tx.commit()
     }
 
-    /// Calls `each` with a file's number and path, its lines, and their signs, one after the other.
+    /// Calls `each` for every file, with its number, its path, its packed line keys, and their signs.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn for_each_file(
         &self,
         mut each: impl FnMut(i64, &str, &[u8], &[u8]),
     ) -> Result<(), CacheDbError> {
         let mut scan = || -> rusqlite::Result<()> {
-            let mut asked = self.conn.prepare_cached(
+            let mut query = self.conn.prepare_cached(
                 "SELECT file.id, path, keys, signs FROM line JOIN file ON file.id = line.file",
             )?;
-            let mut rows = asked.query([])?;
+            let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
                 let path = row.get_ref(1)?.as_str()?;
                 each(row.get(0)?, path, row.get_ref(2)?.as_blob()?, row.get_ref(3)?.as_blob()?);
@@ -274,16 +273,16 @@ impl VectorDb {
         scan().map_err(|it| self.error(it))
     }
 
-    /// Returns the bytes of a vector.
+    /// Returns the components of a vector, one byte each.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn code(&self, file: i64, row: usize) -> Result<Vec<u8>, CacheDbError> {
         let read = || -> rusqlite::Result<Vec<u8>> {
-            let mut asked = self.conn.prepare_cached("SELECT code FROM code WHERE id = ?1")?;
+            let mut query = self.conn.prepare_cached("SELECT code FROM code WHERE id = ?1")?;
             let row = i64::try_from(row).unwrap_or(LINES_MAX - 1);
-            asked.query_row([file * LINES_MAX + row], |row| row.get(0))
+            query.query_row([file * LINES_MAX + row], |row| row.get(0))
         };
         read().map_err(|it| self.error(it))
     }
@@ -292,20 +291,19 @@ impl VectorDb {
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn count(&self) -> Result<u64, CacheDbError> {
-        // Their keys are told without reading them.
+        // SQLite knows the length of the keys without reading them.
         let sql = "SELECT ifnull(sum(length(keys)), 0) FROM line";
         let bytes: rusqlite::Result<u64> = self.conn.query_row(sql, [], |row| row.get(0));
         Ok(bytes.map_err(|it| self.error(it))? / KEY_BYTES as u64)
     }
 
-    /// Returns how many files were without some of their vectors when that was last looked at; `None`
-    /// before the first time.
+    /// Returns the recorded number of files whose vectors are incomplete; `None` before the first record.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn pending_files(&self) -> Result<Option<u64>, CacheDbError> {
         let found = self.conn.query_row(
             "SELECT value FROM about WHERE name = ?1",
@@ -318,20 +316,20 @@ impl VectorDb {
         }
     }
 
-    /// Notes how many files are without some of their vectors.
+    /// Records how many files have incomplete vectors.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
-    pub fn record_pending_files(&self, left: u64) -> Result<(), CacheDbError> {
-        if self.pending_files()? == Some(left) {
+    /// Returns SQLite's error.
+    pub fn record_pending_files(&self, count: u64) -> Result<(), CacheDbError> {
+        if self.pending_files()? == Some(count) {
             return Ok(());
         }
-        let noted = self.conn.execute(
+        let recorded = self.conn.execute(
             "INSERT OR REPLACE INTO about VALUES (?1, ?2)",
-            params![PENDING_FILES, left.to_le_bytes()],
+            params![PENDING_FILES, count.to_le_bytes()],
         );
-        noted.map(drop).map_err(|it| self.error(it))
+        recorded.map(drop).map_err(|it| self.error(it))
     }
 
     fn error(&self, source: rusqlite::Error) -> CacheDbError {
@@ -339,10 +337,10 @@ impl VectorDb {
     }
 }
 
-/// How long a packed [`LineKey`] is.
+/// The size of a packed [`LineKey`].
 pub const KEY_BYTES: usize = 12;
 
-/// Reads lines that were packed.
+/// Unpacks line keys.
 pub fn unpack_keys(packed: &[u8]) -> Vec<LineKey> {
     let (keys, _) = packed.as_chunks::<KEY_BYTES>();
     keys.iter().map(unpack_key).collect()
@@ -354,9 +352,9 @@ fn unpack_key(packed: &[u8; KEY_BYTES]) -> LineKey {
 }
 
 fn read_files(conn: &Connection) -> rusqlite::Result<Vec<VectorFile>> {
-    let mut asked =
+    let mut query =
         conn.prepare_cached("SELECT path, inode, size, mtime, hash, input, whole FROM file")?;
-    let rows = asked.query_map([], |row| {
+    let rows = query.query_map([], |row| {
         let stamp = FileStat {
             inode: row.get::<_, i64>(1)?.cast_unsigned(),
             size: row.get::<_, i64>(2)?.cast_unsigned(),
@@ -375,10 +373,10 @@ fn read_files(conn: &Connection) -> rusqlite::Result<Vec<VectorFile>> {
     rows.collect()
 }
 
-/// What was seen of the files, so that a scan reads only what changed.
-pub fn known_files(known: &[VectorFile]) -> HashMap<String, KnownFile> {
-    let seen = |it: &VectorFile| (it.path.clone(), KnownFile { stamp: it.stamp, hash: it.hash });
-    known.iter().map(seen).collect()
+/// Returns stamp and hash of each file, so that a scan reads only changed files.
+pub fn known_files(files: &[VectorFile]) -> HashMap<String, KnownFile> {
+    let entry = |it: &VectorFile| (it.path.clone(), KnownFile { stamp: it.stamp, hash: it.hash });
+    files.iter().map(entry).collect()
 }
 
 #[cfg(test)]
@@ -403,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_go_with_their_file() {
+    fn vectors_are_removed_with_their_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("vectors.db");
         let view = ContentHash::of("model");
@@ -427,7 +425,7 @@ mod tests {
         assert_eq!(vectors.vectors_of("a.md").unwrap()[&4].code, vec![7; 9]);
         drop(vectors);
         VectorDb::remove_changed(&path, &|it| it.path == "b.md");
-        // Another model's are not mixed with these, and nothing is lost by asking.
+        // Vectors of another model are not mixed with these, and `open_existing` loses nothing.
         assert!(VectorDb::open_existing(&path, ContentHash::of("other")).unwrap().is_none());
         let vectors = VectorDb::open_existing(&path, view).unwrap().unwrap();
         assert_eq!((vectors.count().unwrap(), vectors.files().unwrap().len()), (1, 1));

@@ -159,7 +159,7 @@ pub fn exposed_files(layout: &Layout) -> io::Result<Vec<ExposedFile>> {
 ///
 /// # Errors
 ///
-/// Returns what the system says.
+/// Returns the system's error.
 pub fn restrict_access(exposed: &ExposedFile) -> io::Result<()> {
     rooted_dir::set_mode(&exposed.path, exposed.required_mode)
 }

@@ -169,7 +169,7 @@ impl DirHandle {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn open_path(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self { fd: sys::open(path, flags, Mode::empty())? })
@@ -219,7 +219,7 @@ impl DirHandle {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn own_metadata(&self) -> io::Result<EntryMetadata> {
         entry_metadata(self.fd.as_fd(), "")
     }
@@ -229,7 +229,7 @@ impl DirHandle {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn names(&self) -> io::Result<Vec<Result<String, String>>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.fd)? {
@@ -300,7 +300,7 @@ impl DirHandle {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn set_mode(&self, mode: u32) -> io::Result<()> {
         Ok(sys::fchmod(&self.fd, Mode::from_raw_mode(mode))?)
     }
@@ -309,7 +309,7 @@ impl DirHandle {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn sync(&self) -> io::Result<()> {
         Ok(sys::fsync(&self.fd)?)
     }

@@ -42,7 +42,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn add(&self, at: &str, text: &str) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let mut temp = tempfile::Builder::new().prefix(".").tempfile_in(&self.dir)?;
@@ -123,7 +123,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn replace(&self, name: &str, text: &str) -> io::Result<()> {
         let mut temp = tempfile::Builder::new().prefix(".").tempfile_in(&self.dir)?;
         temp.write_all(text.as_bytes())?;
@@ -134,7 +134,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         fs::remove_file(self.dir.join(name))
     }
@@ -143,7 +143,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn mark_failed(&self, name: &str) -> io::Result<()> {
         let aside = self.dir.join(FAILED_DIR);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&aside)?;
@@ -154,7 +154,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn retry(&self, name: &str, text: &str) -> io::Result<()> {
         self.replace(name, text)?;
         fs::remove_file(self.dir.join(FAILED_DIR).join(name))
@@ -164,7 +164,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub fn lock(&self, waits: bool) -> io::Result<Option<SpoolLock>> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let path = self.dir.join(LOCK_FILE);

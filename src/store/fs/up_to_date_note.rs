@@ -25,7 +25,7 @@ const PENDING_NOTE: &str = "standstill.begun";
 ///
 /// # Errors
 ///
-/// Returns what the system says.
+/// Returns the system's error.
 pub fn begin(layout: &Layout) -> io::Result<()> {
     let folder = private_folder::open_private_dir(layout)?;
     ignore_missing(folder.remove(PENDING_NOTE))?;
@@ -37,7 +37,7 @@ pub fn begin(layout: &Layout) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Returns what the system says.
+/// Returns the system's error.
 pub fn finish(layout: &Layout, bytes: &[u8]) -> io::Result<bool> {
     let folder = private_folder::open_private_dir(layout)?;
     let written =
@@ -54,7 +54,7 @@ pub fn finish(layout: &Layout, bytes: &[u8]) -> io::Result<bool> {
 ///
 /// # Errors
 ///
-/// Returns what the system says.
+/// Returns the system's error.
 pub fn cancel(layout: &Layout) -> io::Result<()> {
     ignore_missing(private_folder::open_private_dir(layout)?.remove(PENDING_NOTE))
 }

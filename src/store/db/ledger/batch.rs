@@ -1,8 +1,7 @@
-//! Batches in the ledger: what was handed to a provider to be answered within a day.
+//! Batches in the ledger: requests that a provider answers within a day.
 //!
-//! A request is charged like any other when it is queued. Before a batch is sent, its requests are
-//! noted with it, so that a crash leaves either a batch that was surely never sent, or one of which it
-//! is known that it may have been.
+//! A request is charged like any other when it is queued. Before a batch is sent, it is recorded with its
+//! requests. So after a crash it is certain that a batch was not sent, or known that it may have been.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, params};
@@ -10,25 +9,25 @@ use rusqlite::{OptionalExtension as _, Row, params};
 use super::{CallId, Ledger, LedgerError};
 use crate::memory::hash::ContentHash;
 
-/// How long what became of a request counts for the same request: a day later nobody remembers.
+/// How long the outcome of a request applies to a request with the same key. Providers answer within a day.
 const STATUS_RETENTION: chrono::TimeDelta = chrono::TimeDelta::days(7);
 
 /// The number of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchId(i64);
 
-/// A batch that is under way.
+/// A batch that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchRow {
     /// Its number.
     pub id: BatchId,
-    /// Who answers.
+    /// The server that answers.
     pub server: String,
-    /// What the names of its requests begin with.
+    /// The prefix of the names of its requests.
     pub token: String,
     /// When it was about to be sent.
     pub at: DateTime<Utc>,
-    /// The provider's name for it; `None` where it is not known whether it arrived.
+    /// The provider's name for it; `None` if it is unknown whether it arrived.
     pub remote: Option<String>,
 }
 
@@ -37,13 +36,13 @@ pub struct BatchRow {
 pub struct BatchRequestRow {
     /// Its call.
     pub call: CallId,
-    /// Its name, under which the reply is kept.
+    /// Its name, under which the reply is stored.
     pub key: ContentHash,
-    /// How long it is, in bytes.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// What is known of a request from batches.
+/// The status of a request in batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestBatchStatus {
     /// It is queued, or in a batch that has not ended.
@@ -54,16 +53,16 @@ pub struct RequestBatchStatus {
     pub needs_direct_call: bool,
 }
 
-/// What becomes of a request of a batch.
+/// The outcome of a request in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchRequestOutcome {
-    /// It was answered, and the reply is kept.
+    /// It was answered, and the reply is stored.
     Replied,
-    /// It was not answered, and may be asked in another batch.
+    /// It was not answered, and may go into another batch.
     Retry,
-    /// It was not answered, and a batch would not do better.
+    /// It was not answered, and another batch would not help.
     CallDirectly,
-    /// Nothing is kept of it, or not any more.
+    /// Nothing of it is stored any more.
     Done,
 }
 
@@ -79,18 +78,18 @@ impl BatchRequestOutcome {
 }
 
 impl CallId {
-    /// Returns the number, to name the call in a batch.
+    /// Returns the number, which names the call in a batch.
     pub fn number(self) -> i64 {
         self.0
     }
 }
 
 impl Ledger {
-    /// Notes a call that waits for the end of its pass, to be sent in a batch.
+    /// Records a call that is sent in a batch when its run ends.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be recorded.
+    /// Fails if the ledger cannot be written.
     pub fn queue_request(
         &mut self,
         row: &BatchRequestRow,
@@ -107,11 +106,11 @@ impl Ledger {
         })
     }
 
-    /// Returns what is known of a request from batches.
+    /// Returns the status of a request in batches.
     ///
     /// # Errors
     ///
-    /// Returns why the ledger could not be read.
+    /// Fails if the ledger cannot be read.
     pub fn batch_status(
         &self,
         key: ContentHash,
@@ -136,11 +135,11 @@ impl Ledger {
         })
     }
 
-    /// Notes a batch that is about to be sent, with its calls.
+    /// Records a batch that is about to be sent, with its calls.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be recorded; it must not be sent then.
+    /// Fails if the ledger cannot be written; then the batch must not be sent.
     pub fn begin_batch(
         &mut self,
         (server, model, root): (&str, &str, &str),
@@ -166,11 +165,11 @@ impl Ledger {
         })
     }
 
-    /// Notes how the provider names a batch: it has arrived.
+    /// Records the provider's name for a batch, which means that it has arrived.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be recorded.
+    /// Fails if the ledger cannot be written.
     pub fn record_batch_accepted(
         &mut self,
         batch: BatchId,
@@ -185,11 +184,11 @@ impl Ledger {
         })
     }
 
-    /// Notes that nothing more is to come of a batch.
+    /// Records that a batch has ended: no more replies will come.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be recorded.
+    /// Fails if the ledger cannot be written.
     pub fn end_batch(&mut self, batch: BatchId) -> Result<(), LedgerError> {
         self.write(|tx| {
             tx.execute("UPDATE batch SET state = 'ended' WHERE id = ?1", [batch.0])?;
@@ -197,11 +196,11 @@ impl Ledger {
         })
     }
 
-    /// Takes back a call that was queued and never left: it is none.
+    /// Deletes a call that was queued and never sent.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be taken back; it stays charged.
+    /// Fails if the ledger cannot be written; the call then stays charged.
     pub fn remove_queued(&mut self, call: CallId) -> Result<(), LedgerError> {
         self.write(|tx| {
             tx.execute("DELETE FROM batched WHERE call = ?1", [call.0])?;
@@ -210,31 +209,31 @@ impl Ledger {
         })
     }
 
-    /// Notes what became of a request. Its charge is corrected apart.
+    /// Records the outcome of a request. Its charge is corrected separately.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be recorded.
+    /// Fails if the ledger cannot be written.
     pub fn record_request_outcome(
         &mut self,
         call: CallId,
-        fate: BatchRequestOutcome,
+        outcome: BatchRequestOutcome,
         now: DateTime<Utc>,
     ) -> Result<(), LedgerError> {
         self.write(|tx| {
             tx.execute(
                 "UPDATE batched SET state = ?2, at = ?3 WHERE call = ?1",
-                params![call.0, fate.name(), now.to_rfc3339()],
+                params![call.0, outcome.name(), now.to_rfc3339()],
             )?;
             Ok(())
         })
     }
 
-    /// Returns the batches of a root that are under way, the oldest first.
+    /// Returns the batches of a root that have not ended, the oldest first.
     ///
     /// # Errors
     ///
-    /// Returns why the ledger could not be read.
+    /// Fails if the ledger cannot be read.
     pub fn open_batches(&self, root: &str) -> Result<Vec<BatchRow>, LedgerError> {
         self.read(|conn| {
             conn.prepare_cached(
@@ -254,11 +253,11 @@ impl Ledger {
         })
     }
 
-    /// Returns whether any root has a batch under way.
+    /// Returns whether any root has a batch that has not ended.
     ///
     /// # Errors
     ///
-    /// Returns why the ledger could not be read.
+    /// Fails if the ledger cannot be read.
     pub fn has_open_batches(&self) -> Result<bool, LedgerError> {
         self.read(|conn| {
             conn.query_row(
@@ -269,11 +268,11 @@ impl Ledger {
         })
     }
 
-    /// Returns whether the provider's batch of that name is one of ours.
+    /// Returns whether the provider's batch with that name is in the ledger.
     ///
     /// # Errors
     ///
-    /// Returns why the ledger could not be read.
+    /// Fails if the ledger cannot be read.
     pub fn is_own_batch(&self, server: &str, remote: &str) -> Result<bool, LedgerError> {
         self.read(|conn| {
             let found = conn
@@ -284,11 +283,11 @@ impl Ledger {
         })
     }
 
-    /// Returns the requests of a batch that have no known end.
+    /// Returns the requests of a batch that have no outcome yet.
     ///
     /// # Errors
     ///
-    /// Returns why the ledger could not be read.
+    /// Fails if the ledger cannot be read.
     pub fn pending_requests(&self, batch: BatchId) -> Result<Vec<BatchRequestRow>, LedgerError> {
         self.read(|conn| {
             conn.prepare_cached(
@@ -299,12 +298,11 @@ impl Ledger {
         })
     }
 
-    /// Returns the requests of a root that were queued by a pass that did not come to its end: they
-    /// were never sent.
+    /// Returns the requests of a root that were queued but never sent, because their run was interrupted.
     ///
     /// # Errors
     ///
-    /// Returns why the ledger could not be read.
+    /// Fails if the ledger cannot be read.
     pub fn unsent_requests(&self, root: &str) -> Result<Vec<BatchRequestRow>, LedgerError> {
         self.read(|conn| {
             conn.prepare_cached(
@@ -315,11 +313,11 @@ impl Ledger {
         })
     }
 
-    /// Returns the requests of a root whose replies are kept since before `until`.
+    /// Returns the requests of a root whose replies were stored before `until` and never used.
     ///
     /// # Errors
     ///
-    /// Returns why the ledger could not be read.
+    /// Fails if the ledger cannot be read.
     pub fn unused_replies_before(
         &self,
         root: &str,
@@ -335,11 +333,11 @@ impl Ledger {
         })
     }
 
-    /// Counts the reply to a request as used, and returns what it cost; `None` if none came from a batch.
+    /// Marks the reply to a request as used, and returns its cost; `None` if no batch answered it.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be recorded.
+    /// Fails if the ledger cannot be written.
     pub fn mark_reply_used(
         &mut self,
         key: ContentHash,
@@ -363,11 +361,11 @@ impl Ledger {
         })
     }
 
-    /// Returns how many requests of a root are in batches that have not ended, and since when.
+    /// Returns how many requests of a root wait in batches, and the time of the oldest of these batches.
     ///
     /// # Errors
     ///
-    /// Returns why the ledger could not be read.
+    /// Fails if the ledger cannot be read.
     pub fn pending_batch_requests(
         &self,
         root: &str,
@@ -389,7 +387,7 @@ fn batched_row(row: &Row<'_>) -> rusqlite::Result<BatchRequestRow> {
     Ok(BatchRequestRow { call: CallId(row.get(0)?), key, bytes: row.get(2)? })
 }
 
-/// Reads a time that we wrote; one that somebody spoiled is very old.
+/// Parses a time; an unreadable one counts as very old.
 fn time(text: &str) -> DateTime<Utc> {
     DateTime::parse_from_rfc3339(text).map_or(DateTime::UNIX_EPOCH, |it| it.to_utc())
 }
@@ -405,7 +403,7 @@ mod tests {
         format!("2026-04-13T{hour:02}:00:00Z").parse().unwrap()
     }
 
-    /// A ledger with so many queued calls.
+    /// Returns a ledger with `count` queued calls.
     fn queued(dir: &tempfile::TempDir, count: u8) -> (Ledger, Vec<BatchRequestRow>) {
         let day = at(7).date_naive();
         let mut ledger = Ledger::open(&dir.path().join("ledger.db"), false, day).unwrap();
@@ -465,7 +463,7 @@ mod tests {
                 needs_direct_call: false
             }
         );
-        // Long after that it is a request like any other.
+        // Later the outcome no longer applies.
         let later = at(9) + chrono::TimeDelta::days(8);
         assert_eq!(ledger.batch_status(key, later).unwrap(), RequestBatchStatus::default());
         let sums = ledger.usage_totals(UsageGroupBy::Day, None, None).unwrap();

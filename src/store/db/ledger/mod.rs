@@ -1,36 +1,36 @@
-//! The ledger: every call of a model, over all roots of a person, with what it took and cost.
+//! The ledger: every model call of a person, over all roots, with its tokens and cost.
 //!
-//! A SQLite database in the person's folder for state. Caps are checked and a call is charged as its
-//! worst case in one transaction before it goes out ([`Ledger::reserve`]), and corrected after it
-//! (`Ledger::finish_call`); a call that a crash ended stays charged as its worst case. What is known of
-//! each server (breaker, dialect) stands here too, so that it outlives a restart.
+//! A SQLite database in the person's state folder. Before a call is sent, one transaction checks the budgets
+//! and charges the worst case ([`Ledger::reserve`]); afterwards the charge is corrected
+//! ([`Ledger::finish_call`]). A call interrupted by a crash stays charged as its worst case. The state of
+//! each server (circuit breaker, dialect) is stored here too, so that it survives a restart.
 //!
-//! No words of a log, of a prompt, or of a reply stand here.
+//! The ledger holds no words of logs, prompts or replies.
 //!
-//! - [`batch`]: what was handed to a provider to be answered later.
+//! - [`batch`]: requests that a provider answers later.
+//! - `budget`: what was charged, and whether another call would exceed a limit.
+//! - `server`: what is known about servers and models.
 
 pub mod batch;
+mod budget;
+mod server;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use chrono::{DateTime, NaiveDate, Utc};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use serde::Serialize;
 
-/// The schema; its number is that of the steps.
-const MIGRATIONS: &[&str] = &[
-    include_str!("../../../../schema/ledger/0001.sql"),
-    include_str!("../../../../schema/ledger/0002.sql"),
-    include_str!("../../../../schema/ledger/0003.sql"),
-];
+use super::connection::{self, BUSY_TIMEOUT};
 
-/// How long a statement waits for another process.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The tables of a new ledger.
+const SCHEMA: &str = include_str!("../../../../schema/ledger.sql");
+/// The version of [`SCHEMA`]. No ledger of a version before it was ever released.
+const SCHEMA_VERSION: usize = 3;
 
 /// The open ledger.
 #[derive(Debug)]
@@ -39,34 +39,35 @@ pub struct Ledger {
     path: PathBuf,
 }
 
-/// Why the ledger could not be read or written; no call is made then.
+/// Why the ledger could not be read or written; then no call is made.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// Folder or file cannot be made.
+    /// Folder or file cannot be created.
     #[error("`{}`: {source}", path.display())]
     File {
-        /// Which.
+        /// The folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// What SQLite says.
+    /// SQLite failed.
     #[error("`{}`: {source}", path.display())]
     Sql {
         /// The ledger.
         path: PathBuf,
-        /// What it says.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// A newer memoird made it.
-    #[error("`{}` has schema {found}, this memoird knows {known}; use the newer one", path.display())]
-    NewerSchema {
+    /// Another version of memoird wrote it.
+    #[error(
+        "`{}` has schema {found}, this memoird knows {SCHEMA_VERSION}; use the memoird that wrote it",
+        path.display()
+    )]
+    OtherSchema {
         /// The ledger.
         path: PathBuf,
         /// Its schema.
         found: usize,
-        /// The newest that we know.
-        known: usize,
     },
 }
 
@@ -74,34 +75,34 @@ pub enum LedgerError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallId(i64);
 
-/// A call about to be made.
+/// A call that is about to be made.
 #[derive(Clone, Debug)]
 pub struct NewCall<'a> {
-    /// When, in UTC.
+    /// The time, in UTC.
     pub at: DateTime<Utc>,
-    /// The day in the root's zone.
+    /// The day in the root's time zone.
     pub day: NaiveDate,
-    /// The root's folder; empty for a call that belongs to none.
+    /// The root's folder; empty for a call that belongs to no root.
     pub root: &'a str,
-    /// The run, if one asks.
+    /// The run that makes the call, if any.
     pub run: Option<i64>,
-    /// What for.
+    /// The stage of the run.
     pub stage: &'a str,
-    /// Which period.
+    /// The period that is worked on.
     pub period: &'a str,
-    /// Whose protocol is spoken.
+    /// The provider, whose protocol is spoken.
     pub provider: &'a str,
     /// The model.
     pub model: &'a str,
-    /// The worst case, in tokens read and written.
+    /// The worst case, in input and output tokens.
     pub tokens: u64,
-    /// The worst case, in US dollars; `None` where no price is known.
+    /// The worst case, in US dollars; `None` if the price is unknown.
     pub usd: Option<f64>,
-    /// When the price was so.
+    /// The date of the price.
     pub price_date: Option<NaiveDate>,
 }
 
-/// What is allowed in one stretch of time.
+/// The limits of one period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BudgetLimits {
     /// US dollars.
@@ -112,7 +113,7 @@ pub struct BudgetLimits {
     pub calls: Option<u32>,
 }
 
-/// The caps that a call stands under.
+/// The budgets that apply to a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CallBudgets {
     /// Of a day, over all roots.
@@ -125,20 +126,20 @@ pub struct CallBudgets {
     pub root_month: BudgetLimits,
 }
 
-/// A cap that a call would pass.
+/// A limit that a call would exceed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExhaustedBudget {
     /// `day` or `month`.
     pub period: &'static str,
     /// Whether it is the root's share.
     pub is_root_share: bool,
-    /// What is capped: `usd`, `tokens`, `calls`.
+    /// What is limited: `usd`, `tokens`, `calls`.
     pub unit: &'static str,
-    /// How much was used, what is under way counted as its worst case.
+    /// How much was used; open calls count as their worst case.
     pub used: f64,
     /// How much the call would add.
     pub requested: f64,
-    /// How much is allowed.
+    /// The limit.
     pub limit: f64,
 }
 
@@ -147,53 +148,53 @@ pub struct ExhaustedBudget {
 pub struct CallResult<'a> {
     /// One word: `stop`, or the name of the error.
     pub outcome: &'a str,
-    /// Tokens that were read.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens that were written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Of those read: from the provider's cache.
+    /// Input tokens that were read from the provider's cache.
     pub cache_read_tokens: u64,
-    /// Of those read: put there.
+    /// Input tokens that were written to the provider's cache.
     pub cache_write_tokens: u64,
-    /// What it cost, in US dollars; `None` where nobody knows.
+    /// The cost in US dollars; `None` if it is unknown.
     pub usd: Option<f64>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub latency_ms: u64,
-    /// The provider's name for it.
+    /// The provider's id of the request.
     pub request_id: Option<&'a str>,
-    /// Requests that were sent for it.
+    /// Requests that were sent for the call.
     pub requests: u32,
-    /// How many of those before the last the provider may have charged for, too.
+    /// Earlier requests among them that the provider may have charged too.
     pub maybe_charged_requests: u32,
 }
 
-/// What is known of a server.
+/// The state of a server and a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerRow {
     /// Failed requests in a row.
     pub failures: u32,
-    /// Until when it is left alone.
+    /// Until when the circuit is open: no requests are sent.
     pub open_until: Option<DateTime<Utc>>,
-    /// The account that was refused.
+    /// The account that the server refused.
     pub refused_account: Option<String>,
-    /// How it is held to a schema, by name.
+    /// How replies are held to a schema, by name.
     pub schema_mode: Option<String>,
-    /// Whether it wants the fields of models that think.
+    /// Whether requests need the fields of reasoning models.
     pub is_thinking: bool,
-    /// How many tokens it reads, as it said itself.
+    /// The context length in tokens, as the server reported it.
     pub context_tokens: Option<u64>,
-    /// Until when it is given no batches, because it refused one.
+    /// Until when the server gets no batches, because it refused one.
     pub no_batches_until: Option<DateTime<Utc>>,
 }
 
-/// What was learned of how long the tokens of a model are.
+/// Characters per token of a model, learned from its replies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenRatio {
-    /// Characters that were sent, the older the less.
+    /// Characters sent, in which older calls weigh less.
     pub chars: u64,
-    /// Tokens that were read of them.
+    /// Tokens that the model counted for them.
     pub tokens: u64,
-    /// The fewest characters for a token.
+    /// The lowest ratio of any call.
     pub min_chars_per_token: f64,
 }
 
@@ -204,23 +205,23 @@ pub struct UsageTotals {
     pub key: String,
     /// Calls.
     pub calls: u64,
-    /// Tokens read, from the cache or not.
+    /// Input tokens, cached or not.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Of those read: from the provider's cache.
+    /// Input tokens that were read from the provider's cache.
     pub cache_read_tokens: u64,
-    /// Of those read: put there.
+    /// Input tokens that were written to the provider's cache.
     pub cache_write_tokens: u64,
-    /// US dollars; calls without a price count as nothing here.
+    /// The cost in US dollars, without the calls whose price is unknown.
     pub cost_usd: f64,
-    /// Calls of which nobody knows the price.
+    /// Calls whose price is unknown.
     pub unpriced: u64,
     /// Calls that were made in a batch.
     pub batched: u64,
 }
 
-/// By what calls are summed up.
+/// How calls are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageGroupBy {
     /// By day, the newest first.
@@ -234,26 +235,25 @@ pub enum UsageGroupBy {
 }
 
 impl Ledger {
-    /// Opens the ledger at `path`, and makes it and its folder where there is none.
+    /// Opens the ledger at `path`; creates it and its folder if necessary.
     ///
-    /// `was_used` says that a model was called before: a ledger that is gone then was lost, and what
-    /// it held of `day` is not known. The caps of that day and month count as spent.
+    /// `was_used` says that a model was called before. If the ledger is missing although it was used, it was
+    /// lost: the day's budgets then count as exhausted.
     ///
     /// # Errors
     ///
-    /// Returns why no call can be recorded, and so none be made.
+    /// Fails if calls cannot be recorded; then none may be made.
     pub fn open(path: &Path, was_used: bool, day: NaiveDate) -> Result<Self, LedgerError> {
         let file = |path: &Path, source| LedgerError::File { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-            made.map_err(|e| file(folder, e))?;
+            let created = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            created.map_err(|e| file(folder, e))?;
         }
         let is_new = !fs::metadata(path).is_ok_and(|it| it.len() > 0);
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
         drop(options.open(path).map_err(|e| file(path, e))?);
-        let mut ledger = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        ledger.migrate()?;
+        let mut ledger = Self::connect(path)?;
         if is_new && was_used {
             ledger.write(|tx| {
                 tx.execute("INSERT OR IGNORE INTO lost (day) VALUES (?1)", [day.to_string()])?;
@@ -263,70 +263,50 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Opens the ledger to be read; `None` where there is none.
+    /// Opens the ledger if it exists.
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be read.
+    /// Fails if the ledger cannot be read.
     pub fn open_existing(path: &Path) -> Result<Option<Self>, LedgerError> {
         if !fs::metadata(path).is_ok_and(|it| it.len() > 0) {
             return Ok(None);
         }
-        let mut ledger = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        ledger.migrate()?;
-        Ok(Some(ledger))
+        Self::connect(path).map(Some)
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, LedgerError> {
-        let sql = |source| LedgerError::Sql { path: path.to_owned(), source };
-        let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-            .map_err(sql)?;
-        conn.busy_timeout(BUSY_TIMEOUT).map_err(sql)?;
-        let wal = conn.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
-        wal.map_err(sql)?;
-        for (name, value) in [
-            ("synchronous", "FULL"),
-            ("foreign_keys", "ON"),
-            ("trusted_schema", "OFF"),
-            ("cell_size_check", "ON"),
-            ("mmap_size", "0"),
-        ] {
-            conn.pragma_update(None, name, value).map_err(sql)?;
-        }
-        Ok(Self { conn, path: path.to_owned() })
-    }
-
-    fn migrate(&mut self) -> Result<(), LedgerError> {
-        let known = MIGRATIONS.len();
-        let found = self.write(|tx| {
+    /// Opens the file, which may be empty.
+    fn connect(path: &Path) -> Result<Self, LedgerError> {
+        let conn = connection::open(path, &connection::RECORD_BEHIND_LINKS, BUSY_TIMEOUT)
+            .map_err(|source| LedgerError::Sql { path: path.to_owned(), source })?;
+        let mut ledger = Self { conn, path: path.to_owned() };
+        let found = ledger.write(|tx| {
             let found: usize = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-            for step in MIGRATIONS.iter().skip(found) {
-                tx.execute_batch(step)?;
-            }
-            if found < known {
-                tx.pragma_update(None, "user_version", known)?;
+            if found == 0 {
+                tx.execute_batch(SCHEMA)?;
+                tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             }
             Ok(found)
         })?;
-        if found > known {
-            return Err(LedgerError::NewerSchema { path: self.path.clone(), found, known });
+        if found != 0 && found != SCHEMA_VERSION {
+            return Err(LedgerError::OtherSchema { path: path.to_owned(), found });
         }
-        Ok(())
+        Ok(ledger)
     }
 
-    /// Charges a call as its worst case, unless a cap forbids it.
+    /// Charges a call as its worst case, unless that would exceed a budget.
     ///
     /// # Errors
     ///
-    /// Returns why nothing could be recorded.
+    /// Fails if the ledger cannot be written.
     pub fn reserve(
         &mut self,
         call: &NewCall<'_>,
-        caps: &CallBudgets,
+        budgets: &CallBudgets,
     ) -> Result<Result<CallId, ExhaustedBudget>, LedgerError> {
         self.write(|tx| {
-            if let Some(reached) = exhausted_budget(tx, call, caps)? {
-                return Ok(Err(reached));
+            if let Some(exhausted) = budget::exhausted_budget(tx, call, budgets)? {
+                return Ok(Err(exhausted));
             }
             tx.execute(
                 "INSERT INTO call (at, day, root, run, stage, period, provider, model, state, \
@@ -354,11 +334,11 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// Returns why it could not be recorded; the call stays charged as its worst case.
+    /// Fails if the ledger cannot be written; the call then stays charged as its worst case.
     pub fn finish_call(
         &mut self,
         call: CallId,
-        settled: &CallResult<'_>,
+        result: &CallResult<'_>,
     ) -> Result<(), LedgerError> {
         self.write(|tx| {
             tx.execute(
@@ -369,28 +349,28 @@ impl Ledger {
                  request_id = ?9, requests = ?10 WHERE id = ?1",
                 params![
                     call.0,
-                    settled.outcome,
-                    settled.input_tokens,
-                    settled.output_tokens,
-                    settled.cache_read_tokens,
-                    settled.cache_write_tokens,
-                    settled.usd,
-                    settled.latency_ms,
-                    settled.request_id,
-                    settled.requests,
-                    settled.maybe_charged_requests,
+                    result.outcome,
+                    result.input_tokens,
+                    result.output_tokens,
+                    result.cache_read_tokens,
+                    result.cache_write_tokens,
+                    result.usd,
+                    result.latency_ms,
+                    result.request_id,
+                    result.requests,
+                    result.maybe_charged_requests,
                 ],
             )?;
             Ok(())
         })
     }
 
-    /// Ends a call whose charge stays as it is, for each try that may have cost something: nobody knows
-    /// what the provider counts. `lost` are those before the last.
+    /// Ends a call whose cost is unknown: the worst case stays charged, once for the last request and once
+    /// for each of the `lost` earlier ones that the provider may have charged.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be recorded.
+    /// Fails if the ledger cannot be written.
     pub fn finish_call_of_unknown_cost(
         &mut self,
         call: CallId,
@@ -410,123 +390,11 @@ impl Ledger {
         })
     }
 
-    /// Returns what is known of a server and a model of it.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the ledger could not be read.
-    pub fn server(&self, server: &str, model: &str) -> Result<ServerRow, LedgerError> {
-        self.read(|conn| {
-            let row = conn
-                .prepare_cached(
-                    "SELECT failures, open_until, barred, rung, is_thinking, context_tokens, \
-                     direct_until FROM server WHERE server = ?1 AND model = ?2",
-                )?
-                .query_row([server, model], |row| {
-                    let time = |column| -> rusqlite::Result<Option<DateTime<Utc>>> {
-                        let text: Option<String> = row.get(column)?;
-                        let time = text.and_then(|it| DateTime::parse_from_rfc3339(&it).ok());
-                        Ok(time.map(|it| it.to_utc()))
-                    };
-                    Ok(ServerRow {
-                        failures: row.get(0)?,
-                        open_until: time(1)?,
-                        refused_account: row.get(2)?,
-                        schema_mode: row.get(3)?,
-                        is_thinking: row.get(4)?,
-                        context_tokens: row.get(5)?,
-                        no_batches_until: time(6)?,
-                    })
-                })
-                .optional()?;
-            Ok(row.unwrap_or_default())
-        })
-    }
-
-    /// Remembers what is known of a server and a model of it.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it could not be recorded.
-    pub fn record_server(
-        &mut self,
-        server: &str,
-        model: &str,
-        row: &ServerRow,
-    ) -> Result<(), LedgerError> {
-        self.write(|tx| {
-            tx.execute(
-                "INSERT OR REPLACE INTO server \
-                 (server, model, failures, open_until, barred, rung, is_thinking, context_tokens, \
-                  direct_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-                params![
-                    server,
-                    model,
-                    row.failures,
-                    row.open_until.map(|it| it.to_rfc3339()),
-                    row.refused_account,
-                    row.schema_mode,
-                    row.is_thinking,
-                    row.context_tokens,
-                    row.no_batches_until.map(|it| it.to_rfc3339()),
-                ],
-            )?;
-            Ok(())
-        })
-    }
-
-    /// Returns what was learned of a model's tokens.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the ledger could not be read.
-    pub fn token_ratio(
-        &self,
-        server: &str,
-        model: &str,
-    ) -> Result<Option<TokenRatio>, LedgerError> {
-        self.read(|conn| {
-            conn.prepare_cached(
-                "SELECT chars, tokens, least FROM weight WHERE server = ?1 AND model = ?2",
-            )?
-            .query_row([server, model], |row| {
-                Ok(TokenRatio {
-                    chars: row.get(0)?,
-                    tokens: row.get(1)?,
-                    min_chars_per_token: row.get(2)?,
-                })
-            })
-            .optional()
-        })
-    }
-
-    /// Remembers what was learned of a model's tokens.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it could not be recorded.
-    pub fn record_token_ratio(
-        &mut self,
-        server: &str,
-        model: &str,
-        weight: &TokenRatio,
-    ) -> Result<(), LedgerError> {
-        let TokenRatio { chars, tokens, min_chars_per_token: least } = weight;
-        self.write(|tx| {
-            tx.execute(
-                "INSERT OR REPLACE INTO weight (server, model, chars, tokens, least) \
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![server, model, chars, tokens, least],
-            )?;
-            Ok(())
-        })
-    }
-
     /// Sums up the calls since a day, of one root or of all.
     ///
     /// # Errors
     ///
-    /// Returns why the ledger could not be read.
+    /// Fails if the ledger cannot be read.
     pub fn usage_totals(
         &self,
         by: UsageGroupBy,
@@ -567,27 +435,11 @@ impl Ledger {
         })
     }
 
-    /// Returns what was charged in a day and in its month: US dollars, tokens, calls.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the ledger could not be read.
-    pub fn charged(
-        &self,
-        day: NaiveDate,
-        root: Option<&str>,
-    ) -> Result<[ChargedTotals; 2], LedgerError> {
-        self.read(|conn| {
-            let month = month_prefix(day);
-            Ok([charged_on(conn, &day.to_string(), root)?, charged_on(conn, &month, root)?])
-        })
-    }
-
     fn read<T>(
         &self,
-        question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, LedgerError> {
-        question(&self.conn).map_err(|source| LedgerError::Sql { path: self.path.clone(), source })
+        query(&self.conn).map_err(|source| LedgerError::Sql { path: self.path.clone(), source })
     }
 
     fn write<T>(
@@ -605,82 +457,17 @@ impl Ledger {
     }
 }
 
-/// What was charged.
+/// What was charged in a day or a month.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ChargedTotals {
     /// US dollars.
     pub usd: f64,
     /// Tokens.
     pub tokens: u64,
-    /// Calls of a model that writes: those for vectors are many, and each is small.
+    /// Calls, except those for vectors, which are many and small.
     pub calls: u64,
-    /// The ledger of that time was lost: caps count as spent.
+    /// Whether the ledger of that time was lost, so that budgets count as exhausted.
     pub is_lost: bool,
-}
-
-/// Returns what was charged on days that begin with `start`: a day, or `2026-04-` for a month.
-fn charged_on(
-    conn: &Connection,
-    start: &str,
-    root: Option<&str>,
-) -> rusqlite::Result<ChargedTotals> {
-    let (usd, tokens, calls) = conn
-        .prepare_cached(
-            "SELECT total(charged_usd), ifnull(sum(charged_tokens), 0), \
-             count(*) FILTER (WHERE stage <> 'embed') FROM call WHERE substr(day, 1, length(?1)) = ?1 AND (?2 IS NULL OR root = ?2)",
-        )?
-        .query_row(params![start, root], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let is_lost = conn
-        .prepare_cached("SELECT count(*) FROM lost WHERE substr(day, 1, length(?1)) = ?1")?
-        .query_row([start], |row| row.get::<_, u32>(0))?
-        > 0;
-    Ok(ChargedTotals { usd, tokens, calls, is_lost })
-}
-
-fn month_prefix(day: NaiveDate) -> String {
-    day.format("%Y-%m-").to_string()
-}
-
-/// Returns the first cap that the call would pass.
-#[expect(clippy::cast_precision_loss, reason = "figures to show; none has 2^52 of anything")]
-fn exhausted_budget(
-    conn: &Connection,
-    call: &NewCall<'_>,
-    caps: &CallBudgets,
-) -> rusqlite::Result<Option<ExhaustedBudget>> {
-    let (day, month) = (call.day.to_string(), month_prefix(call.day));
-    for (stretch, of_root, start, limits) in [
-        ("day", false, &day, &caps.day),
-        ("month", false, &month, &caps.month),
-        ("day", true, &day, &caps.root_day),
-        ("month", true, &month, &caps.root_month),
-    ] {
-        if *limits == BudgetLimits::default() {
-            continue;
-        }
-        let used = charged_on(conn, start, of_root.then_some(call.root))?;
-        let wanted = [
-            ("usd", limits.usd, used.usd, call.usd.unwrap_or(0.0)),
-            ("tokens", limits.tokens.map(|it| it as f64), used.tokens as f64, call.tokens as f64),
-            ("calls", limits.calls.map(f64::from), used.calls as f64, 1.0),
-        ];
-        for (unit, cap, so_far, wanted) in wanted {
-            let Some(cap) = cap else { continue };
-            // Of a lost day nobody knows what was spent.
-            let so_far = if used.is_lost && stretch == "day" { so_far.max(cap) } else { so_far };
-            if so_far + wanted > cap {
-                return Ok(Some(ExhaustedBudget {
-                    period: stretch,
-                    is_root_share: of_root,
-                    unit,
-                    used: so_far,
-                    requested: wanted,
-                    limit: cap,
-                }));
-            }
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]
@@ -713,7 +500,7 @@ mod tests {
         }
     }
 
-    fn settled() -> CallResult<'static> {
+    fn result() -> CallResult<'static> {
         CallResult {
             outcome: "stop",
             input_tokens: 100,
@@ -739,7 +526,7 @@ mod tests {
         let caps = CallBudgets { day: usd(1.0), ..CallBudgets::default() };
         let first = ledger.reserve(&call("2026-04-13"), &caps).unwrap().unwrap();
         ledger.reserve(&call("2026-04-13"), &caps).unwrap().unwrap();
-        // What is under way counts, also what a crash ended.
+        // Open calls count, also those that a crash interrupted.
         let reached = ledger.reserve(&call("2026-04-13"), &caps).unwrap().unwrap_err();
         let expected = ExhaustedBudget {
             period: "day",
@@ -750,7 +537,7 @@ mod tests {
             limit: 1.0,
         };
         assert_eq!(reached, expected);
-        ledger.finish_call(first, &settled()).unwrap();
+        ledger.finish_call(first, &result()).unwrap();
         ledger.reserve(&call("2026-04-13"), &caps).unwrap().unwrap();
         let [today, month] = ledger.charged(day("2026-04-13"), None).unwrap();
         assert_eq!((today.calls, today.tokens), (3, 2120));
@@ -759,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cap_counts_its_own_stretch_and_root() {
+    fn each_budget_counts_its_own_period_and_root() {
         for (caps, refused) in [
             (CallBudgets::default(), [false, false, false, false]),
             (CallBudgets { day: usd(0.7), ..CallBudgets::default() }, [true, false, false, true]),
@@ -804,9 +591,9 @@ mod tests {
                 NewCall { root: "/b", ..call("2026-04-13") },
             ];
             let seen = next.map(|it| {
-                // Asked, and not made: each stands for itself.
+                // Only checked, not reserved, so that the calls do not add up.
                 let tx = ledger.conn.transaction().unwrap();
-                exhausted_budget(&tx, &it, &caps).unwrap().is_some()
+                budget::exhausted_budget(&tx, &it, &caps).unwrap().is_some()
             });
             assert_eq!(seen, refused, "{caps:?}");
         }
@@ -826,7 +613,7 @@ mod tests {
         ledger.finish_call_of_unknown_cost(id, "timeout", 9, 3, 2).unwrap();
         let id = ledger.reserve(&call("2026-04-13"), &CallBudgets::default()).unwrap().unwrap();
         ledger
-            .finish_call(id, &CallResult { maybe_charged_requests: 1, requests: 2, ..settled() })
+            .finish_call(id, &CallResult { maybe_charged_requests: 1, requests: 2, ..result() })
             .unwrap();
         let [today, _] = ledger.charged(day("2026-04-13"), None).unwrap();
         assert_eq!((today.tokens, today.calls), (1000 + 3000 + 1120, 3));
@@ -834,7 +621,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_ledger_counts_as_spent_for_its_day() {
+    fn a_lost_ledger_exhausts_the_budgets_of_its_day() {
         let dir = tempfile::tempdir().unwrap();
         let caps = CallBudgets { day: usd(1.0), month: usd(10.0), ..CallBudgets::default() };
         let mut ledger = open(&dir, true);
@@ -842,18 +629,18 @@ mod tests {
         assert!(reached.used >= reached.limit);
         ledger.reserve(&call("2026-04-14"), &caps).unwrap().unwrap();
         drop(ledger);
-        // It is lost once, and stays so for that day.
+        // The day stays lost after the ledger is opened again.
         let mut ledger = open(&dir, true);
         assert!(ledger.reserve(&call("2026-04-13"), &caps).unwrap().is_err());
         assert!(ledger.charged(day("2026-04-13"), None).unwrap()[0].is_lost);
         assert!(!ledger.charged(day("2026-04-14"), None).unwrap()[0].is_lost);
-        // Where no model was ever called nothing can be lost.
+        // If no model was ever called, nothing can be lost.
         let dir = tempfile::tempdir().unwrap();
         open(&dir, false).reserve(&call("2026-04-13"), &caps).unwrap().unwrap();
     }
 
     #[test]
-    fn calls_are_summed_up_by_what_they_have_in_common() {
+    fn usage_is_summed_up_by_day_stage_run_and_model() {
         let dir = tempfile::tempdir().unwrap();
         let mut ledger = open(&dir, false);
         for new in [
@@ -864,7 +651,7 @@ mod tests {
         ] {
             let usd = new.usd.and(Some(0.1));
             let id = ledger.reserve(&new, &CallBudgets::default()).unwrap().unwrap();
-            ledger.finish_call(id, &CallResult { usd, ..settled() }).unwrap();
+            ledger.finish_call(id, &CallResult { usd, ..result() }).unwrap();
         }
         for (by, expected) in [
             (UsageGroupBy::Day, &[("2026-04-13", 3), ("2026-04-12", 1)][..]),
@@ -893,7 +680,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_server_outlives_a_restart() {
+    fn server_state_survives_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let row = ServerRow {
             failures: 3,
@@ -915,7 +702,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_is_closed_to_others_and_of_a_version_that_we_know() {
+    fn a_ledger_is_private_and_other_schemas_are_refused() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state/ledger.db");
@@ -926,6 +713,6 @@ mod tests {
         ledger.conn.pragma_update(None, "user_version", 99).unwrap();
         drop(ledger);
         let error = Ledger::open_existing(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, .. }), "{error}");
+        assert!(matches!(error, LedgerError::OtherSchema { found: 99, .. }), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! How values stand in columns: hashes as hex, times as RFC 3339 in UTC, names as text.
+//! How values are stored in columns: hashes as hex, times as RFC 3339 in UTC, names as text.
 
 use std::{error::Error, str::FromStr};
 
@@ -7,7 +7,7 @@ use rusqlite::{Row, types::Type};
 
 use crate::memory::hash::ContentHash;
 
-/// Text in a column that is not of the form that we write.
+/// Text in a column that memoird did not write.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a {1}")]
 struct InvalidColumnText(String, &'static str);
@@ -18,7 +18,7 @@ pub(super) fn hash(row: &Row<'_>, at: usize) -> rusqlite::Result<ContentHash> {
     from_hex(&text).ok_or_else(|| unreadable(at, InvalidColumnText(text, "hash")))
 }
 
-/// Reads a hash that need not be there.
+/// Reads an optional hash.
 pub(super) fn hash_or_null(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<ContentHash>> {
     match row.get_ref(at)?.data_type() {
         Type::Null => Ok(None),
@@ -26,7 +26,7 @@ pub(super) fn hash_or_null(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<
     }
 }
 
-/// Reads anything that is written with `Display`.
+/// Reads a value that was written with `Display`.
 pub(super) fn parsed<T>(row: &Row<'_>, at: usize) -> rusqlite::Result<T>
 where
     T: FromStr<Err: Error + Send + Sync + 'static>,
@@ -34,7 +34,7 @@ where
     row.get::<_, String>(at)?.parse().map_err(|e| unreadable(at, e))
 }
 
-/// Reads one of a closed list of names.
+/// Reads one name of a closed list.
 pub(super) fn named<T>(
     row: &Row<'_>,
     at: usize,
@@ -45,7 +45,7 @@ pub(super) fn named<T>(
     from_name(&text).ok_or_else(|| unreadable(at, InvalidColumnText(text, what)))
 }
 
-/// Writes a time.
+/// Formats a time.
 pub(super) fn from_time(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
@@ -57,7 +57,7 @@ pub(super) fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<DateTime<Utc>> 
     Ok(time.with_timezone(&Utc))
 }
 
-/// Reads a time that need not be there.
+/// Reads an optional time.
 pub(super) fn time_or_null(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<DateTime<Utc>>> {
     match row.get_ref(at)?.data_type() {
         Type::Null => Ok(None),
@@ -65,7 +65,7 @@ pub(super) fn time_or_null(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<
     }
 }
 
-/// Makes the error for text that cannot be read.
+/// Returns the error for text that cannot be read.
 fn unreadable(at: usize, error: impl Error + Send + Sync + 'static) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(error))
 }

@@ -1,17 +1,16 @@
-//! What is taken out of the lineage beside the bytes of versions, when a person wants lines forgotten:
-//! names and reasons that hold their words.
+//! Removes names and reasons that contain words a person wants forgotten. The bytes of versions are removed
+//! in [`super::history`].
 
 use rusqlite::params;
 
 use super::{Lineage, LineageError, record};
 
 impl Lineage {
-    /// Gives a file that is forgotten another name wherever it was recorded: that of a typed memory is
-    /// made of its words.
+    /// Renames a forgotten file in every record, because the name of a typed memory is made of its words.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn forget_name(&mut self, path: &str, instead: &str) -> Result<(), LineageError> {
         self.write(|tx| {
             record::rename_path(tx, path, instead)?;
@@ -28,11 +27,11 @@ impl Lineage {
         })
     }
 
-    /// Blanks the reasons of receipts that hold what is forgotten.
+    /// Deletes the reasons of receipts for which `holds` is true.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn forget_reasons(&mut self, holds: &dyn Fn(&str) -> bool) -> Result<(), LineageError> {
         self.write(|tx| {
             let reasons: Vec<String> = tx

@@ -1,9 +1,8 @@
-//! What stood in a file, and when: versions with their bytes, and what a run wrote.
+//! The content of each file over time: versions with their bytes.
 //!
-//! Bytes are kept once, by their hash (content-addressed), packed with zstd (RFC 8878). A version
-//! says what stood under a path from a time on; the newest one of a path is what was last known of
-//! it. A version is added when the bytes under a path have changed, never else, so that history
-//! tells what happened and not how often somebody looked.
+//! Bytes are stored once, by their hash (content-addressed), compressed with zstd (RFC 8878). A version is
+//! the content of a path from a time on; the newest one is the last known content. A version is added only
+//! when the bytes have changed.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
@@ -14,11 +13,11 @@ use super::{
 };
 use crate::memory::hash::ContentHash;
 
-/// The number of a version; people see it.
+/// The number of a version, which users see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VersionId(pub i64);
 
-/// How bytes came to stand, or no longer to stand, under a path.
+/// Why the content of a path changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VersionCause {
     /// A run wrote them.
@@ -31,54 +30,54 @@ pub enum VersionCause {
     ExternalWrite,
     /// Somebody else removed the file.
     ExternalRemoval,
-    /// A person had the bytes forgotten.
+    /// A person asked memoird to forget the bytes.
     Forgotten,
-    /// The bytes were older than the history is to be.
+    /// The bytes were older than the history is kept.
     Pruned,
 }
 
-/// Bytes that stand, or no longer stand, under a path.
+/// A new content of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct NewVersion<'a> {
     /// The file, relative to the root.
     pub path: &'a str,
-    /// How they came there.
+    /// Why it changed.
     pub cause: VersionCause,
-    /// The bytes; `None` where the file is no longer there.
+    /// The bytes; `None` if the file is gone.
     pub bytes: Option<&'a [u8]>,
 }
 
-/// A version as it is recorded.
+/// A recorded version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionRow {
     /// Its number.
     pub id: VersionId,
     /// The file, relative to the root.
     pub path: String,
-    /// How it came about.
+    /// Why the content changed.
     pub cause: VersionCause,
-    /// The hash of the bytes; `None` where none stand there or none are kept.
+    /// The hash of the bytes; `None` if the file was gone or its bytes are no longer stored.
     pub hash: Option<ContentHash>,
     /// The number of bytes.
     pub size: Option<u64>,
     /// The run that wrote or read it.
     pub run: Option<RunId>,
-    /// What began that run.
+    /// What started that run.
     pub trigger: Option<String>,
-    /// When.
+    /// When the content changed.
     pub at: DateTime<Utc>,
 }
 
-/// What was let go of.
+/// What was pruned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PruneReport {
-    /// Versions whose bytes are no longer kept.
+    /// Versions whose bytes were deleted.
     pub versions: usize,
-    /// Packed bytes that went with them.
+    /// Their size, compressed.
     pub bytes: u64,
 }
 
-/// How hard zstd tries: its own default. Markdown shrinks to about a third at 300 MB/s.
+/// The default of zstd. Markdown shrinks to about a third at 300 MB/s.
 const COMPRESSION_LEVEL: i32 = 3;
 
 /// The versions that were replaced before a time and are not the newest bytes of their path.
@@ -130,7 +129,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn versions_of(&self, path: &str) -> Result<Vec<VersionRow>, LineageError> {
         self.read(|conn| versions_where(conn, "WHERE version.path = ?1", [path]))
     }
@@ -139,17 +138,17 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn version(&self, id: VersionId) -> Result<Option<VersionRow>, LineageError> {
         let mut found = self.read(|conn| versions_where(conn, "WHERE version.id = ?1", [id.0]))?;
         Ok(found.pop())
     }
 
-    /// Returns what was known of a file at a time: the newest version not after it.
+    /// Returns the version of a file at a time: the newest one not after it.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn version_at(
         &self,
         path: &str,
@@ -166,7 +165,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn latest_versions(&self) -> Result<Vec<VersionRow>, LineageError> {
         let newest = "WHERE version.id IN (SELECT max(id) FROM version GROUP BY path)";
         let mut found = self.read(|conn| versions_where(conn, newest, []))?;
@@ -178,7 +177,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn versions_of_run(&self, run: RunId) -> Result<Vec<VersionRow>, LineageError> {
         self.read(|conn| versions_where(conn, "WHERE version.run = ?1", [run.0]))
     }
@@ -187,12 +186,12 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn versions(&self) -> Result<Vec<VersionRow>, LineageError> {
         self.read(|conn| versions_where(conn, "", []))
     }
 
-    /// Returns bytes by their hash; `None` when they are not kept.
+    /// Returns bytes by their hash; `None` if they are not stored.
     ///
     /// # Errors
     ///
@@ -214,11 +213,11 @@ impl Lineage {
         }
     }
 
-    /// Returns the hashes of all bytes that are kept.
+    /// Returns the hashes of all stored bytes.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn contents(&self) -> Result<Vec<ContentHash>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT hash FROM content ORDER BY rowid")?
@@ -227,30 +226,30 @@ impl Lineage {
         })
     }
 
-    /// Records that a run took others back.
+    /// Records that a run undid others.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
-    pub fn record_undone_runs(&mut self, run: RunId, taken: &[RunId]) -> Result<(), LineageError> {
+    /// Fails if the database cannot be written.
+    pub fn record_undone_runs(&mut self, run: RunId, undone: &[RunId]) -> Result<(), LineageError> {
         self.write(|tx| {
-            for taken in taken {
+            for undone in undone {
                 tx.execute(
                     "INSERT OR IGNORE INTO taken_back (run, taken) VALUES (?1, ?2)",
-                    [run.0, taken.0],
+                    [run.0, undone.0],
                 )?;
             }
-            // The seal of the run covers them; SQLite tells of no change in a table without rowid.
+            // The checksum of the run covers them, but SQLite calls no hook for a table without rowid.
             tx.execute("UPDATE run SET owner = owner WHERE id = ?1", [run.0])?;
             Ok(())
         })
     }
 
-    /// Returns which run took which back, the oldest first.
+    /// Returns pairs of a run and a run that it undid, the oldest first.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn undone_runs(&self) -> Result<Vec<(RunId, RunId)>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT run, taken FROM taken_back ORDER BY run, taken")?
@@ -259,11 +258,11 @@ impl Lineage {
         })
     }
 
-    /// Returns the later runs that read what this one wrote, each with a path, by number.
+    /// Returns the later runs that read what this one wrote, each with a path, ordered by number.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn dependent_runs(&self, run: RunId) -> Result<Vec<(RunId, String)>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
@@ -279,42 +278,42 @@ impl Lineage {
         })
     }
 
-    /// Returns whether [`Self::prune`] would let go of anything.
+    /// Returns whether [`Self::prune`] would delete anything.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn has_prunable(&self, before: DateTime<Utc>) -> Result<bool, LineageError> {
         self.read(|conn| conn.prepare_cached(PRUNABLE)?.exists([column::from_time(before)]))
     }
 
-    /// Lets go of the bytes of versions that were replaced before `before`, but for the newest bytes
-    /// of a path: of a file that is gone they may be the only ones left.
+    /// Deletes the bytes of versions that were replaced before `before`, except for the newest bytes of each
+    /// path: if the file is gone, they may be the only copy.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn prune(&mut self, before: DateTime<Utc>) -> Result<PruneReport, LineageError> {
         self.write(|tx| {
             let ids: Vec<i64> = tx
                 .prepare(PRUNABLE)?
                 .query_map([column::from_time(before)], |row| row.get(0))?
                 .collect::<Result<_, _>>()?;
-            let mut let_go =
+            let mut prune =
                 tx.prepare("UPDATE version SET cause = 'pruned', hash = NULL WHERE id = ?1")?;
             for id in &ids {
-                let_go.execute([id])?;
+                prune.execute([id])?;
             }
             let bytes = drop_unreferenced(tx)?;
             Ok(PruneReport { versions: ids.len(), bytes })
         })
     }
 
-    /// Lets go of the bytes of these versions, because a person wants them forgotten.
+    /// Deletes the bytes of these versions, because a person wants them forgotten.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn forget_versions(&mut self, ids: &[VersionId]) -> Result<PruneReport, LineageError> {
         self.write(|tx| {
             for id in ids {
@@ -329,30 +328,29 @@ impl Lineage {
         })
     }
 
-    /// Keeps other bytes for a version: its own without what a person wants forgotten.
+    /// Replaces the bytes of a version by `redacted`: its own without the words a person wants forgotten.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn replace_version_content(
         &mut self,
         id: VersionId,
-        left: &[u8],
+        redacted: &[u8],
     ) -> Result<(), LineageError> {
         self.write(|tx| {
-            let hash = put_content(tx, left)?.to_string();
+            let hash = put_content(tx, redacted)?.to_string();
             tx.execute("UPDATE version SET hash = ?2 WHERE id = ?1", params![id.0, hash])?;
             drop_unreferenced(tx)?;
             Ok(())
         })
     }
 
-    /// Writes the database anew, so that nothing of deleted rows is left in its file or in the
-    /// write-ahead log.
+    /// Rewrites the database, so that nothing of deleted rows is left in its file or write-ahead log.
     ///
     /// # Errors
     ///
-    /// Returns why it could not be written; [`LineageError::Busy`] while another process reads it.
+    /// Fails if it cannot be written, with [`LineageError::Busy`] while another process reads it.
     pub fn vacuum(&mut self) -> Result<(), LineageError> {
         let busy = self.read(|conn| {
             conn.execute_batch("VACUUM")?;
@@ -362,17 +360,17 @@ impl Lineage {
     }
 }
 
-/// Unpacks bytes of which there are `size`; `None` when they were damaged.
+/// Decompresses `size` bytes; `None` if they were damaged.
 pub(super) fn unpack(packed: &[u8], size: i64) -> Option<Vec<u8>> {
-    // A number that was damaged must not make us ask for all memory there is.
+    // A damaged size must not make us allocate all memory.
     let size = usize::try_from(size).ok().filter(|it| *it <= BYTES_MAX)?;
     zstd::bulk::decompress(packed, size).ok()
 }
 
-/// No file that is kept is larger: `vault` reads none.
+/// No stored file is larger, because `vault` reads none that is.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Keeps bytes, if they are not kept yet.
+/// Stores bytes, unless they are stored already.
 pub(super) fn put_content(
     tx: &Transaction<'_>,
     bytes: &[u8],
@@ -390,7 +388,7 @@ pub(super) fn put_content(
     Ok(hash)
 }
 
-/// Adds a version with its bytes, if something else was last known of the path.
+/// Adds a version with its bytes, if they differ from the last known content of the path.
 pub(super) fn add_version(
     tx: &Transaction<'_>,
     run: Option<RunId>,
@@ -404,7 +402,7 @@ pub(super) fn add_version(
         .query_row([path], |row| row.get(0))
         .optional()?;
     let hash = bytes.map(|it| put_content(tx, it)).transpose()?.map(|it| it.to_string());
-    // Nothing was known of a path where nothing stands: that is no news either.
+    // This also holds for a file that does not exist and had no version.
     if last.unwrap_or_default() == hash {
         return Ok(());
     }
@@ -423,14 +421,14 @@ pub(super) fn add_version(
     Ok(())
 }
 
-/// Deletes bytes that no version and no open intent names, and returns how many they were, packed.
+/// Deletes bytes that no version and no open intent refers to, and returns their compressed size.
 fn drop_unreferenced(tx: &Transaction<'_>) -> Result<u64, TransactionError> {
-    let unnamed = "FROM content WHERE hash NOT IN \
+    let unreferenced = "FROM content WHERE hash NOT IN \
         (SELECT hash FROM version WHERE hash IS NOT NULL \
          UNION SELECT new_hash FROM intent WHERE state = 'open' AND new_hash IS NOT NULL)";
-    let sum = format!("SELECT ifnull(sum(length(packed)), 0) {unnamed}");
+    let sum = format!("SELECT ifnull(sum(length(packed)), 0) {unreferenced}");
     let bytes: i64 = tx.query_row(&sum, [], |row| row.get(0))?;
-    tx.execute(&format!("DELETE {unnamed}"), [])?;
+    tx.execute(&format!("DELETE {unreferenced}"), [])?;
     Ok(bytes.cast_unsigned())
 }
 

@@ -1,9 +1,8 @@
-//! Where a database stands: in a folder of the root, and no link leads there.
+//! The location of a database in a folder of the root, reached through no link.
 //!
-//! SQLite opens by path. So the folder is opened first as all folders of a root are
-//! ([`crate::store::fs::rooted_dir`]), what stands there under the names of the database is looked at, and
-//! SQLite gets the path without any link and is told to follow none. The way to the root is its
-//! owner's affair.
+//! SQLite opens by path. So the folder is opened first like every folder of a root
+//! ([`crate::store::fs::rooted_dir`]), the files under the database's names are checked, and SQLite gets the
+//! path without links and the flag to follow none. Links on the way to the root are the owner's choice.
 
 use std::{
     fs::{File, Permissions},
@@ -15,29 +14,32 @@ use std::{
 use rustix::fs::{OFlags, RenameFlags};
 
 use super::LineageError;
-use crate::store::fs::rooted_dir::{DirHandle, is_link};
+use crate::store::{
+    db::connection::with_suffix,
+    fs::rooted_dir::{DirHandle, is_link},
+};
 
-/// What SQLite writes beside a database, by the end of the name, and the database itself last: it
-/// gets another name after them, since a write-ahead log that stayed would be played into the next.
+/// The suffixes of a database's files. The database itself is last, so that it is renamed after the others:
+/// a write-ahead log that stayed would be replayed into the next database.
 pub(super) const FILES: [&str; 3] = ["-shm", "-wal", ""];
 
-/// A place for a database, its folder held open.
+/// The location of a database. Its folder is held open.
 #[derive(Debug)]
 pub(super) struct DatabaseLocation {
     folder: DirHandle,
-    /// As it was asked for.
+    /// As the caller gave it.
     path: PathBuf,
-    /// Without a link.
+    /// The same without links.
     real: PathBuf,
     name: String,
 }
 
 impl DatabaseLocation {
-    /// Finds a place; `None` when there is no such folder.
+    /// Finds a location; `None` when the folder does not exist.
     ///
     /// # Errors
     ///
-    /// Returns [`LineageError::Link`] for a link, and what the system says.
+    /// Returns [`LineageError::SymbolicLink`] for a link, or the system's error.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, LineageError> {
         match Self::resolve(path, false) {
             Err(LineageError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -47,7 +49,7 @@ impl DatabaseLocation {
         }
     }
 
-    /// Finds a place, and makes its folder if need be, closed to others.
+    /// Finds a location, and creates its folder if necessary, private to the owner.
     ///
     /// # Errors
     ///
@@ -56,7 +58,7 @@ impl DatabaseLocation {
         Self::resolve(path, true)
     }
 
-    fn resolve(path: &Path, make: bool) -> Result<Self, LineageError> {
+    fn resolve(path: &Path, creates_folder: bool) -> Result<Self, LineageError> {
         let parts = |path: &Path| {
             let name = path.file_name().and_then(|it| it.to_str()).map(str::to_owned);
             let above = path.parent().filter(|it| !it.as_os_str().is_empty());
@@ -67,22 +69,22 @@ impl DatabaseLocation {
         let (top, dir_name) = parts(&dir).ok_or_else(unnamed)?;
         let top = top.canonicalize().map_err(|e| failed(&top, e))?;
         let within = DirHandle::open_path(&top).map_err(|e| failed(&top, e))?;
-        if make {
+        if creates_folder {
             match within.create_folder(&dir_name) {
                 Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(&dir, e)),
                 _ => {}
             }
         }
         let folder = within.open_folder(&dir_name).map_err(|e| refused(&dir, e))?;
-        let place =
+        let location =
             Self { folder, path: path.to_owned(), real: top.join(dir_name).join(&name), name };
         for suffix in FILES {
-            let look = place.folder.metadata(&place.file_name(suffix));
-            if look.is_ok_and(|it| it.is_link()) {
+            let metadata = location.folder.metadata(&location.file_name(suffix));
+            if metadata.is_ok_and(|it| it.is_link()) {
                 return Err(LineageError::SymbolicLink { path: with_suffix(path, suffix) });
             }
         }
-        Ok(place)
+        Ok(location)
     }
 
     /// Returns the path for SQLite.
@@ -90,25 +92,25 @@ impl DatabaseLocation {
         &self.real
     }
 
-    /// Returns how many bytes the database has; `None` when there is none.
+    /// Returns the size of the database in bytes; `None` when there is none.
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub(super) fn bytes(&self) -> Result<Option<u64>, LineageError> {
         match self.folder.metadata(&self.name) {
-            Ok(look) => Ok(Some(look.stamp.size)),
+            Ok(it) => Ok(Some(it.stamp.size)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(failed(&self.path, e)),
         }
     }
 
-    /// Makes an empty file, which is an empty database, if there is none, and takes it from the eyes
-    /// of others. SQLite gives `-wal` and `-shm` the mode of this file.
+    /// Creates an empty file, which is an empty database, if there is none, and makes it private. SQLite
+    /// gives `-wal` and `-shm` the mode of this file.
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub(super) fn create_file(&self) -> Result<(), LineageError> {
         let file = self.open("", OFlags::WRONLY | OFlags::CREATE)?;
         let at = |e| failed(&self.path, e);
@@ -118,7 +120,7 @@ impl DatabaseLocation {
         Ok(())
     }
 
-    /// Returns whether a file stands beside the database, or is it.
+    /// Returns whether the file with this suffix exists; the empty suffix is the database.
     pub(super) fn exists(&self, suffix: &str) -> bool {
         self.folder.metadata(&self.file_name(suffix)).is_ok()
     }
@@ -130,22 +132,22 @@ impl DatabaseLocation {
         Some(text)
     }
 
-    /// Writes a note beside the database, and returns when it is on disk.
+    /// Writes a note beside the database and syncs it.
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub(super) fn write(&self, suffix: &str, text: &str) -> Result<(), LineageError> {
         let mut file = self.open(suffix, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)?;
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         written.and_then(|()| self.folder.sync()).map_err(|e| self.failed(suffix, e))
     }
 
-    /// Gives a file that is there another name, and returns when that is on disk.
+    /// Renames a file, if it exists, and syncs the folder.
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub(super) fn rename(&self, suffix: &str, to: &str) -> Result<(), LineageError> {
         let (from, to) = (self.file_name(suffix), self.file_name(to));
         match self.folder.rename(&from, &self.folder, &to, RenameFlags::empty()) {
@@ -154,11 +156,11 @@ impl DatabaseLocation {
         }
     }
 
-    /// Takes a note away, and returns when that is on disk.
+    /// Removes a note and syncs the folder.
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub(super) fn remove(&self, suffix: &str) -> Result<(), LineageError> {
         let removed = self.folder.remove(&self.file_name(suffix));
         removed.and_then(|()| self.folder.sync()).map_err(|e| self.failed(suffix, e))
@@ -176,12 +178,6 @@ impl DatabaseLocation {
     fn failed(&self, suffix: &str, source: io::Error) -> LineageError {
         failed(&with_suffix(&self.path, suffix), source)
     }
-}
-
-pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 fn failed(path: &Path, source: io::Error) -> LineageError {

@@ -1,28 +1,29 @@
 //! The lineage of one root: what was made from what, by which job, in which run.
 //!
 //! A SQLite database in the terms of W3C PROV. It is an index: the files are the truth, and
-//! everything but receipts and history can be made anew from them ([`Lineage::replace_all`]). This
-//! is the only module that speaks SQL.
+//! everything but receipts and history can be rebuilt from them ([`Lineage::replace_all`]).
 //!
-//! - `schema`: the steps that bring a database up to date.
+//! - `schema`: the tables, and how an older database is migrated.
 //! - [`jobs`]: runs, jobs with their receipts, and the journal of intents.
 //! - [`record`]: what a job commits, in one transaction.
-//! - [`history`]: what stood in each file, and when.
-//! - [`salvage`]: what a damaged database still holds.
-//! - `place`: where it stands, with no link on the way.
-//! - `seal`: a short hash in every row, by which damage is told.
-//! - `forget`: names and reasons that hold forgotten words.
-//! - [`query`]: what trace, coverage, plan, and status ask.
+//! - [`history`]: the content of each file over time.
+//! - [`review`]: quarantined lines and proposals.
+//! - [`salvage`]: reads what a damaged database still holds.
+//! - `location`: the folder of the database, reached through no link.
+//! - `row_checksum`: a short hash in every row, which reveals damage.
+//! - `column`: how values are stored in columns.
+//! - `forget`: removes names and reasons that contain forgotten words.
+//! - [`query`]: the queries of trace, coverage, plan and status.
 //!
 //! # Invariants
 //!
-//! - The text of a log or of an item stands in the history alone: lines are read from the files.
-//! - No answer depends on a row's number, so a database made anew answers as the old one did.
+//! - Only the history holds text of logs and items; lines are read from the files.
+//! - No answer depends on a row's number, so a rebuilt database answers like the old one.
 //! - A change is one transaction, synced before the call returns. At most one job of a fingerprint
 //!   is live.
 //! - A locked database is busy, never damaged; nothing here deletes `-wal` or `-shm`.
 //!
-//! Several processes may have the same database open. Who writes holds the root's write lock.
+//! Several processes may have the same database open. The one that writes holds the root's write lock.
 
 mod column;
 mod forget;
@@ -46,14 +47,16 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, ffi};
 
 use self::{
     jobs::JobId,
-    location::{DatabaseLocation, FILES, with_suffix},
+    location::{DatabaseLocation, FILES},
     row_checksum::ChangedRows,
+    schema::Migration,
 };
 use crate::store::{
+    db::connection::{self, BUSY_TIMEOUT, with_suffix},
     failpoint,
     fs::{filesystem, up_to_date_note},
 };
@@ -64,22 +67,22 @@ pub struct Lineage {
     conn: Connection,
     path: PathBuf,
     changed_rows: ChangedRows,
-    /// Device and inode of the file when it was opened.
+    /// Device and inode of the file when the database was opened.
     identity: Option<(u64, u64)>,
 }
 
 /// Why the lineage could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LineageError {
-    /// Another process held the database for longer than we wait.
+    /// Another process held the database longer than [`BUSY_TIMEOUT`].
     #[error("`{path}` is locked by another process; try again when it has finished")]
     Busy {
         /// The database.
         path: PathBuf,
     },
-    /// The bytes are not those of a sound database.
+    /// The file is no sound database.
     #[error(
-        "`{path}` is damaged ({detail}); `memoird rebuild` puts it aside and makes it anew from the files"
+        "`{path}` is damaged ({detail}); `memoird rebuild` sets it aside and rebuilds it from the files"
     )]
     Damaged {
         /// The database.
@@ -87,7 +90,7 @@ pub enum LineageError {
         /// What was found.
         detail: String,
     },
-    /// A newer memoird made it.
+    /// A newer memoird wrote it.
     #[error(
         "`{path}` has schema {found}, this memoird knows {known}; use the newer memoird that wrote it"
     )]
@@ -96,228 +99,188 @@ pub enum LineageError {
         path: PathBuf,
         /// Its schema.
         found: i64,
-        /// The newest schema that we know.
+        /// The newest schema this memoird knows.
         known: usize,
     },
-    /// It is a database of some other program.
-    #[error("`{path}` is a database that memoird did not make; move it away")]
+    /// The database belongs to another program.
+    #[error("`{path}` is a database of another program; move it to another folder")]
     ForeignDatabase {
         /// The database.
         path: PathBuf,
     },
-    /// The folder lies on a file system of the network, or on one that we do not know.
+    /// The folder is on a network file system, or on an unknown one.
     #[error(
-        "`{path}` would lie on {kind}, where a database is damaged when two hosts use it; the memory folder must lie on a local disk"
+        "`{path}` would be on {kind}, where a database is damaged when two hosts use it; the memory folder must be on a local disk"
     )]
     NetworkFileSystem {
         /// The database.
         path: PathBuf,
-        /// What the file system calls itself.
+        /// The name of the file system.
         kind: String,
     },
     /// The folder or the file is a link, which may lead anywhere.
     #[error(
-        "`{path}` is a symbolic link, which is not followed: the database stands in the memory folder itself"
+        "`{path}` is a symbolic link, which memoird does not follow: the database must be in the memory folder itself"
     )]
     SymbolicLink {
         /// The link.
         path: PathBuf,
     },
-    /// Another process put it aside after we had opened it.
-    #[error("`{path}` was made anew by another process meanwhile; do the same again")]
+    /// Another process set the database aside after this one had opened it.
+    #[error("`{path}` was replaced by another process; run the same command again")]
     Replaced {
         /// The database.
         path: PathBuf,
     },
-    /// The file system cannot hold a database with a write-ahead log.
+    /// The file system does not support a write-ahead log.
     #[error(
-        "`{path}` cannot keep a write-ahead log (journal mode stayed `{mode}`); a root must lie on a local disk"
+        "`{path}` cannot use a write-ahead log (the journal mode is still `{mode}`); the memory folder must be on a local disk"
     )]
     NoWal {
         /// The database.
         path: PathBuf,
-        /// The mode that it is in.
+        /// Its journal mode.
         mode: String,
     },
-    /// We are linked with an SQLite that can damage a database.
+    /// The linked SQLite can damage a database.
     #[error(
-        "SQLite {found} is linked, which can damage a database that two processes write; 3.51.3 or newer is needed"
+        "this memoird is linked with SQLite {found}, which can damage a database that two processes write; version 3.51.3 or newer is needed"
     )]
     OldSqlite {
         /// Its version.
         found: &'static str,
     },
-    /// The file could not be made or read.
+    /// The file could not be created, read or written.
     #[error("`{path}`: {source}")]
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A job with the same fingerprint is under way.
-    #[error("a job with the fingerprint {fingerprint} is already under way")]
+    /// A job with the same fingerprint is running.
+    #[error("a job with the fingerprint {fingerprint} is already running")]
     AlreadyLive {
         /// The first 16 hex digits of the fingerprint.
         fingerprint: String,
     },
-    /// The job has ended before, or never was.
-    #[error("job {job} is not under way")]
+    /// The job has already ended, or never existed.
+    #[error("job {job} is not running")]
     NotLive {
         /// The job.
         job: JobId,
     },
-    /// The intent was closed before, or never was.
+    /// The intent was already closed, or never existed.
     #[error("intent {intent} is not open")]
     NotOpen {
         /// The number of the intent.
         intent: i64,
     },
-    /// A path that the commit names has no record.
+    /// The commit names a path that has no record.
     #[error("`{name}` has no record in the lineage; commit it first")]
     NoRecord {
         /// The path.
         name: String,
     },
-    /// Bytes could not be packed for the history.
-    #[error("cannot pack a version for the history: {source}")]
+    /// Bytes could not be compressed for the history.
+    #[error("cannot compress a version for the history: {source}")]
     Compress {
-        /// What zstd said.
+        /// zstd's error.
         source: io::Error,
     },
-    /// Anything else that SQLite says: disk full, read-only, input or output failed.
+    /// Any other error of SQLite: disk full, read-only, input or output failed.
     #[error("`{path}`: {source}")]
     Sql {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
 }
 
-/// What can go wrong inside a transaction, before the path is known.
+/// An error inside a transaction, where the path is not known.
 enum TransactionError {
     Sql(rusqlite::Error),
     Other(LineageError),
 }
 
-/// Makes an empty file for another database of the same folder, if there is none, closed to others, and
-/// returns its path without a link.
+/// Creates an empty file, unless it exists, for another database of the same folder, and returns its path
+/// without links. Only the owner may read it.
 ///
 /// # Errors
 ///
-/// Like [`Lineage::open`], where the place is not fit for a database.
+/// Like [`Lineage::open`], if the folder cannot hold a database.
 pub fn create_private_file(path: &Path) -> Result<PathBuf, LineageError> {
-    let place = DatabaseLocation::create(path)?;
-    place.create_file()?;
+    let location = DatabaseLocation::create(path)?;
+    location.create_file()?;
     refuse_network_file_system(path)?;
-    Ok(place.real().to_owned())
+    Ok(location.real().to_owned())
 }
 
-/// How long a statement waits for another process.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How a database is opened: one connection, one thread, and no link is followed.
-const OPEN_READ_WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
-    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
-    .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
-const OPEN_READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
-    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
-    .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
-
-/// How many statements stay compiled: a pass uses more than the sixteen that are usual, in turns.
+/// How many statements stay compiled: a run alternates between more than SQLite's default of sixteen.
 const STATEMENT_CACHE_SIZE: usize = 128;
 
-/// The first SQLite without the fault that lets a write-ahead log be reset under a reader.
+/// The first SQLite in which a write-ahead log is never reset under a reader.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
 impl Lineage {
-    /// Opens the database at `path`, and makes it and its folder if they are not there.
+    /// Opens the database at `path`; creates it and its folder if necessary.
     ///
-    /// File and folder are made for the owner's eyes only; an older schema is brought up to date.
+    /// Only the owner may read file and folder. An older schema is migrated.
     ///
     /// # Errors
     ///
-    /// Returns [`LineageError::Damaged`] for bytes that are no database, `LineageError::NewerSchema` for
+    /// Returns [`LineageError::Damaged`] for a file that is no database, [`LineageError::NewerSchema`] for
     /// one that a newer memoird wrote, and [`LineageError::Busy`] when another process holds it.
     pub fn open(path: &Path) -> Result<Self, LineageError> {
         Self::open_with(path, schema::MIGRATIONS, BUSY_TIMEOUT)
     }
 
-    fn open_with(path: &Path, migrations: &[&str], wait: Duration) -> Result<Self, LineageError> {
+    fn open_with(
+        path: &Path,
+        migrations: &[Migration],
+        wait: Duration,
+    ) -> Result<Self, LineageError> {
         if let (found, false) = Self::sqlite_version() {
             return Err(LineageError::OldSqlite { found });
         }
-        let place = DatabaseLocation::create(path)?;
-        place.create_file()?;
-        refuse_network_file_system(path)?;
+        let real = create_private_file(path)?;
         let sql = |source| LineageError::from_sql(path, source);
-        // The file exists, so a wrong path is an error and not a new database.
-        let mut conn = Connection::open_with_flags(place.real(), OPEN_READ_WRITE).map_err(sql)?;
-        conn.busy_timeout(wait).map_err(sql)?;
-        let mode: String = conn
-            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
-            .map_err(sql)?;
+        let mut conn = connection::open(&real, &connection::RECORD, wait).map_err(sql)?;
+        let mode: String =
+            conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).map_err(sql)?;
         if mode != "wal" {
             return Err(LineageError::NoWal { path: path.to_owned(), mode });
         }
-        for (name, value) in [
-            // NORMAL keeps the database sound but loses commits when the power fails.
-            ("synchronous", "FULL"),
-            ("foreign_keys", "ON"),
-            // What is deleted is overwritten, so that what was forgotten does not linger.
-            ("secure_delete", "ON"),
-            ("trusted_schema", "OFF"),
-            ("cell_size_check", "ON"),
-            // A mapped file turns a read error of the disk into a signal that kills the process.
-            ("mmap_size", "0"),
-        ] {
-            conn.pragma_update(None, name, value).map_err(sql)?;
-        }
         schema::migrate(&mut conn, path, migrations)?;
         conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
-        let touched = ChangedRows::watch(&mut conn).map_err(sql)?;
+        let changed_rows = ChangedRows::watch(&mut conn).map_err(sql)?;
         let folder = path.parent().map(Path::to_owned);
         conn.commit_hook(Some(move || {
             folder.as_deref().is_some_and(|it| up_to_date_note::invalidate(it).is_err())
         }))
         .map_err(sql)?;
-        Ok(Self {
-            conn,
-            path: path.to_owned(),
-            changed_rows: touched,
-            identity: file_identity(path),
-        })
+        Ok(Self { conn, path: path.to_owned(), changed_rows, identity: file_identity(path) })
     }
 
-    /// Opens the database at `path` to be read only; `None` when there is none.
+    /// Opens the database at `path` for reading; `None` when there is none.
     ///
-    /// Nothing is made or changed, but that a database of an older schema is brought up to date.
+    /// Creates and changes nothing, except that it migrates an older schema.
     ///
     /// # Errors
     ///
     /// Like [`Lineage::open`].
     pub fn open_existing(path: &Path) -> Result<Option<Self>, LineageError> {
-        let Some(place) = DatabaseLocation::find(path)? else { return Ok(None) };
+        let Some(location) = DatabaseLocation::find(path)? else { return Ok(None) };
         // An empty file is a database in which nothing was recorded yet.
-        if place.bytes()?.unwrap_or(0) == 0 {
+        if location.bytes()?.unwrap_or(0) == 0 {
             return Ok(None);
         }
         let sql = |source| LineageError::from_sql(path, source);
-        let conn = open_to_read(&place).map_err(sql)?;
-        conn.busy_timeout(BUSY_TIMEOUT).map_err(sql)?;
-        for (name, value) in [
-            ("query_only", "ON"),
-            ("trusted_schema", "OFF"),
-            ("cell_size_check", "ON"),
-            ("mmap_size", "0"),
-        ] {
-            conn.pragma_update(None, name, value).map_err(sql)?;
-        }
-        let known = schema::MIGRATIONS.len();
-        match schema::version(&conn, path, known)? {
+        let conn = connection::open_reader(location.real()).map_err(sql)?;
+        match schema::version(&conn, path, schema::MIGRATIONS)? {
             0 => Ok(None),
-            version if version < known => {
+            version if version < Self::schema_version() => {
                 drop(conn);
                 Self::open(path).map(Some)
             }
@@ -330,59 +293,59 @@ impl Lineage {
         }
     }
 
-    /// Puts a database that is damaged aside, and returns its new name: `<path>.damaged-<time>`.
+    /// Renames a damaged database to `<path>.damaged-<time>` and returns that name.
     ///
-    /// Nothing is deleted. No process may have it open: the caller holds the lock of the daemon and
-    /// that of the root.
+    /// Nothing is deleted. No process may have the database open: the caller holds the daemon's lock and
+    /// the root's.
     ///
     /// # Errors
     ///
-    /// Returns [`LineageError::File`] for what could not be renamed; to try again does no harm.
+    /// Returns [`LineageError::File`] for a file that could not be renamed; the call can be repeated.
     pub fn set_aside(path: &Path, now: DateTime<Utc>) -> Result<PathBuf, LineageError> {
         let gone =
             || LineageError::File { path: path.to_owned(), source: io::ErrorKind::NotFound.into() };
-        let place = DatabaseLocation::find(path)?.ok_or_else(gone)?;
-        // A crash may come between two of the names, and they belong together: the time that all of
-        // them get is written down first.
-        let time = unfinished_set_aside(&place);
+        let location = DatabaseLocation::find(path)?.ok_or_else(gone)?;
+        // The files belong together, and a crash may come between two renames. So their common time is
+        // written down first.
+        let time = unfinished_set_aside(&location);
         let time = time.unwrap_or_else(|| now.format("%Y%m%dT%H%M%S%3fZ").to_string());
-        place.write(ASIDE_NOTE, &time)?;
+        location.write(ASIDE_NOTE, &time)?;
         let aside = aside_suffix(&time);
         for suffix in FILES {
-            place.rename(suffix, &format!("{aside}{suffix}"))?;
+            location.rename(suffix, &format!("{aside}{suffix}"))?;
         }
-        place.remove(ASIDE_NOTE)?;
+        location.remove(ASIDE_NOTE)?;
         Ok(with_suffix(path, &aside))
     }
 
-    /// Returns whether a crash came while the database was put aside. What stands there may look
-    /// sound without its write-ahead log, and lacks its last commits.
+    /// Returns whether a crash interrupted [`Lineage::set_aside`]. A database without its write-ahead log
+    /// may look sound, but lacks its last commits.
     pub fn is_set_aside_unfinished(path: &Path) -> bool {
-        let place = DatabaseLocation::find(path).ok().flatten();
-        place.is_some_and(|it| unfinished_set_aside(&it).is_some())
+        let location = DatabaseLocation::find(path).ok().flatten();
+        location.is_some_and(|it| unfinished_set_aside(&it).is_some())
     }
 
-    /// Returns the version of SQLite, and whether it is free of the fault that can damage a database.
+    /// Returns the version of SQLite, and whether it is new enough not to damage a database.
     pub fn sqlite_version() -> (&'static str, bool) {
         (rusqlite::version(), rusqlite::version_number() >= SQLITE_VERSION_MIN)
     }
 
-    /// Returns how many steps brought the schema to where it is.
+    /// Returns the version of the newest schema.
     pub fn schema_version() -> usize {
-        schema::MIGRATIONS.len()
+        schema::newest(schema::MIGRATIONS)
     }
 
-    /// Returns whether the database is still the one that was opened: it may have been put aside.
+    /// Returns whether the file at the path is still the one that was opened; it may have been set aside.
     pub fn is_in_place(&self) -> bool {
         self.identity == file_identity(&self.path)
     }
 
-    /// Returns where the database is.
+    /// Returns the path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the whole database and checks its form: pages, indexes, and what points to what.
+    /// Reads the whole database and checks its pages, indexes and foreign keys.
     ///
     /// # Errors
     ///
@@ -391,7 +354,7 @@ impl Lineage {
         self.check_structure("PRAGMA integrity_check(1)")
     }
 
-    /// Like [`Self::integrity_check`], but takes the indexes on trust.
+    /// Like [`Self::integrity_check`], but without checking the indexes.
     ///
     /// # Errors
     ///
@@ -403,36 +366,36 @@ impl Lineage {
     fn check_structure(&self, pragma: &str) -> Result<(), LineageError> {
         let damaged = |detail| LineageError::Damaged { path: self.path.clone(), detail };
         schema::check(&self.conn, &self.path)?;
-        let said: String = self.read(|conn| conn.query_row(pragma, [], |row| row.get(0)))?;
-        if said != "ok" {
-            return Err(damaged(said));
+        let finding: String = self.read(|conn| conn.query_row(pragma, [], |row| row.get(0)))?;
+        if finding != "ok" {
+            return Err(damaged(finding));
         }
         let orphans: i64 = self.read(|conn| {
             conn.query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))
         })?;
         if orphans > 0 {
-            return Err(damaged(format!("{orphans} rows point to rows that are not there")));
+            return Err(damaged(format!("{orphans} rows refer to rows that do not exist")));
         }
         Ok(())
     }
 
-    /// Asks something.
+    /// Runs queries.
     fn read<T>(
         &self,
-        ask: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, LineageError> {
-        ask(&self.conn).map_err(|source| LineageError::from_sql(&self.path, source))
+        query(&self.conn).map_err(|source| LineageError::from_sql(&self.path, source))
     }
 
-    /// Changes something, wholly or not at all.
+    /// Runs a change in one transaction.
     fn write<T>(
         &mut self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, TransactionError>,
     ) -> Result<T, LineageError> {
-        // Asking for the write lock at once makes the wait happen here, where it may be retried,
-        // and not in the middle of a transaction, where SQLite gives up without waiting.
+        // `Immediate` takes the write lock at once, so that the wait happens here. In the middle of a
+        // transaction SQLite would give up without waiting.
         self.changed_rows.clear();
-        let touched = self.changed_rows.clone();
+        let changed_rows = self.changed_rows.clone();
         let path = &self.path;
         let step = |name| {
             failpoint::at(name)
@@ -445,13 +408,13 @@ impl Lineage {
             .and_then(|tx| {
                 step("lineage.write.begun")?;
                 let value = change(&tx)?;
-                touched.write_checksums(&tx)?;
+                changed_rows.write_checksums(&tx)?;
                 step("lineage.write.changed")?;
                 tx.commit()?;
                 step("lineage.write.committed")?;
                 Ok(value)
             });
-        done.map_err(|fault| match fault {
+        done.map_err(|error| match error {
             TransactionError::Sql(source) => LineageError::from_sql(&self.path, source),
             TransactionError::Other(error) => error,
         })
@@ -479,7 +442,7 @@ impl LineageError {
         }
     }
 
-    /// Tells damage from a lock and from a failing disk.
+    /// Sorts out damage, locks and failing disks.
     fn from_sql(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::Error as Sql;
         let path = path.to_owned();
@@ -487,7 +450,7 @@ impl LineageError {
         match (code, &source) {
             (Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked), _) => Self::Busy { path },
             (Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase), _)
-            // Values that we never write.
+            // Values that memoird never writes.
             | (
                 None,
                 Sql::FromSqlConversionFailure(..)
@@ -495,25 +458,26 @@ impl LineageError {
                 | Sql::InvalidColumnType(..)
                 | Sql::Utf8Error(..),
             ) => Self::Damaged { path, detail: source.to_string() },
-            // A table, an index, or a column of ours is not there, or has another name.
+            // A table, an index or a column of ours is missing.
             (Some(ErrorCode::Unknown), _) if is_schema_error(&source.to_string()) => {
                 Self::Damaged { path, detail: source.to_string() }
             }
             _ if source.sqlite_error().is_some_and(|it| it.extended_code == HOOK_REFUSED) => {
                 let path = path.with_file_name(up_to_date_note::NOTE);
-                Self::File { path, source: io::Error::other("it cannot be taken away") }
+                Self::File { path, source: io::Error::other("cannot be removed") }
             }
             _ => Self::Sql { path, source },
         }
     }
 }
 
-/// What SQLite says where our hook does not let a commit happen.
+/// SQLite's error when our hook refuses a commit.
 const HOOK_REFUSED: i32 = ffi::SQLITE_CONSTRAINT_COMMITHOOK;
 
-/// Returns whether SQLite complains of the schema.
-fn is_schema_error(said: &str) -> bool {
-    ["no such ", "has no column", "already exists", "malformed"].iter().any(|it| said.contains(it))
+/// Returns whether a message of SQLite is about the schema.
+fn is_schema_error(message: &str) -> bool {
+    let marks = ["no such ", "has no column", "already exists", "malformed"];
+    marks.iter().any(|it| message.contains(it))
 }
 
 impl From<rusqlite::Error> for TransactionError {
@@ -528,34 +492,7 @@ impl From<LineageError> for TransactionError {
     }
 }
 
-/// Opens a database to be read, also in a folder where nothing may be written.
-fn open_to_read(place: &DatabaseLocation) -> rusqlite::Result<Connection> {
-    let path = place.real();
-    let probe = |conn: &Connection| {
-        conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
-    };
-    // With these flags a file that may not be written is opened all the same.
-    let opened = Connection::open_with_flags(path, OPEN_READ_WRITE);
-    let refused = match opened.and_then(|conn| probe(&conn).map(|_| conn)) {
-        Err(error) => error,
-        opened => return opened,
-    };
-    let code = refused.sqlite_error_code();
-    if !matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)) {
-        return Err(refused);
-    }
-    if fs::metadata(with_suffix(path, "-wal")).is_ok_and(|it| it.len() > 0) {
-        return Err(refused); // What was committed last stands there, and would not be seen.
-    }
-    // A file that nobody can change needs no shared memory beside it, which could not be made.
-    let text = path.to_str().ok_or(refused)?;
-    let text = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    let flags = OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let conn = Connection::open_with_flags(format!("file:{text}?immutable=1"), flags)?;
-    probe(&conn).map(|_| conn)
-}
-
-/// Refuses a place where a write-ahead log cannot be trusted.
+/// Refuses a file system on which a write-ahead log is unsafe.
 fn refuse_network_file_system(path: &Path) -> Result<(), LineageError> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let at = |source| LineageError::File { path: folder.to_owned(), source };
@@ -568,19 +505,20 @@ fn refuse_network_file_system(path: &Path) -> Result<(), LineageError> {
     }
 }
 
-/// Beside a database that is being put aside: the time in its new name.
+/// The suffix of the note that holds, while a database is being set aside, the time for its new name.
 const ASIDE_NOTE: &str = ".damaged-next";
 
-/// Returns what the name of a database that is put aside ends in.
+/// Returns the suffix in the name of a database that was set aside.
 fn aside_suffix(time: &str) -> String {
     format!(".damaged-{time}")
 }
 
-/// Returns the time in the new name of a database that was being put aside when a crash came. Where
-/// both names are taken, or none is, there is nothing to finish.
-fn unfinished_set_aside(place: &DatabaseLocation) -> Option<String> {
-    let time = place.read(ASIDE_NOTE)?;
-    (time.ends_with('Z') && place.exists(&aside_suffix(&time)) != place.exists("")).then_some(time)
+/// Returns the time in the new name of a database that a crash left half set aside. If both names exist,
+/// or neither does, there is nothing to finish.
+fn unfinished_set_aside(location: &DatabaseLocation) -> Option<String> {
+    let time = location.read(ASIDE_NOTE)?;
+    let is_unfinished = location.exists(&aside_suffix(&time)) != location.exists("");
+    (time.ends_with('Z') && is_unfinished).then_some(time)
 }
 
 fn file_identity(path: &Path) -> Option<(u64, u64)> {

@@ -1,7 +1,6 @@
-//! What trace, coverage, plan, and status ask of the lineage.
+//! The queries of trace, coverage, plan, and status.
 //!
-//! Every answer has an order of its own (path, line, stem), so it is the same from a database that
-//! was made anew.
+//! Every answer is ordered by its values (path, line, stem), so a rebuilt database answers the same.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -23,18 +22,18 @@ use crate::memory::{
     period::Period,
 };
 
-/// Where an item stands. Ordered by kind from the logs upwards, then by path and line.
+/// The location of an item. Ordered by kind from the logs upwards, then by path and line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemLocation {
-    /// What kind of file holds it.
+    /// The kind of the file.
     pub kind: DocumentKind,
     /// The file, relative to the root.
     pub path: String,
-    /// The line on which it begins.
+    /// The first line.
     pub line: u32,
 }
 
-/// An item that rests on lines of a log. Ordered as [`ItemLocation`], then by lines.
+/// An item that cites lines of a log. Ordered as [`ItemLocation`], then by lines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CitingItem {
     /// The item.
@@ -43,14 +42,14 @@ pub struct CitingItem {
     pub lines: (u32, u32),
 }
 
-/// How much the lineage holds.
+/// The size of the lineage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineageCounts {
     /// Generated files by kind.
     pub documents: BTreeMap<DocumentKind, u32>,
     /// Items in them.
     pub items: u32,
-    /// Ranges of log lines that items rest on.
+    /// Ranges of log lines that items cite.
     pub derivations: u32,
     /// Logs.
     pub logs: u32,
@@ -61,7 +60,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn document_hash(&self, path: &str) -> Result<Option<ContentHash>, LineageError> {
         Ok(self.document(path)?.map(|(_, hash)| hash))
     }
@@ -70,7 +69,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn document(
         &self,
         path: &str,
@@ -89,7 +88,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn documents(&self) -> Result<BTreeMap<String, (DocumentKind, ContentHash)>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
@@ -105,16 +104,16 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn items_of(&self, path: &str) -> Result<Vec<ItemRecord>, LineageError> {
         self.read(|conn| {
-            let mut ask = conn.prepare_cached(
+            let mut query = conn.prepare_cached(
                 "SELECT entity.line, entity.hash, stem, line_start, line_end FROM entity \
                  LEFT JOIN was_derived_from ON item = entity.id \
                  WHERE entity.kind = 'item' AND entity.path = ?1 \
                  ORDER BY entity.line, stem, line_start",
             )?;
-            let mut rows = ask.query([path])?;
+            let mut rows = query.query([path])?;
             let mut items = Vec::<ItemRecord>::new();
             while let Some(row) = rows.next()? {
                 let line = row.get(0)?;
@@ -138,28 +137,28 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn item_at(&self, path: &str, line: u32) -> Result<Option<ItemRecord>, LineageError> {
         Ok(self.items_of(path)?.into_iter().find(|it| it.line == line))
     }
 
-    /// Returns the items that rest on one line of a log, in the order of [`ItemLocation`].
+    /// Returns the items that cite a line of a log, in the order of [`ItemLocation`].
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn items_citing(&self, stem: &Stem, line: u32) -> Result<Vec<ItemLocation>, LineageError> {
-        // Ranges of one item are disjoint, so each item is there once.
+        // Ranges of one item are disjoint, so each item occurs once.
         let items = self.items_citing_range(stem, (line, line))?;
         Ok(items.into_iter().map(|it| it.item).collect())
     }
 
-    /// Returns the items that rest on any line of an inclusive range, once for each range of their
-    /// own that touches it, in the order of [`CitingItem`].
+    /// Returns the items that cite any line of an inclusive range, once for each cited range that overlaps
+    /// it, in the order of [`CitingItem`].
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn items_citing_range(
         &self,
         stem: &Stem,
@@ -187,7 +186,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn log(&self, stem: &Stem) -> Result<Option<LogRecord>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(&format!("{SELECT_LOGS} WHERE stem = ?1"))?
@@ -200,7 +199,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn logs(&self) -> Result<BTreeMap<Stem, LogRecord>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(&format!("{SELECT_LOGS} WHERE {IS_LOG}"))?
@@ -209,12 +208,12 @@ impl Lineage {
         })
     }
 
-    /// Returns the weekly and monthly files whose own lines are cited, as they were when those citations
+    /// Returns the weekly and monthly summaries whose own lines are cited, as they were when those citations
     /// were right.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn cited_summaries(&self) -> Result<BTreeMap<Stem, LogRecord>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(&format!("{SELECT_LOGS} WHERE NOT {IS_LOG}"))?
@@ -223,11 +222,11 @@ impl Lineage {
         })
     }
 
-    /// Returns the names of the weekly and monthly files of which any item cites a line.
+    /// Returns the names of the weekly and monthly summaries whose lines an item cites.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn cited_summary_stems(&self) -> Result<BTreeSet<Stem>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(&format!(
@@ -238,11 +237,11 @@ impl Lineage {
         })
     }
 
-    /// Returns the path of each log that is recorded.
+    /// Returns the path of each recorded log.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn log_paths(&self) -> Result<BTreeMap<Stem, String>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(&format!(
@@ -254,11 +253,11 @@ impl Lineage {
         })
     }
 
-    /// Returns the device on which a folder was found last.
+    /// Returns the device on which a folder was last seen.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn device_of(&self, folder: &str) -> Result<Option<u64>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT device FROM folder WHERE path = ?1")?
@@ -267,11 +266,11 @@ impl Lineage {
         })
     }
 
-    /// Returns the logs whose typed memories were extracted, with the hash that they had.
+    /// Returns the logs whose typed memories were extracted, with the hash each had then.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn extracted_logs(&self) -> Result<BTreeMap<Stem, ContentHash>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT stem, hash FROM extracted")?
@@ -280,11 +279,11 @@ impl Lineage {
         })
     }
 
-    /// Returns which engine read a day last for its typed memories.
+    /// Returns for each day the engine that last extracted its memories.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn extraction_engines(&self) -> Result<BTreeMap<Period, String>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
@@ -297,17 +296,17 @@ impl Lineage {
         })
     }
 
-    /// Returns why lines reached no item of a file, as far as its job said.
+    /// Returns why lines reached no item of a file, as far as its job reported it.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn uncovered_lines(&self, path: &str) -> Result<BTreeMap<Address, String>, LineageError> {
         self.read(|conn| {
-            let mut ask = conn.prepare_cached(
+            let mut query = conn.prepare_cached(
                 "SELECT stem, line_start, line_end, reason FROM coverage WHERE path = ?1",
             )?;
-            let mut rows = ask.query([path])?;
+            let mut rows = query.query([path])?;
             let mut lines = BTreeMap::new();
             while let Some(row) = rows.next()? {
                 let stem: Stem = column::parsed(row, 0)?;
@@ -320,11 +319,11 @@ impl Lineage {
         })
     }
 
-    /// Returns what the last walk saw, by path.
+    /// Returns what the last scan saw, by path.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn scanned_files(&self) -> Result<HashMap<PathBuf, ScannedFile>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT path, inode, size, mtime_ns, hash, seen_ns FROM file")?
@@ -342,11 +341,11 @@ impl Lineage {
         })
     }
 
-    /// Returns the files that a job wrote, by path, each with the hash that it gave them.
+    /// Returns the files that a job wrote and their hashes, by path.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn generated_by(&self, job: JobId) -> Result<Vec<(String, ContentHash)>, LineageError> {
         self.read(|conn| entities_of(conn, "was_generated_by", job))
     }
@@ -355,16 +354,16 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn used_by(&self, job: JobId) -> Result<Vec<(String, ContentHash)>, LineageError> {
         self.read(|conn| entities_of(conn, "used", job))
     }
 
-    /// Returns how much there is.
+    /// Returns the size of the lineage.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn counts(&self) -> Result<LineageCounts, LineageError> {
         self.read(|conn| {
             let count = |sql: &str| conn.query_row(sql, [], |row| row.get(0));
@@ -380,13 +379,13 @@ impl Lineage {
         })
     }
 
-    /// Prints files, items, and derivations in a fixed order, without numbers of rows and times.
+    /// Prints files, items, and derivations in a fixed order, without row numbers and times.
     ///
-    /// Two databases that print the same answer every question about sources the same.
+    /// Two databases with equal dumps give the same answer to every query about sources.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn canonical_dump(&self) -> Result<String, LineageError> {
         let mut lines = Vec::new();
         for (path, (kind, hash)) in self.documents()? {
@@ -400,14 +399,14 @@ impl Lineage {
     }
 }
 
-/// Reads all columns that [`log_row`] needs.
+/// Selects the columns that [`log_row`] reads.
 const SELECT_LOGS: &str = "SELECT stem, path, hash, first_line, hashes FROM log_lines \
     JOIN entity ON entity.id = entity";
 
-/// The lines of a weekly or monthly file are kept beside those of logs: its name is shorter.
+/// Selects logs: `log_lines` also holds the lines of weekly and monthly summaries, whose names are shorter.
 const IS_LOG: &str = "length(stem) > 8";
 
-/// Returns the path and the hash of what `relation` ties to a job, by path.
+/// Returns path and hash of the entities that the table `relation` links to a job, by path.
 fn entities_of(
     conn: &Connection,
     relation: &str,
@@ -438,7 +437,7 @@ fn kind(row: &Row<'_>, at: usize) -> rusqlite::Result<DocumentKind> {
     column::named(row, at, "kind of file", DocumentKind::from_name)
 }
 
-/// Reads stem, start, and end of a range, where there is one.
+/// Reads stem, start, and end of a range, if they are not NULL.
 fn citation_range(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Citation>> {
     let (Some(start), Some(end)) = (row.get(at + 1)?, row.get::<_, Option<u32>>(at + 2)?) else {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! What a job commits: files with their items, logs, coverage, and its receipt, in one transaction.
 //!
-//! The commit is the last step of a write. Before it, a crash leaves an open intent and the lineage
-//! as it was; after it, everything is there. A record replaces all that stood under its path.
+//! The commit is the last step of a write. A crash before it leaves an open intent and the old lineage.
+//! A record replaces everything recorded for its path.
 
 use std::{
     os::unix::ffi::OsStrExt as _,
@@ -28,48 +28,47 @@ use crate::{
     privacy::{SanitizedLine, SanitizedLog},
 };
 
-/// What is committed at once.
+/// The content of one transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Commit<'a> {
-    /// The job that ends, with its receipt; `None` when files are only read again.
+    /// The job that ends, with its receipt; `None` when files were only read again.
     pub job: Option<(JobId, &'a Receipt)>,
-    /// Paths of logs and files that the job read; each has its record here or from before.
+    /// Paths of the logs and files that the job read; each is recorded here or was before.
     pub used: &'a [String],
     /// The files that were written or read again.
     pub documents: &'a [DocumentRecord],
-    /// Paths of files and logs that are no longer there. Nothing is kept of them but the hashes that
-    /// receipts name.
+    /// Paths of files and logs that are gone. Only the hashes in receipts stay.
     pub removed: &'a [String],
     /// The logs as they were read.
     pub logs: &'a [LogRecord],
-    /// Why lines reached no item; replaces what was known of that file.
+    /// Why lines reached no item; replaces the earlier coverage of that file.
     pub coverage: &'a [CoverageRecord],
     /// Intents that are done.
     pub intents: &'a [IntentId],
-    /// Logs whose typed memories were extracted, with the hash that they had as inputs.
+    /// Logs whose typed memories were extracted, with the hash of the log that was read.
     pub extracted: &'a [(Stem, ContentHash)],
-    /// Per log that was extracted, the lines that alone carry no memory.
+    /// For each extracted log, the lines that may not be the only source of a memory.
     pub quarantined_memories: &'a [(Stem, Vec<QuarantineRecord>)],
-    /// What waits for a person, of the job whose fingerprint and period these are.
+    /// The proposals of the job with this fingerprint and period.
     pub proposals: Option<(ContentHash, Period, &'a [NewProposal])>,
-    /// What the job with this fingerprint, period, and file kept out.
+    /// The items that the job with this fingerprint, period, and file quarantined.
     pub quarantined_items: Option<(ContentHash, Period, &'a str, &'a [NewProposal])>,
-    /// What the scan may remember of the files.
+    /// File stamps for the next scan.
     pub files: &'a [(PathBuf, ScannedFile)],
-    /// What stands under paths from now on, for the history.
+    /// New contents of paths, for the history.
     pub versions: &'a [NewVersion<'a>],
-    /// The run, where no job ends.
+    /// The run, if no job ends.
     pub run: Option<RunId>,
-    /// When, for the history.
+    /// The time of the new versions.
     pub at: DateTime<Utc>,
 }
 
-/// What kind of generated file it is.
+/// The kind of a generated file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DocumentKind {
-    /// A week's file.
+    /// A weekly summary.
     Weekly,
-    /// A month's file.
+    /// A monthly summary.
     Monthly,
     /// A typed memory.
     Memory,
@@ -77,28 +76,28 @@ pub enum DocumentKind {
     Wisdom,
 }
 
-/// A generated file as it stands.
+/// A generated file as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentRecord {
     /// The path, relative to the root.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: DocumentKind,
-    /// The hash of all its bytes: line numbers depend on the frontmatter too.
+    /// The hash of all its bytes, because line numbers depend on the frontmatter too.
     pub hash: ContentHash,
     /// Its bullets, its entries, or its one memory.
     pub items: Vec<ItemRecord>,
 }
 
-/// One item as it stands.
+/// An item as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemRecord {
-    /// The line of the file on which it begins, from 1; no two items share one. A bullet begins at
-    /// its marker, an entry of wisdom at its title, a typed memory on line 1.
+    /// The first line in the file, from 1; no two items share one. A bullet begins at its marker, a wisdom
+    /// entry at its title, a typed memory on line 1.
     pub line: u32,
     /// The first 8 hex digits of the hash of its words.
     pub hash: String,
-    /// The lines that it rests on; `None` for a person's own words.
+    /// The lines it cites; `None` for a person's own words.
     pub citation: Option<Citation>,
 }
 
@@ -107,7 +106,7 @@ pub struct ItemRecord {
 pub struct LogRecord {
     /// Its name without `.md`.
     pub stem: Stem,
-    /// The path that it has among the logs, relative to the root, also when it is archived.
+    /// Its path among the logs, relative to the root, also if it is archived.
     pub path: String,
     /// The hash of all its bytes.
     pub hash: ContentHash,
@@ -115,9 +114,9 @@ pub struct LogRecord {
     pub first_line: u32,
     /// The first 8 bytes of each line's hash.
     pub line_hashes: Vec<u64>,
-    /// The lines that are held for review; none when it comes from the database.
+    /// The quarantined lines; empty when the record comes from the database.
     pub quarantined: Vec<QuarantineRecord>,
-    /// All of it as it was read, for the history; `None` when it comes from the database.
+    /// The whole text as it was read, for the history; `None` when the record comes from the database.
     pub raw: Option<Arc<str>>,
 }
 
@@ -126,18 +125,18 @@ pub struct LogRecord {
 pub struct CoverageRecord {
     /// The file, relative to the root.
     pub path: String,
-    /// The lines, each with a reason in a word or two; no words of the line.
+    /// The lines, each with a reason of one or two words; no words of the line.
     pub lines: Vec<(Address, &'static str)>,
 }
 
-/// What the last walk saw of a file.
+/// What the last scan saw of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScannedFile {
     /// Its inode.
     pub inode: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was last changed, in nanoseconds since 1970.
+    /// When it was last modified, in nanoseconds since 1970.
     pub mtime_ns: i64,
     /// The hash of its bytes.
     pub hash: ContentHash,
@@ -166,7 +165,7 @@ impl DocumentKind {
 }
 
 impl LogRecord {
-    /// Returns the record of a log that stands at `path`.
+    /// Returns the record of the log at `path`.
     pub fn of(log: &SanitizedLog, path: String) -> Self {
         Self {
             stem: log.stem().clone(),
@@ -179,7 +178,7 @@ impl LogRecord {
         }
     }
 
-    /// Returns the hash of the line with that number.
+    /// Returns the hash of a line.
     pub fn line_hash(&self, line: u32) -> Option<u64> {
         let at = usize::try_from(line.checked_sub(self.first_line)?).ok()?;
         self.line_hashes.get(at).copied()
@@ -197,12 +196,12 @@ impl Lineage {
         self.write(|tx| apply_commit(tx, commit))
     }
 
-    /// Commits jobs that were done without a live row, because they changed no file: each is
-    /// entered and ended in one transaction. One whose fingerprint is live elsewhere is passed over.
+    /// Begins and ends jobs in one transaction, because they changed no file. A job whose fingerprint is
+    /// live elsewhere is skipped.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written; then nothing was changed.
+    /// Fails if the database cannot be written; then nothing has changed.
     pub fn commit_finished_jobs(
         &mut self,
         run: RunId,
@@ -220,14 +219,14 @@ impl Lineage {
         })
     }
 
-    /// Forgets what is known of files and logs, and takes this instead.
+    /// Replaces all records of files and logs.
     ///
-    /// Runs, receipts, and the journal stay. The answers that follow are those of a new database
-    /// that was given the same.
+    /// Runs, receipts, and the journal stay. Afterwards the database answers like a new one with the same
+    /// records.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written; then nothing was changed.
+    /// Fails if the database cannot be written; then nothing has changed.
     pub fn replace_all(
         &mut self,
         documents: &[DocumentRecord],
@@ -246,11 +245,11 @@ impl Lineage {
         })
     }
 
-    /// Remembers on which device a folder was found.
+    /// Records the device that a folder is on.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn record_device(&mut self, folder: &str, device: u64) -> Result<(), LineageError> {
         self.write(|tx| {
             let put = "INSERT OR REPLACE INTO folder (path, device, seal) VALUES (?1, ?2, ?3)";
@@ -261,11 +260,11 @@ impl Lineage {
         })
     }
 
-    /// Remembers what a walk saw, and forgets the files that are gone.
+    /// Records what a scan saw, and removes the files that are gone.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn update_scanned_files(
         &mut self,
         seen: &[(PathBuf, ScannedFile)],
@@ -274,7 +273,7 @@ impl Lineage {
         self.write(|tx| {
             put_files(tx, seen)?;
             for path in gone {
-                forget_file(tx, path)?;
+                remove_scanned_file(tx, path)?;
             }
             Ok(())
         })
@@ -290,8 +289,8 @@ fn apply_commit(tx: &Transaction<'_>, commit: &Commit<'_>) -> Result<(), Transac
     for log in commit.logs {
         let bytes = log.raw.as_deref().map(str::as_bytes);
         if bytes.is_some() {
-            let folded = NewVersion { path: &log.path, cause: VersionCause::ReadByRun, bytes };
-            history::add_version(tx, commit.run, job, commit.at, &folded)?;
+            let version = NewVersion { path: &log.path, cause: VersionCause::ReadByRun, bytes };
+            history::add_version(tx, commit.run, job, commit.at, &version)?;
         }
     }
     for version in commit.versions {
@@ -300,8 +299,8 @@ fn apply_commit(tx: &Transaction<'_>, commit: &Commit<'_>) -> Result<(), Transac
     put_documents(tx, commit.documents)?;
     put_coverage(tx, commit.coverage)?;
     put_extracted(tx, commit.extracted)?;
-    for held in commit.quarantined_memories {
-        review::put_quarantined_memories(tx, held)?;
+    for quarantined in commit.quarantined_memories {
+        review::put_quarantined_memories(tx, quarantined)?;
     }
     if let Some((fingerprint, period, proposals)) = commit.proposals {
         review::put_proposals(tx, (fingerprint, period), proposals, commit.at)?;
@@ -311,7 +310,7 @@ fn apply_commit(tx: &Transaction<'_>, commit: &Commit<'_>) -> Result<(), Transac
     }
     put_files(tx, commit.files)?;
     for &intent in commit.intents {
-        jobs::end_intent(tx, intent, IntentOutcome::Done)?;
+        jobs::journal::end_intent(tx, intent, IntentOutcome::Done)?;
     }
     if let Some((job, receipt)) = commit.job {
         jobs::end_job(tx, job, receipt)?;
@@ -320,7 +319,7 @@ fn apply_commit(tx: &Transaction<'_>, commit: &Commit<'_>) -> Result<(), Transac
     Ok(())
 }
 
-/// Records that the job read and wrote what it did.
+/// Records what a job read and wrote.
 fn put_activity(
     tx: &Transaction<'_>,
     job: JobId,
@@ -390,20 +389,20 @@ fn put_documents(
     Ok(())
 }
 
-/// Returns the seal of an item, which covers its sources.
+/// Returns the checksum of an item, which covers its sources.
 fn item_checksum(path: &str, item: &ItemRecord, sources: &[(&str, u32, u32)]) -> i64 {
     let sources: Vec<String> =
         sources.iter().map(|(stem, start, end)| format!("{stem}:{start}-{end}")).collect();
     let seal =
         RowChecksum::default().text("item").text(path).int(item.line.into()).text(&item.hash);
-    // Nothing joined is NULL to SQLite.
+    // `group_concat` of no rows is NULL.
     if sources.is_empty() { seal.null() } else { seal.text(&sources.join(";")) }.finish()
 }
 
-/// Returns the record of a line that waits for a person.
+/// Returns the record of a line that waits for a person's decision.
 fn quarantine_record(line: &SanitizedLine) -> Option<QuarantineRecord> {
-    let held = line.quarantine().filter(|it| !it.is_refused)?;
-    let why = held.concerns.iter().map(|it| it.name().to_owned()).collect();
+    let quarantine = line.quarantine().filter(|it| !it.is_refused)?;
+    let why = quarantine.concerns.iter().map(|it| it.name().to_owned()).collect();
     Some(QuarantineRecord { line: line.number(), why })
 }
 
@@ -426,7 +425,7 @@ fn put_logs(tx: &Transaction<'_>, logs: &[LogRecord]) -> Result<(), TransactionE
     Ok(())
 }
 
-/// Returns the entity of a version of a log or a file, which may have stood before.
+/// Returns the entity of a version of a log or a file; creates it if it is new.
 fn put_file_entity(
     tx: &Transaction<'_>,
     kind: &str,
@@ -436,7 +435,7 @@ fn put_file_entity(
     put_entity(tx, kind, path, &hash.to_string())
 }
 
-/// Like [`put_file_entity`], for a hash as it is printed.
+/// Like [`put_file_entity`], with the hash as text.
 pub(super) fn put_entity(
     tx: &Transaction<'_>,
     kind: &str,
@@ -471,7 +470,7 @@ fn put_coverage(tx: &Transaction<'_>, coverage: &[CoverageRecord]) -> Result<(),
         clear.execute([&record.path])?;
         let mut lines: Vec<_> = record.lines.iter().collect();
         lines.sort();
-        // Where an engine gave two reasons for one line, the first in the alphabet is kept.
+        // If an engine gave two reasons for one line, the first in the alphabet wins.
         lines.dedup_by(|b, a| a.0 == b.0);
         let runs = lines.chunk_by(|(a, why), (b, same)| {
             a.stem == b.stem && a.line + 1 == b.line && why == same
@@ -518,7 +517,7 @@ fn put_files(
     )?;
     for (path, stamp) in files {
         let path = path.as_os_str().as_bytes();
-        // Inodes use all 64 bits, SQLite has signed numbers.
+        // Inodes use all 64 bits, but SQLite's integers are signed.
         let (inode, size) = (stamp.inode.cast_signed(), stamp.size.cast_signed());
         let hash = stamp.hash.to_string();
         let seal = RowChecksum::default().blob(path).int(inode).int(size).int(stamp.mtime_ns);
@@ -528,13 +527,13 @@ fn put_files(
     Ok(())
 }
 
-fn forget_file(tx: &Transaction<'_>, path: &Path) -> Result<(), TransactionError> {
-    let mut forget = tx.prepare_cached("DELETE FROM file WHERE path = ?1")?;
-    forget.execute([path.as_os_str().as_bytes()])?;
+fn remove_scanned_file(tx: &Transaction<'_>, path: &Path) -> Result<(), TransactionError> {
+    let mut remove = tx.prepare_cached("DELETE FROM file WHERE path = ?1")?;
+    remove.execute([path.as_os_str().as_bytes()])?;
     Ok(())
 }
 
-/// Forgets a document or a log. Its versions stay as long as a receipt names them.
+/// Removes a document or a log. Its versions stay as long as a receipt names them.
 fn remove_path(tx: &Transaction<'_>, path: &str) -> Result<(), TransactionError> {
     tx.execute("DELETE FROM entity WHERE kind = 'item' AND path = ?1", [path])?;
     tx.execute("DELETE FROM document WHERE path = ?1", [path])?;
@@ -549,10 +548,10 @@ fn remove_path(tx: &Transaction<'_>, path: &str) -> Result<(), TransactionError>
          AND id NOT IN (SELECT entity FROM was_generated_by)",
         [path],
     )?;
-    forget_file(tx, Path::new(path))
+    remove_scanned_file(tx, Path::new(path))
 }
 
-/// Forgets a document, and gives the versions that receipts name another path.
+/// Removes a document, and renames the versions of it that receipts name.
 pub(super) fn rename_path(
     tx: &Transaction<'_>,
     path: &str,
@@ -562,14 +561,15 @@ pub(super) fn rename_path(
         return Ok(());
     }
     remove_path(tx, path)?;
-    let named: Vec<(i64, String, String)> = tx
+    let versions: Vec<(i64, String, String)> = tx
         .prepare_cached("SELECT id, kind, hash FROM entity WHERE path = ?1")?
         .query_map([path], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
         .collect::<Result<_, _>>()?;
-    for (old, kind, hash) in named {
+    for (old, kind, hash) in versions {
         // The same bytes may have been forgotten under this path before.
         let new = put_entity(tx, &kind, instead, &hash)?;
-        // The seal of a receipt covers the paths that it names; SQLite tells of no change there.
+        // The checksum of a receipt covers the paths that it names, but SQLite calls no hook for changes of
+        // tables without rowid. Updating the receipt does.
         tx.execute(
             "UPDATE activity SET path = path WHERE id IN \
              (SELECT activity FROM used WHERE entity = ?1 \

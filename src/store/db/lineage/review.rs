@@ -1,8 +1,8 @@
-//! What waits for a person: lines that are held, changes that are proposed, and items that were kept
-//! out, which are proposals that most of nobody can make.
+//! The review queue: quarantined lines, proposed changes, and quarantined items, which are stored as
+//! proposals.
 //!
-//! Of lines no words are kept. A proposal holds the words that would be written, so that a person can
-//! read and edit them; `forget` takes them out.
+//! Lines are stored without their words. A proposal holds the words that would be written, so that a person
+//! can read and edit them; `forget` removes them.
 
 use std::collections::BTreeMap;
 
@@ -19,64 +19,64 @@ use crate::memory::{
     period::{Grain, Period},
 };
 
-/// A line that is held for review.
+/// A quarantined line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineRecord {
     /// The line, from 1.
     pub line: u32,
-    /// Why, by the names of concerns.
+    /// Why: the names of concerns.
     pub why: Vec<String>,
 }
 
-/// What is held of a line.
+/// What a quarantined line is excluded from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuarantineScope {
-    /// The line itself, everywhere.
+    /// Everything.
     Line,
-    /// The memory or the wisdom that rests on nothing but text from elsewhere.
+    /// Being the only source of a memory or of wisdom, because its text is external.
     Memory,
 }
 
-/// A change that is made when a person accepts it.
+/// A change that a person may accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// Its number.
     pub id: i64,
-    /// The work that it came of.
+    /// The job that proposed it.
     pub fingerprint: ContentHash,
     /// The month, or the day.
     pub period: Period,
-    /// The file that would be changed, relative to the root.
+    /// The file that would change, relative to the root.
     pub target: String,
-    /// What would be done, as JSON.
+    /// The change, as JSON.
     pub change: String,
-    /// The lines that it rests on, as a citation without brackets.
+    /// The source lines, as a citation without brackets.
     pub sources: String,
-    /// When it was made, UTC.
+    /// When it was proposed, UTC.
     pub at: DateTime<Utc>,
-    /// What became of it.
+    /// Whether a person has decided.
     pub state: ProposalState,
 }
 
-/// A change to be proposed.
+/// A change to propose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewProposal {
-    /// The file that would be changed, relative to the root.
+    /// The file that would change, relative to the root.
     pub target: String,
-    /// What would be done, as JSON.
+    /// The change, as JSON.
     pub change: String,
-    /// The lines that it rests on, as a citation without brackets.
+    /// The source lines, as a citation without brackets.
     pub sources: String,
 }
 
-/// What became of a proposal.
+/// A person's decision about a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProposalState {
-    /// It waits.
+    /// Not decided.
     Open,
-    /// It was made.
+    /// The change was made.
     Accepted,
-    /// It is not made.
+    /// The change will not be made.
     Refused,
 }
 
@@ -108,11 +108,11 @@ impl ProposalState {
 }
 
 impl Lineage {
-    /// Returns the lines that wait for a person, as their logs were last read.
+    /// Returns the quarantined lines of the logs as they were last read.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn quarantined(
         &self,
     ) -> Result<BTreeMap<Address, (QuarantineScope, QuarantineRecord)>, LineageError> {
@@ -122,22 +122,22 @@ impl Lineage {
                     let (stem, line): (Stem, u32) = (column::parsed(row, 0)?, row.get(1)?);
                     let why: String = row.get(2)?;
                     let why = why.split(' ').map(str::to_owned).collect();
-                    let held = QuarantineRecord { line, why };
+                    let record = QuarantineRecord { line, why };
                     let what = match row.get::<_, String>(3)?.as_str() {
                         "memory" => QuarantineScope::Memory,
                         _ => QuarantineScope::Line,
                     };
-                    Ok((Address { stem, line }, (what, held)))
+                    Ok((Address { stem, line }, (what, record)))
                 })?
                 .collect()
         })
     }
 
-    /// Returns how many lines and changes wait for a person.
+    /// Returns how many lines and proposals wait for a person.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn review_queue_len(&self) -> Result<usize, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
@@ -149,43 +149,42 @@ impl Lineage {
         })
     }
 
-    /// Takes note that a person was asked about lines.
+    /// Removes lines about which a person has decided.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn remove_quarantined(&mut self, lines: &[Address]) -> Result<(), LineageError> {
         self.write(|tx| {
-            let mut settle = tx.prepare_cached("DELETE FROM held WHERE stem = ?1 AND line = ?2")?;
+            let mut remove = tx.prepare_cached("DELETE FROM held WHERE stem = ?1 AND line = ?2")?;
             for Address { stem, line } in lines {
-                settle.execute(params![stem.as_str(), line])?;
+                remove.execute(params![stem.as_str(), line])?;
             }
             Ok(())
         })
     }
 
-    /// Returns the changes that wait for a person, oldest first, and with `decided` also those that
-    /// they have spoken about.
+    /// Returns the open proposals, oldest first; with `includes_decided` also the accepted and refused ones.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
-    pub fn proposals(&self, decided: bool) -> Result<Vec<Proposal>, LineageError> {
+    /// Fails if the database cannot be read.
+    pub fn proposals(&self, includes_decided: bool) -> Result<Vec<Proposal>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT id, fingerprint, period, target, change, sources, at, state FROM proposal \
                  WHERE ?1 OR state = 'open' ORDER BY id",
             )?
-            .query_map([decided], proposal_row)?
+            .query_map([includes_decided], proposal_row)?
             .collect()
         })
     }
 
-    /// Returns the last run that did this piece of work.
+    /// Returns the last run with a job of this fingerprint.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn last_run_of_job(&self, fingerprint: ContentHash) -> Result<Option<RunId>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT max(run) FROM activity WHERE fingerprint = ?1")?
@@ -194,11 +193,11 @@ impl Lineage {
         })
     }
 
-    /// Takes note of what became of a proposal.
+    /// Records a person's decision about a proposal.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn set_proposal_state(
         &mut self,
         id: i64,
@@ -210,29 +209,30 @@ impl Lineage {
         })
     }
 
-    /// Forgets the proposals that `holds` names by their words, or `rests` by the lines that they rest
-    /// on, whatever was said of them.
+    /// Deletes the proposals, decided or not, with a text for which `holds` is true or with sources for which
+    /// `cites` is.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn forget_proposals(
         &mut self,
         holds: &dyn Fn(&str) -> bool,
-        rests: &dyn Fn(&Citation) -> bool,
+        cites: &dyn Fn(&Citation) -> bool,
     ) -> Result<(), LineageError> {
         self.write(|tx| {
             let all: Vec<(i64, String, String)> = tx
                 .prepare("SELECT id, change, sources FROM proposal")?
                 .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
                 .collect::<Result<_, _>>()?;
-            let says = |change: &str| match serde_json::from_str(change) {
+            let has_text = |change: &str| match serde_json::from_str(change) {
                 Ok(change) => any_text_matches(&change, holds),
                 Err(_) => holds(change),
             };
-            let cites = |sources: &str| sources.parse().is_ok_and(|it| rests(&it));
-            let gone = all.iter().filter(|(_, change, at)| says(change) || cites(at));
-            for (id, ..) in gone {
+            let has_source = |sources: &str| sources.parse().is_ok_and(|it| cites(&it));
+            let matching =
+                all.iter().filter(|(_, change, sources)| has_text(change) || has_source(sources));
+            for (id, ..) in matching {
                 tx.execute("DELETE FROM proposal WHERE id = ?1", [id])?;
             }
             Ok(())
@@ -240,8 +240,8 @@ impl Lineage {
     }
 }
 
-/// Returns whether any text of a change is such a one: as JSON its quotes and line ends are spelled
-/// otherwise.
+/// Returns whether `holds` is true for any text of a change. The JSON as a whole would not do, because it
+/// escapes quotes and line ends.
 fn any_text_matches(change: &serde_json::Value, holds: &dyn Fn(&str) -> bool) -> bool {
     match change {
         serde_json::Value::String(text) => holds(text),
@@ -264,37 +264,37 @@ fn proposal_row(row: &Row<'_>) -> rusqlite::Result<Proposal> {
     })
 }
 
-/// Records the lines that are held of logs as they were read.
+/// Records the quarantined lines of a log as it was read.
 pub(super) fn put_quarantined_lines(
     tx: &Transaction<'_>,
     log: &LogRecord,
 ) -> Result<(), TransactionError> {
-    // What alone carries no memory was found by who extracted the day, and stands as long as its
-    // line does.
+    // Lines quarantined for memories were found when the day was extracted; they stay until it is extracted
+    // again.
     tx.prepare_cached("DELETE FROM held WHERE stem = ?1 AND what = 'line'")?
         .execute([log.stem.as_str()])?;
     put_quarantined(tx, &log.stem, &log.quarantined, QuarantineScope::Line)
 }
 
-/// Records the lines that alone carry no memory. What was known of the log was forgotten when it was
-/// extracted anew.
+/// Records the lines that may not be the only source of a memory. The log's earlier ones were removed when
+/// its extraction was recorded.
 pub(super) fn put_quarantined_memories(
     tx: &Transaction<'_>,
-    (stem, held): &(Stem, Vec<QuarantineRecord>),
+    (stem, records): &(Stem, Vec<QuarantineRecord>),
 ) -> Result<(), TransactionError> {
-    put_quarantined(tx, stem, held, QuarantineScope::Memory)
+    put_quarantined(tx, stem, records, QuarantineScope::Memory)
 }
 
 fn put_quarantined(
     tx: &Transaction<'_>,
     stem: &Stem,
-    held: &[QuarantineRecord],
+    records: &[QuarantineRecord],
     what: QuarantineScope,
 ) -> Result<(), TransactionError> {
     let mut put = tx.prepare_cached(
         "INSERT OR IGNORE INTO held (stem, line, why, what, seal) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
-    for QuarantineRecord { line, why } in held {
+    for QuarantineRecord { line, why } in records {
         let (stem, why, what) = (stem.as_str(), why.join(" "), what.name());
         let seal = RowChecksum::default().text(stem).int((*line).into()).text(&why);
         put.execute(params![stem, line, why, what, seal.text(what).finish()])?;
@@ -302,8 +302,8 @@ fn put_quarantined(
     Ok(())
 }
 
-/// Records what a job proposes, in the place of what was proposed for the same inputs and waits. A day
-/// is read as a whole, so what was proposed for it as it was before goes, too.
+/// Records what a job proposes. It replaces the open proposals for the same inputs; for a day, which is read
+/// as a whole, also those from its earlier text.
 pub(super) fn put_proposals(
     tx: &Transaction<'_>,
     (fingerprint, period): (ContentHash, Period),
@@ -340,15 +340,15 @@ fn insert_proposals(
     Ok(())
 }
 
-/// Records the items that a job kept out, in the place of what the last one that made the same of the
-/// period kept out and nobody has spoken about.
+/// Records the items that a job quarantined. They replace the undecided ones of the last job for the same
+/// period and file.
 pub(super) fn put_quarantined_items(
     tx: &Transaction<'_>,
     (fingerprint, period, target): (ContentHash, Period, &str),
     items: &[NewProposal],
     at: DateTime<Utc>,
 ) -> Result<(), TransactionError> {
-    // What is extracted of a day has a target of its own each.
+    // Each memory extracted from a day has a target of its own.
     tx.prepare_cached(
         "DELETE FROM proposal WHERE state = 'open' AND period = ?1 AND (?2 OR target = ?3) \
          AND CASE WHEN json_valid(change) THEN json_extract(change, '$.op') = 'item' ELSE 0 END",

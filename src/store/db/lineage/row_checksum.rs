@@ -1,13 +1,13 @@
-//! A short hash in every row, so that no flipped bit of the database passes for the truth.
+//! A checksum in every row (the column `seal`), which reveals flipped bits.
 //!
-//! SQLite checks the form of its pages, not the values in them, and of what no file can tell
-//! (receipts, history, reasons) nobody else could say whether it is as it was written. A row whose
-//! other values do not have its seal was damaged. Rows that are lost are found by SQLite, which
-//! accounts for every byte of a page, and by the seals of the rows that name them.
+//! SQLite checks the structure of its pages, not the values in them, and receipts, history and reasons cannot
+//! be compared with any file. A row whose other values do not match its checksum was damaged. Lost rows are
+//! found by SQLite, which accounts for every byte of a page, and by the checksums of the rows that refer to
+//! them.
 //!
-//! Rows of [`WATCHED_TABLES`] are written in many places: SQLite tells which ones a transaction touched,
-//! and they are sealed before it commits. All others are written in [`super::record`] only, which
-//! seals them as it writes.
+//! Rows of [`WATCHED_TABLES`] are written in many places: a hook of SQLite reports which ones a transaction
+//! changed, and their checksums are written before it commits. All others are written only in
+//! [`super::record`] and [`super::review`], with their checksums.
 
 use std::{
     collections::BTreeSet,
@@ -18,8 +18,8 @@ use rusqlite::{Connection, Row, Transaction, types::ValueRef};
 
 use super::{Lineage, LineageError};
 
-/// The tables whose rows are sealed when a transaction ends, each with what belongs to its rows and
-/// stands elsewhere.
+/// The tables whose checksums are written when a transaction ends, each with the values in other tables that
+/// the checksum of a row covers.
 const WATCHED_TABLES: [(&str, &str); 4] = [
     (
         "run",
@@ -39,7 +39,7 @@ const WATCHED_TABLES: [(&str, &str); 4] = [
     ("version", "NULL"),
 ];
 
-/// The other tables: name, key for `UPDATE`, and the values that are sealed.
+/// The other tables: name, key for `UPDATE`, and the values that the checksum covers.
 const OTHER_TABLES: [(&str, &str, &str); 9] = [
     (
         "entity",
@@ -64,10 +64,10 @@ const OTHER_TABLES: [(&str, &str, &str); 9] = [
     ("file", "path", "path, inode, size, mtime_ns, hash, seen_ns"),
 ];
 
-/// How many damaged rows are named.
+/// How many damaged rows are reported.
 const REPORTED_ROWS_MAX: usize = 20;
 
-/// Which rows of [`WATCHED_TABLES`] the transaction under way touched.
+/// The rows of [`WATCHED_TABLES`] that the current transaction has changed: index of the table and rowid.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChangedRows(Arc<Mutex<BTreeSet<(usize, i64)>>>);
 
@@ -106,18 +106,18 @@ impl RowChecksum {
         self.add(ValueRef::Blob(bytes))
     }
 
-    /// Adds nothing, where something may stand.
+    /// Adds a missing value.
     pub(super) fn null(self) -> Self {
         self.add(ValueRef::Null)
     }
 
-    /// Returns the seal as its column holds it.
+    /// Returns the checksum as its column stores it.
     pub(super) fn finish(self) -> i64 {
         let hash = self.0.finalize();
-        hash.as_bytes()[..8].iter().fold(0, |seal, byte| seal << 8 | i64::from(*byte))
+        hash.as_bytes()[..8].iter().fold(0, |sum, byte| sum << 8 | i64::from(*byte))
     }
 
-    /// Adds the columns of a row from `from` on, but the seal itself.
+    /// Adds the columns of a row from `from` on, except the checksum itself.
     fn add_row(mut self, row: &Row<'_>, from: usize) -> rusqlite::Result<Self> {
         for at in from..row.as_ref().column_count() {
             if row.as_ref().column_name(at)? != "seal" {
@@ -129,39 +129,39 @@ impl RowChecksum {
 }
 
 impl ChangedRows {
-    /// Follows what the connection changes.
+    /// Watches the changes of a connection.
     pub(super) fn watch(conn: &mut Connection) -> rusqlite::Result<Self> {
-        let touched = Self::default();
-        let rows = touched.clone();
+        let changed = Self::default();
+        let rows = changed.clone();
         conn.update_hook(Some(move |_, _: &str, table: &str, row| {
             if let Some(at) = WATCHED_TABLES.iter().position(|(name, _)| *name == table) {
                 rows.lock().insert((at, row));
             }
         }))?;
-        Ok(touched)
+        Ok(changed)
     }
 
-    /// Forgets what a transaction touched that did not commit.
+    /// Discards the changes of a transaction that did not commit.
     pub(super) fn clear(&self) {
         self.lock().clear();
     }
 
-    /// Seals the rows that the transaction touched.
+    /// Writes the checksums of the rows that the transaction changed.
     pub(super) fn write_checksums(&self, tx: &Transaction<'_>) -> rusqlite::Result<()> {
-        let touched = std::mem::take(&mut *self.lock());
-        for (at, id) in touched {
+        let changed = std::mem::take(&mut *self.lock());
+        for (at, id) in changed {
             let (table, _) = WATCHED_TABLES[at];
-            let Some(ask) = row_query(table) else { continue };
-            let mut ask = tx.prepare_cached(&ask)?;
-            let mut rows = ask.query([id])?;
-            // A row that was deleted needs no seal.
+            let Some(query) = row_query(table) else { continue };
+            let mut query = tx.prepare_cached(&query)?;
+            let mut rows = query.query([id])?;
+            // The row may have been deleted.
             let Some(row) = rows.next()? else { continue };
-            let seal = row_checksum(row)?;
+            let checksum = row_checksum(row)?;
             drop(rows);
             tx.prepare_cached(&format!("UPDATE {table} SET seal = ?2 WHERE id = ?1"))?
-                .execute([id, seal])?;
+                .execute([id, checksum])?;
         }
-        // Their seals touched them again.
+        // Writing the checksums changed the rows again.
         self.clear();
         Ok(())
     }
@@ -171,38 +171,38 @@ impl ChangedRows {
     }
 }
 
-/// Returns the question for a row of a followed table by its number, with what is sealed with it.
+/// Returns the query for a row of a watched table by its number, with the values its checksum covers.
 pub(super) fn row_query(table: &str) -> Option<String> {
-    let (table, beside) = WATCHED_TABLES.iter().find(|(name, _)| *name == table)?;
-    Some(format!("SELECT {table}.*, {beside} FROM {table} WHERE id = ?1"))
+    let (table, related) = WATCHED_TABLES.iter().find(|(name, _)| *name == table)?;
+    Some(format!("SELECT {table}.*, {related} FROM {table} WHERE id = ?1"))
 }
 
-/// Returns the seal that a row of [`row_query`] should have.
+/// Returns the checksum that a row of [`row_query`] should have.
 pub(super) fn row_checksum(row: &Row<'_>) -> rusqlite::Result<i64> {
     Ok(RowChecksum::default().add_row(row, 0)?.finish())
 }
 
-/// Returns the question for seal, name, and values of every row, by table.
+/// Returns for each table its name, its key, and the query for checksum, name, and covered values of every
+/// row.
 fn table_queries() -> impl Iterator<Item = (&'static str, &'static str, String)> {
-    let followed = WATCHED_TABLES.iter().map(|(table, beside)| {
-        (*table, "id", format!("SELECT seal, id, {table}.*, {beside} FROM {table}"))
+    let watched = WATCHED_TABLES.iter().map(|(table, related)| {
+        (*table, "id", format!("SELECT seal, id, {table}.*, {related} FROM {table}"))
     });
-    let once = OTHER_TABLES.iter().map(|(table, key, values)| {
+    let others = OTHER_TABLES.iter().map(|(table, key, values)| {
         let name = key.split(',').next().unwrap_or(key);
         (*table, *key, format!("SELECT seal, {name}, {values} FROM {table}"))
     });
-    followed.chain(once)
+    watched.chain(others)
 }
 
-/// Seals every row, as it stands: after the schema has changed. Schemas before the second have no
-/// seals.
+/// Writes the checksum of every row, after the schema has changed.
 pub(super) fn checksum_all_rows(tx: &Transaction<'_>) -> rusqlite::Result<()> {
-    for (table, key, ask) in table_queries() {
-        let has_seal = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'seal'";
-        if !tx.prepare_cached(has_seal)?.exists([table])? {
+    for (table, key, query) in table_queries() {
+        let exists = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'seal'";
+        if !tx.prepare_cached(exists)?.exists([table])? {
             continue;
         }
-        let mut ask = tx.prepare(&ask.replace("SELECT seal, ", &format!("SELECT {key}, ")))?;
+        let mut query = tx.prepare(&query.replace("SELECT seal, ", &format!("SELECT {key}, ")))?;
         let keys = key.split(',').count();
         let condition: Vec<String> = key
             .split(", ")
@@ -211,18 +211,18 @@ pub(super) fn checksum_all_rows(tx: &Transaction<'_>) -> rusqlite::Result<()> {
             .collect();
         let mut put =
             tx.prepare(&format!("UPDATE {table} SET seal = ?1 WHERE {}", condition.join(" AND ")))?;
-        // The rows are read first: a table must not change under its own reading.
-        let mut sealed = Vec::new();
-        let mut rows = ask.query([])?;
+        // All rows are read first, because a table must not change while it is being read.
+        let mut updates = Vec::new();
+        let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             let mut values: Vec<rusqlite::types::Value> = Vec::new();
             values.push(RowChecksum::default().add_row(row, keys + 1)?.finish().into());
             for at in 0..keys {
                 values.push(row.get(at)?);
             }
-            sealed.push(values);
+            updates.push(values);
         }
-        for values in sealed {
+        for values in updates {
             put.execute(rusqlite::params_from_iter(values))?;
         }
     }
@@ -230,21 +230,22 @@ pub(super) fn checksum_all_rows(tx: &Transaction<'_>) -> rusqlite::Result<()> {
 }
 
 impl Lineage {
-    /// Checks every row, and names those that are not as they were written, with the table.
+    /// Checks every row, and returns table and name of those that do not match their checksum.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn corrupt_rows(&self) -> Result<Vec<String>, LineageError> {
-        let mut broken = Vec::new();
-        for (table, _, ask) in table_queries() {
+        let mut corrupt = Vec::new();
+        for (table, _, query) in table_queries() {
             let found: Vec<String> = self.read(|conn| {
-                let mut ask = conn.prepare(&ask)?;
-                let mut rows = ask.query([])?;
+                let mut query = conn.prepare(&query)?;
+                let mut rows = query.query([])?;
                 let mut found = Vec::new();
                 while let Some(row) = rows.next()? {
-                    let seal = RowChecksum::default().add_row(row, 2)?.finish();
-                    if row.get_ref(0)? != ValueRef::Integer(seal) && found.len() < REPORTED_ROWS_MAX
+                    let checksum = RowChecksum::default().add_row(row, 2)?.finish();
+                    if row.get_ref(0)? != ValueRef::Integer(checksum)
+                        && found.len() < REPORTED_ROWS_MAX
                     {
                         let name = match row.get_ref(1)? {
                             ValueRef::Integer(it) => it.to_string(),
@@ -258,10 +259,10 @@ impl Lineage {
                 }
                 Ok(found)
             })?;
-            broken.extend(found);
+            corrupt.extend(found);
         }
-        broken.truncate(REPORTED_ROWS_MAX);
-        Ok(broken)
+        corrupt.truncate(REPORTED_ROWS_MAX);
+        Ok(corrupt)
     }
 }
 
@@ -281,7 +282,7 @@ mod tests {
         },
     };
 
-    /// Makes a database with a row in every table that a job fills.
+    /// Creates a database with a row in every table that a job fills.
     fn filled(path: &std::path::Path) -> Lineage {
         let mut lineage = Lineage::open(path).unwrap();
         let now = "2026-04-06T03:00:00Z".parse().unwrap();
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_sealed_anew_after_the_schema_changed() {
+    fn checksum_all_rows_repairs_every_checksum() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lineage.db");
         let lineage = filled(&path);
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_or_taken_back_is_sealed_at_once() {
+    fn forgetting_and_undoing_update_checksums() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lineage.db");
         let mut lineage = filled(&path);
@@ -391,8 +392,8 @@ mod tests {
             assert_eq!(lineage.corrupt_rows().unwrap(), [""; 0], "{old}");
         }
         let other = Connection::open(&path).unwrap();
-        let named = "SELECT count(*) FROM entity WHERE path <> 'memory/forgotten.md'";
-        assert_eq!(other.query_row(named, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+        let left = "SELECT count(*) FROM entity WHERE path <> 'memory/forgotten.md'";
+        assert_eq!(other.query_row(left, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
         let now = "2026-04-06T04:00:00Z".parse().unwrap();
         let run = NewRun { trigger: "undo", version: "1", owner: "1@boot", now };
         let run = lineage.begin_run(&run).unwrap();

@@ -1,7 +1,7 @@
-//! What a damaged database still holds: history and receipts.
+//! Copies history and receipts out of a damaged database.
 //!
-//! Each row is taken only if its seal, or for bytes their hash, says that it is as it was written.
-//! The damaged file is read and never written: its write-ahead log is read with it and stays.
+//! A row is copied only if its checksum (for bytes, their hash) proves that it is as it was written. The
+//! damaged file is never written; its write-ahead log is read with it and stays.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -11,36 +11,39 @@ use rusqlite::{
 };
 
 use super::{
-    Lineage, LineageError, OPEN_READ_ONLY, TransactionError, location::DatabaseLocation, record,
-    row_checksum,
+    Lineage, LineageError, TransactionError, location::DatabaseLocation, record, row_checksum,
 };
-use crate::memory::hash::ContentHash;
+use crate::{
+    memory::hash::ContentHash,
+    store::db::connection::{self, BUSY_TIMEOUT},
+};
 
-/// What was carried over.
+/// What was copied from a damaged database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SalvageReport {
     /// Runs.
     pub runs: usize,
     /// Jobs that had ended, with their receipts.
     pub receipts: usize,
-    /// Versions of files; of some the bytes may be lost.
+    /// Versions of files; the bytes of some may be lost.
     pub versions: usize,
-    /// Different bytes.
+    /// Distinct contents.
     pub contents: usize,
 }
 
 impl Lineage {
-    /// Takes over what the damaged database at `from` still holds. This one is new.
+    /// Copies what the damaged database at `from` still holds into this new one.
     ///
     /// # Errors
     ///
-    /// Returns why this database could not be written. Nothing that is wrong with the other one is
-    /// an error: then less is carried over.
+    /// Returns why this database could not be written. Damage to the other one is no error: it only means
+    /// that less is copied.
     pub fn salvage(&mut self, from: &Path) -> Result<SalvageReport, LineageError> {
-        let place = DatabaseLocation::find(from)?;
-        let open =
-            |it: DatabaseLocation| Connection::open_with_flags(it.real(), OPEN_READ_ONLY).ok();
-        let Some(old) = place.and_then(open) else { return Ok(SalvageReport::default()) };
+        let location = DatabaseLocation::find(from)?;
+        let open = |it: DatabaseLocation| {
+            connection::open(it.real(), &connection::DAMAGED, BUSY_TIMEOUT).ok()
+        };
+        let Some(old) = location.and_then(open) else { return Ok(SalvageReport::default()) };
         self.write(|tx| {
             let contents = copy_contents(&old, tx)?;
             let runs = copy_rows(&old, tx, "run", |_, _| Ok(RowAction::Copy))?;
@@ -90,7 +93,7 @@ impl Lineage {
 /// A row of the damaged database, with the names of its columns.
 struct SalvagedRow(Vec<(String, Value)>);
 
-/// What becomes of a row.
+/// What happens to a row.
 enum RowAction {
     Copy,
     CopyWith(Vec<(&'static str, Value)>),
@@ -119,8 +122,8 @@ impl SalvagedRow {
     }
 }
 
-/// Returns the numbers of all rows that can be reached: from both ends, since a page that cannot
-/// be read hides those behind it.
+/// Returns the numbers of all rows that can be read. It reads from both ends, because an unreadable page
+/// hides the rows behind it.
 fn readable_row_ids(old: &Connection, table: &str) -> BTreeSet<i64> {
     let mut found = BTreeSet::new();
     for order in ["ASC", "DESC"] {
@@ -134,17 +137,17 @@ fn readable_row_ids(old: &Connection, table: &str) -> BTreeSet<i64> {
     found
 }
 
-/// Copies the sound rows of a table that is sealed as a whole row, and returns their numbers.
+/// Copies the intact rows of a table whose checksum covers the whole row, and returns their numbers.
 fn copy_rows(
     old: &Connection,
     tx: &Transaction<'_>,
     table: &str,
-    keep: impl Fn(&Transaction<'_>, &SalvagedRow) -> rusqlite::Result<RowAction>,
+    action: impl Fn(&Transaction<'_>, &SalvagedRow) -> rusqlite::Result<RowAction>,
 ) -> Result<BTreeSet<i64>, TransactionError> {
-    let mut kept = BTreeSet::new();
+    let mut copied = BTreeSet::new();
     for number in readable_row_ids(old, table) {
         let Some(mut row) = intact_row(old, table, number) else { continue };
-        match keep(tx, &row)? {
+        match action(tx, &row)? {
             RowAction::Skip => continue,
             RowAction::Copy => {}
             RowAction::CopyWith(changed) => {
@@ -163,29 +166,29 @@ fn copy_rows(
             places.join(", ")
         );
         let values = row.0.iter().map(|(_, value)| value);
-        // A name of a column that was damaged is none of ours.
+        // This fails if damage changed the name of a column.
         let Ok(mut put) = tx.prepare_cached(&put) else { continue };
         if put.execute(rusqlite::params_from_iter(values))? > 0 {
-            kept.insert(number);
+            copied.insert(number);
         }
     }
-    Ok(kept)
+    Ok(copied)
 }
 
-/// Reads a row, if its seal holds.
+/// Reads a row, if its checksum is right.
 fn intact_row(old: &Connection, table: &str, number: i64) -> Option<SalvagedRow> {
     let mut ask = old.prepare_cached(&row_checksum::row_query(table)?).ok()?;
     let mut rows = ask.query([number]).ok()?;
     let row = rows.next().ok()??;
     let columns = old.prepare_cached(&format!("SELECT * FROM {table}")).ok()?.column_count();
     let found = SalvagedRow::of(row, columns).ok()?;
-    let sealed = row_checksum::row_checksum(row).ok()?;
-    (found.number("seal") == Some(sealed)).then_some(found)
+    let checksum = row_checksum::row_checksum(row).ok()?;
+    (found.number("seal") == Some(checksum)).then_some(found)
 }
 
-/// Copies the bytes that still have their hash, and returns how many.
+/// Copies the contents that still match their hash, and returns how many.
 fn copy_contents(old: &Connection, tx: &Transaction<'_>) -> Result<usize, TransactionError> {
-    let mut kept = 0;
+    let mut copied = 0;
     let ask = "SELECT hash, size, packed FROM content WHERE rowid = ?1";
     let Ok(mut ask) = old.prepare(ask) else { return Ok(0) };
     for number in readable_row_ids(old, "content") {
@@ -198,12 +201,12 @@ fn copy_contents(old: &Connection, tx: &Transaction<'_>) -> Result<usize, Transa
             continue;
         }
         let put = "INSERT OR IGNORE INTO content (hash, size, packed) VALUES (?1, ?2, ?3)";
-        kept += tx.prepare_cached(put)?.execute(params![hash, size, packed])?;
+        copied += tx.prepare_cached(put)?.execute(params![hash, size, packed])?;
     }
-    Ok(kept)
+    Ok(copied)
 }
 
-/// Copies what a job read and wrote; its seal says that they are as they were.
+/// Copies the inputs and outputs of a job. The job's checksum covers them.
 fn copy_edges(old: &Connection, tx: &Transaction<'_>, job: i64) -> Result<(), TransactionError> {
     for table in ["used", "was_generated_by"] {
         let ask = format!(
@@ -231,7 +234,7 @@ fn copy_edges(old: &Connection, tx: &Transaction<'_>, job: i64) -> Result<(), Tr
     Ok(())
 }
 
-/// Copies which runs took which back.
+/// Copies which runs undid which.
 fn copy_undone_runs(
     old: &Connection,
     tx: &Transaction<'_>,

@@ -1,4 +1,4 @@
-//! Tests of the lineage over files in a temporary folder: what survives, what is refused.
+//! Tests of the lineage over files in a temporary folder.
 
 use std::{
     ffi::OsString,
@@ -9,7 +9,6 @@ use std::{
         fs::{MetadataExt as _, PermissionsExt as _, symlink},
     },
     path::PathBuf,
-    time::Instant,
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -26,7 +25,7 @@ use super::{
     *,
 };
 use crate::memory::{
-    address::{Address, Citation, Stem},
+    address::{Address, Stem},
     hash::ContentHash,
     item::Tier,
 };
@@ -105,8 +104,8 @@ fn week(items: &[(u32, &str)]) -> DocumentRecord {
 fn check_citing(lineage: &Lineage, address: &str, expected: &[&str]) {
     let address: Address = address.parse().unwrap();
     let items = lineage.items_citing(&address.stem, address.line).unwrap();
-    let told = items.iter().map(|ItemLocation { path, line, .. }| format!("{path}:{line}"));
-    assert_eq!(told.collect::<Vec<_>>(), expected, "{address}");
+    let found = items.iter().map(|ItemLocation { path, line, .. }| format!("{path}:{line}"));
+    assert_eq!(found.collect::<Vec<_>>(), expected, "{address}");
 }
 
 #[test]
@@ -128,11 +127,11 @@ fn a_new_database_is_private_sound_and_synced() {
     assert_eq!(pragma("trusted_schema"), 0);
     assert_eq!(pragma("mmap_size"), 0);
     assert_eq!(pragma("busy_timeout"), 5000);
-    assert_eq!(pragma("user_version"), i64::try_from(schema::MIGRATIONS.len()).unwrap());
+    assert_eq!(pragma("user_version"), i64::try_from(Lineage::schema_version()).unwrap());
 }
 
 #[test]
-fn a_database_that_others_could_read_is_closed_to_them() {
+fn opening_makes_a_readable_database_private() {
     let Fixture { dir, lineage } = fixture();
     drop(lineage);
     let path = dir.path().join(".memoird/lineage.db");
@@ -142,7 +141,7 @@ fn a_database_that_others_could_read_is_closed_to_them() {
 }
 
 #[test]
-fn no_link_leads_to_a_database_but_on_the_way_to_its_root() {
+fn links_are_refused_except_on_the_way_to_the_root() {
     let Fixture { dir, lineage } = fixture();
     drop(lineage);
     let at = |path: &str| dir.path().join(path);
@@ -190,7 +189,7 @@ fn several_processes_may_open_a_new_database_at_once() {
 }
 
 #[test]
-fn damage_is_told_from_a_lock() {
+fn damage_is_distinguished_from_a_lock() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lineage.db");
     let mut file = fs::File::create(&path).unwrap();
@@ -198,7 +197,7 @@ fn damage_is_told_from_a_lock() {
     let error = Lineage::open(&path).unwrap_err();
     assert!(matches!(error, LineageError::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("memoird rebuild"));
-    assert_eq!(fs::metadata(&path).unwrap().len(), 5000, "what is damaged is left as it is");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 5000, "a damaged file is not changed");
 
     let Fixture { dir: _dir, lineage } = fixture();
     let wait = Duration::ZERO;
@@ -228,7 +227,7 @@ fn a_damaged_page_is_found() {
 }
 
 #[test]
-fn who_only_reads_makes_and_changes_nothing() {
+fn opening_for_reading_creates_and_changes_nothing() {
     let Fixture { dir, lineage } = fixture();
     let absent = dir.path().join("absent/lineage.db");
     assert!(Lineage::open_existing(&absent).unwrap().is_none());
@@ -243,7 +242,7 @@ fn who_only_reads_makes_and_changes_nothing() {
 }
 
 #[test]
-fn a_damaged_database_is_put_aside_with_its_log() {
+fn a_damaged_database_is_set_aside_with_its_write_ahead_log() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lineage.db");
     for (name, text) in [("lineage.db", "no database"), ("lineage.db-wal", "frames")] {
@@ -259,13 +258,13 @@ fn a_damaged_database_is_put_aside_with_its_log() {
 }
 
 #[test]
-fn a_database_that_was_put_aside_by_half_stays_with_its_log() {
+fn an_interrupted_set_aside_keeps_database_and_write_ahead_log_together() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lineage.db");
     let file = |name: &str, text: &str| {
         fs::File::create(dir.path().join(name)).unwrap().write_all(text.as_bytes()).unwrap();
     };
-    // A crash came after the log was moved.
+    // A crash came after the write-ahead log was renamed.
     file("lineage.db", "no database");
     file("lineage.db.damaged-next", "20260501T000000000Z");
     file("lineage.db.damaged-20260501T000000000Z-wal", "frames");
@@ -273,7 +272,7 @@ fn a_database_that_was_put_aside_by_half_stays_with_its_log() {
     let aside = Lineage::set_aside(&path, now()).unwrap();
     assert_eq!(aside, dir.path().join("lineage.db.damaged-20260501T000000000Z"));
     assert!(!Lineage::is_set_aside_unfinished(&path));
-    // What is put aside later gets its own name.
+    // A later database gets its own name.
     file("lineage.db", "no database either");
     let later = Lineage::set_aside(&path, now()).unwrap();
     assert_eq!(later, dir.path().join("lineage.db.damaged-20260504T070000000Z"));
@@ -297,7 +296,7 @@ fn one_fingerprint_is_live_once() {
 }
 
 #[test]
-fn failures_count_until_it_goes_well() {
+fn failures_count_until_the_next_success() {
     let Fixture { mut lineage, .. } = fixture();
     let run = run(&mut lineage, "1");
     let new = week_job("a");
@@ -354,7 +353,7 @@ fn receipts_read_as_they_were_written() {
 }
 
 #[test]
-fn a_crash_ends_jobs_and_counts_only_paid_ones() {
+fn a_crash_ends_jobs_and_counts_only_those_that_called_a_model() {
     let Fixture { mut lineage, .. } = fixture();
     let (dead, alive) = (run(&mut lineage, "dead"), run(&mut lineage, "alive"));
     lineage.begin_job(dead, &week_job("free")).unwrap();
@@ -371,7 +370,7 @@ fn a_crash_ends_jobs_and_counts_only_paid_ones() {
 }
 
 #[test]
-fn the_journal_tells_what_a_crash_left_and_what_a_run_wrote() {
+fn the_journal_lists_open_intents_and_writes_of_a_run() {
     let Fixture { mut lineage, .. } = fixture();
     let run = run(&mut lineage, "1");
     let job = lineage.begin_job(run, &week_job("a")).unwrap();
@@ -407,7 +406,7 @@ fn the_journal_tells_what_a_crash_left_and_what_a_run_wrote() {
 }
 
 #[test]
-fn a_commit_takes_effect_as_a_whole() {
+fn a_commit_stores_everything() {
     let Fixture { dir, mut lineage } = fixture();
     let run = run(&mut lineage, "1");
     let job = lineage.begin_job(run, &week_job("a")).unwrap();
@@ -436,7 +435,7 @@ fn a_commit_takes_effect_as_a_whole() {
             ..Commit::default()
         })
         .unwrap();
-    // Another process, after a restart, sees all of it.
+    // Everything is there after a restart.
     drop(lineage);
     let lineage = Lineage::open(&dir.path().join(".memoird/lineage.db")).unwrap();
     lineage.quick_check().unwrap();
@@ -479,14 +478,14 @@ fn a_commit_that_fails_changes_nothing() {
         logs: &[log("2026-04-02", &[1])],
         ..Commit::default()
     };
-    // The last step of the transaction fails: what the job says it read is not there.
+    // The last step of the transaction fails, because the file that the job read has no record.
     let used = ["memory/2026-04-09.md".to_owned()];
     let failed = lineage.commit(&Commit { used: &used, ..commit });
     assert!(matches!(failed, Err(LineageError::NoRecord { .. })), "{failed:?}");
     assert_eq!(lineage.canonical_dump().unwrap(), before);
     assert_eq!(lineage.logs().unwrap().len(), 0);
     assert_eq!(lineage.live_jobs().unwrap().len(), 1);
-    // Two items on one line are a mistake that must not be half kept.
+    // Two items on one line are an error, too.
     let twice = [week(&[(8, "2026-04-02:1"), (8, "2026-04-02:2")])];
     assert!(lineage.commit(&Commit { documents: &twice, ..commit }).is_err());
     assert_eq!(lineage.canonical_dump().unwrap(), before);
@@ -495,7 +494,7 @@ fn a_commit_that_fails_changes_nothing() {
 }
 
 #[test]
-fn a_commit_that_is_cut_off_anywhere_is_there_wholly_or_not_at_all() {
+fn an_interrupted_commit_is_complete_or_absent() {
     let Fixture { mut lineage, .. } = fixture();
     let run = run(&mut lineage, "1");
     let job = lineage.begin_job(run, &week_job("a")).unwrap();
@@ -510,8 +509,8 @@ fn a_commit_that_is_cut_off_anywhere_is_there_wholly_or_not_at_all() {
         logs: &logs,
         ..Commit::default()
     };
-    // Cut it off once, after ever more steps of SQLite's machine, until it comes through.
-    let mut cut = 0;
+    // Interrupt it after more and more steps of SQLite's virtual machine, until it succeeds.
+    let mut interrupted = 0;
     for steps in (1..20_000).step_by(7) {
         let mut step = 0;
         let once = move || {
@@ -524,9 +523,9 @@ fn a_commit_that_is_cut_off_anywhere_is_there_wholly_or_not_at_all() {
         if done.is_ok() {
             break;
         }
-        cut += 1;
+        interrupted += 1;
         assert!(matches!(done, Err(LineageError::Sql { .. })), "{done:?}");
-        // Cut off after its last write, SQLite reports an error for a commit that is there.
+        // Interrupted after its last write, SQLite reports an error for a commit that took effect.
         if lineage.live_jobs().unwrap().is_empty() {
             break;
         }
@@ -534,14 +533,14 @@ fn a_commit_that_is_cut_off_anywhere_is_there_wholly_or_not_at_all() {
         assert_eq!(lineage.counts().unwrap(), counts, "after {steps} steps");
         assert_eq!(lineage.live_jobs().unwrap().len(), 1, "after {steps} steps");
     }
-    assert!(cut > 10, "{cut}");
+    assert!(interrupted > 10, "{interrupted}");
     assert_ne!(lineage.canonical_dump().unwrap(), dump);
     assert_eq!(lineage.counts().unwrap().logs, 2);
     lineage.quick_check().unwrap();
 }
 
 #[test]
-fn a_record_replaces_all_that_stood_under_its_path() {
+fn a_record_replaces_everything_recorded_for_its_path() {
     let Fixture { mut lineage, .. } = fixture();
     let first = week(&[(9, "2026-04-02:4"), (10, "2026-04-02:5")]);
     let coverage = [CoverageRecord {
@@ -555,7 +554,7 @@ fn a_record_replaces_all_that_stood_under_its_path() {
     lineage.commit(&Commit { documents: &documents, ..Commit::default() }).unwrap();
     check_citing(&lineage, "2026-04-02:4", &[]);
     check_citing(&lineage, "2026-04-02:5", &["memory/weekly/2026-W14.md:9"]);
-    // Reading a file again says nothing about what was left out of it.
+    // Recording a file again does not change its coverage.
     assert_eq!(lineage.uncovered_lines(&documents[0].path).unwrap().len(), 1);
 
     let removed = [documents[0].path.clone()];
@@ -566,7 +565,7 @@ fn a_record_replaces_all_that_stood_under_its_path() {
 }
 
 #[test]
-fn a_log_that_is_removed_leaves_nothing() {
+fn removing_a_log_leaves_nothing() {
     let Fixture { mut lineage, .. } = fixture();
     let (record, hash) = (log("2026-04-02", &[1, 2]), ContentHash::of("x"));
     let extracted = [(record.stem.clone(), hash)];
@@ -580,7 +579,7 @@ fn a_log_that_is_removed_leaves_nothing() {
 }
 
 #[test]
-fn a_database_made_anew_answers_as_the_old_one_did() {
+fn a_rebuilt_database_answers_like_the_old_one() {
     let older = week(&[(3, "2026-04-09:9")]);
     let week = week(&[(9, "2026-04-02:4,9-11"), (10, "2026-04-03:2")]);
     let month =
@@ -589,17 +588,17 @@ fn a_database_made_anew_answers_as_the_old_one_did() {
     let logs = [log("2026-04-02", &[1]), log("2026-04-03", &[2])];
 
     let Fixture { lineage: mut grown, .. } = fixture();
-    // It came about in another order, with versions between.
+    // Commits in another order, with versions in between.
     for document in [&typed, &month, &older, &week, &typed] {
         let documents = [document.clone()];
         grown.commit(&Commit { documents: &documents, ..Commit::default() }).unwrap();
     }
-    let Fixture { lineage: mut anew, .. } = fixture();
-    anew.replace_all(&[week.clone(), month.clone(), typed.clone()], &logs, &[]).unwrap();
+    let Fixture { lineage: mut rebuilt, .. } = fixture();
+    rebuilt.replace_all(&[week.clone(), month.clone(), typed.clone()], &logs, &[]).unwrap();
     let dump = grown.canonical_dump().unwrap();
     assert!(dump.contains("monthly memory/monthly/2026-04.md"), "{dump}");
-    assert_eq!(dump, anew.canonical_dump().unwrap());
-    for lineage in [&grown, &anew] {
+    assert_eq!(dump, rebuilt.canonical_dump().unwrap());
+    for lineage in [&grown, &rebuilt] {
         check_citing(
             lineage,
             "2026-04-02:9",
@@ -612,7 +611,7 @@ fn a_database_made_anew_answers_as_the_old_one_did() {
 }
 
 #[test]
-fn the_scan_forgets_what_is_gone() {
+fn scanned_files_that_are_gone_are_removed() {
     let Fixture { mut lineage, .. } = fixture();
     let stamp =
         |size| ScannedFile { inode: 1, size, mtime_ns: 2, hash: ContentHash::of("x"), seen_ns: 3 };
@@ -623,55 +622,7 @@ fn the_scan_forgets_what_is_gone() {
 }
 
 #[test]
-#[ignore = "a measurement; run it by hand with --no-capture"]
-#[expect(clippy::print_stderr, reason = "it is there to be read")]
-fn ten_years_are_recorded_in_seconds() {
-    let Fixture { dir, mut lineage } = fixture();
-    let days: Vec<String> =
-        (0..2_400).map(|it| (now().date_naive() - TimeDelta::days(it)).to_string()).collect();
-    // 600 files with 100 items each, 3 or 4 ranges an item.
-    let documents: Vec<_> = (0..600)
-        .map(|file| DocumentRecord {
-            path: format!("memory/weekly/file-{file}.md"),
-            kind: DocumentKind::Weekly,
-            hash: ContentHash::of([0]),
-            items: (0..100)
-                .map(|item| {
-                    let day = &days[file * 4 + item as usize % 4];
-                    let at = item / 4 * 8;
-                    let citation = format!("{day}:{},{},{}-{}", at + 1, at + 3, at + 5, at + 6);
-                    ItemRecord {
-                        line: item + 1,
-                        hash: "a1b2c3d4".to_owned(),
-                        citation: citation.parse::<Citation>().ok(),
-                    }
-                })
-                .collect(),
-        })
-        .collect();
-    let begun = Instant::now();
-    lineage.replace_all(&documents, &[], &[]).unwrap();
-    eprintln!("record {:?}: {:?}", lineage.counts().unwrap(), begun.elapsed());
-    let begun = Instant::now();
-    lineage.replace_all(&documents, &[], &[]).unwrap();
-    eprintln!("record again: {:?}", begun.elapsed());
-    let begun = Instant::now();
-    lineage.commit(&Commit { documents: &documents[..1], ..Commit::default() }).unwrap();
-    eprintln!("commit one file: {:?}", begun.elapsed());
-    let begun = Instant::now();
-    for day in &days {
-        lineage.items_citing(&stem(day), 5).unwrap();
-    }
-    eprintln!("{} look-ups by line: {:?}", days.len(), begun.elapsed());
-    let begun = Instant::now();
-    lineage.quick_check().unwrap();
-    eprintln!("quick_check: {:?}", begun.elapsed());
-    let size = fs::metadata(dir.path().join(".memoird/lineage.db")).unwrap().len();
-    eprintln!("size: {} kB", size / 1024);
-}
-
-#[test]
-fn an_intent_keeps_what_stands_there_and_what_is_to_stand() {
+fn an_intent_stores_old_and_new_bytes() {
     let Fixture { mut lineage, .. } = fixture();
     let run = run(&mut lineage, "1");
     let job = lineage.begin_job(run, &week_job("a")).unwrap();
@@ -684,7 +635,7 @@ fn an_intent_keeps_what_stands_there_and_what_is_to_stand() {
         discards_old: false,
     }];
     let intents = lineage.begin_intents(None, Some(job), &new, now()).unwrap();
-    // A person's words are in the history before a byte of theirs is replaced.
+    // A person's words are in the history before they are replaced.
     let before = lineage.versions_of("a.md").unwrap();
     assert_eq!(before.iter().map(|it| it.cause).collect::<Vec<_>>(), [VersionCause::ExternalWrite]);
     assert_eq!(lineage.content(ContentHash::of("theirs")).unwrap().unwrap(), b"theirs");
@@ -708,7 +659,7 @@ fn an_intent_keeps_what_stands_there_and_what_is_to_stand() {
 }
 
 #[test]
-fn history_says_what_stood_there_at_a_time_and_only_what_changed() {
+fn history_answers_for_a_time_and_records_only_changes() {
     let Fixture { mut lineage, .. } = fixture();
     let put = |lineage: &mut Lineage, hour, bytes: Option<&[u8]>| {
         let cause = if bytes.is_some() {
@@ -721,11 +672,11 @@ fn history_says_what_stood_there_at_a_time_and_only_what_changed() {
         lineage.commit(&Commit { versions: &versions, at, ..Commit::default() }).unwrap();
     };
     put(&mut lineage, 0, None);
-    assert_eq!(lineage.versions_of("a.md").unwrap(), [], "nothing stood there and nothing does");
+    assert_eq!(lineage.versions_of("a.md").unwrap(), [], "the file never existed");
     for (hour, bytes) in [(1, Some("one")), (2, Some("one")), (3, None), (4, Some("two"))] {
         put(&mut lineage, hour, bytes.map(str::as_bytes));
     }
-    assert_eq!(lineage.versions_of("a.md").unwrap().len(), 3, "looking again is no version");
+    assert_eq!(lineage.versions_of("a.md").unwrap().len(), 3, "unchanged bytes are no version");
     let at = |hours| {
         let found = lineage.version_at("a.md", now() + TimeDelta::hours(hours)).unwrap();
         found.map(|it| (it.cause, it.size))
@@ -735,7 +686,7 @@ fn history_says_what_stood_there_at_a_time_and_only_what_changed() {
     assert_eq!(at(3), Some((VersionCause::ExternalRemoval, None)));
     assert_eq!(at(9), Some((VersionCause::ExternalWrite, Some(3))));
 
-    // The newest of a path is never let go of, however old it is.
+    // The newest version of a path is never pruned, however old it is.
     let pruned = lineage.prune(now() + TimeDelta::days(9)).unwrap();
     assert_eq!(pruned.versions, 1);
     assert!(lineage.content(ContentHash::of("one")).unwrap().is_none());
@@ -743,9 +694,9 @@ fn history_says_what_stood_there_at_a_time_and_only_what_changed() {
 }
 
 #[test]
-fn what_is_forgotten_leaves_no_byte_in_the_database() {
+fn forgotten_bytes_are_gone_from_the_database_files() {
     let Fixture { dir, mut lineage } = fixture();
-    // Short enough that zstd keeps it as it is.
+    // Short enough that zstd stores it uncompressed.
     let canary = b"canary-7f3a";
     let versions =
         [NewVersion { path: "a.md", cause: VersionCause::ExternalWrite, bytes: Some(canary) }];
@@ -765,7 +716,7 @@ fn what_is_forgotten_leaves_no_byte_in_the_database() {
 }
 
 #[test]
-fn bytes_that_changed_in_the_history_are_told() {
+fn changed_bytes_in_the_history_are_reported() {
     let Fixture { mut lineage, .. } = fixture();
     let versions =
         [NewVersion { path: "a.md", cause: VersionCause::ExternalWrite, bytes: Some(b"words") }];
@@ -777,40 +728,7 @@ fn bytes_that_changed_in_the_history_are_told() {
 }
 
 #[test]
-fn a_database_of_the_first_schema_keeps_its_jobs() {
-    let Fixture { dir, lineage } = fixture();
-    drop(lineage);
-    let path = dir.path().join(".memoird/lineage.db");
-    fs::remove_file(&path).unwrap();
-    let first = Lineage::open_with(&path, &schema::MIGRATIONS[..1], BUSY_TIMEOUT).unwrap();
-    first
-        .conn
-        .execute_batch(
-            "INSERT INTO run VALUES (1, 'compact', '0.1.0', '1@b', '2026-04-06T01:00:00.000Z', NULL); \
-             INSERT INTO activity (id, run, fingerprint, tier, period, state, engine, inputs, attempt, \
-             started) VALUES (7, 1, 'f', 'weekly', '2026-W14', 'planned', 'e', 'i', 1, '2026'); \
-             INSERT INTO entity (id, kind, path, hash) VALUES (3, 'file', 'a.md', 'x'); \
-             INSERT INTO used VALUES (7, 3); \
-             INSERT INTO intent VALUES (1, 7, 'a.md', 't', 'new', NULL, 'open');",
-        )
-        .unwrap();
-    drop(first);
-    let lineage = Lineage::open(&path).unwrap();
-    lineage.quick_check().unwrap();
-    let kept: (i64, i64, String) = lineage
-        .conn
-        .query_row(
-            "SELECT used.activity, used.entity, intent.new_hash FROM used JOIN activity \
-             ON activity.id = used.activity JOIN intent ON intent.activity = activity.id",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )
-        .unwrap();
-    assert_eq!(kept, (7, 3, "new".to_owned()));
-}
-
-#[test]
-fn a_job_whose_files_all_stand_is_written_though_its_process_died() {
+fn a_dead_job_counts_as_written_if_all_its_files_are() {
     let Fixture { mut lineage, .. } = fixture();
     let dead = run(&mut lineage, "dead");
     let intent = |target| NewIntent {

@@ -1,12 +1,10 @@
-//! The search index of one root: which words stand in which lines, and nothing that can be read.
+//! The search index of one root: which words occur in which lines, without readable text.
 //!
-//! A SQLite database of its own beside the lineage, made from the files and thrown away without loss:
-//! one that is missing, torn, or of another version is made anew. It holds no text: words are numbers
-//! (hashes of their stems), lines are numbers and lengths. What is shown is read from the files.
+//! A SQLite database beside the lineage and a cache of the files (see [`super::cache_db`]). It holds no text:
+//! words are hashes of their stems, lines are numbers and lengths. Search results are read from the files.
 //!
-//! Postings stand in buckets (a month of logs, a year of old ones), so that a query asks for a few rows
-//! a word and a log that changed rewrites its own bucket alone. What is deleted is overwritten (`secure_delete`), and
-//! the journal is a file that is gone after each change.
+//! Postings are grouped in buckets (a month of logs, a year of old ones), so that a query reads a few rows per
+//! word, and a changed log rewrites only its own bucket.
 
 mod pack;
 
@@ -23,22 +21,21 @@ use super::cache_db::{self, CacheDbSpec};
 use crate::memory::hash::ContentHash;
 use crate::store::fs::{inventory::FileStat, vault::scan::KnownFile};
 
-/// Of a new file: the places of a word fill most of a smaller page and waste the next one.
 const SPEC: CacheDbSpec = CacheDbSpec {
-    // How the rows are written; another number makes the index anew.
     version: 4,
+    // The positions of a word fill most of a smaller page and would waste the next one.
     page_size: 16_384,
     tables: &["file", "posting", "detail", "about"],
     schema: SCHEMA,
 };
 
-/// How long a search waits for who writes the index; then it reads the files.
+/// How long a search waits for a process that writes the index; then it reads the files instead.
 const WAIT: Duration = cache_db::BUSY_TIMEOUT;
 
-/// How long those wait that only keep it for others.
+/// How long a process waits that only updates the index for others.
 const BACKGROUND_WAIT: Duration = Duration::from_millis(20);
 
-/// What is kept in memory of the database while it is written, as SQLite counts it.
+/// SQLite's page cache while the index is written, in KiB.
 const WRITE_CACHE_SIZE: &str = "-16000";
 
 const SCHEMA: &str = "
@@ -59,60 +56,59 @@ const SCHEMA: &str = "
     CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-/// Why the index cannot be used. Search reads the files then.
+/// Why a cache cannot be used. Search then reads the files.
 #[derive(Debug, thiserror::Error)]
 #[error("the search index `{}`: {source}", path.display())]
 pub struct CacheDbError {
     /// The file.
     pub path: PathBuf,
-    /// What SQLite said.
+    /// SQLite's error.
     #[source]
     pub source: rusqlite::Error,
 }
 
-/// A file as the index knows it.
+/// A file in the index.
 #[derive(Clone, Debug)]
 pub struct IndexEntry {
     /// Relative to the root.
     pub path: String,
-    /// The part of the index in which its words stand.
+    /// The part of the index that holds its words.
     pub bucket: i64,
-    /// By which a change is told without reading.
+    /// Reveals a change without reading the file.
     pub stamp: FileStat,
-    /// Of its bytes.
+    /// The hash of its bytes.
     pub hash: ContentHash,
-    /// Of what its served view depends on.
+    /// The hash of everything its sanitized view depends on.
     pub input_hash: ContentHash,
-    /// What is known of it as a whole, packed.
+    /// Properties of the file as a whole, packed.
     pub head: Vec<u8>,
 }
 
-/// What is known of the lines of a file. It is much, and is read of the files alone that a search is
-/// concerned with.
+/// The lines of a file. They are large, so a search reads them only for the files it needs.
 #[derive(Clone, Debug, Default)]
 pub struct LineDetail {
     /// The lines, packed.
     pub lines: Vec<u8>,
-    /// What its items cite.
+    /// The citations of its items.
     pub cites: String,
 }
 
-/// Where the words of a file stand: by the number of a word what [`VarintWriter`] packed.
+/// The positions of words in a file: from the hash of a word to bytes that [`VarintWriter`] wrote.
 pub type TermPositions = HashMap<u64, Vec<u8>>;
 
-/// What a change of the index is to do.
+/// A change of the index.
 #[derive(Debug, Default)]
 pub struct IndexChange {
-    /// Paths that go.
+    /// Paths to remove.
     pub removed: Vec<String>,
-    /// Files that come, or come anew.
+    /// Files to add or replace.
     pub added: Vec<(IndexEntry, LineDetail, TermPositions)>,
 }
 
-/// The files of the index, and where a word stands in them by their numbers.
+/// The files of the index.
 #[derive(Debug, Default)]
 pub struct IndexEntries {
-    /// By number.
+    /// Each with its number, by which postings refer to it.
     pub files: Vec<(i64, IndexEntry)>,
 }
 
@@ -124,18 +120,18 @@ pub struct PostingsDb {
 }
 
 impl PostingsDb {
-    /// Opens the index, and makes it where there is none. One that is torn or of another version, or
-    /// that was made under another `view`, is emptied.
+    /// Opens the index, and creates it if necessary. One that is damaged, of another version, or made for
+    /// another `view` is emptied.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says: the folder cannot be written, another process holds it.
+    /// Returns SQLite's error if the folder cannot be written or another process holds the index.
     pub fn open(path: &Path, view: ContentHash) -> Result<Self, CacheDbError> {
         Self::open_with_timeout(path, view, WAIT)
     }
 
-    /// Opens the index like [`PostingsDb::open`] to keep it up to date for others: where one of them is at
-    /// it, all that is asked of it is refused almost at once.
+    /// Opens the index like [`PostingsDb::open`], for updates in the background. If another process uses the
+    /// index, every statement fails almost at once.
     ///
     /// # Errors
     ///
@@ -154,32 +150,31 @@ impl PostingsDb {
         Ok(Self { conn, path: path.to_owned() })
     }
 
-    /// Removes the index; it is made anew when it is needed.
+    /// Removes the index; it is created again when it is needed.
     pub fn remove(path: &Path) {
         cache_db::remove(path);
     }
 
-    /// Reads the whole index and says what is wrong with it; `None` for one that is sound or not
-    /// there.
+    /// Reads the whole index and describes its damage; `None` if it is sound or does not exist.
     pub fn find_damage(path: &Path) -> Option<String> {
         cache_db::find_damage(path)
     }
 
-    /// Sees the index as it stands now until `PostingsDb::end_read`, whoever changes it meanwhile: numbers
-    /// of files and the places that name them belong together.
+    /// Begins a read transaction, which lasts until [`PostingsDb::end_read`]: numbers of files must match the
+    /// postings that refer to them, even if another process changes the index.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn begin_read(&self) -> Result<(), CacheDbError> {
         self.query(|conn| if conn.is_autocommit() { conn.execute_batch("BEGIN") } else { Ok(()) })
     }
 
-    /// Ends `PostingsDb::begin_read`.
+    /// Ends the transaction of [`PostingsDb::begin_read`].
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn end_read(&self) -> Result<(), CacheDbError> {
         self.query(|conn| if conn.is_autocommit() { Ok(()) } else { conn.execute_batch("COMMIT") })
     }
@@ -188,13 +183,13 @@ impl PostingsDb {
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn entries(&self) -> Result<IndexEntries, CacheDbError> {
         self.query(|conn| {
-            let mut asked = conn.prepare(
+            let mut query = conn.prepare(
                 "SELECT id, path, bucket, inode, size, mtime, hash, input, head FROM file",
             )?;
-            let rows = asked.query_map([], |row| {
+            let rows = query.query_map([], |row| {
                 let hash = |at| row.get::<_, [u8; 32]>(at).map(ContentHash::from_bytes);
                 let stamp = FileStat {
                     inode: row.get::<_, i64>(3)?.cast_unsigned(),
@@ -215,24 +210,25 @@ impl PostingsDb {
         })
     }
 
-    /// Returns what is known of the lines of the file with this number.
+    /// Returns the lines of the file with this number.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn line_detail(&self, file: i64) -> Result<LineDetail, CacheDbError> {
         self.query(|conn| {
-            let mut asked =
+            let mut query =
                 conn.prepare_cached("SELECT lines, cites FROM detail WHERE file = ?1")?;
-            asked.query_row([file], |row| Ok(LineDetail { lines: row.get(0)?, cites: row.get(1)? }))
+            query.query_row([file], |row| Ok(LineDetail { lines: row.get(0)?, cites: row.get(1)? }))
         })
     }
 
-    /// Calls `each` with the number of a file and where a word stands in it, for all files.
+    /// Calls `each` for every file of the buckets that contains a word, with the file's number and the word's
+    /// packed positions.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn for_each_position(
         &self,
         buckets: &[i64],
@@ -240,10 +236,10 @@ impl PostingsDb {
         mut each: impl FnMut(i64, &[u8]),
     ) -> Result<(), CacheDbError> {
         self.query(|conn| {
-            let mut asked =
+            let mut query =
                 conn.prepare_cached("SELECT places FROM posting WHERE bucket = ?1 AND term = ?2")?;
             for bucket in buckets {
-                let mut rows = asked.query(params![bucket, term.cast_signed()])?;
+                let mut rows = query.query(params![bucket, term.cast_signed()])?;
                 if let Some(row) = rows.next()? {
                     let mut reader = VarintReader::new(row.get_ref(0)?.as_blob()?);
                     while let Some((file, places)) = reader.next_file() {
@@ -255,20 +251,20 @@ impl PostingsDb {
         })
     }
 
-    /// Returns a number that was kept with the index.
+    /// Returns a number that is stored with the index.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn counter(&self, name: &str) -> Result<Option<u64>, CacheDbError> {
         self.query(|conn| read_counter(conn, name))
     }
 
-    /// Keeps numbers with the index.
+    /// Stores numbers with the index, all or none.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn set_counters(&self, numbers: &[(&str, u64)]) -> Result<(), CacheDbError> {
         self.query(|conn| {
             conn.execute_batch("SAVEPOINT numbers")?;
@@ -283,31 +279,30 @@ impl PostingsDb {
         })
     }
 
-    /// Returns how often the index was changed.
+    /// Returns how often the index has changed.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn change_count(&self) -> Result<u64, CacheDbError> {
         Ok(self.counter(CHANGES)?.unwrap_or(0))
     }
 
-    /// Changes the index, wholly or not at all.
+    /// Changes the index in one transaction.
     ///
     /// # Errors
     ///
-    /// Returns what SQLite says.
+    /// Returns SQLite's error.
     pub fn apply(&mut self, change: &IndexChange) -> Result<(), CacheDbError> {
-        let cache = |size| self.query(|conn| conn.pragma_update(None, "cache_size", size));
-        cache(WRITE_CACHE_SIZE)?;
-        let changed = self.try_apply(change);
-        changed.map_err(|source| CacheDbError { path: self.path.clone(), source })
+        self.query(|conn| conn.pragma_update(None, "cache_size", WRITE_CACHE_SIZE))?;
+        let applied = self.try_apply(change);
+        applied.map_err(|source| CacheDbError { path: self.path.clone(), source })
     }
 
     fn try_apply(&mut self, change: &IndexChange) -> rusqlite::Result<()> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let come = change.added.iter().map(|(it, ..)| &it.path);
-        let mut touched: BTreeMap<i64, BucketChange<'_>> = BTreeMap::new();
+        let added_paths = change.added.iter().map(|(it, ..)| &it.path);
+        let mut buckets: BTreeMap<i64, BucketChange<'_>> = BTreeMap::new();
         let changes = read_counter(&tx, CHANGES)?.unwrap_or(0) + 1;
         tx.execute(
             "INSERT OR REPLACE INTO about VALUES (?1, ?2)",
@@ -317,24 +312,24 @@ impl PostingsDb {
             let mut find = tx.prepare("SELECT id, bucket FROM file WHERE path = ?1")?;
             let mut drop = tx.prepare("DELETE FROM file WHERE id = ?1")?;
             let mut drop_detail = tx.prepare("DELETE FROM detail WHERE file = ?1")?;
-            for path in change.removed.iter().chain(come) {
+            for path in change.removed.iter().chain(added_paths) {
                 let mut rows = find.query([path])?;
                 if let Some(row) = rows.next()? {
                     let (id, bucket): (i64, i64) = (row.get(0)?, row.get(1)?);
-                    touched.entry(bucket).or_default().0.insert(id);
+                    buckets.entry(bucket).or_default().removed.insert(id);
                     drop.execute([id])?;
                     drop_detail.execute([id])?;
                 }
             }
-            // A number that goes must not come back for another file in the same change.
+            // A removed number must not be used for another file in the same change.
             let next: i64 =
                 tx.query_row("SELECT coalesce(max(id), 0) + 1 FROM file", [], |row| row.get(0))?;
-            let gone = touched.values().flat_map(|it| it.0.iter()).max().copied().unwrap_or(0);
-            let numbers = next.max(gone + 1)..;
+            let removed = buckets.values().flat_map(|it| it.removed.iter()).max().copied();
+            let numbers = next.max(removed.unwrap_or(0) + 1)..;
             let mut add =
                 tx.prepare("INSERT INTO file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
             let mut add_detail = tx.prepare("INSERT INTO detail VALUES (?1, ?2, ?3)")?;
-            for (number, (entry, detail, places)) in numbers.zip(&change.added) {
+            for (number, (entry, detail, positions)) in numbers.zip(&change.added) {
                 let FileStat { inode, size, mtime_ns } = entry.stamp;
                 add.execute(params![
                     number,
@@ -348,10 +343,10 @@ impl PostingsDb {
                     entry.head,
                 ])?;
                 add_detail.execute(params![number, detail.lines, detail.cites])?;
-                touched.entry(entry.bucket).or_default().1.push((number, places));
+                buckets.entry(entry.bucket).or_default().added.push((number, positions));
             }
-            for (bucket, (gone, come)) in &touched {
-                change_bucket(&tx, *bucket, gone, come)?;
+            for (bucket, change) in &buckets {
+                change_bucket(&tx, *bucket, change)?;
             }
         }
         tx.commit()
@@ -359,37 +354,40 @@ impl PostingsDb {
 
     fn query<T>(
         &self,
-        ask: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, CacheDbError> {
-        ask(&self.conn).map_err(|source| CacheDbError { path: self.path.clone(), source })
+        query(&self.conn).map_err(|source| CacheDbError { path: self.path.clone(), source })
     }
 }
 
-/// The name of the number of changes.
+/// The name of the counter of changes.
 const CHANGES: &str = "changes";
 
 fn read_counter(conn: &Connection, name: &str) -> rusqlite::Result<Option<u64>> {
-    let mut asked = conn.prepare_cached("SELECT value FROM about WHERE name = ?1")?;
-    match asked.query_row([name], |row| row.get::<_, [u8; 8]>(0)) {
+    let mut query = conn.prepare_cached("SELECT value FROM about WHERE name = ?1")?;
+    match query.query_row([name], |row| row.get::<_, [u8; 8]>(0)) {
         Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
         found => Ok(Some(u64::from_le_bytes(found?))),
     }
 }
 
-/// What happens to a bucket: the numbers that go, and the files that come.
-type BucketChange<'a> = (HashSet<i64>, Vec<(i64, &'a TermPositions)>);
+/// A change of one bucket, by the numbers of files.
+#[derive(Default)]
+struct BucketChange<'a> {
+    removed: HashSet<i64>,
+    added: Vec<(i64, &'a TermPositions)>,
+}
 
 fn change_bucket(
     tx: &rusqlite::Transaction<'_>,
     bucket: i64,
-    gone: &HashSet<i64>,
-    come: &[(i64, &TermPositions)],
+    change: &BucketChange<'_>,
 ) -> rusqlite::Result<()> {
     let mut changed: BTreeMap<i64, Vec<u8>> = BTreeMap::new();
-    for (file, places) in come {
-        for (term, places) in *places {
+    for (file, positions) in &change.added {
+        for (term, positions) in *positions {
             let all = changed.entry(term.cast_signed()).or_default();
-            pack::push_file(all, *file, places);
+            pack::push_file(all, *file, positions);
         }
     }
     let mut put = tx.prepare_cached("INSERT OR REPLACE INTO posting VALUES (?1, ?2, ?3)")?;
@@ -400,41 +398,41 @@ fn change_bucket(
         let mut rows = all.query([bucket])?;
         while let Some(row) = rows.next()? {
             let term: i64 = row.get(0)?;
-            let was = row.get_ref(1)?.as_blob()?;
-            let mut kept = Vec::with_capacity(was.len());
-            let mut reader = VarintReader::new(was);
-            while let Some((file, places)) = reader.next_file() {
-                if !gone.contains(&file) {
-                    pack::push_file(&mut kept, file, places);
+            let before = row.get_ref(1)?.as_blob()?;
+            let mut remaining = Vec::with_capacity(before.len());
+            let mut reader = VarintReader::new(before);
+            while let Some((file, positions)) = reader.next_file() {
+                if !change.removed.contains(&file) {
+                    pack::push_file(&mut remaining, file, positions);
                 }
             }
             if let Some(new) = changed.get_mut(&term) {
-                kept.append(new);
-                *new = kept;
-            } else if kept.is_empty() {
+                remaining.append(new);
+                *new = remaining;
+            } else if remaining.is_empty() {
                 emptied.push(term);
-            } else if kept.len() != was.len() {
-                changed.insert(term, kept);
+            } else if remaining.len() != before.len() {
+                changed.insert(term, remaining);
             }
         }
     }
     for term in emptied {
         drop.execute(params![bucket, term])?;
     }
-    for (term, places) in changed {
-        put.execute(params![bucket, term, places])?;
+    for (term, positions) in changed {
+        put.execute(params![bucket, term, positions])?;
     }
     Ok(())
 }
 
-/// What was seen of the files, so that a scan reads only what changed.
+/// Returns stamp and hash of each file, so that a scan reads only changed files.
 pub fn known_files(files: &[(i64, IndexEntry)]) -> HashMap<String, KnownFile> {
     let seen = |it: &IndexEntry| (it.path.clone(), KnownFile { stamp: it.stamp, hash: it.hash });
     files.iter().map(|(_, it)| seen(it)).collect()
 }
 
 impl CacheDbError {
-    /// Returns whether making the index anew would help.
+    /// Returns whether creating the cache again would help.
     pub fn is_corrupt(&self) -> bool {
         cache_db::is_corrupt(&self.source)
     }

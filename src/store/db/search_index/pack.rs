@@ -1,4 +1,4 @@
-//! Numbers in few bytes: seven bits a byte, the last one without the high bit.
+//! Variable-length integers: seven bits per byte; the last byte has no high bit (LEB128).
 
 /// Writes numbers.
 #[derive(Debug, Default)]
@@ -20,14 +20,14 @@ impl VarintWriter {
     }
 }
 
-/// Reads what a [`VarintWriter`] wrote. Bytes that it did not write end early and are never an error.
+/// Reads what a [`VarintWriter`] wrote. Damaged bytes end early and are never an error.
 #[derive(Clone, Debug)]
 pub struct VarintReader<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> VarintReader<'a> {
-    /// Begins to read.
+    /// Returns a reader of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
@@ -50,15 +50,14 @@ impl<'a> VarintReader<'a> {
         }
     }
 
-    /// Reads so many bytes.
+    /// Reads `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (bytes, rest) = self.bytes.split_at_checked(count)?;
         self.bytes = rest;
         Some(bytes)
     }
 
-    /// Reads a file's number and its places.
-    /// A change of the index writes such; so does a search that has none.
+    /// Reads the number of a file and the packed positions of a word in it.
     pub fn next_file(&mut self) -> Option<(i64, &'a [u8])> {
         let file = i64::try_from(self.number()?).ok()?;
         let count = usize::try_from(self.number()?).ok()?;
@@ -66,12 +65,12 @@ impl<'a> VarintReader<'a> {
     }
 }
 
-/// Writes a file's number and its places.
-pub(super) fn push_file(to: &mut Vec<u8>, file: i64, places: &[u8]) {
+/// Appends the number of a file and the packed positions of a word in it.
+pub(super) fn push_file(to: &mut Vec<u8>, file: i64, positions: &[u8]) {
     let mut writer = VarintWriter(std::mem::take(to));
     writer.number(file.unsigned_abs());
-    writer.number(places.len() as u64);
-    writer.bytes(places);
+    writer.number(positions.len() as u64);
+    writer.bytes(positions);
     *to = writer.0;
 }
 
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn numbers_and_files_round_trip() {
         let numbers = [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX];
         let mut writer = VarintWriter::default();
         for it in numbers {
@@ -89,7 +88,7 @@ mod tests {
         let mut reader = VarintReader::new(&writer.0);
         assert_eq!(numbers.map(|_| reader.number().unwrap()), numbers);
         assert_eq!(reader.number(), None);
-        // Torn bytes end early.
+        // Incomplete bytes end early.
         assert_eq!(VarintReader::new(&[0x80, 0x80]).number(), None);
         assert_eq!(VarintReader::new(&[0xff; 20]).number(), None);
         let mut all = Vec::new();

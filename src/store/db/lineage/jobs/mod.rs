@@ -1,23 +1,24 @@
-//! Runs, the jobs in them with their receipts, and the journal of files about to be written.
+//! Runs, the jobs in them with their receipts, and the journal of intents.
 //!
-//! A job stands in the database before its work begins and is live until a receipt ends it, so that
-//! a crash leaves a trace and no fingerprint is worked on twice at once. An intent stands here
-//! before the first byte of its file is written, so that a start after a crash knows what to look
-//! at.
+//! A job is recorded before its work begins and is live until a receipt ends it. So a crash leaves a
+//! trace, and no fingerprint is worked on twice at once.
+//!
+//! - `runs`: when runs began and ended.
+//! - `journal`: intents to write files.
 
-use std::{collections::BTreeSet, fmt};
+pub(super) mod journal;
+mod runs;
+
+use std::fmt;
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
 use serde::Serialize;
 
-use super::{
-    Lineage, LineageError, TransactionError, column,
-    history::{self, NewVersion, VersionCause},
-};
+use super::{Lineage, LineageError, TransactionError, column};
 use crate::memory::{hash::ContentHash, item::Tier, period::Period};
 
-/// The number of a run; people see it.
+/// The number of a run, which users see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub i64);
 
@@ -29,63 +30,64 @@ pub struct JobId(i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IntentId(i64);
 
-/// A run as it begins.
+/// A run that begins.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRun<'a> {
-    /// What began it: `tick`, `change`, `compact`.
+    /// What started it: `tick`, `change`, `compact`.
     pub trigger: &'a str,
     /// The version of memoird.
     pub version: &'a str,
-    /// Names the process, so that others can tell whether it lives: see `Lineage::end_abandoned_jobs`.
+    /// Identifies the process, so that others can find out whether it is alive: see
+    /// [`Lineage::end_abandoned_jobs`].
     pub owner: &'a str,
-    /// When.
+    /// The time it starts.
     pub now: DateTime<Utc>,
 }
 
-/// A run as it is recorded.
+/// A recorded run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
     /// Its number.
     pub id: RunId,
-    /// What began it.
+    /// What started it.
     pub trigger: String,
     /// The version of memoird.
     pub version: String,
-    /// When it began.
+    /// When it started.
     pub started: DateTime<Utc>,
-    /// When it ended; `None` while it is under way.
+    /// When it ended; `None` while it is running.
     pub ended: Option<DateTime<Utc>>,
 }
 
-/// A job as it begins.
+/// A job that begins.
 #[derive(Clone, Debug)]
 pub struct NewJob {
     /// Hash of root, tier, period, and inputs; unique among live jobs.
     pub fingerprint: ContentHash,
-    /// What is made.
+    /// The tier of its output.
     pub tier: Tier,
-    /// For which period; for wisdom, the month that is distilled.
+    /// The period it covers; for wisdom, the month that is distilled.
     pub period: Period,
     /// Name and version of the engine.
     pub engine: String,
     /// Hash of the inputs.
     pub inputs: ContentHash,
-    /// When.
+    /// The time it starts.
     pub now: DateTime<Utc>,
 }
 
-/// How far a live job has come.
+/// The progress of a live job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobStage {
-    /// It stands in the database.
+    /// It is recorded.
     Planned,
     /// A model is being called.
     Called,
-    /// The raw reply is kept.
+    /// The raw reply is stored.
     Replied,
-    /// It was drafted and checked; files are being written.
+    /// The draft was checked; files are being written.
     Parsed,
-    /// The files stand as intended.
+    /// The files are as intended.
     Written,
 }
 
@@ -94,98 +96,98 @@ pub enum JobStage {
 pub enum JobOutcome {
     /// The bytes on disk were read back and match.
     Written,
-    /// The file already said the same.
+    /// The file already had this content.
     Unchanged,
-    /// Nothing was to be made, or not now.
+    /// There was nothing to do, or not yet.
     Skipped,
-    /// It did not work; it will be tried again.
+    /// It failed and will be tried again.
     Failed,
     /// It failed too often and waits for a person or for changed input.
     Stuck,
 }
 
-/// The record of an attempt. It is kept for ever: no words of a log belong into it.
+/// The record of an attempt. It is never deleted, so it must hold no words of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Receipt {
     /// How it ended.
     pub outcome: JobOutcome,
-    /// Why, where the outcome does not say it all.
+    /// Why, if the outcome alone does not say.
     pub reason: Option<String>,
     /// When it ended.
     pub ended: DateTime<Utc>,
     /// The file, relative to the root.
     pub path: Option<String>,
-    /// How much it was.
+    /// What it read, wrote and cost.
     pub metrics: JobMetrics,
-    /// A failure that does not count towards parking, because it was not the work's fault.
+    /// A failure that does not make the job stuck, because the work was not at fault.
     pub excused: bool,
 }
 
-/// How much a job read, made, and cost.
+/// What a job read, wrote and cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct JobMetrics {
     /// Number of sources.
     pub sources: u32,
     /// Characters of their text.
     pub source_chars: u64,
-    /// Characters of the text that was made, citations not counted.
+    /// Characters of the text written, without citations.
     pub output_chars: u64,
-    /// Items that were written.
+    /// Items written.
     pub items: u32,
-    /// Items that did not stand the check.
+    /// Items that failed the check.
     pub rejected: u32,
     /// Source lines that reached no item.
     pub uncovered: u32,
-    /// Amounts and days of the lines that items of a model are about.
+    /// Amounts and days in the lines that a model's items cite.
     pub amounts: u32,
-    /// Those of them that the items say, too.
+    /// How many of them the items repeat.
     pub amounts_kept: u32,
-    /// Calls of a model.
+    /// Model calls.
     pub model_calls: u32,
-    /// What they cost, in US dollars.
+    /// Their cost in US dollars.
     pub cost_usd: f64,
 }
 
-/// A job as it is recorded.
+/// A recorded job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRow {
     /// Its number.
     pub id: JobId,
-    /// The run that it belongs to.
+    /// Its run.
     pub run: RunId,
     /// Hash of root, tier, period, and inputs.
     pub fingerprint: ContentHash,
-    /// What is made.
+    /// The tier of its output.
     pub tier: Tier,
-    /// For which period.
+    /// The period it covers.
     pub period: Period,
     /// Name and version of the engine.
     pub engine: String,
     /// Hash of the inputs.
     pub inputs: ContentHash,
-    /// Which attempt it was, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// When it began.
+    /// When it started.
     pub started: DateTime<Utc>,
     /// How it ended; `None` while it is live.
     pub receipt: Option<Receipt>,
 }
 
-/// A file about to be written.
+/// A file that is about to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct NewIntent<'a> {
     /// The file, relative to the root.
     pub target: &'a str,
-    /// Where the bytes come from, for a file that is moved; for one that is removed because of that,
-    /// where they stand.
+    /// For a file that is moved, where its bytes come from; for one that is removed by a move, where they
+    /// are now.
     pub source: Option<&'a str>,
     /// The name of the temporary file in the same folder.
     pub temp: &'a str,
-    /// The bytes to be written; `None` to remove the file.
+    /// The bytes to write; `None` to remove the file.
     pub new: Option<&'a [u8]>,
-    /// The bytes to be replaced; `None` for a new file.
+    /// The bytes to replace; `None` for a new file.
     pub old: Option<&'a [u8]>,
-    /// Whether the old bytes must not be kept.
+    /// Whether the old bytes must not enter the history.
     pub discards_old: bool,
 }
 
@@ -194,30 +196,30 @@ pub struct NewIntent<'a> {
 pub struct IntentRow {
     /// Its number.
     pub id: IntentId,
-    /// The run that writes, if one does.
+    /// The run that writes, if any.
     pub run: Option<RunId>,
-    /// The job, if one writes.
+    /// The job that writes, if any.
     pub job: Option<JobId>,
     /// The file, relative to the root.
     pub target: String,
-    /// Where the bytes come from, for a file that is moved.
+    /// For a file that is moved, where its bytes come from.
     pub source: Option<String>,
     /// The name of the temporary file.
     pub temp: String,
-    /// The hash of the bytes to be written; `None` to remove the file.
+    /// The hash of the bytes to write; `None` to remove the file.
     pub new_hash: Option<ContentHash>,
-    /// The hash of the bytes to be replaced; `None` for a new file.
+    /// The hash of the bytes to replace; `None` for a new file.
     pub old_hash: Option<ContentHash>,
-    /// Whether the old bytes must not be kept.
+    /// Whether the old bytes must not enter the history.
     pub discards_old: bool,
 }
 
 /// How an intent was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntentOutcome {
-    /// The file stands as intended.
+    /// The file is as intended.
     Done,
-    /// The file was left as it was.
+    /// The file was not touched.
     Abandoned,
 }
 
@@ -257,133 +259,39 @@ impl JobStage {
 }
 
 impl Receipt {
-    /// Returns a receipt that tells an outcome and a reason, and no numbers.
+    /// Returns a receipt with an outcome and a reason, without numbers.
     pub fn new(outcome: JobOutcome, reason: Option<String>, ended: DateTime<Utc>) -> Self {
         Self { outcome, reason, ended, path: None, metrics: JobMetrics::default(), excused: false }
     }
 }
 
-/// Why a job ended that its process did not survive.
+/// The reason in the receipt of a job whose process died.
 const CRASHED: &str = "ended by a crash";
-/// Why a job counts as written that its process did not survive.
+/// The reason in the receipt of a job whose process died after all its files were written.
 const FINISHED: &str = "finished after a crash";
 
-/// A job all of whose files stand as intended has written, whatever became of its process.
+/// Selects jobs whose files are all as intended, so that they count as written although the process died.
 const ALL_FILES_WRITTEN: &str = "state = 'parsed' \
     AND EXISTS (SELECT 1 FROM intent WHERE activity = activity.id) \
     AND NOT EXISTS (SELECT 1 FROM intent WHERE activity = activity.id AND state <> 'done')";
 
-/// A failure counts once it has ended so, and until the same fingerprint has once gone well.
+/// Counts the failures of a fingerprint since its last success.
 const COUNT_FAILED_ATTEMPTS: &str = "SELECT count(*) FROM activity WHERE fingerprint = ?1 AND counts = 1 AND id > \
     ifnull((SELECT max(id) FROM activity WHERE fingerprint = ?1 \
     AND outcome IN ('written', 'unchanged')), 0)";
 
 impl Lineage {
-    /// Records that a run began.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be written.
-    pub fn begin_run(&mut self, run: &NewRun<'_>) -> Result<RunId, LineageError> {
-        self.write(|tx| {
-            tx.execute(
-                "INSERT INTO run (cause, version, owner, started) VALUES (?1, ?2, ?3, ?4)",
-                params![run.trigger, run.version, run.owner, column::from_time(run.now)],
-            )?;
-            Ok(RunId(tx.last_insert_rowid()))
-        })
-    }
-
-    /// Records that a run ended.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be written.
-    pub fn end_run(&mut self, run: RunId, now: DateTime<Utc>) -> Result<(), LineageError> {
-        self.write(|tx| {
-            tx.execute(
-                "UPDATE run SET ended = ?2 WHERE id = ?1 AND ended IS NULL",
-                params![run.0, column::from_time(now)],
-            )?;
-            Ok(())
-        })
-    }
-
-    /// Returns number and seal of the newest run that has ended.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
-    pub fn last_ended_run(&self) -> Result<Option<(RunId, i64)>, LineageError> {
-        self.read(|conn| {
-            conn.prepare_cached(
-                "SELECT id, seal FROM run WHERE ended IS NOT NULL ORDER BY id DESC LIMIT 1",
-            )?
-            .query_row([], |row| Ok((RunId(row.get(0)?), row.get(1)?)))
-            .optional()
-        })
-    }
-
-    /// Returns the seal of a run.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
-    pub fn run_checksum(&self, run: RunId) -> Result<Option<i64>, LineageError> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT seal FROM run WHERE id = ?1")?
-                .query_row([run.0], |row| row.get(0))
-                .optional()
-        })
-    }
-
-    /// Returns the last runs, the newest first.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
-    pub fn last_runs(&self, at_most: u32) -> Result<Vec<RunRow>, LineageError> {
-        self.read(|conn| {
-            conn.prepare_cached(
-                "SELECT id, cause, version, started, ended FROM run ORDER BY id DESC LIMIT ?1",
-            )?
-            .query_map([at_most], |row| {
-                Ok(RunRow {
-                    id: RunId(row.get(0)?),
-                    trigger: row.get(1)?,
-                    version: row.get(2)?,
-                    started: column::time(row, 3)?,
-                    ended: column::time_or_null(row, 4)?,
-                })
-            })?
-            .collect()
-        })
-    }
-
-    /// Returns the runs that have not ended, each with its owner, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
-    pub fn open_runs(&self) -> Result<Vec<(RunId, String)>, LineageError> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT id, owner FROM run WHERE ended IS NULL ORDER BY id")?
-                .query_map([], |row| Ok((RunId(row.get(0)?), row.get(1)?)))?
-                .collect()
-        })
-    }
-
     /// Records that a job begins. From now on it is live.
     ///
     /// # Errors
     ///
-    /// Returns [`LineageError::AlreadyLive`] when a job with the same fingerprint is.
+    /// Returns [`LineageError::AlreadyLive`] when a job with the same fingerprint is live.
     pub fn begin_job(&mut self, run: RunId, job: &NewJob) -> Result<JobId, LineageError> {
         self.write(|tx| insert_job(tx, run, job))
     }
 
-    /// Records how far a live job has come. A job that is about to call a model says so before the
-    /// call, so that the attempt counts whatever happens.
+    /// Records the progress of a live job. [`JobStage::Called`] is recorded before the call, so that the
+    /// attempt counts whatever happens.
     ///
     /// # Errors
     ///
@@ -392,7 +300,7 @@ impl Lineage {
         self.write(|tx| set_stage(tx, job, state))
     }
 
-    /// Ends a job that changes nothing else. One that wrote files ends in [`Lineage::commit`].
+    /// Ends a job that wrote no files. One that did ends in [`Lineage::commit`].
     ///
     /// # Errors
     ///
@@ -405,7 +313,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn run_of_job(&self, job: JobId) -> Result<RunId, LineageError> {
         self.read(|conn| {
             conn.query_row("SELECT run FROM activity WHERE id = ?1", [job.0], |row| {
@@ -414,11 +322,11 @@ impl Lineage {
         })
     }
 
-    /// Returns how often jobs of this fingerprint failed since one last went well.
+    /// Returns how often jobs with this fingerprint failed since the last success.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn failed_attempts(&self, fingerprint: ContentHash) -> Result<u32, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(COUNT_FAILED_ATTEMPTS)?
@@ -430,7 +338,7 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn last_receipts(&self) -> Result<Vec<JobRow>, LineageError> {
         let newest = "WHERE id IN \
             (SELECT max(id) FROM activity WHERE state = 'ended' GROUP BY tier, period)";
@@ -443,18 +351,18 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn stuck_jobs(&self) -> Result<Vec<JobRow>, LineageError> {
         let mut jobs = self.last_receipts()?;
         jobs.retain(|it| it.receipt.as_ref().is_some_and(|r| r.outcome == JobOutcome::Stuck));
         Ok(jobs)
     }
 
-    /// Returns the jobs that are under way, the oldest first.
+    /// Returns the jobs that have not ended, the oldest first.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn live_jobs(&self) -> Result<Vec<JobRow>, LineageError> {
         self.read(|conn| jobs_where(conn, "WHERE state <> 'ended'", []))
     }
@@ -463,50 +371,51 @@ impl Lineage {
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn jobs_of_run(&self, run: RunId) -> Result<Vec<JobRow>, LineageError> {
         let mut jobs = self.read(|conn| jobs_where(conn, "WHERE run = ?1", [run.0]))?;
         jobs.sort_by_key(|it| it.id);
         Ok(jobs)
     }
 
-    /// Ends the jobs whose process is gone, and returns them as they are now.
+    /// Ends the jobs whose process has died, and returns them with their receipts.
     ///
-    /// `alive` is asked with the `owner` of each run that has not ended. What it was about to write
-    /// has been looked at before, so a job all of whose files stand is written. Of the others, one
-    /// that had called a model counts as an attempt; one that had not does not: it did no harm.
+    /// `alive` decides by the `owner` of each run that has not ended. Its open intents must have been closed
+    /// before, so that a job whose files are all as intended counts as written. Of the others, a job counts
+    /// as a failed attempt only if it had called a model.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be written.
+    /// Fails if the database cannot be written.
     pub fn end_abandoned_jobs(
         &mut self,
         now: DateTime<Utc>,
         alive: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<JobRow>, LineageError> {
-        // Most passes find nothing, and what commits takes the note of a standstill away.
+        // Usually there are none. A transaction would remove the note that the root is up to date.
         let any = "SELECT EXISTS (SELECT 1 FROM run WHERE ended IS NULL) \
                    OR EXISTS (SELECT 1 FROM activity WHERE state <> 'ended')";
         if !self.read(|conn| conn.query_row(any, [], |row| row.get::<_, bool>(0)))? {
             return Ok(Vec::new());
         }
         self.write(|tx| {
-            let mut gone = Vec::new();
+            let mut dead = Vec::new();
             let mut runs = tx.prepare("SELECT id, owner FROM run WHERE ended IS NULL")?;
             for run in runs.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))? {
                 let (id, owner): (i64, String) = run?;
                 if !alive(&owner) {
-                    gone.push(id);
+                    dead.push(id);
                 }
             }
             let now = column::from_time(now);
-            for id in gone {
+            for id in dead {
                 tx.execute("UPDATE run SET ended = ?2 WHERE id = ?1", params![id, now])?;
             }
-            // A run that ended in order can leave a live job too: one whose task panicked.
-            let left =
+            // A run that ended normally also leaves a live job when a task of it panicked.
+            let abandoned =
                 "WHERE state <> 'ended' AND run IN (SELECT id FROM run WHERE ended IS NOT NULL)";
-            let ids: Vec<JobId> = jobs_where(tx, left, [])?.into_iter().map(|it| it.id).collect();
+            let ids: Vec<JobId> =
+                jobs_where(tx, abandoned, [])?.into_iter().map(|it| it.id).collect();
             let mut ended = Vec::new();
             for id in ids {
                 let written = format!(
@@ -527,139 +436,31 @@ impl Lineage {
         })
     }
 
-    /// Records that files are about to be written, and keeps what is to stand and what stands there.
-    ///
-    /// The job, if there is one, has been drafted and checked.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be written, and [`LineageError::NotLive`] for a job that
-    /// has ended.
-    pub fn begin_intents(
-        &mut self,
-        run: Option<RunId>,
-        job: Option<JobId>,
-        intents: &[NewIntent<'_>],
-        now: DateTime<Utc>,
-    ) -> Result<Vec<IntentId>, LineageError> {
-        self.begin_intents_with(run, job, intents, &|_| true, now)
-    }
-
-    /// Like [`Self::begin_intents`], but keeps the bytes of those targets only that `keeps` names.
+    /// Returns the job in which a run wrote a file; `None` if it wrote it outside of any job, such as a
+    /// person's correction.
     ///
     /// # Errors
     ///
-    /// Returns what [`Self::begin_intents`] does.
-    pub fn begin_intents_with(
-        &mut self,
-        run: Option<RunId>,
-        job: Option<JobId>,
-        intents: &[NewIntent<'_>],
-        keeps: &dyn Fn(&str) -> bool,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<IntentId>, LineageError> {
-        self.write(|tx| {
-            if let Some(job) = job {
-                set_stage(tx, job, JobStage::Parsed)?;
-            }
-            let begin = |it: &NewIntent<'_>| {
-                // What is moved has its history under the name that it keeps.
-                let keeps = it.source.is_none() && keeps(it.target);
-                insert_intent(tx, run, job, it, keeps, now)
-            };
-            intents.iter().map(begin).collect()
-        })
-    }
-
-    /// Returns the intents that were not closed, the oldest first: what a crash may have left.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
-    pub fn open_intents(&self) -> Result<Vec<IntentRow>, LineageError> {
-        self.read(|conn| intents_where(conn, "WHERE state = 'open'", []))
-    }
-
-    /// Returns what a run wrote, the oldest first: what `undo` takes back.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
-    pub fn writes_of_run(&self, run: RunId) -> Result<Vec<IntentRow>, LineageError> {
-        let of_run = "WHERE state = 'done' AND run = ?1";
-        self.read(|conn| intents_where(conn, of_run, [run.0]))
-    }
-
-    /// Returns the job by which a run wrote a file; `None` where it wrote it for no job, as when a person
-    /// put an item right.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn writing_job(&self, target: &str, run: RunId) -> Result<Option<JobRow>, LineageError> {
-        let wrote = "WHERE id = (SELECT activity FROM intent WHERE target = ?1 AND run = ?2 AND state = 'done' \
+        let condition = "WHERE id = (SELECT activity FROM intent WHERE target = ?1 AND run = ?2 AND state = 'done' \
                      AND activity IS NOT NULL ORDER BY intent.id DESC LIMIT 1)";
-        Ok(self.read(|conn| jobs_where(conn, wrote, (target, run.0)))?.pop())
+        Ok(self.read(|conn| jobs_where(conn, condition, (target, run.0)))?.pop())
     }
 
-    /// Returns all that runs wrote and removed, the oldest first.
+    /// Returns the jobs whose receipt has that reason.
     ///
     /// # Errors
     ///
-    /// Returns why the database could not be read.
-    pub fn writes(&self) -> Result<Vec<IntentRow>, LineageError> {
-        self.read(|conn| intents_where(conn, "WHERE state = 'done'", []))
-    }
-
-    /// Returns the files that a job with these inputs wrote before a crash ended it, and that nothing
-    /// was written to since.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
-    pub fn interrupted_writes(
-        &self,
-        inputs: ContentHash,
-    ) -> Result<BTreeSet<String>, LineageError> {
-        self.read(|conn| {
-            let mut found = conn.prepare_cached(
-                "SELECT target FROM intent JOIN activity ON activity.id = intent.activity \
-                 WHERE inputs = ?1 AND reason IN (?2, ?3) AND intent.state = 'done' \
-                 AND NOT EXISTS (SELECT 1 FROM intent AS later WHERE later.id > intent.id \
-                 AND later.target = intent.target AND later.state = 'done')",
-            )?;
-            let inputs = inputs.to_string();
-            let rows = found.query_map(params![inputs, CRASHED, FINISHED], |row| row.get(0))?;
-            rows.collect()
-        })
-    }
-
-    /// Returns the jobs whose receipt gives that reason.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
+    /// Fails if the database cannot be read.
     pub fn jobs_with_reason(&self, reason: &str) -> Result<Vec<JobId>, LineageError> {
         let found = self.read(|conn| jobs_where(conn, "WHERE reason = ?1", [reason]))?;
         Ok(found.into_iter().map(|it| it.id).collect())
     }
-
-    /// Closes intents. Those whose job commits are closed by [`Lineage::commit`].
-    ///
-    /// # Errors
-    ///
-    /// Returns [`LineageError::NotOpen`] for an intent that was closed before.
-    pub fn close_intents(
-        &mut self,
-        intents: &[IntentId],
-        end: IntentOutcome,
-    ) -> Result<(), LineageError> {
-        self.write(|tx| intents.iter().try_for_each(|&it| end_intent(tx, it, end)))
-    }
 }
 
 impl JobId {
-    /// Returns the number as the database keeps it.
+    /// Returns the number as the database stores it.
     pub(super) fn number(self) -> i64 {
         self.0
     }
@@ -713,7 +514,7 @@ pub(super) fn end_job(
     if ended == 0 { Err(LineageError::NotLive { job }.into()) } else { Ok(()) }
 }
 
-/// Enters a job as planned.
+/// Records a job as planned.
 pub(super) fn insert_job(
     tx: &Transaction<'_>,
     run: RunId,
@@ -744,66 +545,13 @@ pub(super) fn insert_job(
     Ok(JobId(tx.last_insert_rowid()))
 }
 
-/// Enters an intent, and `keeps` the bytes that it is about; recovery needs their hashes only.
-fn insert_intent(
-    tx: &Transaction<'_>,
-    run: Option<RunId>,
-    job: Option<JobId>,
-    intent: &NewIntent<'_>,
-    keeps: bool,
-    now: DateTime<Utc>,
-) -> Result<IntentId, TransactionError> {
-    let NewIntent { target, source, temp, new, old, discards_old: forgets } = *intent;
-    if let Some(old) = old.filter(|_| keeps && !forgets) {
-        // What nobody recorded is somebody else's work.
-        let found =
-            NewVersion { path: target, cause: VersionCause::ExternalWrite, bytes: Some(old) };
-        history::add_version(tx, None, None, now, &found)?;
-    }
-    let put = |it| if keeps { history::put_content(tx, it) } else { Ok(ContentHash::of(it)) };
-    let new_hash = new.map(put).transpose()?;
-    tx.prepare_cached(
-        "INSERT INTO intent (run, activity, target, source, temp, new_hash, old_hash, forgets, state) \
-         VALUES (ifnull(?1, (SELECT run FROM activity WHERE id = ?2)), ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
-         'open')",
-    )?
-    .execute(params![
-        run.map(|it| it.0),
-        job.map(|it| it.0),
-        target,
-        source,
-        temp,
-        new_hash.map(|it| it.to_string()),
-        old.map(|it| ContentHash::of(it).to_string()),
-        forgets,
-    ])?;
-    Ok(IntentId(tx.last_insert_rowid()))
-}
-
-/// Moves a live job on.
+/// Records the progress of a live job.
 fn set_stage(tx: &Transaction<'_>, job: JobId, state: JobStage) -> Result<(), TransactionError> {
     let live = "UPDATE activity SET state = ?2 WHERE id = ?1 AND state <> 'ended'";
     match tx.prepare_cached(live)?.execute(params![job.0, state.name()])? {
         0 => Err(LineageError::NotLive { job }.into()),
         _ => Ok(()),
     }
-}
-
-/// Closes an open intent.
-pub(super) fn end_intent(
-    tx: &Transaction<'_>,
-    intent: IntentId,
-    end: IntentOutcome,
-) -> Result<(), TransactionError> {
-    let state = match end {
-        IntentOutcome::Done => "done",
-        IntentOutcome::Abandoned => "dropped",
-    };
-    let closed = tx.execute(
-        "UPDATE intent SET state = ?2 WHERE id = ?1 AND state = 'open'",
-        params![intent.0, state],
-    )?;
-    if closed == 0 { Err(LineageError::NotOpen { intent: intent.0 }.into()) } else { Ok(()) }
 }
 
 /// Reads jobs by number.
@@ -857,30 +605,4 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
             None
         },
     })
-}
-
-/// Reads intents by number.
-fn intents_where(
-    conn: &Connection,
-    condition: &str,
-    params: impl Params,
-) -> rusqlite::Result<Vec<IntentRow>> {
-    conn.prepare_cached(&format!(
-        "SELECT id, run, activity, target, source, temp, new_hash, old_hash, forgets FROM intent \
-         {condition} ORDER BY id"
-    ))?
-    .query_map(params, |row| {
-        Ok(IntentRow {
-            id: IntentId(row.get(0)?),
-            run: row.get::<_, Option<i64>>(1)?.map(RunId),
-            job: row.get::<_, Option<i64>>(2)?.map(JobId),
-            target: row.get(3)?,
-            source: row.get(4)?,
-            temp: row.get(5)?,
-            new_hash: column::hash_or_null(row, 6)?,
-            old_hash: column::hash_or_null(row, 7)?,
-            discards_old: row.get(8)?,
-        })
-    })?
-    .collect()
 }
