@@ -140,7 +140,7 @@ pub(super) fn run(
     let cost_usd = door.take_spending().cost_usd;
     door.finish_work(WorkOutcome::Done);
     let price = pricing.of(&settings.model.name).filter(|_| !door.endpoint().is_local());
-    let chars_per_token = token_estimate::average_chars_per_token(door.weight());
+    let chars_per_token = token_estimate::average_chars_per_token(door.token_ratio());
     let tested = ModelTestReport {
         provider: door.endpoint().provider(),
         server: door.endpoint().server().to_owned(),

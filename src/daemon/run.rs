@@ -144,8 +144,10 @@ impl RunOrder {
             return Err(LockError::Busy { root: layout.root().to_owned() }.into());
         }
         let (mut came, mut batch_error) = (false, None);
-        if !tiers.is_empty() || trigger == BATCH_TRIGGER {
-            match engine.begin_scheduled_run() {
+        if let Some(batching) = engine.batching()
+            && (!tiers.is_empty() || trigger == BATCH_TRIGGER)
+        {
+            match batching.begin_scheduled_run() {
                 Ok(has_replies) => came = has_replies,
                 Err(error) => batch_error = Some(error),
             }
@@ -187,7 +189,8 @@ impl RunOrder {
             None => rebuild::with_database(&vault, look, now, &mut say, &mut pass),
         };
         // What was asked before a pass came to a bad end is asked all the same.
-        let scheduled = engine.end_scheduled_run();
+        let scheduled = engine.batching().map(|it| it.end_scheduled_run()).transpose();
+        let scheduled = scheduled.map(Option::unwrap_or_default);
         if let (Err(_), Some(error)) = (&done, batch_error.as_ref().or(scheduled.as_ref().err())) {
             tracing::debug!("{}: batches: {error}", vault.layout().root().display());
         }

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     config::{root::RootSettings, settings::EngineKind},
-    model::{client::ProviderEndpoint, connect, embedding::EmbeddingInput},
+    model::{client::endpoint::ProviderEndpoint, connect, embedding::EmbeddingInput},
     store::fs::vault::Vault,
 };
 

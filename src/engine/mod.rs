@@ -25,7 +25,7 @@ use crate::{
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomEntry,
     },
-    model::{CallError, ModelRequest, ScheduledOutcome, Spending, WorkOutcome},
+    model::{Batching, CallError, ModelRequest, Spending, WorkOutcome},
     privacy::SanitizedLog,
 };
 
@@ -340,31 +340,8 @@ pub trait Engine: Send + Sync {
     /// (characters per token); until then a repeated request must have the same bytes.
     fn on_idle(&self) {}
 
-    /// Begins a scheduled run, whose drafts may arrive later at a lower price. Returns whether any
-    /// arrived now.
-    ///
-    /// # Errors
-    ///
-    /// Returns why they could not be fetched. The run may continue.
-    fn begin_scheduled_run(&self) -> Result<bool, CallError> {
-        Ok(false)
-    }
-
-    /// Fetches drafts that a scheduled run requested and that have arrived. Returns whether there were any.
-    ///
-    /// # Errors
-    ///
-    /// Returns why they could not be fetched. The run may continue.
-    fn collect_batch(&self) -> Result<bool, CallError> {
-        Ok(false)
-    }
-
-    /// Ends a scheduled run: sends the requests that can wait as a batch.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the batch could not be sent.
-    fn end_scheduled_run(&self) -> Result<ScheduledOutcome, CallError> {
-        Ok(ScheduledOutcome::default())
+    /// Returns the batches of the engine's model; `None` if it has none.
+    fn batching(&self) -> Option<&dyn Batching> {
+        None
     }
 }

@@ -1,4 +1,4 @@
-//! The Messages interface of Anthropic: requests and answers as pure functions.
+//! The Messages API of Anthropic: requests and answers as pure functions.
 //!
 //! Source: the published types of Anthropic's own clients for API version 2026-10-21. That version
 //! answers 400 to `temperature`, `top_p` and `top_k` even at their defaults, so none is ever sent.
@@ -12,13 +12,13 @@ use super::{
     tools,
 };
 
-/// The version of the interface that was tested.
+/// The version of the API that was tested.
 pub const API_VERSION: &str = "2026-10-21";
 
-/// Where a message is asked for, below the server's address.
+/// The path of the endpoint, relative to the server's address.
 pub const PATH: &str = "/v1/messages";
 
-/// How long instructions stay in the cache: a pass over a backlog takes longer than five minutes.
+/// How long instructions stay cached; a run over a backlog takes longer than the default five minutes.
 const CACHE_TTL: &str = "1h";
 
 /// Returns the body of a request.
@@ -50,7 +50,7 @@ pub fn body(request: &ModelRequest, model: &str) -> Value {
 ///
 /// # Errors
 ///
-/// Returns what the answer says went wrong.
+/// Returns the error that the answer reports.
 pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
     if !answer.is_ok() {
         return Err(error(server, answer));
@@ -62,9 +62,9 @@ pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallErro
         return Err(error(server, answer));
     }
     let Some(content) = body["content"].as_array() else {
-        return Err(garbage("JSON that is no message"));
+        return Err(garbage("JSON that is not a message"));
     };
-    // Thoughts may come before the words.
+    // Thoughts may precede the text.
     let mut texts = content.iter().filter(|it| it["type"] == "text");
     let text = texts.next().and_then(|it| it["text"].as_str()).unwrap_or_default();
     let calls = tools::anthropic_calls(content);
@@ -89,8 +89,7 @@ pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallErro
     Ok(reply)
 }
 
-/// Reads what a call took. What came from the cache, or went there, is counted apart from the rest
-/// of the input on this wire, and is part of it for us.
+/// Reads the token usage. This API counts cached input separately; we count it as input, too.
 fn usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| usage[name].as_u64().unwrap_or(0);
     let (cache_read_tokens, cache_write_tokens) =
@@ -110,8 +109,8 @@ pub(super) fn error(server: &str, answer: &HttpResponse) -> CallError {
     let kind = body["error"]["type"].as_str();
     let detail = body["error"]["details"]["error_code"].as_str();
     let code = error_code(detail).or_else(|| error_code(kind));
-    let told = ProviderMessage::new(body["error"]["message"].as_str());
-    // In a 200 the name of the error is all there is.
+    let provider_message = ProviderMessage::new(body["error"]["message"].as_str());
+    // With status 200, only the type of the error shows what it is.
     let status = match (answer.status, kind) {
         (200..300, Some("authentication_error")) => 401,
         (200..300, Some("billing_error")) => 402,
@@ -123,23 +122,23 @@ pub(super) fn error(server: &str, answer: &HttpResponse) -> CallError {
     };
     let is_spent = code.as_deref().is_some_and(|it| it.ends_with("spend_limit_reached"));
     match status {
-        401..=403 => CallError::Account { server, status, code, provider_message: told },
-        _ if is_spent => CallError::Account { server, status, code, provider_message: told },
+        401..=403 => CallError::Account { server, status, code, provider_message },
+        _ if is_spent => CallError::Account { server, status, code, provider_message },
         413 => CallError::TooLong { limit: None },
         408 | 409 | 429 | 500.. => {
             let retry_after = answer.headers.retry_after;
-            CallError::Unavailable { server, status, code, retry_after, provider_message: told }
+            CallError::Unavailable { server, status, code, retry_after, provider_message }
         }
-        _ if is_too_long(told.text()) => {
-            CallError::TooLong { limit: super::parse_context_limit(told.text()) }
+        _ if is_too_long(provider_message.text()) => {
+            CallError::TooLong { limit: super::parse_context_limit(provider_message.text()) }
         }
-        _ => CallError::Request { server, status, code, provider_message: told },
+        _ => CallError::Request { server, status, code, provider_message },
     }
 }
 
-/// Returns whether the words of an error with status 400 speak of a prompt that is too long. The
-/// interface has no name of its own for it.
-fn is_too_long(words: &str) -> bool {
-    let words = words.to_lowercase();
-    words.contains("prompt is too long") || words.contains("context window")
+/// Returns whether the message of an error with status 400 is about a prompt that is too long. The
+/// API has no error type for it.
+fn is_too_long(message: &str) -> bool {
+    let message = message.to_lowercase();
+    message.contains("prompt is too long") || message.contains("context window")
 }

@@ -1,10 +1,12 @@
-//! When a server is left alone. Pure: the ledger keeps what is known of it across restarts.
+//! When a server is paused. Pure: the ledger keeps the state across restarts.
 //!
-//! After [`FAILURES_MAX`] failed requests, or pieces of work that came to nothing, in a row it is left
-//! alone: at first for five minutes, since a server on this machine may still be loading its model, then
-//! for a quarter of an hour, then for an hour each time; or for as long as it asks. Then one request may
-//! try (half-open): if that fails, it is left alone again. Work that came to nothing takes more
-//! than one request and may have cost, so that the pauses after it grow to six hours. A refused key or an empty account bars it until the configuration changes or a person tries by hand.
+//! After [`FAILURES_MAX`] failed requests, or pieces of work with unusable replies, in a row the
+//! circuit opens: at first for five minutes, because a server on this machine may still be loading its
+//! model, then for a quarter of an hour, then for an hour each time; or for as long as the server asks.
+//! Then one request may try (half-open); if it fails, the circuit opens again. Work with unusable
+//! replies takes more than one request and may have cost money, so the pauses after it grow to six
+//! hours. A refused key or an empty account blocks the account until the configuration changes or a
+//! person tries by hand.
 //!
 //! Source of the pattern: M. Nygard, "Release It!", 2007, chapter 5.2.
 
@@ -14,64 +16,61 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::failure::{CallError, ErrorClass};
 
-/// So many failures in a row open it.
+/// How many failures in a row open the circuit.
 pub const FAILURES_MAX: u32 = 3;
 
-/// How long it stays open, after so many failures more than [`FAILURES_MAX`].
+/// How long the circuit stays open, by the number of failures above [`FAILURES_MAX`].
 const PAUSES: [TimeDelta; 3] = [TimeDelta::minutes(5), TimeDelta::minutes(15), TimeDelta::hours(1)];
 
-/// How long after work that came to nothing.
+/// How long it stays open after work with unusable replies.
 const PAUSES_WASTED: [TimeDelta; 4] =
     [TimeDelta::minutes(5), TimeDelta::hours(1), TimeDelta::hours(3), TimeDelta::hours(6)];
 
-/// A server that asks for more than this is asked again after it all the same.
+/// The longest pause, even if a server asks for more.
 const PAUSE_MAX: TimeDelta = TimeDelta::hours(6);
 
-/// What is known of a server.
+/// The state of a server's circuit breaker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CircuitBreaker {
-    /// Failed requests since the last that went well.
+    /// Failures since the last success.
     pub failures: u32,
-    /// Until when it is left alone.
+    /// The end of the pause.
     pub open_until: Option<DateTime<Utc>>,
-    /// The account that was refused: a name for address and key source, no key.
+    /// The account that was refused: a name of address and key source, not a key.
     pub blocked_account: Option<String>,
 }
 
-/// Whether a request may go out.
+/// Whether a request may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CircuitState {
-    /// It may.
+    /// Requests may be sent.
     Closed,
-    /// One may, and no second before it is answered.
+    /// One request may be sent, and no other before it is answered.
     HalfOpen,
-    /// None may until then.
+    /// No request may be sent until this time.
     Open(DateTime<Utc>),
-    /// None may: the account was refused.
+    /// No request may be sent, because the account was refused.
     AccountBlocked,
 }
 
 impl CircuitBreaker {
-    /// Says whether a request of `account` may go out.
+    /// Returns whether a request of `account` may be sent.
     pub fn state(&self, account: &str, now: DateTime<Utc>) -> CircuitState {
         if self.blocked_account.as_deref() == Some(account) {
             return CircuitState::AccountBlocked;
         }
         match self.open_until {
-            // A time that lies further ahead was said before the clock was set back.
+            // A time further ahead was recorded before the clock was set back.
             Some(until) if now < until && until - now <= PAUSE_MAX => CircuitState::Open(until),
             Some(_) => CircuitState::HalfOpen,
             None => CircuitState::Closed,
         }
     }
 
-    /// Returns what is known after a request went well.
-    pub fn after_success() -> Self {
-        Self::default()
-    }
-
-    /// Returns what is known after a request failed. What is not the server's fault changes nothing
-    /// yet: whether it was of use is said when its work is done (`wasted`).
+    /// Returns the state after a request failed.
+    ///
+    /// Errors of other classes change nothing yet: whether a reply was usable is known only when its
+    /// work has ended ([`Self::after_wasted_work`]).
     pub fn after_failure(&self, error: &CallError, account: &str, now: DateTime<Utc>) -> Self {
         match error.class() {
             ErrorClass::Account => {
@@ -80,19 +79,21 @@ impl CircuitBreaker {
             ErrorClass::Server => {
                 let failures = self.failures.saturating_add(1);
                 let asked = error.retry_after().map(clamp_pause);
-                let tired = failures >= FAILURES_MAX;
-                let pause =
-                    asked.into_iter().chain(tired.then(|| pause_after(failures, &PAUSES))).max();
-                let long = pause.filter(|it| tired || *it > TimeDelta::minutes(1));
-                Self { failures, open_until: long.map(|it| now + it), blocked_account: None }
+                let is_limit_reached = failures >= FAILURES_MAX;
+                let own = is_limit_reached.then(|| pause_after(failures, &PAUSES));
+                let pause = asked.into_iter().chain(own).max();
+                // A shorter pause is the client's retry delay.
+                let pause = pause.filter(|it| is_limit_reached || *it > TimeDelta::minutes(1));
+                Self { failures, open_until: pause.map(|it| now + it), blocked_account: None }
             }
             ErrorClass::Request | ErrorClass::Blocked | ErrorClass::Pending => self.clone(),
         }
     }
 
-    /// Returns what is known after work came to nothing that a model was asked for: a refused request,
-    /// an empty reply, one that cannot be read. One is its own fault; several in a row are the model's,
-    /// and each may cost money.
+    /// Returns the state after work whose replies were unusable: refused, empty, or unreadable.
+    ///
+    /// One such reply may be due to its request; several in a row are due to the model, and each may
+    /// cost money.
     pub fn after_wasted_work(&self, now: DateTime<Utc>) -> Self {
         let failures = self.failures.saturating_add(1);
         let open_until =
@@ -100,7 +101,7 @@ impl CircuitBreaker {
         Self { failures, open_until, blocked_account: None }
     }
 
-    /// Returns what others see while a half-open request is under way.
+    /// Returns the state that other processes see during a half-open request.
     pub fn during_probe(&self, at_most: Duration, now: DateTime<Utc>) -> Self {
         Self { open_until: Some(now + clamp_pause(at_most)), ..self.clone() }
     }
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_far_back_does_not_keep_it_open() {
+    fn a_clock_set_far_back_does_not_keep_the_circuit_open() {
         let breaker = CircuitBreaker { open_until: Some(at(60)), ..CircuitBreaker::default() };
         assert_eq!(breaker.state("a", at(0)), CircuitState::Open(at(60)));
         assert_eq!(breaker.state("a", at(-99_999)), CircuitState::HalfOpen);
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_always_fails_is_soon_asked_once_an_hour() {
+    fn a_server_that_always_fails_is_soon_tried_once_an_hour() {
         let mut breaker = CircuitBreaker::default();
         let mut asked = 0;
         for minute in 0..24 * 60 {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_asks_for_is_kept_up_to_a_limit() {
+    fn a_requested_pause_is_kept_up_to_a_limit() {
         for (seconds, minutes) in [(0, None), (30, None), (600, Some(10)), (999_999, Some(360))] {
             let breaker =
                 CircuitBreaker::default().after_failure(&unavailable(Some(seconds)), "a", at(0));
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_account_bars_until_it_is_another() {
+    fn a_refused_account_is_blocked_until_it_changes() {
         let refused = CallError::Account {
             server: "s".to_owned(),
             status: 401,
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn one_success_closes_it() {
+    fn the_circuit_is_half_open_after_its_pause() {
         let open = CircuitBreaker { failures: 7, open_until: Some(at(60)), blocked_account: None };
         assert_eq!(open.state("a", at(59)), CircuitState::Open(at(60)));
         assert_eq!(open.state("a", at(60)), CircuitState::HalfOpen);
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_comes_to_nothing_three_times_opens_it() {
+    fn unusable_replies_three_times_in_a_row_open_the_circuit() {
         let mut breaker = CircuitBreaker::default();
         for (minute, until) in [
             (0, None),

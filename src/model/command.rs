@@ -1,8 +1,9 @@
 //! A program that reads the prompt on its standard input and prints the reply.
 //!
-//! It is started with a cleared environment, in an empty folder, as the leader of a process group of
-//! its own, and the group is killed at the deadline and when the program has ended: a coding agent's
-//! command line starts children of its own. None of them can hold a call up, whatever it holds open. `MEMOIRD_NESTED=1` tells our own hooks, should it fire them, to do nothing.
+//! The program starts with a cleared environment, in an empty folder, as the leader of its own
+//! process group. The group is killed at the deadline and when the program has ended, because the
+//! command line of a coding agent starts children. No child can delay a call, whatever it holds
+//! open. `MEMOIRD_NESTED=1` makes our own hooks do nothing if the program triggers them.
 
 use std::{
     io::{self, Write as _},
@@ -29,20 +30,20 @@ use super::{
 };
 use crate::config::api_key;
 
-/// The variable that says that we have started the program.
+/// Set in the environment of a program that we have started.
 pub const NESTED_VARIABLE: &str = "MEMOIRD_NESTED";
 
-/// How much a program may print.
+/// How many bytes a program may print.
 const STDOUT_MAX: usize = 4 * 1024 * 1024;
 const STDERR_MAX: usize = 16 * 1024;
 
-/// How long the pipes of a program that has ended are read: what it left behind may say the rest.
+/// How long the pipes are read after a program has ended, because a child may still write.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long nothing is looked at.
+/// The longest wait before the state of the program is checked again.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What of our environment a program gets: enough to find itself, its home, and its account.
+/// The variables that a program inherits: enough to find itself, its home, and its account.
 const ALLOWED_VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
@@ -58,7 +59,7 @@ const ALLOWED_VARIABLES: [&str; 12] = [
     "SSL_CERT_FILE",
 ];
 
-/// A program and how it is spoken to.
+/// A program and the format of its input and output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelProgram {
     argv: Vec<String>,
@@ -70,18 +71,18 @@ pub struct ModelProgram {
 enum CommandProtocol {
     /// Prompt in, reply out.
     Text,
-    /// As the Claude command line does with `--output-format json`.
+    /// The format of the Claude command line with `--output-format json`.
     Claude,
 }
 
 impl ModelProgram {
-    /// Returns a program of a person's. It must have a name.
+    /// Returns the program that the user configured; `None` if `argv` is empty.
     pub fn new(argv: &[String]) -> Option<Self> {
         (!argv.is_empty()).then(|| Self { argv: argv.to_vec(), protocol: CommandProtocol::Text })
     }
 
-    /// Returns the Claude command line, without tools, servers, or a transcript that we would read
-    /// ourselves later on.
+    /// Returns the Claude command line, without tools, servers, or a transcript that we would later
+    /// import ourselves.
     pub fn claude() -> Self {
         let argv = [
             "claude",
@@ -104,7 +105,7 @@ impl ModelProgram {
         Path::new(program).file_name().and_then(|it| it.to_str()).unwrap_or(program)
     }
 
-    /// Asks it.
+    /// Runs the program with a request.
     ///
     /// # Errors
     ///
@@ -151,19 +152,19 @@ impl ModelProgram {
             }
             Err(CommandRunError::System(error)) => return Err(self.error(&error.to_string(), "")),
         };
-        let said = String::from_utf8_lossy(&stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&stderr).into_owned();
         let Ok(text) = String::from_utf8(stdout) else {
-            return Err(self.error("it printed bytes that are no text", &said));
+            return Err(self.error("it printed bytes that are not text", &stderr));
         };
         match (self.protocol, code) {
             (CommandProtocol::Text, Some(0)) => Ok(text_reply(text)),
             (CommandProtocol::Claude, Some(0)) => self.claude_reply(&text),
-            (_, Some(code)) => Err(self.error(&format!("it ended with {code}"), &said)),
-            (_, None) => Err(self.error("it was killed by a signal", &said)),
+            (_, Some(code)) => Err(self.error(&format!("it ended with {code}"), &stderr)),
+            (_, None) => Err(self.error("it was killed by a signal", &stderr)),
         }
     }
 
-    /// Returns what goes to its standard input.
+    /// Returns the text for its standard input.
     fn prompt(&self, request: &ModelRequest) -> String {
         let mut prompt = String::new();
         if self.protocol == CommandProtocol::Text {
@@ -189,20 +190,20 @@ impl ModelProgram {
         prompt
     }
 
-    /// Reads what the Claude command line prints. Its `is_error` can be set beside `success`.
+    /// Reads the output of the Claude command line. `is_error` can be set together with `success`.
     fn claude_reply(&self, text: &str) -> Result<ModelReply, CallError> {
         let server = self.name().to_owned();
         let Ok(body) = serde_json::from_str::<Value>(text) else {
-            return Err(CallError::UnexpectedResponse { server, what: "text that is no JSON" });
+            return Err(CallError::UnexpectedResponse { server, what: "text that is not JSON" });
         };
         let subtype = body["subtype"].as_str().unwrap_or_default();
         if body["is_error"] != false || subtype != "success" {
-            let said = body["result"].as_str().unwrap_or_default();
+            let message = body["result"].as_str().unwrap_or_default();
             let reason = format!(
                 "it reports {}",
                 super::failure::error_code(Some(subtype)).unwrap_or_else(|| "an error".to_owned())
             );
-            return Err(self.error(&reason, said));
+            return Err(self.error(&reason, message));
         }
         let text = match &body["structured_output"] {
             Value::Null => body["result"].as_str().unwrap_or_default().to_owned(),
@@ -232,12 +233,13 @@ impl ModelProgram {
         })
     }
 
-    fn error(&self, reason: &str, said: &str) -> CallError {
-        let told = ProviderMessage::new(Some(said).filter(|it| !it.trim().is_empty()));
+    fn error(&self, reason: &str, message: &str) -> CallError {
         CallError::Program {
             program: self.name().to_owned(),
             reason: reason.to_owned(),
-            provider_message: told,
+            provider_message: ProviderMessage::new(
+                Some(message).filter(|it| !it.trim().is_empty()),
+            ),
         }
     }
 }
@@ -267,7 +269,7 @@ fn text_reply(text: String) -> ModelReply {
     }
 }
 
-/// Ends the group of a program when it is dropped: whatever it left behind goes with it.
+/// Kills the process group of a program, including its children, when dropped.
 struct ProcessGroup(Pid);
 
 impl Drop for ProcessGroup {
@@ -276,10 +278,10 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Feeds a program and reads what it prints, at most for so long; then its whole group is killed.
+/// Runs a program to its end or to the deadline; then kills its whole group.
 ///
-/// A child of it may hold the pipes open when it has ended, even out of its group. What it printed itself
-/// stands in the pipes by then, so that they are read for a moment more and then left.
+/// A child may hold the pipes open after the program has ended, even from outside the group. The
+/// program's own output is in the pipes by then, so they are read for [`DRAIN_TIMEOUT`] and closed.
 fn run_to_end(
     mut child: Child,
     input: &[u8],
@@ -316,21 +318,21 @@ fn run_to_end(
     Ok(CommandOutput { stdout: pipes.stdout.bytes, stderr: pipes.stderr.bytes, code })
 }
 
-/// The three pipes of a program. None of them is waited for alone.
+/// The three pipes of a program, polled together.
 struct CommandPipes<'a> {
     stdin: Option<ChildStdin>,
-    /// What is still to be written.
+    /// The input that is not yet written.
     input: &'a [u8],
     stdout: OutputPipe,
     stderr: OutputPipe,
 }
 
-/// What a program prints on one pipe.
+/// The output of a program on one pipe.
 struct OutputPipe {
-    /// `None` when it has ended.
+    /// `None` at the end of the output.
     pipe: Option<OwnedFd>,
     bytes: Vec<u8>,
-    /// What is more than this is read and forgotten.
+    /// Output beyond this is read and discarded.
     bytes_max: usize,
 }
 
@@ -341,7 +343,7 @@ impl<'a> CommandPipes<'a> {
         let pipes = Self {
             stdin: child.stdin.take(),
             input,
-            // One byte more tells that it is too much.
+            // One byte more shows that the limit is exceeded.
             stdout: output(child.stdout.take().map(OwnedFd::from), STDOUT_MAX + 1),
             stderr: output(child.stderr.take().map(OwnedFd::from), STDERR_MAX),
         };
@@ -352,12 +354,12 @@ impl<'a> CommandPipes<'a> {
         Ok(pipes)
     }
 
-    /// Returns whether all that was printed has been read.
+    /// Returns whether all output has been read.
     fn are_drained(&self) -> bool {
         self.stdout.pipe.is_none() && self.stderr.pipe.is_none()
     }
 
-    /// Waits at most so long for something to be written or read, and does it.
+    /// Waits until a pipe is ready, at most `at_most`, and writes and reads.
     fn transfer(&mut self, at_most: Duration) -> Result<(), CommandRunError> {
         let mut waited = Vec::new();
         waited.extend(self.stdin.as_ref().map(|it| PollFd::new(it, PollFlags::OUT)));
@@ -365,7 +367,7 @@ impl<'a> CommandPipes<'a> {
             waited.extend(output.pipe.as_ref().map(|it| PollFd::new(it, PollFlags::IN)));
         }
         if waited.is_empty() {
-            // It closed them and works on.
+            // The program closed its pipes and still runs.
             thread::sleep(at_most);
             return Ok(());
         }
@@ -379,7 +381,7 @@ impl<'a> CommandPipes<'a> {
         self.stderr.read()
     }
 
-    /// Writes what the program is ready to read. One that does not read its input has its reasons.
+    /// Writes what the program is ready to read. A program may ignore its input.
     fn feed(&mut self) {
         let Some(stdin) = &mut self.stdin else { return };
         while !self.input.is_empty() {
@@ -404,7 +406,7 @@ impl OutputPipe {
                     let room = self.bytes_max - self.bytes.len();
                     self.bytes.extend(&buffer[..read.min(room)]);
                     if room == 0 {
-                        // It may talk faster than it is read.
+                        // It may write faster than we read.
                         return Ok(());
                     }
                 }

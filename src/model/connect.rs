@@ -1,10 +1,10 @@
-//! A door from the configuration.
+//! Clients of models, from the configuration.
 
 use std::{fs, io, path::Path, time::Duration};
 
 use super::{
     ModelInfo, anthropic,
-    client::{ModelClient, ModelClientConfig, ProviderEndpoint},
+    client::{ModelClient, ModelClientConfig, endpoint::ProviderEndpoint},
     command::ModelProgram,
     embedding::{EmbeddingClient, EmbeddingInput},
     http::Deadlines,
@@ -28,32 +28,34 @@ use crate::{
     },
 };
 
-/// The longest prompt or table of prices of a person's own.
+/// The longest prompt or price table of the user, in bytes.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
 /// How long a search waits for the vector of its query.
 const QUERY_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const QUERY_TOTAL_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Why a model that is configured cannot be asked.
+/// Why a configured model cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelConfigError {
-    /// The key is not used.
+    /// The key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// There is no key for a server that surely wants one.
-    #[error("no key for {0}: name a file as model.key_file, or set MEMOIRD_API_KEY")]
+    /// There is no key for a server that requires one.
+    #[error(
+        "no key for {0}: set model.key_file to a file that contains it, or set MEMOIRD_API_KEY"
+    )]
     NoKey(String),
-    /// The address is not used.
+    /// The address cannot be used.
     #[error("model.base_url: {0}")]
     Address(#[from] crate::config::base_url::BaseUrlError),
-    /// There is no program.
+    /// No program is configured.
     #[error("model.command names no program")]
     NoProgram,
-    /// No model is named that makes vectors.
+    /// No embedding model is configured.
     #[error("search.embeddings.name names no model")]
     NoEmbeddings,
-    /// A file of a person's own cannot be read.
+    /// A file of the user cannot be read.
     #[error("`{path}`: {reason}")]
     UserFile {
         /// The file.
@@ -63,28 +65,28 @@ pub enum ModelConfigError {
     },
 }
 
-/// Makes the way to the model of a root.
+/// Returns the client of a root's model. Nothing is sent.
 ///
-/// `patience` is how long to wait in all for a server that fails.
+/// `retry_wait_max` is how long to wait in total between retries.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with key, address, or price table. Nothing is sent.
+/// Returns what is wrong with the key, the address, or the price table.
 pub fn client(
     config: &Config,
     root: &RootSettings,
     around: &Environment,
     vault: Vault,
-    patience: Duration,
+    retry_wait_max: Duration,
 ) -> Result<ModelClient, ModelConfigError> {
     let model = &root.settings.model;
-    let wire = endpoint(model)?;
+    let endpoint = endpoint(model)?;
     let source = config.key_source(model, around);
     let key = source.as_ref().map(KeySource::read).transpose()?;
-    if key.is_none() && matches!(wire, ProviderEndpoint::Anthropic { .. }) {
-        return Err(ModelConfigError::NoKey(wire.server().to_owned()));
+    if key.is_none() && matches!(endpoint, ProviderEndpoint::Anthropic { .. }) {
+        return Err(ModelConfigError::NoKey(endpoint.server().to_owned()));
     }
-    // What changes when a person sees to a refused account: the address, and where the key comes from.
+    // Identifies the account by the source of its key, which changes when a refused account is fixed.
     let account = source.map_or_else(|| "no key".to_owned(), |it| it.to_string());
     let was_used = was_used(&vault);
     Ok(ModelClient::new(ModelClientConfig {
@@ -94,19 +96,19 @@ pub fn client(
         context_tokens: model.context_tokens,
         deadlines: deadlines(&model.timeouts),
         pricing: pricing(around)?,
-        caps: caps(&config.settings.budget, &root.settings.budget),
+        budgets: budgets(&config.settings.budget, &root.settings.budget),
         zone: root.zone.name.0,
         root: root.path.clone(),
         vault: Some(vault),
-        patience,
+        retry_wait_max,
         ledger_path: around.ledger_path(),
         was_used,
         batch: model.batch,
-        endpoint: wire,
+        endpoint,
     }))
 }
 
-/// Makes the way to the server that turns a root's texts into vectors; `None` where none is configured.
+/// Returns the client of a root's embedding model; `None` if none is configured.
 ///
 /// # Errors
 ///
@@ -127,31 +129,34 @@ pub fn embedding_client(
         EmbeddingsProvider::Openai => Provider::Openai,
         EmbeddingsProvider::Ollama => Provider::Ollama,
     };
-    let asked = Model {
+    let embedding_model = Model {
         provider,
         name: name.clone(),
         base_url: base_url.clone(),
         key_file: key_file.clone(),
         ..model.clone()
     };
-    let wire = endpoint(&asked)?;
-    // A key goes to the server alone that it was given for.
-    let is_same = model.endpoint() == asked.endpoint();
-    let asked = Model { key_file: key_file.clone().or_else(|| model.key_file.clone()), ..asked };
-    let is_known = key_file.is_some() || is_same;
-    let source = if is_known { config.key_source(&asked, around) } else { None };
+    let endpoint = endpoint(&embedding_model)?;
+    // A key is sent only to the server that it was configured for.
+    let is_same_server = model.endpoint() == embedding_model.endpoint();
+    let embedding_model =
+        Model { key_file: key_file.clone().or_else(|| model.key_file.clone()), ..embedding_model };
+    let may_use_key = key_file.is_some() || is_same_server;
+    let source = if may_use_key { config.key_source(&embedding_model, around) } else { None };
     let key = source.as_ref().map(KeySource::read).transpose()?;
     let account = source.map_or_else(|| "no key".to_owned(), |it| it.to_string());
-    let mut caps = caps(&config.settings.budget, budget);
-    // They are many, and small: money and tokens count.
-    for limits in [&mut caps.day, &mut caps.month, &mut caps.root_day, &mut caps.root_month] {
+    let mut budgets = budgets(&config.settings.budget, budget);
+    // Calls are many and small, so only money and tokens are limited.
+    for limits in
+        [&mut budgets.day, &mut budgets.month, &mut budgets.root_day, &mut budgets.root_month]
+    {
         limits.calls = None;
     }
     let mut deadlines = deadlines(&model.timeouts);
     match side {
-        // Folding comes first.
-        EmbeddingInput::Line => caps = halved(caps),
-        // Somebody waits, and there is an answer without it.
+        // The other half stays for summaries.
+        EmbeddingInput::Line => budgets = halved(budgets),
+        // A person waits, and the search works without embeddings.
         EmbeddingInput::Query => {
             for (deadline, most) in [
                 (&mut deadlines.connect, QUERY_CONNECT_TIMEOUT),
@@ -162,34 +167,34 @@ pub fn embedding_client(
             }
         }
     }
-    let door = ModelClient::new(ModelClientConfig {
+    let client = ModelClient::new(ModelClientConfig {
         model: name.clone(),
         key,
         account,
-        context_tokens: asked.context_tokens,
+        context_tokens: embedding_model.context_tokens,
         deadlines,
         pricing: pricing(around)?,
-        caps,
+        budgets,
         zone: root.zone.name.0,
         root: root.path.clone(),
         vault: None,
-        patience: Duration::ZERO,
+        retry_wait_max: Duration::ZERO,
         ledger_path: around.ledger_path(),
         was_used: false,
         batch: false,
-        endpoint: wire,
+        endpoint,
     });
-    Ok(Some(EmbeddingClient::new(door, settings.clone())))
+    Ok(Some(EmbeddingClient::new(client, settings.clone())))
 }
 
-/// Returns half of what is allowed.
-fn halved(caps: CallBudgets) -> CallBudgets {
+/// Returns budgets with half of the money and the tokens.
+fn halved(budgets: CallBudgets) -> CallBudgets {
     let of = |it: BudgetLimits| BudgetLimits {
         usd: it.usd.map(|it| it / 2.0),
         tokens: it.tokens.map(|it| it / 2),
         calls: it.calls,
     };
-    let CallBudgets { day, month, root_day, root_month } = caps;
+    let CallBudgets { day, month, root_day, root_month } = budgets;
     CallBudgets {
         day: of(day),
         month: of(month),
@@ -198,22 +203,24 @@ fn halved(caps: CallBudgets) -> CallBudgets {
     }
 }
 
-/// Returns what the ledger knows of a model; nothing where that cannot be read.
+/// Returns what the ledger has learned about a model; nothing if it cannot be read.
 pub fn model_info(around: &Environment, model: &Model) -> ModelInfo {
     let ledger = Ledger::open_existing(&around.ledger_path()).ok().flatten();
-    let (Some(ledger), Ok(wire)) = (ledger, endpoint(model)) else { return ModelInfo::default() };
-    let row = ledger.server(wire.server(), &model.name).ok();
+    let (Some(ledger), Ok(endpoint)) = (ledger, endpoint(model)) else {
+        return ModelInfo::default();
+    };
+    let row = ledger.server(endpoint.server(), &model.name).ok();
     ModelInfo {
         context_tokens: row.and_then(|it| u32::try_from(it.context_tokens?).ok()),
-        weight: ledger.token_ratio(wire.server(), &model.name).ok().flatten(),
+        token_ratio: ledger.token_ratio(endpoint.server(), &model.name).ok().flatten(),
     }
 }
 
-/// Reads the prompts: those in `prompts/` beside the configuration win.
+/// Reads the prompts; those in `prompts/` beside the configuration take precedence.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with a person's own.
+/// Returns what is wrong with the user's prompts.
 pub fn prompts(around: &Environment) -> Result<Prompts, ModelConfigError> {
     let folder = around.config_folder().join("prompts");
     let own = |name: &str| read_user_file(&folder.join(format!("{name}.md"))).ok().flatten();
@@ -223,11 +230,11 @@ pub fn prompts(around: &Environment) -> Result<Prompts, ModelConfigError> {
     })
 }
 
-/// Reads the prices: those in `pricing.yaml` beside the configuration come first.
+/// Reads the prices; those in `pricing.yaml` beside the configuration take precedence.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with a person's own.
+/// Returns what is wrong with the user's table.
 pub fn pricing(around: &Environment) -> Result<Pricing, ModelConfigError> {
     let path = around.config_folder().join("pricing.yaml");
     let bad =
@@ -247,7 +254,7 @@ fn endpoint(model: &Model) -> Result<ProviderEndpoint, ModelConfigError> {
         },
         Provider::Openai => ProviderEndpoint::Openai { base: base()? },
         Provider::Ollama => {
-            // Its own interface lies beside the one that it shares with others.
+            // Ollama's own API is beside the one that it shares with others.
             let text = base()?.as_str().trim_end_matches("/v1").to_owned();
             ProviderEndpoint::Ollama { base: check_base_url(&text)? }
         }
@@ -269,8 +276,8 @@ fn deadlines(timeouts: &Timeouts) -> Deadlines {
     }
 }
 
-fn caps(all: &Budget, root: &Budget) -> CallBudgets {
-    let limits = |cap: &Cap| BudgetLimits { usd: cap.usd, tokens: cap.tokens, calls: cap.calls };
+fn budgets(all: &Budget, root: &Budget) -> CallBudgets {
+    let limits = |it: &Cap| BudgetLimits { usd: it.usd, tokens: it.tokens, calls: it.calls };
     CallBudgets {
         day: limits(&all.day),
         month: limits(&all.month),
@@ -279,7 +286,7 @@ fn caps(all: &Budget, root: &Budget) -> CallBudgets {
     }
 }
 
-/// Returns whether a file of the root was drafted by a model: then there was a ledger.
+/// Returns whether a model drafted a file of the root, so that there must have been a ledger.
 fn was_used(vault: &Vault) -> bool {
     const FILES_MAX: usize = 20;
     let folder = vault.layout().summary_dir(crate::memory::period::Grain::Week);
@@ -290,7 +297,7 @@ fn was_used(vault: &Vault) -> bool {
     })
 }
 
-/// Returns whether a line of a file's header says that a model drafted it, quoted or not.
+/// Returns whether a line of a file's frontmatter names a model as its engine, quoted or not.
 fn names_model(line: &str) -> bool {
     let engine = line.strip_prefix("  engine: ");
     engine.is_some_and(|it| it.trim_start_matches('"').starts_with("model/"))
@@ -301,7 +308,7 @@ fn read_user_file(path: &Path) -> io::Result<Option<String>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e),
         Ok(meta) if !meta.is_file() || meta.len() > FILE_BYTES_MAX => {
-            Err(io::Error::other("not a file, or longer than such a file is"))
+            Err(io::Error::other("not a file, or larger than 256 KB"))
         }
         Ok(_) => fs::read_to_string(path).map(Some),
     }

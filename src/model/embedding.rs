@@ -1,4 +1,4 @@
-//! Vectors of texts, through the door: breaker, caps, prices, and ledger are those of all calls.
+//! Embeddings of texts, under the same circuit breaker, budget, prices and ledger as all calls.
 //!
 //! Sources: the published types of `OpenAI`'s clients for `/embeddings`, and Ollama's interface
 //! documentation for `/api/embed`.
@@ -7,25 +7,25 @@ use serde_json::{Map, Value, json};
 
 use super::{
     CallError, FinishReason, Message, ModelReply, ModelRequest, Stage, TokenUsage,
-    client::{ModelClient, ProviderEndpoint},
+    client::{ModelClient, endpoint::ProviderEndpoint},
     http::HttpResponse,
     ollama, openai,
 };
 use crate::{config::settings::Embeddings, memory::hash::ContentHash};
 
-/// Where vectors are asked for, below the server's address.
+/// Paths of the embedding endpoints, relative to the server's address.
 const OPENAI_PATH: &str = "/embeddings";
 const OLLAMA_PATH: &str = "/api/embed";
 
-/// The longest vector that is taken.
+/// The longest vector that is accepted.
 const DIMENSIONS_MAX: usize = 8192;
 
-/// What a text is to a search; many models want to be told.
+/// The role of a text in a search; many models need to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EmbeddingInput {
-    /// What is looked for.
+    /// A search query.
     Query,
-    /// What may be found.
+    /// A line that a search may return.
     Line,
 }
 
@@ -38,11 +38,11 @@ pub trait EmbeddingModel: Send + Sync {
     /// Returns why there are none.
     fn embed(&self, texts: &[&str], side: EmbeddingInput) -> Result<Vec<Vec<f32>>, CallError>;
 
-    /// Returns what tells vectors that may be compared from others.
+    /// Returns an id of the vector space. Only vectors of the same space may be compared.
     fn space_id(&self) -> ContentHash;
 }
 
-/// A server that makes vectors.
+/// A client of a server that computes embeddings.
 #[derive(Debug)]
 pub struct EmbeddingClient {
     client: ModelClient,
@@ -50,12 +50,12 @@ pub struct EmbeddingClient {
 }
 
 impl EmbeddingClient {
-    /// Asks through a door.
-    pub(super) fn new(door: ModelClient, settings: Embeddings) -> Self {
-        Self { client: door, settings }
+    /// Returns a client that sends its requests through `client`.
+    pub(super) fn new(client: ModelClient, settings: Embeddings) -> Self {
+        Self { client, settings }
     }
 
-    /// Returns the way itself.
+    /// Returns the client below.
     pub fn client(&self) -> &ModelClient {
         &self.client
     }
@@ -69,7 +69,7 @@ impl EmbeddingModel for EmbeddingClient {
         let Embeddings { name, dimensions, query_prefix, line_prefix, .. } = &self.settings;
         let prefix = if side == EmbeddingInput::Query { query_prefix } else { line_prefix };
         let texts: Vec<String> = texts.iter().map(|it| format!("{prefix}{it}")).collect();
-        // What it may cost is told by its words.
+        // The texts are the messages, so that the cost is estimated from their length.
         let request = ModelRequest {
             stage: Stage::Embed,
             period: String::new(),
@@ -83,8 +83,8 @@ impl EmbeddingModel for EmbeddingClient {
         };
         let mut vectors = Vec::new();
         self.client.call_embeddings(&request, &mut |http, now| {
-            let wire = self.client.endpoint();
-            let (path, base, body) = match wire {
+            let endpoint = self.client.endpoint();
+            let (path, base, body) = match endpoint {
                 ProviderEndpoint::Ollama { base } => {
                     (OLLAMA_PATH, base, ollama_body(&texts, name, *dimensions))
                 }
@@ -92,17 +92,16 @@ impl EmbeddingModel for EmbeddingClient {
                     (OPENAI_PATH, base, openai_body(&texts, name, *dimensions))
                 }
                 ProviderEndpoint::Anthropic { .. } | ProviderEndpoint::Command(_) => {
-                    let what = format!("{} makes no vectors", wire.provider());
+                    let what = format!("{} has no embeddings", endpoint.provider());
                     return Err(CallError::Config(what));
                 }
             };
             let (server, body) = (base.as_str(), body.to_string().into_bytes());
             let answer = http.post(server, path, &self.client.request_headers(), body, now)?;
-            let made = match wire {
+            let (found, reply) = match endpoint {
                 ProviderEndpoint::Ollama { .. } => ollama_vectors(server, &answer),
                 _ => openai_vectors(server, &answer, texts.len()),
             }?;
-            let (found, reply) = made;
             vectors = validate_vectors(server, found, texts.len(), *dimensions)?;
             Ok(reply)
         })?;
@@ -130,7 +129,7 @@ fn ollama_body(texts: &[String], model: &str, dimensions: Option<u32>) -> Value 
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("input".to_owned(), json!(texts));
-    // The beginning of a very long line says what it is about.
+    // The beginning of a very long line shows its topic.
     body.insert("truncate".to_owned(), json!(true));
     if let Some(dimensions) = dimensions {
         body.insert("dimensions".to_owned(), json!(dimensions));
@@ -140,7 +139,7 @@ fn ollama_body(texts: &[String], model: &str, dimensions: Option<u32>) -> Value 
 
 type EmbeddingResponse = (Vec<Vec<f32>>, ModelReply);
 
-/// Reads an answer, whose vectors may come in any order.
+/// Reads an answer, which may list the vectors in any order.
 fn openai_vectors(
     server: &str,
     answer: &HttpResponse,
@@ -159,8 +158,8 @@ fn openai_vectors(
     let mut vectors = vec![Vec::new(); count];
     for (at, item) in data.iter().enumerate() {
         let index = item["index"].as_u64().and_then(|it| usize::try_from(it).ok()).unwrap_or(at);
-        if let Some(place) = vectors.get_mut(index) {
-            *place = parse_vector(&item["embedding"]);
+        if let Some(slot) = vectors.get_mut(index) {
+            *slot = parse_vector(&item["embedding"]);
         }
     }
     let usage = body["usage"]["prompt_tokens"].as_u64();
@@ -173,9 +172,9 @@ fn openai_vectors(
 fn ollama_vectors(server: &str, answer: &HttpResponse) -> Result<EmbeddingResponse, CallError> {
     let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let body = answer.json();
-    let said = body.as_ref().ok().and_then(|it| it["error"].as_str());
-    if !answer.is_ok() || said.is_some() {
-        return Err(ollama::error(server, answer, said));
+    let message = body.as_ref().ok().and_then(|it| it["error"].as_str());
+    if !answer.is_ok() || message.is_some() {
+        return Err(ollama::error(server, answer, message));
     }
     let body = body.map_err(garbage)?;
     let all = body["embeddings"].as_array().ok_or_else(|| garbage("JSON without vectors"))?;
@@ -197,7 +196,7 @@ fn empty_reply(input_tokens: Option<u64>, body: &Value) -> ModelReply {
     }
 }
 
-/// Returns the numbers of a vector; none where one of them is no number.
+/// Returns the numbers of a vector; empty if one of them is not a number.
 fn parse_vector(value: &Value) -> Vec<f32> {
     #[expect(clippy::cast_possible_truncation, reason = "servers compute with fewer digits yet")]
     let number = |it: &Value| it.as_f64().map(|it| it as f32).filter(|it| it.is_finite());
@@ -205,7 +204,7 @@ fn parse_vector(value: &Value) -> Vec<f32> {
     numbers.flatten().unwrap_or_default()
 }
 
-/// Refuses vectors that are not as many as the texts, or not of one length.
+/// Refuses vectors whose number differs from that of the texts, or whose lengths differ.
 fn validate_vectors(
     server: &str,
     vectors: Vec<Vec<f32>>,
@@ -215,13 +214,13 @@ fn validate_vectors(
     let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let length = vectors.first().map_or(0, Vec::len);
     if vectors.len() != count {
-        return Err(garbage("other than one vector for each text"));
+        return Err(garbage("a number of vectors other than that of the texts"));
     }
     if length == 0 || length > DIMENSIONS_MAX || vectors.iter().any(|it| it.len() != length) {
-        return Err(garbage("vectors of no use"));
+        return Err(garbage("vectors of unusable lengths"));
     }
     if dimensions.is_some_and(|it| usize::try_from(it).ok() != Some(length)) {
-        return Err(garbage("vectors of another length than search.embeddings.dimensions"));
+        return Err(garbage("vectors whose length is not search.embeddings.dimensions"));
     }
     Ok(vectors)
 }
@@ -239,15 +238,15 @@ mod tests {
         }
     }
 
-    fn told(made: Result<EmbeddingResponse, CallError>, count: usize) -> String {
-        match made.and_then(|it| validate_vectors("s", it.0, count, None)) {
+    fn summary(response: Result<EmbeddingResponse, CallError>, count: usize) -> String {
+        match response.and_then(|it| validate_vectors("s", it.0, count, None)) {
             Ok(vectors) => format!("{vectors:?}"),
             Err(error) => error.name().to_owned(),
         }
     }
 
     #[test]
-    fn vectors_are_taken_in_the_order_of_the_texts_or_not_at_all() {
+    fn vectors_are_in_the_order_of_the_texts_or_refused() {
         let one = |index: usize, of: [f64; 2]| json!({ "index": index, "embedding": of });
         let data = |all: Vec<Value>| answer(200, &json!({ "data": all }));
         for (answer, expected) in [
@@ -259,7 +258,7 @@ mod tests {
             (answer(404, &json!({ "error": { "message": "no such model" } })), "request"),
             (answer(429, &json!({ "error": { "code": "rate_limit_exceeded" } })), "unavailable"),
         ] {
-            assert_eq!(told(openai_vectors("s", &answer, 2), 2), expected, "{answer:?}");
+            assert_eq!(summary(openai_vectors("s", &answer, 2), 2), expected, "{answer:?}");
         }
         for (answer, expected) in [
             (answer(200, &json!({ "embeddings": [[1.0], [2.0]] })), "[[1.0], [2.0]]"),
@@ -268,7 +267,7 @@ mod tests {
             (answer(200, &json!({ "error": "no such model" })), "unavailable"),
             (answer(404, &json!({ "error": "no such model" })), "request"),
         ] {
-            assert_eq!(told(ollama_vectors("s", &answer), 2), expected, "{answer:?}");
+            assert_eq!(summary(ollama_vectors("s", &answer), 2), expected, "{answer:?}");
         }
     }
 }

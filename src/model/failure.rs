@@ -1,61 +1,61 @@
-//! What goes wrong between us and a model, and what is done about it.
+//! What can go wrong in a call of a model, and what is done about it.
 //!
 //! | kind | examples | then |
 //! |---|---|---|
-//! | the server | no connection, a deadline, 408, 409, 429, 500 and above, a body cut off | again after a pause, a few times; then the breaker |
-//! | the account | 401, 402, 403, a used-up quota | nothing more until a person has seen to it |
-//! | the question | 400, 404, 413, 422 | the job fails: the same again would fail the same way |
+//! | the server | no connection, a deadline, 408, 409, 429, 500 and above, a body cut off | a few retries after pauses; then the circuit breaker |
+//! | the account | 401, 402, 403, an exhausted quota | nothing is sent until a person has fixed it |
+//! | the request | 400, 404, 413, 422 | the job fails: the same request would fail again |
 //! | too long | the sources do not fit into the model | smaller parts |
-//! | the answer | a refusal, cut off, empty, no JSON, a page of HTML | the job fails |
-//! | ourselves | a cap, an open breaker, no price | the work waits |
-//! | nobody | a batch that is not answered yet | this work waits, other work goes on |
+//! | the reply | a refusal, cut off, empty, no JSON, a page of HTML | the job fails |
+//! | ourselves | an exhausted budget, an open circuit, no price | the work waits |
+//! | pending | a batch without an answer yet | this work waits, other work continues |
 //!
-//! What a provider says in its own words may quote the request. It is kept apart ([`ProviderMessage`]), shown
-//! by `model test` alone, and no part of any message, record, or log line.
+//! A provider's own error message may quote the request. It is a [`ProviderMessage`], which only
+//! `model test` shows, and is part of no other message, record, or log line.
 
 use std::{fmt, time::Duration};
 
 use chrono::{DateTime, Utc};
 
-/// What a provider said about an error, in its words. `Debug` shows nothing of it.
+/// A provider's own error message. `Debug` does not show it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ProviderMessage(Option<String>);
 
 /// Which deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
-    /// For a connection.
+    /// Until there is a connection.
     Connect,
-    /// For the first byte of the answer.
+    /// Until the first byte of the answer.
     FirstByte,
-    /// For the next bytes.
+    /// Between two pieces of the answer.
     Idle,
-    /// For all of it.
+    /// For the whole call.
     Total,
 }
 
-/// Why there is no reply that could be used.
+/// Why there is no usable reply.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CallError {
-    /// Nobody listens there, or the connection broke before an answer began.
+    /// There is no connection, or it broke before the answer began.
     #[error("no connection to {server}: {reason}")]
     Connect {
         /// The address.
         server: String,
-        /// What the system or TLS says.
+        /// The error of the system or of TLS.
         reason: String,
     },
-    /// It took too long.
+    /// A deadline passed.
     #[error("{server} did not answer in time ({deadline}, {} s)", .after.as_secs_f64())]
     Timeout {
         /// The address.
         server: String,
         /// Which deadline.
         deadline: Deadline,
-        /// How long it is.
+        /// Its length.
         after: Duration,
     },
-    /// The server has no time, or had an accident.
+    /// The server is overloaded, or has failed.
     #[error("{server} answered {status}{}", with_code(.code.as_ref()))]
     Unavailable {
         /// The address.
@@ -64,18 +64,18 @@ pub enum CallError {
         status: u16,
         /// The provider's name for the error.
         code: Option<String>,
-        /// When to come again, if it says so.
+        /// How long to wait before a retry, if the server says so.
         retry_after: Option<Duration>,
-        /// In its words.
+        /// The provider's own message.
         provider_message: ProviderMessage,
     },
-    /// The answer ended before it was whole.
-    #[error("the answer of {server} was cut off on the way")]
+    /// The connection was lost before the answer was complete.
+    #[error("the connection to {server} was lost before the answer was complete")]
     ConnectionLost {
         /// The address.
         server: String,
     },
-    /// The key is wrong, or the account is empty.
+    /// The key is wrong, or the account has no credit.
     #[error("{server} refuses the key or the account ({status}{})", with_code(.code.as_ref()))]
     Account {
         /// The address.
@@ -84,10 +84,10 @@ pub enum CallError {
         status: u16,
         /// The provider's name for the error.
         code: Option<String>,
-        /// In its words.
+        /// The provider's own message.
         provider_message: ProviderMessage,
     },
-    /// The server does not take such a request.
+    /// The server refuses the request.
     #[error("{server} refuses the request ({status}{})", with_code(.code.as_ref()))]
     Request {
         /// The address.
@@ -96,62 +96,62 @@ pub enum CallError {
         status: u16,
         /// The provider's name for the error.
         code: Option<String>,
-        /// In its words.
+        /// The provider's own message.
         provider_message: ProviderMessage,
     },
-    /// The request is longer than the model reads.
+    /// The request is longer than the model can read.
     #[error("the request is too long for the model{}", with_limit(*.limit))]
     TooLong {
-        /// How many tokens it reads, if the server says so.
+        /// How many tokens it reads, if the server reports it.
         limit: Option<u64>,
     },
-    /// The server read only a part of the request, and said nothing of it.
+    /// The server silently read only a part of the request.
     #[error(
-        "the server read {read} tokens of about {sent}: it cut the request off; raise its context length"
+        "the server read only {read} of at least {sent} tokens: it cut the request; raise its context length"
     )]
     PromptTruncated {
-        /// What it says that it read.
+        /// How many tokens it reports as read.
         read: u64,
-        /// What was sent, at the least.
+        /// How many tokens were sent, at least.
         sent: u64,
     },
-    /// The server sends us elsewhere. The key is sent nowhere but where it was told.
-    #[error("{server} redirects to {host}; name that address as model.base_url if it is right")]
+    /// The server redirects. The key is sent only to the configured address.
+    #[error("{server} redirects to {host}; set model.base_url to that address if it is correct")]
     Redirect {
         /// The address.
         server: String,
-        /// Where to.
+        /// The host of the new address.
         host: String,
     },
-    /// The answer is none of this wire format.
-    #[error("{server} answered with {what}, not with a reply of a model")]
+    /// The answer does not have this wire format.
+    #[error("{server} answered with {what} instead of a model's reply")]
     UnexpectedResponse {
         /// The address.
         server: String,
-        /// What it is.
+        /// What the answer is.
         what: &'static str,
     },
     /// The answer is too large.
-    #[error("the answer of {server} is over {} MB", .bytes_max / (1024 * 1024))]
+    #[error("the answer of {server} is larger than {} MB", .bytes_max / (1024 * 1024))]
     ResponseTooLarge {
         /// The address.
         server: String,
-        /// How much is read.
+        /// The limit.
         bytes_max: usize,
     },
-    /// The model would not.
+    /// The model refused.
     #[error("the model refused to answer")]
     Refused,
-    /// The reply has no words.
+    /// The reply has no text.
     #[error("the reply is empty")]
     EmptyReply,
     /// The reply was cut off.
     #[error("the reply was cut off at {max_output_tokens} tokens")]
     ReplyTruncated {
-        /// How much it may write.
+        /// The limit.
         max_output_tokens: u32,
     },
-    /// The reply says something else than what was asked.
+    /// The reply does not have the form that was asked for.
     #[error("the reply is not what was asked for: {0}")]
     InvalidReply(String),
     /// A program could not be run.
@@ -161,20 +161,20 @@ pub enum CallError {
         program: String,
         /// What went wrong.
         reason: String,
-        /// In its words.
+        /// The provider's own message.
         provider_message: ProviderMessage,
     },
-    /// A cap is reached.
+    /// A budget is exhausted.
     #[error("{0}")]
     BudgetExhausted(String),
-    /// The server failed too often and is left alone.
-    #[error("{server} failed {failures} times in a row and is left alone until {}; `memoird model test` tries at once", .until.format("%Y-%m-%d %H:%M UTC"))]
+    /// The server failed too often and is paused.
+    #[error("{server} failed {failures} times in a row and is paused until {}; `memoird model test` tries at once", .until.format("%Y-%m-%d %H:%M UTC"))]
     CircuitOpen {
         /// The address.
         server: String,
-        /// How often.
+        /// How often it failed.
         failures: u32,
-        /// Until then.
+        /// The end of the pause.
         until: DateTime<Utc>,
     },
     /// The account was refused before, and nothing has changed since.
@@ -183,34 +183,34 @@ pub enum CallError {
         /// The address.
         server: String,
     },
-    /// The configuration does not make a call.
+    /// The configuration allows no call.
     #[error("{0}")]
     Config(String),
-    /// The ledger or a stored reply cannot be written, so no call is made.
-    #[error("no call of the model: {0}")]
+    /// The ledger or a stored reply cannot be written, so no request is sent.
+    #[error("the model was not called: {0}")]
     Ledger(String),
-    /// It was put into a batch, which is answered later.
+    /// The request was queued for a batch, which is answered later.
     #[error("waits for a batch, which the provider answers within a day")]
     AwaitingBatch,
 }
 
-/// Whose fault it is, and so what is done.
+/// Where an error comes from, which decides what is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// The server's: another try may go well.
+    /// From the server: a retry may succeed.
     Server,
-    /// The account's: nothing goes until a person has seen to it.
+    /// From the account: nothing is sent until a person has fixed it.
     Account,
-    /// The work's: the same again fails the same way.
+    /// From the request or the reply: the same request would fail again.
     Request,
-    /// Nobody's: it waits.
+    /// From our own limits: all work waits.
     Blocked,
-    /// Nobody's: this one is answered later, and others can go on.
+    /// No error: this request is answered later, and others continue.
     Pending,
 }
 
 impl CallError {
-    /// Returns whose fault it is.
+    /// Returns where the error comes from.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Connect { .. }
@@ -238,7 +238,7 @@ impl CallError {
         }
     }
 
-    /// Returns whether the same request may be sent again at once.
+    /// Returns whether a retry may succeed within seconds.
     pub fn is_retryable(&self) -> bool {
         // A server that sends pages of HTML or too much is broken, not busy.
         self.class() == ErrorClass::Server
@@ -250,7 +250,7 @@ impl CallError {
             )
     }
 
-    /// Returns whether the provider may have charged for it.
+    /// Returns whether the provider may have charged for the call.
     pub fn may_have_cost(&self) -> bool {
         match self {
             Self::Timeout { deadline, .. } => *deadline != Deadline::Connect,
@@ -262,7 +262,7 @@ impl CallError {
         }
     }
 
-    /// Returns how long the server wants to be left alone.
+    /// Returns how long the server asks to wait before a retry.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } => *retry_after,
@@ -270,18 +270,18 @@ impl CallError {
         }
     }
 
-    /// Returns what the provider said in its own words, for a terminal only.
+    /// Returns the provider's own message, for a terminal only.
     pub fn provider_message(&self) -> Option<&str> {
         match self {
-            Self::Unavailable { provider_message: told, .. }
-            | Self::Account { provider_message: told, .. }
-            | Self::Request { provider_message: told, .. }
-            | Self::Program { provider_message: told, .. } => told.0.as_deref(),
+            Self::Unavailable { provider_message, .. }
+            | Self::Account { provider_message, .. }
+            | Self::Request { provider_message, .. }
+            | Self::Program { provider_message, .. } => provider_message.0.as_deref(),
             _ => None,
         }
     }
 
-    /// Returns a name for the ledger: one word, the same for ever.
+    /// Returns the name in the ledger: one word that never changes.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Connect { .. } => "connect",
@@ -310,13 +310,13 @@ impl CallError {
 }
 
 impl ProviderMessage {
-    /// Keeps a provider's words, at most a few lines of them.
-    pub fn new(words: Option<&str>) -> Self {
+    /// Wraps a provider's message, shortened to a few lines.
+    pub fn new(text: Option<&str>) -> Self {
         const CHARS_MAX: usize = 600;
-        Self(words.map(|it| it.trim().chars().take(CHARS_MAX).collect()))
+        Self(text.map(|it| it.trim().chars().take(CHARS_MAX).collect()))
     }
 
-    /// Returns the words, empty where there are none.
+    /// Returns the text; empty if there is none.
     pub(super) fn text(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
@@ -324,7 +324,7 @@ impl ProviderMessage {
 
 impl fmt::Debug for ProviderMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Told(…)" } else { "Told" })
+        f.write_str(if self.0.is_some() { "ProviderMessage(…)" } else { "ProviderMessage" })
     }
 }
 
@@ -334,12 +334,12 @@ impl fmt::Display for Deadline {
             Self::Connect => "connecting",
             Self::FirstByte => "the first byte",
             Self::Idle => "between two pieces",
-            Self::Total => "in all",
+            Self::Total => "in total",
         })
     }
 }
 
-/// Returns a provider's name for an error if it is one: a word of a closed set, not a sentence.
+/// Returns a provider's name for an error if it is a single word, not a sentence.
 pub(super) fn error_code(name: Option<&str>) -> Option<String> {
     const CHARS_MAX: usize = 60;
     let is_word = |it: &&str| {

@@ -1,7 +1,7 @@
-//! The client that carries requests: deadlines, a cap on the body, no redirect.
+//! The HTTP client: deadlines, a limit on the body, no redirects.
 //!
-//! It knows no provider. An answer of any status is returned as it came; what it means is for the
-//! wire formats.
+//! It is independent of providers. An answer of any status is returned unchanged; the wire formats
+//! interpret it.
 
 use std::{
     fmt,
@@ -22,26 +22,26 @@ use tokio::{
 
 use super::failure::{CallError, Deadline};
 
-/// The longest body that is read, unpacked. A reply of a model has some 100 KB at most.
+/// The longest body that is read, after decompression. A model's reply has at most some 100 KB.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The longest file that is read line by line; a line may be as long as a body.
+/// The longest file that is read line by line. A line may be as long as a body.
 const FILE_BYTES_MAX: usize = 512 * 1024 * 1024;
 
-/// How long a call may take.
+/// How long a call may on_line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
     /// Until there is a connection.
     pub connect: Duration,
-    /// Until the first byte of the answer. A model on this machine may have to be loaded first.
+    /// Until the first byte of the answer. A model on this machine may have to load first.
     pub first_byte: Duration,
     /// Between two pieces of the answer.
     pub idle: Duration,
-    /// In all.
+    /// For the whole call.
     pub total: Duration,
 }
 
-/// A client. Made once; it is only built when it is first used, which reads the system's roots.
+/// An HTTP client. It is connection on first use, because that reads the certificates of the system.
 pub struct HttpClient {
     deadlines: Deadlines,
     connection: Mutex<Option<Arc<HttpConnection>>>,
@@ -52,31 +52,31 @@ struct HttpConnection {
     runtime: Runtime,
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Clone, Debug)]
 pub struct HttpResponse {
     /// The HTTP status.
     pub status: u16,
-    /// What it says beside the body.
+    /// The headers that matter to us.
     pub headers: ResponseHeaders,
-    /// The body, unpacked.
+    /// The body, decompressed.
     pub body: Vec<u8>,
 }
 
 /// The headers that matter to us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHeaders {
-    /// What the body says that it is.
+    /// The type of the body.
     pub content_type: Option<String>,
-    /// The server's name for the call.
+    /// The server's id of the call.
     pub request_id: Option<String>,
-    /// How long it wants to be left alone.
+    /// How long the server asks to wait before a retry.
     pub retry_after: Option<Duration>,
-    /// Whether another try makes sense, where the server says so.
+    /// Whether a retry makes sense, if the server says so.
     pub should_retry: Option<bool>,
 }
 
-/// A header of a request. One that holds a key is marked, so that nothing prints it.
+/// A header of a request. One that contains a key is marked, so that nothing prints it.
 pub struct RequestHeader {
     /// Its name, in lower case.
     pub name: &'static str,
@@ -88,12 +88,12 @@ pub struct RequestHeader {
 
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http").field("deadlines", &self.deadlines).finish_non_exhaustive()
+        f.debug_struct("HttpClient").field("deadlines", &self.deadlines).finish_non_exhaustive()
     }
 }
 
 impl HttpClient {
-    /// Returns a client that keeps these deadlines.
+    /// Returns a client with these deadlines.
     pub fn new(deadlines: Deadlines) -> Self {
         Self { deadlines, connection: Mutex::new(None) }
     }
@@ -102,7 +102,7 @@ impl HttpClient {
     ///
     /// # Errors
     ///
-    /// Returns why there is no whole answer. No error holds a header, the body, or the answer.
+    /// Returns why there is no complete answer. No error contains a header, the body, or the answer.
     pub fn post(
         &self,
         server: &str,
@@ -128,15 +128,15 @@ impl HttpClient {
         body: Vec<u8>,
         now: DateTime<Utc>,
     ) -> Result<HttpResponse, CallError> {
-        let built = self.connection()?;
+        let connection = self.connection()?;
         let mut map = header_map(headers)?;
         let content_type = HeaderValue::from_str(content_type);
         map.insert("content-type", content_type.map_err(|_| invalid_header("content-type"))?);
-        let request = built.client.post(format!("{server}{path}")).headers(map).body(body);
-        built.runtime.block_on(self.exchange(server, request, now))
+        let request = connection.client.post(format!("{server}{path}")).headers(map).body(body);
+        connection.runtime.block_on(self.exchange(server, request, now))
     }
 
-    /// Fetches a page of the server, such as its version; short, and never retried.
+    /// Fetches a short page of the server, such as its version. Never retried.
     ///
     /// # Errors
     ///
@@ -148,54 +148,58 @@ impl HttpClient {
         headers: &[RequestHeader],
         now: DateTime<Utc>,
     ) -> Result<HttpResponse, CallError> {
-        let built = self.connection()?;
-        let request = built.client.get(format!("{server}{path}")).headers(header_map(headers)?);
-        built.runtime.block_on(self.exchange(server, request, now))
+        let connection = self.connection()?;
+        let request =
+            connection.client.get(format!("{server}{path}")).headers(header_map(headers)?);
+        connection.runtime.block_on(self.exchange(server, request, now))
     }
 
-    /// Fetches a file line by line, of which only one line is held at a time. An answer that says that
-    /// something went wrong is returned whole, like that of [`Self::get`].
+    /// Fetches a file and passes each line to `on_line`, with only one line in memory at a time.
+    ///
+    /// An answer that reports an error is returned with its body, like that of [`Self::get`].
     ///
     /// # Errors
     ///
-    /// Like [`Self::post`], and what `take` returns.
+    /// Like [`Self::post`], and what `on_line` returns.
     pub fn get_lines(
         &self,
         server: &str,
         path: &str,
         headers: &[RequestHeader],
         now: DateTime<Utc>,
-        take: &mut dyn FnMut(&[u8]) -> Result<(), CallError>,
+        on_line: &mut dyn FnMut(&[u8]) -> Result<(), CallError>,
     ) -> Result<HttpResponse, CallError> {
-        let built = self.connection()?;
-        let request = built.client.get(format!("{server}{path}")).headers(header_map(headers)?);
-        built.runtime.block_on(async {
+        let connection = self.connection()?;
+        let request =
+            connection.client.get(format!("{server}{path}")).headers(header_map(headers)?);
+        connection.runtime.block_on(async {
             let total = Instant::now() + self.deadlines.total;
             let (mut answer, mut response) = self.send(server, request, total, now).await?;
             if !answer.is_ok() {
                 answer.body = self.read_body(server, response, total).await?;
                 return Ok(answer);
             }
-            let huge = |bytes_max| CallError::ResponseTooLarge { server: server.into(), bytes_max };
+            let too_large =
+                |bytes_max| CallError::ResponseTooLarge { server: server.into(), bytes_max };
             let (mut rest, mut read) = (Vec::new(), 0);
             while let Some(piece) = self.next_chunk(server, &mut response, total).await? {
                 read += piece.len();
                 if read > FILE_BYTES_MAX {
-                    return Err(huge(FILE_BYTES_MAX));
+                    return Err(too_large(FILE_BYTES_MAX));
                 }
                 rest.extend_from_slice(&piece);
                 let mut begin = 0;
                 while let Some(length) = rest[begin..].iter().position(|it| *it == b'\n') {
-                    take(&rest[begin..begin + length])?;
+                    on_line(&rest[begin..begin + length])?;
                     begin += length + 1;
                 }
                 rest.drain(..begin);
                 if rest.len() > BYTES_MAX {
-                    return Err(huge(BYTES_MAX));
+                    return Err(too_large(BYTES_MAX));
                 }
             }
             if !rest.is_empty() {
-                take(&rest)?;
+                on_line(&rest)?;
             }
             Ok(answer)
         })
@@ -237,7 +241,7 @@ impl HttpClient {
         Ok((HttpResponse { status, headers, body: Vec::new() }, response))
     }
 
-    /// Reads the body piece by piece, never more of it than is allowed.
+    /// Reads the body piece by piece, up to the limit.
     async fn read_body(
         &self,
         server: &str,
@@ -277,65 +281,65 @@ impl HttpClient {
             let (deadline, after) = (Deadline::Connect, self.deadlines.connect);
             return CallError::Timeout { server, deadline, after };
         }
-        // Its own words name the address again; the cause is what helps.
+        // The error itself repeats the address; its innermost cause is what helps.
         let mut cause: &dyn std::error::Error = error;
-        while let Some(deeper) = cause.source() {
-            cause = deeper;
+        while let Some(source) = cause.source() {
+            cause = source;
         }
         if error.is_connect() {
             return CallError::Connect { server, reason: cause.to_string() };
         }
-        // It had taken the request, and may count it.
+        // The server had received the request and may charge for it.
         CallError::ConnectionLost { server }
     }
 
-    /// Returns the client, built when it is first asked for.
+    /// Returns the client, connection on first use.
     fn connection(&self) -> Result<Arc<HttpConnection>, CallError> {
         let mut slot = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(built) = &*slot {
-            return Ok(Arc::clone(built));
+        if let Some(connection) = &*slot {
+            return Ok(Arc::clone(connection));
         }
         let failed =
-            |e: &dyn fmt::Display| CallError::Config(format!("no client can be made: {e}"));
-        // Once for the process; a second call changes nothing.
+            |e: &dyn fmt::Display| CallError::Config(format!("the HTTP client cannot start: {e}"));
+        // Installed once per process; a second call changes nothing.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
             .connect_timeout(self.deadlines.connect)
             .redirect(redirect::Policy::none())
-            // A proxy would be told the key where the address is not encrypted.
+            // A proxy would see the key if the connection is not encrypted.
             .no_proxy()
             .user_agent(concat!("memoird/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|e| failed(&e))?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| failed(&e))?;
-        let built = Arc::new(HttpConnection { client, runtime });
-        *slot = Some(Arc::clone(&built));
+        let connection = Arc::new(HttpConnection { client, runtime });
+        *slot = Some(Arc::clone(&connection));
         drop(slot);
-        Ok(built)
+        Ok(connection)
     }
 }
 
 impl HttpResponse {
-    /// Returns whether the status says that all went well.
+    /// Returns whether the status is one of success.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// Returns the body as JSON, or what it is instead.
+    /// Returns the body as JSON.
     ///
     /// # Errors
     ///
-    /// Returns a few words for what it is.
+    /// Returns what the body is instead, in a few words.
     pub fn json(&self) -> Result<serde_json::Value, &'static str> {
-        let text = std::str::from_utf8(&self.body).map_err(|_| "bytes that are no text")?;
+        let text = std::str::from_utf8(&self.body).map_err(|_| "bytes that are not text")?;
         let start = text.trim_start();
         if start.is_empty() {
-            return Err("nothing");
+            return Err("an empty body");
         }
         if start.starts_with('<') {
             return Err("a page of HTML");
         }
-        serde_json::from_str(text).map_err(|_| "text that is no JSON")
+        serde_json::from_str(text).map_err(|_| "text that is not JSON")
     }
 }
 
@@ -364,8 +368,8 @@ impl ResponseHeaders {
     }
 }
 
-/// Reads `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). A date that has passed is no
-/// pause, and anything else is not understood.
+/// Reads `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). A date in the past is a pause
+/// of zero; anything else is `None`.
 fn parse_retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
@@ -394,7 +398,7 @@ fn redirect_error(server: &str, response: &Response) -> CallError {
     let to = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
     let url = to.and_then(|it| response.url().join(it).ok());
     let host = url.and_then(|it| Some(it.host_str()?.to_owned()));
-    let host = host.unwrap_or_else(|| "an address that it does not name".to_owned());
+    let host = host.unwrap_or_else(|| "an unnamed address".to_owned());
     CallError::Redirect { server: server.to_owned(), host }
 }
 
@@ -403,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_is_read_in_all_its_forms() {
+    fn retry_after_is_read_in_all_its_forms() {
         let now = DateTime::parse_from_rfc3339("2026-05-04T09:00:00Z").unwrap().to_utc();
         for (text, seconds) in [
             ("0", Some(0)),

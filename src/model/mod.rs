@@ -1,32 +1,32 @@
-//! The one door to a language model.
+//! Calls of language models.
 //!
-//! Whoever wants words from a model writes a [`ModelRequest`] and hands it to [`LanguageModel`]; what comes back is
-//! a [`ModelReply`] or a [`CallError`] that says what to do next. Everything between is in here, and
+//! A caller writes a [`ModelRequest`] and passes it to [`LanguageModel`]; the result is a
+//! [`ModelReply`], or a [`CallError`] that says what to do next. Everything in between is here, and
 //! nothing else in memoird opens a connection:
 //!
-//! - [`client`]: breaker, caps, prices, the call, the stored reply, the ledger, in this order.
+//! - [`client`]: circuit breaker, budget, price, the call, the stored reply, the ledger.
 //! - [`anthropic`], [`openai`], [`ollama`]: three wire formats, as pure functions from a request to a
 //!   body and from an answer to a reply.
-//! - [`batch`]: what can wait, handed over in one piece at a lower price.
-//! - [`embedding`]: vectors of texts, through the same door.
+//! - [`batch`]: requests that can wait, sent together at a lower price.
+//! - [`embedding`]: vectors of texts, through the same client.
 //! - [`command`]: a program that reads the prompt and prints the reply.
-//! - [`http`]: the client that carries the first three: deadlines, a cap on the body, no redirect.
-//! - [`failure`]: what went wrong, and whether another try makes sense.
-//! - [`circuit_breaker`]: when a server is left alone; pure.
+//! - [`http`]: the HTTP client: deadlines, a limit on the body, no redirects.
+//! - [`failure`]: what went wrong, and whether a retry makes sense.
+//! - [`circuit_breaker`]: when a server is paused; pure.
 //! - [`pricing`]: what tokens cost.
 //! - [`prompt`]: the prompt files.
-//! - [`tools`]: what a model may call, in the three wire formats; pure.
-//! - [`token_estimate`]: how many characters a token has, as replies have taught; pure.
-//! - [`telemetry`]: a call as a span.
-//! - [`connect`]: a door from the configuration.
+//! - [`tools`]: the tools that a model may call, in the three wire formats; pure.
+//! - [`token_estimate`]: how many characters a token has, learned from replies; pure.
+//! - `telemetry`: a call as a span.
+//! - [`connect`]: a client from the configuration.
 //!
-//! Names are those of the OpenTelemetry conventions for generative AI where there is one.
+//! Names follow the OpenTelemetry conventions for generative AI where they define one.
 //!
 //! # Invariants
 //!
-//! - A request holds served text only, and is fenced by whoever writes it.
-//! - No error, record, or log line holds words of a log or of a reply, or a key.
-//! - A reply is on the disk before anybody reads it, so that a crash does not pay twice.
+//! - A request contains sanitized text only, and its author fences the data in it.
+//! - No error, record, or log line contains words of a log or of a reply, or a key.
+//! - A reply is on disk before it is used, so that a crash does not pay twice.
 
 pub mod anthropic;
 pub mod batch;
@@ -59,13 +59,13 @@ pub use self::{
 };
 use crate::{memory::hash::ContentHash, store::db::ledger::TokenRatio};
 
-/// What a call is for; the ledger counts by it.
+/// The purpose of a call; the ledger counts by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// A weekly file.
+    /// A weekly summary.
     Weekly,
-    /// A monthly file.
+    /// A monthly summary.
     Monthly,
     /// Typed memories of a day.
     Extract,
@@ -79,11 +79,11 @@ pub enum Stage {
     Test,
 }
 
-/// Who speaks in a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// We.
+    /// Memoird.
     User,
     /// The model, in an earlier turn.
     Assistant,
@@ -92,52 +92,52 @@ pub enum Role {
 /// One turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// Its author.
     pub role: Role,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// What calls of tools came to, in a turn of ours.
+    /// The results of tool calls, in a turn of ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<ToolCallResult>,
-    /// What the server said, in its own form, where it goes back as it came.
+    /// The tool calls in the server's own form, which is sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbatim: Option<Value>,
 }
 
-/// The form that a reply must have.
+/// The JSON schema of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputSchema {
-    /// A name for it: letters, digits, and `_`.
+    /// Its name: letters, digits, and `_`.
     pub name: String,
     /// A JSON schema. Objects list all properties as required and allow no others, which is what
     /// providers can enforce.
     pub schema: Value,
 }
 
-/// What is asked.
+/// A request to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
-    /// What for.
+    /// Its purpose.
     pub stage: Stage,
-    /// For which period; empty for none.
+    /// Its period; empty for none.
     pub period: String,
-    /// What it is known by in the place of its words, where its reply serves more than one piece of
-    /// work: the reply is kept until it is taken by `LanguageModel::earlier_reply`.
+    /// Identifies the request instead of its text, where the reply serves more than one piece of
+    /// work. The reply stays stored until `LanguageModel::earlier_reply` claims it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The instructions. They come first and do not change from call to call, so that a provider can
-    /// keep them.
+    /// cache them.
     pub system: String,
-    /// The turns, beginning and ending with ours.
+    /// The turns; the first and the last are ours.
     pub messages: Vec<Message>,
-    /// The form of the reply; `None` for text.
+    /// The schema of the reply; `None` for text.
     pub schema: Option<OutputSchema>,
-    /// What the model may call.
+    /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
-    /// How much the model may write, in tokens.
+    /// The longest reply, in tokens.
     pub max_output_tokens: u32,
-    /// How freely it chooses its words, for providers that take it.
+    /// The sampling temperature, for providers that accept one.
     pub temperature: f32,
 }
 
@@ -145,194 +145,199 @@ pub struct ModelRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// It had said all.
+    /// The reply is complete.
     Stop,
-    /// It may not write more: what there is, is cut off.
+    /// The reply reached the longest length and is cut off.
     Length,
-    /// It refused, or a filter did.
+    /// The model refused, or a filter did.
     Refusal,
     /// The provider's server gave a reason that we do not know.
     Other,
 }
 
-/// What a call took, in tokens.
+/// The tokens of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// All that was read, from the cache or not.
+    /// All tokens read, from the cache or not.
     pub input_tokens: u64,
-    /// All that was written, thoughts too.
+    /// All tokens written, thoughts included.
     pub output_tokens: u64,
-    /// How much of the input was in the provider's cache.
+    /// Input tokens read from the provider's cache.
     pub cache_read_tokens: u64,
-    /// How much of the input was put there.
+    /// Input tokens written to the provider's cache.
     pub cache_write_tokens: u64,
 }
 
-/// What came back.
+/// The reply of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// What it calls.
+    /// The tools that it calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
     /// The calls in the server's own form ([`Message::verbatim`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbatim: Option<Value>,
-    /// Why it ends where it ends.
+    /// Why the model stopped.
     pub finish_reason: FinishReason,
-    /// What it took; `None` where the server does not say.
+    /// The tokens used; `None` if the server does not report them.
     pub usage: Option<TokenUsage>,
-    /// What it cost, where the provider says so itself, in US dollars.
+    /// The cost in US dollars, if the provider reports it.
     pub cost_usd: Option<f64>,
-    /// The provider's name for the call.
+    /// The provider's id of the call.
     pub id: Option<String>,
     /// The model that answered, as it calls itself.
     pub model: Option<String>,
 }
 
-/// A call that was answered, and what it came to.
+/// A number of calls and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spending {
     /// Calls of a model.
     pub calls: u32,
-    /// What they cost, in US dollars; those without a price count as nothing.
+    /// Their cost in US dollars; calls without a price count as zero.
     pub cost_usd: f64,
 }
 
-/// What a scheduled pass leaves.
+/// What remains to do after a scheduled run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScheduledOutcome {
-    /// A batch is under way, to be looked after.
+    /// A batch is open, and its results must be fetched later.
     pub batch_pending: bool,
-    /// What was queued is to be asked directly now.
+    /// The queued requests must be sent directly now, by another run.
     pub run_again: bool,
 }
 
-/// How the work ended that replies were asked for.
+/// How the work that needed the replies ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkOutcome {
-    /// It was done with them.
+    /// The replies were used.
     Done,
-    /// They were of no use.
+    /// The replies were unusable.
     Unusable,
-    /// It could not be ended now, for a reason that lies not with them: they are needed again.
+    /// The work could not be completed for another reason; the replies are needed again.
     Deferred,
 }
 
-/// Carries a request to a model and the reply back.
+/// Sends requests to a model and returns its replies.
 pub trait LanguageModel: Send + Sync {
-    /// Asks.
+    /// Sends a request and returns the reply.
     ///
     /// # Errors
     ///
-    /// Returns why there is no reply that could be read.
+    /// Returns why there is no complete reply.
     fn complete(&self, request: &ModelRequest) -> Result<ModelReply, CallError>;
 
-    /// Returns the reply to a request that was made before, and asks for none. One that is `taken` is
-    /// kept until the work that is under way has ended.
-    fn earlier_reply(&self, _request: &ModelRequest, _taken: bool) -> Option<ModelReply> {
+    /// Returns the stored reply to an earlier request, and sends nothing.
+    ///
+    /// With `claim`, the reply stays stored only until the current work has ended.
+    fn earlier_reply(&self, _request: &ModelRequest, _claim: bool) -> Option<ModelReply> {
         None
     }
 
-    /// Returns how many tokens the model reads and writes in one call, as far as its server has said so.
+    /// Returns how many tokens the model reads and writes in one call, if its server has reported it.
     fn context_tokens(&self) -> Option<u32> {
         None
     }
 
-    /// Returns whether the model can be given tools to call.
+    /// Returns whether the model can call tools.
     fn supports_tools(&self) -> bool {
         true
     }
 
-    /// Returns why no request would go out now; `None` if one would. Sends nothing, and makes nothing.
+    /// Returns why no request would be sent now; `None` if one would. Sends nothing, creates no file.
     fn unavailable_reason(&self, _now: DateTime<Utc>) -> Option<CallError> {
         None
     }
 
-    /// Returns how many characters a token of the model has at the least.
+    /// Returns the lowest expected number of characters per token.
     fn chars_per_token(&self) -> f64 {
         token_estimate::min_chars_per_token(None)
     }
 
-    /// Says which run asks from now on.
+    /// Sets the run that further requests belong to.
     fn set_run(&self, _run: i64) {}
 
-    /// Returns what was spent since the last time that this was asked.
+    /// Returns what was spent since the last call of this function.
     fn take_spending(&self) -> Spending {
         Spending::default()
     }
 
-    /// Notes that this question was too much at once: it is not asked again until nothing is left to be
-    /// done.
+    /// Marks a request as too large to be answered well, so that it is not sent again as it is.
     fn mark_too_large(&self, _request: &ModelRequest) {}
 
-    /// Returns whether that was noted of this question.
+    /// Returns whether a request is marked as too large.
     fn is_marked_too_large(&self, _request: &ModelRequest) -> bool {
         false
     }
 
-    /// Says that the work has ended that the last replies were asked for. They are kept until then, so
-    /// that a crash between reply and file does not pay twice.
+    /// Ends the work that needed the last replies.
+    ///
+    /// Replies stay stored until then, so that a crash between reply and file does not pay twice.
     fn finish_work(&self, _end: WorkOutcome) {}
 
-    /// Says that nothing is left to be done. What was learned may change what is asked from now on;
-    /// before, what is asked again must be what was asked, and be found among the replies that are kept.
+    /// Called when no work is left.
+    ///
+    /// Only now may what was learned change further requests: until then a repeated request must be
+    /// identical, to be found among the stored replies.
     fn on_idle(&self) {}
 
-    /// Begins a scheduled pass, for which replies may come later at a lower price. Returns whether any
-    /// came now.
-    ///
-    /// # Errors
-    ///
-    /// Returns why they could not be fetched. The pass may go on.
-    fn begin_scheduled_run(&self) -> Result<bool, CallError> {
-        Ok(false)
-    }
-
-    /// Fetches replies that were asked for by a scheduled pass and have come meanwhile. Returns whether any did.
-    ///
-    /// # Errors
-    ///
-    /// Returns why they could not be fetched. The pass may go on.
-    fn fetch_batched(&self) -> Result<bool, CallError> {
-        Ok(false)
-    }
-
-    /// Ends a scheduled pass: what it queued is sent.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it could not be sent.
-    fn end_scheduled_run(&self) -> Result<ScheduledOutcome, CallError> {
-        Ok(ScheduledOutcome::default())
+    /// Returns the batches of the model; `None` if it has none.
+    fn batching(&self) -> Option<&dyn Batching> {
+        None
     }
 }
 
-/// Takes notes of what is asked, and sends nothing.
+/// Sends requests together, to be answered later at a lower price.
+pub trait Batching {
+    /// Starts a scheduled run, whose requests may be queued, and fetches results that have arrived.
+    /// Returns whether there were any.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they could not be fetched. The run may continue.
+    fn begin_scheduled_run(&self) -> Result<bool, CallError>;
+
+    /// Fetches results that have arrived, for a run that queues nothing. Returns whether there were any.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they could not be fetched. The run may continue.
+    fn fetch_batched(&self) -> Result<bool, CallError>;
+
+    /// Ends a scheduled run and sends the queued requests.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they could not be sent. A later run sends them again.
+    fn end_scheduled_run(&self) -> Result<ScheduledOutcome, CallError>;
+}
+
+/// Records requests and sends nothing.
 #[derive(Debug, Default)]
 pub struct RequestRecorder {
     requests: Mutex<Vec<ModelRequest>>,
-    /// What is known of the model that would be asked.
+    /// The model that the requests are for.
     model_info: ModelInfo,
 }
 
-/// What the ledger knows of a model.
+/// What the ledger has learned about a model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModelInfo {
-    /// How many tokens it reads and writes in one call, as its server said.
+    /// How many tokens it reads and writes in one call, as its server reported.
     pub context_tokens: Option<u32>,
-    /// How long its tokens are.
-    pub weight: Option<TokenRatio>,
+    /// The length of its tokens.
+    pub token_ratio: Option<TokenRatio>,
 }
 
 impl RequestRecorder {
-    /// Takes notes in the place of a model of which this is known.
-    pub fn for_model(known: ModelInfo) -> Self {
-        Self { requests: Mutex::default(), model_info: known }
+    /// Returns a recorder that stands in for a model.
+    pub fn for_model(model_info: ModelInfo) -> Self {
+        Self { requests: Mutex::default(), model_info }
     }
 
-    /// Returns what was asked so far.
+    /// Returns the requests so far, and forgets them.
     pub fn take_requests(&self) -> Vec<ModelRequest> {
         std::mem::take(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -341,7 +346,7 @@ impl RequestRecorder {
 impl LanguageModel for Arc<RequestRecorder> {
     fn complete(&self, request: &ModelRequest) -> Result<ModelReply, CallError> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
-        // The other parts are asked for in the meantime.
+        // With this error the caller continues with its other parts, so that all are recorded.
         Err(CallError::AwaitingBatch)
     }
 
@@ -350,7 +355,7 @@ impl LanguageModel for Arc<RequestRecorder> {
     }
 
     fn chars_per_token(&self) -> f64 {
-        token_estimate::min_chars_per_token(self.model_info.weight)
+        token_estimate::min_chars_per_token(self.model_info.token_ratio)
     }
 }
 
@@ -381,7 +386,7 @@ impl Stage {
 }
 
 impl Role {
-    /// Returns the name that all wire formats use.
+    /// Returns the name that the wire formats use.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -408,13 +413,11 @@ impl Message {
         Self { role: Role::User, text: text.into(), results: Vec::new(), verbatim: None }
     }
 
-    /// Returns an earlier turn of the model's.
+    /// Returns an earlier turn of the model.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self { role: Role::Assistant, text: text.into(), results: Vec::new(), verbatim: None }
     }
-}
 
-impl Message {
     fn chars(&self) -> usize {
         let results = self.results.iter().map(|it| it.text.chars().count());
         let verbatim = self.verbatim.iter().map(|it| it.to_string().len());
@@ -423,7 +426,7 @@ impl Message {
 }
 
 impl ModelRequest {
-    /// Returns how many characters are sent, but for what the wire format adds.
+    /// Returns how many characters are sent, not counting what the wire format adds.
     pub fn chars(&self) -> usize {
         let messages = self.messages.iter().map(Message::chars);
         let schema = self.schema.iter().map(|it| it.schema.to_string().len());
@@ -434,43 +437,38 @@ impl ModelRequest {
             + tools.sum::<usize>()
     }
 
-    /// Names the request when it goes to this model of this server. Equal requests have equal names.
+    /// Returns the key of the request to this model of this server. Equal requests have equal keys.
     pub fn key(&self, server: &str, model: &str) -> ContentHash {
-        let words = || serde_json::to_string(self).unwrap_or_default();
-        let request = self.name.clone().unwrap_or_else(words);
+        let content = || serde_json::to_string(self).unwrap_or_default();
+        let request = self.name.clone().unwrap_or_else(content);
         ContentHash::of(format!("{server}\n{model}\n{request}"))
     }
 }
 
 impl TokenUsage {
-    /// Returns what was read and written.
+    /// Returns the number of tokens read and written.
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens + self.output_tokens
     }
 }
 
 impl ModelReply {
-    /// Returns how many tokens were read and written in all.
-    fn total_tokens(&self) -> Option<u64> {
-        self.usage.map(|it| it.input_tokens + it.output_tokens)
-    }
-
-    /// Returns whether the model stopped well before it had to.
+    /// Returns whether the model stopped well before the limit.
     fn wrote_less_than(&self, max_output_tokens: u32) -> bool {
         const SLACK: u64 = 16;
         self.usage.is_some_and(|it| it.output_tokens + SLACK < u64::from(max_output_tokens))
     }
 }
 
-/// Refuses a reply that is no whole answer: refused, cut off, or without a word.
+/// Refuses an incomplete reply: refused, cut off, or empty.
 pub(crate) fn check_complete(
     reply: ModelReply,
     max_output_tokens: u32,
 ) -> Result<ModelReply, CallError> {
     match reply.finish_reason {
         FinishReason::Refusal => Err(CallError::Refused),
-        // It may have written more, and had no room left for it.
-        FinishReason::Length => Err(match reply.total_tokens() {
+        // If the reply is shorter than allowed, the model's context was full.
+        FinishReason::Length => Err(match reply.usage.map(|it| it.total_tokens()) {
             Some(limit) if reply.wrote_less_than(max_output_tokens) => {
                 CallError::TooLong { limit: Some(limit) }
             }
@@ -481,9 +479,9 @@ pub(crate) fn check_complete(
     }
 }
 
-/// Returns the context length that the words of an error name: the smallest number of four digits or
-/// more, since the larger one is what we sent.
-fn parse_context_limit(words: &str) -> Option<u64> {
-    let numbers = words.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok());
+/// Returns the context length that an error message names: its smallest number of four digits or
+/// more, because a larger one is the length of our request.
+fn parse_context_limit(message: &str) -> Option<u64> {
+    let numbers = message.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok());
     numbers.filter(|it| *it >= 1000).min()
 }

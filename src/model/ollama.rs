@@ -1,10 +1,9 @@
-//! Ollama's own chat interface.
+//! Ollama's own chat API.
 //!
-//! Over the interface that Ollama shares with `OpenAI`'s, it cuts a prompt to its context length and
-//! says nothing. Over this one the context length is part of the request, and how much of the prompt
-//! was read is part of the answer.
+//! Over the API that Ollama shares with `OpenAI`, it silently cuts a prompt to its context length. In
+//! this one the request sets the context length, and the answer says how much of the prompt was read.
 //!
-//! Source: Ollama's published client types and its interface documentation.
+//! Source: Ollama's published client types and its API documentation.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +14,7 @@ use super::{
     tools,
 };
 
-/// Where a chat is asked for, below the server's address.
+/// The path of the endpoint, relative to the server's address.
 pub const PATH: &str = "/api/chat";
 
 /// Returns the body of a request.
@@ -41,7 +40,7 @@ pub fn body(request: &ModelRequest, model: &str, context_tokens: u32) -> Value {
             "temperature": request.temperature,
         }),
     );
-    // Thoughts would eat the tokens of the reply.
+    // Thoughts would use up the tokens of the reply.
     body.insert("think".to_owned(), json!(false));
     Value::Object(body)
 }
@@ -50,17 +49,17 @@ pub fn body(request: &ModelRequest, model: &str, context_tokens: u32) -> Value {
 ///
 /// # Errors
 ///
-/// Returns what the answer says went wrong.
+/// Returns the error that the answer reports.
 pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
     let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let body = answer.json();
-    let said = body.as_ref().ok().and_then(|it| it["error"].as_str());
-    if !answer.is_ok() || said.is_some() {
-        return Err(error(server, answer, said));
+    let message = body.as_ref().ok().and_then(|it| it["error"].as_str());
+    if !answer.is_ok() || message.is_some() {
+        return Err(error(server, answer, message));
     }
     let body = body.map_err(garbage)?;
     let Some(text) = body["message"]["content"].as_str() else {
-        return Err(garbage("JSON that is no chat"));
+        return Err(garbage("JSON that is not a chat reply"));
     };
     if body["done"] == false {
         return Err(CallError::ConnectionLost { server: server.to_owned() });
@@ -71,7 +70,7 @@ pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallErro
         Some("stop") | None => FinishReason::Stop,
         Some(_) => FinishReason::Other,
     };
-    // The count of the prompt is left out where the prompt was still in memory.
+    // Ollama omits the count if the prompt was still in its memory.
     let usage = body["prompt_eval_count"].as_u64().map(|input_tokens| TokenUsage {
         input_tokens,
         output_tokens: body["eval_count"].as_u64().unwrap_or(0),
@@ -91,18 +90,17 @@ pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallErro
 }
 
 /// Reads an error.
-pub(super) fn error(server: &str, answer: &HttpResponse, said: Option<&str>) -> CallError {
-    let (server, status, told) = (server.to_owned(), answer.status, ProviderMessage::new(said));
+pub(super) fn error(server: &str, answer: &HttpResponse, message: Option<&str>) -> CallError {
+    let (server, status) = (server.to_owned(), answer.status);
+    let provider_message = ProviderMessage::new(message);
     let code = error_code(None);
     match status {
-        401..=403 => CallError::Account { server, status, code, provider_message: told },
-        // A model that is not there, or a field that is not known.
-        400 | 404 | 405 | 422 => {
-            CallError::Request { server, status, code, provider_message: told }
-        }
+        401..=403 => CallError::Account { server, status, code, provider_message },
+        // A missing model, or an unknown field.
+        400 | 404 | 405 | 422 => CallError::Request { server, status, code, provider_message },
         _ => {
             let retry_after = answer.headers.retry_after;
-            CallError::Unavailable { server, status, code, retry_after, provider_message: told }
+            CallError::Unavailable { server, status, code, retry_after, provider_message }
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Chat completions, as `OpenAI` and many servers speak them: requests and answers as pure functions.
+//! Chat completions, the API of `OpenAI` and many servers: requests and answers as pure functions.
 //!
 //! Source: the published types of `OpenAI`'s clients, and what Ollama, llama.cpp, vLLM, LM Studio and
-//! `OpenRouter` do differently. Not every server can hold a model to a schema, so a request can be
-//! written in three ways ([`SchemaMode`]), and the door goes down a rung when a server refuses one.
+//! `OpenRouter` do differently. Not every server can enforce a schema, so a request can be written in
+//! three ways ([`SchemaMode`]), and the client falls back to the next when a server refuses one.
 
 use serde_json::{Map, Value, json};
 
@@ -13,35 +13,35 @@ use super::{
     tools,
 };
 
-/// Where a completion is asked for, below the server's address.
+/// The path of the endpoint, relative to the server's address.
 pub const PATH: &str = "/chat/completions";
 
-/// How a server is held to a schema, the strictest first.
+/// How the schema of a reply is enforced, the strictest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemaMode {
-    /// The server is given the schema and lets the model write nothing else.
+    /// The server enforces the schema.
     #[default]
     JsonSchema,
-    /// The server makes sure of JSON; the schema stands in the prompt.
+    /// The server enforces JSON; the schema is in the prompt.
     JsonObject,
-    /// The schema stands in the prompt.
+    /// The schema is only in the prompt.
     Prompt,
 }
 
 /// What differs from server to server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenaiDialect {
-    /// How it is held to a schema.
+    /// How it enforces a schema.
     pub schema_mode: SchemaMode,
-    /// It wants `max_completion_tokens` and takes no temperature, as models do that think first.
+    /// It requires `max_completion_tokens` and accepts no temperature, like models that think first.
     pub is_reasoning_model: bool,
 }
 
 impl SchemaMode {
-    /// All rungs, the strictest first.
+    /// All modes, the strictest first.
     pub const ALL: [Self; 3] = [Self::JsonSchema, Self::JsonObject, Self::Prompt];
 
-    /// Returns the name that is remembered of a server.
+    /// Returns the name in the ledger.
     pub fn name(self) -> &'static str {
         match self {
             Self::JsonSchema => "json_schema",
@@ -61,25 +61,25 @@ impl SchemaMode {
 }
 
 impl OpenaiDialect {
-    /// Returns the dialect in which to try again what a server refused with 400 or 422, if its words
-    /// speak of what differs between servers.
+    /// Returns the dialect in which to retry a refused request, if the error message is about something
+    /// that differs between servers.
     pub fn after_refusal(self, refused: &CallError, request: &ModelRequest) -> Option<Self> {
         let CallError::Request { status: 400 | 422 | 500 | 501, .. } = refused else {
             return None;
         };
-        let words = refused.provider_message().unwrap_or_default().to_lowercase();
-        let speaks_of = |names: &[&str]| names.iter().any(|it| words.contains(it));
-        if !self.is_reasoning_model && speaks_of(&["max_completion_tokens", "temperature"]) {
+        let message = refused.provider_message().unwrap_or_default().to_lowercase();
+        let mentions = |names: &[&str]| names.iter().any(|it| message.contains(it));
+        if !self.is_reasoning_model && mentions(&["max_completion_tokens", "temperature"]) {
             return Some(Self { is_reasoning_model: true, ..self });
         }
         request.schema.as_ref()?;
         let about_format = ["response_format", "json_schema", "json_object", "schema", "grammar"];
-        // Some refuse without a word of why.
-        let rung = self
+        // Some servers refuse without a message.
+        let schema_mode = self
             .schema_mode
             .less_strict()
-            .filter(|_| words.is_empty() || speaks_of(&about_format))?;
-        Some(Self { schema_mode: rung, ..self })
+            .filter(|_| message.is_empty() || mentions(&about_format))?;
+        Some(Self { schema_mode, ..self })
     }
 }
 
@@ -128,7 +128,7 @@ pub fn body(request: &ModelRequest, model: &str, dialect: OpenaiDialect) -> Valu
 ///
 /// # Errors
 ///
-/// Returns what the answer says went wrong.
+/// Returns the error that the answer reports.
 pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
     if !answer.is_ok() {
         return Err(error(server, answer, answer.status));
@@ -141,7 +141,7 @@ pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallErro
         return Err(error(server, answer, code.filter(|it| *it >= 400).unwrap_or(500)));
     }
     let Some(choice) = body["choices"].as_array().and_then(|it| it.first()) else {
-        return Err(garbage("JSON that is no completion"));
+        return Err(garbage("JSON that is not a completion"));
     };
     let message = &choice["message"];
     let refused = message["refusal"].as_str().is_some_and(|it| !it.is_empty());
@@ -177,42 +177,45 @@ fn usage(usage: &Value) -> Option<TokenUsage> {
     })
 }
 
-/// Reads an error. It is an object with these servers, or a string.
+/// Reads an error, which is an object or a string.
 pub(super) fn error(server: &str, answer: &HttpResponse, status: u16) -> CallError {
     let server = server.to_owned();
     let body = answer.json().unwrap_or_default();
     let error = &body["error"];
-    let words = error["message"].as_str().or(error.as_str()).or(body["message"].as_str());
-    let told = ProviderMessage::new(words);
+    let message = error["message"].as_str().or(error.as_str()).or(body["message"].as_str());
+    let provider_message = ProviderMessage::new(message);
     let name = error["code"].as_str().or(error["type"].as_str()).or(body["type"].as_str());
     let code = error_code(name);
-    let kinds = [error["code"].as_str(), error["type"].as_str()];
-    let is = |names: &[&str]| kinds.iter().flatten().any(|it| names.contains(it));
+    let codes = [error["code"].as_str(), error["type"].as_str()];
+    let is_one_of = |names: &[&str]| codes.iter().flatten().any(|it| names.contains(it));
     let too_long =
         ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
-    let spent = ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"];
-    let limit = error["n_ctx"].as_u64().or_else(|| super::parse_context_limit(told.text()));
+    let no_credit = ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"];
+    let limit =
+        error["n_ctx"].as_u64().or_else(|| super::parse_context_limit(provider_message.text()));
     match status {
-        _ if is(&too_long) || is_length_error(told.text()) => CallError::TooLong { limit },
-        _ if is(&spent) => CallError::Account { server, status, code, provider_message: told },
-        401..=403 => CallError::Account { server, status, code, provider_message: told },
+        _ if is_one_of(&too_long) || is_length_error(provider_message.text()) => {
+            CallError::TooLong { limit }
+        }
+        _ if is_one_of(&no_credit) => CallError::Account { server, status, code, provider_message },
+        401..=403 => CallError::Account { server, status, code, provider_message },
         413 => CallError::TooLong { limit },
         408 | 409 | 425 | 429 | 500.. => {
             let retry_after = answer.headers.retry_after;
-            CallError::Unavailable { server, status, code, retry_after, provider_message: told }
+            CallError::Unavailable { server, status, code, retry_after, provider_message }
         }
-        _ => CallError::Request { server, status, code, provider_message: told },
+        _ => CallError::Request { server, status, code, provider_message },
     }
 }
 
-/// Returns whether words of an error speak of a prompt that is too long: vLLM, llama.cpp and LM
-/// Studio have no name for it.
-fn is_length_error(words: &str) -> bool {
-    let words = words.to_lowercase();
+/// Returns whether an error message is about a prompt that is too long: vLLM, llama.cpp and LM Studio
+/// have no error code for it.
+fn is_length_error(message: &str) -> bool {
+    let message = message.to_lowercase();
     ["maximum context length", "context size", "context length", "context window", "n_ctx"]
         .iter()
-        .any(|it| words.contains(it))
+        .any(|it| message.contains(it))
         && ["exceed", "maximum", "larger", "longer", "overflow", "greater"]
             .iter()
-            .any(|it| words.contains(it))
+            .any(|it| message.contains(it))
 }

@@ -1,8 +1,8 @@
 //! What tokens cost.
 //!
-//! Prices stand in `config/pricing.yaml`, each with the day on which it was looked up; a person's own
-//! `pricing.yaml` in the folder of the configuration comes before it, model by model. A model that
-//! stands in neither has no price: that is not zero, and under a cap on money it is not called.
+//! Prices are in `config/pricing.yaml`, each with the day on which it was looked up. The user's own
+//! `pricing.yaml`, in the folder of the configuration, takes precedence, model by model. A model in
+//! neither has no price. That is not zero: under a budget in money it is not called.
 
 use chrono::NaiveDate;
 use serde::Deserialize;
@@ -12,52 +12,52 @@ use super::TokenUsage;
 /// The prices that come with the program.
 const BUILT_IN: &str = include_str!("../../config/pricing.yaml");
 
-/// What providers ask for a call in a batch, as a share of the price.
+/// The usual share of the price that a call in a batch costs.
 const BATCH_SHARE: f64 = 0.5;
 
-/// A table of prices, the first that fits a model counts.
+/// A table of prices; the first that matches a model counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pricing(Vec<Price>);
 
-/// What a model costs, in US dollars for a million tokens.
+/// The price of a model, in US dollars per million tokens.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// The model's name. One that ends in `*` stands for all names that begin so.
+    /// The name of the model. A name that ends in `*` matches all names with this prefix.
     pub model: String,
-    /// Input that is in no cache.
+    /// Input that is not cached.
     pub input: f64,
     /// Output.
     pub output: f64,
-    /// Input read from the provider's cache; a share of `input` where it is not given.
+    /// Input read from the provider's cache; by default the price of `input`.
     pub cache_read: Option<f64>,
-    /// Input put into the provider's cache for an hour.
+    /// Input written to the provider's cache for an hour; by default the price of `input`.
     pub cache_write: Option<f64>,
-    /// What holds for all tokens of a call that reads more than so many.
+    /// The price of all tokens of a long call.
     pub long: Option<LongPrice>,
-    /// What share of all this a call in a batch costs; a half where it is not given.
+    /// The share of these prices that a call in a batch costs; by default a half.
     pub batch: Option<f64>,
-    /// When this was so.
+    /// When the price was looked up.
     pub date: NaiveDate,
 }
 
-/// What a long call costs.
+/// The price of a long call.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LongPrice {
-    /// How many tokens a call may read before this holds.
+    /// The number of input tokens above which a call is long.
     pub over: u64,
-    /// Like those of [`Price`].
+    /// Input that is not cached.
     pub input: f64,
     /// Output.
     pub output: f64,
     /// Input read from the cache.
     pub cache_read: Option<f64>,
-    /// Input put into the cache.
+    /// Input written to the cache.
     pub cache_write: Option<f64>,
 }
 
-/// What one token of each kind costs, times a million.
+/// The price of a million tokens of each kind.
 struct TokenRates {
     input: f64,
     output: f64,
@@ -65,14 +65,14 @@ struct TokenRates {
     cache_write: f64,
 }
 
-/// A table that cannot be read.
+/// Why a price table cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PricingError {
-    /// It is no such table.
-    #[error("it is no table of prices: {0}")]
+    /// It does not have the form of a price table.
+    #[error("not a price table: {0}")]
     Form(#[from] serde_yaml::Error),
-    /// A price that is none.
-    #[error("the price of `{0}` is no amount of money")]
+    /// A price is negative or not a number.
+    #[error("the price of `{0}` is not an amount of money")]
     Amount(String),
 }
 
@@ -83,26 +83,26 @@ struct PriceTable {
 }
 
 impl Pricing {
-    /// Reads the built-in table, and before it a person's own.
+    /// Reads the user's own table, if any, and then the built-in one.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the person's.
+    /// Returns what is wrong with the user's table.
     pub fn read(own: Option<&str>) -> Result<Self, PricingError> {
         let mut prices = own.map_or_else(|| Ok(Vec::new()), parse_table)?;
         prices.extend(parse_table(BUILT_IN)?);
         Ok(Self(prices))
     }
 
-    /// Returns what a model costs.
+    /// Returns the price of a model.
     pub fn of(&self, model: &str) -> Option<&Price> {
-        // Routers put the provider's name before the model's.
+        // Routers prefix the name of the model with that of the provider.
         let bare = model.rsplit('/').next().unwrap_or(model);
-        let fits = |it: &&Price| match it.model.strip_suffix('*') {
+        let matches = |it: &&Price| match it.model.strip_suffix('*') {
             Some(start) => model.starts_with(start) || bare.starts_with(start),
             None => it.model == model || it.model == bare,
         };
-        self.0.iter().find(fits)
+        self.0.iter().find(matches)
     }
 }
 
@@ -122,7 +122,7 @@ impl Price {
         cost / 1e6
     }
 
-    /// Returns what a call may cost at most, in US dollars.
+    /// Returns the most that a call can cost, in US dollars.
     #[expect(clippy::cast_precision_loss, reason = "no call has 2^52 tokens")]
     pub fn worst_case_cost(&self, input_tokens: u64, output_tokens: u64) -> f64 {
         let rates = self.rates(input_tokens);
@@ -130,7 +130,7 @@ impl Price {
         (input_tokens as f64 * dearest + output_tokens as f64 * rates.output) / 1e6
     }
 
-    /// Returns what share of the price a call costs.
+    /// Returns the share of the price that a call costs.
     pub fn batch_factor(&self, in_batch: bool) -> f64 {
         if in_batch { self.batch.unwrap_or(BATCH_SHARE) } else { 1.0 }
     }
@@ -176,7 +176,7 @@ mod tests {
         cache_write: 2.0, date: 2026-01-01}\n";
 
     #[test]
-    fn a_persons_prices_come_first() {
+    fn the_users_prices_take_precedence() {
         let pricing = Pricing::read(Some(OWN)).unwrap();
         let price = pricing.of("mine-2").unwrap();
         let usage = TokenUsage {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_call_pays_its_own_price_on_all_tokens() {
+    fn a_long_call_pays_the_long_price_for_all_tokens() {
         let pricing = Pricing::read(None).unwrap();
         let price = pricing.of("claude-haiku-5-5").unwrap();
         let cost = |input_tokens| price.cost(&TokenUsage { input_tokens, ..TokenUsage::default() });

@@ -1,15 +1,16 @@
-//! Prompt files: instructions with a version, overridable by a person.
+//! Prompt files: versioned instructions, which the user can override.
 //!
 //! A prompt is a Markdown file with frontmatter (`name`, `version`, `temperature`,
-//! `max_output_tokens`) and the instructions as its body. `{{name}}` in the body is a placeholder that
-//! settings fill, never a log: the instructions stay the same from call to call, so that a provider
-//! can keep them. A file of the same name in `prompts/` of the configuration's folder wins.
+//! `max_output_tokens`) and the instructions as its body. `{{name}}` in the body is a placeholder for
+//! a setting, never for text of a log: the instructions stay the same from call to call, so that a
+//! provider can cache them. A file of the same name in `prompts/` of the configuration's folder takes
+//! precedence.
 
 use serde::Deserialize;
 
 use crate::memory::{frontmatter, hash::ContentHash};
 
-/// Which prompt.
+/// The name of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PromptName {
     /// For weeks.
@@ -24,24 +25,24 @@ pub enum PromptName {
     Combined,
     /// For sessions of coding agents.
     Session,
-    /// For whoever takes a session over, with tools.
+    /// For the handoff of a session, with tools.
     Handoff,
-    /// Where a session stands.
+    /// For the state of a session, from which it can be resumed.
     Recovery,
 }
 
 /// A prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
-    /// Which version of it, as its author counts.
+    /// The version that its author gave it.
     pub version: u32,
-    /// How freely the model chooses its words.
+    /// The sampling temperature.
     pub temperature: f32,
-    /// How much it may write, in tokens.
+    /// The longest reply, in tokens.
     pub max_output_tokens: u32,
     /// The instructions, with placeholders.
     body: String,
-    /// Of the whole file.
+    /// The hash of the whole file.
     hash: ContentHash,
 }
 
@@ -49,11 +50,11 @@ pub struct Prompt {
 #[derive(Clone, Debug)]
 pub struct Prompts([Prompt; 8]);
 
-/// A prompt file that is none.
+/// Why a prompt file is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    /// Its frontmatter is not what it should be.
-    #[error("the frontmatter of the prompt `{name}` is not right: {reason}")]
+    /// Its frontmatter is missing or wrong.
+    #[error("the frontmatter of the prompt `{name}` is invalid: {reason}")]
     Frontmatter {
         /// The prompt.
         name: &'static str,
@@ -61,19 +62,19 @@ pub enum PromptError {
         reason: String,
     },
     /// It has no instructions.
-    #[error("the prompt `{0}` holds no instructions")]
+    #[error("the prompt `{0}` contains no instructions")]
     Empty(&'static str),
-    /// It names something that nothing fills.
+    /// It has an unknown placeholder.
     #[error(
-        "the prompt `{name}` has the placeholder {{{{{placeholder}}}}}, which nothing fills; it may have: {known}"
+        "the prompt `{name}` has the unknown placeholder {{{{{placeholder}}}}}; allowed are: {allowed}"
     )]
     Placeholder {
         /// The prompt.
         name: &'static str,
         /// The placeholder.
         placeholder: String,
-        /// Those that there are.
-        known: String,
+        /// The placeholders that it may have.
+        allowed: String,
     },
 }
 
@@ -87,7 +88,7 @@ struct PromptHeader {
 }
 
 impl PromptName {
-    /// All of them.
+    /// All prompts.
     pub const ALL: [Self; 8] = [
         Self::Weekly,
         Self::Monthly,
@@ -99,7 +100,7 @@ impl PromptName {
         Self::Recovery,
     ];
 
-    /// Returns the name of its file, without the ending.
+    /// Returns the name of its file, without the extension.
     pub fn name(self) -> &'static str {
         match self {
             Self::Weekly => "weekly",
@@ -113,7 +114,7 @@ impl PromptName {
         }
     }
 
-    /// Returns our own prompt, as its file has it.
+    /// Returns the text of the built-in prompt file.
     pub fn built_in(self) -> &'static str {
         match self {
             Self::Weekly => include_str!("../../prompts/weekly.md"),
@@ -140,11 +141,11 @@ impl PromptName {
 }
 
 impl Prompts {
-    /// Reads them; `own` returns a person's own file of that name.
+    /// Reads all prompts; `own` returns the user's own file of a name.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with a person's own.
+    /// Returns what is wrong with the user's prompts.
     pub fn read(own: impl Fn(&str) -> Option<String>) -> Result<Self, PromptError> {
         let [weekly, monthly, extract, wisdom, combined, session, handoff, recovery] =
             PromptName::ALL.map(|name| {
@@ -154,7 +155,7 @@ impl Prompts {
         Ok(Self([weekly?, monthly?, extract?, wisdom?, combined?, session?, handoff?, recovery?]))
     }
 
-    /// Returns one of them.
+    /// Returns a prompt.
     pub fn get(&self, name: PromptName) -> &Prompt {
         &self.0[name as usize]
     }
@@ -188,12 +189,12 @@ impl Prompt {
         if body.is_empty() {
             return Err(PromptError::Empty(name.name()));
         }
-        let known = name.placeholders();
-        if let Some(placeholder) = placeholders(body).find(|it| !known.contains(it)) {
+        let allowed = name.placeholders();
+        if let Some(placeholder) = placeholders(body).find(|it| !allowed.contains(it)) {
             return Err(PromptError::Placeholder {
                 name: name.name(),
                 placeholder: placeholder.to_owned(),
-                known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
+                allowed: if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") },
             });
         }
         Ok(Self {
@@ -214,7 +215,7 @@ impl Prompt {
         filled
     }
 
-    /// Returns what a run records of it: version and hash.
+    /// Returns the id that a run records: version and hash.
     pub fn id(&self) -> String {
         format!("{}@{}", self.version, self.hash.hex8())
     }
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_prompts_are_prompts() {
+    fn the_built_in_prompts_are_valid() {
         let prompts = Prompts::read(|_| None).unwrap();
         for name in PromptName::ALL {
             let values: Vec<_> = name.placeholders().iter().map(|it| (*it, "x")).collect();
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_with_a_mistake_says_which() {
+    fn an_invalid_prompt_is_reported_with_the_reason() {
         let head =
             "---\nname: weekly\nversion: 1\ntemperature: 0.2\nmax_output_tokens: 4096\n---\n";
         check("Do it.", "there is none");
@@ -255,11 +256,11 @@ mod tests {
         check(&head.replace("4096", "1"), "max_output_tokens");
         check(&head.replace("version", "verison"), "verison");
         check(head, "no instructions");
-        check(&format!("{head}Do {{{{logs}}}}."), "it may have: sections, ratio");
+        check(&format!("{head}Do {{{{logs}}}}."), "allowed are: sections, ratio");
     }
 
     #[test]
-    fn a_persons_own_wins_and_is_told_apart() {
+    fn the_users_prompt_takes_precedence_and_has_its_own_id() {
         let own = |name: &str| {
             let text = PromptName::Wisdom.built_in().replace("version: 2", "version: 7");
             (name == "wisdom").then_some(text)

@@ -1,20 +1,20 @@
 //! A call as a span, by the names of the OpenTelemetry conventions for generative AI.
 //!
-//! It holds numbers and names: never what was asked or answered, and no key.
+//! A span contains numbers and names, never text of a request or a reply, and no key.
 
 use tracing::{Span, field::Empty};
 
 use super::{
     ModelRequest,
-    client::{CallOutcome, ProviderEndpoint},
+    client::{endpoint::ProviderEndpoint, send::CallOutcome},
 };
 
-/// Begins the span of a call.
-pub(super) fn chat_span(wire: &ProviderEndpoint, model: &str, request: &ModelRequest) -> Span {
+/// Starts the span of a call.
+pub(super) fn chat_span(endpoint: &ProviderEndpoint, model: &str, request: &ModelRequest) -> Span {
     tracing::info_span!(
         "chat",
         gen_ai.operation.name = "chat",
-        gen_ai.provider.name = wire.provider(),
+        gen_ai.provider.name = endpoint.provider(),
         gen_ai.request.model = model,
         gen_ai.request.max_tokens = request.max_output_tokens,
         gen_ai.output.type = if request.schema.is_some() { "json" } else { "text" },
@@ -25,7 +25,7 @@ pub(super) fn chat_span(wire: &ProviderEndpoint, model: &str, request: &ModelReq
         gen_ai.usage.output_tokens = Empty,
         gen_ai.usage.cache_read.input_tokens = Empty,
         gen_ai.usage.cache_creation.input_tokens = Empty,
-        server.address = wire.server(),
+        server.address = endpoint.server(),
         error.type = Empty,
         stage = request.stage.name(),
         period = request.period,
@@ -34,21 +34,21 @@ pub(super) fn chat_span(wire: &ProviderEndpoint, model: &str, request: &ModelReq
     )
 }
 
-/// Begins the span of a call for vectors.
+/// Starts the span of a call for embeddings.
 pub(super) fn embeddings_span(
-    wire: &ProviderEndpoint,
+    endpoint: &ProviderEndpoint,
     model: &str,
     request: &ModelRequest,
 ) -> Span {
     tracing::info_span!(
         "embeddings",
         gen_ai.operation.name = "embeddings",
-        gen_ai.provider.name = wire.provider(),
+        gen_ai.provider.name = endpoint.provider(),
         gen_ai.request.model = model,
         gen_ai.response.id = Empty,
         gen_ai.response.model = Empty,
         gen_ai.usage.input_tokens = Empty,
-        server.address = wire.server(),
+        server.address = endpoint.server(),
         error.type = Empty,
         texts = request.messages.len(),
         requests = Empty,
@@ -56,13 +56,12 @@ pub(super) fn embeddings_span(
     )
 }
 
-/// Begins the span of a call that was answered in a batch: what it was asked for is known by its row in
-/// the ledger.
-pub(super) fn batched_chat_span(wire: &ProviderEndpoint, model: &str) -> Span {
+/// Starts the span of a call that was answered in a batch. Its row in the ledger shows its purpose.
+pub(super) fn batched_chat_span(endpoint: &ProviderEndpoint, model: &str) -> Span {
     tracing::info_span!(
         "chat",
         gen_ai.operation.name = "chat",
-        gen_ai.provider.name = wire.provider(),
+        gen_ai.provider.name = endpoint.provider(),
         gen_ai.request.model = model,
         gen_ai.response.id = Empty,
         gen_ai.response.model = Empty,
@@ -71,7 +70,7 @@ pub(super) fn batched_chat_span(wire: &ProviderEndpoint, model: &str) -> Span {
         gen_ai.usage.output_tokens = Empty,
         gen_ai.usage.cache_read.input_tokens = Empty,
         gen_ai.usage.cache_creation.input_tokens = Empty,
-        server.address = wire.server(),
+        server.address = endpoint.server(),
         error.type = Empty,
         batched = true,
         requests = Empty,
@@ -80,11 +79,11 @@ pub(super) fn batched_chat_span(wire: &ProviderEndpoint, model: &str) -> Span {
 }
 
 /// Records how the call ended.
-pub(super) fn record_outcome(span: &Span, got: &CallOutcome, cost_usd: f64) {
-    span.record("requests", got.requests);
+pub(super) fn record_outcome(span: &Span, sent: &CallOutcome, cost_usd: f64) {
+    span.record("requests", sent.requests);
     span.record("cost_usd", cost_usd);
-    let took_ms = u64::try_from(got.duration.as_millis()).unwrap_or(u64::MAX);
-    let reply = match &got.reply {
+    let took_ms = u64::try_from(sent.duration.as_millis()).unwrap_or(u64::MAX);
+    let reply = match &sent.reply {
         Ok(reply) => reply,
         Err(error) => {
             span.record("error.type", error.name());

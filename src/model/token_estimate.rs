@@ -1,38 +1,38 @@
-//! How many characters a token has, as the replies of a model have taught. Pure.
+//! How many characters a token has, learned from the replies of a model. Pure.
 //!
-//! It differs from model to model and with what is written: English has about four, code and addresses
-//! of lines two, other scripts one. What a server says that it read of a request is the best that there
-//! is. Until it has said so often enough, what is usual counts.
+//! The ratio depends on the model and the text: about four for English, two for code and line
+//! addresses, one for other scripts. The server's own count of the tokens it read is the best
+//! source. Until there are enough counts, the usual ratio applies.
 
 use crate::store::db::ledger::TokenRatio;
 
-/// What is usual, on average.
+/// The usual average.
 pub const DEFAULT_CHARS_PER_TOKEN: f64 = 4.0;
 
-/// What is usual of text that has many addresses.
+/// The usual ratio of text with many line addresses.
 const DEFAULT_MIN_CHARS_PER_TOKEN: f64 = 3.0;
 
-/// Fewer tokens than this tell nothing: much of them is what a server adds.
+/// Shorter calls are ignored, because much of their count is what the server adds.
 const SAMPLE_TOKENS_MIN: u64 = 500;
 
-/// Fewer tokens than this in all have not taught enough.
+/// With fewer tokens in total, the usual ratio applies.
 const RELIABLE_TOKENS_MIN: u64 = 2_000;
 
-/// So many tokens in all, and what is older counts half.
+/// At this total, earlier counts are halved, so that recent calls count more.
 const WINDOW_TOKENS_MAX: u64 = 4_000_000;
 
-/// No token of a text that people write is shorter or longer, on average. A server that says so did not
-/// count what it was sent.
+/// The possible range for text that people write. A server that reports a count outside it did not
+/// count what it received.
 const CHARS_PER_TOKEN_RANGE: (f64, f64) = (0.5, 6.0);
 
-/// How much of the way to a longer one the least moves with each reply.
+/// The share of the distance by which the minimum rises towards a higher ratio with each reply.
 const MIN_RECOVERY_RATE: f64 = 0.05;
 
-/// What is kept back where a text must not be longer than thought.
+/// A margin, because a text must not have more tokens than estimated.
 const SAFETY_FACTOR: f64 = 0.95;
 
-/// Adds what a reply tells: so many characters were read as so many tokens.
-pub(super) fn updated_weight(
+/// Updates the ratio with one call, in which the model read `chars` characters as `tokens` tokens.
+pub(super) fn updated_ratio(
     known: Option<TokenRatio>,
     chars: u64,
     tokens: u64,
@@ -55,14 +55,14 @@ pub(super) fn updated_weight(
     Some(TokenRatio { chars: before + chars, tokens: read + tokens, min_chars_per_token: least })
 }
 
-/// Returns how many characters a token has on average.
+/// Returns the average number of characters per token.
 pub fn average_chars_per_token(known: Option<TokenRatio>) -> f64 {
     if_reliable(known).and_then(|it| ratio(it.chars, it.tokens)).unwrap_or(DEFAULT_CHARS_PER_TOKEN)
 }
 
-/// Returns how many characters a token has at the least, as far as that is known.
+/// Returns the lowest expected number of characters per token.
 pub fn min_chars_per_token(known: Option<TokenRatio>) -> f64 {
-    // In steps, so that what is cut by it is not cut anew with each reply.
+    // Rounded to steps, so that texts are not cut into other parts after each reply.
     const STEPS: f64 = 8.0;
     if_reliable(known).map_or(DEFAULT_MIN_CHARS_PER_TOKEN, |it| {
         ((it.min_chars_per_token * SAFETY_FACTOR * STEPS).floor() / STEPS)
@@ -70,13 +70,13 @@ pub fn min_chars_per_token(known: Option<TokenRatio>) -> f64 {
     })
 }
 
-/// Returns how many tokens a text is.
+/// Returns how many tokens a text has.
 pub fn estimate(chars: u64, chars_per_token: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
-        reason = "a length by a few"
+        reason = "a text length divided by a small number"
     )]
     let tokens = (chars as f64 / chars_per_token).ceil() as u64;
     tokens
@@ -96,38 +96,38 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(replies: &[(u64, u64)], average_is: f64, least_is: f64) {
-        let known = replies.iter().fold(None, |known, it| updated_weight(known, it.0, it.1));
+    fn check(replies: &[(u64, u64)], average: f64, minimum: f64) {
+        let known = replies.iter().fold(None, |known, it| updated_ratio(known, it.0, it.1));
         assert!(
-            (average_chars_per_token(known) - average_is).abs() < 0.01,
+            (average_chars_per_token(known) - average).abs() < 0.01,
             "{replies:?} {}",
             average_chars_per_token(known)
         );
         assert!(
-            (min_chars_per_token(known) - least_is).abs() < 0.01,
+            (min_chars_per_token(known) - minimum).abs() < 0.01,
             "{replies:?} {}",
             min_chars_per_token(known)
         );
     }
 
     #[test]
-    fn tokens_are_as_long_as_replies_say() {
+    fn the_ratio_follows_the_replies() {
         check(&[], 4.0, 3.0);
-        // Too little to tell.
+        // Too few tokens.
         check(&[(3000, 1500)], 4.0, 3.0);
         check(&[(100, 499), (100, 499), (100, 499), (100, 499), (100, 499)], 4.0, 3.0);
         check(&[(20_000, 10_000)], 2.0, 1.875);
         check(&[(20_000, 10_000), (40_000, 10_000)], 3.0, 1.875);
-        // What cannot be is not believed.
+        // Impossible ratios are ignored.
         check(&[(20_000, 10_000), (90_000, 1000), (1000, 90_000)], 2.0, 1.875);
     }
 
     #[test]
-    fn what_was_long_ago_counts_less() {
+    fn old_replies_count_less() {
         let long = [(8_000_000, 4_000_000)];
         let then = [(4_000_000, 1_000_000); 60];
         let known =
-            long.iter().chain(&then).fold(None, |known, it| updated_weight(known, it.0, it.1));
+            long.iter().chain(&then).fold(None, |known, it| updated_ratio(known, it.0, it.1));
         assert!(
             average_chars_per_token(known) > 3.9 && min_chars_per_token(known) > 3.5,
             "{known:?}"

@@ -1,9 +1,8 @@
-//! Tools that a model may call, and how each wire format writes them. Pure.
+//! Tools that a model may call, and their form in each wire format. Pure.
 //!
-//! A model that calls tools answers with [`ToolCall`]s in the place of words, or beside them; what they
-//! came to goes back in the next turn as [`ToolCallResult`]s. What a server said word for word goes back to it
-//! as it came ([`Message::verbatim`]): thoughts beside a call are signed, and arguments are text whose
-//! bytes a cache knows.
+//! A model that calls tools answers with [`ToolCall`]s instead of text, or beside it. The results go
+//! back in the next turn as [`ToolCallResult`]s. The server's own form of a call is sent back unchanged
+//! ([`Message::verbatim`]): thoughts beside a call are signed, and a cache compares arguments by byte.
 //!
 //! Source: the published types of Anthropic's and `OpenAI`'s clients, and Ollama's client types.
 
@@ -19,48 +18,48 @@ pub struct Tool {
     pub name: String,
     /// What it does, and when to call it.
     pub description: String,
-    /// A JSON schema of what it takes, an object.
+    /// The JSON schema of its input, an object.
     pub schema: Value,
 }
 
 /// A call of a tool by the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// What its result names it by.
+    /// The id that its result refers to.
     pub id: String,
-    /// Which tool.
+    /// The name of the tool.
     pub name: String,
-    /// What it is given; a text where the model wrote no JSON.
+    /// The input; a string where the model did not write JSON.
     pub input: Value,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCallResult {
-    /// The call.
+    /// The id of the call.
     pub id: String,
-    /// Which tool.
+    /// The name of the tool.
     pub name: String,
-    /// What it returned, or why it returned nothing.
+    /// What it returned, or why it failed.
     pub text: String,
-    /// Whether it returned nothing.
+    /// Whether it failed.
     pub is_error: bool,
 }
 
 impl Tool {
-    /// Returns how long it is.
+    /// Returns its length in a request, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.name.len() + self.description.len() + self.schema.to_string().len()
     }
 }
 
-/// Returns the tools as the Messages interface wants them.
+/// Returns the tools in the form of the Messages API.
 pub(super) fn anthropic_tools(tools: &[Tool]) -> Value {
     let one = |it: &Tool| json!({ "name": it.name, "description": it.description, "input_schema": it.schema });
     tools.iter().map(one).collect()
 }
 
-/// Returns a turn as the Messages interface wants it.
+/// Returns a turn in the form of the Messages API.
 pub(super) fn anthropic_turn(message: &Message) -> Value {
     let words = || json!([{ "type": "text", "text": message.text }]);
     let content = match &message.verbatim {
@@ -74,7 +73,7 @@ pub(super) fn anthropic_turn(message: &Message) -> Value {
                 })
             };
             let mut content: Vec<Value> = message.results.iter().map(one).collect();
-            // Results come first; an empty text is refused.
+            // Results must come first; the API refuses an empty text.
             if !message.text.is_empty() {
                 content.push(json!({ "type": "text", "text": message.text }));
             }
@@ -84,7 +83,7 @@ pub(super) fn anthropic_turn(message: &Message) -> Value {
     json!({ "role": message.role.name(), "content": content })
 }
 
-/// Reads the calls of a reply of the Messages interface.
+/// Reads the tool calls in a reply of the Messages API.
 pub(super) fn anthropic_calls(content: &[Value]) -> Vec<ToolCall> {
     let used = content.iter().filter(|it| it["type"] == "tool_use");
     used.filter_map(|it| {
@@ -94,7 +93,7 @@ pub(super) fn anthropic_calls(content: &[Value]) -> Vec<ToolCall> {
     .collect()
 }
 
-/// Returns the tools as chat completions want them; Ollama's own chat wants the same.
+/// Returns the tools in the form of chat completions, which Ollama's own chat shares.
 pub(super) fn openai_tools(tools: &[Tool]) -> Value {
     let one = |it: &Tool| {
         json!({
@@ -105,14 +104,14 @@ pub(super) fn openai_tools(tools: &[Tool]) -> Value {
     tools.iter().map(one).collect()
 }
 
-/// Returns the turns as chat completions want them: each result is a message of its own.
+/// Returns the turns in the form of chat completions: each result is a message of its own.
 pub(super) fn openai_turns(message: &Message) -> Vec<Value> {
     let result =
         |it: &ToolCallResult| json!({ "role": "tool", "tool_call_id": it.id, "content": it.text });
     chat_turns(message, result)
 }
 
-/// Returns the turns as Ollama's chat wants them: it knows a result by the name of the tool.
+/// Returns the turns in the form of Ollama's chat: a result refers to the tool by name.
 pub(super) fn ollama_turns(message: &Message) -> Vec<Value> {
     let result =
         |it: &ToolCallResult| json!({ "role": "tool", "tool_name": it.name, "content": it.text });
@@ -131,14 +130,14 @@ fn chat_turns(message: &Message, result: impl Fn(&ToolCallResult) -> Value) -> V
     turns
 }
 
-/// Reads the calls of a message of chat completions or of Ollama's chat, which gives them no id.
+/// Reads the tool calls in a message of chat completions, or of Ollama's chat, which has no ids.
 pub(super) fn openai_calls(message: &Value) -> Vec<ToolCall> {
     let calls = message["tool_calls"].as_array().map_or(&[][..], |it| &it[..]);
     let read = |(n, it): (usize, &Value)| {
         let function = &it["function"];
         let id = it["id"].as_str().map_or_else(|| format!("call_{n}"), ToOwned::to_owned);
         let input = match &function["arguments"] {
-            // A model that writes no JSON is told so by the tool.
+            // If the model did not write JSON, the tool reports that to it.
             Value::String(text) if text.trim().is_empty() => json!({}),
             Value::String(text) => {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_said_goes_back_as_it_came() {
+    fn a_servers_own_form_of_a_call_is_sent_back_unchanged() {
         let said = json!([{ "type": "thinking", "thinking": "hm", "signature": "s" },
             { "type": "tool_use", "id": "t1", "name": "read_file", "input": { "path": "a" } }]);
         let calls = anthropic_calls(said.as_array().unwrap());
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_json_are_kept_as_they_are() {
+    fn arguments_that_are_not_json_are_kept_unchanged() {
         let said = json!({ "tool_calls": [
             { "id": "c1", "function": { "name": "read_file", "arguments": "{\"path\":\"a\"}" } },
             { "function": { "name": "read_file", "arguments": { "path": "b" } } },

@@ -1,4 +1,4 @@
-//! The wire formats as tables: what is sent, and what each answer means.
+//! Tests of the wire formats, as tables: the body of a request, and the meaning of each answer.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn answer(status: u16, body: &Value) -> HttpResponse {
 }
 
 #[test]
-fn what_is_sent_to_anthropic() {
+fn request_body_for_anthropic() {
     let expected = json!({
         "model": "m",
         "max_tokens": 2048,
@@ -56,31 +56,31 @@ fn what_is_sent_to_anthropic() {
     assert_eq!(anthropic::body(&request(), "m"), expected);
     let plain = anthropic::body(&ModelRequest { schema: None, ..request() }, "m");
     assert!(plain["output_config"].is_null());
-    // That version of the interface answers 400 to each of them.
+    // This version of the API answers 400 to each of them.
     for body in [&expected, &plain] {
         assert!(["temperature", "top_p", "top_k"].iter().all(|it| body.get(it).is_none()));
     }
 }
 
 #[test]
-fn what_is_sent_to_openai_on_each_rung() {
-    let body = |rung, is_thinking| {
+fn request_body_for_openai_in_each_schema_mode() {
+    let body = |schema_mode, is_thinking| {
         openai::body(
             &request(),
             "m",
-            OpenaiDialect { schema_mode: rung, is_reasoning_model: is_thinking },
+            OpenaiDialect { schema_mode, is_reasoning_model: is_thinking },
         )
     };
     let schema = json!({
         "type": "json_schema",
         "json_schema": { "name": "memories", "strict": true, "schema": { "type": "object" } },
     });
-    for (rung, format, in_prompt) in [
+    for (schema_mode, format, in_prompt) in [
         (SchemaMode::JsonSchema, schema, false),
         (SchemaMode::JsonObject, json!({ "type": "json_object" }), true),
         (SchemaMode::Prompt, Value::Null, true),
     ] {
-        let body = body(rung, false);
+        let body = body(schema_mode, false);
         assert_eq!(body["response_format"], format);
         assert_eq!(body["messages"].as_array().unwrap().len(), 4);
         let system = body["messages"][0]["content"].as_str().unwrap();
@@ -95,7 +95,7 @@ fn what_is_sent_to_openai_on_each_rung() {
 }
 
 #[test]
-fn what_is_sent_to_ollama() {
+fn request_body_for_ollama() {
     let body = ollama::body(&request(), "m", 32_768);
     assert_eq!(body["format"], json!({ "type": "object" }));
     let options = json!({ "num_ctx": 32_768, "num_predict": 2048, "temperature": 0.5 });
@@ -103,8 +103,8 @@ fn what_is_sent_to_ollama() {
     assert_eq!((&body["stream"], &body["think"]), (&json!(false), &json!(false)));
 }
 
-/// Says what came of an answer: `stop hello`, or the name of the error.
-fn told(read: Result<ModelReply, CallError>) -> String {
+/// Returns the result of an answer: `stop hello`, or the name of the error.
+fn summary(read: Result<ModelReply, CallError>) -> String {
     match read {
         Ok(reply) => format!("{} {}", reply.finish_reason.name(), reply.text),
         Err(error) => error.name().to_owned(),
@@ -112,7 +112,7 @@ fn told(read: Result<ModelReply, CallError>) -> String {
 }
 
 #[test]
-fn what_anthropic_answers() {
+fn answers_of_anthropic() {
     let message = |content: Value, reason: &str| {
         answer(200, &json!({ "type": "message", "content": content, "stop_reason": reason }))
     };
@@ -147,19 +147,19 @@ fn what_anthropic_answers() {
         (error(504, "timeout_error", ""), "unavailable"),
         (error(529, "overloaded_error", ""), "unavailable"),
         (answer(400, &spent), "account"),
-        // A gateway may wrap an error into a 200.
+        // A gateway may send an error with status 200.
         (error(200, "overloaded_error", ""), "unavailable"),
         (error(200, "authentication_error", ""), "account"),
         (error(200, "invalid_request_error", ""), "request"),
         (error(200, "new_error", ""), "unavailable"),
         (answer(502, &json!("<html>")), "unavailable"),
     ] {
-        assert_eq!(told(anthropic::reply("s", &answer)), expected, "{answer:?}");
+        assert_eq!(summary(anthropic::reply("s", &answer)), expected, "{answer:?}");
     }
 }
 
 #[test]
-fn what_openai_answers() {
+fn answers_of_openai() {
     let choice = |message: Value, reason: Value| {
         answer(200, &json!({ "choices": [{ "message": message, "finish_reason": reason }] }))
     };
@@ -188,17 +188,17 @@ fn what_openai_answers() {
             error(500, json!({ "message": "the request exceeds the available context size" })),
             "too_long",
         ),
-        // OpenRouter's, with 200.
+        // OpenRouter sends errors with status 200.
         (error(200, json!({ "code": 402, "message": "No credit" })), "account"),
         (error(200, json!({ "code": 502, "message": "Provider" })), "unavailable"),
         (error(200, json!({ "code": 400, "message": "Bad" })), "request"),
     ] {
-        assert_eq!(told(openai::reply("s", &answer)), expected, "{answer:?}");
+        assert_eq!(summary(openai::reply("s", &answer)), expected, "{answer:?}");
     }
 }
 
 #[test]
-fn what_ollama_answers() {
+fn answers_of_ollama() {
     let chat = |reason: &str| {
         answer(
             200,
@@ -215,12 +215,12 @@ fn what_ollama_answers() {
         (answer(500, &json!({ "error": "runner stopped" })), "unavailable"),
         (answer(200, &json!({ "error": "runner stopped" })), "unavailable"),
     ] {
-        assert_eq!(told(ollama::reply("s", &answer)), expected, "{answer:?}");
+        assert_eq!(summary(ollama::reply("s", &answer)), expected, "{answer:?}");
     }
 }
 
 #[test]
-fn what_a_call_took_is_the_same_whoever_says_it() {
+fn token_usage_means_the_same_for_all_providers() {
     let expected = TokenUsage {
         input_tokens: 100,
         output_tokens: 20,
@@ -260,7 +260,7 @@ fn what_a_call_took_is_the_same_whoever_says_it() {
 }
 
 #[test]
-fn no_error_shows_what_the_provider_says_of_the_request() {
+fn no_error_shows_the_providers_own_message() {
     let words = "you said: my salary is 90,000";
     let body = json!({ "error": { "type": "x", "code": words, "message": words } });
     for status in [400, 401, 429, 500] {
@@ -276,7 +276,7 @@ fn no_error_shows_what_the_provider_says_of_the_request() {
 }
 
 #[test]
-fn a_reply_that_is_no_whole_answer_is_refused() {
+fn an_incomplete_reply_is_refused() {
     let reply = |text: &str, finish_reason| ModelReply {
         text: text.to_owned(),
         calls: Vec::new(),
@@ -294,6 +294,6 @@ fn a_reply_that_is_no_whole_answer_is_refused() {
         ("he", FinishReason::Length, "length"),
         ("No.", FinishReason::Refusal, "refusal"),
     ] {
-        assert_eq!(told(super::check_complete(reply(text, reason), 9)), expected);
+        assert_eq!(summary(super::check_complete(reply(text, reason), 9)), expected);
     }
 }

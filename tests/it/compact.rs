@@ -174,7 +174,7 @@ fn what_cannot_be_meant_is_refused() {
     let anthropic = ["compact", "--set", "engine=model", "--set", "model.provider=anthropic"];
     insta::assert_snapshot!(root.run(&anthropic), @r"
     $ memoird compact --set engine=model --set model.provider=anthropic
-    ! error: no key for https://api.anthropic.com: name a file as model.key_file, or set MEMOIRD_API_KEY
+    ! error: no key for https://api.anthropic.com: set model.key_file to a file that contains it, or set MEMOIRD_API_KEY
     !   try: memoird doctor
     [exit 78]
     ");

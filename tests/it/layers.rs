@@ -199,7 +199,7 @@ fn one_place_prints_and_one_speaks_sql() {
 /// request.
 #[test]
 fn a_key_is_exposed_in_one_place_and_handed_to_no_child() {
-    let exposing = ["src/model/client.rs"];
+    let exposing = ["src/model/client/send.rs"];
     // It becomes itself anew, which is to have the key.
     let becoming = "src/commands/run.rs";
     for (name, _, code) in sources() {

@@ -238,7 +238,7 @@ fn vectors_come_under_the_budget_and_leave_half_of_it() {
     house.root.write("../.config/memoird/config.yaml", &config.to_string());
     let ran = house.root.run(&["compact"]).ok();
     assert_eq!(house.server.count(), 0);
-    assert!(ran.stderr.contains("the budget of the day is reached"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the budget of the day is exhausted"), "{}", ran.stderr);
     let config = config.to_string().replace("200", "20000");
     house.root.write("../.config/memoird/config.yaml", &config);
     house.root.run(&["compact"]).ok();

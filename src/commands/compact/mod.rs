@@ -163,7 +163,9 @@ pub(super) fn run(
     }
     run_lock::wait_for_run_lock(&root, ui)?;
     // What the daemon handed over may have been answered meanwhile.
-    if let Err(error) = engine.collect_batch() {
+    if let Some(batching) = engine.batching()
+        && let Err(error) = batching.fetch_batched()
+    {
         ui.warn(format!("what was asked in a batch could not be fetched: {error}"));
     }
     if up_to_date::is_full_selection(&selection)

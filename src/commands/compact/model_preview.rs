@@ -66,7 +66,7 @@ pub(super) fn forecast(
     let price = pricing.of(&root.settings.settings.model.name);
     let chars = requests.iter().map(ModelRequest::chars).sum();
     let known = connect::model_info(&call.environment, &root.settings.settings.model);
-    let chars_per_token = token_estimate::average_chars_per_token(known.weight);
+    let chars_per_token = token_estimate::average_chars_per_token(known.token_ratio);
     let tokens = |it: &ModelRequest| token_estimate::estimate(it.chars() as u64, chars_per_token);
     let costs = |it: &ModelRequest| {
         price.map(|p| p.worst_case_cost(tokens(it), it.max_output_tokens.into()))

@@ -34,7 +34,7 @@ use super::{
 use crate::{
     config::settings::{Compaction, Wisdom},
     model::{
-        CallError, LanguageModel, Message, ModelRequest, ScheduledOutcome, Spending, WorkOutcome,
+        Batching, CallError, LanguageModel, Message, ModelRequest, Spending, WorkOutcome,
         prompt::Prompts,
     },
 };
@@ -134,16 +134,8 @@ impl Engine for ModelEngine {
         self.ask.on_idle();
     }
 
-    fn collect_batch(&self) -> Result<bool, CallError> {
-        self.ask.fetch_batched()
-    }
-
-    fn begin_scheduled_run(&self) -> Result<bool, CallError> {
-        self.ask.begin_scheduled_run()
-    }
-
-    fn end_scheduled_run(&self) -> Result<ScheduledOutcome, CallError> {
-        self.ask.end_scheduled_run()
+    fn batching(&self) -> Option<&dyn Batching> {
+        self.ask.batching()
     }
 }
 

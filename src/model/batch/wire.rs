@@ -1,54 +1,54 @@
-//! Batches on the wire: what is sent, and what comes back, as pure functions.
+//! The wire format of batches, as pure functions.
 //!
 //! Source: the published types of the official clients. Addresses that a server names are never
-//! followed: where results lie is made of the name of the batch or of the file, which must be a plain
-//! word.
+//! followed: the path of the results is built from the id of the batch or of the file, which must
+//! be a plain word.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::model::http::{HttpResponse, ResponseHeaders};
 
-/// Anthropic's batches, below the server's address.
+/// The path of Anthropic's batches, relative to the server's address.
 pub(super) const ANTHROPIC_PATH: &str = "/v1/messages/batches";
 
-/// The batches of `OpenAI`, below the server's address with its `/v1`.
+/// The path of `OpenAI`'s batches, relative to the server's address with its `/v1`.
 pub(super) const OPENAI_PATH: &str = "/batches";
 
-/// Its files.
+/// The path of `OpenAI`'s files.
 pub(super) const OPENAI_FILES_PATH: &str = "/files";
 
-/// How many batches are listed to find one again.
+/// How many batches are listed to find a lost one.
 const BATCHES_LISTED_MAX: usize = 100;
 
-/// How far a batch is.
+/// The progress of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BatchProgress {
-    /// It is being worked on.
+    /// The provider is processing it.
     Working,
-    /// It has ended, and its results lie at these paths.
+    /// It has ended; its results are at these paths.
     Ended(Vec<String>),
-    /// It was refused as a whole.
+    /// The provider refused all of it.
     Refused,
 }
 
-/// What a batch says of one of its requests.
+/// The result of one request of a batch.
 #[derive(Clone, Debug)]
 pub(super) enum BatchResult {
-    /// An answer as it would have come without a batch.
+    /// The answer, as it would be without a batch.
     Answer(HttpResponse),
-    /// Nothing: it was not asked in time, or the batch was taken back.
+    /// None: the request expired, or the batch was cancelled.
     NotProcessed,
 }
 
-/// Returns the body that hands requests to Anthropic: names and bodies.
+/// Returns the body that submits requests to Anthropic, each a name and a body.
 pub(super) fn anthropic_body(requests: Vec<(String, Value)>) -> Vec<u8> {
     let one = |(name, body)| json!({ "custom_id": name, "params": body });
     let requests: Vec<Value> = requests.into_iter().map(one).collect();
     json!({ "requests": requests }).to_string().into_bytes()
 }
 
-/// Returns how far a batch of Anthropic's is; `None` where the answer is none.
+/// Returns the progress of an Anthropic batch; `None` if the answer does not describe one.
 pub(super) fn anthropic_progress(body: &Value, remote: &str) -> Option<BatchProgress> {
     match body["processing_status"].as_str()? {
         "ended" => Some(BatchProgress::Ended(vec![format!("{ANTHROPIC_PATH}/{remote}/results")])),
@@ -56,18 +56,18 @@ pub(super) fn anthropic_progress(body: &Value, remote: &str) -> Option<BatchProg
     }
 }
 
-/// Reads a line of Anthropic's results: the name of a request, and what is said of it.
+/// Reads a line of Anthropic's results: the name of a request, and its result.
 pub(super) fn anthropic_line(line: &[u8]) -> Option<(String, BatchResult)> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let name = line["custom_id"].as_str()?.to_owned();
     let result = &line["result"];
-    let said = match result["type"].as_str()? {
+    let result = match result["type"].as_str()? {
         "succeeded" => answer(200, &result["message"], None),
-        // An error in the place of a message, as some gateways send it with 200.
+        // Read like an error that a gateway sends with status 200.
         "errored" => answer(200, &result["error"], None),
         _ => BatchResult::NotProcessed,
     };
-    Some((name, said))
+    Some((name, result))
 }
 
 /// Returns the path at which Anthropic lists its batches.
@@ -75,8 +75,9 @@ pub(super) fn anthropic_list_path() -> String {
     format!("{ANTHROPIC_PATH}?limit={BATCHES_LISTED_MAX}")
 }
 
-/// Returns those of a list that may be a batch of so many requests that was sent at the earliest at
-/// `since`. It carries no name of ours; its results will.
+/// Returns the ids of listed batches with this number of requests, created at `since` or later.
+///
+/// The list does not contain our names; the results do.
 pub(super) fn anthropic_candidates(
     body: &Value,
     requests: usize,
@@ -86,16 +87,17 @@ pub(super) fn anthropic_candidates(
         let counts = it["request_counts"].as_object().into_iter().flatten();
         counts.filter_map(|it| it.1.as_u64()).sum::<u64>()
     };
-    let is_it = |it: &&Value| {
+    let is_candidate = |it: &&Value| {
         let at = it["created_at"].as_str().and_then(|it| DateTime::parse_from_rfc3339(it).ok());
         at.is_some_and(|it| it >= since) && count(it) == requests as u64
     };
     let data = body["data"].as_array().into_iter().flatten();
-    data.filter(is_it).filter_map(|it| safe_id(&it["id"])).collect()
+    data.filter(is_candidate).filter_map(|it| safe_id(&it["id"])).collect()
 }
 
-/// Returns the content type and the body that upload requests to `OpenAI`. `token` is random, so that
-/// no request holds it.
+/// Returns the content type and the body that upload requests to `OpenAI`.
+///
+/// `token` is random, so that no request contains the boundary.
 pub(super) fn openai_file(requests: Vec<(String, Value)>, token: &str) -> (String, Vec<u8>) {
     let boundary = format!("memoird-{token}");
     let mut body = format!(
@@ -119,7 +121,7 @@ pub(super) fn openai_file(requests: Vec<(String, Value)>, token: &str) -> (Strin
     (format!("multipart/form-data; boundary={boundary}"), body.into_bytes())
 }
 
-/// Returns the body that makes a batch of an uploaded file.
+/// Returns the body that creates a batch from an uploaded file.
 pub(super) fn openai_body(file: &str, token: &str) -> Vec<u8> {
     json!({
         "input_file_id": file, "endpoint": "/v1/chat/completions", "completion_window": "24h",
@@ -129,7 +131,7 @@ pub(super) fn openai_body(file: &str, token: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Returns how far a batch of `OpenAI`'s is; `None` where the answer is none.
+/// Returns the progress of an `OpenAI` batch; `None` if the answer does not describe one.
 pub(super) fn openai_progress(body: &Value) -> Option<BatchProgress> {
     let files = ["output_file_id", "error_file_id"].into_iter().filter_map(|it| safe_id(&body[it]));
     let files = files.map(|it| format!("{OPENAI_FILES_PATH}/{it}/content"));
@@ -146,11 +148,11 @@ pub(super) fn openai_line(line: &[u8]) -> Option<(String, BatchResult)> {
     let name = line["custom_id"].as_str()?.to_owned();
     let response = &line["response"];
     let status = response["status_code"].as_u64().and_then(|it| u16::try_from(it).ok());
-    let said = match status {
+    let result = match status {
         Some(status) => answer(status, &response["body"], response["request_id"].as_str()),
         None => BatchResult::NotProcessed,
     };
-    Some((name, said))
+    Some((name, result))
 }
 
 /// Returns the path at which `OpenAI` lists its batches.
@@ -158,7 +160,7 @@ pub(super) fn openai_list_path() -> String {
     format!("{OPENAI_PATH}?limit={BATCHES_LISTED_MAX}")
 }
 
-/// Returns the one of a list that carries our token.
+/// Returns the ids of listed batches that carry our token.
 pub(super) fn openai_candidates(body: &Value, token: &str) -> Vec<String> {
     let data = body["data"].as_array().into_iter().flatten();
     data.filter(|it| it["metadata"]["memoird"] == token)
@@ -166,7 +168,7 @@ pub(super) fn openai_candidates(body: &Value, token: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns a server's name for a thing if it can stand in a path as it is.
+/// Returns a server's id if it is safe to use in a path.
 pub(super) fn safe_id(name: &Value) -> Option<String> {
     const CHARS_MAX: usize = 128;
     let is_plain = |it: &&str| {
@@ -176,7 +178,7 @@ pub(super) fn safe_id(name: &Value) -> Option<String> {
     name.as_str().filter(is_plain).map(ToOwned::to_owned)
 }
 
-/// Returns what one of our names stands for: the number of a call.
+/// Returns the number of the call that one of our names refers to.
 pub(super) fn parse_call_name(name: &str, token: &str) -> Option<i64> {
     name.strip_prefix(token)?.strip_prefix('-')?.parse().ok()
 }
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_handed_over_by_name() {
+    fn requests_are_submitted_with_their_names() {
         let body: Value = serde_json::from_slice(&anthropic_body(bodies())).unwrap();
         assert_eq!(body["requests"][0]["custom_id"], "0123456789abcdef-7");
         assert_eq!(body["requests"][1]["params"]["messages"][0], "c");
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_read_and_no_address_followed() {
+    fn progress_is_read_and_addresses_are_not_followed() {
         let ended =
             json!({ "processing_status": "ended", "results_url": "https://evil.example/x" });
         let at = BatchProgress::Ended(vec!["/v1/messages/batches/b_1/results".to_owned()]);
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_read_as_answers_are() {
+    fn results_are_read_like_answers() {
         let message = json!({
             "type": "message", "content": [{ "type": "text", "text": "good" }],
             "stop_reason": "end_turn", "usage": { "input_tokens": 9, "output_tokens": 2 },
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_found_again() {
+    fn a_lost_batch_is_found_in_the_list() {
         let since = "2026-04-13T07:00:00Z".parse().unwrap();
         let one = |id: &str, at: &str, n: u64| {
             json!({
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_names_are_known() {
+    fn only_our_own_names_are_parsed() {
         assert_eq!(parse_call_name(&call_name(12, TOKEN), TOKEN), Some(12));
         for name in ["12", "0123456789abcdef", "0123456789abcdef-x", "other-12"] {
             assert_eq!(parse_call_name(name, TOKEN), None, "{name}");

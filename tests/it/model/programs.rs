@@ -36,7 +36,7 @@ fn a_program_is_asked_as_a_server_is() {
             "it ended with 3",
         ),
         ("says nothing", "/bin/cat >/dev/null".to_owned(), 1, "the reply is empty"),
-        ("hangs", "/bin/sleep 60".to_owned(), 69, "did not answer in time (in all"),
+        ("hangs", "/bin/sleep 60".to_owned(), 69, "did not answer in time (in total"),
         // What it leaves behind holds its output open, and says no more than it did.
         ("child hangs", format!("/bin/sleep 61 & echo '{good}'"), 0, ""),
         ("child has gone away", format!("/usr/bin/setsid /bin/sleep 3 & echo '{good}'"), 0, ""),
@@ -44,7 +44,7 @@ fn a_program_is_asked_as_a_server_is() {
         ("child hangs, and it failed", "/bin/sleep 61 & exit 4".to_owned(), 69, "it ended with 4"),
         ("closes its output", "exec >&- 2>&-; /bin/sleep 60".to_owned(), 69, "in time"),
         ("talks on", "while :; do echo 0123456789; done".to_owned(), 69, "over 4 MB|in time"),
-        ("bytes", "printf '\\377\\376'".to_owned(), 69, "bytes that are no text"),
+        ("bytes", "printf '\\377\\376'".to_owned(), 69, "bytes that are not text"),
         ("killed", "kill -9 $$".to_owned(), 69, "it was killed by a signal"),
     ] {
         let mut desk = Desk::new(Wire::Openai, Server::fluent());
@@ -202,8 +202,8 @@ fn what_the_claude_command_line_reports_is_told() {
         (with("stop_reason", json!("max_tokens")), 0, 1, "cut off at 6144 tokens"),
         (with("stop_reason", json!("refusal")), 0, 1, "refused to answer"),
         (with("result", Value::Null), 0, 1, "the reply is empty"),
-        ("Invalid API key".to_owned(), 0, 69, "text that is no JSON"),
-        (String::new(), 0, 69, "text that is no JSON"),
+        ("Invalid API key".to_owned(), 0, 69, "text that is not JSON"),
+        (String::new(), 0, 69, "text that is not JSON"),
         (with("result", json!("")), 3, 69, "it ended with 3"),
     ] {
         let mut desk = Desk::new(Wire::Openai, Server::fluent());

@@ -114,7 +114,11 @@ fn a_model_without_a_price_is_refused_under_a_cap_of_money() {
     desk.root.append("memory/2026-04-07.md", "- The archive has 12 folders now\n");
     let compacted = desk.compact();
     assert_eq!(compacted.ran.code, 69, "{}", compacted.ran);
-    assert!(compacted.reason().contains("no price is known of `scripted-1`"), "{}", compacted.ran);
+    assert!(
+        compacted.reason().contains("the price of `scripted-1` is unknown"),
+        "{}",
+        compacted.ran
+    );
     assert_eq!(desk.server.count(), 1);
     // It has one in a table of one's own.
     desk.root.write(

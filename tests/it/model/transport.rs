@@ -38,8 +38,8 @@ fn check_in(desk: &Desk, name: &str, end: &End) {
     assert_eq!(desk.root.files(), before, "{told}");
 }
 
-/// After three in a row it is left alone.
-const TIRED: &str = "failed 3 times in a row and is left alone until 2026-04-13 07:05 UTC";
+/// After three failures in a row it is paused.
+const TIRED: &str = "failed 3 times in a row and is paused until 2026-04-13 07:05 UTC";
 
 #[test]
 fn a_server_in_trouble_is_asked_three_times_and_then_left_alone() {
@@ -57,9 +57,14 @@ fn a_server_in_trouble_is_asked_three_times_and_then_left_alone() {
             let end = end(if wire == Wire::Anthropic { kind } else { "answered " });
             check(wire, kind, answer, &end);
         }
-        check(wire, "closed", Answer::Close, &end("cut off on the way"));
-        check(wire, "cut off", Answer::CutOff(b"{\"id\": ".to_vec()), &end("cut off on the way"));
-        check(wire, "bad chunks", Answer::BadChunks, &end("cut off on the way"));
+        check(wire, "closed", Answer::Close, &end("lost before the answer was complete"));
+        check(
+            wire,
+            "cut off",
+            Answer::CutOff(b"{\"id\": ".to_vec()),
+            &end("lost before the answer was complete"),
+        );
+        check(wire, "bad chunks", Answer::BadChunks, &end("lost before the answer was complete"));
     }
     let answer = Answer::json(500, &Wire::Ollama.error("", "model runner stopped"));
     check(Wire::Ollama, "500", answer, &end("answered 500"));
@@ -72,7 +77,7 @@ fn a_slow_server_is_waited_for_so_long_and_no_longer() {
         for (key, deadline, answer, reason) in [
             ("first_byte", "200ms", Answer::Hang, "did not answer in time (the first byte, 0.2 s)"),
             ("idle", "200ms", Answer::Drip(pause(2000)), "(between two pieces, 0.2 s)"),
-            ("total", "700ms", Answer::Drip(pause(50)), "(in all, 0.7 s)"),
+            ("total", "700ms", Answer::Drip(pause(50)), "(in total, 0.7 s)"),
         ] {
             let mut desk = Desk::new(wire, Server::scripted(vec![answer]));
             desk.set("/model/timeouts", json!({ key: deadline }));
@@ -88,14 +93,14 @@ fn a_broken_server_is_not_asked_twice_for_the_same() {
         let page = "<!doctype html><title>Sign in</title>";
         let html = Answer::text(200, page).with("content-type", "text/html");
         check(wire, "html", html, &end("answered with a page of HTML"));
-        check(wire, "empty", Answer::text(200, ""), &end("answered with nothing"));
-        check(wire, "garbage", Answer::text(200, "\u{1}\u{2}"), &end("text that is no JSON"));
-        check(wire, "no message", Answer::json(200, &json!({ "a": 1 })), &end("JSON that is no"));
+        check(wire, "empty", Answer::text(200, ""), &end("answered with an empty body"));
+        check(wire, "garbage", Answer::text(200, "\u{1}\u{2}"), &end("text that is not JSON"));
+        check(wire, "no message", Answer::json(200, &json!({ "a": 1 })), &end("JSON that is not"));
         let bytes = Answer::Http { status: 200, headers: Vec::new(), body: vec![0xff; 99] };
-        check(wire, "bytes", bytes, &end("bytes that are no text"));
+        check(wire, "bytes", bytes, &end("bytes that are not text"));
         let huge = Answer::text(200, &" ".repeat(9_000_000));
-        check(wire, "9 MB", huge, &end("is over 8 MB"));
-        check(wire, "bomb", Answer::Bomb, &end("is over 8 MB"));
+        check(wire, "9 MB", huge, &end("is larger than 8 MB"));
+        check(wire, "bomb", Answer::Bomb, &end("is larger than 8 MB"));
     }
 }
 
@@ -177,9 +182,9 @@ fn what_a_server_asks_for_is_kept_within_reason() {
             ("0", 3, TIRED),
             ("soon", 3, TIRED),
             // Half an hour, by a date, and then by the longest pause of all.
-            ("Mon, 13 Apr 2026 07:30:00 GMT", 1, "left alone until 2026-04-13 07:30 UTC"),
+            ("Mon, 13 Apr 2026 07:30:00 GMT", 1, "paused until 2026-04-13 07:30 UTC"),
             ("Mon, 13 Apr 2026 06:30:00 GMT", 3, TIRED),
-            ("99999", 1, "left alone until 2026-04-13 13:00 UTC"),
+            ("99999", 1, "paused until 2026-04-13 13:00 UTC"),
         ] {
             let busy = wire.error("rate_limit_error", "Later.");
             let answer = Answer::json(429, &busy).with("retry-after", wanted);
@@ -227,11 +232,7 @@ fn an_open_breaker_lets_one_request_through_after_its_pause() {
         desk.root.set_now("2026-04-13T09:05:00+02:00");
         assert_eq!(desk.compact().ran.code, 69);
         assert_eq!(desk.server.count(), 4);
-        assert!(
-            desk.status().contains("left alone until 2026-04-13 07:20 UTC"),
-            "{}",
-            desk.status()
-        );
+        assert!(desk.status().contains("paused until 2026-04-13 07:20 UTC"), "{}", desk.status());
     }
 }
 
