@@ -91,7 +91,7 @@ mod tests {
     fn it_waits_as_long_as_the_server_is_left_alone() {
         let waiting = ModelWait::after(None, Some(&open(15)), Some("no answer"), at(0)).unwrap();
         assert_eq!(waiting.until, at(15));
-        assert!(waiting.reason.contains("is left alone until"), "{}", waiting.reason);
+        assert!(waiting.reason.contains("is paused until"), "{}", waiting.reason);
         assert!(!waiting.is_over(at(14)) && waiting.is_over(at(15)));
         let barred = CallError::AccountBlocked { server: "s".to_owned() };
         assert_eq!(ModelWait::after(None, Some(&barred), None, at(0)).unwrap().until, at(60));
