@@ -1,20 +1,20 @@
 //! Secrets in the names of files.
 //!
-//! A name is made of words: lower case, cut, with dashes for all that is no letter. No rule for
-//! secrets finds a value that was spelled so. But whoever knows the value does: it still stands in
-//! the log, in a generated file, or in its history.
+//! A file name is built from words: lower case, shortened, with dashes instead of other characters. No
+//! secret rule finds a value in this spelling, but a search for the value itself does: it is still in
+//! the log, in a generated file, or in the history.
 
 use std::{collections::BTreeMap, ops::Range};
 
 use super::PrivacyRules;
 use crate::memory::typed::{self, MemoryType};
 
-/// Values that are taken out, as names spell them, each with its kind.
+/// Masked values in the spelling of file names, each with its kind.
 #[derive(Clone, Debug, Default)]
 pub struct FileNameSecrets(BTreeMap<String, String>);
 
 impl FileNameSecrets {
-    /// Learns the values that a text holds.
+    /// Adds the secrets in a text.
     pub fn add_from(&mut self, rules: &PrivacyRules, text: &str) {
         for found in rules.find_secrets(text).iter().filter(|it| rules.masks(it)) {
             if let Some(spelled) = typed::searchable_slug(&text[found.range.clone()]) {
@@ -23,12 +23,13 @@ impl FileNameSecrets {
         }
     }
 
-    /// Returns the kinds of the secrets that a name holds, and where they stand, in order. A rule may
-    /// find one itself, where a person named the file.
+    /// Returns the kinds and ranges of the secrets in a name, in order.
+    ///
+    /// If a person named the file, a rule may find a secret directly.
     fn find_in(&self, rules: &PrivacyRules, name: &str) -> Vec<(String, Range<usize>)> {
-        let seen = rules.find_secrets(name);
-        let taken = seen.iter().filter(|it| rules.masks(it));
-        let mut found: Vec<_> = taken.map(|it| (it.kind.to_string(), it.range.clone())).collect();
+        let secrets = rules.find_secrets(name);
+        let masked = secrets.iter().filter(|it| rules.masks(it));
+        let mut found: Vec<_> = masked.map(|it| (it.kind.to_string(), it.range.clone())).collect();
         for (spelled, kind) in &self.0 {
             found.extend(typed::find_slug(name, spelled).map(|it| (kind.clone(), it)));
         }
@@ -36,13 +37,13 @@ impl FileNameSecrets {
         found
     }
 
-    /// Returns the kind of the first secret that the name of a file holds, if any.
+    /// Returns the kind of the first secret in the name of a file, if any.
     pub fn kind_in(&self, rules: &PrivacyRules, path: &str) -> Option<String> {
         let (_, name) = split_path(path);
         self.find_in(rules, name).into_iter().next().map(|it| it.0)
     }
 
-    /// Returns a name for the file of a memory that holds none of them.
+    /// Returns a free name for the file of a memory, without these secrets.
     pub fn free_file_name(
         &self,
         rules: &PrivacyRules,
@@ -57,8 +58,9 @@ impl FileNameSecrets {
         }
     }
 
-    /// Returns a topic for a file whose own name is not to be known any more: the same each time, so
-    /// that what was begun with it ends with it.
+    /// Returns a topic that replaces a forgotten file name.
+    ///
+    /// It is the same each time, so that an interrupted change is completed with the same name.
     pub fn replacement_topic(rules: &PrivacyRules, path: &str) -> String {
         let mark = rules.secret_mark("name", path);
         let digits: String =
@@ -66,23 +68,23 @@ impl FileNameSecrets {
         format!("a name that was taken out {digits}")
     }
 
-    /// Returns a path with `…` for what of its name is a secret.
+    /// Returns a path with `…` instead of the secrets in its name.
     pub fn masked_path(&self, rules: &PrivacyRules, path: &str) -> String {
         let (folder, name) = split_path(path);
-        let mut told = folder.to_owned();
+        let mut masked = folder.to_owned();
         let mut at = 0;
         for (_, range) in self.find_in(rules, name) {
             if range.start >= at {
-                told.push_str(&name[at..range.start]);
-                told.push('…');
+                masked.push_str(&name[at..range.start]);
+                masked.push('…');
             }
             at = at.max(range.end);
         }
-        told + &name[at..]
+        masked + &name[at..]
     }
 }
 
-/// Parts the name of a file from the folders before it.
+/// Splits a path into its folders and the name of the file.
 fn split_path(path: &str) -> (&str, &str) {
     path.split_at(path.rfind('/').map_or(0, |it| it + 1))
 }
@@ -92,17 +94,17 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, path: &str, kind: Option<&str>, told: &str) {
+    fn check(text: &str, path: &str, kind: Option<&str>, masked: &str) {
         let rules = PrivacyRules::default();
         let mut secrets = FileNameSecrets::default();
         secrets.add_from(&rules, text);
         assert_eq!(secrets.kind_in(&rules, path).as_deref(), kind, "{path}");
-        assert_eq!(secrets.masked_path(&rules, path), told, "{path}");
+        assert_eq!(secrets.masked_path(&rules, path), masked, "{path}");
     }
 
     #[test]
-    fn a_value_is_found_as_a_name_spells_it() {
-        // Made up, and told apart from the file that holds this by the break.
+    fn a_secret_is_found_in_the_spelling_of_file_names() {
+        // Made up, and split so that no scanner reports this file.
         let token = ["ghp_", "FzTcwKEvxhAGiU07qXdyi7MwFxaKQ8QwMdDh"].concat();
         let log = format!("- pushed with {token}\n- DB_PASSWORD=hunter2x\n");
         let lower = token.to_lowercase().replace('_', "-");
@@ -111,7 +113,7 @@ mod tests {
         check(&log, &format!("user_use-{}.md", &lower[..30]), github, "user_use-….md");
         check(&log, "user_use-hunter2x-here.md", Some("password"), "user_use-…-here.md");
         check(&log, "memory/2026-04-02-hunter2x.md", Some("password"), "memory/2026-04-02-….md");
-        // Cut behind a word of it.
+        // Shortened after a word.
         check(
             "- DB_PASSWORD=horse-4711-tea\n",
             "user_use-horse-4711.md",

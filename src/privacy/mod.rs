@@ -1,20 +1,19 @@
-//! The served view: what anything but the vault and the history may see of a source.
+//! The sanitized view: what everything but the vault and the history may see of a source.
 //!
-//! Engines, grounding, lineage, and everything printed take [`SanitizedLog`], which only [`sanitize`]
-//! makes. So there is one place that decides what may be seen, and the type proves that it was
-//! asked. What is decided there:
+//! Engines, grounding, lineage, and all output take a [`SanitizedLog`], which only [`sanitize`] creates.
+//! So one place decides what may be seen, and the type proves that it did:
 //!
-//! | of a line | by | it is served |
+//! | part of a line | decided by | in the view |
 //! |---|---|---|
-//! | a secret in it | [`secrets`] | as a mark that names its kind |
-//! | a line like an instruction, or with hidden text | [`quarantine`] | as if it were blank, until a person accepts it |
-//! | a line that a person had forgotten | [`PrivacyRules`] | as if it were blank |
-//! | whose words it is | `origin` | with each line |
+//! | a secret | [`secrets`] | a placeholder that names its kind |
+//! | a line like an instruction, or with hidden text | [`quarantine`] | blank, until a person accepts it |
+//! | a line that a person had forgotten | [`PrivacyRules`] | blank |
+//! | the author of the line | `origin` | an attribute of each line |
 //!
-//! [`PrivacyPolicy`] is what the configuration says of all that, and [`PrivacyRules`] what it says together with
-//! what the people of one root decided. What is shown of other files than logs goes through
-//! `PrivacyRules::mask_secrets`, and what is written through [`neutralize()`]. What all of it costs is counted in tests
-//! ([`work_counter`]). Expressions whose scratch memory would stay are lent, and had back by [`reclaim_memory`].
+//! [`PrivacyPolicy`] holds the configuration; [`PrivacyRules`] adds the decisions of the people of one
+//! root. Text of files other than logs is shown through `PrivacyRules::mask_secrets`, and text is
+//! written through [`neutralize()`]. Tests count the work (`work_counter`). [`reclaim_memory`] frees
+//! the memory of compiled expressions.
 
 mod file_names;
 mod neutralize;

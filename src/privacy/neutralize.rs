@@ -1,8 +1,9 @@
-//! Text as it is written to derived files: nothing in it is loaded, run, or hidden when it is shown.
+//! Makes text inert before it is written to generated files.
 //!
-//! Remote images become words that name their host, markup that runs or loads something becomes
-//! text, the data of tracking links is cut off, and characters that nobody sees are spelled out. All
-//! else stays byte for byte, code above all. [`neutralize`] of its own result is that result.
+//! When such a file is shown, nothing is loaded, run, or hidden. Remote images become text that names
+//! their host, active markup becomes text, the data of tracking links is cut off, and invisible
+//! characters are spelled out. All else stays byte for byte, code above all. [`neutralize`] is
+//! idempotent.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,7 @@ use super::{
 /// Returns the text made inert.
 pub fn neutralize(text: &str) -> Cow<'_, str> {
     let mut text = escape_hidden_characters(text);
-    // What is taken apart may bring to light what was part of it: once more, until nothing is left.
+    // Removing one construct may expose another, so this repeats until nothing changes.
     for _ in 0..ROUNDS_MAX {
         match neutralize_once(&text) {
             Some(defused) => text = Cow::Owned(defused),
@@ -24,16 +25,16 @@ pub fn neutralize(text: &str) -> Cow<'_, str> {
     text
 }
 
-/// More rounds than any text needs that nobody made to need more.
+/// The most rounds; only a text written to need more needs more.
 const ROUNDS_MAX: usize = 8;
 
-/// The most bytes that are looked at to judge a tag or a scheme.
+/// The most bytes that are read to judge a tag or a scheme.
 const TAG_BYTES_MAX: usize = 400;
 
 /// The most bytes of the first name in the path of an image.
 const PATH_BYTES_MAX: usize = 128;
 
-/// Writes characters without an honest use as `{U+202E}`.
+/// Writes characters without a legitimate use as `{U+202E}`.
 fn escape_hidden_characters(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | 0x20..=0x7e)) {
         return Cow::Borrowed(text);
@@ -45,24 +46,24 @@ fn escape_hidden_characters(text: &str) -> Cow<'_, str> {
         out.extend(["{U+".to_owned(), format!("{:04X}", c as u32), "}".to_owned()]);
         copied = at + c.len_utf8();
     }
-    let nothing = ['\u{200b}', '\u{2060}', '\u{feff}'];
-    if copied == 0 && !text.contains(nothing) {
+    let zero_width = ['\u{200b}', '\u{2060}', '\u{feff}'];
+    if copied == 0 && !text.contains(zero_width) {
         return Cow::Borrowed(text);
     }
     out.push_str(&text[copied..]);
-    // Between words they hide nothing, and say nothing either.
-    out.retain(|it| !nothing.contains(&it));
+    // Between words they hide nothing and mean nothing.
+    out.retain(|it| !zero_width.contains(&it));
     Cow::Owned(out)
 }
 
-/// Elements that load or run something, or that hide what stands between them.
+/// Elements that load or run something, or that hide their content.
 const ELEMENTS: [&str; 30] = [
     "a", "applet", "audio", "base", "body", "button", "embed", "form", "frame", "frameset", "head",
     "html", "iframe", "image", "img", "input", "link", "math", "meta", "noscript", "object",
     "picture", "portal", "script", "source", "style", "svg", "template", "track", "video",
 ];
 
-/// Goes over the text once, from code to code. Returns `None` where nothing is to be done.
+/// Neutralizes a text in one pass. Returns `None` if nothing changes.
 fn neutralize_once(text: &str) -> Option<String> {
     count_bytes(text.len());
     if !text.contains(['!', '<', ':']) {
@@ -97,7 +98,7 @@ fn neutralize_once(text: &str) -> Option<String> {
     (out != text).then_some(out)
 }
 
-/// Where addresses carry data: from the mark to the end.
+/// The parts of URLs that carry data: from the `?` or `#` to the end.
 struct TrackingSpans(Vec<(usize, usize)>);
 
 impl TrackingSpans {
@@ -105,7 +106,7 @@ impl TrackingSpans {
         let carried = links::urls(text).filter_map(|url| {
             let payload =
                 links::tracking_payload_start(&text[url.clone()], links::OPAQUE_NEUTRALIZE_MIN)?;
-            // A closing bracket of the link is not part of the address.
+            // The closing bracket of a Markdown link is not part of the URL.
             let whole = &text[url.clone()];
             let open = whole.matches('(').count();
             let end = match whole.match_indices(')').nth(open) {
@@ -122,7 +123,7 @@ impl TrackingSpans {
     }
 }
 
-/// Copies a code span as it stands, or the marks that open none.
+/// Copies a code span unchanged, or the backticks if they open none.
 fn copy_code(text: &str, at: usize, out: &mut String) -> usize {
     let rest = &text[at..];
     let width = rest.len() - rest.trim_start_matches('`').len();
@@ -141,7 +142,7 @@ fn copy_code(text: &str, at: usize, out: &mut String) -> usize {
     width
 }
 
-/// A mark that is escaped is text, and so is what it would have begun.
+/// Copies an escaped mark, which is text and opens nothing.
 fn copy_escaped(text: &str, at: usize, out: &mut String) -> usize {
     let next = text[at + 1..].chars().next().filter(|c| matches!(c, '\\' | '!' | '`'));
     out.push('\\');
@@ -156,14 +157,14 @@ fn neutralize_image(text: &str, at: usize, out: &mut String) -> usize {
         return 1;
     };
     let label = prefix(label, TAG_BYTES_MAX);
-    // Where the label ends is plain only if nothing in it may hide a bracket.
+    // The end of the label is certain only if nothing in it may hide a bracket.
     let plain_end =
         label.find([']', '[', '`', '\\', '<']).filter(|it| label[*it..].starts_with(']'));
     let target = plain_end.map(|it| &rest[2 + it + 1..]);
     let host = match target {
         Some(after) if after.starts_with('(') => {
             let target = after[1..].trim_start().trim_start_matches('<').trim_start();
-            // A file that lies beside the text is loaded from nowhere.
+            // A local file is not loaded from a remote host.
             if !is_remote(target) {
                 out.push('!');
                 return 1;
@@ -171,14 +172,14 @@ fn neutralize_image(text: &str, at: usize, out: &mut String) -> usize {
             host_of(target)
         }
         Some(after) if after.starts_with('[') => "",
-        // The name of an image that may be defined elsewhere. It is shown as it was.
+        // A reference to an image that may be defined elsewhere: escaped, so that its text stays.
         Some(_) => {
             out.push_str("!\\");
             return 1;
         }
         None => "",
     };
-    // The mark is no image's any more; what follows is an ordinary link, which nobody loads.
+    // Without the `!` an ordinary link remains, which is not loaded.
     out.push_str("(image");
     if !host.is_empty() {
         out.push_str(" at ");
@@ -191,9 +192,9 @@ fn neutralize_image(text: &str, at: usize, out: &mut String) -> usize {
 fn is_remote(target: &str) -> bool {
     let target = prefix(target, PATH_BYTES_MAX);
     let path_end = target.find(['/', '?', '#', ')', ' ']).unwrap_or(target.len());
-    // An entity may spell the scheme.
+    // An entity may encode the scheme.
     target.starts_with("//") || target.starts_with('\\') || target[..path_end].contains([':', '&'])
-        // A path whose end is out of sight may lead anywhere.
+        // A path that is too long to read may lead anywhere.
         || path_end + 4 > PATH_BYTES_MAX
 }
 
@@ -212,7 +213,7 @@ fn neutralize_tag(text: &str, at: usize, out: &mut String) -> usize {
     let (name, after) = name.split_at(end);
     let ends = after.is_empty() || after.starts_with(['>', '/', ' ', '\t', '\n', '\r', '\u{c}']);
     let is_element = ends && ELEMENTS.iter().any(|it| it.eq_ignore_ascii_case(name));
-    // A tag whose end is out of sight may have anything in it.
+    // A tag that is too long to read may contain anything.
     let has_attribute = !name.is_empty() && after.starts_with([' ', '\t', '/', '\n', '-']) && {
         let tag = after.split(['>', '\n']).next().unwrap_or("");
         tag.contains('=') || tag.len() + 200 > TAG_BYTES_MAX
@@ -228,7 +229,7 @@ fn neutralize_link(text: &str, at: usize, out: &mut String) -> usize {
     out.push(']');
     let rest = &text[at + 1..];
     if let Some(target) = rest.strip_prefix(['(', ':']) {
-        // With a blank between them, bracket and target are no link.
+        // With a space between them, bracket and target are not a link.
         if runs_script(target.trim_start().trim_start_matches('<').trim_start()) {
             out.push(' ');
         }
@@ -236,16 +237,16 @@ fn neutralize_link(text: &str, at: usize, out: &mut String) -> usize {
     1
 }
 
-/// Returns at most that many bytes of a text, whole characters only.
+/// Returns at most `bytes` bytes of a text, whole characters only.
 fn prefix(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|it| text.is_char_boundary(*it));
     &text[..end.unwrap_or(0)]
 }
 
-/// Returns whether an address is a script, or a document that brings its own.
+/// Returns whether a URL is a script, or a document that may contain one.
 fn runs_script(target: &str) -> bool {
     let target = prefix(target, TAG_BYTES_MAX);
-    // Entities may spell any of it; an honest scheme needs none.
+    // Entities may encode any of it; a legitimate scheme needs none.
     let scheme = &target[..target.find([':', '/', '?', '#', ')', ' ']).unwrap_or(target.len())];
     let is_spelled = target[scheme.len()..].starts_with('#') && scheme.ends_with('&');
     is_spelled
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_loaded_becomes_text() {
+    fn remote_and_active_content_becomes_text() {
         check(
             "see ![x](https://evil.example/p.png) there",
             "see (image at evil.example) [x](https://evil.example/p.png) there",
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_spelled_out() {
+    fn invisible_characters_are_spelled_out() {
         check("file\u{202e}gpj.exe", "file{U+202E}gpj.exe");
         check("a\u{1b}[2Jb", "a{U+001B}[2Jb");
         check("x\u{e0041}", "x{U+E0041}");
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_stays() {
+    fn ordinary_text_is_unchanged() {
         for text in [
             "",
             "plain",
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_code_in_an_attribute_hides_nothing() {
+    fn a_backtick_in_an_attribute_hides_nothing() {
         let out = neutralize("<a title=\"`\"> `![y](https://evil.example/p)`").into_owned();
         assert!(!out.contains("<a") && out.contains("(image at evil.example)"), "{out}");
     }

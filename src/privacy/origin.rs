@@ -1,10 +1,10 @@
-//! Whose words a line is.
+//! Origin: who wrote a line.
 //!
-//! Quotes and code are from elsewhere, whoever pasted them, and so is what stands under a heading
-//! that the configuration names. A line that ends in a citation of ours is what memoird itself once
-//! served: it says nothing new, and must not count as a second voice for what it repeats. The rest
-//! has the origin that the log's frontmatter names, else the one that the configuration gives it by
-//! its name. Trust only falls on the way: nothing that is derived is trusted above its sources.
+//! Quotes and code are external, whoever pasted them, and so are lines under a heading that the
+//! configuration names. A line that ends in one of our citations repeats memoird's own output, so it
+//! must not count as a second source. All other lines have the origin in the log's frontmatter, else
+//! the one that the configuration assigns by the log's name. Trust only decreases: nothing derived is
+//! trusted more than its sources.
 
 use crate::{
     config::settings::{LogOrigin, Privacy},
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// What the configuration says of the origin of logs.
+/// The configuration of the origin of logs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OriginRules {
     default: LogOrigin,
@@ -40,7 +40,7 @@ impl OriginRules {
         }
     }
 
-    /// Returns whose words the text of a log is, outside of quotes and code.
+    /// Returns the origin of a log's text outside of quotes and code.
     fn of_log(&self, log: &DailyLog) -> TextOrigin {
         let is_in = |names: &[String]| names.iter().any(|it| matches_glob(it, log.stem.as_str()));
         let by_name = || {
@@ -56,31 +56,31 @@ impl OriginRules {
                 LogOrigin::External => TextOrigin::External,
             }
         };
-        let told = log.origin.unwrap_or_else(by_name);
-        // A record of a session may have come from anywhere; nobody else's words are a person's.
-        if log.stem.is_session() { told.min(TextOrigin::Agent) } else { told }
+        let origin = log.origin.unwrap_or_else(by_name);
+        // A session record may contain text from anywhere, so it is never trusted like a person.
+        if log.stem.is_session() { origin.min(TextOrigin::Agent) } else { origin }
     }
 
-    /// Returns whose words each of `lines` is.
+    /// Returns the origin of each of `lines`.
     pub(super) fn of_lines(
         &self,
         log: &DailyLog,
         lines: &[(u32, &str, LineKind)],
     ) -> Vec<TextOrigin> {
         let own = self.of_log(log);
-        let mut outside = None;
+        let mut external_level = None;
         let mut origins = Vec::with_capacity(lines.len());
         for &(_, text, kind) in lines {
             if let LineKind::Heading { level, .. } = kind {
-                let words = text.get(kind.text_at(text)..).unwrap_or(text);
-                if outside.is_none_or(|it| level <= it) {
-                    let named = self.external_headings.contains(&normalized_heading(words));
-                    outside = named.then_some(level);
+                let heading = text.get(kind.text_at(text)..).unwrap_or(text);
+                if external_level.is_none_or(|it| level <= it) {
+                    let is_external = self.external_headings.contains(&normalized_heading(heading));
+                    external_level = is_external.then_some(level);
                 }
             }
             origins.push(match kind {
                 LineKind::Quote { .. } | LineKind::Fence | LineKind::Code => TextOrigin::External,
-                _ if outside.is_some() || is_echo(&log.stem, text) => TextOrigin::External,
+                _ if external_level.is_some() || is_echo(&log.stem, text) => TextOrigin::External,
                 _ => own,
             });
         }
@@ -88,9 +88,10 @@ impl OriginRules {
     }
 }
 
-/// Returns whether a line of a log was made by memoird: it ends in a citation of log lines. Weekly
-/// and monthly files are made of such lines. What a session said ends in a citation of its record, which
-/// nothing else is made of: it is said there for the first time.
+/// Returns whether a line of a log repeats output of memoird: it ends in a citation of log lines.
+///
+/// Summaries consist of such lines and are excepted. The entry of a session cites its own record,
+/// which is not a log line: the entry is the first mention.
 fn is_echo(stem: &Stem, line: &str) -> bool {
     let cites_logs = |it: Citation| it.files().any(|(stem, _)| !stem.is_session());
     line.trim_end().ends_with(']')
@@ -98,12 +99,12 @@ fn is_echo(stem: &Stem, line: &str) -> bool {
         && Item::parse(line).citation.is_some_and(cites_logs)
 }
 
-/// Returns a heading as it compares: lower case, without marks around it.
+/// Returns a heading in the form for comparison: lower case, without the marks around it.
 fn normalized_heading(heading: &str) -> String {
     heading.trim().trim_matches(['#', ':', '*', '_', ' ']).to_lowercase()
 }
 
-/// Returns whether a name fits a pattern, in which `*` stands for any characters.
+/// Returns whether a name matches a pattern, in which `*` matches any characters.
 fn matches_glob(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(head) else { return false };
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_says_it_itself_or_is_known_by_its_name() {
+    fn origin_is_in_the_frontmatter_or_assigned_by_name() {
         let origins = OriginRules::new(&Privacy {
             human_logs: vec!["*-notes".to_owned()],
             external_logs: vec!["*-mail*".to_owned()],
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_under_a_named_heading_came_from_elsewhere() {
+    fn lines_under_a_configured_heading_are_external() {
         let external_headings = vec!["Tool output".to_owned()];
         let origins = OriginRules::new(&Privacy { external_headings, ..Privacy::default() });
         let text = "a\n## tool output:\nb\n### more\nc\n## Notes\nd\n# Tool Output\ne";
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_memoird_served_is_no_second_voice() {
+    fn a_line_that_repeats_a_summary_is_external() {
         let origins = OriginRules::default();
         check(&origins, "2026-04-02", "- We chose SQLite [2026-03-01:4]", &[External]);
         check(&origins, "2026-04-02", "- We chose SQLite [see below]", &[Agent]);
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_fit_whole_names() {
+    fn patterns_match_whole_names() {
         let cases = [
             ("*", "a", true),
             ("a*c", "abc", true),

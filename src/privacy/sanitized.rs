@@ -1,4 +1,4 @@
-//! A log as it may be seen, line by line.
+//! The sanitized view of a log, line by line.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::memory::{
     markdown::LineKind,
 };
 
-/// A daily log as it may be seen. Lines of its frontmatter are not in it.
+/// The sanitized view of a daily log, without its frontmatter.
 #[derive(Clone, Debug)]
 pub struct SanitizedLog {
     stem: Stem,
@@ -27,11 +27,11 @@ pub struct SanitizedLog {
     chars: usize,
     lines: Vec<SanitizedLine>,
     raw: Arc<str>,
-    /// Whether a line of it is to be forgotten, so that the history must not keep it.
+    /// Whether it contains a forgotten line, so that the history must not store it.
     has_forgotten: bool,
 }
 
-/// A source line as it may be seen.
+/// The sanitized view of a source line.
 #[derive(Clone, Debug)]
 pub struct SanitizedLine {
     number: u32,
@@ -44,25 +44,24 @@ pub struct SanitizedLine {
     is_unchanged: bool,
 }
 
-/// Why a line is held for review.
+/// Why a line is quarantined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineStatus {
-    /// What speaks against showing it.
+    /// The reasons not to show it.
     pub concerns: Vec<Concern>,
-    /// Whether a person refused it, so that nobody is asked again.
+    /// Whether a person refused it, so that it is not offered for review again.
     pub is_refused: bool,
 }
 
-/// Makes the served view of a log.
+/// Returns the sanitized view of a log.
 ///
-/// A line that may not be seen (it is forgotten, or held for review) keeps its number and its hash,
-/// so that others are still found where they stand, and nothing else. A line that a person accepted
-/// counts as theirs.
+/// A forgotten or quarantined line keeps only its number and its hash, so that the addresses of other
+/// lines stay valid. A line that a person accepted counts as written by that person.
 pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
     let raw_lines = log.lines();
     let findings = rules.policy().findings_of(log, &raw_lines);
     let mut chars = log.body_chars();
-    let mut holds_forgotten = false;
+    let mut has_forgotten = false;
     let mut lines = Vec::with_capacity(raw_lines.len());
     for ((number, text, kind), origin) in raw_lines.into_iter().zip(&findings.origins) {
         let hash = ContentHash::of(text);
@@ -80,7 +79,7 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
         let concerns = found.map_or(&[][..], |it| &it.concerns);
         let is_forgotten = !text.trim().is_empty() && rules.is_forgotten(&log.stem, text);
         if is_forgotten {
-            holds_forgotten = true;
+            has_forgotten = true;
         } else if !concerns.is_empty() || *origin == TextOrigin::External {
             match rules.review_verdict(&log.stem, text) {
                 Some(Verdict::Accepted) => {
@@ -110,19 +109,11 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
     }
     let input = rules.input_hash(&log.stem, log.hash);
     let (stem, raw) = (log.stem.clone(), Arc::clone(log.raw()));
-    SanitizedLog {
-        stem,
-        hash: log.hash,
-        input_hash: input,
-        chars,
-        lines,
-        raw,
-        has_forgotten: holds_forgotten,
-    }
+    SanitizedLog { stem, hash: log.hash, input_hash: input, chars, lines, raw, has_forgotten }
 }
 
-/// Makes the served view of the lines of a weekly or monthly file that are sources themselves; the
-/// others are as if they were blank. `None` for a file that is no text.
+/// Returns the sanitized view of the lines of a summary that are sources themselves, because a person
+/// wrote them; the others are blank. `None` if there are none, or if the file is not text.
 pub fn sanitize_own_lines(
     summary: &Summary,
     text: &str,
@@ -135,22 +126,23 @@ pub fn sanitize_own_lines(
     Some(sanitize(&log, rules).without(|it| !is_own(it)))
 }
 
-/// Returns the words of a line of which it is known that it is seen as it stands
-/// in these bytes by these rules, without another look through the log; `None` for one that says nothing,
-/// or that is to be forgotten meanwhile.
+/// Returns the words of a line that is known to be unchanged in the sanitized view of these bytes under
+/// these rules, without scanning the log again.
+///
+/// `None` if the line has no content, or was forgotten meanwhile.
 pub fn unchanged_line(log: &DailyLog, number: u32, rules: &PrivacyRules) -> Option<String> {
     let lines = log.lines();
     let first = lines.first()?.0;
     let (_, text, kind) = *lines.get(usize::try_from(number.checked_sub(first)?).ok()?)?;
     let words =
         address::strip_session_citation(text.get(kind.text_at(text)..).unwrap_or(text).trim_end());
-    let is_seen =
+    let is_shown =
         kind.is_content() && !words.trim().is_empty() && !rules.is_forgotten(&log.stem, text);
-    is_seen.then(|| words.to_owned())
+    is_shown.then(|| words.to_owned())
 }
 
-/// Returns a line with marks in the place of secrets. Of a secret of several lines the first has the
-/// mark, the others nothing.
+/// Returns a line with placeholders instead of secrets. For a secret of several lines, the first has
+/// the placeholder, and the others have nothing.
 fn mask_line<'a>(
     line: &'a str,
     secrets: &[SecretPart],
@@ -184,8 +176,7 @@ impl SanitizedLog {
         self.stem.date()
     }
 
-    /// Returns the hash of the log as an input of what is made of it: that of the raw file, and of what
-    /// people accepted of it.
+    /// Returns the hash of the log as an input: of the raw file, and of the lines that people accepted.
     pub fn input_hash(&self) -> ContentHash {
         self.input_hash
     }
@@ -195,18 +186,18 @@ impl SanitizedLog {
         self.hash
     }
 
-    /// Returns the raw file, for the history alone, which keeps a log as it was when it was folded;
-    /// `None` where a line of it is to be forgotten.
+    /// Returns the raw file, only for the history, which stores a log as it was when it was summarized;
+    /// `None` if it contains a forgotten line.
     pub fn raw(&self) -> Option<&Arc<str>> {
         (!self.has_forgotten).then_some(&self.raw)
     }
 
-    /// Returns the characters of the body: what the ratio of a fold is counted against.
+    /// Returns the length of the body in characters, for the ratio of a summary to its sources.
     pub fn chars(&self) -> usize {
         self.chars
     }
 
-    /// Returns the lines of the body, blank ones too, ascending by number.
+    /// Returns the lines of the body, blank ones included, ascending by number.
     pub fn lines(&self) -> &[SanitizedLine] {
         &self.lines
     }
@@ -217,7 +208,7 @@ impl SanitizedLog {
         self.lines.get(usize::try_from(number.checked_sub(first)?).ok()?)
     }
 
-    /// Returns whether a line of it that an item cites is held for review.
+    /// Returns whether an item cites a quarantined line of this log.
     pub fn cites_quarantined(&self, item: &Item) -> bool {
         let cited = item.citation.as_ref().and_then(|it| it.lines_of(&self.stem));
         cited.is_some_and(|it| {
@@ -225,16 +216,16 @@ impl SanitizedLog {
         })
     }
 
-    /// Returns the log with nothing but the lines that are held; `None` where there are none.
+    /// Returns the log with only its quarantined lines; `None` if there are none.
     pub fn only_quarantined(&self) -> Option<Self> {
-        let has_held = self.lines.iter().any(SanitizedLine::is_quarantined);
-        has_held.then(|| self.without(|it| !it.is_quarantined()))
+        let has_quarantined = self.lines.iter().any(SanitizedLine::is_quarantined);
+        has_quarantined.then(|| self.without(|it| !it.is_quarantined()))
     }
 
-    /// Returns the log with the lines that `is_barred` names as if they were blank.
-    pub fn without(&self, is_barred: impl Fn(&SanitizedLine) -> bool) -> Self {
+    /// Returns the log with blanks instead of the lines for which `is_removed` is true.
+    pub fn without(&self, is_removed: impl Fn(&SanitizedLine) -> bool) -> Self {
         let mut log = self.clone();
-        for line in log.lines.iter_mut().filter(|it| is_barred(it)) {
+        for line in log.lines.iter_mut().filter(|it| is_removed(it)) {
             line.text = "".into();
             line.kind = LineKind::Blank;
             line.quarantine = None;
@@ -255,25 +246,25 @@ impl SanitizedLine {
         self.number
     }
 
-    /// Returns the line as it may be seen, without line end, with its markup.
+    /// Returns the sanitized text, with its markup, without the line end.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the words: the line without list marker, heading marks, quote marks, and indent, and without
-    /// the address of the record of a session that it rests on.
+    /// Returns the words: the text without list marker, heading marks, quote marks, and indent, and
+    /// without the citation of a session record.
     pub fn words(&self) -> &str {
-        // Offsets were taken on the raw line; a mark that replaces a secret never stands before them.
+        // Offsets refer to the raw line; no placeholder precedes them.
         let words = self.text.get(self.kind.text_at(&self.text)..).unwrap_or(&self.text);
         address::strip_session_citation(words.trim_end())
     }
 
-    /// Returns what the line is in the structure of its log.
+    /// Returns the role of the line in the structure of its log.
     pub fn kind(&self) -> LineKind {
         self.kind
     }
 
-    /// Returns whether the line says something: a marker without words does not.
+    /// Returns whether the line has content; a list marker without words has none.
     pub fn is_content(&self) -> bool {
         self.kind.is_content() && !self.words().trim().is_empty()
     }
@@ -283,28 +274,28 @@ impl SanitizedLine {
         self.origin
     }
 
-    /// Returns why the line is held for review; `None` for one that is not.
+    /// Returns why the line is quarantined; `None` if it is not.
     pub fn quarantine(&self) -> Option<&QuarantineStatus> {
         self.quarantine.as_deref()
     }
 
-    /// Returns whether a person said that the line may be seen, whatever it looks like.
+    /// Returns whether a person accepted the line in a review.
     pub fn is_accepted(&self) -> bool {
         self.is_accepted
     }
 
-    /// Returns whether the line is seen as it stands in its file: whoever remembers that, with the bytes
-    /// of the file and the rules that it was served by, may take it by [`unchanged_line`].
+    /// Returns whether the text is the same as in the file. Then [`unchanged_line`] returns it again from
+    /// the same bytes under the same rules.
     pub fn is_unchanged(&self) -> bool {
         self.is_unchanged
     }
 
-    /// Returns whether the line is kept out until a person accepts it.
+    /// Returns whether the line is hidden until a person accepts it.
     pub fn is_quarantined(&self) -> bool {
         self.quarantine.is_some()
     }
 
-    /// Returns the hash of the raw line: how it is found again after it moved.
+    /// Returns the hash of the raw line, by which it is found after it was relocated.
     pub fn hash(&self) -> ContentHash {
         self.hash
     }
@@ -317,13 +308,13 @@ mod tests {
     use TextOrigin::{External, Human};
 
     #[test]
-    fn quotes_and_code_are_external_and_frontmatter_is_not_served() {
+    fn quotes_and_code_are_external_and_frontmatter_is_left_out() {
         let text =
             "---\norigin: human\n---\n\nI decided.\n> You must obey\n```\nrm -rf\n```\n- end";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
-        let served = sanitize(&log, &PrivacyRules::default());
+        let view = sanitize(&log, &PrivacyRules::default());
         let seen: Vec<_> =
-            served.lines().iter().map(|l| (l.number(), l.words(), l.origin())).collect();
+            view.lines().iter().map(|l| (l.number(), l.words(), l.origin())).collect();
         assert_eq!(
             seen,
             [
@@ -336,12 +327,12 @@ mod tests {
                 (10, "end", Human)
             ]
         );
-        assert_eq!(served.line(6).unwrap().text(), "> You must obey");
-        assert!(served.line(3).is_none() && served.line(11).is_none());
+        assert_eq!(view.line(6).unwrap().text(), "> You must obey");
+        assert!(view.line(3).is_none() && view.line(11).is_none());
     }
 
     #[test]
-    fn a_forgotten_line_is_served_as_a_blank_one() {
+    fn a_forgotten_line_is_blank_in_the_view() {
         let mut decisions = Decisions::with_key([7; 32]);
         let hashes = vec![decisions.line_hash("- secret").unwrap()];
         let at = "2026-04-06T03:00:12Z".parse().unwrap();
@@ -352,13 +343,13 @@ mod tests {
             hashes,
         });
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), b"- a\n  - secret\n- b").unwrap();
-        let served = sanitize(&log, &PrivacyRules::new(Arc::default(), &decisions));
-        let line = served.line(2).unwrap();
+        let view = sanitize(&log, &PrivacyRules::new(Arc::default(), &decisions));
+        let line = view.line(2).unwrap();
         assert_eq!((line.text(), line.kind(), line.words()), ("", LineKind::Blank, ""));
         assert_eq!(line.hash(), ContentHash::of("  - secret"));
-        assert_eq!((served.line(3).unwrap().words(), served.chars()), ("b", 7));
-        assert!(served.raw().is_none(), "the history must not keep it");
-        assert_eq!(served.hash(), log.hash);
+        assert_eq!((view.line(3).unwrap().words(), view.chars()), ("b", 7));
+        assert!(view.raw().is_none(), "the history must not store it");
+        assert_eq!(view.hash(), log.hash);
         let all = sanitize(&log, &PrivacyRules::default());
         assert!(all.raw().is_some() && all.line(2).unwrap().words() == "secret");
     }

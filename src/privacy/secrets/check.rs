@@ -1,22 +1,22 @@
-//! What a value must look like, beyond its form, to be taken for what its rule names.
+//! Conditions on a value beyond its form.
 //!
-//! A form alone says little where the prefix is missing: `token: expired` is no secret. These
-//! checks keep words, code, hashes, and numbers that only look alike out.
+//! Without a prefix the form alone says little: `token: expired` is not a secret. These checks exclude
+//! words, code, hashes, and similar numbers.
 
 use serde::Deserialize;
 
-/// What is asked of a value.
+/// The condition on a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueCheck {
-    /// Nothing: the form says it all.
+    /// None: the form is sufficient.
     #[default]
     None,
-    /// Letters and digits, and no word of code.
+    /// Letters and digits, and neither words nor code.
     Mixed,
-    /// As mixed, and neither a hash nor an identifier that anybody may see.
+    /// Like `Mixed`, and neither a hash nor a public identifier.
     Random,
-    /// What a person takes for a password. How much is asked depends on how it is written.
+    /// A likely password. The condition depends on what precedes the value.
     Password,
     /// The checksum of a card number.
     Card,
@@ -27,7 +27,7 @@ pub enum ValueCheck {
 }
 
 impl ValueCheck {
-    /// Tells whether `value`, which stands after `before`, passes.
+    /// Returns whether `value`, which follows `before`, passes.
     pub fn passes(self, value: &str, before: &str) -> bool {
         match self {
             Self::None => true,
@@ -41,7 +41,7 @@ impl ValueCheck {
     }
 }
 
-/// Returns the bits that a byte of `value` carries, by how often each byte stands in it.
+/// Returns the Shannon entropy of `value`, in bits per byte.
 pub fn entropy(value: &str) -> f64 {
     let mut counts = [0_u32; 256];
     value.bytes().for_each(|it| counts[usize::from(it)] += 1);
@@ -50,7 +50,7 @@ pub fn entropy(value: &str) -> f64 {
     counts.iter().filter(|it| **it > 0).map(share).map(|p| -p * p.log2()).sum()
 }
 
-/// What kinds of characters a value has.
+/// The classes of characters in a value.
 #[derive(Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "a set of four")]
 struct CharClasses {
@@ -66,10 +66,10 @@ impl CharClasses {
         for c in value.chars() {
             match c {
                 '0'..='9' => classes.digit = true,
-                '-' | '_' | '.' | '/' | ':' => {} // these join words
+                '-' | '_' | '.' | '/' | ':' => {} // They join words.
                 _ if c.is_lowercase() => classes.lower = true,
                 _ if c.is_uppercase() => classes.upper = true,
-                _ if c.is_alphabetic() => classes.lower = true, // a script without cases
+                _ if c.is_alphabetic() => classes.lower = true, // A script without cases.
                 _ => classes.symbol = true,
             }
         }
@@ -86,7 +86,7 @@ fn is_mixed(value: &str) -> bool {
     classes.digit && (classes.lower || classes.upper) && !is_code(value) && !is_words(value)
 }
 
-/// Whether a value reads as words with a number here and there, such as `step-2-of-the-plan`.
+/// Returns whether a value consists of words and numbers, such as `step-2-of-the-plan`.
 fn is_words(value: &str) -> bool {
     let parts =
         || value.split(['-', '_', '.', '/', ':', ' ', '=', '+']).filter(|it| !it.is_empty());
@@ -106,26 +106,26 @@ fn is_words(value: &str) -> bool {
     parts().count() > 0 && parts().all(is_plain) && (parts().count() > 1 || value.len() < 20)
 }
 
-/// How often the case of letters turns up: once per word in camel case, at random in a key.
+/// Counts changes from lower to upper case: one per word in camel case, many in a key.
 fn case_changes(word: &str) -> usize {
     let chars = || word.chars().map(char::is_uppercase);
     chars().zip(chars().skip(1)).filter(|(a, b)| !a && *b).count()
 }
 
-/// Whether a value is an expression of a program rather than the value of one.
+/// Returns whether a value is an expression of code.
 fn is_code(value: &str) -> bool {
     let is_path = |it: &str| it.split('.').all(is_identifier);
     let opened = value.find(['(', '[', '<']).map(|at| &value[..at]);
     value.contains("()")
         || value.contains("::")
         || value.contains("->")
-        || opened.is_some_and(is_path) // a call, an index, a type, perhaps cut at a comma
+        || opened.is_some_and(is_path) // A call, an index, or a type, perhaps cut at a comma.
         || (value.contains('.') && is_path(value))
         || (value.contains('_') && value.split('_').all(is_constant))
         || ["*const", "*mut", "&self", "&mut", "%s"].iter().any(|it| value.starts_with(it))
 }
 
-/// Whether a part of a name is written as those of constants are.
+/// Returns whether a part of a name is written like that of a constant.
 fn is_constant(part: &str) -> bool {
     part.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit()) && part.len() <= 20
 }
@@ -136,7 +136,7 @@ fn is_identifier(part: &str) -> bool {
         && part.len() <= 24
 }
 
-/// Whether a value is a hash, a UUID, or a path, which are shown to everybody.
+/// Returns whether a value is a hash, a UUID, or a path, which are public.
 fn is_public_name(value: &str) -> bool {
     let is_hex = |it: &str| it.bytes().all(|b| b.is_ascii_hexdigit());
     let groups: Vec<_> = value.split('-').map(str::len).collect();
@@ -156,7 +156,7 @@ fn is_password(value: &str, before: &str) -> bool {
     let classes = CharClasses::of(value);
     let glue = before.trim_end_matches(['"', '\'', '`']);
     if glue.len() < before.len() {
-        // In quotes. Words with blanks between them are a text about passwords.
+        // In quotes. Words with spaces are a text about passwords.
         let is_one = !value.contains(' ') || (classes.digit && classes.count() > 2);
         return is_one && !is_type_or_scheme(value);
     }
@@ -178,12 +178,12 @@ fn is_password(value: &str, before: &str) -> bool {
     length >= 6 && classes.count() > 2 && classes.digit
 }
 
-/// Words joined by dashes or slashes and such, and nothing else.
+/// Returns whether a value is only words joined by dashes, slashes and the like.
 fn is_words_only(value: &str) -> bool {
     is_words(value) && !(CharClasses::of(value).digit && value.chars().all(char::is_alphanumeric))
 }
 
-/// Names of types, and of what passwords are hashed or wrapped with.
+/// Returns whether a value is the name of a type, or of a hash or encoding.
 fn is_type_or_scheme(value: &str) -> bool {
     const TYPES: [&str; 20] = [
         "string",
@@ -220,7 +220,7 @@ fn digits(value: &str) -> impl DoubleEndedIterator<Item = u32> {
     value.chars().filter_map(|it| it.to_digit(10))
 }
 
-/// The checksum of Luhn, and no number that is all one digit.
+/// Returns whether a number has a valid Luhn checksum and more than one different digit.
 fn is_card(value: &str) -> bool {
     let count = digits(value).count();
     let first = digits(value).next();
@@ -238,7 +238,7 @@ fn is_card(value: &str) -> bool {
         && digits(value).any(|it| Some(it) != first)
 }
 
-/// The checksum of ISO 7064 over the letters and digits, country and check digits last.
+/// Returns whether the ISO 7064 checksum is valid; it moves country and check digits to the end.
 fn is_iban(value: &str) -> bool {
     let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
     if !(15..=34).contains(&plain.len()) {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_words_code_and_hashes_pass() {
+    fn words_code_and_hashes_are_not_secrets() {
         check(ValueCheck::Mixed, "", "k3J9fQ2mZx81LtPw", true);
         check(ValueCheck::Mixed, "", "0123deadbeef4567", true);
         check(ValueCheck::Mixed, "", "refresh-token-v2", false);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_password_is_written_decides() {
+    fn what_precedes_a_password_decides() {
         check(ValueCheck::Password, "password=", "hunter2", true);
         check(ValueCheck::Password, "password=", "correcthorse", true);
         check(ValueCheck::Password, "password=", "string", false);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_persons_have_checksums() {
+    fn personal_numbers_need_valid_checksums() {
         check(ValueCheck::Card, "", "4242 4242 4242 4242", true);
         check(ValueCheck::Card, "", "4242 4242 4242 4243", false);
         check(ValueCheck::Card, "", "0000000000000000", false);

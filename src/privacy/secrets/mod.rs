@@ -1,11 +1,11 @@
-//! Finds what must not be seen in a text: keys, passwords, and data about persons.
+//! Finds secrets in a text: keys, passwords, and personal data.
 //!
-//! - [`rules`]: what is looked for, read from `config/secrets.yaml` and a file of the user's own.
-//! - [`scan`]: one walk over a text that says where it stands.
-//! - [`split_secrets`]: what a text holds once its parts are joined.
-//! - [`check`]: what a value must look like, beyond its form.
+//! - [`rules`]: the rules, read from `config/secrets.yaml` and the user's own file.
+//! - [`scan`]: finds secrets in one pass over a text.
+//! - `split_secrets`: finds secrets whose parts are separated in a text.
+//! - [`check`]: conditions on a value beyond its form.
 //!
-//! Pure: text in, places out. The value itself is never kept, so that no error can show it.
+//! Pure: text in, ranges out. The value itself is never stored, so that no error can show it.
 
 use std::{
     fmt,
@@ -25,18 +25,18 @@ mod tests;
 /// The rules that come with the program.
 const BUILT_IN: &str = include_str!("../../../config/secrets.yaml");
 
-/// What is looked for, ready to be used. Cheap to copy.
+/// Compiled secret rules. Cheap to copy.
 #[derive(Clone)]
 pub struct SecretRules(Arc<CompiledSecretRules>);
 
-/// A place in a text that must not be seen, or that tells of a person.
+/// A secret, or personal data, in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretMatch {
-    /// The id of the rule, such as `github-token`: what a mark calls it.
+    /// The id of the rule, such as `github-token`; the placeholder names it.
     pub kind: Arc<str>,
-    /// Where it stands, in bytes of the whole text.
+    /// The bytes of the whole text.
     pub range: Range<usize>,
-    /// Whether it tells of a person, rather than opens a door.
+    /// Whether it is personal data rather than a credential.
     pub is_personal: bool,
 }
 
@@ -45,7 +45,7 @@ impl SecretRules {
     ///
     /// # Panics
     ///
-    /// Where the file of these rules is broken, which the tests of this crate rule out.
+    /// If the file of these rules is invalid, which the tests of this crate rule out.
     pub fn built_in() -> &'static Self {
         static RULES: LazyLock<SecretRules> = LazyLock::new(|| {
             let compiled = rules::compile(BUILT_IN, None);
@@ -54,24 +54,24 @@ impl SecretRules {
         &RULES
     }
 
-    /// Returns the rules of the program with those of a user, who may add kinds, replace one of the
-    /// same id, turn some `off`, and `allow` what is no secret.
+    /// Returns the built-in rules with those of the user, who may add kinds, replace a rule of the same
+    /// id, turn some `off`, and `allow` values that are not secrets.
     ///
     /// # Errors
     ///
-    /// Names the rule, what is wrong with it, and how to mend it.
+    /// Returns which rule is wrong, why, and how to fix it.
     pub fn with_user(yaml: &str) -> Result<Self, SecretRuleError> {
         rules::compile(BUILT_IN, Some(yaml)).map(|it| Self(Arc::new(it)))
     }
 
-    /// Returns the places to be hidden, in their order; none touches another.
+    /// Returns the secrets in a text, in order and disjoint.
     ///
-    /// Give it a whole log: a key may go over several lines.
+    /// The text should be a whole log, because a key may span several lines.
     pub fn find(&self, text: &str) -> Vec<SecretMatch> {
         scan::find(&self.0, text)
     }
 
-    /// Returns the kinds that are looked for, in the order of the rules.
+    /// Returns the kinds of secrets, in the order of the rules.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         self.0.kinds()
     }

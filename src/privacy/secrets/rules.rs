@@ -1,14 +1,14 @@
-//! Rules as data: read, checked, and made ready for one walk over a text.
+//! Secret rules as data: read, checked, and compiled for one pass over a text.
 //!
-//! A rule names the literals that it starts from, so that its expression runs only where one of
-//! them stands. There are two forms:
+//! A rule names the literals that it starts from, so that its expression runs only where one of them
+//! occurs. There are two forms:
 //!
-//! - `prefixes` and `body`: a token that says by its first letters whose it is. The body is matched
-//!   right behind the prefix and nowhere else.
-//! - `keywords` and `regex`: a value that is known by the words before it. The expression runs over
-//!   the line in which a keyword stands; without keywords, over the whole text.
+//! - `prefixes` and `body`: a token whose first letters identify its issuer. The body is matched
+//!   directly after the prefix and nowhere else.
+//! - `keywords` and `regex`: a value identified by the words before it. The expression runs over the
+//!   line with a keyword; without keywords, over the whole text.
 //!
-//! Expressions are those of the crate `regex`, which take linear time in whatever they are given.
+//! Expressions are those of the crate `regex`, which run in linear time on any input.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,51 +22,51 @@ use serde::Deserialize;
 use super::{check::ValueCheck, scan};
 use crate::privacy::reclaimable::Reclaimable;
 
-/// The most text of rules that is read, in bytes.
+/// The longest file of rules, in bytes.
 const BYTES_MAX: usize = 256 * 1024;
 
-/// The most rules: each keyword costs a little on each text.
+/// The most rules; each keyword costs time on each text.
 const RULES_MAX: usize = 500;
 
 /// The most memory of one compiled expression, in bytes: enough for any token, too little for
 /// `(a{1000}){1000}`.
 const REGEX_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// How far behind a prefix its body may reach, in bytes: a long JWT.
+/// How far a token may extend after its prefix, in bytes: a long JWT.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
-/// How far behind a prefix a body of several lines may reach, in bytes: a large RSA key with room.
+/// How far a token of several lines may extend, in bytes: a large RSA key with a margin.
 const MULTILINE_TOKEN_BYTES_MAX: usize = 16 * 1024;
 
-/// What parts an example of the built-in file, so that nobody takes it for a key that is in use.
+/// Splits examples in the built-in file, so that no scanner takes them for keys in use.
 #[cfg(test)]
 const EXAMPLE_SEPARATOR: char = '¦';
 
-/// What is wrong with rules for secrets.
+/// What is wrong with secret rules.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretRuleError {
-    /// Longer than is read.
-    #[error("the rules for secrets are longer than {} KiB; drop what is not needed", BYTES_MAX / 1024)]
+    /// The file is too long.
+    #[error("the secret rules are longer than {} KiB; remove what is not needed", BYTES_MAX / 1024)]
     TooLong,
-    /// More than are kept.
-    #[error("there are over {RULES_MAX} rules for secrets; put alike ones into one expression")]
+    /// There are too many rules.
+    #[error("there are over {RULES_MAX} secret rules; combine similar ones into one expression")]
     TooMany,
-    /// Not the YAML that is expected.
+    /// The YAML does not have the expected form.
     #[error(
-        "the rules for secrets cannot be read: {0}; expected `rules:`, `allow:` or `off:` with a list"
+        "the secret rules cannot be read: {0}; expected `rules:`, `allow:` or `off:` with a list"
     )]
     Yaml(#[from] serde_yaml::Error),
-    /// An id that cannot stand in a mark.
+    /// An id that a placeholder cannot contain.
     #[error(
-        "secret rule `{id}`: an id is made of a-z, 0-9 and single dashes, such as `acme-token`"
+        "secret rule `{id}`: an id consists of a-z, 0-9 and single dashes, such as `acme-token`"
     )]
     Id {
         /// The id as written.
         id: String,
     },
-    /// Two rules of one name in one file.
+    /// Two rules of one id in one file.
     #[error(
-        "secret rule `{id}`: there are two of this id; rename one, or join their expressions with `|`"
+        "secret rule `{id}`: two rules have this id; rename one, or join their expressions with `|`"
     )]
     Duplicate {
         /// The id of both.
@@ -78,24 +78,24 @@ pub enum SecretRuleError {
         /// The rule.
         id: String,
     },
-    /// A literal that would be found everywhere or nowhere.
-    #[error("secret rule `{id}`: `{literal}` cannot be looked for; {hint}")]
+    /// A literal that would match everywhere or nowhere.
+    #[error("secret rule `{id}`: `{literal}` cannot be searched for; {hint}")]
     Literal {
         /// The rule.
         id: String,
         /// The keyword or prefix as written.
         literal: String,
-        /// How to mend it.
+        /// How to fix it.
         hint: &'static str,
     },
     /// An expression that does not compile.
     #[error(
-        "secret rule `{id}`: its expression does not compile: {source}; look-around and back-references are not known, and repeats must be small"
+        "secret rule `{id}`: its expression does not compile: {source}; look-around and back-references are not supported, and repeats must be small"
     )]
     Regex {
         /// The rule.
         id: String,
-        /// What the compiler says.
+        /// The error of the compiler.
         source: Box<regex::Error>,
     },
     /// A group that the expression lacks.
@@ -103,14 +103,14 @@ pub enum SecretRuleError {
     Group {
         /// The rule.
         id: String,
-        /// The group asked for.
+        /// The group in the rule.
         group: usize,
-        /// How many there are.
+        /// How many groups the expression has.
         groups: usize,
     },
     /// An example of a secret that the rule does not find.
     #[error(
-        "secret rule `{id}`: it does not find its example {number} of a secret; mend the expression, or lower `entropy`"
+        "secret rule `{id}`: it does not find its example {number} of a secret; fix the expression, or lower `entropy`"
     )]
     MissedExample {
         /// The rule.
@@ -130,17 +130,17 @@ pub enum SecretRuleError {
     },
     /// An entry of `allow` that does not compile.
     #[error(
-        "entry {number} of `allow` does not compile: {source}; an expression stands between slashes, all else is taken literally"
+        "entry {number} of `allow` does not compile: {source}; text between slashes is an expression, all else is literal"
     )]
     Allow {
         /// Which entry, from 1.
         number: usize,
-        /// What the compiler says.
+        /// The error of the compiler.
         source: Box<regex::Error>,
     },
-    /// A kind to be turned off that there is not.
+    /// An unknown kind in `off`.
     #[error(
-        "`off` names `{id}`, which is no rule; the kind stands in the mark, between `[secret:` and `#`"
+        "`off` names `{id}`, which is not a rule; a placeholder names its kind between `[secret:` and `#`"
     )]
     Off {
         /// The id as written.
@@ -157,7 +157,7 @@ struct SecretRulesYaml {
     off: Vec<String>,
 }
 
-/// A rule as written.
+/// A rule as written in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SecretRuleEntry {
@@ -178,7 +178,7 @@ pub(super) struct SecretRuleEntry {
     check: ValueCheck,
     #[serde(default)]
     personal: bool,
-    /// How many lines it may go over: 1, or more.
+    /// How many lines the secret may span.
     #[serde(default = "default_lines")]
     lines: u8,
     #[serde(default)]
@@ -189,7 +189,7 @@ fn default_lines() -> u8 {
     1
 }
 
-/// Texts that show what a rule is for.
+/// Example texts of a rule.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct SecretRuleExamples {
@@ -197,21 +197,28 @@ pub(super) struct SecretRuleExamples {
     pub(super) clean: Vec<String>,
 }
 
-/// Rules made ready.
+/// Compiled rules.
 pub(super) struct CompiledSecretRules {
-    /// The most specific first: where two rules see the same place, the earlier one names it.
+    /// The most specific rule first: where two rules match, the earlier one determines the kind.
     pub(super) rules: Vec<SecretRule>,
     /// All prefixes and keywords, in lower case.
     pub(super) literals: AhoCorasick,
     /// The rules that start from each literal.
     pub(super) by_literal: Vec<Vec<u16>>,
-    /// The rules that start from none.
+    /// The rules without literals.
     pub(super) without_literal: Vec<u16>,
-    allowed: HashSet<String>,
-    allowed_patterns: Vec<Regex>,
+    allowed: AllowedValues,
 }
 
-/// A rule made ready.
+/// Values that are not secrets: placeholders, and what the user allows.
+#[derive(Default)]
+struct AllowedValues {
+    /// In lower case.
+    literals: HashSet<String>,
+    patterns: Vec<Regex>,
+}
+
+/// A compiled rule.
 pub(super) struct SecretRule {
     pub(super) kind: Arc<str>,
     pub(super) is_personal: bool,
@@ -220,16 +227,16 @@ pub(super) struct SecretRule {
     pub(super) form: SecretRuleForm,
 }
 
-/// How a rule is looked for.
+/// How a rule finds its secrets.
 pub(super) enum SecretRuleForm {
-    /// Right behind one of its prefixes.
+    /// Directly after one of its prefixes.
     Token { prefixes: Vec<String>, body: LazyRegex, reach: usize, may_wrap: bool },
-    /// In the lines around a keyword.
+    /// In the lines of a keyword.
     Value { regex: LazyRegex, group: Option<usize>, lines: u8 },
 }
 
-/// An expression that is compiled when it is first needed: most logs need few of them, and all of
-/// them take longer than a command should.
+/// An expression that is compiled on first use: most logs need few, and compiling all of them takes
+/// longer than a command should.
 pub(super) struct LazyRegex {
     text: String,
     compiled: OnceLock<Reclaimable<Regex>>,
@@ -243,8 +250,8 @@ impl LazyRegex {
     pub(super) fn get(&self) -> Arc<Regex> {
         let compiled = self.compiled.get_or_init(|| {
             let text = self.text.clone();
-            let known = "a user's are compiled when they are read, ours by a test";
-            Reclaimable::new(move || build_regex(&text).expect(known))
+            let checked = "the user's rules are compiled when they are read, ours by a test";
+            Reclaimable::new(move || build_regex(&text).expect(checked))
         });
         compiled.get()
     }
@@ -255,10 +262,29 @@ impl CompiledSecretRules {
         self.rules.iter().map(|it| &*it.kind)
     }
 
-    /// Whether a value is known to be none: a placeholder, a mark of ours, what the user allows.
+    /// Returns whether a value is known not to be a secret.
     pub(super) fn is_allowed(&self, value: &str) -> bool {
-        self.allowed.contains(&value.to_ascii_lowercase())
-            || self.allowed_patterns.iter().any(|it| it.is_match(value))
+        self.allowed.literals.contains(&value.to_ascii_lowercase())
+            || self.allowed.patterns.iter().any(|it| it.is_match(value))
+    }
+}
+
+impl AllowedValues {
+    /// Adds a list of `allow`; a text between slashes is an expression.
+    fn add(&mut self, list: &[String]) -> Result<(), SecretRuleError> {
+        for (entry, number) in list.iter().zip(1..) {
+            match entry.strip_prefix('/').and_then(|it| it.strip_suffix('/')) {
+                Some(pattern) if !pattern.is_empty() => {
+                    let pattern = build_regex(pattern)
+                        .map_err(|it| SecretRuleError::Allow { number, source: Box::new(it) })?;
+                    self.patterns.push(pattern);
+                }
+                _ => {
+                    self.literals.insert(entry.to_ascii_lowercase());
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -266,68 +292,35 @@ fn parse_yaml(yaml: &str) -> Result<SecretRulesYaml, SecretRuleError> {
     if yaml.len() > BYTES_MAX {
         return Err(SecretRuleError::TooLong);
     }
-    // An empty file, or one of comments, is no rules.
+    // An empty file, or one with only comments, has no rules.
     Ok(serde_yaml::from_str::<Option<SecretRulesYaml>>(yaml)?.unwrap_or_default())
 }
 
-/// Returns the rules of the program's own file, as written.
+/// Returns the rules of the built-in file, as written.
 #[cfg(test)]
 pub(super) fn entries(yaml: &str) -> Vec<SecretRuleEntry> {
     parse_yaml(yaml).unwrap().rules
 }
 
-/// Returns an example of the program's own file as it would stand in a text.
+/// Returns an example of the built-in file as it would appear in a text.
 #[cfg(test)]
 pub(super) fn join_example(example: &str) -> String {
     example.replace(EXAMPLE_SEPARATOR, "")
 }
 
-/// Makes rules ready: the user's, then the program's.
+/// Compiles the user's rules and then the built-in ones.
 pub(super) fn compile(
     built_in: &str,
     user: Option<&str>,
 ) -> Result<CompiledSecretRules, SecretRuleError> {
-    let own = parse_yaml(built_in)?;
+    let built_in = parse_yaml(built_in)?;
     let user = user.map(parse_yaml).transpose()?.unwrap_or_default();
-    let mut ids = HashSet::new();
-    for entry in &user.rules {
-        if !ids.insert(entry.id.as_str()) {
-            return Err(SecretRuleError::Duplicate { id: entry.id.clone() });
-        }
-    }
-    if let Some(id) =
-        user.off.iter().find(|id| !own.rules.iter().chain(&user.rules).any(|it| it.id == **id))
-    {
-        return Err(SecretRuleError::Off { id: id.clone() });
-    }
-    let entries: Vec<&SecretRuleEntry> = user
-        .rules
-        .iter()
-        .chain(own.rules.iter().filter(|it| !ids.contains(it.id.as_str())))
-        .filter(|it| !user.off.contains(&it.id))
-        .collect();
-    if entries.len() > RULES_MAX {
-        return Err(SecretRuleError::TooMany);
-    }
-    let mut allowed = HashSet::new();
-    let mut allowed_forms = Vec::new();
-    for list in [&own.allow, &user.allow] {
-        for (at, entry) in list.iter().enumerate() {
-            match entry.strip_prefix('/').and_then(|it| it.strip_suffix('/')) {
-                Some(form) if !form.is_empty() => {
-                    allowed_forms.push(build_regex(form).map_err(|it| SecretRuleError::Allow {
-                        number: at + 1,
-                        source: Box::new(it),
-                    })?);
-                }
-                _ => {
-                    allowed.insert(entry.to_ascii_lowercase());
-                }
-            }
-        }
-    }
+    let entries = active_entries(&user, &built_in)?;
+    let mut allowed = AllowedValues::default();
+    allowed.add(&built_in.allow)?;
+    allowed.add(&user.allow)?;
     let mut literals: HashMap<String, Vec<u16>> = HashMap::new();
-    let mut anywhere = Vec::new();
+    let mut without_literal = Vec::new();
     let mut rules = Vec::with_capacity(entries.len());
     for (at, entry) in (0..).zip(&entries) {
         let rule = compile_rule(entry)?;
@@ -335,15 +328,14 @@ pub(super) fn compile(
             check_expression(&rule)?;
         }
         rules.push(rule);
-        let starts = entry.prefixes.iter().chain(&entry.keywords);
-        for literal in starts.map(|it| it.to_lowercase()) {
-            let theirs = literals.entry(literal).or_default();
-            if theirs.last() != Some(&at) {
-                theirs.push(at);
+        for literal in entry.prefixes.iter().chain(&entry.keywords).map(|it| it.to_lowercase()) {
+            let its_rules = literals.entry(literal).or_default();
+            if its_rules.last() != Some(&at) {
+                its_rules.push(at);
             }
         }
         if entry.prefixes.is_empty() && entry.keywords.is_empty() {
-            anywhere.push(at);
+            without_literal.push(at);
         }
     }
     let (texts, by_literal): (Vec<_>, Vec<_>) = literals.into_iter().unzip();
@@ -355,9 +347,8 @@ pub(super) fn compile(
             .build(&texts)
             .expect("a few thousand short literals always fit"),
         by_literal,
-        without_literal: anywhere,
+        without_literal,
         allowed,
-        allowed_patterns: allowed_forms,
     };
     for entry in &user.rules {
         check_examples(&compiled, entry)?;
@@ -365,7 +356,28 @@ pub(super) fn compile(
     Ok(compiled)
 }
 
-/// Whether the rule finds what its examples say, and nothing where they say so.
+/// Returns the rules that apply, the user's first: without those replaced or turned off.
+fn active_entries<'a>(
+    user: &'a SecretRulesYaml,
+    built_in: &'a SecretRulesYaml,
+) -> Result<Vec<&'a SecretRuleEntry>, SecretRuleError> {
+    let mut user_ids = HashSet::new();
+    for entry in &user.rules {
+        if !user_ids.insert(entry.id.as_str()) {
+            return Err(SecretRuleError::Duplicate { id: entry.id.clone() });
+        }
+    }
+    let is_known = |id: &String| user.rules.iter().chain(&built_in.rules).any(|it| it.id == *id);
+    if let Some(id) = user.off.iter().find(|it| !is_known(it)) {
+        return Err(SecretRuleError::Off { id: id.clone() });
+    }
+    let built_in = built_in.rules.iter().filter(|it| !user_ids.contains(it.id.as_str()));
+    let entries: Vec<_> =
+        user.rules.iter().chain(built_in).filter(|it| !user.off.contains(&it.id)).collect();
+    if entries.len() > RULES_MAX { Err(SecretRuleError::TooMany) } else { Ok(entries) }
+}
+
+/// Checks that a rule finds its examples of secrets, and nothing in its clean ones.
 pub(super) fn check_examples(
     compiled: &CompiledSecretRules,
     entry: &SecretRuleEntry,
@@ -374,7 +386,7 @@ pub(super) fn check_examples(
         |text: &String| scan::find(compiled, text).iter().any(|it| *it.kind == *entry.id);
     let id = || entry.id.clone();
     if compiled.kinds().all(|it| it != entry.id) {
-        return Ok(()); // turned off
+        return Ok(()); // The rule is turned off.
     }
     if let Some(at) = entry.examples.secret.iter().position(|it| !is_found(it)) {
         return Err(SecretRuleError::MissedExample { id: id(), number: at + 1 });
@@ -397,7 +409,7 @@ fn compile_rule(entry: &SecretRuleEntry) -> Result<SecretRule, SecretRuleError> 
         let hint = if literal.trim().is_empty() {
             "give at least one character"
         } else if entry.keywords.contains(literal) && *literal != literal.to_lowercase() {
-            "write keywords in lower case; they are found in any"
+            "write keywords in lower case; they match in any case"
         } else {
             continue;
         };
@@ -430,7 +442,7 @@ fn compile_rule(entry: &SecretRuleEntry) -> Result<SecretRule, SecretRuleError> 
     })
 }
 
-/// Compiles the expression of a rule, and asks whether it has the group that is named.
+/// Checks that the expression of a rule compiles and has the named group.
 pub(super) fn check_expression(rule: &SecretRule) -> Result<(), SecretRuleError> {
     let id = || rule.kind.to_string();
     let (expression, group) = match &rule.form {

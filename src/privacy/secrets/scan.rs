@@ -1,8 +1,8 @@
-//! One walk over a text: where its secrets stand.
+//! Finds secrets in one pass over a text.
 //!
-//! All literals of all rules are looked for at once. Where one stands, its rules are tried: a token
-//! right there, a value in the lines around. So a text without any literal costs one pass, and no
-//! byte is given to one expression more than a few times, whatever the text.
+//! All literals of all rules are searched for at once. Where one occurs, its rules are tried: a token
+//! right there, a value in the surrounding lines. So a text without literals costs one pass, and no
+//! expression reads the same byte more than a few times, whatever the text.
 
 use std::{ops::Range, sync::Arc};
 
@@ -16,41 +16,41 @@ use super::{
 };
 use crate::privacy::work_counter::count_bytes;
 
-/// How far before a keyword its expression may begin, in bytes.
+/// How far before a keyword its expression may start, in bytes.
 const BYTES_BEFORE_KEYWORD: usize = 128;
 
-/// How far behind a keyword its expression may reach, in bytes, should the line be that long.
+/// How far after a keyword its expression may extend within a line, in bytes.
 const BYTES_AFTER_KEYWORD: usize = 1024;
 
-/// How many line breaks a token may go over.
+/// How many line breaks a token may contain.
 const LINE_BREAKS_MAX: usize = 2;
 
-/// How long a line may be that a token goes on from: nobody breaks longer ones.
+/// The longest line from which a token may continue in the next; longer lines are not wrapped.
 const WRAPPED_LINE_BYTES_MAX: usize = 400;
 
-/// The least of a next line that is taken for the rest of a token which is whole without it.
+/// The shortest continuation of a token that is also complete without it.
 const WRAPPED_REST_MIN: usize = 8;
 
-/// What of a wider find may be left over beside a token in it: a quote, a `user:`.
+/// How much a wider match may contain beside a token: a quote, a `user:`.
 const LEFT_OVER_MAX: usize = 5;
 
-/// A prefix of so many bytes is that of a token wherever it stands.
+/// The length from which a prefix identifies a token even within a word.
 const DISTINCTIVE_PREFIX_BYTES: usize = 4;
 
-/// A find, before those that overlap are joined.
+/// A match, before overlapping ones are merged.
 pub(super) struct SecretCandidate {
     pub(super) rule: usize,
     pub(super) range: Range<usize>,
 }
 
-/// Returns what the rules find, in order, disjoint.
+/// Returns the secrets in a text, in order and disjoint.
 pub(super) fn find(rules: &CompiledSecretRules, text: &str) -> Vec<SecretMatch> {
     let mut found = candidates(rules, text);
     found.extend(split_secrets::find_split(rules, text));
     resolve_overlaps(rules, found)
 }
 
-/// Returns whether a line may say that a value stands in another one.
+/// Returns whether a line contains a keyword whose value may be in another line.
 pub(super) fn has_value_keyword(rules: &CompiledSecretRules, line: &str) -> bool {
     let is_value =
         |at: &u16| matches!(rules.rules[usize::from(*at)].form, SecretRuleForm::Value { .. });
@@ -58,7 +58,7 @@ pub(super) fn has_value_keyword(rules: &CompiledSecretRules, line: &str) -> bool
     hits.any(|hit| rules.by_literal[hit.pattern().as_usize()].iter().any(is_value))
 }
 
-/// Returns what the rules find in a text as it stands, in no order.
+/// Returns the matches in a text, without joining its parts, in no order.
 pub(super) fn candidates(rules: &CompiledSecretRules, text: &str) -> Vec<SecretCandidate> {
     let mut found = Vec::new();
     let mut past = vec![0; rules.rules.len()];
@@ -92,7 +92,7 @@ pub(super) fn candidates(rules: &CompiledSecretRules, text: &str) -> Vec<SecretC
                         past[at] = range.end;
                         found.push(SecretCandidate { rule: at, range });
                     } else if range.len() > BYTES_BEFORE_KEYWORD {
-                        past[at] = range.end; // or a text of prefixes would be read over and over
+                        past[at] = range.end; // Else a text of prefixes would be read again and again.
                     }
                 }
                 SecretRuleForm::Value { lines, .. } => {
@@ -134,12 +134,12 @@ pub(super) fn candidates(rules: &CompiledSecretRules, text: &str) -> Vec<SecretC
     found
 }
 
-/// Returns the last character boundary that is not behind `at`.
+/// Returns the last character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0)
 }
 
-/// Returns the line, or the lines, from `start` to `end`, without line ends.
+/// Returns the range of the lines that contain `start..end`, without the line end.
 fn line_around(text: &str, start: usize, end: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let first = bytes[..start].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
@@ -147,7 +147,7 @@ fn line_around(text: &str, start: usize, end: usize) -> Range<usize> {
     first..last
 }
 
-/// Returns where the last of so many lines ends, the first of which ends where `rest` starts.
+/// Returns the end of the last of `lines` lines, of which the first ends at the start of `rest`.
 fn lines_end(text: &str, rest: Range<usize>, lines: u8) -> usize {
     let more = usize::from(lines.saturating_sub(1));
     if more == 0 {
@@ -157,7 +157,7 @@ fn lines_end(text: &str, rest: Range<usize>, lines: u8) -> usize {
     breaks.map(|(at, _)| rest.start + at).nth(more).unwrap_or(rest.end)
 }
 
-/// Adds a window, into the one before where they meet: no byte is searched twice.
+/// Adds a window, merged with the one before if they meet, so that no byte is searched twice.
 fn push_window(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
     match windows.last_mut() {
         Some(last) if window.start <= last.end => {
@@ -168,27 +168,27 @@ fn push_window(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
     }
 }
 
-/// Whether one of the prefixes stands there, in its own spelling, and not in the midst of a word.
+/// Returns whether one of the prefixes is at `at`, in its own case, and not within a word.
 fn starts_token(text: &str, at: usize, prefixes: &[String]) -> bool {
-    // A hit is ASCII or whole characters, so it starts at a boundary.
-    let mut there = prefixes.iter().filter(|it| text[at..].starts_with(it.as_str()));
-    there.any(|it| is_free_before(text, at, it.len() >= DISTINCTIVE_PREFIX_BYTES))
+    // A literal consists of whole characters, so it starts at a boundary.
+    let mut matching = prefixes.iter().filter(|it| text[at..].starts_with(it.as_str()));
+    matching.any(|it| can_start_token(text, at, it.len() >= DISTINCTIVE_PREFIX_BYTES))
 }
 
-/// Whether a token may begin there. One whose prefix tells enough may be joined to a word, too.
-fn is_free_before(text: &str, at: usize, is_telling: bool) -> bool {
+/// Returns whether a token may start at `at`. A distinctive prefix may also follow a word and a `_`.
+fn can_start_token(text: &str, at: usize, is_distinctive: bool) -> bool {
     let joint = text[..at].trim_end_matches(['_', '-']);
-    if joint.len() < at && (is_telling || is_emphasis(&text[joint.len()..at], joint)) {
+    if joint.len() < at && (is_distinctive || is_emphasis(&text[joint.len()..at], joint)) {
         return true;
     }
     match text.as_bytes()[at.saturating_sub(3)..at] {
-        [.., b'\\', b'n' | b'r' | b't'] | [] => true, // an escape in JSON
-        [b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true, // one in a URL
+        [.., b'\\', b'n' | b'r' | b't'] | [] => true, // A JSON escape.
+        [b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true, // A URL escape.
         [.., last] => !is_token_byte(last),
     }
 }
 
-/// Whether underscores are marks of emphasis: no word stands before them.
+/// Returns whether underscores are marks of emphasis: no word precedes them.
 fn is_emphasis(marks: &str, before: &str) -> bool {
     marks.len() <= 3
         && marks.bytes().all(|it| it == b'_')
@@ -199,7 +199,7 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Whether a value stands the test of its rule. Its first `head` bytes tell nothing.
+/// Returns whether a value passes the checks of its rule. Its first `head` bytes are ignored.
 fn passes_checks(
     rules: &CompiledSecretRules,
     rule: &SecretRule,
@@ -216,12 +216,12 @@ fn passes_checks(
         && !rules.is_allowed(value)
 }
 
-/// A place where a prefix stands.
+/// An occurrence of a prefix.
 struct TokenSearch<'a> {
     text: &'a str,
     start: usize,
     body_at: usize,
-    /// Where the blank or quote stands that ends it at the latest, if it is on one line.
+    /// The next space or quote, where the token ends at the latest if it is on one line.
     run_end: usize,
 }
 
@@ -241,10 +241,10 @@ impl TokenSearch<'_> {
         self.text.as_bytes().get(at).is_none_or(|it| !it.is_ascii_alphanumeric())
     }
 
-    /// Returns the end of a token that goes on in the next line.
+    /// Returns the end of a token that continues in the next line.
     ///
-    /// Where the first line holds a whole token already, the next one must look like the rest of
-    /// it: alone in its line, letters and digits.
+    /// If the first line already contains a complete token, the continuation must be alone in its line
+    /// and mix letters and digits.
     fn find_wrapped(&self, body: &Regex, whole: Option<usize>) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let mut at = self.run_end;
@@ -265,18 +265,18 @@ impl TokenSearch<'_> {
             count_bytes(joined.len());
             at = end;
             let Some(length) = body.find(&joined).map(|it| it.end()) else { continue };
-            let &(from, place) = parts.last()?;
-            let ends = place + length.saturating_sub(from);
-            if length <= from || !self.ends_at(ends) {
+            let &(from, line_start) = parts.last()?;
+            let token_end = line_start + length.saturating_sub(from);
+            if length <= from || !self.ends_at(token_end) {
                 continue;
             }
-            let rest = &self.text[place..ends];
-            let is_alone = bytes.get(ends).is_none_or(|it| b"\r\n\"'`,;".contains(it));
+            let rest = &self.text[line_start..token_end];
+            let is_alone = bytes.get(token_end).is_none_or(|it| b"\r\n\"'`,;".contains(it));
             let looks_random = rest.len() >= WRAPPED_REST_MIN
                 && rest.bytes().any(|it| it.is_ascii_digit())
                 && rest.bytes().any(|it| it.is_ascii_alphabetic());
             if (whole.is_none() && best.is_none()) || (is_alone && looks_random) {
-                best = Some(ends);
+                best = Some(token_end);
             } else {
                 break;
             }
@@ -285,14 +285,14 @@ impl TokenSearch<'_> {
     }
 }
 
-/// Returns where a run without blanks and quotes ends.
+/// Returns the end of a run without spaces and quotes.
 fn run_end(text: &str, from: usize) -> usize {
     let is_end = |it: &u8| !it.is_ascii_graphic() || b"\"'`,;<>()[]{}|\\".contains(it);
     text.as_bytes()[from..].iter().position(is_end).map_or(text.len(), |it| from + it)
 }
 
-/// Returns where the words of the next line begin, if the line ends at `at`. A new list item does
-/// not go on with the one before it.
+/// Returns the start of the text of the next line, if the line ends at `at`. A list item does not
+/// continue the one before it.
 fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
     let skip = |from: usize, set: &[u8], most: usize| {
         let rest = bytes.get(from..).unwrap_or_default();
@@ -302,7 +302,7 @@ fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
     (bytes.get(end) == Some(&b'\n')).then(|| skip(end + 1, b" \t>", 64))
 }
 
-/// A rule at work in its windows.
+/// The search of a rule in its windows.
 struct ValueSearch<'a> {
     rules: &'a CompiledSecretRules,
     rule: &'a SecretRule,
@@ -329,7 +329,7 @@ impl ValueSearch<'_> {
             } else if whole.len() <= BYTES_BEFORE_KEYWORD
                 && !self.rules.is_allowed(&self.text[range.clone()])
             {
-                // What was taken for the value may hold the next keyword.
+                // The rejected value may contain the next keyword.
                 at = range.start.max(whole.start() + 1);
             } else {
                 at = whole.end();
@@ -341,7 +341,7 @@ impl ValueSearch<'_> {
                 break;
             }
             while !self.text.is_char_boundary(at) {
-                at += 1; // the window ends at one
+                at += 1; // The end of the window is a boundary.
             }
         }
     }
@@ -353,7 +353,7 @@ impl ValueSearch<'_> {
         self.regex.captures_read_at(&mut self.groups, text, at)
     }
 
-    /// Returns the group that the rule names, else the first one that took part, else all.
+    /// Returns the group that the rule names, else the first that matched, else the whole match.
     fn value_range(&self, whole: Range<usize>) -> Range<usize> {
         let of = |group| self.groups.get(group).map(|(start, end)| start..end);
         match self.group {
@@ -362,7 +362,7 @@ impl ValueSearch<'_> {
         }
     }
 
-    /// Where the window cut a value off, it goes on to the next blank.
+    /// Extends a value that the window cuts off to the next space.
     fn extend_past_cut(&self, range: Range<usize>, cut: usize) -> Range<usize> {
         if range.end < cut || range.is_empty() {
             return range;
@@ -375,7 +375,7 @@ impl ValueSearch<'_> {
     }
 }
 
-/// Joins what overlaps, so that nothing of either is seen. What tells of a person gives way.
+/// Merges overlapping matches, so that all of both is masked. Credentials win over personal data.
 fn resolve_overlaps(
     rules: &CompiledSecretRules,
     mut found: Vec<SecretCandidate>,
@@ -406,8 +406,10 @@ fn resolve_overlaps(
         .collect()
 }
 
-/// Merges sorted finds. The most specific rule names the place; a wider find that holds little more
-/// than a token gives way to it, so that one token has one mark wherever it stands.
+/// Merges sorted matches, which get the kind of the most specific rule.
+///
+/// A match that is little more than a token shrinks to it, so that a token has the same placeholder
+/// everywhere.
 fn merge_overlapping(found: Vec<SecretCandidate>) -> Vec<SecretCandidate> {
     let mut merged: Vec<SecretCandidate> = Vec::with_capacity(found.len());
     for next in found {

@@ -1,9 +1,9 @@
-//! Secrets that stand apart in a text and would be whole in what is made of it.
+//! Secrets that are split in a log and would be whole in a generated text.
 //!
-//! Derived text joins what a log parts: characters that nobody sees are left out, and a bullet takes
-//! the words of its heading with it. So a text is read as it would be joined, too, before anything of
-//! it is seen: without hidden characters, and each line behind the words that announce it (the
-//! heading, the item that it belongs to, a line before it that ends in a colon).
+//! Generated text joins what a log separates: invisible characters are dropped, and a bullet takes the
+//! words of its heading. So a text is also scanned in its joined form before any of it is shown: without
+//! hidden characters, and each line after its label (the heading, the parent item, or a preceding
+//! line that ends in a colon).
 
 use std::ops::Range;
 
@@ -12,21 +12,21 @@ use super::{
     scan::{SecretCandidate, candidates, has_value_keyword},
 };
 
-/// The most bytes of an announcing line that count: its end.
+/// The most bytes of a label that are read, from its end.
 const LABEL_MAX: usize = 60;
 
-/// The least bytes of a line that may be a value.
+/// The shortest line that may be a value, in bytes.
 const VALUE_MIN: usize = 4;
 
-/// A text that is made of parts of another.
+/// A text composed of parts of another.
 #[derive(Default)]
 struct JoinedText {
     text: String,
-    /// Where a part stands here, and where it began there; ascending, whole runs of bytes.
+    /// The range of each part in this text, and its start in the other; ascending.
     parts: Vec<(Range<usize>, usize)>,
 }
 
-/// Returns what the rules find in a text as it would be joined, by its place in the text.
+/// Returns the secrets in the joined form of a text, as ranges of the text itself.
 pub(super) fn find_split(rules: &CompiledSecretRules, text: &str) -> Vec<SecretCandidate> {
     let mut found = Vec::new();
     if let Some(plain) = without_hidden(text) {
@@ -48,7 +48,7 @@ impl JoinedText {
             .collect()
     }
 
-    /// Returns the place in the text of what was found; `None` where it begins in no part of it.
+    /// Returns the range in the original text; `None` if the match does not start in a part of it.
     fn source_range(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let part = |at: usize| {
             let index = self.parts.partition_point(|(here, _)| here.end <= at);
@@ -67,12 +67,12 @@ impl JoinedText {
     }
 }
 
-/// Characters that take no room and that some reader leaves out.
+/// Returns whether a character has no width, so that some readers drop it.
 pub(in crate::privacy) fn is_hidden(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e01ef}')
 }
 
-/// Returns a text without the characters that hide in words; `None` where there are none.
+/// Returns a text without the hidden characters within words; `None` if there are none.
 fn without_hidden(text: &str) -> Option<JoinedText> {
     let is_word =
         |it: Option<char>| it.is_some_and(|c| c.is_alphanumeric() || c.is_ascii_graphic());
@@ -103,13 +103,13 @@ fn without_hidden(text: &str) -> Option<JoinedText> {
     })
 }
 
-/// Returns the lines that something announces, each behind the words that do.
+/// Returns the lines that have a label, each after its label.
 fn join_labels(rules: &CompiledSecretRules, text: &str) -> JoinedText {
     let mut joined = JoinedText::default();
     let mut heading: Option<&str> = None;
     let mut items: Vec<(usize, Option<&str>)> = Vec::new();
     let mut colon: Option<&str> = None;
-    let announcing = |words: &str| {
+    let label_start = |words: &str| {
         let mut start = words.len().saturating_sub(LABEL_MAX);
         while !words.is_char_boundary(start) {
             start += 1;
@@ -118,7 +118,7 @@ fn join_labels(rules: &CompiledSecretRules, text: &str) -> JoinedText {
     };
     let label = |words: &'_ str| -> Option<Range<usize>> {
         let words = words.trim_end_matches([':', '*', '_', '`', '#', ' ', '\t', '：']);
-        let range = announcing(words)..words.len();
+        let range = label_start(words)..words.len();
         (!range.is_empty() && has_value_keyword(rules, &words[range.clone()])).then_some(range)
     };
     let mut at = 0;
@@ -145,7 +145,7 @@ fn join_labels(rules: &CompiledSecretRules, text: &str) -> JoinedText {
                     joined.text.push_str(it);
                     joined.text.push_str(": ");
                     joined.push(text, from..start + line.len());
-                    // An empty line, or a token would go on in the next one.
+                    // Without an empty line, a token might continue in the next line.
                     joined.text.push_str("\n\n");
                 }
                 before = Some(it);
@@ -163,7 +163,7 @@ fn join_labels(rules: &CompiledSecretRules, text: &str) -> JoinedText {
     joined
 }
 
-/// Returns whether a line is an item of a list or a heading, and its words.
+/// Returns whether a line is a list item, and its text without list or heading marks.
 fn words(body: &str) -> (bool, &str) {
     let plain = body.trim_start_matches('#').trim_start();
     if plain.len() < body.len() {
@@ -189,7 +189,7 @@ fn is_bold(body: &str) -> bool {
     body.len() > 4 && body.starts_with("**") && body.ends_with("**")
 }
 
-/// Whether a line may hold what an announcement is about. Most are sentences, which are not read.
+/// Returns whether a line may contain a value. Most lines are sentences and are skipped.
 fn may_be_value(words: &str) -> bool {
     words.len() >= VALUE_MIN && words.contains(|c: char| !c.is_alphabetic() && !" ,.;-".contains(c))
 }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hidden_character_parts_no_token() {
+    fn a_hidden_character_does_not_split_a_token() {
         let body = "G37LeXSyYV4g6snRoUYA4fXr6nzrvZcmT4a4";
         for hidden in ["\u{200b}", "\u{2060}", "\u{feff}", "\u{ad}", "\u{200d}\u{200b}"] {
             let token = format!("ghp_{hidden}{body}");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_around_a_token_hides_nothing() {
+    fn markdown_around_a_token_does_not_hide_it() {
         let token = "ghp_G37LeXSyYV4g6snRoUYA4fXr6nzrvZcmT4a4";
         for (before, after) in
             [("_", "_"), ("__", "__"), ("**", "**"), ("", "_prod"), ("deploy-", ""), ("ci_", ".")]
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_announces_a_value_may_stand_in_another_line() {
+    fn the_label_of_a_value_may_be_in_another_line() {
         check("## Staging password\n\n- tr0ub4dor8xK\n", &["tr0ub4dor8xK"]);
         check("## Staging password\n\ntr0ub4dor8xK\n", &["tr0ub4dor8xK"]);
         check("- Staging password\n  - tr0ub4dor8xK\n- tr0ub4dor9xK", &["tr0ub4dor8xK"]);

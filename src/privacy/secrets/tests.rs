@@ -337,10 +337,10 @@ fn rules_that_cannot_be_used_say_why() {
     for (yaml, says) in [
         ("rules: 4", "cannot be read"),
         ("rule: []", "unknown field `rule`"),
-        ("rules: [{id: A b, keywords: [x], regex: x}]", "rule `A b`: an id is made of a-z"),
+        ("rules: [{id: A b, keywords: [x], regex: x}]", "rule `A b`: an id consists of a-z"),
         (
             "rules: [{id: a, keywords: [x], regex: x}, {id: a, keywords: [x], regex: x}]",
-            "two of this id",
+            "two rules have this id",
         ),
         ("rules: [{id: a, prefixes: [x], regex: x}]", "give `prefixes` and `body`"),
         ("rules: [{id: a}]", "give `prefixes` and `body`"),
