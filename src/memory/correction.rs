@@ -1,8 +1,8 @@
-//! Corrections: a person's words in the place of an item's, all else byte for byte as it stands.
+//! Corrections: a person's words replace those of an item; all other bytes stay.
 //!
 //! The record of what we wrote (the `items` of a summary, the hash in the comment of an entry, the
-//! hash of a memory's body) stays as it is. So the item no longer matches it and is the person's,
-//! to whoever reads the file, with or without a database.
+//! hash of a memory's body) stays as it is. So the item no longer matches it and counts as the
+//! person's, with or without a database.
 //!
 //! Called by `compaction::correct`.
 
@@ -16,61 +16,61 @@ use super::{
     wisdom::WisdomFile,
 };
 
-/// The longest line of the index.
+/// The longest description in the index.
 const DESCRIPTION_CHARS_MAX: usize = 119;
-/// A title is one line.
+/// The longest title.
 const TITLE_CHARS_MAX: usize = 80;
 
-/// What a person typed.
+/// The words that a person typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CorrectionText {
-    /// On one line, without list marker and citation.
+    /// The words on one line, without list marker and citation.
     pub text: String,
-    /// Lines of the person's choice; `None` to keep those that the item cites.
+    /// Lines that the person chose; `None` to keep those that the item cites.
     pub citation: Option<Citation>,
 }
 
-/// What cannot be put in the place of an item.
+/// Words that cannot replace an item.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CorrectionTextError {
-    /// Nothing.
-    #[error("there are no words to put there; to take an item out, delete it in the file")]
+    /// There are no words.
+    #[error("there are no words; to remove an item, delete it in the file")]
     Empty,
     /// It ends in brackets that look like a citation.
     #[error("`[{0}]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])")]
     InvalidCitation(String),
 }
 
-/// A file with other words in it.
+/// A file with a corrected item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CorrectedFile {
-    /// All of it.
+    /// The whole file.
     pub text: String,
-    /// The first line of the item in the file as it stood.
+    /// The first line of the item, in the file before the correction.
     pub line: u32,
-    /// The item's lines as they stood.
+    /// The item's lines before.
     pub before: String,
-    /// Its lines now.
+    /// The item's lines after.
     pub after: String,
-    /// The lines that the words rest on now.
+    /// The citation after.
     pub citation: Option<Citation>,
 }
 
-/// Why there is nothing to correct at a place.
+/// Why nothing can be corrected at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorrectionTargetError {
-    /// The line belongs to no item; the nearest one begins there.
+    /// The line belongs to no item; the nearest one begins at this line.
     NoItem(Option<u32>),
-    /// The frontmatter of a memory was spelled by hand, so its sources cannot be changed here.
+    /// A person respelled the frontmatter of the memory, so its sources cannot be changed here.
     FixedSources,
 }
 
 impl CorrectionText {
-    /// Reads what was typed.
+    /// Parses what was typed.
     ///
     /// # Errors
     ///
-    /// Returns [`CorrectionTextError`] where nothing is left, or a citation is misspelled.
+    /// Returns [`CorrectionTextError`] if there are no words, or a citation is misspelled.
     pub fn parse(typed: &str) -> Result<Self, CorrectionTextError> {
         let line = typed::one_line(typed);
         let bare = ["- ", "* ", "+ "].iter().find_map(|it| line.strip_prefix(it)).unwrap_or(&line);
@@ -88,7 +88,7 @@ impl CorrectionText {
     }
 }
 
-/// Returns whether what stands between brackets is meant to be lines of a log.
+/// Returns whether the text between brackets is meant as a citation.
 fn looks_like_citation(inner: &str) -> bool {
     let marks = |c: char| c.is_alphanumeric() || ":;,- _.".contains(c);
     inner.contains(':')
@@ -96,7 +96,7 @@ fn looks_like_citation(inner: &str) -> bool {
         && (inner.starts_with("CMEM-") || inner.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Puts words into the bullet of a weekly or monthly file to which a line belongs.
+/// Replaces the words of the bullet of a weekly or monthly file that contains `line`.
 ///
 /// # Errors
 ///
@@ -134,7 +134,7 @@ pub fn correct_summary(
     Err(CorrectionTargetError::NoItem(nearest))
 }
 
-/// Returns what stands before the words of a bullet: indent, marker, blanks.
+/// Returns the text before the words of a bullet: indent, marker, blanks.
 fn bullet_prefix(raw: &str) -> &str {
     let first = raw.split('\n').next().unwrap_or_default();
     let words_at = match markdown::classify_summary_lines([first]).first() {
@@ -149,7 +149,7 @@ fn bullet_prefix(raw: &str) -> &str {
     if blanks == words_at { "- " } else { &first[..words_at] }
 }
 
-/// Keeps the box of a task, unless the new words bring one.
+/// Keeps the box of a task, unless the new words have one.
 fn with_task_box(item: &Item, words: &str) -> String {
     let box_of = |text: &str| {
         let inner = text.strip_prefix('[')?.get(..2)?;
@@ -161,8 +161,8 @@ fn with_task_box(item: &Item, words: &str) -> String {
     }
 }
 
-/// Puts words into the entry of `WISDOM.md` to which a line belongs. `CorrectionText` that begin with
-/// `**Title**` bring another title.
+/// Replaces the words of the entry of `WISDOM.md` that contains `line`. Words that begin with
+/// `**Title**` also replace the title.
 ///
 /// # Errors
 ///
@@ -175,12 +175,12 @@ pub fn correct_wisdom(
     let file = WisdomFile::parse(text);
     let (mut at, mut nearest) = (0, None::<u32>);
     for entry in file.entries() {
-        // Entries stand in the file as they were read, one after the other.
+        // Entries appear in the file in this order, as read.
         let Some(found) = text[at..].find(&entry.raw) else { continue };
         let number = 1 + count_newlines(&text[..at + found]);
         let body = entry.raw.trim_end();
         if (number..=number + count_newlines(body)).contains(&line) {
-            // A title that repeats the words goes with them.
+            // A title that repeats the words is replaced with them.
             let titled =
                 words.text.starts_with("**") || !is_beginning_of(&entry.title, &entry.text);
             let new = if titled {
@@ -208,13 +208,14 @@ pub fn correct_wisdom(
     Err(CorrectionTargetError::NoItem(nearest))
 }
 
-/// Puts words into the paragraph of a typed memory to which a line belongs; without a line, into its
-/// statement. The label of a paragraph (`**Why:**`) stays; a title or a description that repeated
-/// the statement follows it. `hash_of` gives the check beside a source.
+/// Replaces the paragraph of a typed memory that contains `line`; without a line, its statement.
+///
+/// The label of a paragraph (`**Why:**`) stays. A title or a description that repeated the
+/// statement follows it. `hash_of` returns the check of a source.
 ///
 /// # Errors
 ///
-/// Returns where the statement begins, for a line of no paragraph.
+/// Returns where the statement begins, for a line outside all paragraphs.
 pub fn correct_memory(
     memory: &TypedMemory,
     text: &str,
@@ -275,7 +276,7 @@ pub fn correct_memory(
     })
 }
 
-/// Returns the paragraphs of a body by bytes, without the line end of the last line.
+/// Returns the byte ranges of the paragraphs of a body, without their last line end.
 fn paragraphs(body: &str) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let (mut at, mut open) = (0, false);
@@ -294,7 +295,7 @@ fn paragraphs(body: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// Returns whether a title or a description says the beginning of a statement, or all of it.
+/// Returns whether a title or a description is the beginning of a statement, or all of it.
 fn is_beginning_of(short: &str, statement: &str) -> bool {
     let bare = short.trim_end_matches(['…', '.']).to_lowercase();
     !bare.is_empty() && statement.to_lowercase().starts_with(&bare)
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bullet_changes_its_words_and_nothing_else_changes() {
+    fn correcting_a_bullet_changes_only_its_words() {
         for (line, typed, old, new) in [
             (13, "Uno", "- One [2026-04-02:1]\n  and more\n", "- Uno [2026-04-02:1]\n"),
             (
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_read_strictly() {
+    fn typed_text_is_parsed_strictly() {
         let error = |typed: &str| CorrectionText::parse(typed).unwrap_err();
         assert_eq!(error(" - "), CorrectionTextError::Empty);
         assert_eq!(error("[2026-04-02:1]"), CorrectionTextError::Empty);
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_changes_one_paragraph_and_what_repeated_it() {
+    fn correcting_a_memory_changes_one_paragraph_and_what_repeated_it() {
         let mut memory = TypedMemory::parse(
             "feedback_squash.md".as_ref(),
             "---\nname: Always squash\ndescription: Always squash before merging\ntype: feedback\nsources: [2026-04-02:1#3fa9]\nmine: yes\n---\n\nAlways squash before merging.\n\n**Why:** the notes\nlist commits\n",

@@ -1,26 +1,23 @@
-//! What people decided, as `.decisions.jsonl` keeps it.
+//! The decisions of people, recorded in `.decisions.jsonl`.
 //!
-//! The file is append-only and travels with the root, so that decisions outlive the database. It
-//! holds no text: lines are known by keyed hashes (BLAKE3 in keyed mode), so that whoever finds
-//! the file alone cannot test guesses of what a deleted line said. The first line holds the key:
+//! The file is append-only and travels with the root, so decisions outlive the database. It
+//! contains no text: lines are identified by keyed hashes (BLAKE3 in keyed mode), so that with the
+//! file alone nobody can test guesses of what a deleted line said. The first line holds the key:
 //!
 //! ```text
 //! {"key":"5f0c…"}
 //! {"at":"2026-04-06T03:00:12Z","what":"deleted","in":"memory/weekly/2026-W14.md","hashes":["9c1f2ab04d7e6f58"]}
 //! ```
 //!
-//! A bullet that a person deleted binds the lines that it cited, in that file: an item that rests
-//! only on such lines is kept out. Writing the bullet back lifts that.
-//!
-//! Work that a person took back is known by its fingerprint, which names its inputs: it is not done
-//! again until one of them has changed, or until a person asks for it.
-//!
-//! A line that a person had forgotten is barred for good, in every log (`in` is empty) or, where a
-//! whole log was forgotten, in that one (`in` is its name). Nothing lifts that: whoever brings the
-//! same words back, by hand or by a sync tool, must not bring them into a generated file.
-//!
-//! A line that is held for review is bound by its hash and the name of its log: the same words in
-//! another log are held again.
+//! - **Deleted bullet:** blocks the lines that it cited, in that file. An item that cites only such
+//!   lines is kept out. Writing the bullet back lifts this.
+//! - **Undone work:** is identified by its fingerprint, which covers its inputs. It is not done
+//!   again until an input changes or a person asks for it.
+//! - **Forgotten line:** is blocked for good, in every log (`in` is empty) or, if a whole log was
+//!   forgotten, in that one (`in` is its name). Nothing lifts this: whoever brings the same words
+//!   back, by hand or with a sync tool, cannot bring them into a generated file.
+//! - **Quarantined line:** is identified by its hash and the name of its log. The same words in
+//!   another log are quarantined again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,47 +33,46 @@ use super::hash::{self, ContentHash};
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     key: Option<[u8; 32]>,
-    /// Per file, the lines that are barred from it.
+    /// Per file, the lines blocked from it.
     deleted: BTreeMap<String, BTreeSet<String>>,
-    /// Fingerprints of work that was taken back: 16 hex digits.
+    /// Fingerprints of undone work: 16 hex digits.
     undone: BTreeSet<String>,
-    /// Per log, the lines that are forgotten; under the empty name those of all logs.
+    /// Per log, the forgotten lines; under the empty name, those of all logs.
     forgotten: BTreeMap<String, BTreeSet<String>>,
-    /// Per log, the lines that were held for review and may be seen.
+    /// Per log, the quarantined lines that a person accepted.
     accepted: BTreeMap<String, BTreeSet<String>>,
-    /// Per log, those that were held and stay so, and are not asked about again.
+    /// Per log, the quarantined lines that a person refused; nobody is asked about them again.
     refused: BTreeMap<String, BTreeSet<String>>,
     /// 1-based numbers of lines that could not be read.
     unreadable: Vec<usize>,
 }
 
-/// What was decided about lines.
+/// The kind of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DecisionKind {
-    /// A person deleted the item that rested on them.
+    /// A person deleted the item that cited the lines.
     Deleted,
-    /// A person wrote it back, wants work done that was taken back, or took back what they said of
-    /// a line that was held for review.
+    /// A person wrote the item back, asked for undone work, or withdrew what they said of a
+    /// quarantined line.
     Restored,
-    /// A person accepted what was held for review: a line of the log that `in` names, or a change of
-    /// the file.
+    /// A person accepted a quarantined line of the log `in`, or a proposed change of the file `in`.
     Accepted,
     /// A person refused it: it stays out, and nobody is asked again.
     Refused,
-    /// A run was taken back; `hashes` are the fingerprints of its work.
+    /// A run was undone; `hashes` are the fingerprints of its work.
     Undone,
-    /// They are to be forgotten everywhere.
+    /// The lines are to be forgotten.
     Forgotten,
-    /// A newer memoird knows what.
+    /// A kind that only a newer memoird knows.
     #[serde(other)]
     Unknown,
 }
 
-/// What a person said of a line that was held for review.
+/// What a person said of a quarantined line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may be seen.
+    /// It may be used.
     Accepted,
     /// It stays out.
     Refused,
@@ -85,16 +81,16 @@ pub enum Verdict {
 /// One decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// When, to the second, UTC.
+    /// The time, to the second, UTC.
     pub at: DateTime<Utc>,
-    /// What.
+    /// The kind.
     pub what: DecisionKind,
-    /// In which file, relative to the root; of lines that are forgotten or were held, the name of the
-    /// log; nothing where they are forgotten in every log. What was accepted or refused in a file is
-    /// a change of it, by the hash of what it would write.
+    /// The file, relative to the root. For forgotten or quarantined lines, the name of the log;
+    /// empty where lines are forgotten in every log. A proposed change of a file is identified by
+    /// the hash of what it would write.
     #[serde(rename = "in")]
     pub path: String,
-    /// The lines that it is about, by [`Decisions::line_hash`].
+    /// The lines, by [`Decisions::line_hash`].
     pub hashes: Vec<String>,
 }
 
@@ -104,10 +100,10 @@ struct KeyLine {
 }
 
 impl Decisions {
-    /// Reads the file.
+    /// Parses the file.
     ///
-    /// A line that cannot be read (the last one may be torn by a crash) is passed over and told by
-    /// [`Self::unreadable`]; keys of a newer version are passed over in silence.
+    /// A line that cannot be read (a crash may have torn the last one) is skipped and listed by
+    /// [`Self::unreadable`]; kinds of a newer version are ignored.
     pub fn parse(text: &str) -> Self {
         let mut decisions = Self::default();
         for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -124,12 +120,12 @@ impl Decisions {
         decisions
     }
 
-    /// Takes the key for a file that does not exist yet. `random` must come from the system.
+    /// Creates the decisions of a new file. `random` must come from the system.
     pub fn with_key(random: [u8; 32]) -> Self {
         Self { key: Some(random), ..Self::default() }
     }
 
-    /// Returns whether there is a key, so that lines can be named.
+    /// Returns whether there is a key, so that lines can be identified.
     pub fn has_key(&self) -> bool {
         self.key.is_some()
     }
@@ -140,13 +136,13 @@ impl Decisions {
         format!("{{\"key\":\"{key}\"}}\n")
     }
 
-    /// Returns the keyed hash of a line's text, surrounding white space aside: 16 hex digits.
+    /// Returns the keyed hash of a line's text without surrounding white space: 16 hex digits.
     pub fn line_hash(&self, line: &str) -> Option<String> {
         let key = self.key.as_ref()?;
         Some(hash::hex(&blake3::keyed_hash(key, line.trim().as_bytes()).as_bytes()[..8]))
     }
 
-    /// Takes a decision into account.
+    /// Applies a decision.
     pub fn apply(&mut self, decision: &Decision) {
         match decision.what {
             DecisionKind::Deleted => {
@@ -177,12 +173,12 @@ impl Decisions {
         }
     }
 
-    /// Returns whether any line was forgotten, so that lines must be asked for.
+    /// Returns whether anything was forgotten; if not, lines need no check.
     pub fn has_forgotten(&self) -> bool {
         !self.forgotten.is_empty()
     }
 
-    /// Returns whether a line of the log of that name is to be seen by nobody.
+    /// Returns whether a line of the named log is forgotten.
     pub fn is_forgotten(&self, log: &str, line: &str) -> bool {
         let everywhere = self.forgotten.get("");
         let here = self.forgotten.get(log);
@@ -193,7 +189,7 @@ impl Decisions {
         [everywhere, here].into_iter().flatten().any(|it| it.contains(&hash))
     }
 
-    /// Returns what a person said of a line of the log of that name, which was held for review.
+    /// Returns what a person said of a quarantined line of the named log.
     pub fn review_verdict(&self, log: &str, line: &str) -> Option<Verdict> {
         let (accepted, refused) = (self.accepted.get(log), self.refused.get(log));
         if accepted.is_none() && refused.is_none() {
@@ -207,9 +203,10 @@ impl Decisions {
         is_in(refused).then_some(Verdict::Refused)
     }
 
-    /// Returns the hash by which the log of that name is an input of what is made of it: that of its
-    /// bytes, and of the lines in it that people let be seen. So what rests on it is made again when
-    /// one more is, also where no database remembers.
+    /// Returns the hash of the named log as an input: of its bytes and of the accepted lines in it.
+    ///
+    /// So files derived from it are written again when another line is accepted, even without a
+    /// database.
     pub fn input_hash(&self, log: &str, bytes: ContentHash) -> ContentHash {
         match self.accepted.get(log).filter(|it| !it.is_empty()) {
             None => bytes,
@@ -217,7 +214,7 @@ impl Decisions {
         }
     }
 
-    /// Returns what [`Self::input_hash`] does of a weekly or monthly file, by the hash of its body.
+    /// Like [`Self::input_hash`] for a weekly or monthly file, from the hash of its body.
     pub fn summary_input_hash(&self, name: &str, body_hash: &str) -> String {
         match self.accepted.get(name).filter(|it| !it.is_empty()) {
             None => body_hash.to_owned(),
@@ -225,11 +222,10 @@ impl Decisions {
         }
     }
 
-    /// Returns what stands in the place of a secret: the same for the same secret wherever it is
-    /// found, so that it can be told from others, and of no use to who wants to know it.
+    /// Returns the placeholder of a secret, which is the same wherever the secret occurs.
     ///
-    /// Four hex digits of a keyed hash: enough to tell the secrets of a root apart, and too few to
-    /// try guesses against. Without a key there are none.
+    /// It ends in four hex digits of a keyed hash: enough to distinguish the secrets of a root, too
+    /// few to test guesses. Without a key there are none.
     pub fn secret_placeholder(&self, kind: &str, secret: &str) -> String {
         match self.line_hash(secret) {
             Some(hash) => format!("[secret:{kind}#{}]", &hash[..4]),
@@ -237,7 +233,7 @@ impl Decisions {
         }
     }
 
-    /// Returns a text without such marks, for names that are made of it.
+    /// Returns a text without such placeholders, to build names from it.
     pub fn strip_secret_placeholders(text: &str) -> String {
         let mut left = String::with_capacity(text.len());
         let mut rest = text;
@@ -248,21 +244,21 @@ impl Decisions {
         left + rest
     }
 
-    /// Returns whether an item that rests on `lines` is kept out of the file at `path`: every one of
-    /// them was cited by an item that a person deleted there.
+    /// Returns whether an item that cites `lines` is kept out of the file at `path`: a person
+    /// deleted items there that cited every one of them.
     pub fn is_deleted<'a>(&self, path: &str, lines: impl IntoIterator<Item = &'a str>) -> bool {
-        let Some(barred) = self.deleted.get(path).filter(|it| !it.is_empty()) else { return false };
+        let Some(blocked) = self.deleted.get(path).filter(|it| !it.is_empty()) else { return false };
         let mut lines = lines.into_iter().peekable();
         lines.peek().is_some()
-            && lines.all(|it| self.line_hash(it).is_some_and(|it| barred.contains(&it)))
+            && lines.all(|it| self.line_hash(it).is_some_and(|it| blocked.contains(&it)))
     }
 
-    /// Returns the files from which lines are barred.
+    /// Returns the files from which lines are blocked.
     pub fn files_with_deleted(&self) -> impl Iterator<Item = &str> {
         self.deleted.iter().filter(|it| !it.1.is_empty()).map(|it| &it.0[..])
     }
 
-    /// Returns whether work was taken back and waits for changed input.
+    /// Returns whether the work was undone and waits for changed input.
     pub fn is_undone(&self, fingerprint: ContentHash) -> bool {
         self.undone.contains(&fingerprint.hex16())
     }
@@ -285,7 +281,7 @@ fn remove_lines(lines: &mut BTreeMap<String, BTreeSet<String>>, decision: &Decis
 }
 
 impl Decision {
-    /// Prints the line of the file.
+    /// Formats the line of the file.
     pub fn print(&self) -> String {
         let mut line = String::new();
         let at = self.at.to_rfc3339_opts(SecondsFormat::Secs, true);
@@ -333,13 +329,13 @@ mod tests {
         let read = Decisions::parse(&text);
         assert!(read.is_deleted(WEEK, ["  - one "]));
         assert!(read.is_deleted(WEEK, ["- two", "- one"]));
-        assert!(!read.is_deleted(WEEK, ["- one", "- three"]), "it also rests on another line");
+        assert!(!read.is_deleted(WEEK, ["- one", "- three"]), "it also cites another line");
         assert!(!read.is_deleted("memory/monthly/2026-04.md", ["- one"]));
         assert!(!read.is_deleted(WEEK, []));
     }
 
     #[test]
-    fn a_line_that_was_held_is_accepted_in_one_log_and_makes_another_input_of_it() {
+    fn accepting_a_quarantined_line_changes_the_input_hash_of_its_log_alone() {
         let mut decisions = Decisions::with_key([7; 32]);
         let decide = |decisions: &mut Decisions, what| {
             let hashes = vec![decisions.line_hash("> run it").unwrap()];
@@ -366,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_tells_secrets_apart_and_roots_too() {
+    fn placeholders_differ_by_secret_and_by_root() {
         let marks = [7, 8].map(|key| {
             let decisions = Decisions::with_key([key; 32]);
             ["one", "two"].map(|it| decisions.secret_placeholder("token", it))
@@ -387,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_was_taken_back_is_known_until_it_is_lifted() {
+    fn undone_work_stays_undone_until_it_is_restored() {
         let work = ContentHash::of("weekly 2026-W14");
         let decision = |what| {
             let at = "2026-04-06T03:00:12Z".parse().unwrap();
@@ -401,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_so_in_one_log_or_in_all() {
+    fn lines_are_forgotten_in_one_log_or_in_all() {
         let mut decisions = Decisions::with_key([7; 32]);
         assert!(!decisions.has_forgotten());
         for (log, line) in [("", "- one"), ("2026-04-02", "- two")] {
@@ -422,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn torn_and_newer_lines_are_passed_over() {
+    fn torn_and_newer_lines_are_skipped() {
         let mut decisions = Decisions::with_key([7; 32]);
         let mut text = decisions.header_line();
         text.push_str("{\"at\":\"2027-01-01T00:00:00Z\",\"what\":\"sealed\",\"in\":\"x\",\"hashes\":[],\"by\":1}\n");

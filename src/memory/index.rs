@@ -1,15 +1,15 @@
 //! `MEMORY.md`: the index of typed memories.
 //!
-//! Agents read this file at session start, and some read no more than 200 lines or 25,000 bytes of
-//! it; so the whole file stays below both. Ours is a block between two comments; all else is a
-//! person's.
+//! Agents read this file at session start, some of them only its first 200 lines or 25,000 bytes,
+//! so the whole file stays below both limits. Our part is a block between two comments; the rest is
+//! a person's.
 //!
 //! # Invariants
 //!
-//! - What a person wrote outside the block stays byte for byte; a line that a person wrote inside
-//!   moves below the block.
-//! - Rendering what was rendered changes nothing.
-//! - What does not fit is counted in the last line of the block, never dropped in silence.
+//! - A person's lines outside the block stay byte for byte; a person's line inside it moves below
+//!   it.
+//! - Rendering is idempotent.
+//! - Memories that do not fit are counted in the last line of the block, never dropped silently.
 //!
 //! Called by `compaction` after typed memories changed.
 
@@ -33,20 +33,20 @@ pub const LINES_MAX: usize = 200;
 pub const BYTES_MAX: usize = 25_000;
 /// The most characters of one line.
 const LINE_CHARS_MAX: usize = 149;
-/// The most characters of a name, so that room is left for the description.
+/// The most characters of a name, which leaves room for the description.
 const NAME_CHARS_MAX: usize = 60;
 
-/// How the line begins that counts what did not fit.
+/// The start of the line that counts the omitted memories.
 const OMITTED_PREFIX: &str = "- … and ";
-/// The most bytes that it takes: four kinds, each with a number.
+/// The most bytes of that line: four types, each with a number.
 const OMITTED_BYTES_MAX: usize = 200;
 
-/// Returns the index of `memories` in the file that stands, or in a new one.
+/// Renders the index of `memories` into the existing file or a new one.
 ///
-/// The lines are sorted by kind and name. Where not all fit, those that were updated longest ago
-/// go first; a person's, which carry no date, stay.
+/// The lines are sorted by type and name. If not all fit, those updated longest ago are omitted
+/// first; a person's, which have no date, stay.
 ///
-/// Names and descriptions are listed as `seen` returns them: those of a person's memory may hold
+/// Names and descriptions are listed as `seen` returns them, since a person's memory may contain
 /// anything.
 pub fn render(
     existing: Option<&str>,
@@ -74,13 +74,13 @@ pub fn render(
     text
 }
 
-/// A memory's line, with what decides its place.
+/// The line of a memory, with what decides its position.
 struct IndexLine {
     text: String,
     kind: MemoryType,
-    /// Kind, name without regard to case, file.
+    /// Type, lower-case name, file.
     order: (MemoryType, String, String),
-    /// When it was updated; a person's memory may not say.
+    /// When it was updated; a person's memory may have no date.
     updated: Option<NaiveDate>,
     included: bool,
 }
@@ -93,7 +93,7 @@ impl IndexLine {
         let head = format!("- [{name}]({})", encode_link_target(&file));
         let room = LINE_CHARS_MAX.saturating_sub(head.chars().count() + 2);
         let words = one_line(&seen(&memory.description));
-        // An escape takes a character of its own, so what is cut is measured escaped.
+        // Escaping adds characters, so the escaped text is measured.
         let description = (0..=room)
             .rev()
             .step_by(4)
@@ -102,7 +102,7 @@ impl IndexLine {
             .unwrap_or_default();
         let text = if description.is_empty() { head } else { format!("{head}: {description}") };
         Self {
-            // A name so long that no line can hold it is counted with those that do not fit.
+            // A name too long for any line counts as omitted.
             included: text.chars().count() <= LINE_CHARS_MAX,
             text,
             kind: memory.kind,
@@ -112,11 +112,11 @@ impl IndexLine {
     }
 }
 
-/// Takes lines out until lines and bytes fit, with room for the line that counts them.
+/// Omits lines until the limits are met, with room for the line that counts them.
 fn omit_oldest(lines: &mut [IndexLine], (lines_left, bytes_left): (usize, usize)) {
-    let kept = lines.iter().filter(|it| it.included);
-    let (mut n, mut bytes) = kept.fold((0, 0), |(n, b), it| (n + 1, b + it.text.len() + 1));
-    if n == lines.len() && n <= lines_left && bytes <= bytes_left {
+    let included = lines.iter().filter(|it| it.included);
+    let (mut count, mut bytes) = included.fold((0, 0), |(n, b), it| (n + 1, b + it.text.len() + 1));
+    if count == lines.len() && count <= lines_left && bytes <= bytes_left {
         return;
     }
     let lines_left = lines_left.saturating_sub(1);
@@ -124,16 +124,16 @@ fn omit_oldest(lines: &mut [IndexLine], (lines_left, bytes_left): (usize, usize)
     let mut oldest: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].included).collect();
     oldest.sort_by_key(|&i| (lines[i].updated.is_none(), lines[i].updated, Reverse(i)));
     for i in oldest {
-        if n <= lines_left && bytes <= bytes_left {
+        if count <= lines_left && bytes <= bytes_left {
             return;
         }
         lines[i].included = false;
-        n -= 1;
+        count -= 1;
         bytes -= lines[i].text.len() + 1;
     }
 }
 
-/// Returns the line that counts what did not fit, by kind, or nothing.
+/// Returns the line that counts the omitted memories by type, or nothing.
 fn omitted_line(lines: &[IndexLine]) -> String {
     let count = |kind| lines.iter().filter(|it| !it.included && it.kind == kind).count();
     let counts = MemoryType::ALL.map(|kind| (kind, count(kind)));
@@ -146,10 +146,10 @@ fn omitted_line(lines: &[IndexLine]) -> String {
     format!("{OMITTED_PREFIX}{total} more that did not fit, in this folder: {}\n", parts.join(", "))
 }
 
-/// Returns what stands before and after our block, and is not ours.
+/// Returns the text before and after our block.
 ///
-/// Of a block without its end, the lines count that look like ours. A second block, as a merge of
-/// two copies leaves it, goes.
+/// In a block without an end, only lines that look like ours belong to it. A second block, left by
+/// a merge of two copies, is removed.
 fn split_at_block(text: &str) -> (String, String) {
     let (mut before, mut strays, mut after) = (String::new(), String::new(), String::new());
     let mut lines = text.split_inclusive('\n').peekable();
@@ -175,7 +175,7 @@ fn split_at_block(text: &str) -> (String, String) {
         }
     }
     if !found && !before.is_empty() {
-        // A blank line parts our block from the person's text.
+        // A blank line separates our block from the person's text.
         let gap = if before.ends_with("\n\n") || before.ends_with("\r\n\r\n") {
             ""
         } else if before.ends_with('\n') {
@@ -188,7 +188,7 @@ fn split_at_block(text: &str) -> (String, String) {
     (before, strays + &after)
 }
 
-/// Returns whether a line inside the block is one that we wrote.
+/// Returns whether a line inside the block looks like one of ours.
 fn is_index_line(line: &str) -> bool {
     let line = line.trim();
     let targets = line.match_indices("](").filter_map(|(at, _)| {
@@ -199,8 +199,8 @@ fn is_index_line(line: &str) -> bool {
     line.starts_with(OMITTED_PREFIX) || (line.starts_with("- [") && kinds.any(|it| it.is_some()))
 }
 
-/// Returns the file without the targets of the links that are ours, line for line: they name files
-/// and are no words of it.
+/// Returns the file without the link targets of our lines, line for line: they name files and are
+/// not text.
 pub fn strip_link_targets(text: &str) -> String {
     let plain = |line: &str| match line.rsplit_once("](") {
         Some((before, after)) if is_index_line(line) => {
@@ -212,7 +212,7 @@ pub fn strip_link_targets(text: &str) -> String {
     text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the file with other words in the lines that are a person's. Ours are made anew.
+/// Returns the file with a person's lines replaced by `lines`; ours stay until the next rendering.
 pub fn replace_user_lines(text: &str, lines: &[String]) -> String {
     let line = |(old, new): (&str, &String)| {
         if is_index_line(old) { old.to_owned() } else { new.clone() }
@@ -220,7 +220,7 @@ pub fn replace_user_lines(text: &str, lines: &[String]) -> String {
     text.split('\n').zip(lines).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Cuts a text to `chars_max` characters, between words where it can, and says so with `…`.
+/// Shortens a text to `chars_max` characters, between words if possible, and appends `…`.
 fn shorten(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
@@ -244,7 +244,7 @@ fn escape(text: &str, marks: &[char]) -> String {
     out
 }
 
-/// Spells a file name as the target of a link.
+/// Percent-encodes a file name as a link target.
 fn encode_link_target(file: &str) -> String {
     let mut out = String::with_capacity(file.len());
     for c in file.chars() {
@@ -291,13 +291,13 @@ mod tests {
     }
 
     #[test]
-    fn the_block_stands_where_it_stood() {
+    fn the_block_keeps_its_position() {
         check(None, "# Memory\n\nBLOCK");
         check(Some(""), "BLOCK");
         check(Some("mine"), "mine\n\nBLOCK");
         check(Some("mine\n\n"), "mine\n\nBLOCK");
         check(Some(&format!("a\r\n{BLOCK}b")), "a\r\nBLOCKb");
-        // A line of the person's inside moves below; a line of ours whose memory is gone goes.
+        // A person's line inside moves below; our line of a removed memory is dropped.
         let inside = "a\n<!-- memoird:begin -->\n- [Old](user_old.md): x\n- [Mine](notes.md): y\n- … and 3 more\n<!-- memoird:end -->\nb\n";
         check(Some(inside), "a\nBLOCK- [Mine](notes.md): y\nb\n");
         check(Some("<!-- memoird:begin -->\n- [Old](user_old.md): x\nmine\n"), "BLOCKmine\n");
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_and_the_newest_stay() {
+    fn omitted_memories_are_counted_and_the_newest_stay() {
         let mut memories: Vec<TypedMemory> = (0..300)
             .map(|i| memory(&format!("project_{i:03}.md"), &format!("{i:03}"), &"é".repeat(200)))
             .collect();
@@ -363,7 +363,7 @@ mod tests {
         let short: Vec<TypedMemory> =
             (0..300).map(|i| memory(&format!("user_{i}.md"), "n", "d")).collect();
         assert_eq!(render(Some(&person), &short, &str::to_owned).lines().count(), LINES_MAX);
-        // A person's text that leaves no room is not touched, and our part says where to look.
+        // A person's text that leaves no room is not touched, and our block says where to look.
         let full = render(Some(&"x\n".repeat(400)), &short, &str::to_owned);
         assert_eq!(full.lines().count(), 404);
     }

@@ -1,10 +1,10 @@
 //! The structure of Markdown, line by line.
 //!
-//! A log is addressed by lines, so its structure is told by lines too: what a line is, not which
-//! tree it hangs in. The rules are those of `CommonMark` 0.31 and the tables of GFM as far as a
-//! single pass over lines can tell them.
+//! A log is addressed by lines, so each line is classified on its own, without a syntax tree. The
+//! rules are those of `CommonMark` 0.31 and of GFM tables, as far as a single pass over lines can
+//! apply them.
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// Only white space.
@@ -22,7 +22,7 @@ pub enum LineKind {
         indent: usize,
         /// Byte offset of the words, after marker and task box.
         text_at: usize,
-        /// `[ ]` or `[x]`, when there is one.
+        /// `[ ]` or `[x]`, if present.
         task: Option<bool>,
     },
     /// A row of a table.
@@ -33,15 +33,15 @@ pub enum LineKind {
     Fence,
     /// A line inside a fenced code block.
     Code,
-    /// A line of a block quote, perhaps inside a list item, or a line that goes on with a paragraph
-    /// of the quote without a `>` of its own. The text starts at byte `text_at`.
+    /// A line of a block quote, perhaps inside a list item, or a line that continues a paragraph of
+    /// the quote without its own `>`. The text starts at byte `text_at`.
     Quote {
         /// Byte offset of the words after all `>`.
         text_at: usize,
     },
     /// A line of an HTML comment that begins a line.
     Comment,
-    /// The end of such a comment, and text after it, which starts at byte `text_at`.
+    /// The end of such a comment and text after it, which starts at byte `text_at`.
     AfterComment {
         /// Byte offset of the words.
         text_at: usize,
@@ -68,15 +68,15 @@ impl LineKind {
     }
 }
 
-/// Tells the kind of each line of a body.
+/// Classifies each line of a body.
 pub fn classify_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LineKind> {
     let lines: Vec<&str> = lines.into_iter().collect();
     let mut reader = LineClassifier { lines: &lines, ..LineClassifier::default() };
     (0..lines.len()).map(|at| reader.classify(at)).collect()
 }
 
-/// Tells the kind of each line of a file that is made of bullets: whatever a bullet begins with, a
-/// `>` or three backticks, is its words.
+/// Classifies each line of a file made of bullets: a `>` or three backticks at the start of a
+/// bullet belong to its words.
 pub fn classify_summary_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LineKind> {
     let mut fence: Option<(char, usize)> = None;
     let mut in_comment = false;
@@ -106,27 +106,27 @@ pub fn classify_summary_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> V
     kinds
 }
 
-/// A code fence that is open.
+/// An open code fence.
 #[derive(Clone, Copy)]
 struct OpenFence {
     mark: (char, usize),
-    /// Where the list item that it stands in has its words; 0 outside of lists.
+    /// The column at which the enclosing list item has its words; 0 outside of lists.
     column: usize,
 }
 
-/// Reads a log line by line, and knows what the lines before opened.
+/// Classifies lines in order and remembers what earlier lines opened.
 #[derive(Default)]
 struct LineClassifier<'l> {
     lines: &'l [&'l str],
     fence: Option<OpenFence>,
     in_comment: bool,
-    /// From this line on no comment is closed.
+    /// From this line on, no comment is closed.
     unclosed_from: Option<usize>,
     /// The columns at which the open list items have their words.
     items: Vec<usize>,
-    /// The fence that is open inside a quote.
+    /// The open fence inside a quote.
     quoted_fence: Option<(char, usize)>,
-    /// Whether a paragraph of a quote is open, which a line without `>` then goes on with.
+    /// Whether a paragraph of a quote is open, which a line without `>` continues.
     in_quote_paragraph: bool,
     was_blank: bool,
 }
@@ -149,7 +149,8 @@ impl LineClassifier<'_> {
         kind
     }
 
-    /// Reads a line while a fence is open; `None` where the line ended the fence and is none of it.
+    /// Classifies a line while a fence is open; `None` if the line ends the fence without belonging
+    /// to it.
     fn classify_in_fence(&mut self, at: usize, trimmed: &str) -> Option<LineKind> {
         let fence = self.fence?;
         let line = self.lines[at];
@@ -170,8 +171,8 @@ impl LineClassifier<'_> {
         Some(LineKind::Code)
     }
 
-    /// Whether a line that leaves the list item is still code, pasted without the indent that the
-    /// fences around it have.
+    /// Returns whether a line outside the list item is still code, pasted without the indent of its
+    /// fences.
     fn is_pasted_code(&self, at: usize, fence: OpenFence) -> bool {
         let line = self.lines[at];
         let next = self.lines[at..].iter().find(|it| opening_fence(it.trim()).is_some());
@@ -189,7 +190,7 @@ impl LineClassifier<'_> {
         }
         let plain = plain_kind(line, trimmed);
         let indent = indent_of(line);
-        // A paragraph goes on over lines that are less indented than it.
+        // A paragraph continues on lines with less indent.
         if plain != LineKind::Text || self.was_blank {
             while self.items.last().is_some_and(|&it| it > indent) {
                 self.items.pop();
@@ -236,8 +237,8 @@ impl LineClassifier<'_> {
         LineKind::Quote { text_at }
     }
 
-    /// Whether a line without `>` goes on with the paragraph of the quote above it: it begins
-    /// nothing that may break into a paragraph.
+    /// Returns whether a line without `>` continues the paragraph of the quote above it: it does
+    /// not begin anything that may interrupt a paragraph.
     fn continues_quote(&self, line: &str, plain: LineKind, indent: usize) -> bool {
         let within = self.items.last().copied().unwrap_or(0);
         match plain {
@@ -253,7 +254,7 @@ impl LineClassifier<'_> {
         }
     }
 
-    /// Reads a line that is or begins a comment, or ends one.
+    /// Classifies a line that is, begins, or ends a comment.
     fn classify_comment(&mut self, line: &str) -> LineKind {
         let mut at = 0;
         loop {
@@ -274,7 +275,7 @@ impl LineClassifier<'_> {
         }
     }
 
-    /// Whether the comment that begins in a line is closed. One that is not hides nothing.
+    /// Returns whether the comment that begins in a line is closed. An unclosed one hides nothing.
     fn is_comment_closed(&mut self, at: usize) -> bool {
         if self.unclosed_from.is_some_and(|it| it <= at) {
             return false;
@@ -287,19 +288,19 @@ impl LineClassifier<'_> {
     }
 }
 
-/// What stands inside the list markers and quote marks of a line.
+/// The list and quote markers at the start of a line.
 struct LineMarkers {
-    /// Byte offset behind the last marker.
+    /// Byte offset after the last marker.
     at: usize,
-    /// Byte offset of the words behind the last `>`, if there is one.
+    /// Byte offset of the words after the last `>`, if any.
     quote_at: Option<usize>,
     /// The columns at which the list items that begin here have their words.
     columns: Vec<usize>,
 }
 
-/// Looks behind the markers of a line.
+/// Parses the markers of a line.
 fn parse_markers(line: &str) -> LineMarkers {
-    /// Nobody nests deeper; a line of a thousand markers costs no more.
+    /// Nobody nests deeper; this bounds the cost of a line with a thousand markers.
     const MARKERS_MAX: usize = 32;
     let skip = |at: usize| at + (line[at..].len() - line[at..].trim_start().len());
     let mut found = LineMarkers { at: skip(0), quote_at: None, columns: Vec::new() };
@@ -312,7 +313,7 @@ fn parse_markers(line: &str) -> LineMarkers {
             let behind = found.at + width;
             found.at = task_box(line, skip(behind)).1;
             if found.quote_at.is_none() {
-                // The box is a word of the item, not a part of its marker.
+                // The box is a word of the item, not part of its marker.
                 let words = skip(behind);
                 let empty = usize::from(words == line.len());
                 found.columns.push(columns(&line[..words]).max(columns(&line[..behind]) + empty));
@@ -329,7 +330,7 @@ fn indent_of(line: &str) -> usize {
     columns(&line[..line.len() - line.trim_start().len()])
 }
 
-/// Whether a line closes the fence with that mark and width.
+/// Returns whether a line closes the fence with that mark and width.
 fn is_closing_fence(trimmed: &str, (mark, width): (char, usize)) -> bool {
     trimmed.len() >= width && trimmed.chars().all(|c| c == mark)
 }
@@ -376,7 +377,7 @@ fn plain_kind(line: &str, trimmed: &str) -> LineKind {
     }
 }
 
-/// Rules are three or more of one mark, and the header lines of tables.
+/// A rule is three or more of one mark, or the separator line of a table.
 fn is_rule(trimmed: &str) -> bool {
     let marks = trimmed.chars().filter(|c| !c.is_whitespace());
     let break_of = |mark: char| marks.clone().all(|c| c == mark) && marks.clone().count() >= 3;
@@ -403,7 +404,7 @@ fn list_marker(text: &str) -> Option<usize> {
     (rest.is_empty() || rest.starts_with([' ', '\t'])).then_some(width)
 }
 
-/// Returns what the task box at byte `at` says, and where the words begin.
+/// Returns the state of the task box at byte `at`, and where the words begin.
 fn task_box(line: &str, at: usize) -> (Option<bool>, usize) {
     let rest = &line[at..];
     let done = match rest.get(..3) {
@@ -464,7 +465,7 @@ mod tests {
         assert_eq!(classify_summary_lines(body.split('\n')), expected);
     }
 
-    /// One letter for each line: what it is.
+    /// One letter per line for its kind.
     #[track_caller]
     fn check_body(body: &str, expected: &str) {
         let letter = |kind: &LineKind| match kind {
@@ -490,18 +491,18 @@ mod tests {
         check_body("1. ```text\n   a\n   ```\nb", "fcft");
         check_body("- - ~~~\n    a\n    ~~~\n  b", "fcft");
         check_body("* [ ] ```\n  a\n  ```\nb", "fcft");
-        // The item ends, and the fence with it.
+        // The fence ends with the item.
         check_body("- ```sh\n  make\n- b\nc", "fcit");
         check_body("- a\n  ```\n  make\n\n  all\n\nb", "ifcccct");
         check_body("- ```\n  a\nb", "fct");
         check_body("- ```\n  a\n\n```\nb\n```\nc", "fccfcft");
-        // Whoever forgot the indent meant the fences that are there.
+        // If the indent was forgotten, the fences still count.
         check_body("- a\n  ```\nb\n  ```\nc", "ifcft");
         check_body("- a\n  ```\n  b\n```\nc", "ifcft");
     }
 
     #[test]
-    fn quotes_in_items_and_lines_that_go_on_with_them() {
+    fn quotes_in_items_and_their_continuation_lines() {
         for line in ["- > a", "1. > a", "* >a", "  - > a", "- [ ] > a", "- - > > a", "> - > a"] {
             let kind = classify_lines([line])[0];
             let is_quote = matches!(kind, LineKind::Quote { .. });
@@ -511,7 +512,7 @@ mod tests {
         check_body("- > a\n  b\nc\n- d", "qqqi");
         check_body("> a\n2. b\n• c\n1. d", "qqqi");
         check_body("> a\n    - b\n# c", "qqh");
-        // Nothing is open that could go on.
+        // Nothing is open that could continue.
         check_body("> # a\nb", "qt");
         check_body("> ```\n> a\n> ```\nb", "qqqt");
         check_body("> ```\n> a\nb", "qqt");
@@ -519,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_hide_what_is_in_them_alone() {
+    fn comments_hide_only_their_own_text() {
         check_body("<!-- a -->\nb\n<!-- c\n\nd -->\ne", "otooot");
         check_body("<!-- a --> b\n<!-- c\nd --> e\n<!-- f --><!-- g -->", "aoao");
         check_body("<!-- a\nb\n\nc", "tt.t");
@@ -527,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bullet_of_a_summary_is_its_words_whatever_they_begin_with() {
+    fn markup_at_the_start_of_a_summary_bullet_is_text() {
         let lines = ["- > a", "- ```", "- b"];
         let kinds = classify_summary_lines(lines);
         assert!(kinds.iter().all(|it| matches!(it, LineKind::ListItem { text_at: 2, .. })));

@@ -1,16 +1,16 @@
 //! Typed memories: one statement in one file, with frontmatter.
 //!
-//! A file is typed when the `type` of its frontmatter is one of four and equals the prefix of its
-//! name. It is ours while its body is the one whose hash we recorded; every other one is a
-//! person's, to be read and indexed and never written.
+//! A file is typed when the `type` in its frontmatter is one of four and equals the prefix of its
+//! name. It is managed while its body has the hash that we recorded. Every other file is a
+//! person's: it is read and indexed, and never written.
 //!
 //! # Invariants
 //!
-//! - Names of files are made here, from a closed list of kinds and an ASCII slug: no byte that an
-//!   engine proposed reaches a path. With the kind before it no slug can be a name that a tool or
-//!   an operating system reserves (`WISDOM.md`, `AGENTS.md`, `con.md`).
+//! - File names are built here, from a closed list of types and an ASCII slug: no byte that an
+//!   engine proposed reaches a path. With the type in front, no slug can become a name that a tool
+//!   or an operating system reserves (`WISDOM.md`, `AGENTS.md`, `con.md`).
 //! - What [`TypedMemory::print`] writes, [`TypedMemory::parse`] reads back to the same values.
-//! - A frontmatter key whose value is not what we write there stays among the other keys.
+//! - A frontmatter key whose value is not one that we write stays among the other keys.
 //!
 //! Called by `store` (reading and writing), `compaction` (extraction), and `recall`.
 
@@ -33,7 +33,7 @@ use super::{
 /// The longest slug in a file name, in bytes.
 const SLUG_BYTES_MAX: usize = 48;
 
-/// The closed list of kinds.
+/// The type of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryType {
     /// A person's role, preferences, expertise, way of working.
@@ -42,16 +42,16 @@ pub enum MemoryType {
     Feedback,
     /// Decisions, goals, timelines, context.
     Project,
-    /// Where something outside is found.
+    /// Where to find something outside.
     Reference,
 }
 
-/// A typed memory as it stands in its file.
+/// A typed memory as read from its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypedMemory {
     /// `feedback_testing-approach.md`.
     pub file_name: PathBuf,
-    /// The kind.
+    /// The type.
     pub kind: MemoryType,
     /// The title.
     pub name: String,
@@ -61,34 +61,34 @@ pub struct TypedMemory {
     pub created: Option<NaiveDate>,
     /// Day of the newest source.
     pub updated: Option<NaiveDate>,
-    /// The lines that it rests on, each with the first 4 hex digits of the line's hash.
+    /// The cited lines, each with the first 4 hex digits of its hash.
     pub sources: Vec<(Address, String)>,
     /// The file that this one replaces.
     pub supersedes: Option<String>,
     /// The hash of the body as we wrote it; `None` in a person's file.
     pub recorded_body: Option<String>,
-    /// Frontmatter keys that are not ours; kept.
+    /// Other frontmatter keys, which are preserved.
     pub other_keys: OtherKeys,
-    /// All after the frontmatter.
+    /// The text after the frontmatter.
     pub body: String,
 }
 
-/// A file that is no typed memory, or cannot be read as one.
+/// A file that is not a typed memory, or cannot be parsed as one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypedMemoryError {
     /// Its frontmatter breaks a rule.
     #[error(transparent)]
     Frontmatter(#[from] FrontmatterError),
-    /// It is a file of another sort, to be left alone.
+    /// It is a file of another kind, to be left alone.
     #[error("no frontmatter with `type: user`, `feedback`, `project`, or `reference`")]
     NotTyped,
-    /// It says one kind and is named for another.
+    /// Its type and its name disagree.
     #[error("the frontmatter says `type: {kind}`, but the name does not begin with `{kind}_`")]
     TypeMismatch {
-        /// What the frontmatter says.
+        /// The type in the frontmatter.
         kind: MemoryType,
     },
-    /// A key that every typed memory needs.
+    /// A required key is missing.
     #[error("the frontmatter has no `{key}`; add a line `{key}: …`")]
     MissingKey {
         /// The key.
@@ -97,10 +97,10 @@ pub enum TypedMemoryError {
 }
 
 impl MemoryType {
-    /// All kinds, in the order of the index.
+    /// All types, in the order of the index.
     pub const ALL: [Self; 4] = [Self::User, Self::Feedback, Self::Project, Self::Reference];
 
-    /// Returns the name that stands in frontmatter and before `_` in the file's name.
+    /// Returns the name used in frontmatter and before `_` in the file name.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -110,12 +110,12 @@ impl MemoryType {
         }
     }
 
-    /// Returns the kind with that name.
+    /// Returns the type with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Returns the kind that the name of a file claims: what stands before its first `_`.
+    /// Returns the type that a file name claims: the part before its first `_`.
     pub fn of_file_name(name: &Path) -> Option<Self> {
         let (prefix, _) = name.to_str()?.strip_suffix(".md")?.split_once('_')?;
         Self::from_name(prefix)
@@ -129,15 +129,16 @@ impl fmt::Display for MemoryType {
 }
 
 impl TypedMemory {
-    /// Reads a file of the memory folder.
+    /// Parses a file of the memory folder.
     ///
-    /// People's tools often read frontmatter line by line, and so people write what no YAML reader
-    /// takes (`description: [wip] a: b`). Such a file is read line by line here too: its one-line
-    /// keys count, and it is a person's.
+    /// Many tools read frontmatter line by line, so people write what no YAML reader accepts
+    /// (`description: [wip] a: b`). Such a file is parsed line by line here too: its one-line keys
+    /// count, and it is a person's.
     ///
     /// # Errors
     ///
-    /// Returns why the file is no typed memory; [`TypedMemoryError::NotTyped`] is no fault of the file.
+    /// Returns why the file is not a typed memory; [`TypedMemoryError::NotTyped`] is not a fault of
+    /// the file.
     pub fn parse(file_name: &Path, text: &str) -> Result<Self, TypedMemoryError> {
         let split = frontmatter::split(text);
         let yaml = split.yaml.ok_or(TypedMemoryError::NotTyped)?;
@@ -199,23 +200,23 @@ impl TypedMemory {
         writer.finish() + &self.body
     }
 
-    /// Returns whether the body stands as we wrote it. Line ends do not count: tools that carry
-    /// files between machines change them, and no person did.
+    /// Returns whether the body is as we wrote it. Line endings do not count, since tools that move
+    /// files between machines change them.
     pub fn is_managed(&self) -> bool {
         let Some(recorded) = &self.recorded_body else { return false };
         *recorded == ContentHash::of(&self.body).hex16()
             || *recorded == ContentHash::of(self.body.replace("\r\n", "\n")).hex16()
     }
 
-    /// Records the body as written by us.
+    /// Records the current body as generated.
     pub fn record_body_hash(&mut self) {
         self.recorded_body = Some(ContentHash::of(&self.body).hex16());
     }
 }
 
-/// Builds the body of a memory of ours: the statement, and then why and how to apply it.
+/// Builds the body of a generated memory: the statement, then why and how to apply it.
 ///
-/// Each becomes one paragraph without control characters, so that none can pass for another.
+/// Each part becomes one paragraph without control characters, so that none can pass for another.
 pub fn format_body(statement: &str, why: Option<&str>, how_to_apply: Option<&str>) -> String {
     let mut body = format!("\n{}\n", one_line(statement));
     for (label, words) in [("Why", why), ("How to apply", how_to_apply)] {
@@ -232,13 +233,13 @@ pub fn one_line(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the name of the file of a memory about `topic`: `<type>_<topic>.md`.
+/// Returns the file name of a memory about `topic`: `<type>_<topic>.md`.
 pub fn file_name(kind: MemoryType, topic: &str) -> String {
     format!("{kind}_{}.md", slug(topic))
 }
 
-/// Returns [`file_name`], with `-2`, `-3`, … before the ending where `is_taken` says that the name
-/// is in use. All names of ours are lower case; `is_taken` must not tell `Foo.md` from `foo.md`.
+/// Returns [`file_name`], with `-2`, `-3`, … before the extension while `is_taken` says that the
+/// name is in use. Generated names are lower case; `is_taken` must ignore case.
 pub fn free_file_name(
     kind: MemoryType,
     topic: &str,
@@ -255,7 +256,7 @@ pub fn free_file_name(
     name
 }
 
-/// Returns what a proposed file name is about: without folders, ending, and the kind before it.
+/// Returns the topic of a proposed file name: without folders, extension, and type prefix.
 pub fn proposed_topic(file_name: &str) -> &str {
     let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
     let name = name.strip_suffix(".md").unwrap_or(name);
@@ -265,19 +266,20 @@ pub fn proposed_topic(file_name: &str) -> &str {
     }
 }
 
-/// Returns a value as a name that is made of it spells it; `None` for one that is too short to be told
-/// from a word.
+/// Returns a value as a file name built from it contains it; `None` for a value too short to be
+/// distinctive.
 pub fn searchable_slug(value: &str) -> Option<String> {
     let spelled = slug(value);
     let least = if spelled.bytes().any(|it| it.is_ascii_digit()) { 6 } else { 8 };
     (spelled.len() >= least).then_some(spelled)
 }
 
-/// Returns where a name holds a [`searchable_slug`] value: as a word, or the head of it where the name was cut.
+/// Returns where a name contains a [`searchable_slug`]: as a word, or its beginning where the name
+/// was cut.
 pub fn find_slug(name: &str, spelled: &str) -> Option<Range<usize>> {
-    /// A piece of so many bytes is no coincidence.
+    /// A match of this many bytes is no coincidence.
     const HEAD_MIN: usize = 12;
-    /// Nor is one of half the value with a digit in it.
+    /// Neither is half of the value with a digit in it.
     const HALF_MIN: usize = 6;
     let plain = name.to_ascii_lowercase().replace('_', "-");
     let is_end = |at: Option<u8>| at.is_none_or(|it| !it.is_ascii_alphanumeric());
@@ -293,7 +295,7 @@ pub fn find_slug(name: &str, spelled: &str) -> Option<Range<usize>> {
             && (length >= HEAD_MIN || half && digit() && begins_word(stem.len() - length))
     };
     let stem = plain.strip_suffix(".md").unwrap_or(&plain);
-    // The second file of a name ends with a number.
+    // The second file of a name ends in a number.
     let first = stem.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('-');
     let head = |stem: &str| {
         let length = (HALF_MIN..spelled.len()).rev().find(|it| is_head(stem, *it))?;
@@ -302,10 +304,10 @@ pub fn find_slug(name: &str, spelled: &str) -> Option<Range<usize>> {
     whole.or_else(|| head(stem)).or_else(|| head(first?))
 }
 
-/// Returns words as `[a-z0-9]+(-[a-z0-9]+)*` of at most 48 bytes.
+/// Turns words into `[a-z0-9]+(-[a-z0-9]+)*` of at most 48 bytes.
 ///
-/// Letters with marks lose them. Where letters of another script had to be left out, a short hash
-/// of the topic tells it from others that look the same without them.
+/// Accents are dropped. Where letters of another script had to be dropped, a short hash of the
+/// topic keeps similar topics apart.
 fn slug(topic: &str) -> String {
     let mut words = String::new();
     let mut lost = false;
@@ -321,7 +323,7 @@ fn slug(topic: &str) -> String {
             'þ' | 'Þ' => words.push_str("th"),
             'ı' => words.push('i'),
             _ if unicode_normalization::char::is_combining_mark(c) => {}
-            // An apostrophe joins what it stands between: `don't` is one word.
+            // An apostrophe joins its neighbours: `don't` is one word.
             '\'' | '\u{2019}' => {}
             _ => {
                 lost |= c.is_alphanumeric();
@@ -332,7 +334,7 @@ fn slug(topic: &str) -> String {
         }
     }
     let words = words.trim_end_matches('-');
-    // One topic in two spellings of its accents is one file.
+    // Two spellings of the same accents must give one file.
     let hash = ContentHash::of(topic.nfkc().collect::<String>());
     if words.is_empty() {
         hash.hex8()
@@ -343,7 +345,7 @@ fn slug(topic: &str) -> String {
     }
 }
 
-/// Cuts a slug to `bytes_max`, between words where that leaves at least half of it.
+/// Cuts a slug to `bytes_max`, between words if that leaves at least half.
 fn shorten_slug(slug: &str, bytes_max: usize) -> &str {
     let Some(head) = slug.get(..bytes_max).filter(|_| slug.len() > bytes_max) else { return slug };
     let at_word = slug[bytes_max..].starts_with('-');
@@ -351,7 +353,7 @@ fn shorten_slug(slug: &str, bytes_max: usize) -> &str {
     head[..cut.unwrap_or(bytes_max)].trim_end_matches('-')
 }
 
-/// Reads `key: words` line by line, or `None` without any such line.
+/// Parses `key: words` line by line; `None` without any such line.
 fn parse_keys_by_line(yaml: &str) -> Option<Mapping> {
     let mut keys = Mapping::new();
     for (key, words) in yaml.lines().filter_map(|line| line.split_once(':')) {
@@ -365,19 +367,19 @@ fn parse_keys_by_line(yaml: &str) -> Option<Mapping> {
             keys.insert(key.into(), inner.unwrap_or(words).into());
         }
     }
-    // What was not read as YAML is not read as our record of it either.
+    // Without valid YAML, our record of the body cannot be trusted either.
     keys.shift_remove("memoird");
     (!keys.is_empty()).then_some(keys)
 }
 
-/// Takes a key out where its value is what we write there.
+/// Removes a key and returns its value, if it is one that we write.
 fn take_key<T>(keys: &mut Mapping, key: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
     let value = keys.get(key).and_then(read)?;
     keys.shift_remove(key);
     Some(value)
 }
 
-/// Reads a title that a person may have spelled as a number or a flag.
+/// Returns a title that a person may have spelled as a number or a flag.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(it) => Some(it.clone()),
@@ -401,7 +403,7 @@ fn as_sources(value: &Value) -> Option<Vec<(Address, String)>> {
     value.as_sequence()?.iter().map(source).collect()
 }
 
-/// Reads `{ body: hash }` and nothing else: a key of a later version must not be lost.
+/// Parses `{ body: hash }` and nothing else, so that a key of a later version is not lost.
 fn as_recorded_body(value: &Value) -> Option<String> {
     let pairs = value.as_mapping().filter(|it| it.len() == 1)?;
     pairs.get("body")?.as_str().map(str::to_owned)
@@ -576,7 +578,7 @@ Test against a real database.
             for topic in &topics {
                 let name = free_file_name(kind, topic, |it| taken.contains(&it.to_lowercase()));
                 prop_assert!(taken.insert(name.clone()), "{name} twice");
-                // One topic in another case or spelling of its accents is the same file.
+                // A topic in another Unicode normalization is the same file.
                 let decomposed: String = topic.nfd().collect();
                 prop_assert_eq!(file_name(kind, topic), file_name(kind, &decomposed));
             }
@@ -598,7 +600,7 @@ Test against a real database.
         }
     }
 
-    /// Any text, and such as a reader of YAML takes for something else.
+    /// Any text, including what a YAML reader misreads.
     fn any_words() -> impl Strategy<Value = String> {
         prop_oneof![
             any::<String>(),
@@ -638,8 +640,7 @@ Test against a real database.
         "...",
     ];
 
-    /// Names that somebody may propose, from those that leave the folder to those that a system keeps
-    /// for itself.
+    /// Names that somebody may propose, from paths out of the folder to reserved names.
     #[test]
     fn proposed_names_stay_in_the_folder_and_free_of_reserved_ones() {
         let long = "\u{1f980}".repeat(75);

@@ -1,7 +1,7 @@
 //! The schema of typed memories, `schema/typed-memory.schema.json`, and the check against it.
 //!
-//! A person's file must have a name, a description, and a type that agrees with the file's name.
-//! A file of ours must be whole: days, sources, hash, lengths, and for feedback the reason.
+//! A person's file must have a name, a description, and a type that agrees with the file name. A
+//! managed file must be complete: days, sources, hash, lengths, and for feedback the reason.
 //!
 //! Called by `compaction` before a typed memory is written, and by `commands` to check a root.
 
@@ -20,13 +20,13 @@ static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
     jsonschema::validator_for(&schema).expect("a test compiles the schema")
 });
 
-/// What a typed memory breaks.
+/// The rules that a typed memory breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{file}` breaks the rules of a typed memory: {}", .problems.join("; "))]
 pub struct SchemaError {
     /// The name of the file.
     pub file: String,
-    /// Each key and what is wrong with it, without the text that is.
+    /// Each key and what is wrong with it, without quoting the value.
     pub problems: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct SchemaError {
 ///
 /// # Errors
 ///
-/// Returns all that the memory breaks.
+/// Returns all rules that the memory breaks.
 pub fn validate(memory: &TypedMemory) -> Result<(), SchemaError> {
     let file = memory.file_name.to_string_lossy().into_owned();
     let document =
@@ -46,7 +46,7 @@ pub fn validate(memory: &TypedMemory) -> Result<(), SchemaError> {
     if problems.is_empty() { Ok(()) } else { Err(SchemaError { file, problems }) }
 }
 
-/// Returns the keys that the schema speaks of, as JSON.
+/// Returns the keys that the schema covers, as JSON.
 fn frontmatter_json(memory: &TypedMemory) -> Value {
     let mut keys = Map::new();
     let mut insert = |key: &str, value: Option<Value>| {
@@ -66,7 +66,7 @@ fn frontmatter_json(memory: &TypedMemory) -> Value {
     Value::Object(keys)
 }
 
-/// Says in plain words which key is wrong, and how.
+/// Describes in plain words which key is wrong, and how.
 fn describe_violation(error: &ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
     let key = path.trim_start_matches('/').trim_start_matches("frontmatter/").replace('/', ".");

@@ -61,8 +61,8 @@ pub fn check(yaml: &str, scope: YamlScope) -> Result<(), YamlViolation> {
     YamlScanner::new(yaml, scope).run()
 }
 
-/// One pass over YAML text that knows just enough of its grammar to tell a nested list, an alias,
-/// or a tag from the same characters in a string.
+/// One pass over YAML text that knows just enough of the grammar to distinguish a nested list, an
+/// alias, or a tag from the same characters in a string.
 struct YamlScanner<'a> {
     rest: &'a str,
     /// The current line of the file.
@@ -83,7 +83,8 @@ impl<'a> YamlScanner<'a> {
     }
 
     fn run(mut self) -> Result<(), YamlViolation> {
-        // Whatever this scan may take for quoted, brackets by the thousand never reach the reader.
+        // Even in text that this scan takes for quoted, a reader never gets thousands of open
+        // brackets.
         if let Err(at) = check_open_brackets(self.rest, BRACKETS_MAX) {
             let line = self.line + self.rest[..at].matches('\n').count();
             return Err(YamlViolation::TooDeep { line });
@@ -103,13 +104,13 @@ impl<'a> YamlScanner<'a> {
         after.is_some_and(|it| !it.starts_with(|c: char| !c.is_whitespace()))
     }
 
-    /// Reads one line, and what its last value needs of the following ones.
+    /// Scans one line, and the further lines of its last value.
     fn line(&mut self) -> Result<(), YamlViolation> {
         if self.starts_with_marker() || self.rest.starts_with('%') {
             return Err(YamlViolation::MultipleDocuments { line: self.line });
         }
         let mut column = self.skip_blanks();
-        // The column of the innermost key or dash of the line: a block scalar is indented by more.
+        // The column of the innermost key or dash of the line; a block scalar is indented deeper.
         let mut parent = None;
         let mut value_next = true;
         while let Some(c) = self.rest.chars().next() {
@@ -155,7 +156,7 @@ impl<'a> YamlScanner<'a> {
                 }
                 '!' if value_next => return Err(YamlViolation::Tag { line: self.line }),
                 '|' | '>' if in_block && value_next => {
-                    // On a line of its own it hangs in the innermost collection further out.
+                    // On a line of its own it belongs to the innermost collection further left.
                     let outer = || self.open.iter().rev().find(|it| it.0 < column).map(|it| it.0);
                     self.skip_block_scalar(parent.or_else(outer));
                     return Ok(());
@@ -184,7 +185,7 @@ impl<'a> YamlScanner<'a> {
         Ok(())
     }
 
-    /// Notes that a mapping or scalar begins here, unless the line has begun one already.
+    /// Opens a mapping or scalar at this column, unless the line already opened one.
     fn open_block(&mut self, column: usize, parent: Option<usize>) -> Result<(), YamlViolation> {
         let begins = parent.is_none_or(|it| it < column && self.open.last() == Some(&(it, true)));
         if self.flow_depth == 0 && begins { self.push_block(column, false) } else { Ok(()) }
@@ -213,7 +214,7 @@ impl<'a> YamlScanner<'a> {
         self.line += usize::from(c.is_some_and(is_break));
     }
 
-    /// Skips blanks inside the line and returns their number.
+    /// Skips blanks within the line and returns their number.
     fn skip_blanks(&mut self) -> usize {
         let trimmed = self.rest.trim_start_matches([' ', '\t']);
         let width = self.rest.len() - trimmed.len();
@@ -241,7 +242,7 @@ impl<'a> YamlScanner<'a> {
         }
     }
 
-    /// Skips a bare string up to what ends it on this line; returns its width.
+    /// Skips a plain scalar up to its end on this line; returns its width in characters.
     fn skip_plain(&mut self) -> usize {
         let mut width = 0;
         let mut after_blank = false;
@@ -273,8 +274,8 @@ impl<'a> YamlScanner<'a> {
     /// Skips the header of a block scalar and all lines that belong to it.
     fn skip_block_scalar(&mut self, parent: Option<usize>) {
         let header = &self.rest[..self.rest.find(is_break).unwrap_or(self.rest.len())];
-        let told = header.chars().take(3).find_map(|c| c.to_digit(10));
-        let mut indent = told.map(|it| parent.unwrap_or(0) + it as usize);
+        let explicit = header.chars().take(3).find_map(|c| c.to_digit(10));
+        let mut indent = explicit.map(|it| parent.unwrap_or(0) + it as usize);
         self.skip_to_break();
         self.advance();
         while !self.rest.is_empty() {
@@ -301,7 +302,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t') || is_break(c)
 }
 
-/// Counts the brackets that are open, in quotes or not; fails where they become more than `max`.
+/// Counts open brackets, quoted ones included; fails at the offset where there are more than `max`.
 pub(super) fn check_open_brackets(yaml: &str, max: usize) -> Result<(), usize> {
     let mut open = 0_usize;
     for (at, b) in yaml.bytes().enumerate() {

@@ -57,7 +57,7 @@ fn a_week_that_a_disk_emptied_is_made_again_before_its_month() {
         // A late line makes the month due as well.
         root.append("memory/2026-03-18.md", "\n- 4711 packets were lost\n");
         let said = root.run(&["status"]).stdout;
-        assert!(said.contains(path) && said.contains("there is nothing in it"), "{said}");
+        assert!(said.contains(path) && said.contains("it is empty"), "{said}");
         root.run(&["compact"]).ok();
         assert_eq!(root.read(WEEK), base.read(WEEK), "{path} {text:?}");
         let month = root.read(MONTH);

@@ -1,13 +1,13 @@
 //! Atoms: the parts of a text that must never be changed or invented.
 //!
-//! Numbers, money, dates, names, addresses, code: what a summary may not get wrong. One pass finds
-//! them; their normal form lets `1,200` meet `1200` and `2 April 2026` meet `2026-04-02`. The
-//! extractive engine weighs them, and grounding looks each one up in the cited lines.
+//! Numbers, money, dates, names, addresses, code: what a summary must not get wrong. One pass finds
+//! them. Their normal form makes `1,200` equal to `1200` and `2 April 2026` equal to `2026-04-02`.
+//! The extractive engine weighs atoms, and grounding looks each one up in the cited lines.
 //!
 //! # Invariants
 //!
-//! - Atoms are sorted and do not overlap; offsets lie on character boundaries.
-//! - The same words give the same normal form, wherever they stand in a text.
+//! - Atoms are sorted and do not overlap; offsets are on character boundaries.
+//! - The same words have the same normal form anywhere in a text.
 
 mod normalize;
 mod scan;
@@ -19,7 +19,7 @@ use self::{
     scan::AtomScanner,
 };
 
-/// What an [`Atom`] is.
+/// The kind of an [`Atom`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AtomKind {
     /// A plain number, perhaps with a short unit: `1,200`, `2.8x`, `15ms`.
@@ -38,7 +38,7 @@ pub enum AtomKind {
     Url,
     /// A file or folder.
     Path,
-    /// What stands between backticks.
+    /// Text between backticks.
     Code,
     /// `snake_case`, `camelCase`, `#123`, `@handle`, letters with digits.
     Identifier,
@@ -49,19 +49,19 @@ pub enum AtomKind {
 /// One atom of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Atom {
-    /// What it is.
+    /// Its kind.
     pub kind: AtomKind,
     /// Byte offset of its first character.
     pub start: usize,
     /// Byte offset after its last character.
     pub end: usize,
-    /// The normal form of a date (`2026-04-02`, `--04-02`, `2026-04`), which depends on words
-    /// around the number; all others are made from the text when asked for.
+    /// The normal form of a date (`2026-04-02`, `--04-02`, `2026-04`), which depends on the words
+    /// around the number; all others are computed on demand.
     date: Option<Box<str>>,
 }
 
 impl Atom {
-    /// Returns the atom's words in the text that it was found in.
+    /// Returns the words of the atom; `text` is the text in which it was found.
     pub fn text<'t>(&self, text: &'t str) -> &'t str {
         &text[self.start..self.end]
     }
@@ -91,9 +91,9 @@ pub fn find_atoms(text: &str) -> Vec<Atom> {
     AtomScanner::new(text).run()
 }
 
-/// Returns the number of the month that `word` names in one of the languages that we know.
+/// Returns the number of the month that `word` names in one of the supported languages.
 pub fn month_number(word: &str) -> Option<u32> {
-    // A month's names are short and begin with one of few letters; most words leave here.
+    // Month names are short and begin with one of few letters, which rules out most words.
     let first = word.as_bytes().first()?.to_ascii_lowercase();
     if !(3..=12).contains(&word.len()) || !b"jfmasondegl".contains(&first) {
         return None;
@@ -124,7 +124,7 @@ const MONTHS: [&str; 12] = [
     "december dec dezember dez décembre déc diciembre dic dicembre dezembro",
 ];
 
-/// Returns the number of the month for each of its names.
+/// Returns the table from month names to numbers.
 fn month_table() -> &'static HashMap<&'static [u8], u32> {
     static TABLE: OnceLock<HashMap<&'static [u8], u32>> = OnceLock::new();
     TABLE.get_or_init(|| {

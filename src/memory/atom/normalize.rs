@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{CURRENCIES, CURRENCY_CODES};
 
-/// Drops the separators of thousands; makes the letters lower case.
+/// Removes thousands separators and lower-cases letters.
 pub(super) fn normalize_number(raw: &str) -> Cow<'_, str> {
     let groups = |sep: char| {
         let mut parts = raw.split(sep);

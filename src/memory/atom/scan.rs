@@ -2,17 +2,17 @@
 
 use super::{Atom, AtomKind, CURRENCIES, CURRENCY_CODES, month_number};
 
-/// The longest token that is read as one thing.
+/// The longest token that is scanned as one atom.
 const TOKEN_BYTES_MAX: usize = 512;
 
-/// Words in capitals at the start of a sentence that name nothing.
+/// Words in capitals at the start of a sentence that are not names.
 const NOT_NAMES: [&str; 3] = ["I", "A", "OK"];
 
 pub(super) struct AtomScanner<'t> {
     text: &'t str,
     bytes: &'t [u8],
     found: Vec<Atom>,
-    /// Whether the next word opens a sentence, so that its capital tells nothing.
+    /// Whether the next word opens a sentence, so that its capital proves nothing.
     at_sentence_start: bool,
 }
 
@@ -30,7 +30,7 @@ impl<'t> AtomScanner<'t> {
         self.found
     }
 
-    /// Reads what stands at `at` and returns where to go on.
+    /// Scans at `at` and returns where to continue.
     fn scan_at(&mut self, at: usize) -> usize {
         match self.bytes[at] {
             b'`' => self.read_code(at),
@@ -42,7 +42,7 @@ impl<'t> AtomScanner<'t> {
                 at + 1
             }
             b'(' | b'"' | b'[' | b'|' | b'*' | b'>' => {
-                // An opening mark often opens a sentence too; a capital after it proves no name.
+                // An opening mark often opens a sentence too, so a capital after it proves nothing.
                 self.at_sentence_start = true;
                 at + 1
             }
@@ -155,7 +155,7 @@ impl<'t> AtomScanner<'t> {
         }
     }
 
-    /// Reads what begins with a digit at `at`; `sign` is where a currency sign before it stands.
+    /// Scans a number at `at`; `sign` is the offset of a currency sign before it.
     fn read_number(&mut self, at: usize, sign: Option<usize>) -> usize {
         let start = sign.unwrap_or(at);
         let digits_end = self.digits_end(at);
@@ -205,7 +205,7 @@ impl<'t> AtomScanner<'t> {
             }
             end += 1;
         }
-        // A range `420-475` or a ratio `4/5` is two numbers, a date or a phone number is one.
+        // A range `420-475` or a ratio `4/5` is two numbers; a date or a phone number is one.
         let run = &self.bytes[at..end];
         let cut = |sep: u8| {
             run.iter().position(|&b| b == sep).filter(|&first| !run[first + 1..].contains(&sep))
@@ -249,7 +249,7 @@ impl<'t> AtomScanner<'t> {
         } else {
             AtomKind::Identifier
         };
-        // `3h-5h` or `9c1f-22`: an identifier goes on over hyphens and dots between letters.
+        // `3h-5h` or `9c1f-22`: an identifier continues across hyphens and dots between letters.
         let end = if kind == AtomKind::Identifier { self.token_end(at).0 } else { letters };
         self.push(kind, at, end);
         end
@@ -306,7 +306,7 @@ impl<'t> AtomScanner<'t> {
         let sign = tail.chars().next()?;
         if CURRENCIES.iter().any(|(s, _)| s.starts_with(sign)) {
             let end = at + gap + sign.len_utf8();
-            // `5 $HOME`: a sign that is glued to what follows belongs there.
+            // `5 $HOME`: a sign followed by a letter belongs to that word.
             return (!self.text[end..].starts_with(|c: char| c.is_alphanumeric())).then_some(end);
         }
         let end = self.letters_end(at + gap);
@@ -315,14 +315,14 @@ impl<'t> AtomScanner<'t> {
             .then_some(end)
     }
 
-    /// Returns where a token ends (letters, digits, `_`, and marks inside it), and what is in it.
+    /// Returns the end of a token (letters, digits, `_`, and marks inside it) and its shape.
     fn token_end(&self, at: usize) -> (usize, TokenShape) {
         let mut shape = TokenShape::default();
         let mut previous = ' ';
         let mut end = at;
         let mut chars = self.text[at..].char_indices().peekable();
         while let Some((offset, c)) = chars.next() {
-            // Text that joins words without end is read again at each of them, but not all of it.
+            // Endlessly joined words are scanned again from each word, so each scan is bounded.
             if offset > TOKEN_BYTES_MAX {
                 break;
             }
@@ -344,7 +344,7 @@ impl<'t> AtomScanner<'t> {
         (end, shape)
     }
 
-    /// Reads a token that begins with a letter, `_`, or the lead of a path.
+    /// Scans a token that begins with a letter, `_`, or the start of a path.
     fn read_word(&mut self, at: usize) -> usize {
         let rest = &self.text[at..];
         if rest.starts_with("http://") || rest.starts_with("https://") || rest.starts_with("www.") {
@@ -372,12 +372,12 @@ impl<'t> AtomScanner<'t> {
             self.push(AtomKind::Identifier, at, end);
             return end;
         }
-        // No single thing: take the letters alone, the marks are punctuation.
+        // Not a single token: take the letters alone; the marks are punctuation.
         self.read_plain_word(at, self.letters_end(at).max(at + self.char_at(at).len_utf8()))
     }
 
-    /// Returns the end of a word of nothing but ASCII letters, as most are, without a hump, and
-    /// without a mark behind it that could make it more than a word.
+    /// Returns the end of a plain word: ASCII letters without a camel-case hump and without a
+    /// joining mark after it. Most words are plain.
     fn plain_word_end(&self, at: usize) -> Option<usize> {
         let rest = &self.bytes[at..];
         let len = rest.iter().take_while(|b| b.is_ascii_alphabetic()).count();
@@ -393,7 +393,7 @@ impl<'t> AtomScanner<'t> {
         (len > 0 && ends && !hump()).then_some(at + len)
     }
 
-    /// Reads a word that is no single thing by its shape: a month, a name, or nothing.
+    /// Scans a word whose shape says nothing: a month, a name, or no atom.
     fn read_plain_word(&mut self, at: usize, word_end: usize) -> usize {
         let was_fresh = std::mem::replace(&mut self.at_sentence_start, false);
         let word = &self.text[at..word_end];
@@ -417,14 +417,14 @@ impl<'t> AtomScanner<'t> {
             return None;
         }
         let number: u32 = self.text[next..next + digits].parse().ok()?;
-        // Looked up last: few words have a number behind them.
+        // Looked up last, since few words have a number after them.
         let month = month_number(word)?;
         let mut end = next + digits;
         if digits == 4 && (1900..2200).contains(&number) {
             self.push_date(AtomKind::Date, at, end, Some(format!("{number:04}-{month:02}")));
             return Some(end);
         }
-        // `may 3 people come`: only a capital, or a name that is no other word, makes a date.
+        // `may 3 people come`: only a capital, or an unambiguous month name, makes a date.
         let sure = word.starts_with(char::is_uppercase) || word.chars().count() > 4;
         if !(1..=31).contains(&number) || digits > 2 || !sure {
             return None;
@@ -491,7 +491,7 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// Returns the length of a web address; closing marks that end a sentence are not in it.
+/// Returns the length of a web address without closing punctuation.
 fn url_len(rest: &str) -> usize {
     let end = rest
         .find(|c: char| {

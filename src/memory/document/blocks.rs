@@ -7,19 +7,19 @@ use crate::memory::{
 };
 
 impl SummaryBlock {
-    /// Returns the lines as they stand.
+    /// Returns the block's lines as read.
     pub fn raw(&self) -> &str {
         match self {
             Self::Section(_, raw) | Self::Bullet(_, raw) | Self::Other(raw) => raw,
         }
     }
 
-    /// Returns whether this is a heading, of ours or of a person's.
+    /// Returns whether this is a heading, one of memoird's or a person's.
     pub fn is_heading(&self) -> bool {
         self.item().is_none() && heading_level(self.raw()) > 0
     }
 
-    /// Returns where a code fence or a comment begins that is open at the end, by bytes.
+    /// Returns the byte offset at which an unclosed code fence or comment begins.
     pub fn unclosed_at(&self) -> Option<usize> {
         let lines: Vec<&str> = self.raw().split_inclusive('\n').collect();
         let is_open = |lines: &[&str]| {
@@ -48,7 +48,7 @@ pub(super) fn split_blocks(body: &str) -> Vec<SummaryBlock> {
     let plain = |line: &'_ str| line.trim_end_matches(['\n', '\r']).len();
     let kinds = markdown::classify_summary_lines(lines.iter().map(|line| &line[..plain(line)]));
     let mut blocks = Vec::<SummaryBlock>::new();
-    // Whether a line may still join the bullet before it, and whether it may join the other text.
+    // Whether a line may still join the bullet before it, or the text before it.
     let (mut open, mut joins) = (false, false);
     for (line, kind) in lines.into_iter().zip(kinds) {
         let text = &line[..plain(line)];
@@ -56,7 +56,7 @@ pub(super) fn split_blocks(body: &str) -> Vec<SummaryBlock> {
         match kind {
             LineKind::ListItem { text_at, task, .. } => {
                 let at = match task {
-                    // The box belongs to the words: a person who ticks it changes the bullet.
+                    // The box belongs to the words: ticking it changes the bullet.
                     Some(_) => text[..text_at].rfind('[').unwrap_or(text_at),
                     None => text_at,
                 };
@@ -70,14 +70,14 @@ pub(super) fn split_blocks(body: &str) -> Vec<SummaryBlock> {
                     Some(section) => SummaryBlock::Section(section, line.to_owned()),
                     None => SummaryBlock::Other(line.to_owned()),
                 });
-                // A heading stands alone, so that one block is one heading or none.
+                // A heading is a block of its own.
                 (open, joins) = (false, false);
                 continue;
             }
             LineKind::Text if open => {
                 if let Some(SummaryBlock::Bullet(item, raw)) = blocks.last_mut() {
                     let indented = text.starts_with([' ', '\t']);
-                    // A citation ends a bullet; only what is indented then still belongs to it.
+                    // A citation ends a bullet; after it only indented lines belong to it.
                     if indented || item.citation.is_none() {
                         append_to_item(item, words);
                         raw.push_str(line);
@@ -96,10 +96,10 @@ pub(super) fn split_blocks(body: &str) -> Vec<SummaryBlock> {
     blocks
 }
 
-/// Joins a further line to a bullet; a citation at the end of either line counts for both.
+/// Appends a line to a bullet; citations at the end of both are merged.
 fn append_to_item(item: &mut Item, words: &str) {
     let Item { text, citation } = Item::parse(words);
-    // In place: a bullet may go on for thousands of lines.
+    // In place, since a bullet may continue for thousands of lines.
     item.text.truncate(item.text.trim_end().len());
     item.text.drain(..item.text.len() - item.text.trim_start().len());
     let more = text.trim();
@@ -116,7 +116,7 @@ fn append_to_item(item: &mut Item, words: &str) {
     };
 }
 
-/// Returns the level of the heading that a block is, or 0.
+/// Returns the level of the heading, or 0 if the block is not one.
 pub(super) fn heading_level(raw: &str) -> usize {
     let line = raw.strip_suffix('\n').unwrap_or(raw);
     match markdown::classify_summary_lines([line])[..] {

@@ -33,7 +33,7 @@ impl SummaryFrontmatter {
         }
         let mut keys = frontmatter::parse(yaml, GENERATED_YAML_BYTES_MAX)?;
         let Some(memoird) = keys.get("memoird") else {
-            // Should the file become ours, ours are written anew.
+            // If the file becomes ours, we write these keys ourselves.
             for ours in OUR_KEYS {
                 keys.shift_remove(ours);
             }
@@ -96,10 +96,10 @@ fn strings(value: Option<&Value>, key: &'static str) -> Result<Vec<String>, Summ
     }
 }
 
-/// Reads frontmatter that stands exactly as we write it, and nothing else.
+/// Parses frontmatter that is spelled exactly as we write it, and nothing else.
 ///
-/// A root of ten years has hundreds of such files with hundreds of hashes each, all read at every
-/// pass; the general reader takes several times as long.
+/// A root of ten years has hundreds of such files with hundreds of hashes each, all read in every
+/// run; the general reader takes several times as long.
 pub(super) fn parse_canonical(yaml: &str) -> Option<(Period, SummaryHeader)> {
     let mut header = SummaryHeader::default();
     let mut lines = yaml.split_terminator('\n').peekable();
@@ -143,7 +143,7 @@ pub(super) fn parse_canonical(yaml: &str) -> Option<(Period, SummaryHeader)> {
     lines.next().is_none().then_some((period, header))
 }
 
-/// Reads a bare word or a quoted string without escapes, of the characters that need no thought.
+/// Parses a bare word or a quoted string without escapes, if all its characters are unambiguous.
 pub(super) fn parse_canonical_scalar(text: &str) -> Option<String> {
     let quoted = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
     let words = quoted.unwrap_or(text);

@@ -1,17 +1,17 @@
 //! Weekly and monthly files.
 //!
-//! A file is read into blocks that print back to the same bytes, so that what a person added or
-//! changed is never lost by reading and writing. Its frontmatter holds a hash for each bullet as
-//! we wrote it: that list tells our bullets from a person's, and what a person deleted, when no
-//! database is left to ask.
+//! A file is read into blocks that print back to the same bytes, so reading and writing never loses
+//! what a person added or changed. The frontmatter lists a hash of each generated bullet. When
+//! there is no database, that list distinguishes generated bullets from a person's and shows what a
+//! person deleted.
 //!
 //! # Invariants
 //!
-//! - The blocks of a file that was read, joined, are its body byte for byte.
+//! - The blocks of a parsed file, joined, are its body byte for byte.
 //! - A file without `memoird:` prints back byte for byte, frontmatter included.
 //! - The frontmatter of a file with `memoird:` has one spelling for the same values.
 //!
-//! Called by `store` (reading and writing), `compaction` (making and merging), and `recall`.
+//! Called by `store` (reading and writing), `compaction` (drafting and merging), and `recall`.
 
 mod blocks;
 mod header;
@@ -36,85 +36,84 @@ use super::{
 /// A weekly or monthly file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// The period that it covers.
+    /// The period that the file covers.
     pub period: Period,
-    /// What we recorded about it; `None` for a foreign file (no `memoird:` in the frontmatter).
+    /// Our metadata; `None` for a foreign file (no `memoird:` in the frontmatter).
     pub header: Option<SummaryHeader>,
-    /// Frontmatter keys that are not ours; kept.
+    /// Other frontmatter keys, which are preserved.
     pub other_keys: OtherKeys,
     /// The body, in order.
     pub blocks: Vec<SummaryBlock>,
-    /// The frontmatter as it was read, with its fences; empty for a file that we make.
+    /// The frontmatter as read, with its fences; empty for a file that we draft.
     raw_frontmatter: String,
-    /// Whether all of its lines end in `\r\n`.
+    /// Whether all lines end in `\r\n`.
     crlf: bool,
 }
 
-/// What `memoird:` and its neighbours in the frontmatter say.
+/// The values of `memoird:` and of our other frontmatter keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SummaryHeader {
-    /// Paths of the files that it was folded from, relative to the root.
+    /// Paths of the summarized files, relative to the root.
     pub pointers: Vec<String>,
     /// Name and version of the engine.
     pub engine: String,
-    /// Per source (a log's stem, a week's name) the first 16 hex digits of its hash.
+    /// The first 16 hex digits of each source's hash, by log stem or week name.
     pub sources: BTreeMap<String, String>,
     /// The hash of each bullet as we wrote it.
     pub items: Vec<String>,
-    /// Logs whose extraction is done (weekly files only), by stem, with nothing said of their text.
+    /// Stems of the logs that were extracted (weekly files only).
     pub extracted: Vec<String>,
-    /// Sources that were not there when it was made: what it says of them was carried over, and it is
-    /// made again when they are back.
+    /// Sources that were missing when the file was written. Their items were carried over; the file
+    /// is written again when they are back.
     pub missing_sources: Vec<String>,
     /// Whether the period was still open.
     pub partial: bool,
-    /// Whether it was made offline because the model could not be had: it is made again with it.
+    /// Whether it was drafted offline because the model was unavailable; it is drafted again later.
     pub fallback: bool,
 }
 
-/// A bullet with its lines in the file, from 1 and frontmatter counted, and the section that it
-/// stands in.
+/// A bullet with its lines in the file (from 1, frontmatter included) and its section.
 pub type NumberedBullet<'a> = (RangeInclusive<u32>, &'a Item, Option<SummarySection>);
 
-/// A piece of the body.
+/// A part of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SummaryBlock {
-    /// A heading that names a section of ours: `### Decisions`.
+    /// A heading that names one of our sections: `### Decisions`.
     Section(SummarySection, String),
-    /// A bullet: the item, and its lines as they stand.
+    /// A bullet: the item, and its lines as read.
     Bullet(Item, String),
-    /// Anything else, as it stands.
+    /// Anything else, as read.
     Other(String),
 }
 
-/// Whose a bullet is.
+/// The owner of a bullet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulletOwner {
-    /// It stands as we wrote it.
+    /// It is as we wrote it.
     Memoird,
     /// A person wrote or changed it.
     User,
 }
 
-/// What a person did to a file of ours.
+/// What a person did to a generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ownership {
     /// The owner of each bullet, in the order of [`Summary::bullets`].
     pub owners: Vec<BulletOwner>,
-    /// The hashes of bullets of ours that are gone, deleted or changed, in the order of the list.
+    /// The hashes of generated bullets that were deleted or changed, in listed order.
     pub missing_hashes: Vec<String>,
 }
 
 /// A weekly or monthly file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SummaryError {
-    /// There is nothing in it, or nothing but NUL bytes.
+    /// It is empty, or contains only NUL bytes.
     #[error(
-        "there is nothing in it; `memoird compact` makes it again from its logs, and `memoird doctor --repair` puts it away"
+        "it is empty; `memoird compact` writes it again from its logs, and `memoird doctor --repair` moves it to the quarantine"
     )]
     Empty,
-    /// There are NUL bytes in it: a disk that lost what was written shows such.
-    #[error("it holds NUL bytes; `memoird doctor --repair` puts it away, then `memoird compact`")]
+    /// It contains NUL bytes, as after a disk lost a write.
+    #[error("it contains NUL bytes; run `memoird doctor --repair`, which moves it to the quarantine, then `memoird compact`")]
     NulBytes,
     /// Its frontmatter breaks a rule.
     #[error(transparent)]
@@ -127,22 +126,22 @@ pub enum SummaryError {
         /// What the frontmatter says.
         found: Period,
     },
-    /// A key of ours holds something else than we write.
+    /// One of our keys has a value that we never write.
     #[error(
-        "`{key}` in the frontmatter does not hold what memoird writes there; restore or remove it"
+        "`{key}` in the frontmatter does not have a value that memoird writes; restore or remove it"
     )]
     InvalidKey {
-        /// The key, with the one it stands under.
+        /// The key, with its parent.
         key: &'static str,
     },
 }
 
 impl Summary {
-    /// Reads the file of `period`.
+    /// Parses the file of `period`.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the frontmatter. A body is never wrong.
+    /// Returns what is wrong with the frontmatter. Any body is valid.
     pub fn parse(period: Period, text: &str) -> Result<Self, SummaryError> {
         let split = frontmatter::split(text);
         let SummaryFrontmatter { header, other_keys } =
@@ -159,10 +158,10 @@ impl Summary {
         })
     }
 
-    /// Makes the file of `period` from what was drafted. Sections without an item are left out.
+    /// Builds the file of `period` from drafted items. Sections without items are left out.
     ///
-    /// `items` of the header is computed here, whatever the given one holds. The words of a bullet
-    /// become one line without control characters; a bullet without words is left out.
+    /// `items` of the given header is ignored and computed here. The words of a bullet become one
+    /// line without control characters; a bullet without words is left out.
     pub fn from_draft(
         period: Period,
         header: SummaryHeader,
@@ -183,7 +182,7 @@ impl Summary {
         Self { period, header, other_keys, blocks, raw_frontmatter: front, crlf: false }
     }
 
-    /// Returns the heading that names the period of a file of ours.
+    /// Returns the title line of a generated file.
     pub fn title(period: Period) -> String {
         match period.grain() {
             Grain::Week => format!("# Week {period}"),
@@ -191,17 +190,17 @@ impl Summary {
         }
     }
 
-    /// Puts another body in the place of the one that stands.
+    /// Replaces the body.
     pub fn set_body(&mut self, body: &str) {
         self.blocks = split_blocks(body);
     }
 
-    /// Takes over the keys of the frontmatter that are not ours, as they stand.
+    /// Copies the frontmatter keys that are not ours.
     pub fn copy_other_keys_from(&mut self, other: &Self) {
         self.other_keys.clone_from(&other.other_keys);
     }
 
-    /// Ends lines as `other` does, where all of its lines end in the same way.
+    /// Ends lines as `other` does, if all its lines end the same way.
     pub fn copy_line_endings_from(&mut self, other: &Self) {
         self.crlf = other.crlf;
         if self.crlf {
@@ -217,49 +216,50 @@ impl Summary {
         text
     }
 
-    /// Returns what stands after the frontmatter.
+    /// Returns the text after the frontmatter.
     pub fn body(&self) -> String {
         self.blocks.iter().map(SummaryBlock::raw).collect()
     }
 
-    /// Returns the hash of [`Summary::body`]: how a generated file is compared and recorded.
+    /// Returns the hash of [`Summary::body`], by which generated files are compared and recorded.
     pub fn body_hash(&self) -> ContentHash {
         hash_of_body(&self.body())
     }
 
-    /// Returns the characters of the body without citations: what the ratio of a fold limits.
+    /// Returns the number of characters of the body without citations, which the compression ratio
+    /// limits.
     pub fn text_chars(&self) -> usize {
         text_chars(&self.body())
     }
 
-    /// Returns each bullet with its first line in the printed file, from 1 and frontmatter counted,
-    /// and the section that it stands in.
+    /// Returns each bullet with its section and its first line in the printed file (from 1,
+    /// frontmatter included).
     pub fn bullets(&self) -> impl Iterator<Item = (u32, &Item, Option<SummarySection>)> {
         let numbered = self.numbered_bullets(self.frontmatter().matches('\n').count());
         numbered.map(|(lines, item, section)| (*lines.start(), item, section))
     }
 
-    /// Returns what [`Summary::bullets`] does, with the line in the file as it was read: another
-    /// one where a person spelled the frontmatter in another way than we do.
+    /// Returns [`Summary::bullets`] with line numbers of the file as read. They differ where a
+    /// person spelled the frontmatter in another way than we do.
     pub fn bullets_as_read(&self) -> impl Iterator<Item = (u32, &Item, Option<SummarySection>)> {
         self.bullets_with_lines().map(|(lines, item, section)| (*lines.start(), item, section))
     }
 
-    /// Returns what [`Summary::bullets_as_read`] does, with all lines of each bullet: a person may
-    /// write one over several.
+    /// Returns [`Summary::bullets_as_read`] with all lines of each bullet, since a person may write
+    /// one over several lines.
     pub fn bullets_with_lines(&self) -> impl Iterator<Item = NumberedBullet<'_>> {
         self.numbered_bullets(self.raw_frontmatter.matches('\n').count())
     }
 
-    /// Returns the bullets as what stands above may cite them: one that a person wrote or changed is
-    /// a source itself, above the lines that it cites.
+    /// Returns the bullets with the citations that a higher tier uses. A bullet that a person wrote
+    /// or changed is a source itself, in addition to the lines that it cites.
     pub fn bullets_as_sources(&self) -> impl Iterator<Item = (Option<SummarySection>, Item)> {
         let stem = Stem::of_summary(self.period);
         let owners = self.ownership().owners;
         self.bullets_with_lines().zip(owners).map(move |((lines, item, section), owner)| {
             let mut item = item.clone();
             if let (BulletOwner::User, Some(stem)) = (owner, &stem) {
-                // A line that is gone vouches for nothing.
+                // A removed line is no evidence.
                 item.citation = item.citation.and_then(|it| it.without_removed_lines());
                 let own = Citation::range(stem.clone(), *lines.start(), *lines.end());
                 match &mut item.citation {
@@ -271,8 +271,8 @@ impl Summary {
         })
     }
 
-    /// Returns the lines of the file as it was read that are sources themselves: of bullets that a
-    /// person wrote or changed, and of a foreign file without bullets all.
+    /// Returns the lines of the file as read that are sources themselves: the bullets that a person
+    /// wrote or changed, and all lines of a foreign file without bullets.
     pub fn user_lines(&self) -> Vec<RangeInclusive<u32>> {
         let is_empty = |it: &Item| it.text.trim_start_matches(['>', ' ']).is_empty();
         if self.header.is_none() && self.bullets_with_lines().all(|(_, it, _)| is_empty(it)) {
@@ -286,10 +286,10 @@ impl Summary {
             .collect()
     }
 
-    /// Tells our bullets from a person's, and which of ours are gone.
+    /// Determines the owner of each bullet and which generated bullets are missing.
     ///
-    /// The list of hashes is a multiset: of two equal bullets where one is listed, the first is
-    /// ours.
+    /// The list of hashes is a multiset: of two equal bullets of which one is listed, the first is
+    /// generated.
     pub fn ownership(&self) -> Ownership {
         let listed = self.header.as_ref().map_or(&[][..], |it| &it.items);
         let mut left = HashMap::<&str, usize>::new();
@@ -356,7 +356,7 @@ impl Summary {
                         .map(|it| u32::try_from(it).ok());
                     Some((line?..=end?, item, section.map(|it| it.1)))
                 }
-                // A heading of a person's own ends a section of ours, unless it stands beneath it.
+                // A person's heading ends one of our sections, unless it is a subheading.
                 SummaryBlock::Other(raw) => {
                     let level = heading_level(raw);
                     section = section.filter(|it| level == 0 || level > it.0);
@@ -368,7 +368,7 @@ impl Summary {
 }
 
 impl SummaryHeader {
-    /// Reads only the frontmatter of the file of `period`; `None` for a foreign file.
+    /// Parses only the frontmatter of the file of `period`; `None` for a foreign file.
     ///
     /// # Errors
     ///
@@ -378,11 +378,11 @@ impl SummaryHeader {
     }
 }
 
-/// Finds out whether a disk has lost what stood in a file.
+/// Checks whether a disk lost the content of a file.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with it.
+/// Returns the kind of loss.
 pub fn check_data_loss(text: &str) -> Result<(), SummaryError> {
     if text.chars().all(|c| c.is_whitespace() || c == '\0') {
         Err(SummaryError::Empty)
@@ -393,18 +393,19 @@ pub fn check_data_loss(text: &str) -> Result<(), SummaryError> {
     }
 }
 
-/// Returns the characters of a body, citations not counted: what the ratio of a fold limits.
+/// Returns the number of characters of a body without citations, which the compression ratio
+/// limits.
 pub fn text_chars(body: &str) -> usize {
     let lines: usize = body.trim().lines().map(|line| strip_citation(line).chars().count()).sum();
     lines + body.trim().matches('\n').count()
 }
 
-/// Returns the hash of what stands after the frontmatter of `text`, without reading either.
+/// Returns the hash of the body of `text` without parsing it.
 pub fn body_hash(text: &str) -> ContentHash {
     hash_of_body(frontmatter::split(text).body(text))
 }
 
-/// How lines end does not count: tools that carry files between machines change that.
+/// Line endings do not count, since tools that move files between machines change them.
 fn hash_of_body(body: &str) -> ContentHash {
     if body.contains("\r\n") {
         ContentHash::of(body.replace("\r\n", "\n"))
@@ -413,7 +414,7 @@ fn hash_of_body(body: &str) -> ContentHash {
     }
 }
 
-/// Returns the item as its bullet will hold it, or `None` without words.
+/// Returns the item as its bullet will contain it; `None` without words.
 fn normalize_item(item: &Item) -> Option<Item> {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let text = item.text.replace(breaks, " ").trim().to_owned();
@@ -423,7 +424,7 @@ fn normalize_item(item: &Item) -> Option<Item> {
 
 /// Cuts the citation off the end of a line.
 ///
-/// Every file is measured at every pass, so the citation is told by its form and not read.
+/// Every file is measured in every run, so a citation is recognized by its form and not parsed.
 fn strip_citation(line: &str) -> &str {
     let marks = |b: u8| b.is_ascii_alphanumeric() || b":;,- _.".contains(&b) || !b.is_ascii();
     let cited = line.trim_end().strip_suffix(']').and_then(|rest| {
@@ -505,7 +506,7 @@ memoird:
 ";
 
     #[test]
-    fn a_draft_prints_in_the_agreed_layout() {
+    fn a_draft_prints_in_the_documented_layout() {
         let draft = draft();
         let hashes = draft.header.clone().unwrap().items;
         let listed: Vec<String> = hashes.iter().map(|it| frontmatter::write::scalar(it)).collect();
@@ -539,7 +540,7 @@ memoird:
         let text = draft.print();
         let yaml = frontmatter::split(&text).yaml.unwrap();
         assert_eq!(parse_canonical(yaml), Some((week(), draft.header.clone().unwrap())));
-        // A comment is nothing that we write, so the general reader takes over.
+        // We never write a comment, so the general reader takes over.
         let general = text.replace("memoird:\n", "# mine\nmemoird:\n");
         assert_eq!(parse_canonical(frontmatter::split(&general).yaml.unwrap()), None);
         assert_eq!(SummaryHeader::read(draft.period, &general).unwrap(), draft.header);
@@ -562,7 +563,7 @@ memoird:
     }
 
     #[test]
-    fn bodies_of_people_are_read_and_kept() {
+    fn bodies_that_people_wrote_print_back_unchanged() {
         check_body("", &[]);
         check_body("# Week\r\n* a\r\n+ b", &[(2, "a"), (3, "b")]);
         check_body(
@@ -588,7 +589,7 @@ memoird:
     }
 
     #[test]
-    fn owners_are_told_from_the_list() {
+    fn the_list_of_hashes_determines_the_owners() {
         let text = draft().print();
         let owners = |text: &str| {
             let it = Summary::parse(week(), text).unwrap().ownership();
@@ -614,7 +615,7 @@ memoird:
     }
 
     #[test]
-    fn a_persons_keys_stay_and_foreign_files_print_as_they_stand() {
+    fn a_persons_keys_stay_and_foreign_files_print_back_unchanged() {
         let theirs =
             "# what it is about\ntags:\n- work   # mostly\n- \"no\"\nnote: |\n  a\n\n  b\n";
         let text = draft().print().replace("memoird:\n", &format!("{theirs}memoird:\n"));
@@ -633,7 +634,7 @@ memoird:
     }
 
     #[test]
-    fn what_is_not_ours_to_read_is_an_error() {
+    fn invalid_frontmatter_is_an_error() {
         let text = draft().print();
         let error = |text: &str| Summary::parse(week(), text).unwrap_err().to_string();
         assert!(error(&text.replace("W14", "W15")).contains("named 2026-W14"));

@@ -1,15 +1,14 @@
-//! Frontmatter: YAML between two `---` lines, read under limits and written with quotes.
+//! Frontmatter: YAML between two `---` lines, parsed under limits and written with quotes.
 //!
-//! Reading is defensive, because anyone may have written the file: the size is capped, a linear
-//! scan refuses what costs a YAML reader time or memory out of proportion (deep nesting, anchors,
-//! aliases, tags, several documents), and only then `serde_yaml` sees the text. No error quotes
-//! the input. Writing is strict: a string stands bare only where every YAML reader, 1.1 or 1.2,
-//! takes it for that string.
+//! Parsing is defensive, because anyone may have written the file: the size is capped, and
+//! `serde_yaml` sees the text only after the guard ([`super::yaml`]). No error quotes the input.
+//! Writing is strict: a string has no quotes only where every YAML reader, 1.1 or 1.2, reads that
+//! string.
 //!
 //! # Invariants
 //!
 //! - [`split`] changes nothing: frontmatter and body are slices of the text.
-//! - What [`FrontmatterWriter`] writes, [`parse`] reads back to the same values.
+//! - What [`write::FrontmatterWriter`] writes, [`parse`] reads back to the same values.
 //!
 //! Called by [`log`](super::log), [`document`](super::document), and [`typed`](super::typed).
 
@@ -19,14 +18,14 @@ use serde_yaml::{Mapping, Value};
 
 use super::yaml::{self, BRACKETS_MAX, YamlScope, YamlViolation, check_open_brackets};
 
-/// The most YAML that is read from one file, in bytes.
+/// The most YAML that is parsed from one file, in bytes.
 pub const YAML_BYTES_MAX: usize = 16 * 1024;
 
-/// The most YAML that is read from a weekly or monthly file of ours, in bytes: it lists one hash
-/// for each bullet.
+/// The most YAML that is parsed from a generated weekly or monthly file, in bytes: it lists one
+/// hash per bullet.
 pub const GENERATED_YAML_BYTES_MAX: usize = 1024 * 1024;
 
-/// A file cut at its frontmatter, by byte offsets: nothing is changed.
+/// A file split at its frontmatter, by byte offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontmatterSplit<'a> {
     /// The text between the fences, or `None` without frontmatter.
@@ -42,10 +41,10 @@ impl FrontmatterSplit<'_> {
     }
 }
 
-/// Frontmatter that is not read. Lines are those of the file, whose first line is the fence.
+/// Frontmatter that is not parsed. Lines are those of the file, whose first line is the fence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrontmatterError {
-    /// More YAML than is read.
+    /// It is too long.
     #[error("the frontmatter has {bytes} bytes, more than the {bytes_max} that are read")]
     TooLong {
         /// Its length.
@@ -59,13 +58,13 @@ pub enum FrontmatterError {
     /// One key twice in one mapping.
     #[error("a key appears twice in the frontmatter{}", at_line(*.line))]
     DuplicateKey {
-        /// Where the reader noticed it, if it says.
+        /// The line that the parser reports, if any.
         line: Option<usize>,
     },
     /// Not YAML.
     #[error("the frontmatter is not valid YAML{}", at_line(*.line))]
     Syntax {
-        /// Where the reader noticed it, if it says.
+        /// The line that the parser reports, if any.
         line: Option<usize>,
     },
     /// A list or a single value where keys are expected.
@@ -77,12 +76,12 @@ fn at_line(line: Option<usize>) -> String {
     line.map(|it| format!(" (near line {it})")).unwrap_or_default()
 }
 
-/// Finds the frontmatter of `text`: what stands between a first line `---` and the next one.
+/// Finds the frontmatter of `text`: the lines between a first line `---` and the next one.
 ///
 /// A byte-order mark before the fence, and blanks or a carriage return after it, do not matter. A
-/// fence that is never closed is text. What this finds is shown to `gray_matter`, the reader that
-/// other programs use: where the two do not see the same frontmatter, nobody can say what its
-/// author meant, and all of the text is body.
+/// fence that is never closed is text. The result is compared with that of `gray_matter`, which
+/// other programs use: where the two disagree, the author's intent is unclear and all of the text
+/// is body.
 pub fn split(text: &str) -> FrontmatterSplit<'_> {
     let none = FrontmatterSplit { yaml: None, body_at: 0 };
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -108,9 +107,9 @@ fn is_fence(line: &str) -> bool {
     line.trim_end_matches([' ', '\t', '\r', '\n']) == "---"
 }
 
-/// Returns the frontmatter as `gray_matter` cuts it out, line ends normalised.
+/// Returns the frontmatter that `gray_matter` finds, with normalized line ends.
 fn gray_matter_yaml(head: &str) -> Option<String> {
-    /// Leaves the YAML unread: the reader that comes with the crate expands aliases without limit.
+    /// Does not parse the YAML: the crate's own parser expands aliases without limit.
     struct NoopEngine;
 
     impl gray_matter::engine::Engine for NoopEngine {
@@ -123,13 +122,13 @@ fn gray_matter_yaml(head: &str) -> Option<String> {
     matter.parse::<serde::de::IgnoredAny>(head).ok().map(|entity| entity.matter)
 }
 
-/// Reads the YAML of a frontmatter under limits.
+/// Parses the YAML of a frontmatter under limits.
 ///
-/// Keys must be unique; no text at all is a mapping without keys.
+/// Keys must be unique; empty text is an empty mapping.
 ///
 /// # Errors
 ///
-/// Returns what limit or rule the text breaks.
+/// Returns the limit or rule that the text breaks.
 pub fn parse(yaml: &str, bytes_max: usize) -> Result<Mapping, FrontmatterError> {
     if yaml.len() > bytes_max {
         return Err(FrontmatterError::TooLong { bytes: yaml.len(), bytes_max });
@@ -140,7 +139,7 @@ pub fn parse(yaml: &str, bytes_max: usize) -> Result<Mapping, FrontmatterError> 
         Ok(Value::Null) => Ok(Mapping::new()),
         Ok(_) => Err(FrontmatterError::NotAMapping),
         Err(error) => {
-            // The text of the error quotes the input; only its place and its kind are passed on.
+            // The parser's message quotes the input, so only the line and the kind are passed on.
             let line = error.location().map(|it| it.line() + 1);
             Err(if error.to_string().contains("duplicate entry") {
                 FrontmatterError::DuplicateKey { line }
@@ -151,16 +150,16 @@ pub fn parse(yaml: &str, bytes_max: usize) -> Result<Mapping, FrontmatterError> 
     }
 }
 
-/// Keys that are not ours: their values, and their lines as they stand.
+/// Frontmatter keys that are not ours: their values, and their lines as read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OtherKeys {
     values: Mapping,
-    /// With the comments before each; `None` where the lines do not tell the values alone.
+    /// With the comments before each; `None` where the lines do not parse to exactly these values.
     lines: Option<String>,
 }
 
 impl OtherKeys {
-    /// Takes what is left of the keys of `yaml` after ours were taken out.
+    /// Takes the keys of `yaml` that remain after ours were removed.
     pub fn new(values: Mapping, yaml: &str) -> Self {
         let lines = extract_lines(yaml, &values);
         Self { values, lines }
@@ -171,8 +170,10 @@ impl OtherKeys {
         &self.values
     }
 
-    /// Returns what is left without the keys that are to be forgotten, or `None` where all stay. The
-    /// comments go with them, since one may say the same.
+    /// Returns the keys that remain when those that `goes` matches are forgotten; `None` when all
+    /// remain.
+    ///
+    /// All comments go with them, since one may contain the same words.
     pub fn without(&self, goes: &dyn Fn(&str) -> bool) -> Option<Self> {
         let holds = |key: &Value, value: &Value| {
             serde_yaml::to_string(&(key, value)).is_ok_and(|it| goes(&it))
@@ -185,9 +186,10 @@ impl OtherKeys {
     }
 }
 
-/// Cuts the lines of `keys` out of YAML, each with what belongs to it and the comments before it.
+/// Cuts the lines of `keys` out of YAML, each with its nested lines and the comments before it.
 ///
-/// `None` where they would not be read as the same values: then those are written anew.
+/// Returns `None` where they would not parse to the same values; then the values are written
+/// instead.
 fn extract_lines(yaml: &str, keys: &Mapping) -> Option<String> {
     let mut lines = String::new();
     let mut comments = String::new();
@@ -202,7 +204,7 @@ fn extract_lines(yaml: &str, keys: &Mapping) -> Option<String> {
             let key = line.split(':').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
             other = keys.contains_key(key);
         }
-        // Comments stay, also those before a key of ours.
+        // Comments stay, even those before one of our keys.
         lines.push_str(&std::mem::take(&mut comments));
         if other {
             lines.extend([line, "\n"]);
@@ -214,7 +216,7 @@ fn extract_lines(yaml: &str, keys: &Mapping) -> Option<String> {
         Ok(Value::Null) => keys.is_empty(),
         _ => false,
     };
-    // Beside lines of ours there must be room for theirs.
+    // Our own lines need room within the limit too.
     let fits = check_open_brackets(&lines, BRACKETS_MAX / 2).is_ok();
     (same && fits && !lines.is_empty()).then_some(lines)
 }
@@ -263,7 +265,7 @@ mod tests {
         check_split("", None, "");
         check_split("\n---\na: b\n---\n", None, "\n---\na: b\n---\n");
         check_split("----\na: b\n----\n", None, "----\na: b\n----\n");
-        // Other readers close at the fence with the no-break space: nobody knows what is meant.
+        // Other readers close at the fence with the no-break space, so the intent is unclear.
         let odd = "---\na: b\n---\u{a0}\nbody\n---\n";
         check_split(odd, None, odd);
     }
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_rules_are_kept() {
+    fn limits_and_rules_are_enforced() {
         use FrontmatterError::{DuplicateKey, NotAMapping, Syntax, Unsafe};
         use YamlViolation::{Alias, MultipleDocuments, Tag, TooDeep};
         check("", Ok(0));
@@ -303,7 +305,7 @@ mod tests {
         check(&"- ".repeat(40), Err(Unsafe(TooDeep { line: 2 })));
         let steps: String = (0..40).flat_map(|i| [" ".repeat(i), "k:\n".to_owned()]).collect();
         check(&steps, Err(Unsafe(TooDeep { line: 34 })));
-        // A quote that only a loose scan would see as open must not hide what follows.
+        // A quote that only a naive scan sees as open must not hide what follows.
         check(
             &format!("k: |1\n    a\n \"b\nx: {}", "[".repeat(100)),
             Err(Unsafe(TooDeep { line: 5 })),
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_costs_little_and_is_never_quoted() {
+    fn hostile_text_is_cheap_and_never_quoted() {
         let secret = "hunter2";
         let units = [
             "[",
@@ -374,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn only_safe_words_stand_bare() {
+    fn only_unambiguous_words_are_written_without_quotes() {
         for text in [
             "weekly",
             "extractive/1",
@@ -432,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_without_end_are_written_so_that_they_are_read() {
+    fn unbalanced_brackets_are_escaped_and_read_back() {
         let many = [
             "[".repeat(1500),
             "{a".repeat(1200),
@@ -452,7 +454,7 @@ mod tests {
             assert_eq!(map["list"][i].as_str(), Some(text.as_str()));
             assert_eq!(map[format!("k{i}").as_str()].as_str(), Some(text.as_str()));
         }
-        // Two keys of somebody else's, each within the limit beside the key of ours that goes.
+        // Two foreign keys, each within the limit only together with our key between them.
         let (open, close) = ("[".repeat(900), "]".repeat(900));
         let theirs = format!("a: '{open}'\nours: '{close}'\nb: '{open}'\n");
         let mut values = parse(&theirs, 1 << 20).unwrap();
@@ -466,7 +468,7 @@ mod tests {
         assert_eq!(read, values);
     }
 
-    /// Values as a person's frontmatter may hold them.
+    /// Values that a person's frontmatter may contain.
     fn any_value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -508,7 +510,7 @@ mod tests {
         }
 
         #[test]
-        fn other_peoples_keys_keep_their_values(key in any_value(), value in any_value()) {
+        fn foreign_keys_keep_their_values(key in any_value(), value in any_value()) {
             let mut writer = FrontmatterWriter::new();
             writer.other_value(&key, &value);
             let file = writer.finish();

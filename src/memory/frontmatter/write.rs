@@ -1,4 +1,4 @@
-//! Writing frontmatter: strings stand bare only where every YAML reader takes them for strings.
+//! Writing frontmatter: a string has no quotes only where every YAML reader reads that string.
 
 use std::fmt::{Display, Write as _};
 
@@ -23,12 +23,12 @@ impl Default for FrontmatterWriter {
 }
 
 impl FrontmatterWriter {
-    /// Opens the fence.
+    /// Begins with the opening fence.
     pub fn new() -> Self {
         Self { text: "---\n".to_owned(), indent: "" }
     }
 
-    /// Writes a date, a period, or a flag, which stand without quotes.
+    /// Writes a date, a period, or a flag without quotes.
     pub fn bare(&mut self, key: &str, value: impl Display) {
         self.line(key, value);
     }
@@ -38,7 +38,7 @@ impl FrontmatterWriter {
         self.line(key, scalar(value));
     }
 
-    /// Writes one string to a line.
+    /// Writes a list, one string per line.
     pub fn block_list<'a>(&mut self, key: &str, values: impl IntoIterator<Item = &'a String>) {
         self.key_line(key);
         for value in values {
@@ -47,7 +47,7 @@ impl FrontmatterWriter {
         }
     }
 
-    /// Writes strings in brackets on one line.
+    /// Writes a list of strings in brackets on one line.
     pub fn flow_list<'a>(&mut self, key: &str, values: impl IntoIterator<Item = &'a str>) {
         self.line(key, format!("[{}]", join(values.into_iter().map(scalar))));
     }
@@ -59,7 +59,7 @@ impl FrontmatterWriter {
         pairs: impl IntoIterator<Item = (&'a String, &'a String)>,
     ) {
         let pairs = pairs.into_iter().map(|(k, v)| {
-            // A day is meant as a day where it is a key, whatever a reader makes of it.
+            // A day as a key has no quotes, even though a reader may parse it as a date.
             let day = k.parse::<chrono::NaiveDate>().is_ok() && k.len() == 10;
             format!("{}: {}", if day { k.clone() } else { scalar(k) }, scalar(v))
         });
@@ -67,18 +67,18 @@ impl FrontmatterWriter {
         self.line(key, if pairs.is_empty() { "{}".to_owned() } else { format!("{{ {pairs} }}") });
     }
 
-    /// Writes a key whose own keys follow, two columns further in, up to `FrontmatterWriter::close_map`.
+    /// Writes a key whose own keys follow, indented by two, until `FrontmatterWriter::close_map`.
     pub fn open_map(&mut self, key: &str) {
         self.key_line(key);
         self.indent = "  ";
     }
 
-    /// Ends what `FrontmatterWriter::open_map` began.
+    /// Ends the mapping that `FrontmatterWriter::open_map` began.
     pub fn close_map(&mut self) {
         self.indent = "";
     }
 
-    /// Writes keys that are not ours as they stood, or at least with the values that were read.
+    /// Writes keys that are not ours with their original lines, or else with their values.
     pub fn other_keys(&mut self, keys: &OtherKeys) {
         if let Some(lines) = &keys.lines {
             self.text.push_str(lines);
@@ -89,7 +89,7 @@ impl FrontmatterWriter {
         }
     }
 
-    /// Writes a key of somebody else's with the value that was read.
+    /// Writes one key that is not ours with its value.
     pub(super) fn other_value(&mut self, key: &Value, value: &Value) {
         match key {
             Value::Sequence(_) | Value::Mapping(_) => {
@@ -106,7 +106,7 @@ impl FrontmatterWriter {
         }
     }
 
-    /// Closes the fence and returns all of it.
+    /// Writes the closing fence and returns the text.
     pub fn finish(mut self) -> String {
         self.text.push_str("---\n");
         self.text
@@ -127,7 +127,7 @@ fn join(values: impl Iterator<Item = String>) -> String {
     values.collect::<Vec<_>>().join(", ")
 }
 
-/// Spells a value that was read, on one line.
+/// Formats a parsed value on one line.
 fn format_flow(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -144,22 +144,22 @@ fn format_flow(value: &Value) -> String {
             });
             format!("{{{}}}", join(pairs))
         }
-        // `parse` refuses tags, so none can be here; the value beneath is what counts.
+        // `parse` refuses tags, so there are none; the inner value is what counts.
         Value::Tagged(tagged) => format_flow(&tagged.value),
     }
 }
 
-/// Spells a string so that every YAML reader reads that string: bare where it is safe, else in
-/// double quotes.
+/// Formats a string so that every YAML reader reads that string: without quotes where that is safe,
+/// else in double quotes.
 pub fn scalar(text: &str) -> String {
     if is_safe_bare(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// Returns whether no YAML reader takes the bare text for anything else than a string.
+/// Returns whether every YAML reader reads the text without quotes as a string.
 ///
-/// Two shapes are safe: a word that begins with a letter and is none of the names that YAML
-/// reserves; and what begins with a digit, as hashes, days, and addresses do, where it holds a
-/// character that is in no number, or is a day with a slug or a line after it.
+/// Two shapes are safe: a word that begins with a letter and is not a name that YAML reserves; and
+/// text that begins with a digit, as hashes, days, and addresses do, if it contains a character
+/// that no number has, or is a day followed by a slug or a line.
 pub(in crate::memory) fn is_safe_bare(text: &str) -> bool {
     const RESERVED: [&str; 13] = [
         "y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf",
@@ -179,7 +179,7 @@ pub(in crate::memory) fn is_safe_bare(text: &str) -> bool {
     }
 }
 
-/// Digits, `e`, and a leading `0b` may be a number; a hash with any other letter is none.
+/// Digits, `e`, and a leading `0b` may form a number; a hash with any other letter cannot.
 fn is_unambiguous_hash(text: &str) -> bool {
     let mut letters = false;
     text.bytes().all(|b| {
@@ -188,7 +188,7 @@ fn is_unambiguous_hash(text: &str) -> bool {
     }) && letters
 }
 
-/// Returns whether the text is a day and a slug, or a line of such a log with the check beside it.
+/// Returns whether the text is a day with a slug, or a line of such a log with its check.
 fn is_address(text: &str) -> bool {
     let (stem, line) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
     let Some((day, slug)) = stem.split_at_checked(10) else { return false };
@@ -236,8 +236,8 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Returns where brackets open that never close, or that are nested without end. [`parse`] counts
-/// brackets whatever they stand in, so these may not stand in a file.
+/// Returns the offsets of brackets that never close or are nested too deep. The guard counts
+/// brackets even in quotes, so these must be escaped.
 fn unbalanced_brackets(text: &str) -> Vec<usize> {
     let (mut open, mut deep) = (Vec::new(), Vec::new());
     for (at, b) in text.bytes().enumerate() {
@@ -253,7 +253,8 @@ fn unbalanced_brackets(text: &str) -> Vec<usize> {
     deep
 }
 
-/// What YAML cannot hold as it stands, and what a reader of the file could not see.
+/// Returns whether YAML cannot contain the character as it is, or a reader of the file could not
+/// see it.
 fn must_escape(c: char) -> bool {
     c.is_control()
         || matches!(c,

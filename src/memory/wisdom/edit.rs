@@ -1,4 +1,4 @@
-//! Changes of `WISDOM.md`: each touches only the segments that it is about.
+//! Edits of `WISDOM.md`: each changes only the segments that it is about.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ use crate::memory::{
 impl WisdomFile {
     /// Notes that a month has been distilled.
     pub fn add_distilled(&mut self, month: Period) {
-        // No file is written for the sake of the explanation alone.
+        // The explanation alone is no reason to write the file.
         self.has_edit_note |= self.distilled.insert(month);
     }
 
-    /// Adds an entry under its category, after those that stand there, and returns its id.
+    /// Adds an entry at the end of its category and returns its id.
     ///
-    /// A category that is not there yet is added at the end.
+    /// A new category is added at the end of the file.
     pub fn add(
         &mut self,
         title: &str,
@@ -35,15 +35,15 @@ impl WisdomFile {
         let (title, text) = (normalize_title(title), escape_text(text));
         let hash = words_hash(&title, &text);
         let mut id = format!("w-{}", ContentHash::of(format!("{title}\n{sources}")).hex8());
-        while self.entries().any(|it| it.meta.as_ref().is_some_and(|mark| mark.id == id)) {
+        while self.entries().any(|it| it.meta.as_ref().is_some_and(|meta| meta.id == id)) {
             id = format!("w-{}", ContentHash::of(&id).hex8());
         }
         let (first_seen, last_reinforced) = (sources.oldest_date(), sources.newest_date());
         let lines = BTreeMap::new();
-        let mark =
+        let meta =
             WisdomEntryMeta { id: id.clone(), hash, sources, lines, first_seen, last_reinforced };
         let category = category.map(one_line).filter(|it| !it.is_empty());
-        let entry = WisdomEntry::rendered(title, text, category.clone(), mark);
+        let entry = WisdomEntry::rendered(title, text, category.clone(), meta);
         let at = self.insertion_index(category.as_deref());
         self.ensure_blank_line_before(at);
         self.segments.insert(at, WisdomSegment::Entry(entry));
@@ -53,7 +53,7 @@ impl WisdomFile {
         id
     }
 
-    /// Adds an entry in a person's own words: it has no comment, and stays as it is.
+    /// Adds an entry in a person's own words. It has no comment, so it is never changed.
     pub fn add_user_entry(&mut self, title: &str, text: &str) {
         let (title, text) = (normalize_title(title), escape_text(text));
         let own = Self::parse(&format!("**{title}**\n{text}\n"));
@@ -68,10 +68,10 @@ impl WisdomFile {
         }
     }
 
-    /// Returns where a new entry of the category goes, having made the category if need be.
+    /// Returns the index for a new entry of the category; adds the category if necessary.
     fn insertion_index(&mut self, category: Option<&str>) -> usize {
         let Some(name) = category else {
-            // Before the first category, so that it does not seem to stand under one.
+            // Before the first category, so that it does not appear to belong to one.
             return self
                 .segments
                 .iter()
@@ -91,7 +91,7 @@ impl WisdomFile {
         next.map_or(self.segments.len(), |it| start + 1 + it)
     }
 
-    /// Makes sure that a blank line stands before the piece at `at`.
+    /// Ensures a blank line before the segment at `at`.
     fn ensure_blank_line_before(&mut self, at: usize) {
         let Some(before) = at.checked_sub(1).and_then(|it| self.segments.get_mut(it)) else {
             return;
@@ -103,74 +103,73 @@ impl WisdomFile {
         end_paragraph(raw);
     }
 
-    /// Notes that an entry of ours was said again on `more`, and gives it other words if there are
-    /// any. Returns whether the entry was there, was ours, and changed.
+    /// Adds sources to a managed entry, and replaces its words if new ones are given.
+    ///
+    /// Returns whether a managed entry with this id exists and changed.
     pub fn reinforce(&mut self, id: &str, words: Option<(&str, &str)>, more: &Citation) -> bool {
         let Some(entry) = self.managed_entry_mut(id) else { return false };
-        let Some(mark) = &mut entry.meta else { return false };
-        let before = mark.clone();
+        let Some(meta) = &mut entry.meta else { return false };
+        let before = meta.clone();
         for (stem, lines) in more.files().filter(|(stem, _)| stem.is_summary()) {
-            // A person's bullet is in one place; where it stood before tells nothing now.
-            mark.sources.replace_lines(stem, lines.clone());
+            // A person's bullet is in one place at a time; its former line is obsolete.
+            meta.sources.replace_lines(stem, lines.clone());
         }
-        mark.sources.merge(more);
-        mark.sources = cap_sources(&mark.sources);
-        mark.drop_uncited_hashes();
-        mark.first_seen = mark.first_seen.min(more.oldest_date());
-        mark.last_reinforced = mark.last_reinforced.max(more.newest_date());
+        meta.sources.merge(more);
+        meta.sources = cap_sources(&meta.sources);
+        meta.drop_uncited_hashes();
+        meta.first_seen = meta.first_seen.min(more.oldest_date());
+        meta.last_reinforced = meta.last_reinforced.max(more.newest_date());
         let (title, text) = match words {
             Some((title, text)) => (normalize_title(title), escape_text(text)),
             None => (entry.title.clone(), entry.text.clone()),
         };
-        mark.hash = words_hash(&title, &text);
-        if *mark == before {
+        meta.hash = words_hash(&title, &text);
+        if *meta == before {
             return false;
         }
-        let (mark, category) = (mark.clone(), entry.category.clone());
+        let (meta, category) = (meta.clone(), entry.category.clone());
         let tail = entry.raw[entry.raw.trim_end().len()..].to_owned();
         *entry = if words.is_some() {
-            WisdomEntry::rendered(title, text, category, mark)
+            WisdomEntry::rendered(title, text, category, meta)
         } else {
-            // Words that are not touched stay byte for byte, wrapped as they are.
+            // Unchanged words keep their bytes and line breaks.
             let open = entry.raw.rfind(COMMENT_OPEN).unwrap_or(entry.raw.len());
-            let raw = format!("{}{}\n", &entry.raw[..open], mark.print());
-            WisdomEntry { title, text, category, meta: Some(mark), raw }
+            let raw = format!("{}{}\n", &entry.raw[..open], meta.print());
+            WisdomEntry { title, text, category, meta: Some(meta), raw }
         };
         entry.raw.truncate(entry.raw.trim_end().len());
         entry.raw.push_str(&tail);
         true
     }
 
-    /// Gives an entry of ours these sources, each with the short hash of its line where it is known.
-    /// Returns whether that changed anything.
+    /// Sets the sources of a managed entry, each with the short hash of its line if known. Returns
+    /// whether anything changed.
     pub fn set_sources(&mut self, id: &str, sources: &[(Address, Option<String>)]) -> bool {
         self.managed_entry_mut(id).is_some_and(|it| it.set_sources(sources))
     }
 
-    /// Notes the short hashes of lines that an entry of ours cites.
+    /// Records the short hashes of lines that a managed entry cites.
     pub fn record_line_hashes(
         &mut self,
         id: &str,
         lines: impl IntoIterator<Item = (Address, String)>,
     ) {
         let Some(entry) = self.managed_entry_mut(id) else { return };
-        entry.update_meta(|mark| {
-            mark.lines.extend(lines);
-            mark.drop_uncited_hashes();
+        entry.update_meta(|meta| {
+            meta.lines.extend(lines);
+            meta.drop_uncited_hashes();
         });
     }
 
-    /// Gives all entries, the person's too, the sources that `sources_of` says, as [`readdress`] does
-    /// for one of ours. Returns whether that changed anything.
-    ///
-    /// [`readdress`]: WisdomEntry
+    /// Sets the sources of all entries, a person's included, for which `sources_of` returns some.
+    /// Returns whether anything changed.
     pub fn update_all_sources(
         &mut self,
         sources_of: &dyn Fn(&WisdomEntry, &WisdomEntryMeta) -> Option<HashedLines>,
     ) -> bool {
         let mut any = false;
-        for piece in &mut self.segments {
-            let WisdomSegment::Entry(entry) = piece else { continue };
+        for segment in &mut self.segments {
+            let WisdomSegment::Entry(entry) = segment else { continue };
             let found = entry.meta.as_ref().and_then(|it| sources_of(entry, it));
             if let Some(sources) = found {
                 any |= entry.set_sources(&sources);
@@ -179,7 +178,7 @@ impl WisdomFile {
         any
     }
 
-    /// Removes an entry of ours. Returns whether it was there and ours.
+    /// Removes a managed entry. Returns whether there was one.
     pub fn remove_entry(&mut self, id: &str) -> bool {
         let before = self.segments.len();
         self.segments.retain(
@@ -188,44 +187,43 @@ impl WisdomFile {
         self.segments.len() < before
     }
 
-    /// Returns the file with other words, `text`, in which the same entries stand: those that were ours
-    /// stay ours.
+    /// Returns `text`, the same file in other words, with the hashes of formerly managed entries
+    /// updated so that they stay managed.
     pub fn with_reworded_text(&self, text: &str) -> String {
         let mut new = Self::parse(text);
         let ours: BTreeSet<&str> =
             self.entries().filter(|it| it.is_managed()).filter_map(WisdomEntry::id).collect();
-        for piece in &mut new.segments {
-            let WisdomSegment::Entry(entry) = piece else { continue };
+        for segment in &mut new.segments {
+            let WisdomSegment::Entry(entry) = segment else { continue };
             if entry.id().is_some_and(|it| ours.contains(it)) {
                 let hash = words_hash(&entry.title, &entry.text);
-                entry.update_meta(|mark| mark.hash = hash);
+                entry.update_meta(|meta| meta.hash = hash);
             }
         }
         new.print()
     }
 
-    /// Removes entries, whoever's they are: only for a person who wants them forgotten. Returns how
-    /// many went.
+    /// Removes entries of any owner, because a person wants them forgotten. Returns how many.
     pub fn remove_entries_where(&mut self, goes: &dyn Fn(&WisdomEntry) -> bool) -> usize {
         let before = self.segments.len();
         self.segments.retain(|it| !matches!(it, WisdomSegment::Entry(entry) if goes(entry)));
         before - self.segments.len()
     }
 
-    /// Removes lines of the text around the entries, for the same reason, and returns them.
+    /// Removes lines of the text around the entries for the same reason, and returns them.
     pub fn remove_lines_where(&mut self, goes: &dyn Fn(&str) -> bool) -> Vec<String> {
-        let mut gone = Vec::new();
-        for piece in &mut self.segments {
-            let WisdomSegment::Text(raw) = piece else { continue };
+        let mut removed = Vec::new();
+        for segment in &mut self.segments {
+            let WisdomSegment::Text(raw) = segment else { continue };
             if !raw.lines().any(goes) {
                 continue;
             }
             let (out, kept): (Vec<&str>, Vec<&str>) =
                 raw.split_inclusive('\n').partition(|it| goes(it));
-            gone.extend(out.iter().map(|it| it.trim().to_owned()));
+            removed.extend(out.iter().map(|it| it.trim().to_owned()));
             *raw = kept.concat();
         }
-        gone
+        removed
     }
 
     fn managed_entry_mut(&mut self, id: &str) -> Option<&mut WisdomEntry> {
@@ -237,10 +235,12 @@ impl WisdomFile {
         })
     }
 
-    /// Names the entries of ours that must go for the file to fit, least durable first.
+    /// Returns the ids of the managed entries that must go for the file to fit, least durable
+    /// first.
     ///
-    /// Durable is what was said again lately, then what was said on many days, then what is old.
-    /// Entries in `touched` go last; a person's entries never go, even if they alone do not fit.
+    /// Durable is what was confirmed recently, then what was said on many days, then what is old.
+    /// Entries in `touched` go last. A person's entries never go, even if they alone exceed the
+    /// limit.
     pub fn entries_over_limit(
         &self,
         caps: WisdomLimits,
@@ -250,14 +250,14 @@ impl WisdomFile {
         let mut chars = self.chars();
         let mut ours: Vec<&WisdomEntry> = self.entries().filter(|it| it.is_managed()).collect();
         ours.sort_by_key(|entry| {
-            let mark = entry.meta.as_ref();
-            let days = mark.map(|it| it.sources.files().count());
+            let meta = entry.meta.as_ref();
+            let days = meta.map(|it| it.sources.files().count());
             let id = entry.id().unwrap_or_default();
             (
                 touched.contains(id),
-                mark.map(|it| it.last_reinforced),
+                meta.map(|it| it.last_reinforced),
                 days,
-                std::cmp::Reverse(mark.map(|it| it.first_seen)),
+                std::cmp::Reverse(meta.map(|it| it.first_seen)),
             )
         });
         let mut going = Vec::new();
@@ -272,7 +272,7 @@ impl WisdomFile {
         going
     }
 
-    /// Writes the day of the newest source, if there is one of our lines for it.
+    /// Writes the day of the newest source into the "Last compacted" line, if there is one.
     pub fn set_last_compacted(&mut self, date: NaiveDate) {
         let line = |text: &str| {
             text.starts_with(LAST_COMPACTED).then(|| format!("{LAST_COMPACTED}{date}"))
@@ -291,10 +291,10 @@ impl WisdomFile {
         }
     }
 
-    /// Removes categories of nothing, which dropped entries left behind.
+    /// Removes the categories that dropped entries left empty.
     pub fn remove_empty_categories(&mut self, categories_before: &[String]) {
-        let empty = |pieces: &[WisdomSegment], i: usize| {
-            matches!(pieces.get(i + 1), None | Some(WisdomSegment::Category(..)))
+        let empty = |segments: &[WisdomSegment], i: usize| {
+            matches!(segments.get(i + 1), None | Some(WisdomSegment::Category(..)))
         };
         let mut i = 0;
         while i < self.segments.len() {
@@ -309,8 +309,8 @@ impl WisdomFile {
     }
 }
 
-/// An entry that is said again for years must not grow a comment as long as a page: the oldest
-/// sources tell where it comes from, the newest that it still holds.
+/// Limits the number of cited files, so that the comment of an entry that is confirmed for years
+/// stays short: the oldest sources show where it comes from, the newest that it still holds.
 fn cap_sources(sources: &Citation) -> Citation {
     const OLDEST: usize = 2;
     const NEWEST: usize = 10;

@@ -1,4 +1,4 @@
-//! One entry of `WISDOM.md`: its words, and the comment that ends it.
+//! One entry of `WISDOM.md`: its words, and the comment at its end.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use super::{
 use crate::memory::address::{Address, Citation};
 
 impl WisdomEntry {
-    /// Makes an entry as we write it.
+    /// Builds a managed entry.
     pub(super) fn rendered(
         title: String,
         text: String,
         category: Option<String>,
-        mark: WisdomEntryMeta,
+        meta: WisdomEntryMeta,
     ) -> Self {
-        let raw = format!("**{title}**\n{text}\n{}\n", mark.print());
-        Self { title, text, category, meta: Some(mark), raw }
+        let raw = format!("**{title}**\n{text}\n{}\n", meta.print());
+        Self { title, text, category, meta: Some(meta), raw }
     }
 
-    /// Returns the entry as it stands with other words, after `**Title**` also with another title, and
-    /// other sources if there are any. The hash in its comment stays that of the old words.
+    /// Returns the raw entry with other words. `**Title**` at their start replaces the title;
+    /// `sources` replace those in the comment. The hash in the comment stays that of the old words.
     pub fn reworded(&self, words: &str, sources: Option<&Citation>) -> String {
         let mut lines = self.raw.split_inclusive('\n');
         let first = lines.next().unwrap_or_default();
@@ -34,14 +34,14 @@ impl WisdomEntry {
             _ => (first.trim_end().to_owned(), words),
         };
         let rest: Vec<&str> = lines.collect();
-        let is_mark = |it: &&str| it.trim_start().starts_with(COMMENT_OPEN);
-        let tail_at = rest.iter().position(is_mark).unwrap_or_else(|| {
+        let is_comment = |it: &&str| it.trim_start().starts_with(COMMENT_OPEN);
+        let tail_at = rest.iter().position(is_comment).unwrap_or_else(|| {
             rest.iter().rposition(|it| !it.trim().is_empty()).map_or(0, |it| it + 1)
         });
         let mut tail = rest[tail_at..].concat();
-        if let (Some(mark), Some(sources)) = (&self.meta, sources) {
-            let new = WisdomEntryMeta { sources: sources.clone(), ..mark.clone() };
-            tail = tail.replacen(&mark.print(), &new.print(), 1);
+        if let (Some(meta), Some(sources)) = (&self.meta, sources) {
+            let new = WisdomEntryMeta { sources: sources.clone(), ..meta.clone() };
+            tail = tail.replacen(&meta.print(), &new.print(), 1);
         }
         let text = escape_text(text);
         let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
@@ -54,24 +54,24 @@ impl WisdomEntry {
         let Some(sources) = Citation::from_addresses(sources.iter().map(|it| &it.0)) else {
             return false;
         };
-        self.update_meta(|mark| {
-            mark.sources = sources;
-            mark.lines = lines;
+        self.update_meta(|meta| {
+            meta.sources = sources;
+            meta.lines = lines;
         })
     }
 
     /// Changes our comment, and no other byte.
     pub(super) fn update_meta(&mut self, change: impl FnOnce(&mut WisdomEntryMeta)) -> bool {
-        let Some(mark) = &mut self.meta else { return false };
-        let before = mark.clone();
-        change(mark);
-        if *mark == before {
+        let Some(meta) = &mut self.meta else { return false };
+        let before = meta.clone();
+        change(meta);
+        if *meta == before {
             return false;
         }
-        // The mark is the first comment that reads as one; it may be spelled in another way.
+        // Our comment is the first that parses; a person may have respelled it.
         let old =
             self.raw.lines().find(|it| WisdomEntryMeta::parse(it).is_some()).unwrap_or_default();
-        self.raw = self.raw.replacen(&old.trim().to_owned(), &mark.print(), 1);
+        self.raw = self.raw.replacen(&old.trim().to_owned(), &meta.print(), 1);
         true
     }
 
@@ -80,14 +80,14 @@ impl WisdomEntry {
         self.meta.as_ref().is_some_and(|it| it.hash == words_hash(&self.title, &self.text))
     }
 
-    /// Returns the name that the entry keeps for its life, also after a person changed its words.
+    /// Returns the permanent name of the entry, which survives edits by a person.
     pub fn id(&self) -> Option<&str> {
         self.meta.as_ref().map(|it| &it.id[..])
     }
 }
 
 impl WisdomEntryMeta {
-    /// Stands for the hash of a line of which none is known.
+    /// Marks a line whose hash is unknown.
     const UNKNOWN: &str = "-";
 
     pub(super) fn drop_uncited_hashes(&mut self) {
@@ -123,7 +123,7 @@ impl WisdomEntryMeta {
         };
         let sources: Citation = field("sources")?.replace(" & ", "; ").parse().ok()?;
         let hashes: Vec<&str> = field("lines").map_or_else(Vec::new, |it| it.split(',').collect());
-        // A list that does not fit its lines says nothing.
+        // A list whose length does not match the lines is ignored.
         let fits = hashes.len() == sources.addresses().take(hashes.len() + 1).count();
         let lines = sources.addresses().zip(hashes).filter(|(_, it)| fits && is_hex4(it));
         Some(Self {

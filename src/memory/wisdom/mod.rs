@@ -1,4 +1,4 @@
-//! `WISDOM.md`: entries that last, edited and never rewritten.
+//! `WISDOM.md`: durable entries, edited and never rewritten.
 //!
 //! ```text
 //! # Lexicon - Wisdom
@@ -20,10 +20,12 @@
 //!
 //! # Invariants
 //!
-//! - Parsing cuts the file into pieces whose texts, put together, are the file. An edit changes
-//!   only the pieces that it is about; every other byte stays.
-//! - An entry is ours when its comment is there and the hash in it is that of its words. Every
-//!   other entry is the person's and is never changed or dropped.
+//! - Parsing cuts the file into segments whose texts, joined, are the file. An edit changes only
+//!   the segments that it is about; every other byte stays.
+//! - An entry is managed when it has our comment and the hash in it is that of its words. Every
+//!   other entry is a person's and is never changed or dropped.
+//!
+//! `entry` holds what concerns one entry, `edit` the changes of the file.
 
 mod edit;
 mod entry;
@@ -44,7 +46,7 @@ use super::{
 pub struct WisdomFile {
     segments: Vec<WisdomSegment>,
     distilled: BTreeSet<Period>,
-    /// Whether the last comment says whose entries are whose.
+    /// Whether the last comment explains which entries belong to whom.
     has_edit_note: bool,
     /// Whether all lines end in `\r\n`.
     crlf: bool,
@@ -53,85 +55,85 @@ pub struct WisdomFile {
 /// A part of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum WisdomSegment {
-    /// Anything that is no entry, as it stands.
+    /// Anything that is not an entry, as read.
     Text(String),
-    /// `## Name`, as it stands.
+    /// `## Name`, as read.
     Category(String, String),
     /// An entry.
     Entry(WisdomEntry),
 }
 
-/// One entry as it stands.
+/// One entry as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WisdomEntry {
     /// The heading, without `**`.
     pub title: String,
     /// One to three sentences.
     pub text: String,
-    /// The `## Category` that it stands under.
+    /// The `## Category` above it.
     pub category: Option<String>,
-    /// What our comment says; `None` for an entry that never was ours.
+    /// Our comment; `None` for an entry that was never managed.
     pub meta: Option<WisdomEntryMeta>,
-    /// Bytes as they stand in the file, up to the next piece.
+    /// Its bytes in the file, up to the next segment.
     pub raw: String,
 }
 
-/// The comment that ends an entry of ours.
+/// The comment at the end of a managed entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WisdomEntryMeta {
-    /// Name of the entry, kept for its life.
+    /// The permanent name of the entry.
     pub id: String,
-    /// Hash of title and text as we wrote them; an entry that differs is the person's.
+    /// Hash of title and text as we wrote them; if it differs, the entry is a person's.
     pub hash: String,
-    /// The day lines that it rests on.
+    /// The cited lines.
     pub sources: Citation,
-    /// Of each of these lines, as far as it was noted, the first 4 hex digits of its hash.
+    /// The first 4 hex digits of the hash of each cited line, where recorded.
     pub lines: BTreeMap<Address, String>,
     /// Day of the oldest source.
     pub first_seen: NaiveDate,
-    /// Day of the newest line that said it again.
+    /// Day of the newest line that confirmed it.
     pub last_reinforced: NaiveDate,
 }
 
-/// Lines that an entry rests on, each with its short hash where it is known.
+/// Cited lines, each with its short hash where known.
 pub type HashedLines = Vec<(Address, Option<String>)>;
 
-/// How large the file may get.
+/// The size limits of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WisdomLimits {
-    /// Entries, the person's own counted.
+    /// Entries, a person's included.
     pub entries: usize,
-    /// Characters of the whole file, comments not counted.
+    /// Characters of the whole file without comments.
     pub chars: usize,
 }
 
 const COMMENT_OPEN: &str = "<!-- memoird: ";
 const COMMENT_CLOSE: &str = " -->";
 const LAST_COMPACTED: &str = "Last compacted: ";
-/// Tells who reads the file what becomes of edits. Files of before have no such words.
+/// Explains to readers what happens to their edits. Older files lack these words.
 const EDIT_NOTE: &str = "; entries that you add or edit are yours: kept as they are, never dropped";
 
 impl WisdomFile {
-    /// Makes a file without entries for an agent.
+    /// Builds a file without entries for an agent.
     pub fn new(agent_name: &str) -> Self {
         let head = format!(
             "# {} - Wisdom\n\nRead this first in every session. These are notes from earlier work, not orders; \
              newer facts win.\n\n{LAST_COMPACTED}never\n\n---\n",
             one_line(agent_name)
         );
-        let (pieces, distilled) = (vec![WisdomSegment::Text(head)], BTreeSet::new());
-        Self { segments: pieces, distilled, has_edit_note: true, crlf: false }
+        let (segments, distilled) = (vec![WisdomSegment::Text(head)], BTreeSet::new());
+        Self { segments, distilled, has_edit_note: true, crlf: false }
     }
 
-    /// Cuts a file into its pieces. Any text is a wisdom file; one without comments is a person's.
+    /// Cuts a file into segments. Any text is a wisdom file; one without comments is a person's.
     pub fn parse(text: &str) -> Self {
-        let mut pieces = Vec::new();
+        let mut segments = Vec::new();
         let mut distilled = BTreeSet::new();
-        let mut explained = false;
+        let mut has_edit_note = false;
         let mut category: Option<String> = None;
         let mut fenced = false;
         let mut open: Option<(bool, String)> = None; // whether an entry, and its text so far
-        let mut after_mark = false;
+        let mut after_comment = false;
         for line in text.split_inclusive('\n') {
             let bare = line.trim();
             fenced ^= bare.starts_with("```");
@@ -139,36 +141,36 @@ impl WisdomFile {
             let is_distilled = parse_distilled(bare).is_some();
             let is_heading = !fenced && (line.starts_with('#') || line.starts_with("---"));
             let in_entry = open.as_ref().is_some_and(|(entry, _)| *entry);
-            // Blank lines after the mark still belong to the entry, so that it goes as a whole.
+            // Blank lines after our comment belong to the entry, so that it is removed as a whole.
             let ends_entry =
-                in_entry && (is_heading || is_distilled || (after_mark && !bare.is_empty()));
+                in_entry && (is_heading || is_distilled || (after_comment && !bare.is_empty()));
             if starts_entry || is_heading || is_distilled || ends_entry {
-                push_segment(&mut pieces, open.take(), category.as_deref());
+                push_segment(&mut segments, open.take(), category.as_deref());
             }
             if starts_entry || is_heading {
-                after_mark = false;
+                after_comment = false;
             }
             if let Some(months) = parse_distilled(bare) {
                 distilled.extend(months);
-                explained |= bare.contains(EDIT_NOTE);
+                has_edit_note |= bare.contains(EDIT_NOTE);
                 continue;
             }
             if let Some(name) = line.strip_prefix("## ").filter(|_| !fenced) {
                 category = Some(name.trim().to_owned());
-                pieces.push(WisdomSegment::Category(name.trim().to_owned(), line.to_owned()));
+                segments.push(WisdomSegment::Category(name.trim().to_owned(), line.to_owned()));
                 continue;
             }
-            after_mark |= in_entry && bare.starts_with(COMMENT_OPEN);
+            after_comment |= in_entry && bare.starts_with(COMMENT_OPEN);
             match &mut open {
                 Some((_, text)) => text.push_str(line),
                 None => open = Some((starts_entry, line.to_owned())),
             }
         }
-        push_segment(&mut pieces, open, category.as_deref());
+        push_segment(&mut segments, open, category.as_deref());
         Self {
-            segments: pieces,
+            segments,
             distilled,
-            has_edit_note: explained,
+            has_edit_note,
             crlf: frontmatter::is_crlf(text),
         }
     }
@@ -176,8 +178,8 @@ impl WisdomFile {
     /// Prints the file.
     pub fn print(&self) -> String {
         let mut text = String::new();
-        for piece in &self.segments {
-            match piece {
+        for segment in &self.segments {
+            match segment {
                 WisdomSegment::Text(raw) | WisdomSegment::Category(_, raw) => text.push_str(raw),
                 WisdomSegment::Entry(entry) => text.push_str(&entry.raw),
             }
@@ -185,9 +187,9 @@ impl WisdomFile {
         if !self.distilled.is_empty() {
             let months: Vec<_> = self.distilled.iter().map(ToString::to_string).collect();
             end_paragraph(&mut text);
-            let explained = if self.has_edit_note { EDIT_NOTE } else { "" };
+            let note = if self.has_edit_note { EDIT_NOTE } else { "" };
             let months = months.join(", ");
-            text.extend([COMMENT_OPEN, "distilled ", &months, explained, COMMENT_CLOSE, "\n"]);
+            text.extend([COMMENT_OPEN, "distilled ", &months, note, COMMENT_CLOSE, "\n"]);
         }
         if self.crlf { frontmatter::with_crlf(&text) } else { text }
     }
@@ -203,8 +205,8 @@ impl WisdomFile {
     pub fn entries_with_lines(&self) -> Vec<(u32, &WisdomEntry)> {
         let mut line = 1;
         let mut found = Vec::new();
-        for piece in &self.segments {
-            let raw = match piece {
+        for segment in &self.segments {
+            let raw = match segment {
                 WisdomSegment::Text(raw) | WisdomSegment::Category(_, raw) => raw,
                 WisdomSegment::Entry(entry) => {
                     found.push((line, entry));
@@ -216,18 +218,18 @@ impl WisdomFile {
         found
     }
 
-    /// Returns the months already distilled.
+    /// Returns the months that were distilled.
     pub fn distilled(&self) -> &BTreeSet<Period> {
         &self.distilled
     }
 
-    /// Returns the characters of the file, comments not counted.
+    /// Returns the number of characters of the file without comments.
     pub fn chars(&self) -> usize {
         visible_chars(&self.print())
     }
 }
 
-/// Returns the title when the line is one: bold from its first to its last character.
+/// Returns the title if the line is one: bold from its first to its last character.
 fn entry_title(line: &str) -> Option<&str> {
     let title = line.trim_end().strip_prefix("**")?.strip_suffix("**")?;
     (!title.trim().is_empty() && !title.contains("**")).then(|| title.trim())
@@ -244,49 +246,49 @@ fn parse_distilled(line: &str) -> Option<Vec<Period>> {
 }
 
 fn push_segment(
-    pieces: &mut Vec<WisdomSegment>,
+    segments: &mut Vec<WisdomSegment>,
     open: Option<(bool, String)>,
     category: Option<&str>,
 ) {
     match open {
         None => {}
-        Some((false, text)) => pieces.push(WisdomSegment::Text(text)),
-        Some((true, raw)) => pieces.push(WisdomSegment::Entry(parse_entry(raw, category))),
+        Some((false, text)) => segments.push(WisdomSegment::Text(text)),
+        Some((true, raw)) => segments.push(WisdomSegment::Entry(parse_entry(raw, category))),
     }
 }
 
 fn parse_entry(raw: String, category: Option<&str>) -> WisdomEntry {
     let mut lines = raw.lines();
     let title = lines.next().and_then(entry_title).unwrap_or_default().to_owned();
-    let mark = raw.lines().find_map(WisdomEntryMeta::parse);
+    let meta = raw.lines().find_map(WisdomEntryMeta::parse);
     let text: Vec<&str> = lines.filter(|it| !it.trim_start().starts_with(COMMENT_OPEN)).collect();
     let text = text.join("\n").trim().to_owned();
-    WisdomEntry { title, text, category: category.map(str::to_owned), meta: mark, raw }
+    WisdomEntry { title, text, category: category.map(str::to_owned), meta, raw }
 }
 
 fn words_hash(title: &str, text: &str) -> String {
     ContentHash::of(format!("{}\n{}", title.trim(), text.trim())).hex8()
 }
 
-/// Puts words on one line and takes from them what would read as a comment of ours.
+/// Puts words on one line and breaks up whatever would parse as our comment.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace("<!--", "<! --").replace("-->", "-- >")
 }
 
-/// Makes words the title of an entry.
+/// Turns words into the title of an entry.
 fn normalize_title(title: &str) -> String {
     let title = one_line(&title.replace("**", ""));
-    // Without a title there is no entry.
+    // An entry needs a title.
     if title.is_empty() { "Note".to_owned() } else { title }
 }
 
-/// Makes words the text of an entry: what would read as a title, a heading, a rule, or a fence gets
-/// a backslash, as Markdown has it.
+/// Turns words into the text of an entry: what would parse as a title, a heading, a rule, or a
+/// fence gets a backslash.
 fn escape_text(text: &str) -> String {
     let text = one_line(text);
-    let is_mark = ["#", "---", "```"].iter().any(|it| text.starts_with(it));
-    if is_mark || entry_title(&text).is_some() { format!("\\{text}") } else { text }
+    let is_comment = ["#", "---", "```"].iter().any(|it| text.starts_with(it));
+    if is_comment || entry_title(&text).is_some() { format!("\\{text}") } else { text }
 }
 
 fn end_paragraph(text: &mut String) {
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_look_like_the_marks_of_a_file_stay_words() {
+    fn words_that_look_like_markup_stay_words() {
         for text in ["# A", "--- x", "---", "```", "``` x", "**Bold**", "**"] {
             let mut file = sample();
             let id = file.add(text, text, Some("People"), cite("2026-04-07:1"));
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_reads_as_designed_and_back() {
+    fn a_new_file_prints_in_the_documented_layout_and_parses_back() {
         let mut file = sample();
         file.add_distilled("2026-04".parse().unwrap());
         file.set_last_compacted("2026-04-06".parse().unwrap());
@@ -398,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_else_is_kept_and_ours_comes_after() {
+    fn a_foreign_file_stays_and_new_entries_follow() {
         let theirs =
             "# Notes\r\n\n**Mine**\nMy words,\nwrapped.\n\n## House\ntext\n**Also mine**\nx";
         let mut file = WisdomFile::parse(theirs);
@@ -412,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_entry_is_the_persons_and_survives_every_edit() {
+    fn an_entry_that_a_person_changed_survives_every_edit() {
         let text = sample().print().replace("Jo knows the schema.", "Ask Jo or Mia.");
         let mut file = WisdomFile::parse(&text);
         let entry = file.entries().find(|it| it.title == "Ask Jo").unwrap().clone();
@@ -426,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_before_learns_whose_entries_are_whose_when_it_is_written_anyway() {
+    fn an_older_file_gets_the_explanation_when_it_is_written_anyway() {
         let old = format!("{}\n<!-- memoird: distilled 2026-03 -->\n", sample().print());
         let mut file = WisdomFile::parse(&old);
         file.add_distilled("2026-03".parse().unwrap());
@@ -440,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_of_a_file_stay() {
+    fn line_endings_stay() {
         let text = sample().print().replace('\n', "\r\n");
         let mut file = WisdomFile::parse(&text);
         assert_eq!(file.print(), text);
@@ -457,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_of_a_persons_words_is_replaced_and_never_forgotten() {
+    fn the_line_of_a_users_bullet_is_replaced_and_never_dropped() {
         let mut file = sample();
         let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
         assert!(file.reinforce(&id, Some(("Tag", "Theirs.")), &cite("2026-04-02:4; 2026-W14:9")));
@@ -494,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn over_the_cap_the_least_durable_goes_first() {
+    fn over_the_limit_the_least_durable_entry_goes_first() {
         let mut file = WisdomFile::new("A");
         let old = file.add("Old", "x", None, cite("2026-01-02:1"));
         let often = file.add("Often", "x", None, cite("2026-01-02:1; 2026-02-02:1"));
@@ -508,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_moved_are_followed() {
+    fn citations_follow_relocated_lines() {
         let mut file = sample();
         let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
         let to = |line, hash: Option<&str>| {
@@ -527,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_that_do_not_fit_their_lines_say_nothing() {
+    fn line_hashes_that_do_not_match_the_lines_are_ignored() {
         for lines in ["", "; lines=07be", "; lines=07be,1,", "; lines=x,y"] {
             let mark = format!(
                 "<!-- memoird: id=w-1; hash=2; sources=2026-04-02:5,10{lines}; first=2026-04-02; last=2026-04-02 -->"
