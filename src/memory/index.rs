@@ -273,7 +273,7 @@ mod tests {
         TypedMemory { name: name.to_owned(), description: description.to_owned(), ..memory }
     }
 
-    fn some() -> Vec<TypedMemory> {
+    fn sample_memories() -> Vec<TypedMemory> {
         vec![
             memory("reference_z.md", "Zed", "where"),
             memory("feedback_b.md", "beta", "second"),
@@ -285,9 +285,9 @@ mod tests {
 
     #[track_caller]
     fn check(existing: Option<&str>, expected: &str) {
-        let rendered = render(existing, &some(), &str::to_owned);
+        let rendered = render(existing, &sample_memories(), &str::to_owned);
         assert_eq!(rendered, expected.replace("BLOCK", BLOCK));
-        assert_eq!(render(Some(&rendered), &some(), &str::to_owned), rendered);
+        assert_eq!(render(Some(&rendered), &sample_memories(), &str::to_owned), rendered);
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn an_undo_that_cannot_write_ends_73_and_says_how_to_go_on() {
         let root = start.copy();
         let ran = fail(&root, scenario.command, &format!("enospc@{step}"));
         assert_eq!(ran.status.code(), Some(73), "{step}: {ran}");
-        for words in ["taken back only in part", "memoird undo 1 --with-later"] {
+        for words in ["only partly undone", "memoird undo 1 --with-later"] {
             assert!(ran.stderr.contains(words), "{step}: {ran}");
         }
     }
@@ -131,7 +131,7 @@ fn an_undo_that_cannot_write_ends_73_and_says_how_to_go_on() {
     let nth = 1 + steps[..begun].iter().filter(before).count();
     let ran = fail(&start.copy(), scenario.command, &format!("enospc@lineage.write.changed#{nth}"));
     assert_eq!(ran.status.code(), Some(73), "{ran}");
-    assert!(ran.stderr.contains("taken back only in part"), "{ran}");
+    assert!(ran.stderr.contains("only partly undone"), "{ran}");
 }
 
 fn stage(name: &str) -> Stage {

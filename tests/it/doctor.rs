@@ -39,10 +39,10 @@ fn after_a_run_all_is_well() {
         ok    SQLite               [VERSION]
         ok    database             schema 4, 6 items, 2 logs
         ok    last run             run 1 is known
-        ok    torn files           none is torn
+        ok    torn files           none is damaged
         ok    records              4 files as recorded
-        ok    receipts             4 say written, and it is
-        ok    citations            8 cited lines are there
+        ok    receipts             4 receipts match their files
+        ok    citations            8 cited lines exist
         ok    orphans              none
         ok    links                none
         ok    typed memories       0 are in form
@@ -162,7 +162,7 @@ fn a_torn_file_is_brought_back_and_what_stood_there_is_kept() {
     assert_eq!(asked.code, 2, "{asked}");
     assert!(asked.stderr.contains("--repair --yes"), "{asked}");
     let shown = root.run(&["doctor", "--repair", "--dry-run"]);
-    assert!(shown.stderr.contains("holds NUL bytes"), "{shown}");
+    assert!(shown.stderr.contains("contains NUL bytes"), "{shown}");
     assert_eq!(root.files(), torn);
     let json = root.run(&["doctor", "--repair", "--yes", "--json"]).ok().json_as("doctor");
     assert!(json["repairs"][0].as_str().unwrap().contains(".memoird/quarantine/"));

@@ -357,7 +357,7 @@ fn a_memory_that_was_edited_meanwhile_is_left_as_it_is() {
     assert_eq!(waiting(&root)[0]["stale"], true);
     let ran = root.run(&["review", "accept", &id]);
     assert_eq!(ran.code, 65, "{ran}");
-    assert!(ran.stderr.contains("was changed since it was proposed"), "{ran}");
+    assert!(ran.stderr.contains("has changed since it was proposed"), "{ran}");
     let ran = root.run(&["review", "accept", "--all"]).ok();
     assert!(ran.stderr.contains("is left"), "{ran}");
     assert_eq!(root.read(&memory), mine);

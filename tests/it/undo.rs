@@ -170,20 +170,16 @@ fn what_a_person_changed_since_stays() {
     let files_of = outcomes(&report);
     let (week, _) = files_of.iter().find(|it| it.0.contains("/weekly/")).unwrap();
     let (month, _) = files_of.iter().find(|it| it.0.contains("/monthly/")).unwrap();
-    let memory = files_of.keys().find(|it| it.contains("memory/project_"));
+    let memory = files_of.keys().find(|it| it.contains("memory/project_")).unwrap();
     let mine = format!("{}- A line of my own\n", root.read(week));
     root.write(week, &mine);
-    if let Some(memory) = memory {
-        std::fs::remove_file(root.path(memory)).unwrap();
-    }
+    std::fs::remove_file(root.path(memory)).unwrap();
     let report = undo(&root, &[]);
     assert_eq!(outcomes(&report)[week], "kept");
     assert_eq!(root.read(week), mine);
     assert_eq!(files(&root).get(month), before[5].get(month));
-    if let Some(memory) = memory {
-        assert_eq!(outcomes(&report)[memory], "kept");
-        assert!(!root.files().contains_key(memory));
-    }
+    assert_eq!(outcomes(&report)[memory], "kept");
+    assert!(!root.files().contains_key(memory));
     // The person's week is new to its month, which is made again for that.
     root.run(&["compact"]).ok();
     assert!(root.files().contains_key(month));
@@ -240,7 +236,7 @@ fn nothing_is_taken_back_unasked() {
     let refused = |args: &[&str]| -> Ran { root.run(args) };
     insta::assert_snapshot!(refused(&["undo", "--yes"]), @r"
     $ memoird undo --yes
-    ! error: no run is recorded that could be taken back
+    ! error: no recorded run can be undone
     !   try: `memoird history` lists the runs
     [exit 2]
     ");
@@ -283,7 +279,7 @@ fn nothing_is_taken_back_unasked() {
     ");
     insta::assert_snapshot!(refused(&["undo", "1", "--yes"]), @r"
     $ memoird undo 1 --yes
-    ! error: run 1 was taken back before, by run 2
+    ! error: run 1 was already undone, by run 2
     !   try: memoird undo 2
     [exit 2]
     ");
@@ -333,7 +329,7 @@ fn a_crash_at_any_step_leaves_all_or_is_taken_up_again() {
             let told = format!("{action}@{step}\n{ran}\n{again}");
             if again.code != 0 {
                 // It had been done, and only that could no longer be said.
-                assert!(again.stderr.contains("taken back before"), "{told}");
+                assert!(again.stderr.contains("was already undone"), "{told}");
             }
             assert_same(&files(&root), &before);
             assert_at_rest(&root);
@@ -411,7 +407,7 @@ fn what_was_begun_is_told_and_goes_on() {
     let mut command = root.command(&["undo", "1", "--with-later", "--yes"]);
     command.env("MEMOIRD_FAIL", "kill@undo.decided");
     assert_ne!(root.finish(command, &["undo"]).code, 0);
-    let told = "taking back run 1 was begun and is not finished; `memoird undo` goes on with it, and so does the next run";
+    let told = "undoing run 1 is not finished; `memoird undo` or the next run continues it";
     let status = root.run(&["status"]).ok();
     assert!(status.stdout.contains(told), "{status}");
     let doctor = root.run(&["doctor"]);
@@ -452,7 +448,7 @@ fn a_pass_finishes_what_was_cut_off_between_two_files_before_it_folds() {
     // A line that came meanwhile makes something due.
     root.append("memory/2026-03-03.md", "- Backfill of 2018 begun, 41 GB\n");
     let passed = root.run(&["compact"]).ok();
-    let told = "taking back run 1 had been cut off, and was finished by run 4";
+    let told = "undoing run 1 was interrupted; run 4 finished it";
     assert!(passed.stderr.contains(told), "{passed}");
     let said = format!("{}{}", root.run(&["status"]).ok(), root.run(&["doctor"]).ok());
     assert!(!said.contains("not finished"), "{said}");

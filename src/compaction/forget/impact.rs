@@ -1,7 +1,8 @@
-//! What a wish reaches, as the files, the history, and the private folder stand. Changes nothing.
+//! The impact of a request: everything in the files, the history, and the private folder that it
+//! affects. Changes nothing.
 //!
-//! Lines first, then what cites them, then what says the same: each find adds to the wish what only
-//! the files told, so that a second attempt after a crash knows it too.
+//! The search finds the lines first, then what cites them, then what says the same. Each step adds
+//! to the request what only the files reveal, so that a second attempt after a crash finds it too.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -34,39 +35,39 @@ use crate::{
     },
 };
 
-/// More files than this of a person's are not looked through.
+/// The most files of a person that are searched.
 const FILES_MAX: usize = 20_000;
 
-/// What a wish reaches, as the files stand.
+/// Everything that a request affects.
 #[derive(Clone, Debug, Default)]
 pub struct ForgetImpact {
-    /// The wish, with all that it was found to mean.
+    /// The request, with all that it was resolved to.
     pub request: ForgetRequest,
     /// The lines of logs.
     pub lines: Vec<RemovedText>,
-    /// Lines of logs that are no longer there, as the history holds them.
+    /// Lines of vanished logs, from the history.
     pub vanished_lines: Vec<RemovedText>,
     /// Bullets and entries, tier by tier.
     pub items: Vec<RemovedText>,
     /// Typed memories: whole files.
     pub memories: Vec<RemovedText>,
-    /// Other lines of generated files, which people wrote.
+    /// Other lines of generated files, written by people.
     pub user_lines: Vec<RemovedText>,
-    /// Kept versions of files.
+    /// Versions in the history.
     pub versions: Vec<VersionId>,
     /// Files in the private folder.
     pub copies: Vec<String>,
-    /// Files that hold the words and will not be touched.
+    /// Files that contain the words and stay as they are.
     pub untouched: Vec<UntouchedFile>,
-    /// What is to be made again, if it is not due anyway.
+    /// Files to write again, unless they are due anyway.
     pub to_rebuild: BTreeSet<(Tier, Period)>,
-    /// Generated files as they will stand.
+    /// Generated files with their new text.
     pub(super) files: Vec<FileWrite>,
-    /// Logs as they will stand, by the path that the lineage names them by.
+    /// Logs with their new text, by their path in the lineage.
     pub(super) logs: Vec<(String, FileWrite)>,
 }
 
-/// A file that holds the words and stays as it is.
+/// A file that contains the words and stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UntouchedFile {
     /// Relative to the root.
@@ -75,57 +76,57 @@ pub struct UntouchedFile {
     pub reason: String,
 }
 
-/// Says what a wish reaches, and changes nothing.
+/// Finds everything that a request affects. Changes nothing.
 ///
 /// # Errors
 ///
-/// Returns an error when the folder or the database cannot be read.
+/// Returns an error if the folder or the database cannot be read.
 pub fn find_impact(
     vault: &Vault,
     lineage: Option<&Lineage>,
-    wish: &ForgetRequest,
+    request: &ForgetRequest,
 ) -> Result<ForgetImpact, CompactionError> {
-    let mut wish = wish.clone();
+    let mut request = request.clone();
     let vanished =
-        lineage.map_or_else(|| Ok(Vec::new()), |it| find_vanished_lines(vault, it, &mut wish))?;
-    let (mut reach, inventory) = find_impact_in_files(vault, &wish)?;
-    reach.vanished_lines = vanished;
+        lineage.map_or_else(|| Ok(Vec::new()), |it| find_vanished_lines(vault, it, &mut request))?;
+    let (mut impact, inventory) = find_impact_in_files(vault, &request)?;
+    impact.vanished_lines = vanished;
     if let Some(lineage) = lineage {
-        find_versions(vault.layout(), lineage, &mut reach)?;
+        find_versions(vault.layout(), lineage, &mut impact)?;
     }
-    find_copies(vault, &mut reach);
-    find_untouched(vault, &inventory, &mut reach);
-    add_rebuilds(&inventory, &mut reach);
-    Ok(reach)
+    find_copies(vault, &mut impact);
+    find_untouched(vault, &inventory, &mut impact);
+    add_rebuilds(&inventory, &mut impact);
+    Ok(impact)
 }
 
-/// Says what a wish reaches in the files alone.
+/// Finds what a request affects in the files alone.
 pub(super) fn find_impact_in_files(
     vault: &Vault,
-    wish: &ForgetRequest,
+    request: &ForgetRequest,
 ) -> Result<(ForgetImpact, Inventory), CompactionError> {
     let inventory = vault.scan(&HashMap::new())?.inventory;
-    let mut reach = ForgetImpact { request: wish.clone(), ..ForgetImpact::default() };
+    let mut impact = ForgetImpact { request: request.clone(), ..ForgetImpact::default() };
     let sources = read_logs(vault, &inventory)?;
-    find_lines(&sources, &mut reach);
-    let wish = reach.request.clone();
-    find_logs(&sources, &ForgetPatterns::new(&wish), &mut reach);
-    find_summaries(vault, &inventory, &mut reach)?;
-    let wish = reach.request.clone();
-    let needles = ForgetPatterns::new(&wish);
-    find_memories_and_wisdom(vault, &inventory, &needles, &mut reach)?;
-    for gone in reach.items.iter().chain(&reach.memories) {
-        reach.request.found.texts.insert(targets::normalized(&gone.text));
+    find_lines(&sources, &mut impact);
+    let request = impact.request.clone();
+    find_logs(&sources, &ForgetPatterns::new(&request), &mut impact);
+    find_summaries(vault, &inventory, &mut impact)?;
+    let request = impact.request.clone();
+    let patterns = ForgetPatterns::new(&request);
+    find_memories_and_wisdom(vault, &inventory, &patterns, &mut impact)?;
+    for gone in impact.items.iter().chain(&impact.memories) {
+        impact.request.found.texts.insert(targets::normalized(&gone.text));
     }
-    Ok((reach, inventory))
+    Ok((impact, inventory))
 }
 
 /// A log or a session record.
 struct ScannedLog {
     log: DailyLog,
-    /// Where it stands.
+    /// Its current path.
     path: String,
-    /// What the lineage calls it.
+    /// Its path in the lineage.
     name: String,
 }
 
@@ -134,7 +135,7 @@ fn read_logs(vault: &Vault, inventory: &Inventory) -> Result<Vec<ScannedLog>, Va
     let sessions = vault.files_below(&layout.sessions_dir(), FILES_MAX).0;
     let sessions = sessions.into_iter().filter(|it| layout.kind_of(it) == Some(FileKind::Session));
     let sessions = sessions.filter_map(|path| Some((stem_of(&path)?, path)));
-    // What came late to an archived day stands beside it until a pass joins the two.
+    // A late log of an archived day lies beside the archived one until a run joins the two.
     let logs = inventory
         .logs
         .iter()
@@ -143,15 +144,14 @@ fn read_logs(vault: &Vault, inventory: &Inventory) -> Result<Vec<ScannedLog>, Va
     let mut found = Vec::new();
     for (stem, path) in logs.chain(sessions) {
         let Some(file) = vault.read(&path)? else { continue };
-        // One that is not UTF-8 is reported by the scan.
+        // The scan reports logs that are not UTF-8.
         let Ok(log) = DailyLog::parse(stem, &file.bytes) else { continue };
         found.push(ScannedLog { name: layout.source_path(&log.stem), log, path });
     }
     Ok(found)
 }
 
-/// Returns the names of the logs and session records that are no longer there, each with the path
-/// that the history knows it by.
+/// Returns the stems of vanished logs and session records, each with its path in the history.
 ///
 /// # Errors
 ///
@@ -165,7 +165,7 @@ pub fn vanished_logs(
     Ok(logs.filter(|(stem, _)| !vault.exists(&vault.log_path(stem))).collect())
 }
 
-/// Returns the newest bytes that are kept of a file.
+/// Returns the newest bytes of a file in the history.
 ///
 /// # Errors
 ///
@@ -173,33 +173,33 @@ pub fn vanished_logs(
 pub fn last_kept_bytes(lineage: &Lineage, path: &str) -> Result<Option<Vec<u8>>, LineageError> {
     let hash = lineage.versions_of(path)?.into_iter().rev().find_map(|it| it.hash);
     let bytes = hash.map(|it| version_content(lineage, it)).transpose()?;
-    Ok(bytes.and_then(VersionContent::known))
+    Ok(bytes.and_then(VersionContent::into_bytes))
 }
 
-/// Finds the lines of logs that are no longer there: what was made of them still stands, and cites
-/// them as they stood last.
+/// Finds the lines of vanished logs. Files derived from them remain and cite their last line
+/// numbers.
 fn find_vanished_lines(
     vault: &Vault,
     lineage: &Lineage,
-    wish: &mut ForgetRequest,
+    request: &mut ForgetRequest,
 ) -> Result<Vec<RemovedText>, LineageError> {
-    let asked = wish.clone();
-    let needles = ForgetPatterns::new(&asked);
+    let asked = request.clone();
+    let patterns = ForgetPatterns::new(&asked);
     let mut found = Vec::new();
     for (stem, path) in vanished_logs(vault, lineage)? {
         let Some(bytes) = last_kept_bytes(lineage, &path)? else { continue };
         let Ok(log) = DailyLog::parse(stem, &bytes) else { continue };
         if asked.logs.contains_key(log.stem.as_str()) {
-            wish.found.logs.insert(log.stem.to_string());
+            request.found.logs.insert(log.stem.to_string());
         }
         for (number, text, _) in log.lines() {
-            if !needles.matches_line(&log.stem, text) {
+            if !patterns.matches_line(&log.stem, text) {
                 continue;
             }
-            if needles.holds_requested_words(text) {
-                wish.lines.insert(text.trim().to_owned());
+            if patterns.holds_requested_words(text) {
+                request.lines.insert(text.trim().to_owned());
             }
-            wish.found.now.add(log.stem.as_str(), number);
+            request.found.now.add(log.stem.as_str(), number);
             found.push(RemovedText {
                 path: path.clone(),
                 line: number,
@@ -212,20 +212,20 @@ fn find_vanished_lines(
     Ok(found)
 }
 
-/// Finds the lines, and takes down their words and their places.
-fn find_lines(sources: &[ScannedLog], reach: &mut ForgetImpact) {
-    let wish = reach.request.clone();
-    let needles = ForgetPatterns::new(&wish);
+/// Finds the lines and adds their words and addresses to the request.
+fn find_lines(sources: &[ScannedLog], impact: &mut ForgetImpact) {
+    let request = impact.request.clone();
+    let patterns = ForgetPatterns::new(&request);
     for ScannedLog { log, path, .. } in sources {
         for (number, text, _) in log.lines() {
-            if !needles.matches_line(&log.stem, text) {
+            if !patterns.matches_line(&log.stem, text) {
                 continue;
             }
-            if needles.holds_requested_words(text) {
-                reach.request.lines.insert(text.trim().to_owned());
+            if patterns.holds_requested_words(text) {
+                impact.request.lines.insert(text.trim().to_owned());
             }
-            reach.request.found.now.add(log.stem.as_str(), number);
-            reach.lines.push(RemovedText {
+            impact.request.found.now.add(log.stem.as_str(), number);
+            impact.lines.push(RemovedText {
                 path: path.clone(),
                 line: number,
                 text: text.trim().to_owned(),
@@ -234,39 +234,39 @@ fn find_lines(sources: &[ScannedLog], reach: &mut ForgetImpact) {
             });
         }
     }
-    let now = reach.request.found.now.clone();
-    reach.request.found.ever.merge(&now);
+    let now = impact.request.found.now.clone();
+    impact.request.found.ever.merge(&now);
 }
 
-/// Finds the logs as they will stand without the lines.
-fn find_logs(sources: &[ScannedLog], needles: &ForgetPatterns<'_>, reach: &mut ForgetImpact) {
-    if !reach.request.from_log {
+/// Finds the logs to rewrite without the lines.
+fn find_logs(sources: &[ScannedLog], patterns: &ForgetPatterns<'_>, impact: &mut ForgetImpact) {
+    if !impact.request.from_log {
         return;
     }
     for ScannedLog { log, path, name } in sources {
-        let Some(RemovalResult { text, .. }) = needles.remove_from_log(path, log) else { continue };
-        let standing = Some(log.raw().to_string());
+        let Some(RemovalResult { text, .. }) = patterns.remove_from_log(path, log) else { continue };
+        let current = Some(log.raw().to_string());
         if text.is_none() {
-            reach.request.found.logs.insert(log.stem.to_string());
+            impact.request.found.logs.insert(log.stem.to_string());
         }
-        reach.logs.push((name.clone(), FileWrite { path: path.clone(), text, current: standing }));
+        impact.logs.push((name.clone(), FileWrite { path: path.clone(), text, current }));
     }
 }
 
-/// Finds weekly and then monthly files: a month may cite what a person wrote in a week.
+/// Finds weekly, then monthly files, since a month may cite what a person wrote in a week.
 fn find_summaries(
     vault: &Vault,
     inventory: &Inventory,
-    reach: &mut ForgetImpact,
+    impact: &mut ForgetImpact,
 ) -> Result<(), CompactionError> {
     for tier in [&inventory.weekly, &inventory.monthly] {
-        let wish = reach.request.clone();
-        let needles = ForgetPatterns::new(&wish);
+        let request = impact.request.clone();
+        let patterns = ForgetPatterns::new(&request);
         for (&period, SummaryFile { path, .. }) in tier {
             let Some(text) = vault.read_text(path)? else { continue };
-            // A file whose frontmatter cannot be read is reported by the scan.
-            let Ok(Some(cut)) = needles.remove_from_summary(path, period, &text) else { continue };
-            let found = &mut reach.request.found;
+            // The scan reports files whose frontmatter cannot be parsed.
+            let Ok(Some(cut)) = patterns.remove_from_summary(path, period, &text) else { continue };
+            let found = &mut impact.request.found;
             for gone in &cut.items {
                 found.now.add(&period.to_string(), gone.line);
                 found.ever.add(&period.to_string(), gone.line);
@@ -274,8 +274,8 @@ fn find_summaries(
                     found.unknown.insert(period.to_string());
                 }
             }
-            reach.to_rebuild.insert((Tier::of_period(period), period));
-            reach.add(path, cut, text);
+            impact.to_rebuild.insert((Tier::of_period(period), period));
+            impact.add(path, cut, text);
         }
     }
     Ok(())
@@ -285,61 +285,61 @@ fn find_summaries(
 fn find_memories_and_wisdom(
     vault: &Vault,
     inventory: &Inventory,
-    needles: &ForgetPatterns<'_>,
-    reach: &mut ForgetImpact,
+    patterns: &ForgetPatterns<'_>,
+    impact: &mut ForgetImpact,
 ) -> Result<(), CompactionError> {
     let layout = vault.layout();
     let mut left = Vec::new();
     for memory in &inventory.memories {
         let name = memory.file_name.to_string_lossy();
         let path = layout.typed_memory(&name);
-        if !needles.matches_memory(&path, memory) {
+        if !patterns.matches_memory(&path, memory) {
             left.push(memory.clone());
             continue;
         }
-        let Some(standing) = vault.read_text(&path)? else { continue };
-        let found = &mut reach.request.found;
+        let Some(current) = vault.read_text(&path)? else { continue };
+        let found = &mut impact.request.found;
         found.names.insert(path.clone());
         found.texts.extend([&memory.name, &memory.description].map(|it| targets::normalized(it)));
         for (at, _) in &memory.sources {
             let day = Period::containing(Grain::Day, at.stem.date());
-            reach.to_rebuild.insert((Tier::Extract, day));
+            impact.to_rebuild.insert((Tier::Extract, day));
         }
-        reach.memories.push(RemovedText {
+        impact.memories.push(RemovedText {
             path: path.clone(),
             line: 1,
             text: memory.body.trim().to_owned(),
             by_person: !memory.is_managed(),
             whole: None,
         });
-        reach.files.push(FileWrite { path, text: None, current: Some(standing) });
+        impact.files.push(FileWrite { path, text: None, current: Some(current) });
     }
     if let Some(text) = &inventory.index {
-        let cut = needles.remove_from_index(&layout.index(), text, &left, &inventory.rules);
-        // Without a memory to go, what differs is the next pass's business.
-        if let Some(cut) = cut.filter(|it| !reach.memories.is_empty() || !it.lines.is_empty()) {
-            reach.add(&layout.index(), cut, text.clone());
+        let cut = patterns.remove_from_index(&layout.index(), text, &left, &inventory.rules);
+        // If no memory is removed, other differences are for the next run.
+        if let Some(cut) = cut.filter(|it| !impact.memories.is_empty() || !it.lines.is_empty()) {
+            impact.add(&layout.index(), cut, text.clone());
         }
     }
     if let Some(text) = &inventory.wisdom
-        && let Some(cut) = needles.remove_from_wisdom(&layout.wisdom(), text)
+        && let Some(cut) = patterns.remove_from_wisdom(&layout.wisdom(), text)
     {
-        reach.add(&layout.wisdom(), cut, text.clone());
+        impact.add(&layout.wisdom(), cut, text.clone());
     }
     Ok(())
 }
 
 impl ForgetImpact {
-    fn add(&mut self, path: &str, mut cut: RemovalResult, standing: String) {
-        let whole: Arc<str> = standing.as_str().into();
+    fn add(&mut self, path: &str, mut cut: RemovalResult, current: String) {
+        let whole: Arc<str> = current.as_str().into();
         cut.lines.iter_mut().for_each(|it| it.whole = Some(Arc::clone(&whole)));
         self.items.extend(cut.items);
         self.user_lines.extend(cut.lines);
-        let file = FileWrite { path: path.to_owned(), text: cut.text, current: Some(standing) };
+        let file = FileWrite { path: path.to_owned(), text: cut.text, current: Some(current) };
         self.files.push(file);
     }
 
-    /// Returns whether nothing is there that would go.
+    /// Returns whether nothing would be removed.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
             && self.vanished_lines.is_empty()
@@ -351,18 +351,18 @@ impl ForgetImpact {
     }
 }
 
-/// Bytes of the history.
+/// Content of the history.
 enum VersionContent {
     /// They are kept.
     Kept(Vec<u8>),
-    /// They were lost.
+    /// The bytes are lost.
     Lost,
-    /// What is kept is not what they were, and may hold anything.
+    /// The stored bytes differ from the original and may contain anything.
     Damaged,
 }
 
 impl VersionContent {
-    fn known(self) -> Option<Vec<u8>> {
+    fn into_bytes(self) -> Option<Vec<u8>> {
         match self {
             Self::Kept(bytes) => Some(bytes),
             Self::Lost | Self::Damaged => None,
@@ -378,29 +378,30 @@ fn version_content(lineage: &Lineage, hash: ContentHash) -> Result<VersionConten
     }
 }
 
-/// Finds the kept versions that must go, and where in their logs the lines ever stood. Bytes are
-/// unpacked one after the other: a history of years does not fit into memory.
+/// Finds the versions to purge, and all former addresses of the lines.
+///
+/// Content is unpacked one version at a time, since a history of years does not fit into memory.
 fn find_versions(
     layout: &Layout,
     lineage: &Lineage,
-    reach: &mut ForgetImpact,
+    impact: &mut ForgetImpact,
 ) -> Result<(), LineageError> {
     let versions = lineage.versions()?;
-    find_past_lines(layout, lineage, &versions, reach)?;
+    find_past_lines(layout, lineage, &versions, impact)?;
     let mut gone = BTreeSet::new();
-    // The name of a memory that went earlier stands in the index of its time: a second look finds it.
+    // The index of its time names a memory that was removed earlier: the second round finds it.
     for _ in 0..2 {
-        let wish = reach.request.clone();
-        let needles = ForgetPatterns::new(&wish);
+        let request = impact.request.clone();
+        let patterns = ForgetPatterns::new(&request);
         let mut goes: BTreeMap<ContentHash, bool> = BTreeMap::new();
         for row in &versions {
             let Some(hash) = row.hash else { continue };
-            let named = wish.memories.contains(&row.path);
+            let named = request.memories.contains(&row.path);
             let whole =
-                log_stem(layout, &row.path).is_some_and(|it| wish.logs.contains_key(it.as_str()));
+                log_stem(layout, &row.path).is_some_and(|it| request.logs.contains_key(it.as_str()));
             if !named && !whole {
-                let known = goes.get(&hash).copied();
-                let goes_now = known.map_or_else(|| must_purge(lineage, hash, &needles), Ok)?;
+                let decided = goes.get(&hash).copied();
+                let goes_now = decided.map_or_else(|| must_purge(lineage, hash, &patterns), Ok)?;
                 goes.insert(hash, goes_now);
                 if !goes_now {
                     continue;
@@ -408,28 +409,28 @@ fn find_versions(
             }
             gone.insert(row.id);
             if layout.kind_of(&row.path) == Some(FileKind::Memory) {
-                reach.request.found.names.insert(row.path.clone());
+                impact.request.found.names.insert(row.path.clone());
             }
         }
-        if reach.request.found == wish.found {
+        if impact.request.found == request.found {
             break;
         }
     }
-    reach.versions = gone.into_iter().collect();
+    impact.versions = gone.into_iter().collect();
     Ok(())
 }
 
-/// Takes down where in any version of their logs the lines stood.
+/// Finds the addresses of the lines in every version of their logs.
 fn find_past_lines(
     layout: &Layout,
     lineage: &Lineage,
     versions: &[VersionRow],
-    reach: &mut ForgetImpact,
+    impact: &mut ForgetImpact,
 ) -> Result<(), LineageError> {
-    let wish = reach.request.clone();
-    let needles = ForgetPatterns::new(&wish);
+    let request = impact.request.clone();
+    let patterns = ForgetPatterns::new(&request);
     let stems: BTreeSet<&str> =
-        wish.found.now.stems().chain(wish.logs.keys().map(String::as_str)).collect();
+        request.found.now.stems().chain(request.logs.keys().map(String::as_str)).collect();
     for row in versions {
         let Some(stem) = log_stem(layout, &row.path).filter(|it| stems.contains(it.as_str()))
         else {
@@ -438,17 +439,17 @@ fn find_past_lines(
         let bytes = row.hash.map(|it| version_content(lineage, it)).transpose()?;
         let is_gone =
             matches!(row.cause, VersionCause::Pruned | VersionCause::Forgotten) || bytes.is_some();
-        let Some(bytes) = bytes.and_then(VersionContent::known) else {
-            // Bytes that are no longer there do not tell where the line stood.
+        let Some(bytes) = bytes.and_then(VersionContent::into_bytes) else {
+            // Purged bytes do not tell where the line was.
             if is_gone {
-                reach.request.found.unknown.insert(stem.to_string());
+                impact.request.found.unknown.insert(stem.to_string());
             }
             continue;
         };
         if let Ok(log) = DailyLog::parse(stem, &bytes) {
             for (number, line, _) in log.lines() {
-                if needles.matches_line(&log.stem, line) {
-                    reach.request.found.ever.add(log.stem.as_str(), number);
+                if patterns.matches_line(&log.stem, line) {
+                    impact.request.found.ever.add(log.stem.as_str(), number);
                 }
             }
         }
@@ -456,25 +457,25 @@ fn find_past_lines(
     Ok(())
 }
 
-/// Returns whether bytes of the history must not be kept.
+/// Returns whether content of the history must be purged.
 fn must_purge(
     lineage: &Lineage,
     hash: ContentHash,
-    needles: &ForgetPatterns<'_>,
+    patterns: &ForgetPatterns<'_>,
 ) -> Result<bool, LineageError> {
     Ok(match version_content(lineage, hash)? {
-        VersionContent::Kept(bytes) => needles.must_purge(&String::from_utf8_lossy(&bytes)),
+        VersionContent::Kept(bytes) => patterns.must_purge(&String::from_utf8_lossy(&bytes)),
         VersionContent::Lost => false,
         VersionContent::Damaged => true,
     })
 }
 
-/// Finds the copies in the private folder that must go: those that hold the words, and databases
-/// beside the one in use, whose pages cannot be looked through.
-fn find_copies(vault: &Vault, reach: &mut ForgetImpact) {
+/// Finds the files in the private folder to remove: those that contain the words, and databases
+/// other than the current one, which cannot be searched.
+fn find_copies(vault: &Vault, impact: &mut ForgetImpact) {
     let layout = vault.layout();
-    let wish = reach.request.clone();
-    let needles = ForgetPatterns::new(&wish);
+    let request = impact.request.clone();
+    let patterns = ForgetPatterns::new(&request);
     let own = [
         "lineage.db",
         "lineage.db-wal",
@@ -492,12 +493,12 @@ fn find_copies(vault: &Vault, reach: &mut ForgetImpact) {
         }
         let goes = is_database(&path) || {
             match vault.read(&path) {
-                Ok(Some(found)) => needles.must_purge(&String::from_utf8_lossy(&found.bytes)),
+                Ok(Some(found)) => patterns.must_purge(&String::from_utf8_lossy(&found.bytes)),
                 _ => false,
             }
         };
         if goes {
-            reach.copies.push(path);
+            impact.copies.push(path);
         }
     }
 }
@@ -507,15 +508,15 @@ fn is_database(path: &str) -> bool {
     name.starts_with("lineage.db")
 }
 
-/// Finds the files that hold the words and are none of ours to change.
-fn find_untouched(vault: &Vault, inventory: &Inventory, reach: &mut ForgetImpact) {
+/// Finds the files that contain the words but are not ours to change.
+fn find_untouched(vault: &Vault, inventory: &Inventory, impact: &mut ForgetImpact) {
     let layout = vault.layout();
-    let wish = reach.request.clone();
-    let needles = ForgetPatterns::new(&wish);
-    let changed: BTreeSet<&str> = reach
+    let request = impact.request.clone();
+    let patterns = ForgetPatterns::new(&request);
+    let changed: BTreeSet<&str> = impact
         .files
         .iter()
-        .chain(reach.logs.iter().map(|(_, it)| it))
+        .chain(impact.logs.iter().map(|(_, it)| it))
         .map(|it| &it.path[..])
         .collect();
     let logs: BTreeSet<&str> = inventory.logs.values().map(|it| &it.path[..]).collect();
@@ -529,64 +530,64 @@ fn find_untouched(vault: &Vault, inventory: &Inventory, reach: &mut ForgetImpact
             continue;
         }
         let Ok(Some(found)) = vault.read(&path) else { continue };
-        if !needles.holds_target_words(&String::from_utf8_lossy(&found.bytes)) {
+        if !patterns.holds_target_words(&String::from_utf8_lossy(&found.bytes)) {
             continue;
         }
         let reason = match kind {
             Some(FileKind::Memory) => {
-                format!("yours: `memoird forget {path}` removes it, if you want that")
+                format!("yours; to remove it: `memoird forget {path}`")
             }
-            _ => "none of memoird's files: it holds the words and stays as it is".to_owned(),
+            _ => "not a file of memoird; it contains the words and stays as it is".to_owned(),
         };
         untouched.push(UntouchedFile { path, reason });
     }
     if more {
-        let reason = format!("more than {FILES_MAX} files: not all of them were looked through");
+        let reason = format!("more than {FILES_MAX} files: not all of them were searched");
         untouched.push(UntouchedFile { path: ".".to_owned(), reason });
     }
     if vault.exists(".git") {
-        let reason = "version control keeps what was ever put into it".to_owned();
+        let reason = "version control keeps everything that was ever committed".to_owned();
         untouched.push(UntouchedFile { path: ".git".to_owned(), reason });
     }
-    reach.untouched = untouched;
+    impact.untouched = untouched;
 }
 
-/// Names what is to be made again: what was changed, and what rests on that.
-fn add_rebuilds(inventory: &Inventory, reach: &mut ForgetImpact) {
-    let edited = reach.logs.iter().filter_map(|(name, _)| stem_of(name));
+/// Adds the files to write again: those that change, and those derived from them.
+fn add_rebuilds(inventory: &Inventory, impact: &mut ForgetImpact) {
+    let edited = impact.logs.iter().filter_map(|(name, _)| stem_of(name));
     for stem in edited {
         let day = Period::containing(Grain::Day, stem.date());
         let week = Period::containing(Grain::Week, stem.date());
-        reach.to_rebuild.extend([(Tier::Extract, day), (Tier::Weekly, week)]);
+        impact.to_rebuild.extend([(Tier::Extract, day), (Tier::Weekly, week)]);
     }
-    let above: Vec<Period> = reach
+    let above: Vec<Period> = impact
         .to_rebuild
         .iter()
         .filter(|it| it.0 == Tier::Weekly)
         .filter_map(|(_, week)| week.parent())
         .collect();
-    reach.to_rebuild.extend(above.iter().map(|&month| (Tier::Monthly, month)));
+    impact.to_rebuild.extend(above.iter().map(|&month| (Tier::Monthly, month)));
     let is_ours = |file: Option<&SummaryFile>| {
         file.is_some_and(|it| {
             it.header.as_ref().is_some_and(|it: &SummaryHeader| !it.engine.is_empty())
         })
     };
-    // What was never folded is folded when it is due.
-    reach.to_rebuild.retain(|(tier, period)| match tier {
+    // What was never summarized is summarized when it is due.
+    impact.to_rebuild.retain(|(tier, period)| match tier {
         Tier::Weekly => is_ours(inventory.weekly.get(period)),
         Tier::Monthly => is_ours(inventory.monthly.get(period)),
         Tier::Extract | Tier::Wisdom => true,
     });
     let months: Vec<Period> =
-        reach.to_rebuild.iter().filter(|it| it.0 == Tier::Monthly).map(|it| it.1).collect();
-    reach.to_rebuild.extend(months.into_iter().map(|month| (Tier::Wisdom, month)));
+        impact.to_rebuild.iter().filter(|it| it.0 == Tier::Monthly).map(|it| it.1).collect();
+    impact.to_rebuild.extend(months.into_iter().map(|month| (Tier::Wisdom, month)));
 }
 
 fn stem_of(path: &str) -> Option<Stem> {
     path.rsplit('/').next()?.strip_suffix(".md")?.parse().ok()
 }
 
-/// Returns the name of the log or session record whose place a path is.
+/// Returns the stem of the log or session record at a path.
 fn log_stem(layout: &Layout, path: &str) -> Option<Stem> {
     let kind = layout.kind_of(path);
     matches!(kind, Some(FileKind::Log | FileKind::Session)).then(|| stem_of(path)).flatten()

@@ -1,4 +1,5 @@
-//! What is under way: a note in the private folder, from the wish until all of it is folded again.
+//! The progress of forgetting, recorded in the private folder from the request until all derived
+//! files are written again.
 
 use std::collections::BTreeSet;
 
@@ -10,26 +11,27 @@ use crate::{
     memory::{item::Tier, period::Period},
 };
 
-/// What is under way, as the private folder keeps it.
+/// The recorded progress.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ForgetProgress {
-    /// The wish is to be carried out, and then this is left.
+    /// The request is to be carried out; then this work remains.
     Remove(Box<ForgetRequest>, RemainingWork),
-    /// It was; this is left.
-    Refold(RemainingWork),
+    /// The request was carried out; this work remains.
+    #[serde(rename = "Refold")]
+    Rebuild(RemainingWork),
 }
 
-/// What is left to be done after all has gone.
+/// The work that remains after the removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RemainingWork {
-    /// Tier and period.
+    /// Tiers and periods to write again.
     pub(super) again: BTreeSet<(String, String)>,
-    /// Whether the database is to be written anew.
+    /// Whether the database is to be vacuumed.
     pub(super) vacuum: bool,
 }
 
 impl Compactor<'_> {
-    /// Reads the note; `None` where nothing is under way.
+    /// Reads the progress; `None` if nothing is in progress.
     pub(super) fn forget_progress(&self) -> Result<Option<ForgetProgress>, CompactionError> {
         let path = self.vault.layout().forget_state();
         let Some(text) = self.vault.read_text(&path)? else { return Ok(None) };
@@ -37,23 +39,23 @@ impl Compactor<'_> {
         serde_json::from_str(&text).map(Some).map_err(|_| unreadable())
     }
 
-    /// Returns what an earlier wish left to be done.
+    /// Returns the work that an earlier request left.
     pub(super) fn remaining_work(&self) -> Result<RemainingWork, CompactionError> {
         match self.forget_progress()? {
-            Some(ForgetProgress::Refold(left)) => Ok(left),
+            Some(ForgetProgress::Rebuild(left)) => Ok(left),
             _ => Ok(RemainingWork::default()),
         }
     }
 
-    /// Takes note of what is left; with nothing left the note goes.
+    /// Records the remaining work; removes the record if there is none.
     pub(super) fn save_remaining_work(&self, left: &RemainingWork) -> Result<(), CompactionError> {
         if *left == RemainingWork::default() {
             return Ok(self.vault.remove_private(&self.vault.layout().forget_state())?);
         }
-        self.save_progress(&ForgetProgress::Refold(left.clone()))
+        self.save_progress(&ForgetProgress::Rebuild(left.clone()))
     }
 
-    /// Writes the note.
+    /// Writes the progress.
     pub(super) fn save_progress(&self, pending: &ForgetProgress) -> Result<(), CompactionError> {
         let text = serde_json::to_string(pending)
             .map_err(|error| CompactionError::ForgetUnfinished(error.to_string()))?;
@@ -62,7 +64,7 @@ impl Compactor<'_> {
 }
 
 impl RemainingWork {
-    /// Returns what is to be made again.
+    /// Returns the periods to write again.
     pub(super) fn periods(&self) -> BTreeSet<(Tier, Period)> {
         let parsed = |(tier, period): &(String, String)| {
             Some((Tier::from_name(tier)?, period.parse().ok()?))
@@ -71,7 +73,7 @@ impl RemainingWork {
     }
 }
 
-/// Returns the names of what is to be made again.
+/// Returns the recorded names of a tier and period.
 pub(super) fn names_of((tier, period): (Tier, Period)) -> (String, String) {
     (tier.name().to_owned(), period.to_string())
 }

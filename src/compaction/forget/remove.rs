@@ -1,4 +1,4 @@
-//! The deeds: lines are barred, and what is to go leaves files and names.
+//! The removal: lines are blocked, and their words leave files and names.
 
 use std::collections::BTreeSet;
 
@@ -26,21 +26,21 @@ use crate::{
     },
 };
 
-/// So few that a crash between their removal and its record looks like no mass disappearance.
+/// Few enough that a crash between removal and record does not look like a mass disappearance.
 const REMOVED_AT_ONCE_MAX: usize = 4;
-/// How often it begins anew because a person wrote a file at the same moment.
+/// How often the removal restarts because a person wrote a file at the same moment.
 const TRIES_MAX: usize = 5;
 
 impl Compactor<'_> {
-    /// Bars the lines, so that nothing is made of them again.
+    /// Blocks the lines, so that nothing is derived from them again.
     pub(super) fn block_lines(
         &self,
         decisions: &Decisions,
-        wish: &ForgetRequest,
+        request: &ForgetRequest,
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
-        let all = [(String::new(), &wish.lines)].into_iter();
-        let scopes = all.chain(wish.logs.iter().map(|(log, lines)| (log.clone(), lines)));
+        let all = [(String::new(), &request.lines)].into_iter();
+        let scopes = all.chain(request.logs.iter().map(|(log, lines)| (log.clone(), lines)));
         let scopes: Vec<_> = scopes.filter(|(_, lines)| !lines.is_empty()).collect();
         let mut made = Vec::new();
         for (log, lines) in scopes {
@@ -53,42 +53,42 @@ impl Compactor<'_> {
         self.append_decisions(&made)
     }
 
-    /// Takes items, memories, and lines out of the files, and returns the wish with all that it was
-    /// found to mean.
+    /// Removes items, memories, and lines from the files. Returns the request with all that it was
+    /// resolved to.
     pub(super) fn remove_targets(
         &mut self,
         run: RunId,
         first: &ForgetImpact,
     ) -> Result<ForgetRequest, CompactionError> {
-        let mut wish = first.request.clone();
+        let mut request = first.request.clone();
         for attempt in 1.. {
-            let (reach, _) = find_impact_in_files(self.vault, &wish)?;
-            wish = reach.request.clone();
+            let (impact, _) = find_impact_in_files(self.vault, &request)?;
+            request = impact.request.clone();
             let (gone, left): (Vec<_>, Vec<_>) =
-                reach.files.into_iter().partition(|it| it.text.is_none());
+                impact.files.into_iter().partition(|it| it.text.is_none());
             let written = self.rewrite_files(run, &left).and_then(|()| {
                 self.remove_files(run, gone.into_iter().map(|it| (it.path.clone(), it)).collect())?;
                 reach_failpoint("forget.items")?;
                 let (gone, left): (Vec<_>, Vec<_>) =
-                    reach.logs.into_iter().partition(|(_, it)| it.text.is_none());
+                    impact.logs.into_iter().partition(|(_, it)| it.text.is_none());
                 let left: Vec<FileWrite> = left.into_iter().map(|(_, it)| it).collect();
                 self.rewrite_files(run, &left)?;
                 self.remove_files(run, gone)
             });
             match written {
                 Ok(()) => break,
-                // A person was faster: what they wrote is looked through, too.
+                // A person wrote a file meanwhile; it is searched too.
                 Err(JobFailure::Vault(VaultError::Changed { .. })) if attempt < TRIES_MAX => {}
                 Err(JobFailure::Vault(error)) => return Err(error.into()),
                 Err(JobFailure::Critical(error)) => return Err(error),
                 Err(error) => return Err(CompactionError::ForgetUnfinished(error.to_string())),
             }
         }
-        Ok(wish)
+        Ok(request)
     }
 
-    /// Writes files anew; the history does not keep what they were. Where the lines of a log stand now
-    /// is noticed by the next pass, which follows them.
+    /// Rewrites files without adding the old text to the history. The next run finds the relocated
+    /// lines of the logs.
     fn rewrite_files(&mut self, run: RunId, files: &[FileWrite]) -> Result<(), JobFailure> {
         if files.is_empty() {
             return Ok(());
@@ -102,7 +102,7 @@ impl Compactor<'_> {
         self.write_files(Some(run), None, files, &recorded)
     }
 
-    /// Removes files, each with the path that the lineage names it by.
+    /// Removes files, each with its path in the lineage.
     fn remove_files(
         &mut self,
         run: RunId,
@@ -117,26 +117,26 @@ impl Compactor<'_> {
         Ok(())
     }
 
-    /// Leaves the lines blank in the last version of logs that are no longer there: it may be the only
-    /// copy of all others.
+    /// Blanks the lines in the last version of vanished logs, which may be the only copy of the
+    /// other lines.
     pub(super) fn blank_vanished_lines(
         &mut self,
-        reach: &ForgetImpact,
+        impact: &ForgetImpact,
     ) -> Result<(), CompactionError> {
-        let paths: BTreeSet<&str> = reach.vanished_lines.iter().map(|it| &it.path[..]).collect();
-        let needles = ForgetPatterns::new(&reach.request);
+        let paths: BTreeSet<&str> = impact.vanished_lines.iter().map(|it| &it.path[..]).collect();
+        let patterns = ForgetPatterns::new(&impact.request);
         for path in paths {
             let mut versions = self.lineage.versions_of(path)?.into_iter().rev();
             let last = versions.find_map(|it| Some((it.id, it.hash?)));
             let (Some((id, hash)), Some(stem)) = (last, self.vault.layout().stem_at(path)) else {
                 continue;
             };
-            if reach.request.logs.contains_key(stem.as_str()) {
+            if impact.request.logs.contains_key(stem.as_str()) {
                 continue;
             }
             let Some(bytes) = self.lineage.content(hash)? else { continue };
             let left =
-                DailyLog::parse(stem, &bytes).ok().and_then(|it| needles.blank_lines_in_log(&it));
+                DailyLog::parse(stem, &bytes).ok().and_then(|it| patterns.blank_lines_in_log(&it));
             if let Some(left) = left {
                 self.lineage.replace_version_content(id, left.as_bytes())?;
             }
@@ -144,7 +144,8 @@ impl Compactor<'_> {
         Ok(())
     }
 
-    /// Renames typed memories that are gone wherever they are named: their names are made of words.
+    /// Replaces the names of removed typed memories everywhere, since they are built from the
+    /// words.
     pub(super) fn forget_names(
         &mut self,
         lock: &WriteLock,
@@ -166,8 +167,8 @@ impl Compactor<'_> {
         self.rewrite_decisions(lock, |it| (!gone.contains(&it.path[..])).then(|| it.path.clone()))
     }
 
-    /// Gives the decisions about files other paths, or drops those that get none. Lines that are no
-    /// decision stay as they are.
+    /// Changes the paths of decisions about files, or drops those for which `path_of` returns
+    /// `None`. Lines that are not decisions stay.
     pub(in crate::compaction) fn rewrite_decisions(
         &self,
         lock: &WriteLock,
@@ -185,9 +186,9 @@ impl Compactor<'_> {
         };
         let lines = || text.split_inclusive('\n').map(|it| (it, line_for(it)));
         let kept: String = lines().map(|it| it.1).collect();
-        // The copy first, with what stands in the old record and in the new one: what a crash leaves is
-        // no loss. Forgetting goes on with the next pass, redacting when it is asked for again; both find
-        // the same names.
+        // The copy is written first, with only the lines common to old and new record, so that a
+        // crash never looks like a loss. Forgetting continues with the next run, redacting when it
+        // is requested again; both find the same names.
         let same: String = lines().filter(|(old, new)| old == new).map(|it| it.1).collect();
         let layout = self.vault.layout();
         let copy = |text: &str| {

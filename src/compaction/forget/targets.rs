@@ -1,8 +1,8 @@
-//! What goes: which lines, bullets, entries, and memories a wish is about, and the texts without
+//! The targets: which lines, bullets, entries, and memories a request covers, and the texts without
 //! them. Pure.
 //!
-//! A line is known by its words and not by its place, so that a wish that a crash cut off can be
-//! carried out again over files that it had changed already. What derives from a line is known by the
+//! A line is identified by its words, not by its position, so that an interrupted request can be
+//! repeated over files that it already changed. What is derived from a line is identified by the
 //! address that it cites, and by words: those of the line, and those that a person asked for.
 
 use std::{
@@ -28,44 +28,44 @@ use crate::{
     privacy::PrivacyRules,
 };
 
-/// Words shorter than this prove nothing when they stand in another text.
+/// Words shorter than this are no evidence when another text contains them.
 const DISTINCTIVE_CHARS_MIN: usize = 16;
-/// In the history, to let go of too much is safe.
+/// In the history, purging too much is safe.
 const PURGED_CHARS_MIN: usize = 8;
 
-/// What a person wants forgotten, and what is known of it from before anything was removed.
+/// What a person wants forgotten, and what was found before anything was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgetRequest {
-    /// Lines of logs, without surrounding white space; wherever they stand.
+    /// Lines of logs, without surrounding white space, at any position.
     pub lines: BTreeSet<String>,
-    /// Logs of which all goes, each with its lines.
+    /// Logs to be forgotten as a whole, each with its lines.
     pub logs: BTreeMap<String, BTreeSet<String>>,
-    /// Words: all lines and items that hold them go. Folded by [`normalized`].
+    /// Words, [`normalized`]: all lines and items that contain them are removed.
     pub words: BTreeSet<String>,
-    /// Bullets and entries by their words, folded, per file.
+    /// Bullets and entries by their normalized words, per file.
     pub items: BTreeMap<String, BTreeSet<String>>,
     /// Typed memories, by path.
     pub memories: BTreeSet<String>,
-    /// Whether the lines also leave the logs themselves.
+    /// Whether the lines are also removed from the logs.
     pub from_log: bool,
-    /// What was found of it when it began.
+    /// What it was resolved to at the beginning.
     pub found: ResolvedTargets,
 }
 
-/// What only the files told as they stood before: kept so that a second attempt knows it too.
+/// What only the unchanged files reveal; recorded for a second attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedTargets {
-    /// The words of all that derived from the lines, folded.
+    /// The normalized words of everything derived from the lines.
     pub texts: BTreeSet<String>,
-    /// Paths of the typed memories among it: their names are made of the words.
+    /// Paths of the typed memories among it; their names are built from the words.
     pub names: BTreeSet<String>,
-    /// Where the lines stand, as the generated files cite them.
+    /// The addresses of the lines, as generated files cite them now.
     pub now: LinesByStem,
-    /// Where they stood in any version of their logs.
+    /// Their addresses in any version of their logs.
     pub ever: LinesByStem,
-    /// Logs that go as a whole: no file names them any more.
+    /// Logs that are removed as a whole: no file names them any more.
     pub logs: BTreeSet<String>,
-    /// Logs of which that is not known for every version.
+    /// Logs for which the former addresses are not known in every version.
     pub unknown: BTreeSet<String>,
 }
 
@@ -73,7 +73,7 @@ pub struct ResolvedTargets {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinesByStem(BTreeMap<String, BTreeSet<u32>>);
 
-/// A line or an item that goes.
+/// A line or an item that is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RemovedText {
     /// The file, relative to the root.
@@ -84,15 +84,15 @@ pub struct RemovedText {
     pub text: String,
     /// Whether a person wrote it.
     pub by_person: bool,
-    /// The file that it stands in, as it was read: what may be seen of a line is told by all of it.
+    /// The file as read, since the sanitized view of a line depends on the whole file.
     #[serde(skip)]
     pub whole: Option<Arc<str>>,
 }
 
-/// A text that is left, with what went.
+/// The remaining text, with what was removed.
 #[derive(Debug, Default)]
 pub(super) struct RemovalResult {
-    /// `None` where nothing of the file is left.
+    /// `None` if nothing of the file remains.
     pub(super) text: Option<String>,
     /// Bullets and entries.
     pub(super) items: Vec<RemovedText>,
@@ -101,7 +101,7 @@ pub(super) struct RemovalResult {
 }
 
 impl ForgetRequest {
-    /// Returns whether nothing was asked for.
+    /// Returns whether nothing was requested.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
             && self.logs.is_empty()
@@ -134,45 +134,45 @@ impl LinesByStem {
     }
 }
 
-/// A wish made ready to be looked for.
+/// A request prepared for searching.
 pub(super) struct ForgetPatterns<'a> {
     request: &'a ForgetRequest,
-    /// Words that a person asked for.
+    /// The requested words.
     words: Option<AhoCorasick>,
-    /// The words of lines, as far as they tell anything.
+    /// The words of lines that are long enough to be distinctive.
     distinctive: Option<AhoCorasick>,
-    /// All that no kept version may hold.
+    /// Everything that no version may contain.
     purged: Option<AhoCorasick>,
     /// The words of lines.
     exact: HashSet<String>,
-    /// The same in one text, one a line, in which a piece of one is found.
+    /// The same in one text, one per line, to find parts of a line.
     all_lines: String,
 }
 
 impl<'a> ForgetPatterns<'a> {
-    pub(super) fn new(wish: &'a ForgetRequest) -> Self {
+    pub(super) fn new(request: &'a ForgetRequest) -> Self {
         let cores: BTreeSet<String> =
-            wish.lines.iter().map(|it| bare_words(it)).filter(|it| !it.is_empty()).collect();
+            request.lines.iter().map(|it| bare_words(it)).filter(|it| !it.is_empty()).collect();
         let longer = |than: usize| cores.iter().filter(move |it| it.chars().count() >= than);
-        let found = wish.found.texts.iter().filter(|it| it.chars().count() >= PURGED_CHARS_MIN);
-        let names: Vec<String> = wish
+        let found = request.found.texts.iter().filter(|it| it.chars().count() >= PURGED_CHARS_MIN);
+        let names: Vec<String> = request
             .found
             .names
             .iter()
             .map(|it| normalized(it.rsplit('/').next().unwrap_or(it)))
             .collect();
-        let purged = wish.words.iter().chain(longer(PURGED_CHARS_MIN)).chain(found).chain(&names);
+        let purged = request.words.iter().chain(longer(PURGED_CHARS_MIN)).chain(found).chain(&names);
         Self {
-            words: automaton(wish.words.iter()),
+            words: automaton(request.words.iter()),
             distinctive: automaton(longer(DISTINCTIVE_CHARS_MIN)),
             purged: automaton(purged),
             all_lines: cores.iter().flat_map(|it| [it, "\n"]).collect(),
             exact: cores.into_iter().collect(),
-            request: wish,
+            request,
         }
     }
 
-    /// Returns whether a line of a log goes.
+    /// Returns whether a line of a log is removed.
     pub(super) fn matches_line(&self, stem: &Stem, line: &str) -> bool {
         let line = line.trim();
         if line.is_empty() {
@@ -183,18 +183,18 @@ impl<'a> ForgetPatterns<'a> {
             || self.holds_requested_words(line)
     }
 
-    /// Returns whether a text holds the words that a person asked for.
+    /// Returns whether a text contains the requested words.
     pub(super) fn holds_requested_words(&self, text: &str) -> bool {
         self.words.as_ref().is_some_and(|it| it.is_match(&normalized(text)))
     }
 
-    /// Returns whether a text holds those words or those of a line that goes.
+    /// Returns whether a text contains the requested words or those of a removed line.
     pub(super) fn holds_target_words(&self, text: &str) -> bool {
         let text = normalized(text);
         [&self.words, &self.distinctive].into_iter().flatten().any(|it| it.is_match(&text))
     }
 
-    /// Returns whether a text that cites nothing says what a line that goes says.
+    /// Returns whether a text without citation says what a removed line says.
     fn repeats_line(&self, text: &str) -> bool {
         let text = bare_words(text);
         self.exact.contains(&text)
@@ -218,16 +218,16 @@ impl<'a> ForgetPatterns<'a> {
             || (citation.is_none() && self.repeats_line(&entry.text))
     }
 
-    /// Returns whether the file of a typed memory goes.
+    /// Returns whether the file of a typed memory is removed.
     pub(super) fn matches_memory(&self, path: &str, memory: &TypedMemory) -> bool {
-        let said = || [&memory.name, &memory.description, &memory.body];
+        let texts = || [&memory.name, &memory.description, &memory.body];
         self.request.memories.contains(path)
             || citation_of(memory).is_some_and(|it| self.request.found.now.are_cited_by(&it))
-            || (memory.is_managed() && said().into_iter().any(|it| self.holds_target_words(it)))
+            || (memory.is_managed() && texts().into_iter().any(|it| self.holds_target_words(it)))
     }
 
-    /// Returns whether a kept text must not be kept. A text that cites where a line ever stood may
-    /// retell it in other words.
+    /// Returns whether a version must be purged. A text that cites a former address of a line may
+    /// repeat it in other words.
     pub(super) fn must_purge(&self, text: &str) -> bool {
         let ResolvedTargets { ever, unknown, .. } = &self.request.found;
         self.purged.as_ref().is_some_and(|it| it.is_match(&normalized(text)))
@@ -237,7 +237,8 @@ impl<'a> ForgetPatterns<'a> {
             })
     }
 
-    /// Returns a weekly or monthly file of ours without what goes; `None` where all stays.
+    /// Returns a generated weekly or monthly file without the targets; `None` if it does not
+    /// change.
     pub(super) fn remove_from_summary(
         &self,
         path: &str,
@@ -263,7 +264,7 @@ impl<'a> ForgetPatterns<'a> {
                     }
                     let hash = item.hash();
                     if let Some(at) = header.items.iter().position(|it| *it == hash) {
-                        // Else the next pass took it for a person's deletion.
+                        // Otherwise the next run would treat it as a person's deletion.
                         header.items.remove(at);
                     }
                     cut.items.push(removed_text(path, first, &item.text, by_person));
@@ -297,7 +298,7 @@ impl<'a> ForgetPatterns<'a> {
         Ok(Some(cut))
     }
 
-    /// Returns `WISDOM.md` without what goes; `None` where all stays.
+    /// Returns `WISDOM.md` without the targets; `None` if it does not change.
     pub(super) fn remove_from_wisdom(&self, path: &str, text: &str) -> Option<RemovalResult> {
         let mut file = WisdomFile::parse(text);
         let mut cut = RemovalResult::default();
@@ -320,7 +321,7 @@ impl<'a> ForgetPatterns<'a> {
         Some(cut)
     }
 
-    /// Returns the index for the memories that stay; a person's lines in it go like theirs elsewhere.
+    /// Returns the index for the remaining memories, without targets among a person's lines in it.
     pub(super) fn remove_from_index(
         &self,
         path: &str,
@@ -339,8 +340,8 @@ impl<'a> ForgetPatterns<'a> {
         (cut != text).then(|| RemovalResult { text: Some(cut), items: Vec::new(), lines: out })
     }
 
-    /// Returns a log without the lines that go, all others byte for byte; `None` where all stay. A
-    /// log of which all goes leaves nothing.
+    /// Returns a log without the targets, all other lines byte for byte; `None` if it does not
+    /// change. If all of a log is removed, no text remains.
     pub(super) fn remove_from_log(&self, path: &str, log: &DailyLog) -> Option<RemovalResult> {
         let (mark, text) = match log.raw().strip_prefix('\u{feff}') {
             Some(text) => ("\u{feff}", text),
@@ -369,8 +370,8 @@ impl<'a> ForgetPatterns<'a> {
         (all || !cut.lines.is_empty()).then_some(cut)
     }
 
-    /// Returns the text of a log that is no longer there with the lines that go left blank, so that
-    /// the others stay where they are cited; `None` where nothing would be left.
+    /// Returns the text of a vanished log with the targets blank, so that the other lines keep
+    /// their numbers; `None` if nothing would remain.
     pub(super) fn blank_lines_in_log(&self, log: &DailyLog) -> Option<String> {
         let goes: HashSet<u32> = log
             .lines()
@@ -388,7 +389,7 @@ impl<'a> ForgetPatterns<'a> {
         (!left.trim().is_empty()).then_some(left)
     }
 
-    /// Takes a person's lines out of a text that begins on line `first` of its file.
+    /// Removes a person's lines from a text that begins on line `first` of its file.
     fn remove_lines(&self, path: &str, first: u32, raw: &str) -> (String, Vec<RemovedText>) {
         let goes = |it: &str| {
             !it.trim().is_empty() && (self.holds_target_words(it) || self.repeats_line(it))
@@ -406,7 +407,7 @@ impl<'a> ForgetPatterns<'a> {
     }
 }
 
-/// Returns words as they are compared: in lower case, with single spaces.
+/// Normalizes words for comparison: lower case, single spaces.
 pub fn normalized(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -418,12 +419,12 @@ pub fn normalized(text: &str) -> String {
     out
 }
 
-/// Returns what a typed memory rests on.
+/// Returns the citation of a typed memory.
 pub(super) fn citation_of(memory: &TypedMemory) -> Option<Citation> {
     Citation::from_addresses(memory.sources.iter().map(|(address, _)| address))
 }
 
-/// Returns the words of a line, folded, without its marker, the time before them, and `#keep`.
+/// Returns the normalized words of a line without its marker, the time before them, and `#keep`.
 fn bare_words(line: &str) -> String {
     let line = line.trim();
     let kind = markdown::classify_lines([line]).first().copied();
@@ -442,11 +443,11 @@ fn bare_words(line: &str) -> String {
 
 fn automaton<'w>(words: impl Iterator<Item = &'w String>) -> Option<AhoCorasick> {
     let words: Vec<&str> = words.map(String::as_str).filter(|it| !it.is_empty()).collect();
-    // It refuses only more patterns than fit into memory.
+    // Building fails only for patterns that do not fit into memory.
     if words.is_empty() { None } else { AhoCorasick::new(words).ok() }
 }
 
-/// Returns all that a generated file of any kind cites: after its bullets, in the comments of its
+/// Returns all citations of a generated file of any kind: after bullets, in the comments of
 /// entries, and in the frontmatter of a typed memory.
 fn all_citations(text: &str) -> Vec<Citation> {
     let mut found: Vec<Citation> =
@@ -475,7 +476,7 @@ fn count_lines(text: &str) -> u32 {
     u32::try_from(text.matches('\n').count()).unwrap_or(u32::MAX)
 }
 
-/// Drops the headings of ours under which nothing stands any more.
+/// Drops our headings without content.
 fn without_empty_sections(blocks: Vec<SummaryBlock>) -> Vec<SummaryBlock> {
     let is_blank =
         |it: &SummaryBlock| matches!(it, SummaryBlock::Other(raw) if raw.trim().is_empty());
@@ -503,7 +504,7 @@ fn without_empty_sections(blocks: Vec<SummaryBlock>) -> Vec<SummaryBlock> {
 mod tests {
     use super::*;
 
-    fn wish(lines: &[&str], words: &[&str]) -> ForgetRequest {
+    fn request(lines: &[&str], words: &[&str]) -> ForgetRequest {
         ForgetRequest {
             lines: lines.iter().map(|&it| it.to_owned()).collect(),
             words: words.iter().map(|it| normalized(it)).collect(),
@@ -515,47 +516,47 @@ mod tests {
         DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap()
     }
 
-    /// `left` is the log without the lines; `None` where it stays as it is.
+    /// `left` is the log without the lines; `None` if it does not change.
     #[track_caller]
-    fn check_log(wish: &ForgetRequest, text: &str, left: Option<&str>) {
-        let cut = ForgetPatterns::new(wish).remove_from_log("x", &log(text));
+    fn check_log(request: &ForgetRequest, text: &str, left: Option<&str>) {
+        let cut = ForgetPatterns::new(request).remove_from_log("x", &log(text));
         assert_eq!(cut.and_then(|it| it.text).as_deref(), left, "{text:?}");
     }
 
     #[test]
     fn a_log_loses_the_named_lines_and_nothing_else() {
-        let secret = wish(&["- secret plan"], &[]);
+        let secret = request(&["- secret plan"], &[]);
         check_log(&secret, "- a\r\n  - secret plan\r\n- b", Some("- a\r\n- b"));
         check_log(&secret, "\u{feff}- secret plan\n- b\n", Some("\u{feff}- b\n"));
         check_log(&secret, "- a\n- secret plan", Some("- a\n"));
         check_log(&secret, "- secret plans\n", None);
         check_log(
-            &wish(&[], &["Secret"]),
+            &request(&[], &["Secret"]),
             "---\nabout: a secret\n---\n- A SECRET\n- b\n",
             Some("---\n---\n- b\n"),
         );
-        check_log(&wish(&[], &["two  words"]), "- two words\n- twowords\n", Some("- twowords\n"));
+        check_log(&request(&[], &["two  words"]), "- two words\n- twowords\n", Some("- twowords\n"));
     }
 
     #[test]
-    fn lines_of_a_log_that_is_gone_keep_their_numbers() {
-        let wish = wish(&["- two"], &[]);
-        let blank = |text: &str| ForgetPatterns::new(&wish).blank_lines_in_log(&log(text));
+    fn lines_of_a_vanished_log_keep_their_numbers() {
+        let request = request(&["- two"], &[]);
+        let blank = |text: &str| ForgetPatterns::new(&request).blank_lines_in_log(&log(text));
         assert_eq!(blank("- one\r\n- two\r\n- three").as_deref(), Some("- one\r\n\r\n- three"));
         assert_eq!(blank("\n  - two\n"), None);
     }
 
     #[test]
-    fn a_log_of_which_all_goes_leaves_nothing() {
+    fn a_log_that_is_removed_as_a_whole_leaves_nothing() {
         let lines = ["# Day", "- one"].map(str::to_owned).into();
-        let wish = ForgetRequest {
+        let request = ForgetRequest {
             logs: [("2026-04-02".to_owned(), lines)].into(),
             ..ForgetRequest::default()
         };
-        let needles = ForgetPatterns::new(&wish);
-        assert_eq!(needles.remove_from_log("x", &log("# Day\n\n- one\n")).unwrap().text, None);
-        // What was written meanwhile stays.
-        let cut = needles.remove_from_log("x", &log("# Day\n\n- one\n- two\n")).unwrap();
+        let patterns = ForgetPatterns::new(&request);
+        assert_eq!(patterns.remove_from_log("x", &log("# Day\n\n- one\n")).unwrap().text, None);
+        // Lines written meanwhile stay.
+        let cut = patterns.remove_from_log("x", &log("# Day\n\n- one\n- two\n")).unwrap();
         assert_eq!(cut.text.as_deref(), Some("\n- two\n"));
     }
 
@@ -568,33 +569,33 @@ mod tests {
     }
 
     #[test]
-    fn a_week_loses_what_cites_the_line_and_its_hash() {
-        let mut wish = wish(&["- anything"], &[]);
-        wish.found.now.add("2026-04-02", 5);
+    fn a_week_loses_the_bullets_that_cite_the_line_and_their_hashes() {
+        let mut request = request(&["- anything"], &[]);
+        request.found.now.add("2026-04-02", 5);
         let period = "2026-W14".parse().unwrap();
         let cut =
-            ForgetPatterns::new(&wish).remove_from_summary("x", period, &week()).unwrap().unwrap();
+            ForgetPatterns::new(&request).remove_from_summary("x", period, &week()).unwrap().unwrap();
         let text = cut.text.unwrap();
         assert!(
             text.ends_with("### Key Outcomes\n- Importer shipped [2026-04-02:3]\n\n"),
             "{text}"
         );
         let left = Summary::parse(period, &text).unwrap();
-        assert!(left.ownership().missing_hashes.is_empty(), "it would be taken for a deletion");
+        assert!(left.ownership().missing_hashes.is_empty(), "it would count as a deletion");
         assert_eq!((cut.items[0].line, cut.items[0].by_person), (16, false));
         assert!(
-            ForgetPatterns::new(&wish).remove_from_summary("x", period, &text).unwrap().is_none()
+            ForgetPatterns::new(&request).remove_from_summary("x", period, &text).unwrap().is_none()
         );
     }
 
     #[test]
-    fn what_a_person_wrote_goes_when_it_says_the_same() {
+    fn a_persons_bullet_is_removed_when_it_says_the_same() {
         let line = "- 09:05 The launch of Falcon is on Friday #keep";
-        let wish = wish(&[line], &[]);
-        let needles = ForgetPatterns::new(&wish);
+        let request = request(&[line], &[]);
+        let patterns = ForgetPatterns::new(&request);
         let period = "2026-W14".parse().unwrap();
         let mine = "- mine\n- the launch of  Falcon is on friday, I think\n- launch of Falcon is on Friday\n";
-        let cut = needles.remove_from_summary("x", period, &(week() + mine)).unwrap().unwrap();
+        let cut = patterns.remove_from_summary("x", period, &(week() + mine)).unwrap().unwrap();
         let texts: Vec<&str> = cut.items.iter().map(|it| &it.text[..]).collect();
         assert_eq!(
             texts,
@@ -605,11 +606,11 @@ mod tests {
     }
 
     #[test]
-    fn versions_go_by_words_and_by_what_they_cite() {
-        let mut wish = wish(&["- secret plan"], &[]);
-        wish.found.ever.add("2026-04-02", 5);
-        wish.found.unknown.insert("2026-04-03".to_owned());
-        let needles = ForgetPatterns::new(&wish);
+    fn versions_are_purged_by_words_and_by_citations() {
+        let mut request = request(&["- secret plan"], &[]);
+        request.found.ever.add("2026-04-02", 5);
+        request.found.unknown.insert("2026-04-03".to_owned());
+        let patterns = ForgetPatterns::new(&request);
         for (text, goes) in [
             ("- other words [2026-04-02:4-6]", true),
             ("- other words [2026-04-02:4]", false),
@@ -628,7 +629,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(needles.must_purge(text), goes, "{text}");
+            assert_eq!(patterns.must_purge(text), goes, "{text}");
         }
     }
 }

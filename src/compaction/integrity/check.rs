@@ -1,7 +1,7 @@
-//! What `doctor` asks of memory: do files, database, and history say the same, and is all of it as
-//! it was written?
+//! The checks of `doctor`: whether files, database, and history agree, and whether everything is as
+//! it was written.
 //!
-//! Each check reads and decides, and changes nothing; [`super::repair`] acts on what they find.
+//! Checks change nothing; [`super::repair`] acts on what they find.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -37,34 +37,34 @@ use crate::{
     },
 };
 
-/// What a check found.
+/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutcome {
-    /// All is well; what was seen.
+    /// All is well; what was checked.
     Passed(String),
-    /// It works, but somebody should know.
+    /// It works, but people should know.
     Warning(String),
-    /// Something is not as it should be, each with what to do.
+    /// What is wrong, each with a hint.
     Failed(Vec<String>),
 }
 
-/// What a check says when it cannot even be made.
+/// The result of a check, or why it could not be made.
 pub type CheckResult = Result<CheckOutcome, Box<dyn Error + Send + Sync>>;
 
 impl CheckOutcome {
-    /// All is well where nothing was found.
+    /// Returns `Passed` if there are no findings.
     pub fn from_findings(findings: Vec<String>, well: impl FnOnce() -> String) -> Self {
         if findings.is_empty() { Self::Passed(well()) } else { Self::Failed(findings) }
     }
 
-    /// Returns whether it is not as it should be.
+    /// Returns whether the check failed.
     pub fn is_failed(&self) -> bool {
         matches!(self, Self::Failed(_))
     }
 }
 
-/// Reads the generated files as they would be recorded now. One that cannot be read is told by
-/// [`files`].
+/// Reads the generated files as they would be recorded now. Those that cannot be read are reported
+/// by [`files`].
 pub fn documents(vault: &Vault, view: &RootSnapshot) -> BTreeMap<String, DocumentRecord> {
     let inventory = &view.inventory;
     let layout = vault.layout();
@@ -83,7 +83,7 @@ pub fn documents(vault: &Vault, view: &RootSnapshot) -> BTreeMap<String, Documen
         .collect()
 }
 
-/// Reads the whole database: its form, the seal of every row, and the history.
+/// Reads the whole database: its structure, the checksum of every row, and the history.
 ///
 /// # Errors
 ///
@@ -98,7 +98,7 @@ pub fn database(lineage: &Lineage) -> Result<(), LineageError> {
     for hash in lineage.contents()? {
         lineage.content(hash)?;
     }
-    // What is asked of it every day can be read.
+    // The queries of everyday use must succeed.
     lineage.last_receipts()?;
     lineage.open_intents()?;
     lineage.versions()?;
@@ -110,34 +110,34 @@ pub fn database(lineage: &Lineage) -> Result<(), LineageError> {
     Ok(())
 }
 
-/// Asks the witnesses beside the database whether it knows all that was committed.
+/// Checks the commit marker beside the database: whether the database contains all committed runs.
 ///
 /// # Errors
 ///
-/// Returns why it could not be told.
+/// Returns why it could not be checked.
 pub fn commit_marker(layout: &Layout, lineage: Option<&Lineage>) -> CheckResult {
-    let Some(said) = private_folder::read_commit_marker(layout) else {
+    let Some(marker) = private_folder::read_commit_marker(layout) else {
         return Ok(CheckOutcome::Passed("none yet".to_owned()));
     };
-    let seal = lineage.map(|it| it.run_checksum(RunId(said.run))).transpose()?.flatten();
-    if seal == Some(said.checksum) {
-        return Ok(CheckOutcome::Passed(format!("run {} is known", said.run)));
+    let checksum = lineage.map(|it| it.run_checksum(RunId(marker.run))).transpose()?.flatten();
+    if checksum == Some(marker.checksum) {
+        return Ok(CheckOutcome::Passed(format!("run {} is recorded", marker.run)));
     }
-    let what = match seal {
+    let what = match checksum {
         None => "is not in the database",
-        Some(_) => "is another one in the database",
+        Some(_) => "differs from the one in the database",
     };
     Ok(CheckOutcome::Failed(vec![format!(
         "run {} {what}: commits were lost, or an older copy was put back; `memoird doctor --repair`",
-        said.run
+        marker.run
     )]))
 }
 
-/// Looks at the record of decisions: it only grows.
+/// Checks the decisions file, which only grows.
 ///
 /// # Errors
 ///
-/// Returns why it could not be told.
+/// Returns why it could not be checked.
 pub fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
     let layout = vault.layout();
     let path = layout.decisions();
@@ -145,7 +145,7 @@ pub fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
     let Some(found) = vault.read(&path)? else {
         return Ok(match copy {
             Some(_) => CheckOutcome::Failed(vec![format!(
-                "{path} is gone, so what was deleted may come back; `memoird doctor --repair`"
+                "{path} is missing, so deleted items may come back; `memoird doctor --repair`"
             )]),
             None => CheckOutcome::Passed("none yet".to_owned()),
         });
@@ -155,12 +155,12 @@ pub fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
         && !found.bytes.starts_with(&copy)
     {
         findings.push(format!(
-            "{path} was changed otherwise than by adding to it; `memoird doctor --repair` puts back what it held"
+            "{path} changed in another way than by appending; `memoird doctor --repair` restores the lost lines"
         ));
     }
     let decisions = &view.inventory.decisions;
     if !decisions.has_key() {
-        findings.push(format!("{path} has lost its key, so what was deleted may come back"));
+        findings.push(format!("{path} has lost its key, so deleted items may come back"));
     }
     let lines: Vec<String> = decisions.unreadable().iter().map(usize::to_string).collect();
     if !lines.is_empty() {
@@ -169,28 +169,28 @@ pub fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
     Ok(CheckOutcome::from_findings(findings, || "can be read".to_owned()))
 }
 
-/// Says whether something a person wants forgotten still waits to be taken out.
+/// Returns a message if forgetting is not finished.
 pub fn unfinished_forget(vault: &Vault) -> Option<String> {
     let path = vault.layout().forget_state();
     let text = match vault.read_text(&path) {
         Ok(text) => text?,
         Err(error) => return Some(error.to_string()),
     };
-    // The wish itself holds the words, so it is not shown.
+    // The request contains the words, so it is not shown.
     let Ok(pending) = serde_json::from_str::<serde_json::Value>(&text) else {
-        return Some(format!("{path} cannot be read; do the same `memoird forget` again"));
+        return Some(format!("{path} cannot be read; run the same `memoird forget` again"));
     };
     if pending.get("Remove").is_some() {
         return Some("forgetting is not finished; `memoird compact` finishes it".to_owned());
     }
     let is_left = pending["Refold"]["vacuum"] == true;
     is_left.then(|| {
-        "the database may still hold what was forgotten; `memoird compact` writes it anew"
+        "the database may still contain forgotten words; `memoird compact` vacuums it"
             .to_owned()
     })
 }
 
-/// Says whether a run is taken back only in part.
+/// Returns a message if an undo is not finished.
 ///
 /// # Errors
 ///
@@ -203,15 +203,15 @@ pub fn unfinished_undo(
     let run = begun.and_then(|it| it.run);
     Ok(run.map(|it| {
         format!(
-            "taking back run {it} was begun and is not finished; `memoird undo` goes on with it, and so does the next run"
+            "undoing run {it} is not finished; `memoird undo` or the next run continues it"
         )
     }))
 }
 
-/// Says which generated files are torn.
-pub fn files(torn: &BTreeMap<String, Damage>) -> CheckOutcome {
-    let findings = torn.iter().map(|(path, torn)| format!("{path} {torn}"));
-    CheckOutcome::from_findings(findings.collect(), || "none is torn".to_owned())
+/// Reports the damaged files.
+pub fn files(damaged: &BTreeMap<String, Damage>) -> CheckOutcome {
+    let findings = damaged.iter().map(|(path, damage)| format!("{path} {damage}"));
+    CheckOutcome::from_findings(findings.collect(), || "none is damaged".to_owned())
 }
 
 /// A way in which the records differ from the files.
@@ -219,7 +219,7 @@ pub fn files(torn: &BTreeMap<String, Damage>) -> CheckOutcome {
 pub enum RecordFinding {
     /// So many files have vanished that nothing is written.
     ManyVanished(VanishedFiles),
-    /// The items of a file, or the lines of a log, differ from those on record, though the file did
+    /// The items of a file, or the lines of a log, differ from their records, though the file did
     /// not change.
     WrongRecord(String),
     /// A recorded file can no longer be read.
@@ -228,17 +228,17 @@ pub enum RecordFinding {
     Gone {
         /// The file.
         path: String,
-        /// What it was.
+        /// Its kind.
         kind: DocumentKind,
     },
-    /// Files of ours that are not recorded.
+    /// Generated files without a record.
     Unrecorded(Vec<String>),
     /// A log was changed while it was checked.
     ChangedSinceScan(String),
 }
 
 impl RecordFinding {
-    /// Returns whether recording files and logs again puts it right.
+    /// Returns whether recording files and logs again fixes it.
     pub fn needs_rebuild(&self) -> bool {
         match self {
             Self::WrongRecord(_) | Self::Unrecorded(_) => true,
@@ -251,7 +251,7 @@ impl RecordFinding {
 }
 
 impl fmt::Display for RecordFinding {
-    /// What is wrong and what to do.
+    /// Says what is wrong and what to do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ManyVanished(vanished) => write!(
@@ -376,26 +376,26 @@ fn misrecorded_logs(
     Ok(findings)
 }
 
-/// Compares the last receipts, which are `told`, with the files: what was written stands there, or the
-/// history says what became of it. A file that is as it should be in what was `seen` is not read again.
+/// Compares the last receipts, `jobs`, with the files: what was written exists, or the history
+/// explains why not. Files that are unchanged in `inventory` are not read again.
 ///
 /// # Errors
 ///
-/// Returns why it could not be told.
+/// Returns why it could not be checked.
 pub fn receipts(
     vault: &Vault,
     lineage: Option<&Lineage>,
-    told: &[JobRow],
-    seen: Option<&Inventory>,
+    jobs: &[JobRow],
+    inventory: Option<&Inventory>,
 ) -> CheckResult {
     let Some(lineage) = lineage else { return Ok(CheckOutcome::Passed("none yet".to_owned())) };
-    // Asked for only where a file is not as it was made.
+    // Loaded only if a file differs from what was written.
     let mut latest: Option<HashMap<String, VersionRow>> = None;
     let mut findings = Vec::new();
     let mut written = 0;
     let mut silent = 0;
-    let seen = seen.map(summary_hashes).unwrap_or_default();
-    for job in told {
+    let unchanged = inventory.map(summary_hashes).unwrap_or_default();
+    for job in jobs {
         let Some(receipt) = &job.receipt else { continue };
         if matches!(receipt.outcome, JobOutcome::Failed | JobOutcome::Stuck | JobOutcome::Skipped)
             && receipt.reason.as_deref().is_none_or(str::is_empty)
@@ -407,7 +407,7 @@ pub fn receipts(
         }
         written += 1;
         for (path, hash) in lineage.generated_by(job.id)? {
-            if seen.get(&path[..]) == Some(&hash) {
+            if unchanged.get(&path[..]) == Some(&hash) {
                 continue;
             }
             let latest = match &mut latest {
@@ -417,22 +417,22 @@ pub fn receipts(
                     none.insert(rows.map(|it| (it.path.clone(), it)).collect())
                 }
             };
-            // A later run or an edit that was noticed has replaced it.
+            // A later run or a reconciled edit replaced it.
             if latest.get(&path).is_some_and(|it| it.hash != Some(hash)) {
                 continue;
             }
             match vault.read(&path) {
                 Ok(Some(found)) if ContentHash::of(&found.bytes) == hash => {}
                 Ok(Some(found)) => {
-                    if let Some(torn) = byte_damage(&found.bytes) {
+                    if let Some(damage) = byte_damage(&found.bytes) {
                         findings.push(format!(
                             "run {} wrote {path}, which now {}; `memoird doctor --repair`",
                             job.run,
-                            torn.description()
+                            damage.description()
                         ));
                     }
                 }
-                // The check of records tells it.
+                // The comparison of records reports it.
                 Ok(None) if lineage.document_hash(&path)?.is_some() => {}
                 Ok(None) => findings.push(format!(
                     "run {} wrote {path}, which is gone; `memoird compact`",
@@ -445,9 +445,9 @@ pub fn receipts(
         }
     }
     if silent > 0 {
-        findings.push(format!("{silent} receipts do not say why nothing was written"));
+        findings.push(format!("{silent} receipts lack the reason why nothing was written"));
     }
-    Ok(CheckOutcome::from_findings(findings, || format!("{written} say written, and it is")))
+    Ok(CheckOutcome::from_findings(findings, || format!("{written} receipts match their files")))
 }
 
 /// Returns the hashes of the generated files that a scan has read.
@@ -456,11 +456,11 @@ fn summary_hashes(inventory: &Inventory) -> HashMap<&str, ContentHash> {
     summaries.map(|it| (&it.path[..], it.hash)).collect()
 }
 
-/// Looks up every line that an item cites. Of a log that has vanished it can no longer be told.
+/// Looks up every cited line, except in vanished logs.
 ///
 /// # Errors
 ///
-/// Returns why it could not be told.
+/// Returns why it could not be checked.
 pub fn citations(vault: &Vault, documents: &BTreeMap<String, DocumentRecord>) -> CheckResult {
     let mut findings: Vec<String> =
         dangling_citations(vault, documents)?.into_values().flatten().collect();
@@ -488,13 +488,13 @@ pub fn citations(vault: &Vault, documents: &BTreeMap<String, DocumentRecord>) ->
     Ok(CheckOutcome::from_findings(findings, || {
         let gone: Vec<String> = gone.into_iter().collect();
         match gone.len() {
-            0 => format!("{lines} cited lines are there"),
+            0 => format!("{lines} cited lines exist"),
             _ => format!("{lines} cited lines; source gone: {}", gone.join(", ")),
         }
     }))
 }
 
-/// Returns, by file, the citations that lead nowhere: the log is there and never had such a line.
+/// Returns, by file, citations of lines that an existing log never had.
 ///
 /// # Errors
 ///
@@ -513,7 +513,7 @@ pub fn dangling_citations(
                     None => last_line(vault, stem)?,
                 };
                 last_lines.insert(stem.clone(), last);
-                // A log that has vanished is told as such; one that nobody ever saw is not there.
+                // Vanished logs are reported elsewhere.
                 let Some(last) = last else { continue };
                 let is_odd = |it: &u32| *it > last && !is_removed_line(*it);
                 let Some(line) = cited.iter().find(is_odd) else { continue };
@@ -527,7 +527,7 @@ pub fn dangling_citations(
     Ok(found)
 }
 
-/// Returns the number of the last line of a log that says anything; `None` when the log is gone.
+/// Returns the number of the last non-blank line of a log; `None` if the log is gone.
 fn last_line(vault: &Vault, stem: &Stem) -> Result<Option<u32>, VaultError> {
     let log = vault.read_log(stem)?;
     Ok(log.map(|log| {
@@ -536,8 +536,8 @@ fn last_line(vault: &Vault, stem: &Stem) -> Result<Option<u32>, VaultError> {
     }))
 }
 
-/// Looks for what belongs to nothing: sources that a file names and nobody has, files in the
-/// private folder that are none of ours, and copies that repairs left.
+/// Finds orphans: sources that a file names but that do not exist, and unknown files in the private
+/// folder.
 pub fn orphans(vault: &Vault, view: &RootSnapshot) -> CheckOutcome {
     let layout = vault.layout();
     let mut notes = Vec::new();
@@ -556,7 +556,7 @@ pub fn orphans(vault: &Vault, view: &RootSnapshot) -> CheckOutcome {
     }
     let strange = private_folder::unknown_files(layout);
     if !strange.is_empty() {
-        notes.push(format!(".memoird holds files of somebody else: {}", strange.join(", ")));
+        notes.push(format!(".memoird contains unknown files: {}", strange.join(", ")));
     }
     if notes.is_empty() {
         CheckOutcome::Passed("none".to_owned())
@@ -565,7 +565,7 @@ pub fn orphans(vault: &Vault, view: &RootSnapshot) -> CheckOutcome {
     }
 }
 
-/// Returns whether the source that a head names is there, as a log or as a file below.
+/// Returns whether a named source exists, as a log or as a summary.
 fn source_exists(vault: &Vault, name: &str) -> bool {
     let layout = vault.layout();
     if let Ok(period) = name.parse::<Period>()

@@ -19,22 +19,22 @@ use crate::{
     },
 };
 
-/// What a file of ours is like, as far as its bytes tell.
+/// The kind of damage of a generated file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// There is nothing in it.
+    /// It is empty.
     Empty,
-    /// There are NUL bytes in it: a disk that lost what was written shows such.
+    /// It contains NUL bytes, as after a disk lost a write.
     NulBytes,
     /// It is not UTF-8.
     NotUtf8,
-    /// It is the beginning of what was recorded, cut in the middle of a line.
+    /// It is a prefix of the recorded text, cut within a line.
     Truncated,
-    /// It is what was recorded without its end, cut after a line: by a disk, or by a person.
+    /// It is the recorded text without its end, cut after a line, by a disk or by a person.
     Shortened,
-    /// The marks are gone that tell what we wrote in it.
+    /// Our metadata is gone.
     MarksLost,
-    /// It cannot be read as what its name says.
+    /// It cannot be parsed as the kind of file that its name says.
     Malformed,
 }
 
@@ -43,30 +43,30 @@ impl Damage {
     pub fn description(self) -> &'static str {
         match self {
             Self::Empty => "is empty",
-            Self::NulBytes => "holds NUL bytes",
+            Self::NulBytes => "contains NUL bytes",
             Self::NotUtf8 => "is not UTF-8",
             Self::Truncated => "is cut off in the middle of a line",
-            Self::Shortened => "lacks its end, as if it had been cut off after a line",
-            Self::MarksLost => "has lost the marks that tell what memoird wrote in it",
-            Self::Malformed => "cannot be read as what it is",
+            Self::Shortened => "lacks its end, as if cut off after a line",
+            Self::MarksLost => "has lost the metadata that says what memoird wrote in it",
+            Self::Malformed => "cannot be parsed",
         }
     }
 
-    /// Returns whether a person may have meant it, so that one is asked.
+    /// Returns whether a person may have intended it and must be asked.
     pub fn may_be_intended(self) -> bool {
         matches!(self, Self::Shortened | Self::MarksLost)
     }
 
-    /// Returns what can be done, each with what it does.
+    /// Returns what can be done, each with its effect.
     pub fn hints(self) -> &'static [&'static str] {
         match self {
             Self::Shortened => &[
-                "`memoird doctor --repair` brings it back",
-                "`memoird compact --accept-missing` takes what is missing for deleted",
+                "`memoird doctor --repair` restores it",
+                "`memoird compact --accept-missing` treats what is missing as deleted",
             ],
             Self::MarksLost => &[
-                "`memoird doctor --repair` brings it back and keeps what stands there",
-                "`memoird compact --accept-missing` takes it as it is",
+                "`memoird doctor --repair` restores it and keeps the present text",
+                "`memoird compact --accept-missing` accepts it as it is",
             ],
             _ => &["`memoird doctor --repair`"],
         }
@@ -74,17 +74,18 @@ impl Damage {
 }
 
 impl fmt::Display for Damage {
-    /// What is wrong and what to do, as the end of a sentence.
+    /// Says what is wrong and what to do, as the end of a sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.description(), self.hints().join(", "))
     }
 }
 
-/// So many items at the end of a file are not taken for deleted before a person has said so.
+/// The number of items missing at the end of a file from which a person must confirm their
+/// deletion.
 const LOST_ITEMS_MIN: usize = 3;
 
-/// Compares a generated file with what was recorded of it where both can be read: has it lost so
-/// much that no person is likely to have meant it?
+/// Compares a readable file with its recorded text: has it lost so much that a person is unlikely
+/// to have intended it?
 fn suspected_damage(layout: &Layout, path: &str, now: &str, before: &str) -> Option<Damage> {
     let rest = before.strip_prefix(now).filter(|it| !it.trim().is_empty());
     let cut = rest.is_some_and(|it| now.ends_with('\n') || it.starts_with(['\n', '\r']));
@@ -93,7 +94,7 @@ fn suspected_damage(layout: &Layout, path: &str, now: &str, before: &str) -> Opt
         let ours = |it: &WisdomFile| it.entries().filter(|it| it.meta.is_some()).count();
         let closing_gone = !was.distilled().is_empty() && is.distilled().is_empty();
         return match (ours(&was), ours(&is)) {
-            // The last line of all is our comment; a person deletes entries.
+            // The last line is our comment; a person deletes entries, not that line.
             (was, is) if cut && closing_gone && is < was => Some(Damage::Shortened),
             (was, 0) if closing_gone && was > 0 => Some(Damage::MarksLost),
             _ => None,
@@ -111,8 +112,7 @@ fn suspected_damage(layout: &Layout, path: &str, now: &str, before: &str) -> Opt
     (cut && lost >= LOST_ITEMS_MIN).then_some(Damage::Shortened)
 }
 
-/// Finds the generated files of which a person is to say whether they are damaged, each with what is
-/// odd.
+/// Finds the generated files that may be damaged and about which a person must decide.
 ///
 /// # Errors
 ///
@@ -127,17 +127,17 @@ pub fn files_to_confirm(
     let mut there: BTreeMap<String, ContentHash> =
         summaries.map(|it| (it.path.clone(), it.hash)).collect();
     there.extend(inventory.wisdom.as_ref().map(|it| (layout.wisdom(), ContentHash::of(it))));
-    // What we wrote when a crash came is recorded by the next pass.
+    // The next run records what we wrote just before a crash.
     let open = lineage.open_intents()?;
     let is_ours = |path: &str, hash: &ContentHash| {
         open.iter().any(|it| it.target == path && it.new_hash.as_ref() == Some(hash))
     };
     let mut found = BTreeMap::new();
-    for (path, (_, known)) in lineage.documents()? {
-        if there.get(&path).is_none_or(|it| *it == known || is_ours(&path, it)) {
+    for (path, (_, recorded_hash)) in lineage.documents()? {
+        if there.get(&path).is_none_or(|it| *it == recorded_hash || is_ours(&path, it)) {
             continue;
         }
-        let Some(before) = lineage.content(known)? else { continue };
+        let Some(before) = lineage.content(recorded_hash)? else { continue };
         let Ok(Some(now)) = vault.read_text(&path) else { continue };
         if byte_damage(now.as_bytes()).is_some() || is_truncated(now.as_bytes(), &before) {
             continue; // That is put back without a question.
@@ -150,7 +150,7 @@ pub fn files_to_confirm(
     Ok(found)
 }
 
-/// Tells bytes that no person writes.
+/// Returns the damage if no person writes such bytes.
 pub fn byte_damage(bytes: &[u8]) -> Option<Damage> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         Some(Damage::Empty)
@@ -163,8 +163,8 @@ pub fn byte_damage(bytes: &[u8]) -> Option<Damage> {
     }
 }
 
-/// Returns whether `now` is the beginning of `before`, cut in the middle of a line or of its
-/// frontmatter. An editor that writes no newline at the end cuts no line.
+/// Returns whether `now` is a prefix of `before`, cut within a line or within the frontmatter. A
+/// missing newline at the end is no cut: some editors write none.
 pub fn is_truncated(now: &[u8], before: &[u8]) -> bool {
     let Some(rest) = before.strip_prefix(now) else { return false };
     let within_line = !now.ends_with(b"\n") && !rest.is_empty() && rest[0] != b'\n';
@@ -172,7 +172,7 @@ pub fn is_truncated(now: &[u8], before: &[u8]) -> bool {
     !rest.is_empty() && (within_line || within_head)
 }
 
-/// Finds the generated files whose bytes are not what their name says, each with what is wrong.
+/// Finds the damaged generated files.
 ///
 /// # Errors
 ///
@@ -201,20 +201,21 @@ pub fn damaged_files(
         summaries.map(|it| (&it.path[..], it.hash)).collect();
     let mut found = BTreeMap::new();
     for path in paths {
-        // Read by the scan a moment ago, so not again.
+        // The scan has just read it, so it is not read again.
         let scanned = summary_hashes.get(&path[..]).copied();
         if scanned.is_some() && scanned == recorded.get(&path).map(|(_, hash)| *hash) {
             continue;
         }
-        // What is no regular file is told by the check of names.
+        // The check of names reports what is not a regular file.
         let Ok(Some(file)) = vault.read(&path) else { continue };
-        let known = recorded.get(&path).map(|(_, hash)| *hash);
-        if known == Some(ContentHash::of(&file.bytes)) {
-            // What is harmed may have been recorded as it is; what never was otherwise is meant.
-            let harmed = byte_damage(&file.bytes);
+        let recorded_hash = recorded.get(&path).map(|(_, hash)| *hash);
+        if recorded_hash == Some(ContentHash::of(&file.bytes)) {
+            // Damaged bytes may have been recorded; they are intended only if the file never had
+            // others.
+            let damage = byte_damage(&file.bytes);
             let sound = |it| last_undamaged(it, &path).map(|it| it.is_some());
-            if harmed.is_some() && lineage.map_or(Ok(false), sound)? {
-                found.extend(harmed.map(|it| (path, it)));
+            if damage.is_some() && lineage.map_or(Ok(false), sound)? {
+                found.extend(damage.map(|it| (path, it)));
             }
             continue;
         }
@@ -224,17 +225,17 @@ pub fn damaged_files(
             let text = String::from_utf8_lossy(&file.bytes);
             is_index || records::of_path(layout, &path, &text).is_some()
         };
-        let wrong = if let Some(torn) = byte_damage(&file.bytes) {
-            Some(torn)
-        } else if known.and_then(bytes_of).is_some_and(|it| is_truncated(&file.bytes, &it)) {
+        let wrong = if let Some(kind) = byte_damage(&file.bytes) {
+            Some(kind)
+        } else if recorded_hash.and_then(bytes_of).is_some_and(|it| is_truncated(&file.bytes, &it)) {
             Some(Damage::Truncated)
-        } else if let Some(odd) = known.and_then(bytes_of).and_then(|before| {
+        } else if let Some(odd) = recorded_hash.and_then(bytes_of).and_then(|before| {
             let [now, before] =
                 [&file.bytes, &before].map(|it| String::from_utf8_lossy(it).into_owned());
             suspected_damage(layout, &path, &now, &before)
         }) {
             Some(odd)
-        } else if known.is_some() && !in_form()
+        } else if recorded_hash.is_some() && !in_form()
             || inventory.problems.iter().any(|it| it.path == path)
         {
             Some(Damage::Malformed)
@@ -246,13 +247,13 @@ pub fn damaged_files(
     Ok(found)
 }
 
-/// Returns the newest bytes of a file that stand in the history and are not torn.
+/// Returns the newest undamaged content of a file in the history.
 ///
 /// # Errors
 ///
 /// Returns why the database could not be read.
 pub fn last_undamaged(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, LineageError> {
-    // What was recorded last is the newest version that somebody looked at.
+    // The recorded content is the newest that was checked.
     let recorded = lineage.document_hash(path)?;
     let mut hashes: Vec<ContentHash> = recorded.into_iter().collect();
     let versions = lineage.versions_of(path)?;
@@ -271,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn torn_bytes_are_told_from_words() {
+    fn damaged_bytes_are_recognized() {
         assert_eq!(byte_damage(b""), Some(Damage::Empty));
         assert_eq!(byte_damage(b" \n\n"), Some(Damage::Empty));
         assert_eq!(byte_damage(b"# Week\0\0\0"), Some(Damage::NulBytes));
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_ends_with_a_line_was_shortened_by_a_person() {
+    fn a_file_cut_after_a_line_is_not_truncated() {
         let before = b"- one [2026-04-02:1]\n- two [2026-04-02:2]\n";
         assert!(is_truncated(b"- one [2026-04-02:1]\n- tw", before));
         assert!(!is_truncated(b"- one [2026-04-02:1]\n", before));

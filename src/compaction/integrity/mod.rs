@@ -1,4 +1,4 @@
-//! Whether files, database and history agree, and how they are repaired.
+//! Integrity: whether files, database, and history agree, and how they are repaired.
 
 pub mod check;
 pub mod damage;

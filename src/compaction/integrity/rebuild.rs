@@ -1,11 +1,12 @@
-//! The database anew from the files.
+//! Rebuilds the database from the files.
 //!
-//! The files say everything but receipts, history, and reasons: what stands in a generated file is
-//! recorded as a pass would record it ([`crate::compaction::journal::records`]), and the heads of weekly files say which
-//! days were extracted. A database that cannot be read is moved aside first, never deleted.
-//! Called by
-//! `rebuild` and `doctor --repair`, by whatever finds the database damaged, and before anything is
-//! noticed by who finds it new.
+//! The files contain everything but receipts, history, and reasons: generated files are recorded as
+//! a run would record them ([`crate::compaction::journal::records`]), and the frontmatter of weekly
+//! files says which days were extracted. A database that cannot be read is set aside first, never
+//! deleted.
+//!
+//! Called by `rebuild` and `doctor --repair`, by any command that finds the database damaged, and
+//! before reconciling with a new database.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -33,46 +34,46 @@ use crate::{
     },
 };
 
-/// What was recorded anew.
+/// The result of a rebuild.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RebuildResult {
-    /// How much the database holds now.
+    /// What the database contains now.
     pub counts: LineageCounts,
-    /// Logs of which typed memories were extracted before.
+    /// The number of logs that had been extracted before.
     pub extracted: usize,
 }
 
-/// A database to work with.
+/// An open database.
 #[derive(Debug)]
 pub struct OpenedDatabase {
-    /// It, open.
+    /// The database.
     pub lineage: Lineage,
-    /// Whether it holds no earlier receipts: it is new, or nothing was done with it yet.
+    /// Whether it has no earlier receipts: it is new or was never used.
     pub is_new: bool,
-    /// What had to be done before; it knows nothing of the files then, and `Compactor::rebuild_recovered` is to
-    /// come before anything else.
+    /// Set if the database had to be created again. It has no records of the files yet, so
+    /// `Compactor::rebuild_recovered` must come first.
     pub pending_rebuild: Option<PendingRebuild>,
 }
 
-/// A database that was made anew and knows nothing of the files yet. No pass runs until it does: it
-/// would take all that stands there for new.
+/// A database that was created again and has no records of the files yet. No run may come first: it
+/// would treat every file as new.
 #[derive(Debug)]
 pub struct PendingRebuild {
-    /// What had happened to the one before.
+    /// What happened to the former database.
     pub recovery: DatabaseRecovery,
     _run_lock: RunLock,
 }
 
-/// How a database came to be a new one.
+/// Why a database was created again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseRecovery {
-    /// There was none, and there are witnesses of an earlier one.
+    /// It was missing, though a commit marker shows that there was one.
     Missing,
     /// It was damaged.
     SetAside {
-        /// Where the damaged one is now.
+        /// Where the damaged database is now.
         path: PathBuf,
-        /// What could be taken over.
+        /// What was salvaged from it.
         salvaged: SalvageReport,
         /// What was wrong with it.
         why: String,
@@ -82,13 +83,13 @@ pub enum DatabaseRecovery {
 impl std::fmt::Display for DatabaseRecovery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Missing => f.write_str("the database was gone; it was made anew from the files"),
+            Self::Missing => f.write_str("the database was missing; it was rebuilt from the files"),
             Self::SetAside { path, salvaged, why } => {
                 let SalvageReport { receipts, versions, .. } = salvaged;
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 write!(
                     f,
-                    "the database was damaged ({why}); it is kept as .memoird/{name} and was made anew \
+                    "the database was damaged ({why}); it is kept as .memoird/{name} and was rebuilt \
                      from the files, with {receipts} receipts and {versions} versions of the old one"
                 )
             }
@@ -96,38 +97,38 @@ impl std::fmt::Display for DatabaseRecovery {
     }
 }
 
-/// How closely a database is looked at before it is used.
+/// How thoroughly a database is checked before use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckDepth {
-    /// It can be opened. What is found to be damaged later ends the pass, and it is opened again
-    /// with a closer look.
+    /// It can be opened. If damage shows later, the run ends, and the database is opened again with
+    /// a full check.
     Quick,
     /// Every row is read.
     Full,
 }
 
-/// Opens the database of a root; one that is damaged is moved aside, and one that is missing made.
-/// What the damaged one still holds of history and receipts is taken over.
+/// Opens the database of a root. A damaged one is set aside, and a missing one created; history and
+/// receipts are salvaged from the damaged one.
 ///
 /// # Errors
 ///
-/// Returns an error when another program or a newer memoird made it.
+/// Returns an error if another program or a newer memoird created it.
 pub fn open(
     vault: &Vault,
-    look: CheckDepth,
+    depth: CheckDepth,
     now: DateTime<Utc>,
 ) -> Result<OpenedDatabase, CompactionError> {
     let layout = vault.layout();
     let path = layout.database();
     vault.create_private_dir()?;
-    if let DatabaseState::Sound(lineage) = database_state(vault, look)? {
+    if let DatabaseState::Sound(lineage) = database_state(vault, depth)? {
         return OpenedDatabase::from_lineage(lineage);
     }
-    // A pass that has it open would go on writing into the file that was moved.
+    // A run that has it open would continue to write into the renamed file.
     let alone = RunLock::acquire(layout.root(), &layout.run_lock(), &|| false)?;
     let _writer = WriteLock::acquire(layout.root())?;
-    // Whoever had the locks before may have put it right.
-    let (lineage, is_new, mended) = match database_state(vault, CheckDepth::Full)? {
+    // Whoever had the locks before may have repaired it.
+    let (lineage, is_new, recovery) = match database_state(vault, CheckDepth::Full)? {
         DatabaseState::Sound(lineage) => return OpenedDatabase::from_lineage(lineage),
         DatabaseState::Missing => (Lineage::open(&path)?, true, DatabaseRecovery::Missing),
         DatabaseState::Damaged(why) => {
@@ -140,33 +141,33 @@ pub fn open(
     Ok(OpenedDatabase {
         lineage,
         is_new,
-        pending_rebuild: Some(PendingRebuild { recovery: mended, _run_lock: alone }),
+        pending_rebuild: Some(PendingRebuild { recovery, _run_lock: alone }),
     })
 }
 
-/// In what state a database is found.
+/// The state of a database.
 enum DatabaseState {
-    /// It can be worked with; it may have been made just now, where there never was one.
+    /// It is usable; it may have just been created where there never was one.
     Sound(Lineage),
     /// There was one, and now there is none.
     Missing,
-    /// It cannot be worked with, for this reason.
+    /// It is unusable, for this reason.
     Damaged(String),
 }
 
-fn database_state(vault: &Vault, look: CheckDepth) -> Result<DatabaseState, CompactionError> {
+fn database_state(vault: &Vault, depth: CheckDepth) -> Result<DatabaseState, CompactionError> {
     let layout = vault.layout();
     let path = layout.database();
-    // What a crash left of one that was damaged may look sound without its write-ahead log.
+    // What a crash left of a damaged database may look sound without its write-ahead log.
     if Lineage::is_set_aside_unfinished(&path) {
-        return Ok(DatabaseState::Damaged("it was put aside by half".to_owned()));
+        return Ok(DatabaseState::Damaged("it was only partly set aside".to_owned()));
     }
     let is_missing = std::fs::metadata(&path).map_or(0, |it| it.len()) == 0;
     if is_missing && private_folder::read_commit_marker(layout).is_some() {
         return Ok(DatabaseState::Missing);
     }
     let opened = Lineage::open(&path).and_then(|lineage| {
-        if look == CheckDepth::Full && !is_missing {
+        if depth == CheckDepth::Full && !is_missing {
             check::database(&lineage)?;
         }
         Ok(lineage)
@@ -178,7 +179,7 @@ fn database_state(vault: &Vault, look: CheckDepth) -> Result<DatabaseState, Comp
     }
 }
 
-/// Looks closely at the database, and returns whether it is there and all of it can be read.
+/// Returns whether the database exists and all of it can be read.
 pub fn is_sound(vault: &Vault) -> bool {
     matches!(database_state(vault, CheckDepth::Full), Ok(DatabaseState::Sound(_)))
 }
@@ -190,29 +191,29 @@ impl OpenedDatabase {
     }
 }
 
-/// Opens the database for a pass, mends it if need be, and makes the pass. A database that is found
-/// to be damaged on the way is mended, and the pass made again. `say` is told what was mended.
+/// Opens the database for a run, repairs it if necessary, and executes the run. If the run finds
+/// the database damaged, it is repaired and the run repeated. `say` receives what was repaired.
 ///
 /// # Errors
 ///
-/// Returns what ended the pass; each job that was done is done.
+/// Returns what ended the run; completed jobs stay completed.
 pub fn with_database<T>(
     vault: &Vault,
-    mut look: CheckDepth,
+    mut depth: CheckDepth,
     now: DateTime<Utc>,
     say: &mut dyn FnMut(&DatabaseRecovery),
     mut work: impl FnMut(&mut Lineage, Option<PendingRebuild>) -> Result<T, CompactionError>,
 ) -> Result<T, CompactionError> {
-    let mut is_again = false;
+    let mut is_retry = false;
     loop {
-        let OpenedDatabase { mut lineage, pending_rebuild: mending, .. } = open(vault, look, now)?;
-        if let Some(mending) = &mending {
-            say(&mending.recovery);
+        let OpenedDatabase { mut lineage, pending_rebuild, .. } = open(vault, depth, now)?;
+        if let Some(pending) = &pending_rebuild {
+            say(&pending.recovery);
         }
-        match work(&mut lineage, mending) {
-            Err(CompactionError::Lineage(LineageError::Damaged { .. })) if !is_again => {
-                look = CheckDepth::Full;
-                is_again = true;
+        match work(&mut lineage, pending_rebuild) {
+            Err(CompactionError::Lineage(LineageError::Damaged { .. })) if !is_retry => {
+                depth = CheckDepth::Full;
+                is_retry = true;
             }
             done => return done,
         }
@@ -220,12 +221,12 @@ pub fn with_database<T>(
 }
 
 impl Compactor<'_> {
-    /// Waits until no other pass is at work, for what needs the root alone.
+    /// Acquires the run lock, which excludes all other runs on the root.
     ///
     /// # Errors
     ///
-    /// Returns an error when it takes too long, or when the database was put aside meanwhile: what
-    /// is written into it then is read by nobody.
+    /// Returns an error if it takes too long, or if the database was set aside meanwhile: nobody
+    /// reads what is written into it then.
     pub(crate) fn acquire_run_lock(
         &self,
         is_stopped: &dyn Fn() -> bool,
@@ -236,7 +237,7 @@ impl Compactor<'_> {
         Ok(lock)
     }
 
-    /// Stops before anything is written into a database that was put aside.
+    /// Returns an error if the database was set aside, before anything is written into it.
     pub(crate) fn refuse_if_replaced(&self) -> Result<(), LineageError> {
         if self.lineage.is_in_place() {
             return Ok(());
@@ -244,15 +245,13 @@ impl Compactor<'_> {
         Err(LineageError::Replaced { path: self.lineage.path().to_owned() })
     }
 
-    /// Forgets what is recorded of files and logs, and records what stands there. Runs and receipts
-    /// stay.
+    /// Replaces the records of files and logs with what the files say now. Runs and receipts stay.
     ///
-    /// What people did since the last pass is noticed before, while it can still be told from what
-    /// was recorded.
+    /// What people did since the last run is reconciled first, while the records still show it.
     ///
     /// # Errors
     ///
-    /// Returns an error when the folder cannot be read or the database cannot be written; then
+    /// Returns an error if the folder cannot be read or the database cannot be written; then
     /// nothing was replaced.
     pub fn rebuild(&mut self, now: DateTime<Utc>) -> Result<RebuildResult, CompactionError> {
         let _alone = self.acquire_run_lock(&|| false)?;
@@ -260,15 +259,15 @@ impl Compactor<'_> {
         self.rebuild_records(now)
     }
 
-    /// Like [`Self::rebuild`], for a database that was made anew and knows nothing: nobody can have
-    /// changed anything since. It is a run, so that the record says when it was mended.
+    /// Like [`Self::rebuild`] for a database that was created again: without records there is
+    /// nothing to reconcile. It is a run, so that the history shows the repair.
     ///
     /// # Errors
     ///
     /// Like [`Self::rebuild`].
     pub fn rebuild_recovered(
         &mut self,
-        _mending: PendingRebuild,
+        _pending: PendingRebuild,
         now: DateTime<Utc>,
     ) -> Result<RebuildResult, CompactionError> {
         let mut run = None;
@@ -278,15 +277,15 @@ impl Compactor<'_> {
         rebuilt
     }
 
-    /// Returns whether nothing was ever done with the database.
+    /// Returns whether the database was never used.
     pub(crate) fn has_no_records(&self) -> Result<bool, LineageError> {
         Ok(self.lineage.last_runs(1)?.is_empty()
             && self.lineage.documents()?.is_empty()
             && self.lineage.log_paths()?.is_empty())
     }
 
-    /// Records what stands there in a database that knows nothing yet, where files were made before:
-    /// somebody deleted it with all that tells of it, or the folder came from another machine.
+    /// Records existing generated files in an unused database: somebody deleted it with its commit
+    /// marker, or the folder came from another machine.
     pub(crate) fn record_existing_files(
         &mut self,
         now: DateTime<Utc>,
@@ -302,12 +301,12 @@ impl Compactor<'_> {
         Ok(())
     }
 
-    /// Records what stands there in the place of all that is recorded of files and logs.
+    /// Replaces all records of files and logs with what the files say now.
     pub(crate) fn rebuild_records(
         &mut self,
         now: DateTime<Utc>,
     ) -> Result<RebuildResult, CompactionError> {
-        // Nobody writes between reading the files and recording them.
+        // Nobody may write between reading the files and recording them.
         let _lock = self.write_lock()?;
         let view = self.take_snapshot(now)?;
         let inventory = &view.inventory;
@@ -319,7 +318,7 @@ impl Compactor<'_> {
         paths.extend(inventory.wisdom.is_some().then(|| layout.wisdom()));
         let mut documents = Vec::new();
         for path in paths {
-            // A file that went away meanwhile is noticed by the next pass.
+            // The next run notices a file that disappears meanwhile.
             let Some(text) = self.vault.read_text(&path)? else { continue };
             documents.extend(records::of_path(layout, &path, &text));
         }
@@ -348,8 +347,8 @@ impl Compactor<'_> {
     }
 }
 
-/// Returns what the file of the log's week says of its extraction, if the log is the one that the
-/// file was made from.
+/// Returns the extraction that the log's weekly file records, if the file was written from this
+/// version of the log.
 fn recorded_extraction(
     inventory: &Inventory,
     stem: &Stem,

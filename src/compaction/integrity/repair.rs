@@ -1,8 +1,8 @@
-//! What a program can put right, and how.
+//! Repairs: what the program can fix by itself, and how.
 //!
-//! [`plan_repair`] says what is to be done, so that a person can be shown it first, and
-//! [`Compactor::repair`] does it. Nothing is deleted: bytes that are replaced go to the quarantine
-//! and into the history, and the run that does it is recorded like any other.
+//! [`plan_repair`] lists the steps, so that a person can be shown them first, and
+//! [`Compactor::repair`] executes them. Nothing is deleted: replaced bytes go to the quarantine and
+//! into the history, and the repair is recorded as a run.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -39,36 +39,36 @@ use crate::{
     },
 };
 
-/// One thing to put right. They are done in this order.
+/// One step of a repair. Steps are executed in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepairStep {
-    /// Others can get at a private file.
+    /// Others can access a private file.
     RestrictAccess(ExposedFile),
     /// A crash left jobs, intents, or temporary files.
     Recover,
-    /// The record of decisions is not what it was.
+    /// The decisions file has lost lines.
     Decisions,
-    /// A file is brought back as it was recorded last.
+    /// A file is restored to its recorded content.
     Restore {
         /// The file.
         path: String,
         /// What is wrong with it.
         why: String,
-        /// The bytes that are brought back.
+        /// The content to restore.
         hash: ContentHash,
     },
-    /// A file that cannot be read, of which the history knows nothing.
+    /// A file that cannot be read and has no version in the history is moved to the quarantine.
     Quarantine {
         /// The file.
         path: String,
         /// What is wrong with it.
         why: String,
     },
-    /// What is recorded is not what the files say, or not all of it.
+    /// The records differ from the files or are incomplete.
     RebuildRecords,
     /// `MEMORY.md` does not list the typed memories.
     Index,
-    /// The witnesses beside the database know of runs that it does not.
+    /// The commit marker names runs that the database lacks.
     CommitMarker,
 }
 
@@ -78,27 +78,27 @@ impl fmt::Display for RepairStep {
             Self::RestrictAccess(it) => {
                 write!(f, "chmod {:o} `{}`", it.required_mode, it.path.display())
             }
-            Self::Recover => f.write_str("finish or drop what a crash cut off"),
-            Self::Decisions => f.write_str("put back what the record of decisions held"),
+            Self::Recover => f.write_str("finish or drop what a crash interrupted"),
+            Self::Decisions => f.write_str("restore the lost decisions"),
             Self::Restore { path, why, .. } => {
                 write!(
                     f,
-                    "{path} {why}: move it to the quarantine, bring back what was recorded last"
+                    "{path} {why}: move it to the quarantine and restore the last recorded version"
                 )
             }
             Self::Quarantine { path, why } => write!(f, "{path} {why}: move it to the quarantine"),
-            Self::RebuildRecords => f.write_str("record files and logs anew"),
-            Self::Index => f.write_str("write MEMORY.md anew"),
-            Self::CommitMarker => f.write_str("take note that the database lacks its last runs"),
+            Self::RebuildRecords => f.write_str("record files and logs again"),
+            Self::Index => f.write_str("render MEMORY.md again"),
+            Self::CommitMarker => f.write_str("record that the database lacks its last runs"),
         }
     }
 }
 
-/// Says what is to be done in a root whose database is sound or missing.
+/// Plans the repair of a root whose database is sound or missing.
 ///
 /// # Errors
 ///
-/// Returns an error when files or database cannot be read.
+/// Returns an error if files or database cannot be read.
 pub fn plan_repair(
     vault: &Vault,
     view: &RootSnapshot,
@@ -126,21 +126,21 @@ pub fn plan_repair(
         steps.push(RepairStep::Decisions);
     }
     let documents = check::documents(vault, view);
-    let torn = damage::damaged_files(vault, view, lineage)?;
-    // What can be read may be what a person wrote, so only what nobody wrote is replaced. Lines that
-    // cite nothing are for the next fold, and a memory out of form is for a person, unless a byte of
-    // it was turned.
+    let damaged = damage::damaged_files(vault, view, lineage)?;
+    // A readable file may be what a person wrote, so only what nobody wrote is replaced. Dangling
+    // citations are for the next run, and an invalid memory is for a person, unless a single byte
+    // was flipped.
     let mut wrong: BTreeMap<String, String> =
-        torn.iter().map(|(path, torn)| (path.clone(), torn.description().to_owned())).collect();
+        damaged.iter().map(|(path, damage)| (path.clone(), damage.description().to_owned())).collect();
     for path in check::dangling_citations(vault, &documents)?.into_keys() {
         if has_flipped_byte(vault, lineage, &path)? {
-            wrong.entry(path).or_insert_with(|| "cites what is not there".to_owned());
+            wrong.entry(path).or_insert_with(|| "cites lines that do not exist".to_owned());
         }
     }
     for memory in &view.inventory.memories {
         let path = layout.typed_memory(&memory.file_name.to_string_lossy());
         if typed_schema::validate(memory).is_err() && has_flipped_byte(vault, lineage, &path)? {
-            wrong.entry(path).or_insert_with(|| "is not in form".to_owned());
+            wrong.entry(path).or_insert_with(|| "violates the schema".to_owned());
         }
     }
     for (path, why) in wrong {
@@ -157,12 +157,12 @@ pub fn plan_repair(
         steps.push(RepairStep::RebuildRecords);
     }
     let inventory = &view.inventory;
-    let wanted = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {
+    let rendered = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {
         inventory.rules.sanitize_output(it)
     });
     let needed = inventory.index.is_some() || !inventory.memories.is_empty();
-    let torn_index = torn.contains_key(&layout.index());
-    if needed && (torn_index || inventory.index.as_deref() != Some(&wanted)) {
+    let index_damaged = damaged.contains_key(&layout.index());
+    if needed && (index_damaged || inventory.index.as_deref() != Some(&rendered)) {
         steps.push(RepairStep::Index);
     }
     if behind {
@@ -171,8 +171,8 @@ pub fn plan_repair(
     Ok(steps)
 }
 
-/// Returns whether a file differs in one byte from what was recorded of it, as after a fault of the
-/// disk.
+/// Returns whether a file differs from its recorded content in exactly one byte, as after a disk
+/// fault.
 fn has_flipped_byte(
     vault: &Vault,
     lineage: Option<&Lineage>,
@@ -188,66 +188,66 @@ fn has_flipped_byte(
 }
 
 impl Compactor<'_> {
-    /// Does what [`plan_repair`] said, and says what was done, in the past tense.
+    /// Executes the steps of [`plan_repair`] and returns what was done, in the past tense.
     ///
     /// # Errors
     ///
-    /// Returns what stopped it; each step that was done is done, and to try again does no harm.
+    /// Returns what stopped it. Completed steps stay completed, and repeating it does no harm.
     pub fn repair(
         &mut self,
         steps: &[RepairStep],
         now: DateTime<Utc>,
     ) -> Result<Vec<String>, CompactionError> {
-        // A pass beside it would find the record of the files gone in between.
+        // A concurrent run would find the record of the files missing in between.
         let _alone = self.acquire_run_lock(&|| false)?;
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         let mut run = None;
         let result = steps.iter().try_for_each(|step| {
-            said.push(self.repair_step(step, &mut run, now)?);
+            messages.push(self.repair_step(step, &mut run, now)?);
             Ok(())
         });
         if let Some(run) = run {
             self.end_run(run)?;
         }
-        result.map(|()| said)
+        result.map(|()| messages)
     }
 
-    /// Puts back from the history what a disk cut off or emptied, before it is taken for what a
-    /// person deleted; returns the files and what was wrong with each.
+    /// Restores files that a disk truncated or emptied, before they count as a person's deletion.
+    /// Returns a message for each.
     pub(crate) fn restore_damaged_files(
         &mut self,
         view: &RootSnapshot,
         now: DateTime<Utc>,
     ) -> Result<Vec<String>, CompactionError> {
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         let mut run = None;
-        for (path, torn) in damage::damaged_files(self.vault, view, Some(self.lineage))? {
-            // In another form or encoding it may be a person's; `doctor` tells.
-            if !matches!(torn, Damage::Empty | Damage::NulBytes | Damage::Truncated) {
+        for (path, kind) in damage::damaged_files(self.vault, view, Some(self.lineage))? {
+            // Other damage may be a person's doing; `doctor` reports it.
+            if !matches!(kind, Damage::Empty | Damage::NulBytes | Damage::Truncated) {
                 continue;
             }
             let Some(hash) = damage::last_undamaged(self.lineage, &path)? else { continue };
             let bytes = self.lineage.content(hash)?;
-            // Only what was made of lines is ours, and `MEMORY.md` is written anew by any pass.
+            // Only files with citations are generated, and every run renders `MEMORY.md`.
             let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
             let record = records::of_path(self.vault.layout(), &path, &text);
             if !record.iter().flat_map(|it| &it.items).any(|it| it.citation.is_some()) {
                 continue;
             }
-            let kept = self.replace_file(&path, bytes.as_deref(), &mut run, now)?;
-            let what = match torn {
+            let copy = self.replace_file(&path, bytes.as_deref(), &mut run, now)?;
+            let what = match kind {
                 Damage::Empty => "was empty",
-                Damage::NulBytes => "held NUL bytes",
+                Damage::NulBytes => "contained NUL bytes",
                 _ => "was cut off",
             };
-            said.push(format!(
-                "{path} was put back: it {what}; what stood there is kept as {kept}"
+            messages.push(format!(
+                "{path} was put back: it {what}; the former bytes are kept as {copy}"
             ));
         }
         if let Some(run) = run {
             self.end_run(run)?;
         }
-        Ok(said)
+        Ok(messages)
     }
 
     fn repair_step(
@@ -263,54 +263,54 @@ impl Compactor<'_> {
             RepairStep::RestrictAccess(exposed) => {
                 private_folder::restrict_access(exposed)
                     .map_err(|e| cannot(&exposed.path.to_string_lossy(), e))?;
-                Ok(format!("closed `{}` to others", exposed.path.display()))
+                Ok(format!("restricted access to `{}`", exposed.path.display()))
             }
             RepairStep::Recover => {
                 self.recover(now)?;
                 let swept = self.vault.remove_temp_files(&self.write_lock()?)?;
-                Ok(format!("closed what a crash cut off; {swept} temporary files put away"))
+                Ok(format!("finished what a crash interrupted; moved {swept} temporary files away"))
             }
             RepairStep::Decisions => self.restore_decisions(now),
             RepairStep::Restore { path, why, hash } => {
                 let bytes = self.lineage.content(*hash)?;
-                let kept = self.replace_file(path, bytes.as_deref(), run, now)?;
+                let copy = self.replace_file(path, bytes.as_deref(), run, now)?;
                 Ok(format!(
-                    "{path} {why}: it is kept as {kept}, and was brought back as it was recorded"
+                    "{path} {why}: it is kept as {copy}, and its recorded version was restored"
                 ))
             }
             RepairStep::Quarantine { path, why } => {
-                let kept = self.replace_file(path, None, run, now)?;
+                let copy = self.replace_file(path, None, run, now)?;
                 let then = match layout.kind_of(path) {
                     Some(FileKind::Weekly | FileKind::Monthly) => {
                         "; `memoird compact` makes it again"
                     }
                     _ => "",
                 };
-                Ok(format!("{path} {why}: it is kept as {kept}{then}"))
+                Ok(format!("{path} {why}: it is kept as {copy}{then}"))
             }
             RepairStep::RebuildRecords => {
                 self.reconcile_before_rebuild(run, now)?;
                 let rebuilt = self.rebuild_records(now)?;
                 Ok(format!(
-                    "recorded {} logs and the files made from them anew",
+                    "recorded {} logs and their generated files again",
                     rebuilt.counts.logs
                 ))
             }
             RepairStep::Index => {
                 let view = self.take_snapshot(now)?;
                 self.refresh_index(*run, &view)?;
-                Ok("wrote MEMORY.md anew".to_owned())
+                Ok("rendered MEMORY.md again".to_owned())
             }
             RepairStep::CommitMarker => {
                 self.ensure_run(run, REPAIR_TRIGGER, now)?;
-                Ok("took note that runs are missing from the database".to_owned())
+                Ok("recorded that runs are missing from the database".to_owned())
             }
         }
     }
 
-    /// Takes notice of what people did, while it can still be told from what was recorded.
+    /// Reconciles what people did, while the records still show it.
     ///
-    /// A database that lacks its last runs cannot tell it, so with that one nobody is a deleter.
+    /// A database that lacks its last runs cannot show it, so then nothing counts as deleted.
     fn reconcile_before_rebuild(
         &mut self,
         run: &mut Option<RunId>,
@@ -322,15 +322,15 @@ impl Compactor<'_> {
             Ok(CheckOutcome::Passed(_))
         ) {
             let view = self.take_snapshot(now)?;
-            let mut noticing = ReconcileRun { run: *run, ..ReconcileRun::new(REPAIR_TRIGGER, now) };
-            let noticed = self.reconcile_changes(&mut noticing, &view);
-            *run = noticing.run;
-            noticed?;
+            let mut reconcile = ReconcileRun { run: *run, ..ReconcileRun::new(REPAIR_TRIGGER, now) };
+            let reconciled = self.reconcile_changes(&mut reconcile, &view);
+            *run = reconcile.run;
+            reconciled?;
         }
         Ok(())
     }
 
-    /// Moves what stands under a name to the quarantine, and puts `bytes` there, if any.
+    /// Moves a file to the quarantine and writes `bytes` in its place, if any.
     fn replace_file(
         &mut self,
         path: &str,
@@ -343,7 +343,7 @@ impl Compactor<'_> {
         let Some(found) = self.vault.read(path)? else { return Ok("nothing".to_owned()) };
         let old = ContentHash::of(&found.bytes);
         let layout = self.vault.layout().clone();
-        let kept = private_folder::quarantine_file(&layout, now, path, &found.bytes)
+        let copy = private_folder::quarantine_file(&layout, now, path, &found.bytes)
             .map_err(|source| VaultError::Io { action: "write", path: path.into(), source })?;
         let temp = Vault::new_temp_name();
         let intent = NewIntent {
@@ -377,11 +377,10 @@ impl Compactor<'_> {
             at: now,
             ..Commit::default()
         })?;
-        Ok(kept)
+        Ok(copy)
     }
 
-    /// Puts back what the copy of the decisions holds, and after it the lines that it lacks and
-    /// that can be read.
+    /// Restores the decisions from their copy, then appends the readable lines that the copy lacks.
     fn restore_decisions(&mut self, now: DateTime<Utc>) -> Result<String, CompactionError> {
         let layout = self.vault.layout().clone();
         let path = layout.decisions();
@@ -390,19 +389,20 @@ impl Compactor<'_> {
         };
         let mut text = String::from_utf8_lossy(&copy).into_owned();
         let found = self.vault.read(&path)?;
-        let mut kept = String::new();
+        let mut note = String::new();
         if let Some(found) = &found {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            let known: HashSet<String> = text.lines().map(str::to_owned).collect();
+            let restored_lines: HashSet<String> = text.lines().map(str::to_owned).collect();
             let now_text = String::from_utf8_lossy(&found.bytes).into_owned();
-            // A second key is none of a decision: it is the first one with a bit turned.
+            // A second key line is not a decision, but the first one with a flipped bit.
             let head = text.lines().next().unwrap_or_default().to_owned();
             let can_be_read =
                 |line: &str| Decisions::parse(&format!("{head}\n{line}")).unreadable().is_empty();
-            // An older copy may have been put back and added to, so that no place says what is new.
-            for line in now_text.lines().filter(|it| !known.contains(*it)) {
+            // An older copy may have been restored and appended to, so the position does not show
+            // what is new.
+            for line in now_text.lines().filter(|it| !restored_lines.contains(*it)) {
                 if can_be_read(line) {
                     text.push_str(line);
                     text.push('\n');
@@ -411,32 +411,32 @@ impl Compactor<'_> {
             let at = private_folder::quarantine_file(&layout, now, &path, &found.bytes).map_err(
                 |source| VaultError::Io { action: "write", path: path.clone().into(), source },
             )?;
-            kept = format!("; what stood there is kept as {at}");
+            note = format!("; the former file is kept as {at}");
         }
         self.replace_decisions_file(&text, found.map(|it| ContentHash::of(it.bytes)))?;
-        Ok(format!("put back the record of decisions{kept}"))
+        Ok(format!("restored the decisions{note}"))
     }
 
-    /// Has the witnesses beside the database say what it knows by now.
+    /// Updates the commit marker and the copy of the decisions.
     pub(crate) fn update_commit_marker(&mut self) -> Result<(), CompactionError> {
         let layout = self.vault.layout();
         let failed =
             |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
-        if let Some((run, seal)) = self.lineage.last_ended_run()? {
-            let said = CommitMarker { run: run.0, checksum: seal };
-            if private_folder::read_commit_marker(layout) != Some(said) {
-                private_folder::write_commit_marker(layout, said).map_err(failed)?;
+        if let Some((run, checksum)) = self.lineage.last_ended_run()? {
+            let marker = CommitMarker { run: run.0, checksum };
+            if private_folder::read_commit_marker(layout) != Some(marker) {
+                private_folder::write_commit_marker(layout, marker).map_err(failed)?;
             }
         }
         self.update_decisions_copy()
     }
 
-    /// Keeps a copy of the decisions as they are by now.
+    /// Updates the copy of the decisions.
     pub(crate) fn update_decisions_copy(&self) -> Result<(), CompactionError> {
         let layout = self.vault.layout();
         let Some(now) = self.vault.read(&layout.decisions())? else { return Ok(()) };
         let copy = private_folder::decisions_copy(layout);
-        // One that did not grow from the copy is told by `doctor`, and the copy kept for it.
+        // If the file did not grow from the copy, the copy is kept and `doctor` reports it.
         let grew = copy.as_ref().is_none_or(|it| now.bytes.starts_with(it) && now.bytes != *it);
         if grew && Decisions::parse(&String::from_utf8_lossy(&now.bytes)).unreadable().is_empty() {
             private_folder::write_decisions_copy(layout, &now.bytes).map_err(|source| {
@@ -446,8 +446,8 @@ impl Compactor<'_> {
         Ok(())
     }
 
-    /// Takes the record of decisions as it is, where it is not what the copy holds: what can be read
-    /// of it. Both are kept in the quarantine.
+    /// Accepts the readable part of the decisions file although it differs from the copy. Both are
+    /// kept in the quarantine.
     pub(crate) fn accept_decisions(&self) -> Result<(), CompactionError> {
         let layout = self.vault.layout();
         let path = layout.decisions();
@@ -459,13 +459,13 @@ impl Compactor<'_> {
         let mut text = String::new();
         if let Some(found) = self.vault.read(&path)? {
             private_folder::quarantine_file(layout, now, &path, &found.bytes).map_err(failed)?;
-            let known = String::from_utf8_lossy(&found.bytes).into_owned();
-            let decisions = Decisions::parse(&known);
+            let found_text = String::from_utf8_lossy(&found.bytes).into_owned();
+            let decisions = Decisions::parse(&found_text);
             if !decisions.has_key() {
                 text = new_key()?.header_line();
             }
             let can_be_read = |i: usize| !decisions.unreadable().contains(&(i + 1));
-            for (_, line) in known.lines().enumerate().filter(|(i, _)| can_be_read(*i)) {
+            for (_, line) in found_text.lines().enumerate().filter(|(i, _)| can_be_read(*i)) {
                 text.push_str(line);
                 text.push('\n');
             }
@@ -474,7 +474,7 @@ impl Compactor<'_> {
         Ok(private_folder::write_decisions_copy(layout, text.as_bytes()).map_err(failed)?)
     }
 
-    /// Writes the record of decisions anew, in the place of what stands there.
+    /// Replaces the decisions file.
     fn replace_decisions_file(
         &self,
         text: &str,
@@ -498,7 +498,7 @@ impl Compactor<'_> {
     }
 }
 
-/// Returns whether text is what nobody wrote, so that it is not taken for somebody's edit.
+/// Returns the damage of a text that nobody wrote, so that it does not count as a person's edit.
 pub(crate) fn text_damage(text: &str) -> Option<Damage> {
     damage::byte_damage(text.as_bytes())
 }

@@ -1,9 +1,10 @@
-//! The breaker: files that are gone in such a number that no person is likely to have meant it.
+//! The circuit breaker for vanished files: so many are gone that no person is likely to have
+//! intended it.
 //!
-//! A folder that was not mounted, a sync that went wrong, a wrong disk: to go on would take all that
-//! is missing for deleted. So a pass stops before it takes notice of anything, until the files are
-//! back or a person says that they are gone for good. A few files that vanish are noticed one by
-//! one, as ever.
+//! After an unmounted folder, a failed sync, or a wrong disk, continuing would treat all missing
+//! files as deleted. So a run stops before it reconciles anything, until the files are back or a
+//! person says that they are gone for good. A few vanished files are reconciled one by one as
+//! usual.
 
 use std::{collections::BTreeSet, os::unix::fs::MetadataExt as _, path::Path};
 
@@ -19,53 +20,53 @@ use crate::{
     },
 };
 
-/// From this share of the known files on …
+/// A person must confirm from this share of the known files on …
 const SHARE_MAX_PERCENT: usize = 20;
-/// … if it is at least so many, …
+/// … if it is at least this many files, …
 const GONE_SHARE_MIN: usize = 5;
-/// … or from so many on, whatever their share, it is asked.
+/// … or from this many files on, whatever their share.
 const GONE_MAX: usize = 50;
-/// More names than this say nothing more.
+/// The most names in the message.
 const EXAMPLES_MAX: usize = 3;
 
-/// Known files that are not there.
+/// The known files that have vanished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VanishedFiles {
-    /// How many.
+    /// How many have vanished.
     pub gone: usize,
-    /// Of how many.
+    /// How many are known.
     pub known: usize,
     /// Some of them, relative to the root.
     pub examples: Vec<String>,
-    /// Whether the memory folder lies on another device than it did.
+    /// Whether the memory folder is on another device than before.
     pub device_changed: bool,
 }
 
 impl std::fmt::Display for VanishedFiles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { gone, known, examples, device_changed: other_device } = self;
+        let Self { gone, known, examples, device_changed } = self;
         write!(f, "{gone} of {known} known files are gone ({}", examples.join(", "))?;
         match gone - examples.len() {
             0 => f.write_str(")")?,
             more => write!(f, ", and {more} more)")?,
         }
-        if *other_device {
+        if *device_changed {
             f.write_str(", and the memory folder is on another device than it was")?;
         }
         Ok(())
     }
 }
 
-/// A file that the database knows.
+/// A file that is recorded in the database.
 struct RecordedFile {
     path: String,
-    /// Of which log, if it is one.
+    /// The stem, for a log.
     stem: Option<Stem>,
     is_there: bool,
 }
 
-/// Looks whether so many known files are gone that a person is to be asked. Reads no file, unless it
-/// comes to that: logs that stand under another name are known by their bytes.
+/// Determines whether so many known files are gone that a person must confirm. Reads files only in
+/// that case, to find renamed logs by their bytes.
 ///
 /// # Errors
 ///
@@ -76,17 +77,17 @@ pub fn find_vanished(
 ) -> Result<Option<VanishedFiles>, CompactionError> {
     let layout = vault.layout();
     let mut known: Vec<RecordedFile> = Vec::new();
-    let mut standings = vault.folder_listings();
+    let mut listings = vault.folder_listings();
     for (stem, path) in lineage.log_paths()? {
-        let is_there = standings.exists(&path)
-            || layout.archive_path(&stem).is_some_and(|it| standings.exists(&it));
+        let is_there = listings.exists(&path)
+            || layout.archive_path(&stem).is_some_and(|it| listings.exists(&it));
         known.push(RecordedFile { path, stem: Some(stem), is_there });
     }
     for path in lineage.documents()?.into_keys() {
-        let is_there = standings.exists(&path);
+        let is_there = listings.exists(&path);
         known.push(RecordedFile { path, stem: None, is_there });
     }
-    // What we were about to remove when a crash came is not missing.
+    // Files that we were about to remove before a crash are not missing.
     let leaving: BTreeSet<String> = lineage
         .open_intents()?
         .into_iter()
@@ -107,7 +108,7 @@ pub fn find_vanished(
     if !needs_confirmation(&known, layout, other_device) {
         return Ok(None);
     }
-    // The last walk knows where a log stood; the lineage names it the same wherever that is.
+    // The last scan recorded where a log was; its name in the lineage does not depend on that.
     let seen = lineage.scanned_files()?;
     let stood = |path: &str| {
         let archived = layout.stem_at(path).and_then(|it| layout.archive_path(&it));
@@ -123,7 +124,7 @@ pub fn find_vanished(
     }))
 }
 
-/// Returns whether that is so much that a person is asked.
+/// Returns whether a person must confirm.
 fn needs_confirmation(known: &[RecordedFile], layout: &Layout, other_device: bool) -> bool {
     let gone = known.iter().filter(|it| !it.is_there).count();
     let in_folder = |it: &RecordedFile| it.path != layout.wisdom();
@@ -132,42 +133,41 @@ fn needs_confirmation(known: &[RecordedFile], layout: &Layout, other_device: boo
     gone > 0 && (emptied || other_device || share || gone > GONE_MAX)
 }
 
-/// A log that was moved to the archive is not gone.
+/// A log in the archive is not gone.
 fn is_archived(vault: &Vault, stem: &Stem) -> bool {
     vault.layout().archive_path(stem).is_some_and(|it| vault.exists(&it))
 }
 
-/// Numbers of devices are not kept by all systems over a restart, so another one alone says nothing.
+/// Some systems change device numbers at a restart, so another device alone means nothing.
 fn device_of_memory_folder(layout: &Layout) -> Option<u64> {
     std::fs::metadata(layout.full(layout.memory_dir())).ok().map(|it| it.dev())
 }
 
-/// Says what is wrong with the record of decisions, where some that were known in it are not any more.
-/// A line behind them that cannot be read is none of those: a crash cut it off, before anything rested
-/// on it.
+/// Returns what is wrong with the decisions file if decisions were lost. An unreadable last line
+/// does not count: a crash cut it off before anything depended on it.
 ///
 /// # Errors
 ///
-/// Returns why the record could not be read.
+/// Returns why the file could not be read.
 pub fn decisions_damage(vault: &Vault) -> Result<Option<String>, CompactionError> {
     let path = vault.layout().decisions();
     let copy = private_folder::decisions_copy(vault.layout());
     let Some(found) = vault.read(&path)? else {
-        return Ok(copy.map(|_| format!("`{path}` is gone")));
+        return Ok(copy.map(|_| format!("`{path}` is missing")));
     };
     let parse = |bytes: &[u8]| Decisions::parse(&String::from_utf8_lossy(bytes));
     let known = parse(&found.bytes);
     let had_key = copy.as_deref().map(parse).is_some_and(|it| it.has_key());
-    // Work that was taken back is known without a key.
+    // Undone work needs no key.
     if !known.has_key() && (had_key || !known.unreadable().is_empty()) {
         return Ok(Some(format!("`{path}` has lost its key")));
     }
     let is_whole = copy.is_none_or(|it| contains_lines_in_order(&found.bytes, &it));
-    Ok((!is_whole).then(|| format!("`{path}` lacks decisions that it held")))
+    Ok((!is_whole).then(|| format!("`{path}` has lost decisions")))
 }
 
-/// Returns whether all lines of the copy still stand in the record, in their order. What is being
-/// forgotten goes from the copy first.
+/// Returns whether all lines of the copy are still in the file, in order. Words that are being
+/// forgotten are removed from the copy first.
 fn contains_lines_in_order(record: &[u8], copy: &[u8]) -> bool {
     let mut lines = record.split(|it| *it == b'\n');
     let mut known = copy.split(|it| *it == b'\n').filter(|it| !it.is_empty());
@@ -175,12 +175,13 @@ fn contains_lines_in_order(record: &[u8], copy: &[u8]) -> bool {
 }
 
 impl Compactor<'_> {
-    /// Stops before files that are not there are taken for files that a person deleted.
+    /// Returns an error before missing files count as deleted by a person.
     ///
     /// # Errors
     ///
-    /// Returns `CompactionError::FolderMissing` where the whole folder is not there, which nobody can accept, and
-    /// `CompactionError::FilesVanished` where too many of its files are not, unless that was accepted.
+    /// Returns `CompactionError::FolderMissing` if the whole folder is missing, which nobody can
+    /// accept, and `CompactionError::FilesVanished` if too many of its files are missing, unless
+    /// that was accepted.
     pub fn refuse_if_vanished(&self, accepted: bool) -> Result<(), CompactionError> {
         let layout = self.vault.layout();
         let path = layout.full(layout.memory_dir());
@@ -199,8 +200,8 @@ impl Compactor<'_> {
         }
     }
 
-    /// Stops before what people decided is taken for never decided: what they deleted, took back, or
-    /// had forgotten would come again.
+    /// Returns an error before lost decisions count as never made: what people deleted, undid, or
+    /// had forgotten would come back.
     fn refuse_damaged_decisions(&self, accepted: bool) -> Result<(), CompactionError> {
         match decisions_damage(self.vault)? {
             Some(_) if accepted => self.accept_decisions(),
@@ -209,8 +210,7 @@ impl Compactor<'_> {
         }
     }
 
-    /// Takes note of logs that have vanished: they are no longer known, and what was made of them
-    /// stays.
+    /// Records that logs have vanished. What was derived from them stays.
     pub(crate) fn record_vanished_logs(
         &mut self,
         view: &RootSnapshot,

@@ -1,4 +1,4 @@
-//! Changes of files that are proposed, and what a person says of them.
+//! Proposed changes of files, and the verdicts of people on them.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// A change of `WISDOM.md` or of a typed memory, as it is kept until a person has seen it.
+/// A change of `WISDOM.md` or of a typed memory, stored until a person has reviewed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum ProposedChange {
@@ -34,37 +34,37 @@ pub enum ProposedChange {
         title: String,
         /// What it says.
         text: String,
-        /// Under which heading it would stand.
+        /// The category of the entry.
         category: Option<String>,
         /// Why it is worth keeping.
         reason: String,
     },
-    /// An entry that was said again or got richer.
+    /// An entry that was confirmed or extended.
     Merge {
         /// The entry.
         id: String,
-        /// Heading and text, where they change.
+        /// New title and text, if they change.
         words: Option<(String, String)>,
         /// Why.
         reason: String,
     },
-    /// An entry that nothing carries any more.
+    /// An entry without remaining sources.
     Drop {
         /// The entry.
         id: String,
         /// Why.
         reason: String,
     },
-    /// A typed memory that a person wrote or edited, and whose lines say otherwise now.
+    /// A change of a typed memory that a person wrote or edited and whose source lines changed.
     Memory {
-        /// What it would say; `None` where the file would go.
+        /// The proposed memory; `None` if the file would be removed.
         words: Option<ProposedMemory>,
-        /// The hash of what it said when this was proposed.
+        /// The hash of what the memory said when this was proposed.
         base: String,
         /// Why.
         reason: String,
     },
-    /// No change, but an item that the check kept out of the file.
+    /// Not a change, but an item that the checks kept out of the file.
     Item {
         /// What it says.
         text: String,
@@ -72,48 +72,48 @@ pub enum ProposedChange {
         reason: String,
         /// Who drafted it.
         engine: String,
-        /// Whether a person may let it pass.
+        /// Whether a person may accept it.
         passes: bool,
     },
 }
 
-/// What a person says in the place of what is proposed.
+/// The words with which a person replaces a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserReplacement {
-    /// The heading, of an entry of `WISDOM.md`.
+    /// The title, for an entry of `WISDOM.md`.
     pub title: Option<String>,
     /// The words.
     pub text: String,
 }
 
-/// A file that is ready to be written, and the changes that it makes.
+/// A file ready to be written, and the changes that it includes.
 pub(super) struct PreparedEdit<'a> {
     pub(super) file: FileWrite,
     pub(super) recorded: RecordedChanges,
     pub(super) changes: Vec<&'a (ReviewProposal, Option<UserReplacement>)>,
 }
 
-/// Why a change cannot be made, or not be taken back.
+/// Why a change cannot be made or reopened.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// What it rests on is no longer there or says something else.
+    /// Its source lines are gone or say something else.
     #[error(
-        "{id} cannot be made: its source lines say it no longer; refuse it, or write the words yourself"
+        "{id} cannot be made: its source lines no longer say it; refuse it, or write the words yourself"
     )]
     Stale {
         /// The change.
         id: String,
     },
-    /// The file is not the one that it was proposed for.
-    #[error("{id} cannot be made: `{path}` was changed since it was proposed; nothing was done")]
+    /// The file is not the one for which it was proposed.
+    #[error("{id} cannot be made: `{path}` has changed since it was proposed; nothing was done")]
     FileChanged {
         /// The change.
         id: String,
         /// The file.
         path: String,
     },
-    /// It was accepted, and the file says so.
-    #[error("{id} was made and stands in `{path}`; take it out of there first")]
+    /// It was accepted and is in the file.
+    #[error("{id} is already in `{path}`; remove it there first")]
     AlreadyApplied {
         /// The change.
         id: String,
@@ -123,7 +123,7 @@ pub enum ReviewError {
     /// The file cannot be read or was changed meanwhile.
     #[error("{0}")]
     File(String),
-    /// What ends any work.
+    /// An error that ends any work.
     #[error(transparent)]
     Pass(#[from] CompactionError),
 }
@@ -141,8 +141,8 @@ impl From<VaultError> for ReviewError {
 }
 
 impl ProposedChange {
-    /// Returns the words by which decisions know it, as they know a line by its own: what would be
-    /// written, not why. What only says an entry again is another change where other lines say it.
+    /// Returns the words by which decisions identify the change: what would be written, not why. A
+    /// change that only adds sources is identified by its sources.
     pub(in crate::compaction) fn decision_key(&self, sources: &str) -> String {
         match self {
             Self::Add { title, text, .. } => format!("add {title}: {text}"),
@@ -157,7 +157,7 @@ impl ProposedChange {
         }
     }
 
-    /// Returns it as it is proposed; `None` where a person has decided about it before.
+    /// Returns the proposal; `None` if a person has already decided about it.
     pub(super) fn to_proposal(
         &self,
         target: &str,
@@ -168,13 +168,13 @@ impl ProposedChange {
         (!is_settled).then(|| self.to_row(target, sources))
     }
 
-    /// Returns the row of it.
+    /// Returns the row to store.
     pub(super) fn to_row(&self, target: &str, sources: String) -> NewProposal {
         let change = serde_json::json!(self).to_string();
         NewProposal { target: target.to_owned(), change, sources }
     }
 
-    /// Returns whether what was proposed stands in its file, of this text.
+    /// Returns whether the change is already in its file, whose text is given.
     pub(in crate::compaction) fn is_applied(
         &self,
         row: &Proposal,
@@ -182,7 +182,7 @@ impl ProposedChange {
         rules: &PrivacyRules,
     ) -> bool {
         match (self, text) {
-            // It is in the file or not by the next pass, whatever stands there now.
+            // The next run decides, whatever the file contains now.
             (Self::Item { .. }, _) => false,
             (Self::Memory { words, .. }, text) => {
                 ProposedMemory::is_applied(words.as_ref(), &row.target, text)
@@ -194,7 +194,7 @@ impl ProposedChange {
         }
     }
 
-    /// Returns the entry of `WISDOM.md` that it changes or drops.
+    /// Returns the id of the entry of `WISDOM.md` that it changes or drops.
     pub(super) fn entry_id(&self) -> Option<&str> {
         match self {
             Self::Merge { id, .. } | Self::Drop { id, .. } => Some(id),
@@ -204,8 +204,8 @@ impl ProposedChange {
 }
 
 impl Compactor<'_> {
-    /// Makes changes that a person accepted, each as proposed or in their own words. It is a run, and
-    /// `undo` takes it back.
+    /// Makes changes that a person accepted, each as proposed or in their own words. This is a run,
+    /// and `undo` undoes it.
     ///
     /// # Errors
     ///
@@ -219,7 +219,7 @@ impl Compactor<'_> {
         let view = self.reconcile_locked(REVIEW_TRIGGER, now)?;
         let (memories, wisdom): (Vec<_>, Vec<_>) =
             changes.iter().partition(|it| matches!(it.0.change, ProposedChange::Memory { .. }));
-        // All that can fail by what a change says fails before anything is written.
+        // Every failure that depends on the changes happens before anything is written.
         let mut ready = Vec::new();
         if !wisdom.is_empty() {
             ready.push(self.prepare_wisdom_edit(wisdom, &view)?);
@@ -241,13 +241,13 @@ impl Compactor<'_> {
             if written.is_err() {
                 break;
             }
-            let settled = changes.iter().map(|(proposed, own)| {
-                // In its place stand the words of the person.
+            let verdicts = changes.iter().map(|(proposed, own)| {
+                // The person's own words replace it.
                 let what =
                     if own.is_some() { DecisionKind::Refused } else { DecisionKind::Accepted };
                 (&proposed.row, &proposed.change, what, ProposalState::Accepted)
             });
-            self.record_change_decisions(&settled.collect::<Vec<_>>(), now)?;
+            self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
         }
         if written.is_ok() {
             let view = self.take_snapshot(now)?;
@@ -261,7 +261,7 @@ impl Compactor<'_> {
         }
     }
 
-    /// Writes down that changes are not to be made.
+    /// Records that changes are refused.
     ///
     /// # Errors
     ///
@@ -270,7 +270,7 @@ impl Compactor<'_> {
         self.record_verdicts(changes, DecisionKind::Refused, ProposalState::Refused)
     }
 
-    /// Writes down what was said of changes, and makes none of them.
+    /// Records verdicts without making changes.
     pub(super) fn record_verdicts(
         &mut self,
         changes: &[ReviewProposal],
@@ -284,17 +284,17 @@ impl Compactor<'_> {
         let now = (self.clock)();
         self.refuse_if_vanished(false)?;
         self.recover(now)?;
-        let settled = changes.iter().map(|it| (&it.row, &it.change, what, state));
-        self.record_change_decisions(&settled.collect::<Vec<_>>(), now)?;
+        let verdicts = changes.iter().map(|it| (&it.row, &it.change, what, state));
+        self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
         self.record_review_run(false, now)
     }
 
-    /// Takes back what was said of changes: they wait again. One that was made and stands in its file
-    /// is taken out of there by `undo`.
+    /// Withdraws verdicts, so that the changes are open again. A change that is in its file is
+    /// removed from there by `undo`.
     ///
     /// # Errors
     ///
-    /// Returns which change stands in its file, or why nothing could be written.
+    /// Returns which change is in its file, or why nothing could be written.
     pub fn reopen_changes(&mut self, changes: &[ReviewProposal]) -> Result<(), ReviewError> {
         if changes.is_empty() {
             return Ok(());
@@ -315,14 +315,14 @@ impl Compactor<'_> {
                 });
             }
         }
-        let settled = changes
+        let verdicts = changes
             .iter()
             .map(|it| (&it.row, &it.change, DecisionKind::Restored, ProposalState::Open));
-        self.record_change_decisions(&settled.collect::<Vec<_>>(), now)?;
+        self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
         Ok(self.record_review_run(true, now)?)
     }
 
-    /// Writes down what was said of changes, so that it holds without the database too.
+    /// Records verdicts as decisions, so that they survive the loss of the database.
     pub(in crate::compaction) fn record_change_decisions(
         &mut self,
         changes: &[(&Proposal, &ProposedChange, DecisionKind, ProposalState)],

@@ -1,10 +1,10 @@
-//! Items that the check kept out. Each is told with its lines, the reason, and the run.
+//! Items that the checks kept out. Each is shown with its lines, the reason, and the run.
 //!
-//! No word of a person makes true what the cited lines do not say, so such an item is only told. One
-//! that says what its lines say, and looks like an attack only as a whole, may be let pass: its words
-//! are decided about under the names of what the file is made of, which makes another input of that, so
-//! that the next pass makes the file again and lets it stand. A model says it in other words each time,
-//! so that what it drafted is only told, too.
+//! No verdict can make true what the cited lines do not say, so such an item is only shown. An item
+//! that says what its lines say and only looks like an attack can be accepted. The decision about
+//! its words is recorded under the names of the file's sources, which changes the input hash of the
+//! file, so that the next run writes it again with the item. A model words an item differently each
+//! time, so what a model drafted is only shown, too.
 
 use chrono::{DateTime, Utc};
 
@@ -22,57 +22,57 @@ use crate::{
     store::db::lineage::review::{NewProposal, Proposal, ProposalState},
 };
 
-/// An item that the check kept out.
+/// An item that the checks kept out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExcludedItem {
     /// What it says.
     pub(in crate::compaction) text: String,
     /// The lines that it cites.
     pub(in crate::compaction) citation: Option<Citation>,
-    /// Why.
+    /// Why it was kept out.
     pub(in crate::compaction) reason: String,
     /// Whether it looks like an attack.
     pub(in crate::compaction) looks_like_attack: bool,
-    /// Whether nothing else speaks against it, and a person may let it pass.
+    /// Whether this is the only objection, so that a person may accept it.
     pub(in crate::compaction) may_be_accepted: bool,
 }
 
-/// The longest part of a reply that is kept for a person to read, in characters.
-const SAID_CHARS_MAX: usize = 2000;
+/// The most characters of an unreadable reply that are stored for a person to read.
+const REPLY_CHARS_MAX: usize = 2000;
 
-/// Returns a part of a reply that is no memory as what was kept out: as it came.
+/// Turns an unreadable part of a reply into an excluded item.
 pub(in crate::compaction) fn exclude_unreadable(unread: UnreadableMemory) -> ExcludedItem {
-    let UnreadableMemory { text: said, reason: why, citation } = unread;
-    let text = said.chars().take(SAID_CHARS_MAX).collect();
-    ExcludedItem { text, citation, reason: why, looks_like_attack: false, may_be_accepted: false }
+    let UnreadableMemory { text, reason, citation } = unread;
+    let text = text.chars().take(REPLY_CHARS_MAX).collect();
+    ExcludedItem { text, citation, reason, looks_like_attack: false, may_be_accepted: false }
 }
 
-/// Returns what of it a person is told: what a model drafted, and what looks like an attack. The built-in
-/// engine says again what its lines say, and what else is kept out of its drafts are slips of its own.
+/// Returns the excluded items that a person is shown: what a model drafted, and what looks like an
+/// attack. Other excluded drafts of the built-in engine are its own slips.
 pub(in crate::compaction) fn proposals_of_items(
-    kept_out: &[ExcludedItem],
+    excluded: &[ExcludedItem],
     target: &str,
     engine: &dyn Engine,
     decisions: &Decisions,
     rules: &PrivacyRules,
 ) -> Vec<NewProposal> {
-    let mut told: Vec<NewProposal> = Vec::new();
+    let mut shown: Vec<NewProposal> = Vec::new();
     for ExcludedItem {
         text,
         citation,
-        reason: why,
-        looks_like_attack: looks_ill,
-        may_be_accepted: passes,
-    } in kept_out
+        reason,
+        looks_like_attack,
+        may_be_accepted,
+    } in excluded
     {
-        if !looks_ill && !engine.is_model() {
+        if !looks_like_attack && !engine.is_model() {
             continue;
         }
         let change = ProposedChange::Item {
             text: rules.mask_secrets(text).into_owned(),
-            reason: rules.mask_secrets(why).into_owned(),
+            reason: rules.mask_secrets(reason).into_owned(),
             engine: engine.id().to_owned(),
-            passes: *passes && !engine.is_model(),
+            passes: *may_be_accepted && !engine.is_model(),
         };
         let sources = citation.as_ref().map(Citation::to_string).unwrap_or_default();
         if decisions.review_verdict(target, &change.decision_key(&sources))
@@ -81,34 +81,34 @@ pub(in crate::compaction) fn proposals_of_items(
             continue;
         }
         let new = change.to_row(target, sources);
-        if !told.contains(&new) {
-            told.push(new);
+        if !shown.contains(&new) {
+            shown.push(new);
         }
     }
-    told
+    shown
 }
 
-/// Says in a receipt what was kept out: which lines it rests on, and why; no words of it, which may be
-/// those of an attack.
-pub(in crate::compaction) fn exclusion_note(kept_out: &[ExcludedItem]) -> Option<String> {
-    /// More than these are only counted.
-    const TOLD_MAX: usize = 3;
+/// Describes excluded items for a receipt: cited lines and reasons, but not their words, which may
+/// be those of an attack.
+pub(in crate::compaction) fn exclusion_note(excluded: &[ExcludedItem]) -> Option<String> {
+    /// The most items that are described; more are counted.
+    const DESCRIBED_MAX: usize = 3;
     let one = |it: &ExcludedItem| {
         let cited = it.citation.as_ref().map_or("no line".to_owned(), Citation::to_string);
-        // What is quoted in it are words of the item.
+        // Quoted parts are words of the item.
         let quoted = it.reason.find('`').zip(it.reason.rfind('`'));
         let why =
             quoted.map(|(from, to)| format!("{}`…`{}", &it.reason[..from], &it.reason[to + 1..]));
         format!("{cited} ({})", why.as_deref().unwrap_or(&it.reason))
     };
-    let mut told: Vec<String> = kept_out.iter().take(TOLD_MAX).map(one).collect();
-    if kept_out.len() > TOLD_MAX {
-        told.push(format!("{} more", kept_out.len() - TOLD_MAX));
+    let mut shown: Vec<String> = excluded.iter().take(DESCRIBED_MAX).map(one).collect();
+    if excluded.len() > DESCRIBED_MAX {
+        shown.push(format!("{} more", excluded.len() - DESCRIBED_MAX));
     }
-    (!told.is_empty()).then(|| format!("kept out: {}", told.join(", ")))
+    (!shown.is_empty()).then(|| format!("kept out: {}", shown.join(", ")))
 }
 
-/// Returns whether a person let the words of an item pass.
+/// Returns whether a person accepted the words of an item.
 pub(in crate::compaction) fn is_accepted(item: &Item, rules: &PrivacyRules) -> bool {
     let is_accepted =
         |stem: &Stem| rules.review_verdict(stem, &item.text) == Some(Verdict::Accepted);
@@ -118,7 +118,7 @@ pub(in crate::compaction) fn is_accepted(item: &Item, rules: &PrivacyRules) -> b
     })
 }
 
-/// Returns the names of what the file of a period is made of, as far as these lines stand there.
+/// Returns the names of the sources of the file of a period that contain these lines.
 fn input_stems(period: Period, sources: &str) -> Vec<Stem> {
     let Ok(citation) = sources.parse::<Citation>() else { return Vec::new() };
     let name = |stem: &Stem| match period.grain() {
@@ -138,7 +138,7 @@ fn week_of(log: &Stem) -> Option<Stem> {
     Stem::of_summary(Period::containing(Grain::Week, log.date()))
 }
 
-/// Returns what is decided about the words of an item, besides that it is decided about.
+/// Returns the further decisions about the words of an item.
 pub(super) fn text_decisions(
     row: &Proposal,
     change: &ProposedChange,
@@ -159,7 +159,7 @@ pub(super) fn text_decisions(
 }
 
 impl Compactor<'_> {
-    /// Lets items pass that a person has read. The next pass makes their files again.
+    /// Accepts items that a person has read. The next run writes their files again.
     ///
     /// # Errors
     ///

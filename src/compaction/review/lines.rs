@@ -1,4 +1,4 @@
-//! What a person says of lines that are held.
+//! The verdicts of people on quarantined lines.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Compactor<'_> {
-    /// Writes down what a person said of lines; `None` takes back what they said before.
+    /// Records a verdict on lines; `None` withdraws the earlier one.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl Compactor<'_> {
             logs.insert(stem.clone(), log);
         }
         self.append_decisions(&made)?;
-        // What waits is told from the record, which is to say so at once.
+        // The records must show the verdict at once, because the queue is read from them.
         let view = if made.is_empty() { view } else { self.take_snapshot(now)? };
         self.record_review(lines, &logs, &view, now)?;
         self.record_review_run(verdict.is_none(), now)
@@ -69,13 +69,14 @@ impl Compactor<'_> {
         let addresses: Vec<Address> = lines.iter().map(|it| it.address.clone()).collect();
         self.lineage.remove_quarantined(&addresses)?;
         let known = self.lineage.logs()?;
-        // Of weekly and monthly files no lines are recorded as held: they are read when it is asked.
+        // Quarantined lines of weekly and monthly files are not recorded; the files are read on
+        // demand.
         let records: Vec<LogRecord> = logs
             .iter()
             .filter(|(stem, log)| known.get(*stem).is_some_and(|it| it.hash == log.hash))
             .map(|(stem, log)| {
-                let served = privacy::sanitize(log, &view.inventory.rules);
-                LogRecord::of(&served, self.vault.layout().source_path(stem))
+                let sanitized = privacy::sanitize(log, &view.inventory.rules);
+                LogRecord::of(&sanitized, self.vault.layout().source_path(stem))
             })
             .collect();
         self.lineage.commit(&Commit { logs: &records, at: now, ..Commit::default() })?;

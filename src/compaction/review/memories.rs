@@ -1,4 +1,4 @@
-//! Typed memories that a person wrote or edited: what would become of them is proposed.
+//! Changes of typed memories that a person wrote or edited: they are proposed, not made.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ use crate::{
     },
 };
 
-/// What a typed memory would say.
+/// The content of a proposed memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProposedMemory {
@@ -43,14 +43,14 @@ pub struct ProposedMemory {
     pub name: String,
     /// The line for the index.
     pub description: String,
-    /// All after the frontmatter.
+    /// The text after the frontmatter.
     pub body: String,
-    /// The lines that it would rest on, each with a short hash, as in the frontmatter.
+    /// The source lines, each with a short hash, as in the frontmatter.
     pub sources: Vec<String>,
 }
 
 impl ProposedMemory {
-    /// Returns what it would say, for people.
+    /// Returns the memory as people read it.
     pub fn display_text(&self) -> String {
         memory_text(&self.name, &self.description, &self.body)
     }
@@ -65,7 +65,7 @@ impl ProposedMemory {
         }
     }
 
-    /// Finds the lines where they stand now.
+    /// Finds the current positions of the source lines.
     pub(super) fn find_sources(
         &self,
         vault: &Vault,
@@ -85,7 +85,8 @@ impl ProposedMemory {
         Ok(SourceMatch::find(&sources, &logs, &self.body))
     }
 
-    /// Returns whether a file says this already; without words, whether it is gone.
+    /// Returns whether the file already says this; without a proposed memory, whether the file is
+    /// gone.
     pub(super) fn is_applied(words: Option<&Self>, path: &str, text: Option<&str>) -> bool {
         match (words, text) {
             (Some(words), Some(text)) => {
@@ -97,8 +98,10 @@ impl ProposedMemory {
     }
 }
 
-/// Returns what would become of a memory as a change to be proposed; `None` where it would say what it
-/// says, or what it said before the person edited it, or where they have decided about it before.
+/// Returns the change of a memory as a proposal.
+///
+/// Returns `None` if it would not change, if it would return to what it said before the person
+/// edited it, or if they have decided about it.
 pub(in crate::compaction) fn propose_memory(
     offer: &MemoryProposal,
     path: &str,
@@ -119,20 +122,20 @@ pub(in crate::compaction) fn propose_memory(
     change.to_proposal(path, sources, decisions)
 }
 
-/// Returns the hash of what a memory says. Its sources do not count: they follow their lines.
+/// Returns the hash of what a memory says. Its sources do not count, since they follow their lines.
 pub(super) fn base_hash(memory: &TypedMemory) -> String {
     let TypedMemory { name, description, body, .. } = memory;
     ContentHash::of(format!("{name}\n{description}\n{body}")).hex16()
 }
 
-/// Reads the memory at a path.
+/// Parses the memory at a path.
 pub(super) fn parse_memory(path: &str, text: &str) -> Option<TypedMemory> {
     let name = path.rsplit('/').next().unwrap_or(path);
     TypedMemory::parse(Path::new(name), text).ok()
 }
 
 impl Compactor<'_> {
-    /// Makes ready what is written when a change of a memory is made.
+    /// Prepares the file for an accepted change of a memory.
     pub(super) fn prepare_memory_edit<'a>(
         &self,
         accepted: &'a (ReviewProposal, Option<UserReplacement>),
@@ -143,22 +146,23 @@ impl Compactor<'_> {
         let ProposedChange::Memory { words, base, .. } = change else { return Err(stale()) };
         let path = row.target.clone();
         let changed = || ReviewError::FileChanged { id: id.clone(), path: path.clone() };
-        let standing = self.vault.read_text(&path)?.ok_or_else(changed)?;
-        let memory = parse_memory(&path, &standing).filter(|it| base_hash(it) == *base);
+        let current = self.vault.read_text(&path)?.ok_or_else(changed)?;
+        let memory = parse_memory(&path, &current).filter(|it| base_hash(it) == *base);
         let memory = memory.ok_or_else(changed)?;
         let lines = match words {
             Some(words) => words.find_sources(self.vault, &view.inventory.rules)?,
             None => SourceMatch::default(),
         };
         let text = match (own, words) {
-            (Some(own), _) => Some(with_user_text(&memory, &standing, &own.text, &lines)?),
+            (Some(own), _) => Some(with_user_text(&memory, &current, &own.text, &lines)?),
             (None, None) => None,
             (None, Some(_)) if !lines.lost.is_empty() || lines.log_missing => return Err(stale()),
             (None, Some(words)) => {
                 let ProposedMemory { name, description, body, .. } = words.clone();
                 let new = TypedMemory { name, description, body, ..memory.clone() };
                 let mut new = stale::with_sources(&new, &lines.present);
-                // What was ours before the person edited it is ours again; theirs stays theirs.
+                // A memory that was managed before the person edited it is managed again; theirs
+                // stays theirs.
                 if new.recorded_body.is_some() {
                     new.record_body_hash();
                 }
@@ -172,15 +176,15 @@ impl Compactor<'_> {
             }
             None => recorded.removed.push(path.clone()),
         }
-        let file = FileWrite { path, text, current: Some(standing) };
+        let file = FileWrite { path, text, current: Some(current) };
         Ok(PreparedEdit { file, recorded, changes: vec![accepted] })
     }
 }
 
-/// Puts a person's words in the place of the statement. It rests on the lines that it was proposed for.
+/// Replaces the statement with a person's words. It cites the lines of the proposal.
 fn with_user_text(
     memory: &TypedMemory,
-    standing: &str,
+    current: &str,
     text: &str,
     lines: &SourceMatch,
 ) -> Result<String, ReviewError> {
@@ -188,11 +192,11 @@ fn with_user_text(
     let mut words = CorrectionText::parse(text).map_err(|e| file(&e))?;
     words.citation = lines.present_lines();
     let hash_of = |at: &Address| lines.present.iter().find(|it| it.0 == *at)?.1.clone();
-    let done = correction::correct_memory(memory, standing, None, &words, &hash_of);
+    let done = correction::correct_memory(memory, current, None, &words, &hash_of);
     let done = match done {
         Err(CorrectionTargetError::FixedSources) => {
             words.citation = None;
-            correction::correct_memory(memory, standing, None, &words, &hash_of)
+            correction::correct_memory(memory, current, None, &words, &hash_of)
         }
         done => done,
     };
@@ -202,7 +206,7 @@ fn with_user_text(
     }
 }
 
-/// Returns what a memory says, for people: title and line of the index where the body does not say them.
+/// Returns what a memory says, for people: name and description only where the body lacks them.
 pub(super) fn memory_text(name: &str, description: &str, body: &str) -> String {
     let labels = [name, description].into_iter().filter(|it| !body.contains(it));
     labels.chain([body.trim()]).collect::<Vec<_>>().join("\n")

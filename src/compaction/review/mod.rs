@@ -1,18 +1,18 @@
-//! What waits for a person, and what comes of their word.
+//! The review queue: everything that waits for a person, and what their verdicts do.
 //!
-//! Three kinds of things wait, and [`review_queue`] lists all:
+//! [`review_queue`] lists three kinds of things:
 //!
-//! - [`lines`]: lines that the served view holds back, of logs, and of what people wrote in weekly and
-//!   monthly files. What is said of one is a decision, and makes another input of its file, so that the
-//!   next pass makes what rests on it again.
-//! - [`file_changes`]: changes of files. What is said of one is done at once, and is a decision too:
-//!   without it the change would be proposed again when the database is lost. Proposed are all changes
-//!   of `WISDOM.md`, where a person wants to see each before it is made ([`wisdom`]), and those of
-//!   typed memories that a person wrote or edited ([`memories`]).
-//! - [`items`]: what an engine drafted and the check kept out. Most are only told.
+//! - `lines`: quarantined lines of logs, and of what people wrote in weekly and monthly files. A
+//!   verdict is recorded as a decision and changes the input hash of the file, so that the next run
+//!   writes the derived files again.
+//! - `file_changes`: proposed changes of files. A verdict takes effect at once and is recorded as a
+//!   decision too; otherwise the change would be proposed again after a loss of the database.
+//!   Proposed are all changes of `WISDOM.md`, if a person wants to review each (`wisdom`), and
+//!   those of typed memories that a person wrote or edited (`memories`).
+//! - `items`: drafts that the checks kept out. Most are only shown.
 //!
-//! A line is known by the hash that decisions know it by, a change by its number, and to decisions by
-//! the hash of what it would write.
+//! A line is identified by its decision hash. A change is identified by its number, and in
+//! decisions by the hash of what it would write.
 
 mod file_changes;
 mod items;
@@ -59,49 +59,49 @@ use crate::{
     },
 };
 
-/// A line of a log that waits for a person.
+/// A quarantined line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantinedLine {
-    /// What it is called: the beginning of the keyed hash of its words and the name of its log.
+    /// Its id: the beginning of the hash of its words and the name of its log.
     pub id: String,
-    /// Where it stands.
+    /// Its address.
     pub address: Address,
     /// Its log, relative to the root.
     pub path: String,
-    /// The line as it stands, with secrets marked.
+    /// The line with secrets masked.
     pub text: String,
-    /// Whose words it is.
+    /// Who wrote it.
     pub origin: TextOrigin,
-    /// Why it is held, by the names of concerns.
+    /// The names of the concerns about it.
     pub reasons: Vec<String>,
-    /// Whether the line itself is kept out, or only what would rest on it alone.
+    /// Whether the line itself is kept out, or only a memory that would cite it alone.
     pub what: QuarantineScope,
-    /// What was said of it; `None` while it waits.
+    /// The verdict; `None` while it waits.
     pub verdict: Option<Verdict>,
 }
 
-/// A change that waits for a person.
+/// A proposed change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewProposal {
-    /// What it is called.
+    /// Its id.
     pub id: String,
-    /// The row.
+    /// The stored row.
     pub row: Proposal,
-    /// What would be done.
+    /// The change.
     pub change: ProposedChange,
-    /// What stands there now; `None` where there is nothing yet. Secrets are marked.
+    /// The current text, with secrets masked; `None` if there is none yet.
     pub current: Option<String>,
-    /// The lines that it rests on, as they may be seen.
+    /// Its source lines, sanitized.
     pub source_lines: Vec<(Address, String)>,
-    /// Whether it can no longer be made: the file or its lines were changed since.
+    /// Whether it can no longer be made because the file or its lines changed.
     pub is_stale: bool,
-    /// The run that it came of, where that is still known.
+    /// The run that proposed it, if still known.
     pub run: Option<RunId>,
-    /// What was said of it; `None` while it waits.
+    /// The verdict; `None` while it waits.
     pub verdict: Option<Verdict>,
 }
 
-/// All that waits.
+/// Everything that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReviewQueue {
     /// Lines, by log and number.
@@ -110,10 +110,10 @@ pub struct ReviewQueue {
     pub changes: Vec<ReviewProposal>,
 }
 
-/// Returns all that waits for a person, and with `decided` also what they have spoken about before.
+/// Returns everything that waits for a person, and with `decided` also what they have decided
+/// about.
 ///
-/// The logs are read in which something was held when they were last read, and those that were not
-/// read since they were changed.
+/// Only the logs are read that had quarantined lines, or that changed since they were recorded.
 ///
 /// # Errors
 ///
@@ -136,13 +136,13 @@ pub fn review_queue(
             continue;
         }
         let Some(log) = vault.read_log(stem)? else { continue };
-        let served = privacy::sanitize(&log, rules);
+        let sanitized = privacy::sanitize(&log, rules);
         let alone = if is_known { &held } else { &none };
-        waiting.lines.extend(quarantined_lines(&log, &served, &file.path, alone, rules, decided));
+        waiting.lines.extend(quarantined_lines(&log, &sanitized, &file.path, alone, rules, decided));
     }
     waiting.lines.extend(quarantined_in_summaries(vault, inventory, decided)?);
     for row in lineage.map_or_else(|| Ok(Vec::new()), |it| it.proposals(decided))? {
-        // One of a newer memoird waits for it.
+        // A change of an unknown kind waits for a newer memoird.
         let Ok(change) = serde_json::from_str::<ProposedChange>(&row.change) else { continue };
         let run = lineage.map(|it| it.last_run_of_job(row.fingerprint)).transpose()?.flatten();
         waiting
@@ -152,8 +152,8 @@ pub fn review_queue(
     Ok(waiting)
 }
 
-/// Returns the lines of their own that are held in weekly and monthly files: what people wrote there,
-/// and files of somebody else. With `decided` also those that a person has spoken about.
+/// Returns the quarantined lines of weekly and monthly files: what people wrote there, and foreign
+/// files. With `decided` also those that a person has decided about.
 ///
 /// # Errors
 ///
@@ -169,14 +169,14 @@ pub fn quarantined_in_summaries(
     let folders = vault.folder_cache();
     let of = |(period, file): &(&Period, &SummaryFile)| {
         let Some(text) = folders.read_text(&file.path)? else { return Ok(Vec::new()) };
-        // One that cannot be read is a problem of the inventory.
+        // The inventory reports files that cannot be parsed.
         let Ok(summary) = Summary::parse(**period, &text) else { return Ok(Vec::new()) };
-        let served = privacy::sanitize_own_lines(&summary, &text, rules);
+        let sanitized = privacy::sanitize_own_lines(&summary, &text, rules);
         let log = |it: &SanitizedLog| DailyLog::parse(it.stem().clone(), text.as_bytes()).ok();
-        let Some((log, served)) = served.and_then(|it| Some((log(&it)?, it))) else {
+        let Some((log, sanitized)) = sanitized.and_then(|it| Some((log(&it)?, it))) else {
             return Ok(Vec::new());
         };
-        Ok(quarantined_lines(&log, &served, &file.path, &BTreeMap::new(), rules, decided))
+        Ok(quarantined_lines(&log, &sanitized, &file.path, &BTreeMap::new(), rules, decided))
     };
     let mut lines = Vec::new();
     for held in parallel::map(&files, of) {
@@ -185,11 +185,11 @@ pub fn quarantined_in_summaries(
     Ok(lines)
 }
 
-/// Returns the lines of a file that wait, and with `decided` also those that a person has spoken
-/// about. `alone` are lines that alone carry no memory.
+/// Returns the quarantined lines of a file, and with `decided` also those that a person has decided
+/// about. `alone` are lines that cannot support a memory alone.
 fn quarantined_lines(
     log: &DailyLog,
-    served: &SanitizedLog,
+    sanitized: &SanitizedLog,
     path: &str,
     alone: &BTreeMap<Address, (QuarantineScope, QuarantineRecord)>,
     rules: &PrivacyRules,
@@ -197,10 +197,10 @@ fn quarantined_lines(
 ) -> Vec<QuarantinedLine> {
     let stem = &log.stem;
     let mut lines = Vec::new();
-    // A secret may begin in a line above, so each line is seen as part of its log.
+    // A secret may begin on an earlier line, so each line is masked as part of its log.
     let seen = rules.mask_secret_lines(log.raw());
-    for (line, (number, text, _)) in served.lines().iter().zip(log.lines()) {
-        let address = served.address(line);
+    for (line, (number, text, _)) in sanitized.lines().iter().zip(log.lines()) {
+        let address = sanitized.address(line);
         let alone = alone.get(&address).filter(|it| it.0 == QuarantineScope::Memory);
         let verdict = rules.review_verdict(stem, text);
         if verdict.is_some() && !decided {
@@ -228,15 +228,15 @@ fn quarantined_lines(
     lines
 }
 
-/// Returns a line of a log as it was seen, without its line end; as long as the raw one stands there.
+/// Returns a line of the masked log without its line end.
 fn displayed_line<'a>(seen: &'a [String], number: u32, raw: &str) -> &'a str {
     let at = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
     let line = seen.get(at).map_or("", |it| it.trim_end_matches('\r'));
-    // The mark at the start of a file belongs to no line.
+    // The byte-order mark at the start of a file belongs to no line.
     if raw.starts_with('\u{feff}') { line } else { line.trim_start_matches('\u{feff}') }
 }
 
-/// Says of a change what stands there now, and what it rests on.
+/// Loads the current text and the source lines of a change.
 fn load_proposal(
     vault: &Vault,
     inventory: &Inventory,
@@ -296,7 +296,7 @@ fn load_proposal(
     })
 }
 
-/// Reads a log, or a weekly or monthly file, that lines are cited of.
+/// Returns the sanitized view of a log, or of a weekly or monthly file.
 fn read_sanitized(
     vault: &Vault,
     stem: &Stem,
@@ -305,7 +305,7 @@ fn read_sanitized(
     Ok(read_log_or_summary(vault, stem)?.map(|it| privacy::sanitize(&it, rules)))
 }
 
-/// Reads what [`read_sanitized`] does, as it stands.
+/// Reads a log, or a weekly or monthly file, for [`read_sanitized`].
 fn read_log_or_summary(vault: &Vault, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
     if !stem.is_summary() {
         return vault.read_log(stem);
@@ -314,14 +314,14 @@ fn read_log_or_summary(vault: &Vault, stem: &Stem) -> Result<Option<DailyLog>, V
     Ok(text.and_then(|it| DailyLog::parse(stem.clone(), it.as_bytes()).ok()))
 }
 
-/// Says that changes wait, for receipts.
+/// Returns the message for receipts that changes wait.
 pub(super) fn waiting_message(changes: usize) -> String {
     let these = if changes == 1 { "change waits" } else { "changes wait" };
     format!("{changes} {these} for `memoird review`")
 }
 
-/// Names a line for people, without the key of the root: the same words on two lines of a log have
-/// one name, and one decision.
+/// Returns the id of a line for people, without the key of the root: equal words on two lines of a
+/// log have one id and one decision.
 fn line_id(stem: &Stem, text: &str) -> String {
     ContentHash::of(format!("{stem} {}", text.trim())).hex8()
 }

@@ -1,4 +1,4 @@
-//! Changes of `WISDOM.md` that are proposed where a person wants to see each first.
+//! Changes of `WISDOM.md`, proposed where a person wants to review each.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +27,8 @@ use crate::{
     store::db::lineage::review::{NewProposal, Proposal},
 };
 
-/// Returns what an edit of `WISDOM.md` would have done, as changes to be proposed; without those that
-/// a person has decided about before.
+/// Returns the operations of an edit of `WISDOM.md` as proposals, except those that a person has
+/// decided about.
 pub(in crate::compaction) fn proposals_of_edit(
     ops: &[WisdomOp],
     dropped: &[String],
@@ -53,7 +53,7 @@ pub(in crate::compaction) fn proposals_of_edit(
     ops.iter().map(of_op).chain(dropped.iter().map(gone)).flatten().collect()
 }
 
-/// Returns whether what was proposed stands in the file.
+/// Returns whether the change is already in the file.
 pub(super) fn is_applied(
     change: &ProposedChange,
     sources: &str,
@@ -84,15 +84,15 @@ pub(super) fn is_applied(
 }
 
 impl Compactor<'_> {
-    /// Makes ready what is written when these changes are made.
+    /// Prepares the file for accepted changes.
     pub(super) fn prepare_wisdom_edit<'a>(
         &self,
         changes: Vec<&'a (ReviewProposal, Option<UserReplacement>)>,
         view: &RootSnapshot,
     ) -> Result<PreparedEdit<'a>, ReviewError> {
         let path = self.vault.layout().wisdom();
-        let standing = self.vault.read_text(&path)?;
-        let mut file = match &standing {
+        let current = self.vault.read_text(&path)?;
+        let mut file = match &current {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(&view.inventory.rules.mask_secrets(&self.settings.agent_name)),
         };
@@ -107,7 +107,7 @@ impl Compactor<'_> {
             it.target == path && !is_item && !changes.iter().any(|made| made.0.row.id == it.id)
         };
         for month in months {
-            // The last word on a month says that it is distilled.
+            // A month is distilled once its last change is decided.
             if !open.iter().any(|it| it.period == month && is_left(it)) {
                 file.add_distilled(month);
             }
@@ -118,7 +118,7 @@ impl Compactor<'_> {
             ..RecordedChanges::default()
         };
         Ok(PreparedEdit {
-            file: FileWrite { path, text: Some(text), current: standing },
+            file: FileWrite { path, text: Some(text), current: current },
             recorded,
             changes,
         })
@@ -191,8 +191,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_made_is_known_in_the_words_in_which_it_was_written() {
-        // Made up, and told apart from the file that holds this by the break.
+    fn an_applied_change_is_recognized_in_its_sanitized_words() {
+        // A made-up token, split so that no scanner takes this file for a leak.
         let token = ["ghp_", "x7Kq2mVb9TzLr4Nw8YcPd3JfHs6GaEu1QoRi"].concat();
         let rules = PrivacyRules::default();
         for (title, text) in [

@@ -1,80 +1,88 @@
-//! Which runs rest on which, and what stood in a file before them: pure.
+//! Which runs depend on which, and what a file contained before them: pure.
 //!
-//! All is told by the writes that the journal keeps: each names the bytes before and after it. Where
-//! the bytes before a write are not those after the one that went before, or other bytes stand there
-//! now, somebody else changed the file in between; nothing is taken back past that.
+//! The journal records the bytes before and after each write. If the bytes before a write are not
+//! those after the previous one, or the file differs now, somebody else changed the file in
+//! between; nothing is undone past that.
 //!
-//! Some writes are passed over, for they are no work that could be taken back: citations that
-//! followed their lines, what was taken back already, and the taking back itself. What a repair put
-//! back is no write at all: the harm in between was nobody's change.
+//! Some writes are skipped because they are not work that could be undone: citations that followed
+//! relocated lines, what was undone already, and undoing itself. What a repair restored is no write
+//! at all, since the damage before it was nobody's change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::error::UndoError;
 use crate::{
     memory::hash::ContentHash,
     store::db::lineage::jobs::{JobId, RunId, RunRow},
 };
 
-/// What began a run that takes others back.
+/// The trigger of a run that undoes others.
 pub(super) const UNDO_TRIGGER: &str = "undo";
 
-/// What began a run that put back what a disk or a slip had harmed. To take that back would do the
-/// harm again.
+/// The trigger of a run that repaired damage. Undoing it would restore the damage.
 pub(in crate::compaction) const REPAIR_TRIGGER: &str = "repair";
 
-/// What began a run that did what a person said in `review`.
+/// The trigger of a run that did what a person said in `review`.
 pub(in crate::compaction) const REVIEW_TRIGGER: &str = "review";
 
-/// All that runs did.
+/// Everything that runs did.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunHistory {
     /// The runs, by number.
     pub(super) runs: BTreeMap<RunId, RunRow>,
-    /// Who took back whom.
+    /// Pairs of undoing and undone run.
     pub(super) undone: Vec<(RunId, RunId)>,
-    /// What was written and removed, the oldest first.
+    /// Writes and removals, oldest first.
     pub(super) writes: Vec<RunWrite>,
-    /// Per run that takes others back, the work that its receipts name.
+    /// Per undoing run, the work that its receipts name.
     pub(super) jobs: BTreeMap<RunId, BTreeSet<ContentHash>>,
     /// Per run, the later ones that read what it wrote, each with the path.
     pub(super) readers: BTreeMap<RunId, Vec<(RunId, String)>>,
 }
 
-/// A file that was written or removed.
+/// A write or removal of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RunWrite {
     /// Relative to the root.
     pub(super) path: String,
-    /// By whom.
+    /// The run.
     pub(super) run: Option<RunId>,
-    /// For which job.
+    /// The job.
     pub(super) job: Option<JobId>,
-    /// What stood there; `None` where nothing did.
+    /// The content before; `None` if there was no file.
     pub(super) old: Option<ContentHash>,
-    /// What stood there then; `None` where nothing did.
+    /// The content after; `None` if there is no file.
     pub(super) new: Option<ContentHash>,
-    /// Whether citations followed their lines, and nothing else was done.
+    /// Whether it only relocated citations.
     pub(super) only_relocated: bool,
-    /// Whether the file is made of others by program after each run, so that it never holds one up.
+    /// Whether the file is the index, which is rendered after each run and so never creates a
+    /// dependency.
     pub(super) is_index: bool,
 }
 
-/// How far back a file can be brought.
+/// How far a file can be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RestorePoint {
-    /// What stood there before; `None` for no file.
+    /// The content before; `None` if there was no file.
     pub(super) content: Option<ContentHash>,
-    /// The oldest run whose write is taken back.
+    /// The oldest run whose write is undone.
     pub(super) oldest_run: RunId,
-    /// Whether a person's change stops it before all is taken back.
+    /// Whether a person's change stops it before everything is undone.
     pub(super) stopped_by_user: bool,
 }
 
 impl RunHistory {
-    /// Returns the runs that are not taken back, or were put back.
+    /// Returns the row of a run.
+    pub(super) fn run(&self, run: RunId) -> Result<RunRow, UndoError> {
+        let unknown = || UndoError::UnknownRun { run, known: self.undoable_runs() };
+        self.runs.get(&run).cloned().ok_or_else(unknown)
+    }
+
+    /// Returns the runs that are not undone, or were restored.
     pub(super) fn live_runs(&self) -> BTreeSet<RunId> {
         let mut live: BTreeSet<RunId> = self.runs.keys().copied().collect();
-        // Who takes a run back is younger than it, so each is judged after those that may take it.
+        // An undoing run is newer than the undone one, so each is judged after those that may undo
+        // it.
         for run in self.runs.keys().rev() {
             if self.undone.iter().any(|(by, taken)| taken == run && live.contains(by)) {
                 live.remove(run);
@@ -83,29 +91,29 @@ impl RunHistory {
         live
     }
 
-    /// Returns the runs that a run took back.
+    /// Returns the runs that `run` undid.
     pub(super) fn undone_by(&self, run: RunId) -> impl Iterator<Item = RunId> + '_ {
         self.undone.iter().filter(move |it| it.0 == run).map(|it| it.1)
     }
 
-    /// Returns the live run that took a run back.
+    /// Returns the live run that undid `run`.
     pub(super) fn undoer_of(&self, run: RunId) -> Option<RunId> {
         let live = self.live_runs();
         self.undone.iter().rev().find(|it| it.1 == run && live.contains(&it.0)).map(|it| it.0)
     }
 
-    /// Returns whether a run was to take others back and was cut off before it had.
+    /// Returns whether `run` was to undo others and was interrupted.
     pub(super) fn is_interrupted(&self, run: RunId) -> bool {
         self.runs.get(&run).is_some_and(|it| it.trigger == UNDO_TRIGGER)
             && self.undone_by(run).next().is_none()
     }
 
-    /// Returns whether a run put back what had been harmed.
+    /// Returns whether `run` repaired damage.
     pub(super) fn is_repair(&self, run: RunId) -> bool {
         self.runs.get(&run).is_some_and(|it| it.trigger == REPAIR_TRIGGER)
     }
 
-    /// Drops what repairs wrote: a file stands after one as if it had never been harmed.
+    /// Drops the writes of repairs, as if their files had never been damaged.
     pub(super) fn drop_repairs(&mut self) {
         let mut writes = std::mem::take(&mut self.writes);
         let is_repair = |it: &RunWrite| it.run.is_some_and(|run| self.is_repair(run));
@@ -113,8 +121,8 @@ impl RunHistory {
         self.writes = writes;
     }
 
-    /// Gives the writes of what was cut off to the run that took it up again, so that it can be taken
-    /// back whole: both name the same work.
+    /// Assigns the writes of an interrupted run to the one that continued it, so that both can be
+    /// undone together: their receipts name the same work.
     pub(super) fn merge_interrupted(&mut self) {
         let cut_off: Vec<RunId> =
             self.runs.keys().copied().filter(|it| self.is_interrupted(*it)).collect();
@@ -131,7 +139,7 @@ impl RunHistory {
         }
     }
 
-    /// Returns the files that a run wrote and that can be taken back.
+    /// Returns the files of a run that can be restored.
     pub(super) fn files_of(&self, run: RunId) -> BTreeSet<&str> {
         if self.is_interrupted(run) {
             return BTreeSet::new();
@@ -140,23 +148,23 @@ impl RunHistory {
         of_run.filter(|it| !it.only_relocated && !it.is_index).map(|it| &it.path[..]).collect()
     }
 
-    /// Returns the last run that did no more than write down what a person said in `review`.
+    /// Returns the last run that only recorded what a person said in `review`.
     pub(super) fn last_review_run(&self) -> Option<RunId> {
-        let mut said = self.live_runs();
-        said.retain(|it| self.runs.get(it).is_some_and(|it| it.trigger == REVIEW_TRIGGER));
-        said.into_iter()
+        let mut reviews = self.live_runs();
+        reviews.retain(|it| self.runs.get(it).is_some_and(|it| it.trigger == REVIEW_TRIGGER));
+        reviews.into_iter()
             .rfind(|&it| self.files_of(it).is_empty() && self.undone_by(it).next().is_none())
     }
 
-    /// Returns the runs that can be taken back, the oldest first.
+    /// Returns the runs that can be undone, oldest first.
     pub(super) fn undoable_runs(&self) -> Vec<RunId> {
         let mut live: Vec<RunId> = self.live_runs().into_iter().collect();
         live.retain(|&it| !self.files_of(it).is_empty());
         live
     }
 
-    /// Returns a run and all later ones that rest on it or on one of those, each with the files that
-    /// tie it; the oldest first.
+    /// Returns `run` and all later runs that depend on it, directly or not, each with the files
+    /// that cause it; oldest first.
     pub(super) fn with_dependents(&self, run: RunId) -> BTreeMap<RunId, BTreeSet<String>> {
         let mut found = BTreeMap::from([(run, BTreeSet::new())]);
         let mut open = vec![run];
@@ -190,20 +198,20 @@ impl RunHistory {
         found
     }
 
-    /// Returns whether `later` only took back what younger runs than `run` had done to a file.
+    /// Returns whether `later` only undid what runs after `run` had done to a file.
     fn cancels(&self, later: RunId, path: &str, run: RunId) -> bool {
         let mut taken = self.undone_by(later).filter(|it| self.files_of(*it).contains(path));
         let first = taken.next();
         first.is_some_and(|it| it > run) && taken.all(|it| it > run)
     }
 
-    /// Says how far a file can be brought back when these runs are taken back and `standing` stands
-    /// there now; `None` when a person has changed it since the last of them.
+    /// Returns how far a file with the content `current` can be restored when these runs are
+    /// undone; `None` if a person has changed it since the last of them.
     pub(super) fn restore_point(
         &self,
         path: &str,
         runs: &BTreeSet<RunId>,
-        standing: Option<ContentHash>,
+        current: Option<ContentHash>,
     ) -> Option<RestorePoint> {
         let live = self.live_runs();
         let writes: Vec<&RunWrite> = self.writes.iter().filter(|it| it.path == path).collect();
@@ -211,7 +219,7 @@ impl RunHistory {
             |it: &RunWrite| !it.only_relocated && it.run.is_some_and(|run| runs.contains(&run));
         let first = writes.iter().position(|it| is_taken(it))?;
         let mut back: Option<RestorePoint> = None;
-        let mut stands = standing;
+        let mut stands = current;
         for write in writes[first..].iter().rev() {
             let passed_over = write.only_relocated
                 || write.is_index
@@ -240,11 +248,12 @@ impl RunHistory {
 mod tests {
     use super::*;
 
-    /// A past in a few words, a run each: `compact W14:a W15:b` writes, `W14:-` removes, `~W14:c`
-    /// follows lines that moved, `<1` takes run 1 back, `^2:W14` says that it read W14 of run 2, and
-    /// `MEMORY:x` writes the index, `#a` names work in a receipt. `person W14:x` is a change of somebody else.
-    fn past(lines: &[&str]) -> (RunHistory, BTreeMap<String, Option<ContentHash>>) {
-        let mut past = RunHistory::default();
+    /// Builds a history from a short notation, one run per line: `compact W14:a W15:b` writes,
+    /// `W14:-` removes, `~W14:c` relocates citations, `<1` undoes run 1, `^2:W14` reads W14 of run
+    /// 2, `MEMORY:x` writes the index, `#a` names work in a receipt. `person W14:x` is a change by
+    /// somebody else.
+    fn history(lines: &[&str]) -> (RunHistory, BTreeMap<String, Option<ContentHash>>) {
+        let mut history = RunHistory::default();
         let mut stands: BTreeMap<String, Option<ContentHash>> = BTreeMap::new();
         let mut number = 0;
         for line in lines {
@@ -261,21 +270,21 @@ mod tests {
                     started: chrono::DateTime::UNIX_EPOCH,
                     ended: None,
                 };
-                past.runs.insert(id, row);
+                history.runs.insert(id, row);
             }
             for word in words {
                 if let Some(taken) = word.strip_prefix('<') {
-                    past.undone.push((id, RunId(taken.parse().unwrap())));
+                    history.undone.push((id, RunId(taken.parse().unwrap())));
                     continue;
                 }
                 if let Some(read) = word.strip_prefix('^') {
                     let (run, path) = read.split_once(':').unwrap();
-                    let of = past.readers.entry(RunId(run.parse().unwrap())).or_default();
+                    let of = history.readers.entry(RunId(run.parse().unwrap())).or_default();
                     of.push((id, path.to_owned()));
                     continue;
                 }
                 if let Some(work) = word.strip_prefix('#') {
-                    past.jobs.entry(id).or_default().insert(ContentHash::of(work));
+                    history.jobs.entry(id).or_default().insert(ContentHash::of(work));
                     continue;
                 }
                 let moved = word.starts_with('~');
@@ -284,7 +293,7 @@ mod tests {
                 let old = stands.insert(path.to_owned(), new).flatten();
                 let (path, index) = (path.to_owned(), path == "MEMORY");
                 if !person {
-                    past.writes.push(RunWrite {
+                    history.writes.push(RunWrite {
                         path,
                         run: Some(id),
                         job: None,
@@ -296,25 +305,26 @@ mod tests {
                 }
             }
         }
-        past.drop_repairs();
-        past.merge_interrupted();
-        (past, stands)
+        history.drop_repairs();
+        history.merge_interrupted();
+        (history, stands)
     }
 
-    /// `runs` are the numbers of what must be taken back for `run` to be.
+    /// `runs` are the numbers of the runs that must be undone with `run`.
     #[track_caller]
     fn check_later(lines: &[&str], run: i64, runs: &[i64]) {
         let found: Vec<i64> =
-            past(lines).0.with_dependents(RunId(run)).keys().map(|it| it.0).collect();
+            history(lines).0.with_dependents(RunId(run)).keys().map(|it| it.0).collect();
         assert_eq!(found, runs);
     }
 
-    /// `expected` is what stands in W14 then: `a`, `-`, or `kept`, with `…` where a person stops it.
+    /// `expected` is the content of W14 after it: `a`, `-`, or `kept`, with `…` if a person's
+    /// change stops it.
     #[track_caller]
     fn check_back(lines: &[&str], runs: &[i64], expected: &str) {
-        let (past, stands) = past(lines);
+        let (history, stands) = history(lines);
         let runs = runs.iter().map(|it| RunId(*it)).collect();
-        let found = match past.restore_point("W14", &runs, stands["W14"]) {
+        let found = match history.restore_point("W14", &runs, stands["W14"]) {
             None => "kept".to_owned(),
             Some(back) => {
                 let text = back.content.map_or("-", |hash| {
@@ -327,18 +337,18 @@ mod tests {
     }
 
     #[test]
-    fn what_wrote_or_read_a_file_again_rests_on_the_run() {
+    fn a_run_that_wrote_or_read_a_file_again_depends_on_it() {
         check_later(&["compact W14:a", "compact W15:a"], 1, &[1]);
         check_later(&["compact W14:a", "compact W15:a", "compact W14:b"], 1, &[1, 3]);
         check_later(&["compact W14:a", "tick M:a ^1:W14", "tick WISDOM:a ^2:M"], 1, &[1, 2, 3]);
         check_later(&["compact W14:a", "tick M:a ^1:W14", "tick WISDOM:a ^2:M"], 3, &[3]);
-        // Neither what followed lines nor the index holds a run up.
+        // Neither relocated citations nor the index create a dependency.
         check_later(&["compact W14:a MEMORY:a", "tick ~W14:b MEMORY:b"], 1, &[1]);
         check_later(&["compact W14:a ~M:a", "tick W15:a ^1:M"], 1, &[1]);
     }
 
     #[test]
-    fn what_was_taken_back_holds_nothing_up() {
+    fn undone_runs_create_no_dependency() {
         let undone = ["compact W14:a", "compact W14:b", "undo W14:a <2"];
         check_later(&undone, 1, &[1]);
         check_back(&undone, &[1], "-");
@@ -347,65 +357,65 @@ mod tests {
         check_later(&put_back, 1, &[1, 2]);
         check_back(&put_back, &[1, 2], "-");
         check_back(&put_back, &[2], "a");
-        assert_eq!(past(&put_back).0.undoable_runs(), [1, 2, 4].map(RunId));
-        // A run that took back an older one has changed what stands under this one.
+        assert_eq!(history(&put_back).0.undoable_runs(), [1, 2, 4].map(RunId));
+        // A run that undid an older one changed the base of this one.
         check_later(&["compact W14:a", "undo W14:- <1", "compact W14:b"], 2, &[2, 3]);
     }
 
     #[test]
-    fn a_run_is_live_unless_a_live_one_took_it_back() {
+    fn a_run_is_live_unless_a_live_one_undid_it() {
         let live = |lines: &[&str]| -> Vec<i64> {
-            past(lines).0.live_runs().into_iter().map(|it| it.0).collect()
+            history(lines).0.live_runs().into_iter().map(|it| it.0).collect()
         };
         assert_eq!(live(&["compact W14:a", "undo W14:- <1"]), [2]);
         assert_eq!(live(&["compact W14:a", "undo W14:- <1", "undo W14:a <2"]), [1, 3]);
-        assert_eq!(past(&["compact W14:a", "undo W14:- <1"]).0.undoer_of(RunId(1)), Some(RunId(2)));
+        assert_eq!(history(&["compact W14:a", "undo W14:- <1"]).0.undoer_of(RunId(1)), Some(RunId(2)));
     }
 
     #[test]
-    fn what_was_said_is_known_until_it_is_taken_back() {
-        let said = |lines: &[&str]| past(lines).0.last_review_run().map(|it| it.0);
-        assert_eq!(said(&["compact W14:a", "review W14:b"]), None);
-        assert_eq!(said(&["compact W14:a", "review"]), Some(2));
-        assert_eq!(said(&["compact W14:a", "review", "compact W15:a"]), Some(2));
-        assert_eq!(said(&["compact W14:a", "review", "review <2"]), None);
+    fn the_last_review_run_counts_until_it_is_undone() {
+        let reviews = |lines: &[&str]| history(lines).0.last_review_run().map(|it| it.0);
+        assert_eq!(reviews(&["compact W14:a", "review W14:b"]), None);
+        assert_eq!(reviews(&["compact W14:a", "review"]), Some(2));
+        assert_eq!(reviews(&["compact W14:a", "review", "compact W15:a"]), Some(2));
+        assert_eq!(reviews(&["compact W14:a", "review", "review <2"]), None);
     }
 
     #[test]
-    fn a_persons_change_stops_it() {
+    fn a_persons_change_stops_restoring() {
         check_back(&["compact W14:a", "person W14:x"], &[1], "kept");
         check_back(&["compact W14:a", "person W14:-"], &[1], "kept");
         check_back(&["person W14:x", "compact W14:a"], &[1], "x");
         check_back(&["compact W14:a", "person W14:x", "compact W14:b"], &[1, 2], "x…");
         check_back(&["compact W14:a", "compact W14:b"], &[1, 2], "-");
-        // Also where only citations followed their lines since.
+        // Even if only citations were relocated since.
         check_back(&["compact W14:a", "person W14:x", "tick ~W14:b"], &[1], "kept");
         check_back(&["compact W14:a", "tick ~W14:b"], &[1], "-");
         check_back(&["compact W14:a W14:b"], &[1], "-");
     }
 
     #[test]
-    fn what_a_repair_put_back_stands_as_if_nothing_had_harmed_it() {
+    fn a_repaired_file_counts_as_never_damaged() {
         let repaired = ["compact W14:a", "compact W14:b", "repair W14:x W14:b"];
-        assert_eq!(past(&repaired).0.undoable_runs(), [1, 2].map(RunId));
+        assert_eq!(history(&repaired).0.undoable_runs(), [1, 2].map(RunId));
         check_later(&repaired, 2, &[2]);
         check_back(&repaired, &[2], "a");
         check_back(&repaired, &[1, 2], "-");
-        // What it did not bring back as it was is somebody else's.
+        // A repair that restored something else counts as somebody else's change.
         check_back(&["compact W14:a", "compact W14:b", "repair W14:a"], &[2], "kept");
-        // One that was taken back before this was known can be put back.
+        // A repair that was undone, as older versions allowed, can be restored.
         let harmed = ["compact W14:a", "repair W14:a", "undo W14:x <2"];
         check_back(&harmed, &[3], "a");
     }
 
     #[test]
-    fn what_was_cut_off_is_taken_up_again() {
+    fn an_interrupted_undo_is_continued() {
         let cut_off = ["compact W14:a", "compact W14:b", "undo W14:a"];
-        assert_eq!(past(&cut_off).0.undoable_runs(), [1, 2].map(RunId));
+        assert_eq!(history(&cut_off).0.undoable_runs(), [1, 2].map(RunId));
         check_later(&cut_off, 2, &[2]);
         check_back(&cut_off, &[2], "a");
         check_back(&["compact W14:a", "compact W14:b", "undo W14:a", "undo W14:a <2"], &[1], "-");
-        // What took it up again is taken back with it.
+        // The run that continued it is undone with it.
         let taken_up = ["compact W14:a W15:a", "undo W14:- #w14 #w15", "undo W15:- <1 #w14 #w15"];
         check_back(&taken_up, &[3], "a");
         check_later(&taken_up, 3, &[3]);

@@ -1,4 +1,4 @@
-//! Why a run is not taken back.
+//! Why a run cannot be undone.
 
 use std::collections::BTreeSet;
 
@@ -13,102 +13,102 @@ use crate::{
     },
 };
 
-/// A later run that holds one up.
+/// A later run that depends on it.
 #[derive(Clone, Debug)]
 pub struct DependentRun {
-    /// It.
+    /// The run.
     pub run: RunRow,
-    /// The files that tie it.
+    /// The files that cause it.
     pub paths: BTreeSet<String>,
 }
 
-/// Why nothing was taken back.
+/// Why nothing was undone.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    /// The last run wrote down what a person said in `review`, which is taken back there.
-    #[error("run {run}, the last one, wrote no file: it is what you said in `review`")]
+    /// The last run recorded what a person said in `review`, and is undone there.
+    #[error("run {run}, the last one, wrote no file: it records what you said in `review`")]
     ReviewOnly {
         /// The run.
         run: RunId,
-        /// The last one that can be taken back here.
+        /// The last run that can be undone here.
         before: Option<RunId>,
     },
-    /// Nothing is recorded, or nothing is left.
-    #[error("no run is recorded that could be taken back")]
+    /// No run is recorded, or all are undone.
+    #[error("no recorded run can be undone")]
     NothingToUndo,
     /// There is no such run.
     #[error("there is no run {run}")]
     UnknownRun {
         /// The number.
         run: RunId,
-        /// Runs that can be taken back, the oldest first.
+        /// Runs that can be undone, oldest first.
         known: Vec<RunId>,
     },
-    /// The run wrote no file of ours.
-    #[error("run {run} wrote no file that could be taken back")]
+    /// The run wrote no generated file.
+    #[error("run {run} wrote no file that could be restored")]
     NoFilesWritten {
         /// The run.
         run: RunId,
     },
-    /// It was taken back before.
-    #[error("run {run} was taken back before, by run {by}")]
+    /// It was undone already.
+    #[error("run {run} was already undone, by run {by}")]
     AlreadyUndone {
         /// The run.
         run: RunId,
-        /// Who took it back.
+        /// The run that undid it.
         by: RunId,
     },
-    /// It put back what was harmed.
-    #[error("run {run} put back what a disk or a slip had harmed, and that is not taken back")]
+    /// It repaired damage.
+    #[error("run {run} repaired damaged files, and a repair cannot be undone")]
     IsRepair {
         /// The run.
         run: RunId,
     },
-    /// What was forgotten cannot come back.
-    #[error("run {run} removed what a person wanted forgotten, which cannot be undone")]
+    /// Forgotten words cannot be restored.
+    #[error("run {run} removed what a person wanted forgotten, and that cannot be undone")]
     IsForget {
         /// The run.
         run: RunId,
     },
-    /// Others would stand on nothing.
-    #[error("later runs rest on run {run}")]
+    /// Later runs depend on it.
+    #[error("later runs depend on run {run}")]
     HasDependents {
         /// The run.
         run: RunId,
-        /// The others, the oldest first.
+        /// Those runs, oldest first.
         later: Vec<DependentRun>,
     },
-    /// No file can be brought back.
-    #[error("no file of it can be brought back: {path} {reason}")]
+    /// No file can be restored.
+    #[error("none of its files can be restored: {path} {reason}")]
     NoFileRestorable {
         /// The first of the files.
         path: String,
         /// Why it stays.
         reason: String,
     },
-    /// Something else was done since the person was asked.
+    /// Something was written after the person was asked.
     #[error("something was written since you were asked")]
     ChangedSinceShown,
-    /// It was begun and could not be finished.
+    /// It began and could not be finished.
     #[error(
-        "run {run} is taken back only in part: {done} of {all} files are done, {}: {source}",
-        match next { Some(path) => format!("`{path}` is the first that is left"), None => "what is left is to record it".to_owned() }
+        "run {run} is only partly undone: {done} of {all} files are done, {}: {source}",
+        match next { Some(path) => format!("`{path}` is the first that remains"), None => "only its record remains".to_owned() }
     )]
     Interrupted {
         /// The run.
         run: RunId,
-        /// Whether later ones are taken back with it.
+        /// Whether later runs are undone with it.
         with_later: bool,
-        /// How many of its files stand as they should.
+        /// How many of its files are done.
         done: usize,
-        /// How many there are to write.
+        /// How many files there are to write.
         all: usize,
-        /// The first that does not.
+        /// The first file that is not done.
         next: Option<String>,
         /// What stopped it.
         source: Box<UndoError>,
     },
-    /// A pass would have been stopped too.
+    /// An error that would have stopped a compaction run too.
     #[error(transparent)]
     Pass(#[from] CompactionError),
 }

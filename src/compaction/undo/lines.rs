@@ -1,7 +1,7 @@
-//! An older text of a generated file, with its citations where the lines stand now.
+//! Updates the citations of an older text to the current positions of their lines.
 //!
-//! The text cites lines of other files as they were when it stood there. What has moved since is followed as
-//! a pass would have done: from the log as history kept it to the log as it is recorded.
+//! The text cites lines of other files as they were in its time. Relocated lines are followed as a
+//! run would have done: from the version of the log in the history to the recorded log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,26 +30,26 @@ use crate::{
     },
 };
 
-/// Hashes by which a file names its sources, first as they were and then as they are.
+/// The hashes by which a file names its sources: before and now.
 pub(super) type SourceHashChanges = BTreeMap<String, (String, String)>;
 
 impl UndoPreview<'_> {
-    /// Returns the text of a version with its citations where the lines stand now. `weeks` are the
-    /// bodies of weeks that are restored too and were changed by the same.
+    /// Returns the text of a version with updated citations; `None` if none changed. `weeks` are
+    /// the body hashes of weeks that are restored at the same time and changed the same way.
     pub(super) fn update_citations(
         &self,
         path: &str,
         kind: FileKind,
         text: &str,
         version: VersionId,
-        known: &BTreeMap<Stem, LogRecord>,
+        recorded_logs: &BTreeMap<Stem, LogRecord>,
         weeks: &SourceHashChanges,
     ) -> Result<Option<String>, LineageError> {
         let mut changed = LineMaps::new();
         let mut older = BTreeMap::new();
         let mut renames = weeks.clone();
         for stem in self.source_stems(path, text) {
-            let Some(now) = known.get(&stem) else { continue };
+            let Some(now) = recorded_logs.get(&stem) else { continue };
             let Some(then) = self.log_as_of(&stem, version)?.filter(|it| it.hash != now.hash)
             else {
                 continue;
@@ -89,7 +89,7 @@ impl UndoPreview<'_> {
         stems
     }
 
-    /// Returns a log, or a file that is cited itself, as it was known when a version came about.
+    /// Returns a log, or a summary that is cited itself, as recorded when a version was written.
     fn log_as_of(
         &self,
         stem: &Stem,
@@ -105,7 +105,7 @@ impl UndoPreview<'_> {
             return Ok(text.and_then(|it| records::lines_of_summary(stem, &path, &it)));
         }
         let log = DailyLog::parse(stem.clone(), &bytes).ok();
-        // Hashes are of the raw lines, whatever may be seen of them.
+        // Hashes are of the raw lines, whatever the sanitized view shows of them.
         let rules = privacy::PrivacyRules::default();
         Ok(log.map(|it| LogRecord::of(&privacy::sanitize(&it, &rules), path)))
     }

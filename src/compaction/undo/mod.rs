@@ -1,20 +1,20 @@
-//! A run taken back: its files as they stood before it, and its work refused until an input changes.
+//! Undoing a run: its files are restored, and its work is refused until an input changes.
 //!
-//! - [`dependencies`]: which runs rest on which, and how far a file can be brought back; pure.
-//! - [`lines`]: citations of an older text where the lines stand now.
-//! - [`proposals`]: what a person said of changes that are made no longer, or again.
-//! - [`refused_jobs`]: what is refused, and how that is written down.
-//! - [`preview`] puts together what would be done, for a dry run as for the deed.
-//! - [`resume`]: the note of what is not finished.
-//! - [`error`]: why a run is not taken back.
+//! - [`dependencies`]: which runs depend on which, and how far a file can be restored; pure.
+//! - [`lines`]: updates the citations of an older text.
+//! - [`proposals`]: what happens to reviewed proposals whose file is restored.
+//! - [`refused_jobs`]: which work is refused, and how that is recorded.
+//! - [`preview`]: plans everything, for a dry run and for the real one.
+//! - [`resume`]: the record of an undo in progress.
+//! - [`error`]: why a run cannot be undone.
 //!
-//! What is refused is written down first, in receipts and among the decisions, so that no pass brings
-//! back what a crash left half taken back; who took what back is recorded last, and tells that it was
-//! done. In between, `status` tells of it; the next pass and the same command take up what was cut off:
-//! a file that stands as it should is left alone.
+//! Refusals are recorded first, in receipts and decisions, so that no run redoes the work when a
+//! crash interrupts the undo. That the runs are undone is recorded last and marks the undo as
+//! finished. In between, `status` reports it; the next run or the same command continues, and
+//! leaves finished files alone.
 //!
-//! Taking a run back is a run itself. Its receipts name the work that it refused, so that taking it
-//! back in turn lifts just that.
+//! An undo is a run itself. Its receipts name the work that it refused, so that undoing it in turn
+//! lifts exactly that.
 
 mod dependencies;
 pub mod error;
@@ -60,72 +60,71 @@ use crate::{
     },
 };
 
-/// What is to be taken back.
+/// A request to undo.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UndoRequest {
-    /// The run; when none is named, the one that is taken back only in part, else the last one that
-    /// can be.
+    /// The run; if none is named, an unfinished undo, else the last run that can be undone.
     pub run: Option<RunId>,
-    /// Also the later ones that rest on it.
+    /// Whether later runs that depend on it are undone too.
     pub with_dependents: bool,
 }
 
 /// What will be done, or was done.
 #[derive(Debug)]
 pub struct UndoPlan {
-    /// The runs that are taken back, the newest first.
+    /// The undone runs, newest first.
     pub runs: Vec<RunRow>,
     /// Their files, by path.
     pub files: Vec<UndoFile>,
-    /// Files in which they followed lines that moved; that stays.
+    /// Files in which they only relocated citations; that stays.
     pub relocated: BTreeSet<String>,
-    /// Work that waits for changed input from now on.
+    /// Work that is refused until an input changes.
     pub refused: Vec<UndoJob>,
-    /// Work that waits no longer.
+    /// Work that is no longer refused.
     pub lifted: Vec<UndoJob>,
 }
 
-/// What becomes of a file.
+/// What happens to a file.
 #[derive(Debug)]
 pub struct UndoFile {
     /// Relative to the root.
     pub path: String,
     /// What is done with it.
     pub outcome: UndoOutcome,
-    /// The version that stands there then.
+    /// The restored version.
     pub version: Option<VersionId>,
-    /// Whether its citations follow lines that moved since.
+    /// Whether its citations were updated to relocated lines.
     pub citations_updated: bool,
-    /// Why it is not as it was before.
+    /// Why it is not exactly as before.
     pub reason: Option<String>,
     current: Option<String>,
     text: Option<String>,
-    /// The oldest run whose write is taken back.
+    /// The oldest run whose write is undone.
     oldest_run: Option<RunId>,
 }
 
 /// What is done with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndoOutcome {
-    /// An older version stands there.
+    /// An older version is restored.
     Restored,
-    /// The runs had made it, and it is gone.
+    /// The runs created it, so it is removed.
     Removed,
-    /// It stands as it should: somebody, or an attempt that was cut off, was faster.
+    /// It is already as it should be, thanks to somebody else or an interrupted attempt.
     Unchanged,
-    /// A person changed it since, so it is left as it is.
+    /// A person changed it since, so it stays.
     Kept,
-    /// The bytes of the older version are no longer kept, so it is left as it is.
+    /// The older version is no longer in the history, so the file stays.
     Lost,
 }
 
 impl Compactor<'_> {
-    /// Takes runs back, and returns what was done with the number of the run that did it. `expected`
-    /// are the runs that a person was shown.
+    /// Undoes runs. Returns the number of the undoing run and what was done. `expected` are the
+    /// runs that a person was shown.
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be done; what was begun is taken up by the same call.
+    /// Returns why it cannot be done; the same call continues what began.
     pub fn undo(
         &mut self,
         request: UndoRequest,
@@ -133,31 +132,31 @@ impl Compactor<'_> {
     ) -> Result<(RunId, UndoPlan), UndoError> {
         let _alone = self.acquire_run_lock(&|| false)?;
         let now = (self.clock)();
-        // What people did meanwhile is theirs and not of the run that is taken back.
+        // What people did meanwhile is theirs, not part of the undone run.
         let view = self.reconcile_locked(UNDO_TRIGGER, now)?;
         self.remove_temp_files()?;
         self.undo_reconciled(request, Some(expected), &view, now)
     }
 
-    /// Finishes what was begun to be taken back and was cut off: a pass would take files that are half
-    /// taken back for what somebody meant. Returns what there is to tell of it. `accepted` says that a
-    /// person takes held files as they are.
+    /// Finishes interrupted undos: a run would mistake half restored files for a person's edits.
+    /// Returns messages for people. `accepted` says that a person accepts damaged files as they
+    /// are.
     ///
-    /// What can no longer be taken back is left as it is, and `status` goes on telling of it.
+    /// An undo that can no longer be finished is left as it is, and `status` keeps reporting it.
     pub(super) fn finish_undoing(
         &mut self,
         now: DateTime<Utc>,
         accepted: bool,
     ) -> Result<Vec<String>, CompactionError> {
-        let mut told = Vec::new();
-        // One that cannot be finished holds up none that was begun before it.
+        let mut messages = Vec::new();
+        // One that cannot be finished must not block the others.
         let mut tried = BTreeSet::new();
         loop {
             let open = resume::all_unfinished(self.vault, self.lineage)?;
             let Some(next) = open.into_iter().find(|it| tried.insert(it.run)) else {
-                return Ok(told);
+                return Ok(messages);
             };
-            told.extend(self.finish_one_undo(next, now, accepted)?);
+            messages.extend(self.finish_one_undo(next, now, accepted)?);
         }
     }
 
@@ -171,14 +170,12 @@ impl Compactor<'_> {
         let view = self.take_snapshot(now)?;
         view.refuse_damaged(|_| !accepted)?;
         let error = match self.undo_reconciled(request, None, &view, now) {
-            Ok((run, undoing)) => {
-                let told = |first: &RunRow| {
+            Ok((run, undo_plan)) => {
+                let message = |first: &RunRow| {
                     let first = first.id;
-                    format!(
-                        "taking back run {first} had been cut off, and was finished by run {run}"
-                    )
+                    format!("undoing run {first} was interrupted; run {run} finished it")
                 };
-                return Ok(undoing.runs.last().map(told));
+                return Ok(undo_plan.runs.last().map(message));
             }
             Err(UndoError::Interrupted { source, .. }) => *source,
             Err(error) => error,
@@ -189,8 +186,8 @@ impl Compactor<'_> {
         }
     }
 
-    /// Takes runs back once it is known what people did. `expected` are the runs that a person was
-    /// shown, if one is asked.
+    /// Undoes runs after the edits of people were reconciled. `expected` are the runs that a person
+    /// was shown, if one was asked.
     fn undo_reconciled(
         &mut self,
         request: UndoRequest,
@@ -198,7 +195,7 @@ impl Compactor<'_> {
         view: &RootSnapshot,
         now: DateTime<Utc>,
     ) -> Result<(RunId, UndoPlan), UndoError> {
-        let foresight = UndoPreview {
+        let preview = UndoPreview {
             vault: self.vault,
             lineage: self.lineage,
             view,
@@ -206,31 +203,31 @@ impl Compactor<'_> {
             engine: self.engine.id(),
             now,
         };
-        let past = foresight.run_history()?;
-        let undoing = foresight.plan(request)?;
-        let taken: Vec<RunId> = undoing.runs.iter().map(|it| it.id).collect();
+        let history = preview.run_history()?;
+        let undo_plan = preview.plan(request)?;
+        let taken: Vec<RunId> = undo_plan.runs.iter().map(|it| it.id).collect();
         if expected.is_some_and(|it| it != taken) {
             return Err(UndoError::ChangedSinceShown);
         }
         let run = self.ensure_run(&mut None, UNDO_TRIGGER, now)?;
-        let done = self.apply_undo(run, &undoing, request, &past, view, now);
+        let done = self.apply_undo(run, &undo_plan, request, &history, view, now);
         self.end_run(run)?;
-        done.map_err(|error| self.interrupted(&undoing, error))?;
-        Ok((run, undoing))
+        done.map_err(|error| self.interrupted(&undo_plan, error))?;
+        Ok((run, undo_plan))
     }
 
-    /// Says how far it came.
-    fn interrupted(&self, undoing: &UndoPlan, error: UndoError) -> UndoError {
-        let Some(run) = undoing.runs.last().map(|it| it.id) else { return error };
-        let wanted: Vec<&UndoFile> = undoing.files.iter().filter(|it| it.is_written()).collect();
+    /// Returns an error that says how far it came.
+    fn interrupted(&self, undo_plan: &UndoPlan, error: UndoError) -> UndoError {
+        let Some(run) = undo_plan.runs.last().map(|it| it.id) else { return error };
+        let planned: Vec<&UndoFile> = undo_plan.files.iter().filter(|it| it.is_written()).collect();
         let stands = |it: &UndoFile| self.vault.read_text(&it.path).is_ok_and(|is| is == it.text);
         let left: Vec<&str> =
-            wanted.iter().filter(|it| !stands(it)).map(|it| &it.path[..]).collect();
+            planned.iter().filter(|it| !stands(it)).map(|it| &it.path[..]).collect();
         UndoError::Interrupted {
             run,
-            with_later: undoing.runs.len() > 1,
-            done: wanted.len() - left.len(),
-            all: wanted.len(),
+            with_later: undo_plan.runs.len() > 1,
+            done: planned.len() - left.len(),
+            all: planned.len(),
             next: left.first().map(|it| (*it).to_owned()),
             source: Box::new(error),
         }
@@ -239,26 +236,25 @@ impl Compactor<'_> {
     fn apply_undo(
         &mut self,
         run: RunId,
-        undoing: &UndoPlan,
+        undo_plan: &UndoPlan,
         request: UndoRequest,
-        past: &RunHistory,
+        history: &RunHistory,
         view: &RootSnapshot,
         now: DateTime<Utc>,
     ) -> Result<(), UndoError> {
-        if let Some(first) = undoing.runs.last() {
-            resume::add_note(self.vault, self.lineage, first, request.with_dependents, run)?;
-        }
+        let first = undo_plan.runs.last().ok_or(UndoError::NothingToUndo)?;
+        resume::add_note(self.vault, self.lineage, first, request.with_dependents, run)?;
         reach_undo_failpoint("undo.noted")?;
-        let receipts = undoing.receipts(now);
+        let receipts = undo_plan.receipts(now);
         let nothing = || Commit { at: now, ..Commit::default() };
         let done: Vec<_> = receipts.iter().map(|(job, it)| (job, it, nothing())).collect();
         self.lineage.commit_finished_jobs(run, &done)?;
         reach_undo_failpoint("undo.receipts")?;
-        self.write_decisions(&view.inventory.decisions, &undoing.decisions(now))?;
-        self.update_proposals(undoing, view, now)?;
+        self.write_decisions(&view.inventory.decisions, &undo_plan.decisions(now))?;
+        self.update_proposals(undo_plan, view, now)?;
         reach_undo_failpoint("undo.decided")?;
         let mut files: Vec<FileWrite> =
-            undoing.files.iter().filter(|it| it.is_written()).map(UndoFile::to_write).collect();
+            undo_plan.files.iter().filter(|it| it.is_written()).map(UndoFile::to_write).collect();
         let mut recorded = RecordedChanges::default();
         for file in &files {
             match &file.text {
@@ -270,15 +266,15 @@ impl Compactor<'_> {
                 None => recorded.removed.push(file.path.clone()),
             }
         }
-        let whole = undoing.files.iter().filter(|it| it.text.is_some()).map(|it| &it.path[..]);
+        let whole = undo_plan.files.iter().filter(|it| it.text.is_some()).map(|it| &it.path[..]);
         let whole: BTreeSet<&str> = whole.collect();
         self.update_citations_of_written(view, &whole, &mut files, &mut recorded)
             .map_err(pass_error)?;
         self.write_undo(run, &files, &recorded)?;
         reach_undo_failpoint("undo.written")?;
-        self.update_index_after_undo(run, undoing, past, now)?;
+        self.update_index_after_undo(run, undo_plan, history, now)?;
         reach_undo_failpoint("undo.index")?;
-        let taken: Vec<RunId> = undoing.runs.iter().map(|it| it.id).collect();
+        let taken: Vec<RunId> = undo_plan.runs.iter().map(|it| it.id).collect();
         self.lineage.record_undone_runs(run, &taken)?;
         reach_undo_failpoint("undo.taken")?;
         Ok(resume::drop_finished_notes(self.vault, self.lineage)?)
@@ -293,19 +289,19 @@ impl Compactor<'_> {
         self.write_files(Some(run), None, files, recorded).map_err(pass_error)
     }
 
-    /// Brings the index up to date; one that the runs had made goes with the last memory.
+    /// Updates the index; an index that the runs created is removed with the last memory.
     fn update_index_after_undo(
         &mut self,
         run: RunId,
-        undoing: &UndoPlan,
-        past: &RunHistory,
+        undo_plan: &UndoPlan,
+        history: &RunHistory,
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
         let view = self.take_snapshot(now)?;
         let path = self.vault.layout().index();
-        let runs = undoing.runs.iter().map(|it| it.id).collect();
+        let runs = undo_plan.runs.iter().map(|it| it.id).collect();
         if let (Some(index), true) = (&view.inventory.index, view.inventory.memories.is_empty()) {
-            let back = past.restore_point(&path, &runs, Some(ContentHash::of(index)));
+            let back = history.restore_point(&path, &runs, Some(ContentHash::of(index)));
             if back.is_some_and(|it| it.content.is_none()) {
                 let file = FileWrite { path, text: None, current: Some(index.clone()) };
                 return self.write_undo(run, &[file], &RecordedChanges::default());
@@ -323,31 +319,31 @@ impl Compactor<'_> {
 }
 
 impl UndoFile {
-    fn new(path: &str, standing: Option<String>, back: &RestorePoint) -> Self {
-        let fate = if standing.is_none() { UndoOutcome::Unchanged } else { UndoOutcome::Removed };
+    fn new(path: &str, current: Option<String>, back: &RestorePoint) -> Self {
+        let outcome = if current.is_none() { UndoOutcome::Unchanged } else { UndoOutcome::Removed };
         let reason = back.stopped_by_user.then(|| {
             format!("somebody else changed it before run {} wrote it again", back.oldest_run)
         });
         Self {
             path: path.to_owned(),
-            outcome: fate,
+            outcome,
             version: None,
             citations_updated: false,
             reason,
-            current: standing,
+            current,
             text: None,
             oldest_run: Some(back.oldest_run),
         }
     }
 
-    fn kept(path: &str, standing: Option<String>, reason: String) -> Self {
+    fn left_unchanged(path: &str, current: Option<String>, reason: String) -> Self {
         Self {
             path: path.to_owned(),
             outcome: UndoOutcome::Kept,
             version: None,
             citations_updated: false,
             reason: Some(reason),
-            current: standing,
+            current,
             text: None,
             oldest_run: None,
         }
@@ -391,7 +387,7 @@ fn write_error(path: &str, source: std::io::Error) -> VaultError {
     VaultError::Io { action: "write", path: path.into(), source }
 }
 
-/// Passes a step that tests stop at.
+/// Reaches a failpoint of the tests.
 fn reach_undo_failpoint(name: &'static str) -> Result<(), VaultError> {
     failpoint::at(name).map_err(|source| write_error(name, source))
 }

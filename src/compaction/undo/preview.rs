@@ -1,5 +1,5 @@
-//! What taking runs back would do, for a dry run as for the deed: which runs, and what becomes of
-//! each of their files.
+//! Plans an undo, for a dry run and for the real one: which runs, and what happens to each of their
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,19 +32,19 @@ use crate::{
     },
 };
 
-/// What began a run whose work is gone for good.
+/// The trigger of a run whose work is gone for good.
 const FORGET_TRIGGER: &str = "forget";
 
-/// What says what would be done.
+/// Plans what an undo would do.
 #[derive(Clone, Copy, Debug)]
 pub struct UndoPreview<'a> {
     /// The files.
     pub vault: &'a Vault,
     /// The database.
     pub lineage: &'a Lineage,
-    /// Both, as they are.
+    /// The snapshot of both.
     pub view: &'a RootSnapshot,
-    /// What the root is run with.
+    /// The settings of the root.
     pub settings: &'a RootSettings,
     /// The name of the engine.
     pub engine: &'a str,
@@ -53,44 +53,44 @@ pub struct UndoPreview<'a> {
 }
 
 impl UndoPreview<'_> {
-    /// Says what taking back what is asked for would do. Changes nothing.
+    /// Plans the requested undo. Changes nothing.
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be taken back.
+    /// Returns why it cannot be undone.
     pub fn plan(&self, request: UndoRequest) -> Result<UndoPlan, UndoError> {
-        let past = self.run_history()?;
+        let history = self.run_history()?;
         let UndoRequest { run, with_dependents: with_later } = self.resolve_request(request)?;
         let last = || {
-            let before = past.undoable_runs().pop();
-            match past.last_review_run().filter(|it| before.is_none_or(|before| before < *it)) {
+            let before = history.undoable_runs().pop();
+            match history.last_review_run().filter(|it| before.is_none_or(|before| before < *it)) {
                 Some(run) => Err(UndoError::ReviewOnly { run, before }),
                 None => before.ok_or(UndoError::NothingToUndo),
             }
         };
         let run = run.map_or_else(last, Ok)?;
-        let runs = runs_to_undo(&past, run, with_later)?;
-        let files = self.plan_files(&past, &runs)?;
+        let runs = runs_to_undo(&history, run, with_later)?;
+        let files = self.plan_files(&history, &runs)?;
         let is_done = |it: &UndoFile| !matches!(it.outcome, UndoOutcome::Kept | UndoOutcome::Lost);
         if let Some(kept) = files.first().filter(|_| !files.iter().any(is_done)) {
             let reason = kept.reason.clone().unwrap_or_default();
             return Err(UndoError::NoFileRestorable { path: kept.path.clone(), reason });
         }
-        let moved = past.writes.iter().filter(|it| it.only_relocated);
+        let moved = history.writes.iter().filter(|it| it.only_relocated);
         let moved = moved.filter(|it| it.run.is_some_and(|run| runs.contains(&run)));
-        let mut undoing = UndoPlan {
-            runs: runs.iter().rev().filter_map(|it| past.runs.get(it).cloned()).collect(),
+        let mut undo_plan = UndoPlan {
+            runs: runs.iter().rev().map(|it| history.run(*it)).collect::<Result<_, _>>()?,
             relocated: moved.map(|it| it.path.clone()).collect(),
             files,
             refused: Vec::new(),
             lifted: Vec::new(),
         };
-        self.decide_jobs(&past, &mut undoing)?;
-        self.refuse_dependents(&mut undoing)?;
-        Ok(undoing)
+        self.decide_jobs(&history, &mut undo_plan)?;
+        self.refuse_dependents(&mut undo_plan)?;
+        Ok(undo_plan)
     }
 
-    /// Returns what is asked for; where nothing is named, what was begun and is not finished.
+    /// Returns the request; without a run, the unfinished undo, if any.
     ///
     /// # Errors
     ///
@@ -102,16 +102,17 @@ impl UndoPreview<'_> {
         Ok(resume::unfinished(self.vault, self.lineage)?.unwrap_or(request))
     }
 
-    /// Collects what the journal tells.
+    /// Collects what the journal recorded.
     pub(super) fn run_history(&self) -> Result<RunHistory, LineageError> {
         let moved: BTreeSet<JobId> =
             self.lineage.jobs_with_reason(LINES_MOVED)?.into_iter().collect();
         let layout = self.vault.layout();
         let mut intents = self.lineage.writes()?;
         for intent in self.lineage.open_intents()? {
-            // A crash left it, and the file stands as intended: the next run will find that too.
-            let standing = self.vault.read(&intent.target).ok().flatten();
-            if standing.map(|it| ContentHash::of(it.bytes)) == intent.new_hash {
+            // A crash left the intent open, but the file is as intended; the next run will find
+            // that too.
+            let Ok(current) = self.vault.read(&intent.target) else { continue };
+            if current.map(|it| ContentHash::of(it.bytes)) == intent.new_hash {
                 intents.push(intent);
             }
         }
@@ -131,31 +132,31 @@ impl UndoPreview<'_> {
         let writes = writes.collect();
         let runs = self.lineage.last_runs(u32::MAX)?.into_iter().map(|it| (it.id, it)).collect();
         let taken = self.lineage.undone_runs()?;
-        let mut past = RunHistory { runs, undone: taken, writes, ..RunHistory::default() };
-        for run in past.runs.values().filter(|it| it.trigger == UNDO_TRIGGER).map(|it| it.id) {
+        let mut history = RunHistory { runs, undone: taken, writes, ..RunHistory::default() };
+        for run in history.runs.values().filter(|it| it.trigger == UNDO_TRIGGER).map(|it| it.id) {
             let jobs = self.lineage.jobs_of_run(run)?;
-            past.jobs.insert(run, jobs.iter().map(|it| it.fingerprint).collect());
+            history.jobs.insert(run, jobs.iter().map(|it| it.fingerprint).collect());
         }
-        past.drop_repairs();
-        past.merge_interrupted();
-        for run in past.undoable_runs() {
-            past.readers.insert(run, self.lineage.dependent_runs(run)?);
+        history.drop_repairs();
+        history.merge_interrupted();
+        for run in history.undoable_runs() {
+            history.readers.insert(run, self.lineage.dependent_runs(run)?);
         }
-        Ok(past)
+        Ok(history)
     }
 
-    /// Says what becomes of each file of the runs.
+    /// Plans what happens to each file of the runs.
     fn plan_files(
         &self,
-        past: &RunHistory,
+        history: &RunHistory,
         runs: &BTreeSet<RunId>,
     ) -> Result<Vec<UndoFile>, UndoError> {
         let mut paths: Vec<(FileKind, &str)> = runs
             .iter()
-            .flat_map(|it| past.files_of(*it))
+            .flat_map(|it| history.files_of(*it))
             .filter_map(|it| Some((self.vault.layout().kind_of(it)?, it)))
             .collect();
-        // Weeks before the months that name and cite them, and what cites months last.
+        // Weeks before the months that name and cite them; what cites months comes last.
         let tier = |kind: &FileKind| match kind {
             FileKind::Weekly => 0,
             FileKind::Monthly => 1,
@@ -163,34 +164,34 @@ impl UndoPreview<'_> {
         };
         paths.sort_by_key(|(kind, path)| (tier(kind), *path));
         paths.dedup();
-        let mut known = self.lineage.logs()?;
-        known.extend(self.lineage.cited_summaries()?);
+        let mut recorded_logs = self.lineage.logs()?;
+        recorded_logs.extend(self.lineage.cited_summaries()?);
         let mut weeks = SourceHashChanges::new();
         let mut files = Vec::new();
         for (kind, path) in paths {
-            let standing = match self.vault.read_text(path) {
-                Ok(standing) => standing,
+            let current = match self.vault.read_text(path) {
+                Ok(current) => current,
                 Err(error) => {
-                    files.push(UndoFile::kept(path, None, error.to_string()));
+                    files.push(UndoFile::left_unchanged(path, None, error.to_string()));
                     continue;
                 }
             };
-            let stands = standing.as_deref().map(ContentHash::of);
-            let Some(back) = past.restore_point(path, runs, stands) else {
-                let what = if standing.is_some() { "changed" } else { "removed" };
+            let stands = current.as_deref().map(ContentHash::of);
+            let Some(back) = history.restore_point(path, runs, stands) else {
+                let what = if current.is_some() { "changed" } else { "removed" };
                 let reason = format!("was {what} by somebody else since");
-                files.push(UndoFile::kept(path, standing, reason));
+                files.push(UndoFile::left_unchanged(path, current, reason));
                 continue;
             };
-            let mut file = UndoFile::new(path, standing, &back);
+            let mut file = UndoFile::new(path, current, &back);
             if let Some(hash) = back.content {
-                self.restore(&mut file, kind, hash, &known, &mut weeks)?;
+                self.restore(&mut file, kind, hash, &recorded_logs, &mut weeks)?;
             }
-            // What cites it is to cite it as it will stand.
+            // Files that cite this one must cite its new text.
             let stem = period_of_path(path).and_then(Stem::of_summary);
             if let (Some(stem), Some(text)) = (stem, &file.text) {
                 let lines = records::lines_of_summary(&stem, path, text);
-                known.extend(lines.map(|it| (stem, it)));
+                recorded_logs.extend(lines.map(|it| (stem, it)));
             }
             files.push(file);
         }
@@ -204,7 +205,7 @@ impl UndoPreview<'_> {
         file: &mut UndoFile,
         kind: FileKind,
         hash: ContentHash,
-        known: &BTreeMap<Stem, LogRecord>,
+        recorded_logs: &BTreeMap<Stem, LogRecord>,
         weeks: &mut SourceHashChanges,
     ) -> Result<(), LineageError> {
         let version = self.prior_version(file, hash)?;
@@ -212,12 +213,12 @@ impl UndoPreview<'_> {
             Err(LineageError::Damaged { .. }) => None,
             bytes => bytes?,
         };
-        if let Some(torn) = bytes.as_deref().and_then(damage::byte_damage) {
-            // Where nothing stood in it, to remove it is the same, and leaves no harmed file.
-            if torn != Damage::Empty {
+        if let Some(damage) = bytes.as_deref().and_then(damage::byte_damage) {
+            // For an empty file, removing it has the same effect and leaves no damaged file.
+            if damage != Damage::Empty {
                 file.outcome = UndoOutcome::Lost;
                 file.reason =
-                    Some(format!("is left as it is: its older text {}", torn.description()));
+                    Some(format!("is left as it is: its older text {}", damage.description()));
             }
             return Ok(());
         }
@@ -228,7 +229,7 @@ impl UndoPreview<'_> {
             return Ok(());
         };
         file.version = Some(version);
-        let followed = self.update_citations(&file.path, kind, &text, version, known, weeks)?;
+        let followed = self.update_citations(&file.path, kind, &text, version, recorded_logs, weeks)?;
         file.citations_updated = followed.is_some();
         if let (FileKind::Weekly, Some(now)) = (kind, &followed)
             && let Some(week) = period_of_path(&file.path)
@@ -247,7 +248,7 @@ impl UndoPreview<'_> {
         Ok(())
     }
 
-    /// Returns the version of a file that had these bytes last, before the runs.
+    /// Returns the last version of a file with these bytes before the runs.
     fn prior_version(
         &self,
         file: &UndoFile,
@@ -264,36 +265,35 @@ impl UndoPreview<'_> {
     }
 }
 
-/// Returns the runs that are to be taken back, if they can be.
+/// Returns the runs to undo, if they can be undone.
 fn runs_to_undo(
-    past: &RunHistory,
+    history: &RunHistory,
     run: RunId,
     with_later: bool,
 ) -> Result<BTreeSet<RunId>, UndoError> {
-    if !past.runs.contains_key(&run) {
-        return Err(UndoError::UnknownRun { run, known: past.undoable_runs() });
-    }
-    if let Some(by) = past.undoer_of(run) {
+    history.run(run)?;
+    if let Some(by) = history.undoer_of(run) {
         return Err(UndoError::AlreadyUndone { run, by });
     }
-    if past.is_repair(run) {
+    if history.is_repair(run) {
         return Err(UndoError::IsRepair { run });
     }
-    if past.files_of(run).is_empty() {
+    if history.files_of(run).is_empty() {
         return Err(UndoError::NoFilesWritten { run });
     }
-    let ties = past.with_dependents(run);
+    let ties = history.with_dependents(run);
     let is_forget =
-        |run: &&RunId| past.runs.get(run).is_some_and(|it| it.trigger == FORGET_TRIGGER);
+        |run: &&RunId| history.runs.get(run).is_some_and(|it| it.trigger == FORGET_TRIGGER);
     if let Some(&run) = ties.keys().find(is_forget) {
         return Err(UndoError::IsForget { run });
     }
     if ties.len() > 1 && !with_later {
-        let later = ties.into_iter().filter_map(|(later, paths)| {
-            let run = past.runs.get(&later).filter(|_| later != run)?.clone();
-            Some(DependentRun { run, paths })
+        let later = ties.into_iter().filter(|(later, _)| *later != run);
+        let later = later.map(|(later, paths)| {
+            Ok(DependentRun { run: history.run(later)?, paths })
         });
-        return Err(UndoError::HasDependents { run, later: later.collect() });
+        let later = later.collect::<Result<_, UndoError>>()?;
+        return Err(UndoError::HasDependents { run, later });
     }
     Ok(ties.into_keys().collect())
 }

@@ -1,8 +1,8 @@
-//! What a person said of proposed changes, where the file that says so is brought back.
+//! What happens to reviewed proposals whose file is restored.
 //!
-//! A change that was accepted and is taken out of its file again waits again: else it would be
-//! neither made nor waiting, and for good, for decisions outlive the database. One that is put back
-//! waits no longer.
+//! An accepted change that is undone is open again; otherwise it would be neither made nor
+//! proposed, permanently, since decisions outlive the database. A change that is restored is no
+//! longer open.
 
 use chrono::{DateTime, Utc};
 
@@ -17,27 +17,28 @@ use crate::{
 };
 
 impl Compactor<'_> {
-    /// Says of the proposals of files that are brought back what is so then.
+    /// Updates the proposals of restored files.
     pub(super) fn update_proposals(
         &mut self,
-        undoing: &UndoPlan,
+        undo_plan: &UndoPlan,
         view: &RootSnapshot,
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
-        let reviewed = undoing.runs.iter().any(|it| it.trigger == REVIEW_TRIGGER);
+        let reviewed = undo_plan.runs.iter().any(|it| it.trigger == REVIEW_TRIGGER);
         let mut settled: Vec<(Proposal, ProposedChange, DecisionKind, ProposalState)> = Vec::new();
         for row in self.lineage.proposals(true)? {
             let Ok(change) = serde_json::from_str::<ProposedChange>(&row.change) else { continue };
-            let file = undoing.files.iter().find(|it| it.is_written() && it.path == row.target);
+            let file = undo_plan.files.iter().find(|it| it.is_written() && it.path == row.target);
             let Some(file) = file else { continue };
             let rules = &view.inventory.rules;
             let stands = |text: &Option<String>| change.is_applied(&row, text.as_deref(), rules);
             let (before, after) = (stands(&file.current), stands(&file.text));
             let key = change.decision_key(&row.sources);
-            // In its place a person may have put words of their own, which are known by no name.
+            // A person may have replaced it with words of their own, which have no name to look
+            // for.
             let own = || {
-                let said = view.inventory.decisions.review_verdict(&row.target, &key);
-                reviewed && !before && said == Some(Verdict::Refused)
+                let verdict = view.inventory.decisions.review_verdict(&row.target, &key);
+                reviewed && !before && verdict == Some(Verdict::Refused)
             };
             let (what, state) = match row.state {
                 ProposalState::Accepted if (before && !after) || own() => {
@@ -54,8 +55,8 @@ impl Compactor<'_> {
         self.record_change_decisions(&settled.collect::<Vec<_>>(), now)
     }
 
-    /// Begins and ends a run that writes no file: a person said something in `review`. With `lifted`
-    /// they took back what they had said last.
+    /// Records a run without files: a person said something in `review`. With `lifted` they
+    /// withdrew what they said last.
     pub(in crate::compaction) fn record_review_run(
         &mut self,
         lifted: bool,
@@ -65,8 +66,8 @@ impl Compactor<'_> {
             let runs = self.lineage.last_runs(u32::MAX)?;
             let writes = self.lineage.writes()?;
             let wrote = |run: RunId| writes.iter().any(|it| it.run == Some(run));
-            let said = runs.iter().filter(|it| it.trigger == REVIEW_TRIGGER && !wrote(it.id));
-            said.map(|it| it.id).collect()
+            let reviews = runs.iter().filter(|it| it.trigger == REVIEW_TRIGGER && !wrote(it.id));
+            reviews.map(|it| it.id).collect()
         } else {
             Vec::new()
         };

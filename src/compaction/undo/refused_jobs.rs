@@ -1,4 +1,4 @@
-//! Work that is refused from now on, and work that no longer is: in receipts and among the decisions.
+//! Work that an undo refuses or no longer refuses, as recorded in receipts and decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,38 +41,38 @@ use crate::{
 /// A piece of work that is refused, or no longer.
 #[derive(Clone, Debug)]
 pub struct UndoJob {
-    /// What is made.
+    /// Its tier.
     pub tier: Tier,
-    /// For which time.
+    /// Its period.
     pub period: Period,
-    /// The file that it makes, or the index of what it extracts.
+    /// The file that it writes; for extraction, the index.
     pub path: String,
     fingerprint: ContentHash,
     engine: String,
     inputs: ContentHash,
     items: u32,
-    /// Where its receipt stands among the others; `None` for what only follows from them.
+    /// The position of its receipt; `None` for work that is only a consequence.
     job_id: Option<JobId>,
 }
 
-/// What the receipt says of work that was taken back.
-const UNDONE_REASON: &str = "taken back by undo";
+/// The reason in the receipt of undone work.
+const UNDONE_REASON: &str = "undone";
 
-/// What it says of work that would be due only because something else was taken back.
-const DEPENDENT_REASON: &str = "rests on what was taken back by undo";
+/// The reason in the receipt of work that would be due only because other work was undone.
+const DEPENDENT_REASON: &str = "derived from undone work";
 
 impl UndoPreview<'_> {
-    /// Says which work of the runs is refused from now on, and which no longer.
+    /// Decides which work of the runs is refused from now on, and which no longer.
     pub(super) fn decide_jobs(
         &self,
-        past: &RunHistory,
-        undoing: &mut UndoPlan,
+        history: &RunHistory,
+        undo_plan: &mut UndoPlan,
     ) -> Result<(), LineageError> {
         let layout = self.vault.layout();
         let mut decided: BTreeMap<ContentHash, (bool, UndoJob)> = BTreeMap::new();
-        // The oldest of them has the last word, as it would have if each were taken back alone.
-        for run in undoing.runs.iter().map(|it| it.id) {
-            let undo = past.undone_by(run).next().is_some();
+        // The oldest run decides last, as if each were undone alone.
+        for run in undo_plan.runs.iter().map(|it| it.id) {
+            let undo = history.undone_by(run).next().is_some();
             for job in self.lineage.jobs_of_run(run)? {
                 let Some(receipt) = &job.receipt else { continue };
                 if receipt.reason.as_deref() == Some(LINES_MOVED) {
@@ -80,7 +80,7 @@ impl UndoPreview<'_> {
                 }
                 let refuse = match receipt.outcome {
                     JobOutcome::Written | JobOutcome::Unchanged => {
-                        if !undo && !self.is_output_undone(past, run, &job, &undoing.files)? {
+                        if !undo && !self.is_output_undone(history, run, &job, &undo_plan.files)? {
                             continue;
                         }
                         true
@@ -91,8 +91,8 @@ impl UndoPreview<'_> {
                 decided.insert(job.fingerprint, (refuse, UndoJob::from_row(&job, receipt, layout)));
             }
         }
-        // What was cut off had decided more than can be seen now that it has.
-        for run in past.jobs.keys().copied().filter(|it| past.is_interrupted(*it)) {
+        // An interrupted undo had decided more than is visible after it.
+        for run in history.jobs.keys().copied().filter(|it| history.is_interrupted(*it)) {
             let jobs = self.lineage.jobs_of_run(run)?;
             if !jobs.iter().any(|it| decided.contains_key(&it.fingerprint)) {
                 continue;
@@ -105,35 +105,36 @@ impl UndoPreview<'_> {
             }
         }
         for (refuse, work) in decided.into_values() {
-            if refuse { &mut undoing.refused } else { &mut undoing.lifted }.push(work);
+            if refuse { &mut undo_plan.refused } else { &mut undo_plan.lifted }.push(work);
         }
-        for list in [&mut undoing.refused, &mut undoing.lifted] {
-            // The last receipt of a period counts, so they stay in their order.
+        for list in [&mut undo_plan.refused, &mut undo_plan.lifted] {
+            // The last receipt of a period counts, so they keep their order.
             list.sort_by_key(|it| (it.tier, it.period, it.job_id));
         }
         Ok(())
     }
 
-    /// Returns whether what a job made is no longer there.
+    /// Returns whether the output of a job is undone.
     fn is_output_undone(
         &self,
-        past: &RunHistory,
+        history: &RunHistory,
         run: RunId,
         job: &JobRow,
         files: &[UndoFile],
     ) -> Result<bool, LineageError> {
         let writes: Vec<&RunWrite> =
-            past.writes.iter().filter(|it| it.job == Some(job.id)).collect();
+            history.writes.iter().filter(|it| it.job == Some(job.id)).collect();
         if writes.iter().any(|it| it.only_relocated) {
             return Ok(false);
         }
         if writes.is_empty() {
-            // A day without anything to remember may have something when what another one left is
-            // gone, and an older month may have something for `WISDOM.md`.
+            // A day without memories may have some once those of another day are gone, and an older
+            // month may have something for `WISDOM.md`.
             return Ok(matches!(job.tier, Tier::Extract | Tier::Wisdom));
         }
         if matches!(job.tier, Tier::Weekly | Tier::Monthly) {
-            // A file of an open period is made when it has closed, by work of the same name.
+            // The file of an open period is written again by work of the same name when it has
+            // closed.
             let made = writes.last().and_then(|it| it.new).map(|it| self.lineage.content(it));
             let text = made.transpose()?.flatten().and_then(|it| String::from_utf8(it).ok());
             let header = text.and_then(|it| SummaryHeader::read(job.period, &it).ok().flatten());
@@ -148,8 +149,8 @@ impl UndoPreview<'_> {
         }))
     }
 
-    /// Refuses what would be due only because older files stand there again.
-    pub(super) fn refuse_dependents(&self, undoing: &mut UndoPlan) -> Result<(), UndoError> {
+    /// Refuses work that would be due only because older files are restored.
+    pub(super) fn refuse_dependents(&self, undo_plan: &mut UndoPlan) -> Result<(), UndoError> {
         let nothing_else = Selection::default();
         let plan = |view: &RootSnapshot| {
             plan_snapshot(view, self.settings, self.engine, &nothing_else, self.now)
@@ -165,21 +166,21 @@ impl UndoPreview<'_> {
             .chain(written.map(|it| (it.tier, it.period)))
             .collect();
         let lifted: BTreeSet<ContentHash> =
-            undoing.lifted.iter().map(|it| it.fingerprint).collect();
+            undo_plan.lifted.iter().map(|it| it.fingerprint).collect();
         let mut inventory = self.view.inventory.clone();
         let layout = self.vault.layout();
-        for file in undoing.files.iter().filter(|it| it.is_written()) {
+        for file in undo_plan.files.iter().filter(|it| it.is_written()) {
             put_file(&mut inventory, layout, &file.path, file.text.as_deref());
         }
-        for decision in undoing.decisions(self.now) {
+        for decision in undo_plan.decisions(self.now) {
             inventory.decisions.apply(&decision);
         }
         let mut record =
             recorded_state(Some(self.lineage), &self.lineage.last_receipts()?, &inventory)?;
-        for work in undoing.lifted.iter().filter(|it| it.job_id.is_some()) {
+        for work in undo_plan.lifted.iter().filter(|it| it.job_id.is_some()) {
             work.apply_lift(&mut record, &inventory);
         }
-        for work in &undoing.refused {
+        for work in &undo_plan.refused {
             work.apply_refusal(&mut record);
         }
         let mut after = RootSnapshot { inventory, record };
@@ -199,14 +200,14 @@ impl UndoPreview<'_> {
                     self.now,
                 ));
                 work.apply_refusal(&mut after.record);
-                undoing.refused.push(work);
+                undo_plan.refused.push(work);
             }
         }
     }
 }
 
 impl Compactor<'_> {
-    /// Lifts the refusal of work that a person asks for though it was taken back.
+    /// Lifts the refusal of undone work that a person asks for.
     pub(in crate::compaction) fn lift_refusals(
         &mut self,
         jobs: &[CompactionJob],
@@ -227,7 +228,7 @@ impl Compactor<'_> {
 }
 
 impl UndoPlan {
-    /// Returns what is to be written down, a line for each file.
+    /// Returns the decisions to record, one per file.
     pub(super) fn decisions(&self, now: DateTime<Utc>) -> Vec<Decision> {
         let mut made = Vec::new();
         for (what, list) in
@@ -242,7 +243,7 @@ impl UndoPlan {
         made
     }
 
-    /// Returns the receipts that say so.
+    /// Returns the receipts to record.
     pub(super) fn receipts(&self, now: DateTime<Utc>) -> Vec<(NewJob, Receipt)> {
         let receipt = |work: &UndoJob, outcome, reason: &str| {
             let mut receipt = Receipt::new(outcome, Some(reason.to_owned()), now);
@@ -255,11 +256,11 @@ impl UndoPlan {
             let reason = if it.job_id.is_some() { UNDONE_REASON } else { DEPENDENT_REASON };
             receipt(it, JobOutcome::Skipped, reason)
         });
-        // What only followed was not done then, and is not done now.
+        // Work that was only a consequence was not done then, and is not done now.
         let lifted = self.lifted.iter().filter(|it| it.job_id.is_some()).map(|it| {
             let quiet = matches!(it.tier, Tier::Extract | Tier::Wisdom) && it.items == 0;
             let outcome = if quiet { JobOutcome::Unchanged } else { JobOutcome::Written };
-            receipt(it, outcome, "put back by undo")
+            receipt(it, outcome, "restored by undo")
         });
         refused.chain(lifted).collect()
     }
@@ -303,7 +304,7 @@ impl UndoJob {
         }
     }
 
-    /// Changes a record as the receipt of refused work will.
+    /// Changes the recorded state as the receipt of refused work will.
     fn apply_refusal(&self, record: &mut RecordedState) {
         record.stuck.remove(&self.fingerprint);
         record.skipped.insert(self.fingerprint);
@@ -314,7 +315,7 @@ impl UndoJob {
         }
     }
 
-    /// Changes a record as the receipt of work that is put back will.
+    /// Changes the recorded state as the receipt of restored work will.
     fn apply_lift(&self, record: &mut RecordedState, inventory: &Inventory) {
         record.skipped.remove(&self.fingerprint);
         if self.tier == Tier::Monthly
@@ -333,7 +334,7 @@ impl UndoJob {
     }
 }
 
-/// Returns the file that a piece of work makes; for days the index of what is extracted.
+/// Returns the file that a piece of work writes; for days, the index.
 fn path_of(layout: &Layout, tier: Tier, period: Period) -> String {
     match tier {
         Tier::Extract => layout.index(),
@@ -348,7 +349,7 @@ fn decision(what: DecisionKind, works: &[&UndoJob], at: DateTime<Utc>) -> Decisi
     Decision { at, what, path, hashes }
 }
 
-/// Puts a text under a path, or takes it away, as a scan would find it.
+/// Adds or removes a file, as a scan would find it.
 fn put_file(inventory: &mut Inventory, layout: &Layout, path: &str, text: Option<&str>) {
     match (layout.kind_of(path), period_of_path(path)) {
         (Some(kind @ (FileKind::Weekly | FileKind::Monthly)), Some(period)) => {

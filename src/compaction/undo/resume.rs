@@ -1,5 +1,5 @@
-//! What was begun and is not finished: a note in the private folder, from before the first change
-//! until it is recorded who took the runs back.
+//! The record of an undo in progress, kept in the private folder from before the first change until
+//! the runs are recorded as undone.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -16,18 +16,18 @@ use crate::{
     },
 };
 
-/// A run that is to be taken back.
+/// A run that is being undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct UndoNote {
     run: i64,
-    /// When that run began: in a new database its number may be another one's.
+    /// When that run began, since its number may belong to another run in a new database.
     started: String,
     with_later: bool,
-    /// The run that takes it back.
+    /// The run that undoes it.
     by: i64,
 }
 
-/// Returns what was begun last and is not finished.
+/// Returns the latest unfinished undo.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub fn unfinished(vault: &Vault, lineage: &Lineage) -> Result<Option<UndoRequest
     Ok(all_unfinished(vault, lineage)?.into_iter().next())
 }
 
-/// Returns all that was begun and is not finished, what was begun last first.
+/// Returns all unfinished undos, latest first.
 pub(super) fn all_unfinished(
     vault: &Vault,
     lineage: &Lineage,
@@ -46,7 +46,7 @@ pub(super) fn all_unfinished(
     Ok(unfinished_notes(vault, lineage)?.into_iter().rev().map(request).collect())
 }
 
-/// Takes note that a run is to be taken back.
+/// Records that a run is being undone.
 pub(super) fn add_note(
     vault: &Vault,
     lineage: &Lineage,
@@ -60,13 +60,13 @@ pub(super) fn add_note(
     Ok(write_notes(vault, &notes)?)
 }
 
-/// Drops the notes of what is finished.
+/// Drops the records of finished undos.
 pub(super) fn drop_finished_notes(vault: &Vault, lineage: &Lineage) -> Result<(), CompactionError> {
     Ok(write_notes(vault, &unfinished_notes(vault, lineage)?)?)
 }
 
 fn unfinished_notes(vault: &Vault, lineage: &Lineage) -> Result<Vec<UndoNote>, LineageError> {
-    // A note that cannot be read is of no use to anybody: the same command by number goes on, too.
+    // An unreadable record is ignored: the same command with the number of the run continues too.
     let text = vault.read_text(&vault.layout().undo_state()).ok().flatten();
     let notes = text.and_then(|it| serde_json::from_str::<Vec<UndoNote>>(&it).ok());
     let mut notes = notes.unwrap_or_default();

@@ -181,8 +181,8 @@ impl OtherKeys {
         let mut values = self.values.clone();
         values.retain(|key, value| !holds(key, value));
         let same = values.len() == self.values.len();
-        let said = self.lines.as_deref().is_some_and(|it| it.lines().any(goes));
-        (!same || said).then_some(Self { values, lines: None })
+        let in_lines = self.lines.as_deref().is_some_and(|it| it.lines().any(goes));
+        (!same || in_lines).then_some(Self { values, lines: None })
     }
 }
 
@@ -448,7 +448,7 @@ mod tests {
             writer.text(&format!("k{i}"), text);
         }
         let file = writer.finish();
-        assert!(file.contains("\"[x] [y]\""), "what is closed stands as it is");
+        assert!(file.contains("\"[x] [y]\""), "balanced brackets need no escape");
         let map = parse(split(&file).yaml.unwrap(), 1 << 20).unwrap();
         for (i, text) in many.iter().enumerate() {
             assert_eq!(map["list"][i].as_str(), Some(text.as_str()));
