@@ -247,7 +247,9 @@ impl Decisions {
     /// Returns whether an item that cites `lines` is kept out of the file at `path`: a person
     /// deleted items there that cited every one of them.
     pub fn is_deleted<'a>(&self, path: &str, lines: impl IntoIterator<Item = &'a str>) -> bool {
-        let Some(blocked) = self.deleted.get(path).filter(|it| !it.is_empty()) else { return false };
+        let Some(blocked) = self.deleted.get(path).filter(|it| !it.is_empty()) else {
+            return false;
+        };
         let mut lines = lines.into_iter().peekable();
         lines.peek().is_some()
             && lines.all(|it| self.line_hash(it).is_some_and(|it| blocked.contains(&it)))

@@ -87,8 +87,8 @@ pub fn find_impact(
     request: &ForgetRequest,
 ) -> Result<ForgetImpact, CompactionError> {
     let mut request = request.clone();
-    let vanished =
-        lineage.map_or_else(|| Ok(Vec::new()), |it| find_vanished_lines(vault, it, &mut request))?;
+    let vanished = lineage
+        .map_or_else(|| Ok(Vec::new()), |it| find_vanished_lines(vault, it, &mut request))?;
     let (mut impact, inventory) = find_impact_in_files(vault, &request)?;
     impact.vanished_lines = vanished;
     if let Some(lineage) = lineage {
@@ -244,7 +244,9 @@ fn find_logs(sources: &[ScannedLog], patterns: &ForgetPatterns<'_>, impact: &mut
         return;
     }
     for ScannedLog { log, path, name } in sources {
-        let Some(RemovalResult { text, .. }) = patterns.remove_from_log(path, log) else { continue };
+        let Some(RemovalResult { text, .. }) = patterns.remove_from_log(path, log) else {
+            continue;
+        };
         let current = Some(log.raw().to_string());
         if text.is_none() {
             impact.request.found.logs.insert(log.stem.to_string());
@@ -397,8 +399,8 @@ fn find_versions(
         for row in &versions {
             let Some(hash) = row.hash else { continue };
             let named = request.memories.contains(&row.path);
-            let whole =
-                log_stem(layout, &row.path).is_some_and(|it| request.logs.contains_key(it.as_str()));
+            let whole = log_stem(layout, &row.path)
+                .is_some_and(|it| request.logs.contains_key(it.as_str()));
             if !named && !whole {
                 let decided = goes.get(&hash).copied();
                 let goes_now = decided.map_or_else(|| must_purge(lineage, hash, &patterns), Ok)?;

@@ -75,7 +75,10 @@ impl Compactor<'_> {
         let impact = find_impact(self.vault, Some(self.lineage), request)?;
         // Recorded first, since after a crash the words might be found nowhere.
         left.again.extend(impact.to_rebuild.iter().copied().map(names_of));
-        self.save_progress(&ForgetProgress::Remove(Box::new(impact.request.clone()), left.clone()))?;
+        self.save_progress(&ForgetProgress::Remove(
+            Box::new(impact.request.clone()),
+            left.clone(),
+        ))?;
         reach_failpoint("forget.noted")?;
         self.carry_out_forget(impact, left, now)
     }

@@ -161,7 +161,8 @@ impl<'a> ForgetPatterns<'a> {
             .iter()
             .map(|it| normalized(it.rsplit('/').next().unwrap_or(it)))
             .collect();
-        let purged = request.words.iter().chain(longer(PURGED_CHARS_MIN)).chain(found).chain(&names);
+        let purged =
+            request.words.iter().chain(longer(PURGED_CHARS_MIN)).chain(found).chain(&names);
         Self {
             words: automaton(request.words.iter()),
             distinctive: automaton(longer(DISTINCTIVE_CHARS_MIN)),
@@ -535,7 +536,11 @@ mod tests {
             "---\nabout: a secret\n---\n- A SECRET\n- b\n",
             Some("---\n---\n- b\n"),
         );
-        check_log(&request(&[], &["two  words"]), "- two words\n- twowords\n", Some("- twowords\n"));
+        check_log(
+            &request(&[], &["two  words"]),
+            "- two words\n- twowords\n",
+            Some("- twowords\n"),
+        );
     }
 
     #[test]
@@ -573,8 +578,10 @@ mod tests {
         let mut request = request(&["- anything"], &[]);
         request.found.now.add("2026-04-02", 5);
         let period = "2026-W14".parse().unwrap();
-        let cut =
-            ForgetPatterns::new(&request).remove_from_summary("x", period, &week()).unwrap().unwrap();
+        let cut = ForgetPatterns::new(&request)
+            .remove_from_summary("x", period, &week())
+            .unwrap()
+            .unwrap();
         let text = cut.text.unwrap();
         assert!(
             text.ends_with("### Key Outcomes\n- Importer shipped [2026-04-02:3]\n\n"),
@@ -584,7 +591,10 @@ mod tests {
         assert!(left.ownership().missing_hashes.is_empty(), "it would count as a deletion");
         assert_eq!((cut.items[0].line, cut.items[0].by_person), (16, false));
         assert!(
-            ForgetPatterns::new(&request).remove_from_summary("x", period, &text).unwrap().is_none()
+            ForgetPatterns::new(&request)
+                .remove_from_summary("x", period, &text)
+                .unwrap()
+                .is_none()
         );
     }
 

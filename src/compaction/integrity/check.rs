@@ -185,8 +185,7 @@ pub fn unfinished_forget(vault: &Vault) -> Option<String> {
     }
     let is_left = pending["Refold"]["vacuum"] == true;
     is_left.then(|| {
-        "the database may still contain forgotten words; `memoird compact` vacuums it"
-            .to_owned()
+        "the database may still contain forgotten words; `memoird compact` vacuums it".to_owned()
     })
 }
 
@@ -202,9 +201,7 @@ pub fn unfinished_undo(
     let begun = lineage.map(|it| resume::unfinished(vault, it)).transpose()?.flatten();
     let run = begun.and_then(|it| it.run);
     Ok(run.map(|it| {
-        format!(
-            "undoing run {it} is not finished; `memoird undo` or the next run continues it"
-        )
+        format!("undoing run {it} is not finished; `memoird undo` or the next run continues it")
     }))
 }
 

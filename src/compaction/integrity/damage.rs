@@ -227,7 +227,8 @@ pub fn damaged_files(
         };
         let wrong = if let Some(kind) = byte_damage(&file.bytes) {
             Some(kind)
-        } else if recorded_hash.and_then(bytes_of).is_some_and(|it| is_truncated(&file.bytes, &it)) {
+        } else if recorded_hash.and_then(bytes_of).is_some_and(|it| is_truncated(&file.bytes, &it))
+        {
             Some(Damage::Truncated)
         } else if let Some(odd) = recorded_hash.and_then(bytes_of).and_then(|before| {
             let [now, before] =

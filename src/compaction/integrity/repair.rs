@@ -130,8 +130,10 @@ pub fn plan_repair(
     // A readable file may be what a person wrote, so only what nobody wrote is replaced. Dangling
     // citations are for the next run, and an invalid memory is for a person, unless a single byte
     // was flipped.
-    let mut wrong: BTreeMap<String, String> =
-        damaged.iter().map(|(path, damage)| (path.clone(), damage.description().to_owned())).collect();
+    let mut wrong: BTreeMap<String, String> = damaged
+        .iter()
+        .map(|(path, damage)| (path.clone(), damage.description().to_owned()))
+        .collect();
     for path in check::dangling_citations(vault, &documents)?.into_keys() {
         if has_flipped_byte(vault, lineage, &path)? {
             wrong.entry(path).or_insert_with(|| "cites lines that do not exist".to_owned());
@@ -291,10 +293,7 @@ impl Compactor<'_> {
             RepairStep::RebuildRecords => {
                 self.reconcile_before_rebuild(run, now)?;
                 let rebuilt = self.rebuild_records(now)?;
-                Ok(format!(
-                    "recorded {} logs and their generated files again",
-                    rebuilt.counts.logs
-                ))
+                Ok(format!("recorded {} logs and their generated files again", rebuilt.counts.logs))
             }
             RepairStep::Index => {
                 let view = self.take_snapshot(now)?;
@@ -322,7 +321,8 @@ impl Compactor<'_> {
             Ok(CheckOutcome::Passed(_))
         ) {
             let view = self.take_snapshot(now)?;
-            let mut reconcile = ReconcileRun { run: *run, ..ReconcileRun::new(REPAIR_TRIGGER, now) };
+            let mut reconcile =
+                ReconcileRun { run: *run, ..ReconcileRun::new(REPAIR_TRIGGER, now) };
             let reconciled = self.reconcile_changes(&mut reconcile, &view);
             *run = reconcile.run;
             reconciled?;

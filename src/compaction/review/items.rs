@@ -57,14 +57,7 @@ pub(in crate::compaction) fn proposals_of_items(
     rules: &PrivacyRules,
 ) -> Vec<NewProposal> {
     let mut shown: Vec<NewProposal> = Vec::new();
-    for ExcludedItem {
-        text,
-        citation,
-        reason,
-        looks_like_attack,
-        may_be_accepted,
-    } in excluded
-    {
+    for ExcludedItem { text, citation, reason, looks_like_attack, may_be_accepted } in excluded {
         if !looks_like_attack && !engine.is_model() {
             continue;
         }

@@ -30,7 +30,11 @@ fn wrong(words: &str) -> String {
     words.replace("nine hours", "nine hours and 17 minutes")
 }
 
-fn with_week(rephrase: fn(&str) -> String, is_model: bool, test: impl FnOnce(&mut Compactor<'_>, &Path)) {
+fn with_week(
+    rephrase: fn(&str) -> String,
+    is_model: bool,
+    test: impl FnOnce(&mut Compactor<'_>, &Path),
+) {
     let dir = tempfile::tempdir().unwrap();
     write_old_file(&dir.path().join("memory/2020-03-03.md"), LOG);
     with_compactor(dir.path(), &ScriptedEngine { rephrase, is_model }, |it| {

@@ -138,7 +138,9 @@ pub fn review_queue(
         let Some(log) = vault.read_log(stem)? else { continue };
         let sanitized = privacy::sanitize(&log, rules);
         let alone = if is_known { &held } else { &none };
-        waiting.lines.extend(quarantined_lines(&log, &sanitized, &file.path, alone, rules, decided));
+        waiting
+            .lines
+            .extend(quarantined_lines(&log, &sanitized, &file.path, alone, rules, decided));
     }
     waiting.lines.extend(quarantined_in_summaries(vault, inventory, decided)?);
     for row in lineage.map_or_else(|| Ok(Vec::new()), |it| it.proposals(decided))? {

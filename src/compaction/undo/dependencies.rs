@@ -152,7 +152,8 @@ impl RunHistory {
     pub(super) fn last_review_run(&self) -> Option<RunId> {
         let mut reviews = self.live_runs();
         reviews.retain(|it| self.runs.get(it).is_some_and(|it| it.trigger == REVIEW_TRIGGER));
-        reviews.into_iter()
+        reviews
+            .into_iter()
             .rfind(|&it| self.files_of(it).is_empty() && self.undone_by(it).next().is_none())
     }
 
@@ -369,7 +370,10 @@ mod tests {
         };
         assert_eq!(live(&["compact W14:a", "undo W14:- <1"]), [2]);
         assert_eq!(live(&["compact W14:a", "undo W14:- <1", "undo W14:a <2"]), [1, 3]);
-        assert_eq!(history(&["compact W14:a", "undo W14:- <1"]).0.undoer_of(RunId(1)), Some(RunId(2)));
+        assert_eq!(
+            history(&["compact W14:a", "undo W14:- <1"]).0.undoer_of(RunId(1)),
+            Some(RunId(2))
+        );
     }
 
     #[test]

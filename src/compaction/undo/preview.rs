@@ -229,7 +229,8 @@ impl UndoPreview<'_> {
             return Ok(());
         };
         file.version = Some(version);
-        let followed = self.update_citations(&file.path, kind, &text, version, recorded_logs, weeks)?;
+        let followed =
+            self.update_citations(&file.path, kind, &text, version, recorded_logs, weeks)?;
         file.citations_updated = followed.is_some();
         if let (FileKind::Weekly, Some(now)) = (kind, &followed)
             && let Some(week) = period_of_path(&file.path)
@@ -289,9 +290,8 @@ fn runs_to_undo(
     }
     if ties.len() > 1 && !with_later {
         let later = ties.into_iter().filter(|(later, _)| *later != run);
-        let later = later.map(|(later, paths)| {
-            Ok(DependentRun { run: history.run(later)?, paths })
-        });
+        let later =
+            later.map(|(later, paths)| Ok(DependentRun { run: history.run(later)?, paths }));
         let later = later.collect::<Result<_, UndoError>>()?;
         return Err(UndoError::HasDependents { run, later });
     }

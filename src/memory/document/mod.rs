@@ -113,7 +113,9 @@ pub enum SummaryError {
     )]
     Empty,
     /// It contains NUL bytes, as after a disk lost a write.
-    #[error("it contains NUL bytes; run `memoird doctor --repair`, which moves it to the quarantine, then `memoird compact`")]
+    #[error(
+        "it contains NUL bytes; run `memoird doctor --repair`, which moves it to the quarantine, then `memoird compact`"
+    )]
     NulBytes,
     /// Its frontmatter breaks a rule.
     #[error(transparent)]

@@ -167,12 +167,7 @@ impl WisdomFile {
             }
         }
         push_segment(&mut segments, open, category.as_deref());
-        Self {
-            segments,
-            distilled,
-            has_edit_note,
-            crlf: frontmatter::is_crlf(text),
-        }
+        Self { segments, distilled, has_edit_note, crlf: frontmatter::is_crlf(text) }
     }
 
     /// Prints the file.
