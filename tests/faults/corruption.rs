@@ -263,7 +263,7 @@ fn damage_is_reported_and_repaired() {
         files.into_iter().filter(|it| is_target(&it.0)).map(|(k, v)| (k, v.len() as u64)).collect()
     };
     let (plain, walled) = (sizes(&base), sizes(&with_wal));
-    let cases: Vec<Damage> = (0..by_form(60, 1000))
+    let cases: Vec<Damage> = (0..by_form(20, 60, 1000))
         .map(|i| {
             let wal = i % 3 == 2;
             Damage::choose(&mut random, wal, if wal { &walled } else { &plain })

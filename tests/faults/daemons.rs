@@ -31,7 +31,7 @@ struct Daemons(Vec<Option<Child>>);
 fn of_many_daemons_one_runs() {
     let mut module = Module::begin("daemons");
     let mut random = Random::seeded(&mut module);
-    let cases: Vec<_> = (0..by_form(5, 200))
+    let cases: Vec<_> = (0..by_form(2, 5, 200))
         .map(|number| Case {
             number,
             // The short form takes both ends.

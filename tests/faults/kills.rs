@@ -35,7 +35,7 @@ fn a_kill_at_any_time_loses_nothing() {
     root.run(&["compact"]).ok();
     // Other trials run beside one, so that it takes longer than it does alone.
     let most = begun.elapsed() * 3 / 2;
-    let cases: Vec<_> = (0..by_form(50, 1000))
+    let cases: Vec<_> = (0..by_form(12, 50, 1000))
         .map(|number| Case {
             number,
             verb: if number % 2 == 0 { "compact" } else { "run" },

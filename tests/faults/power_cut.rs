@@ -54,7 +54,7 @@ fn a_power_cut_takes_nothing_that_was_acknowledged() {
     }
     let mut random = Random::seeded(&mut module);
     let stage = long_fold().stage();
-    let count = by_form(10, 1000);
+    let count = by_form(4, 10, 1000);
     let disks: Result<Vec<_>, _> = (0..workers().min(count)).map(|_| Disk::on_file()).collect();
     let disks = disks.unwrap();
     // How long a fold takes on such a disk.

@@ -284,8 +284,8 @@ fn settled(root: &mut Root) {
 /// the short form of its first month.
 pub(crate) fn long_fold() -> Scenario {
     Scenario {
-        name: by_form("first month", "whole journal"),
-        prepare: by_form(first_month, whole_journal),
+        name: by_form("first month", "first month", "whole journal"),
+        prepare: by_form(first_month, first_month, whole_journal),
         command: &["compact"],
         ends: &[&["compact"]],
         again: false,

@@ -77,9 +77,9 @@ fn years_of_days_leave_nothing_undone() {
     let mut module = Module::begin("soak");
     let mut random = Random::seeded(&mut module);
     let days = std::env::var("MEMOIRD_FAULTS_DAYS").ok().and_then(|it| it.parse().ok());
-    let days = days.unwrap_or_else(|| by_form(45, 3 * 365));
+    let days = days.unwrap_or_else(|| by_form(15, 45, 3 * 365));
     let cases: Vec<_> =
-        (0..by_form(1, 8)).map(|life| Case { life, days, seed: random.next() }).collect();
+        (0..by_form(1, 1, 8)).map(|life| Case { life, days, seed: random.next() }).collect();
     let told = Mutex::new(Vec::new());
     module.run_on(1, &cases, |_, case| {
         let mut life = Life::begin(Random::from(case.seed));

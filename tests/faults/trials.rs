@@ -30,14 +30,38 @@ pub(crate) struct Module {
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
-/// Returns whether the full form was asked for.
-pub(crate) fn is_full() -> bool {
-    std::env::var("MEMOIRD_FAULTS").is_ok_and(|it| it == "full")
+/// How many trials a run makes: the value of `MEMOIRD_FAULTS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Unset: every module at work for a few seconds.
+    Quick,
+    /// `short`: each kind of fault in each scenario.
+    Short,
+    /// `full`: all of them.
+    Full,
 }
 
-/// Returns `short`, or `full` in the full form.
-pub(crate) fn by_form<T>(short: T, full: T) -> T {
-    if is_full() { full } else { short }
+impl Form {
+    /// # Panics
+    ///
+    /// Panics when the variable has another value: fewer trials than asked for would go unnoticed.
+    pub(crate) fn requested() -> Self {
+        match std::env::var("MEMOIRD_FAULTS").as_deref() {
+            Err(_) | Ok("") => Self::Quick,
+            Ok("short") => Self::Short,
+            Ok("full") => Self::Full,
+            Ok(other) => panic!("MEMOIRD_FAULTS={other}: `short` or `full`"),
+        }
+    }
+}
+
+/// Returns the value for the requested form.
+pub(crate) fn by_form<T>(quick: T, short: T, full: T) -> T {
+    match Form::requested() {
+        Form::Quick => quick,
+        Form::Short => short,
+        Form::Full => full,
+    }
 }
 
 /// Returns how many trials run at once.

@@ -1,11 +1,12 @@
-//! Imports point down only, one module prints, and one speaks SQL.
+//! Imports point down only, folders of a room form no circle, one module prints, and one speaks SQL.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
 
-/// From the lowest layer to the highest. A module may use itself and what stands before it.
+/// From the lowest layer to the highest. A module may use itself and the ones listed before it.
 const LAYERS: [&str; 14] = [
     "memory",
     "parallel",
@@ -68,41 +69,121 @@ fn sources() -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// Returns the top-level modules that a file names after `crate::`, in single paths and in groups.
-fn used_modules(code: &str) -> Vec<String> {
-    let mut used = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        let group = rest.strip_prefix('{').map(|group| {
-            let mut depth = 0;
-            let end = group.find(|c: char| {
-                depth += i32::from(c == '{') - i32::from(c == '}');
-                depth < 0
-            });
-            &group[..end.unwrap_or(group.len())]
-        });
-        let Some(group) = group else {
-            used.push(
-                rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap().to_owned(),
-            );
-            continue;
-        };
-        let mut depth = 0;
-        let mut name = String::new();
-        for c in group.chars() {
-            match c {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                ',' if depth == 0 => used.push(std::mem::take(&mut name)),
-                c if depth == 0 => name.push(c),
-                _ => {}
+/// Returns the paths of a `use` tree or of a single path, without the part before it:
+/// `a::{b, c::d}` gives `a::b` and `a::c::d`.
+fn use_paths(tree: &str) -> Vec<Vec<String>> {
+    let tree = tree.trim_start();
+    let Some(group) = tree.strip_prefix('{') else {
+        let end = tree.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(tree.len());
+        let (name, rest) = tree.split_at(end);
+        if name.is_empty() {
+            return vec![Vec::new()];
+        }
+        let Some(rest) = rest.strip_prefix("::") else { return vec![vec![name.to_owned()]] };
+        return use_paths(rest)
+            .into_iter()
+            .map(|path| [vec![name.to_owned()], path].concat())
+            .collect();
+    };
+    let mut depth = 0;
+    let mut paths = Vec::new();
+    let mut start = 0;
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => {
+                paths.extend(use_paths(&group[start..at]));
+                break;
+            }
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                paths.extend(use_paths(&group[start..at]));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    paths.retain(|it| !it.is_empty());
+    paths
+}
+
+/// Returns the absolute module paths that a file names, given its own module path.
+fn named_paths(code: &str, own: &[String]) -> Vec<Vec<String>> {
+    let code: String =
+        code.lines().filter(|it| !it.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let parent = &own[..own.len().saturating_sub(1)];
+    let mut paths = Vec::new();
+    for (anchor, base) in [("crate::", &[][..]), ("super::", parent), ("self::", own)] {
+        for (at, _) in code.match_indices(anchor) {
+            let before = code[..at].chars().next_back();
+            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+                continue;
+            }
+            for path in use_paths(&code[at + anchor.len()..]) {
+                let ups = path.iter().take_while(|it| *it == "super").count();
+                let base = &base[..base.len().saturating_sub(ups)];
+                paths.push([base, &path[ups..]].concat());
             }
         }
-        used.push(name);
     }
-    used.iter()
-        .map(|it| it.trim().split("::").next().unwrap().trim().to_owned())
-        .filter(|it| !it.is_empty())
+    paths
+}
+
+/// Two folders side by side that use each other cannot be understood one at a time.
+#[test]
+#[ignore = "compaction is being taken apart"]
+fn folders_of_a_room_form_no_circle() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut uses: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for (name, _, code) in sources() {
+        let own: Vec<String> = name
+            .trim_start_matches("src/")
+            .trim_end_matches(".rs")
+            .trim_end_matches("/mod")
+            .split('/')
+            .map(str::to_owned)
+            .collect();
+        for path in named_paths(&code, &own) {
+            let shared = own.iter().zip(&path).take_while(|(a, b)| a == b).count();
+            if shared == own.len() || shared == path.len() {
+                continue;
+            }
+            let (from, to) = (own[..=shared].join("/"), path[..=shared].join("/"));
+            if src.join(&from).is_dir() && src.join(&to).is_dir() {
+                uses.entry(from).or_default().entry(to).or_insert_with(|| name.clone());
+            }
+        }
+    }
+    assert!(uses.len() > 20, "folders are no longer found: {uses:?}");
+    for start in uses.keys() {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![(start.as_str(), vec![start.clone()])];
+        while let Some((folder, way)) = open.pop() {
+            for (next, file) in uses.get(folder).into_iter().flatten() {
+                let way = [way.clone(), vec![format!("{next} (by {file})")]].concat();
+                assert!(next != start, "a circle: {}", way.join(" → "));
+                if reached.insert(next) {
+                    open.push((next, way));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn paths_are_read_from_groups_and_relative_names() {
+    let own = ["a", "b", "c"].map(str::to_owned);
+    let code =
+        "use super::{x::Y, super::z}; use crate::{m::{n, o}, p}; self::q::r();\n// super::no";
+    let paths: Vec<String> = named_paths(code, &own).iter().map(|it| it.join("::")).collect();
+    assert_eq!(paths, ["m::n", "m::o", "p", "a::b::x::Y", "a::z", "a::b::c::q::r"]);
+}
+
+/// Returns the top-level modules that a file names after `crate::`, in single paths and in groups.
+fn used_modules(code: &str) -> Vec<String> {
+    code.match_indices("crate::")
+        .flat_map(|(at, anchor)| use_paths(&code[at + anchor.len()..]))
+        .filter_map(|path| path.into_iter().next())
         .collect()
 }
 
@@ -117,38 +198,36 @@ fn imports_point_down_only() {
             };
             assert!(
                 theirs <= own,
-                "{name}: `{module}` may not use `{used}`, which stands above it"
+                "{name}: `{module}` may not use `{used}`, which is a higher layer"
             );
         }
     }
 }
 
-/// Whoever reads a file and prints of it must ask what may be seen: [`recall::handed`] is the door.
-/// A file below that reads says here why it prints nothing of it.
+/// A verb that reads a file and prints part of it must ask what may be shown. Each file below that
+/// reads is listed with the reason why it shows nothing unchecked.
 #[test]
-fn what_is_handed_out_goes_through_one_door() {
+fn text_of_memories_is_shown_through_one_check() {
     const READERS: [(&str, &str); 15] = [
         ("src/commands/compact/mod.rs", "counts characters"),
-        ("src/commands/workspace.rs", "is where the door is asked"),
-        ("src/commands/coverage.rs", "serves the logs, and reads what was decided"),
-        ("src/commands/demo.rs", "shows a journal of its own"),
-        ("src/commands/doctor/keys.rs", "looks for keys and says where"),
-        ("src/commands/forget.rs", "hands out lines one by one"),
-        ("src/commands/history.rs", "hands out versions"),
-        ("src/commands/instruction_files.rs", "reads instruction files, which are no logs"),
-        ("src/commands/log.rs", "says where an entry stands"),
-        ("src/commands/mcp/memories.rs", "hands out memories by their parts"),
-        ("src/commands/search.rs", "serves the logs, and hands out lines one by one"),
-        ("src/commands/session/records.rs", "hands out records, and exports them for people"),
-        ("src/commands/context.rs", "hands out what lasts and the last week"),
-        ("src/commands/show.rs", "hands out files, and --raw for people"),
-        ("src/commands/status/problems.rs", "counts characters, and looks at origins"),
+        ("src/commands/workspace.rs", "makes that check"),
+        ("src/commands/coverage.rs", "reads the sanitized logs and the decisions"),
+        ("src/commands/demo.rs", "shows its own sample journal"),
+        ("src/commands/doctor/keys.rs", "looks for keys and shows only where they are"),
+        ("src/commands/forget.rs", "checks each line"),
+        ("src/commands/history.rs", "checks each version"),
+        ("src/commands/instruction_files.rs", "reads instruction files, which are not logs"),
+        ("src/commands/log.rs", "shows only the position of an entry"),
+        ("src/commands/mcp/memories.rs", "checks each part of a memory"),
+        ("src/commands/search.rs", "reads the sanitized logs and checks each line"),
+        ("src/commands/session/records.rs", "checks records, and exports them for people"),
+        ("src/commands/context.rs", "checks wisdom and the last week"),
+        ("src/commands/show.rs", "checks files; --raw is for people"),
+        ("src/commands/status/problems.rs", "counts characters and reads origins"),
     ];
     const READS: [&str; 4] = ["read_text(", ".read(&", "read_log(", ".content("];
-    const HOSTS: [&str; 3] = ["src/commands/", "src/mcp/", "src/web/"];
     for (name, _, code) in sources() {
-        let is_host = HOSTS.iter().any(|it| name.starts_with(it));
-        if is_host && READS.iter().any(|it| code.contains(it)) {
+        if name.starts_with("src/commands/") && READS.iter().any(|it| code.contains(it)) {
             assert!(READERS.iter().any(|(known, _)| *known == name), "{name} reads files");
         }
     }
@@ -156,12 +235,12 @@ fn what_is_handed_out_goes_through_one_door() {
     for name in ["show.rs", "history.rs", "session/records.rs", "context.rs"]
         .map(|it| format!("src/commands/{it}"))
     {
-        assert!(door(&name).contains(".hand("), "{name} hands out text past the door");
+        assert!(door(&name).contains(".sanitized_file("), "{name} shows text without the check");
     }
-    // What is served over MCP comes from verbs that stand above, or from a memory's own parts.
+    // MCP shows what these verbs show, or parts of a memory.
     for name in ["src/commands/trace.rs", "src/commands/forget.rs", "src/commands/mcp/memories.rs"]
     {
-        assert!(door(name).contains("handed::hand_"), "{name} hands out text past the door");
+        assert!(door(name).contains("framing::"), "{name} shows text without the check");
     }
 }
 
@@ -195,12 +274,11 @@ fn one_place_prints_and_one_speaks_sql() {
     }
 }
 
-/// The one place that may take a key out of its wrapping is the one that writes the header of a
-/// request.
+/// Only the code that writes the header of a request may read the text of a key.
 #[test]
 fn a_key_is_exposed_in_one_place_and_handed_to_no_child() {
     let exposing = ["src/model/client/send.rs"];
-    // It becomes itself anew, which is to have the key.
+    // It replaces itself by `exec`, and that process needs the key.
     let becoming = "src/commands/run.rs";
     for (name, _, code) in sources() {
         let exposes = code.contains(".expose()") || code.contains("Secret::expose(");
@@ -215,7 +293,7 @@ fn a_key_is_exposed_in_one_place_and_handed_to_no_child() {
     }
 }
 
-/// Whoever opens by a full path follows what somebody else may have put there.
+/// A full path may lead through a symbolic link that somebody else created.
 #[test]
 fn the_files_of_a_root_are_opened_in_one_place() {
     const BY_PATH: [&str; 13] = [
@@ -235,7 +313,7 @@ fn the_files_of_a_root_are_opened_in_one_place() {
     ];
     let mut seen = 0;
     for (name, _, code) in sources() {
-        // Settings are no files of a root, and are often links on purpose.
+        // Settings are not files of a root, and are often links on purpose.
         let is_vault =
             name.starts_with("src/store/fs/vault/") && !name.ends_with("/settings_files.rs");
         if is_vault || name == "src/store/fs/private_folder.rs" {

@@ -1,7 +1,7 @@
 //! Crashes at random steps, day after day, with a model that charges for each call.
 //!
 //! A reply that is on the disk is never asked for again, and no day takes more than its caps and one call
-//! more. The short form runs with all tests; `MEMOIRD_FAULTS=full` makes 1,000 crashes.
+//! more. A few run with all tests; `MEMOIRD_FAULTS=full` makes 1,000 crashes.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{Desk, Wire};
 use crate::support::server::{Server, fluent};
 
-/// Crashes of the short form.
+/// Crashes without that variable.
 const CRASHES: usize = 30;
 
 /// Crashes of the full one.
