@@ -1,12 +1,12 @@
-//! How changes of one root are noticed, and whether the system can be trusted to tell of them.
+//! How changes of one memory folder are detected, and whether the system can be trusted to report them.
 //!
-//! Changes that come close after each other are one burst; when it has ended, and is news, a pass is
-//! wanted. After every pass what changed since the one before is compared with what the system told
-//! of. A change that nobody told of is a miss; after two looks in a row with a miss the folder is
-//! polled, until it is opened anew or a day has passed.
+//! Changes that follow each other closely form one burst. When a burst ends and has changed anything, a
+//! run is requested. After each run, the changes since the previous run are compared with those that
+//! the system reported. An unreported change is a miss. After two scans in a row with a miss the folder
+//! is polled until it is opened again or a day has passed.
 //!
-//! Events and the end of a pass come to the loop in any order, so a change is called missed only when
-//! nobody has told of it [`REPORT_DELAY_MAX`] after the look that found it.
+//! Reports and the end of a run reach the loop in any order, so a change counts as missed only if it is
+//! still unreported [`REPORT_DELAY_MAX`] after the scan that found it.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -19,58 +19,58 @@ use super::{
 };
 use crate::config::root::ROOT_FILE_NAME;
 
-/// A burst of changes has ended when nothing came for so long.
+/// A burst ends after this long without a change.
 const BURST_QUIET: Duration = Duration::from_secs(2);
-/// A burst that does not end is cut here.
+/// A longer burst is cut here.
 const BURST_MAX: Duration = Duration::from_secs(60);
-/// How long the system may take to tell of a change that a look has found.
+/// How late the system may report a change that a scan has found.
 const REPORT_DELAY_MAX: Duration = Duration::from_secs(10);
-/// So many looks in a row with a miss, and the system is trusted no longer.
+/// After this many scans in a row with a miss the system is no longer trusted.
 const MISSES_MAX: u32 = 2;
 /// How long it is not trusted.
 const DISTRUST_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How changes are noticed.
+/// How changes are detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DetectionMode {
-    /// The system tells of them.
+    /// The system reports them.
     Notified,
-    /// The folder is looked at every half minute, and why.
+    /// The folder is scanned every half minute, for this reason.
     Polled(String),
 }
 
-/// What is known of the changes of a root.
+/// What is known about the changes of one memory folder.
 #[derive(Debug)]
 pub(super) struct ChangeDetector {
     mode: DetectionMode,
     burst: Option<Burst>,
-    /// What was told since the last pass began.
+    /// Reported since the last run began.
     reported: ChangedPaths,
-    /// What was told between the beginnings of the pass before it and of it.
+    /// Reported between the start of the run before the last and the start of the last.
     reported_before: ChangedPaths,
-    /// What stood there at the last look.
+    /// The folders at the last scan.
     last_snapshot: Option<FolderSnapshot>,
-    /// That look saw work that came too late for its pass.
+    /// Whether that scan saw work that came too late for its run.
     needs_recheck: bool,
-    /// Which folders were watched when the last pass began, and from when on that look is proof.
+    /// The folders that were watched when the last run began: only their changes can be missed.
     watched: BTreeMap<PathBuf, FolderId>,
-    /// The same when the pass before it began.
+    /// The same when the run before it began.
     watched_before: BTreeMap<PathBuf, FolderId>,
-    /// Changes that a look found and nobody has told of yet, and until when somebody may.
+    /// Changes that a scan found and the system has not reported yet, and until when it may.
     unreported: Option<(Vec<HashedPath>, Instant)>,
     misses_in_a_row: u32,
     distrusted_until: Option<Instant>,
-    /// Looks that found a change that nobody had told of.
+    /// Scans that found an unreported change.
     pub(super) missed: u64,
-    /// How often the system said that events were lost.
+    /// How often the system reported that events were lost.
     pub(super) overflows: u64,
-    /// When the system last told of a change.
+    /// When the system last reported a change.
     pub(super) last_event: Option<DateTime<Utc>>,
-    /// When the whole folder was last looked at.
+    /// When the whole folder was last scanned.
     pub(super) last_scan: Option<DateTime<Utc>>,
 }
 
-/// Changes that come close after each other.
+/// Changes that follow each other closely.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     first: Instant,
@@ -78,7 +78,7 @@ struct Burst {
 }
 
 impl ChangeDetector {
-    /// Knows nothing yet.
+    /// Returns a detector without any knowledge.
     pub(super) fn new() -> Self {
         Self {
             mode: DetectionMode::Notified,
@@ -99,19 +99,19 @@ impl ChangeDetector {
         }
     }
 
-    /// Forgets what was known of the folders: they are others now.
+    /// Forgets the folders, because they were replaced. The counters stay.
     pub(super) fn reset(&mut self) {
         let Self { missed, overflows, last_event, last_scan, .. } = *self;
         *self = Self { missed, overflows, last_event, last_scan, ..Self::new() };
     }
 
-    /// Returns how changes are noticed.
+    /// Returns how changes are detected.
     pub(super) fn mode(&self) -> &DetectionMode {
         &self.mode
     }
 
-    /// Takes note of whether the system can watch the folders; `why` says why not. Returns whether
-    /// the way of noticing is another one now.
+    /// Sets why the system cannot watch the folders; `None` if it can. Returns whether the mode
+    /// changed.
     pub(super) fn set_watch_failure(&mut self, why: Option<String>) -> bool {
         let distrusted = self.distrusted_until.is_some_and(|it| Instant::now() < it);
         let mode = match why {
@@ -123,7 +123,7 @@ impl ChangeDetector {
         std::mem::replace(&mut self.mode, mode) != self.mode
     }
 
-    /// Takes note of what the system told of this root.
+    /// Records the changes that the system reported.
     pub(super) fn on_changes<'a>(
         &mut self,
         told: impl Iterator<Item = (&'a PathBuf, &'a ChangedNames)>,
@@ -145,9 +145,9 @@ impl ChangeDetector {
         self.extend_burst();
     }
 
-    /// Takes note of what a look at a polled folder found; returns whether that is news.
+    /// Records a poll, and returns whether the folder changed.
     pub(super) fn on_polled(&mut self, found: Option<&FolderSnapshot>) -> bool {
-        // One that could not be listed is for a pass to tell of.
+        // The next run reports why it could not be listed.
         let is_news = found.is_none() || found != self.last_snapshot.as_ref();
         if is_news {
             self.reported.add_overflow();
@@ -162,13 +162,13 @@ impl ChangeDetector {
         self.burst = Some(Burst { first, last: at });
     }
 
-    /// Returns when the burst of changes ends, if nothing else comes.
+    /// Returns when the burst ends, if nothing else comes.
     pub(super) fn burst_deadline(&self) -> Option<Instant> {
         self.burst.map(|it| (it.last + BURST_QUIET).min(it.first + BURST_MAX))
     }
 
-    /// Ends the burst; returns whether it was news: whether anything that was told of is not as the
-    /// last look saw it. What we wrote ourselves is.
+    /// Ends the burst. Returns whether a reported file differs from the last scan; files that our own
+    /// run wrote do not.
     pub(super) fn end_burst(&mut self) -> bool {
         if self.burst.take().is_none() {
             return false;
@@ -182,13 +182,13 @@ impl ChangeDetector {
             })
     }
 
-    /// Takes note that a pass begins, with which folders watched.
+    /// Records that a run begins, and which folders are watched.
     pub(super) fn on_run_started(&mut self, watched: BTreeMap<PathBuf, FolderId>) {
         self.reported_before = std::mem::take(&mut self.reported);
         self.watched_before = std::mem::replace(&mut self.watched, watched);
     }
 
-    /// Takes note that the pass came to nothing: what was told is told still.
+    /// Records that the run failed: the changes reported before it are still unhandled.
     pub(super) fn on_run_failed(&mut self) {
         for (folder, names) in std::mem::take(&mut self.reported_before).folders() {
             self.reported.add(folder, names);
@@ -196,8 +196,8 @@ impl ChangeDetector {
         self.watched = std::mem::take(&mut self.watched_before);
     }
 
-    /// Takes note of what stood there at the last look of a pass. `is_done` says that the pass left no
-    /// work that it had not known of when it began.
+    /// Records the folders at the last scan of a run. `is_done` says that nothing came up during the
+    /// run that still needs one.
     pub(super) fn on_run_finished(
         &mut self,
         found: Option<FolderSnapshot>,
@@ -217,7 +217,7 @@ impl ChangeDetector {
             let (told, untold): (Vec<_>, Vec<_>) =
                 changed.into_iter().partition(|(folder, name)| is_told(folder, *name));
             if untold.is_empty() {
-                // Where nothing changed, nothing is proved.
+                // Without a change this run is no evidence that reports work.
                 self.misses_in_a_row = if told.is_empty() { self.misses_in_a_row } else { 0 };
             } else {
                 let until = Instant::now() + REPORT_DELAY_MAX;
@@ -226,15 +226,15 @@ impl ChangeDetector {
             }
         }
         self.last_snapshot = found;
-        // What is told of this look's own time is news only if it is not as the look saw it.
-        // The settings of a root are read before its pass.
+        // A change reported during this scan is new only if it differs from the scan. The settings were
+        // read before the run, so their change always needs another one.
         self.needs_recheck = !is_done || self.reported.may_contain(ROOT_FILE_NAME);
         if self.burst.is_some() && self.burst_is_stale() {
             self.burst = None;
         }
     }
 
-    /// Returns whether nothing that was told is news.
+    /// Returns whether none of the reported changes is new.
     fn burst_is_stale(&mut self) -> bool {
         let burst = self.burst;
         let is_news = self.end_burst();
@@ -242,13 +242,13 @@ impl ChangeDetector {
         !is_news
     }
 
-    /// Returns when changes count as missed that nobody has told of.
+    /// Returns when unreported changes count as missed.
     pub(super) fn unreported_deadline(&self) -> Option<Instant> {
         self.unreported.as_ref().map(|it| it.1)
     }
 
-    /// Counts the changes as missed that nobody has told of by now. Returns how many, and whether the
-    /// system is trusted no longer because of them.
+    /// Counts the changes that are still unreported. Returns how many, and whether the system is no
+    /// longer trusted because of them.
     pub(super) fn count_missed(&mut self) -> Option<(usize, bool)> {
         if self.unreported_deadline().is_none_or(|it| it > Instant::now()) {
             return None;
@@ -265,7 +265,7 @@ impl ChangeDetector {
             self.misses_in_a_row = 0;
             self.distrusted_until = Some(Instant::now() + DISTRUST_PERIOD);
             self.mode = DetectionMode::Polled(
-                "two looks in a row found changes that the system had not told of".to_owned(),
+                "two scans in a row found changes that the system had not reported".to_owned(),
             );
         }
         Some((suspects.len(), distrust))
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use crate::daemon::folder_snapshot::{self, NameFilter, WatchedFolder};
 
-    /// A folder that is watched, and what is known of its changes.
+    /// A watched folder and its detector.
     struct Case {
         dir: tempfile::TempDir,
         noticing: ChangeDetector,
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_pass_wrote_itself_is_no_news() {
+    async fn files_that_a_run_wrote_itself_are_not_new() {
         let mut case = Case::new();
         case.begin();
         case.write("a.md");
@@ -355,7 +355,7 @@ mod tests {
         let found = case.look();
         case.noticing.on_run_finished(Some(found), true, DateTime::UNIX_EPOCH);
         assert_eq!(case.noticing.burst_deadline(), None);
-        // A log that came while the pass was at work was seen, but nothing was made of it.
+        // A log that came during the run was seen, but not yet processed.
         case.begin();
         case.write("b.md");
         case.tell("b.md");
@@ -363,7 +363,7 @@ mod tests {
         case.noticing.on_run_finished(Some(found), false, DateTime::UNIX_EPOCH);
         assert!(case.noticing.burst_deadline().is_some() && case.noticing.end_burst());
         case.pass();
-        // Told late, it is no news either; what comes from somebody else is.
+        // A late report is not new either; a change by somebody else is.
         case.tell("a.md");
         assert!(!case.noticing.end_burst());
         case.write("a.md");
@@ -373,28 +373,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn two_looks_in_a_row_that_found_what_nobody_told_of_end_the_trust() {
+    async fn two_scans_in_a_row_with_an_unreported_change_end_the_trust() {
         let mut case = Case::new();
         let miss = async |case: &mut Case, name: &str| {
             case.write(name);
             case.pass();
-            assert_eq!(case.noticing.count_missed(), None, "it may be told late");
+            assert_eq!(case.noticing.count_missed(), None, "it may be reported late");
             tokio::time::advance(REPORT_DELAY_MAX).await;
             case.noticing.count_missed()
         };
         assert_eq!(miss(&mut case, "a.md").await, Some((1, false)));
-        // One that is told in between shows that it works.
+        // A reported change in between shows that reports work.
         case.write("a.md");
         case.tell("a.md");
         case.pass();
         assert_eq!(miss(&mut case, "b.md").await, Some((1, false)));
-        // A look that finds nothing new proves nothing.
+        // A scan without a change is no evidence.
         case.pass();
         assert_eq!(case.noticing.mode(), &DetectionMode::Notified);
         assert_eq!(miss(&mut case, "c.md").await, Some((1, true)));
         assert_eq!(case.noticing.missed, 3);
         assert!(
-            matches!(case.noticing.mode(), DetectionMode::Polled(why) if why.contains("two looks"))
+            matches!(case.noticing.mode(), DetectionMode::Polled(why) if why.contains("two scans"))
         );
         assert!(!case.noticing.set_watch_failure(None), "not before a day has passed");
         tokio::time::advance(DISTRUST_PERIOD).await;
@@ -402,14 +402,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_told_late_or_was_not_watched_is_not_missed() {
+    async fn a_change_reported_late_or_in_an_unwatched_folder_is_not_missed() {
         let mut case = Case::new();
         case.write("a.md");
         case.pass();
         case.tell("a.md");
         tokio::time::advance(REPORT_DELAY_MAX).await;
         assert_eq!(case.noticing.count_missed(), None);
-        // A folder whose watch was placed meanwhile.
+        // A folder whose watch was placed only now.
         case.noticing.on_run_started(BTreeMap::new());
         case.write("b.md");
         let found = case.look();
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pass_that_failed_leaves_what_was_told() {
+    async fn a_failed_run_keeps_the_reported_changes() {
         let mut case = Case::new();
         case.write("b.md");
         case.tell("b.md");
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_polled_folder_is_news_when_it_is_not_as_it_was() {
+    async fn a_poll_reports_a_folder_that_changed() {
         let mut case = Case::new();
         assert!(case.noticing.set_watch_failure(Some("NFS".to_owned())));
         let same = case.look();

@@ -1,30 +1,30 @@
-//! The file of the program that runs, which may be replaced under it.
+//! The program file of this process, which may be replaced while it runs.
 
 use std::path::{Path, PathBuf};
 
-/// The file of the program that runs.
+/// The program file of this process.
 pub(super) struct Executable {
     file: Option<PathBuf>,
     id: Option<(u64, u64)>,
-    /// Another one stands in its place.
+    /// Another file is at its path now.
     pub(super) is_replaced: bool,
 }
 
 impl Executable {
-    /// Takes note of it.
+    /// Returns the file of this process.
     pub(super) fn running() -> Self {
         let file = std::env::current_exe().ok();
         let id = file.as_deref().and_then(file_id);
         Self { file, id, is_replaced: false }
     }
 
-    /// Looks whether another program stands in its place, and says so once.
+    /// Checks whether the file was replaced, and logs that once.
     pub(super) fn check_replaced(&mut self) {
         let now = self.file.as_deref().and_then(file_id);
-        // While it is being replaced there may be none for a moment.
+        // During a replacement there may be no file for a moment.
         if !self.is_replaced && now.is_some() && now != self.id {
             self.is_replaced = true;
-            tracing::warn!("restart me: the program that I run was replaced by another one");
+            tracing::warn!("restart needed: the program file was replaced");
         }
     }
 }

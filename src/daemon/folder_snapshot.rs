@@ -1,10 +1,10 @@
-//! What stands in the folders of a root, in a few bytes for each file.
+//! A snapshot of a root's folders, a few bytes per file.
 //!
-//! A pass takes one just before its last look at the files, so whatever is changed after that differs
-//! from it. It answers two questions: whether a change that the system tells of is news (what we wrote
-//! ourselves is not), and whether anything changed that the system did not tell of.
+//! A run takes one just before its last scan of the files, so later changes differ from it. It answers
+//! two questions: whether a reported change is new (our own writes are not), and whether anything
+//! changed that the system did not report.
 //!
-//! Names and stamps are kept as hashes: ten years of logs are a hundred kilobytes.
+//! Names and stamps are stored as hashes: ten years of logs take a hundred kilobytes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,28 +22,25 @@ use crate::{
     store::fs::layout::{self, Layout},
 };
 
-/// Device and inode of a folder: one that is made anew under the same name is another one.
+/// Device and inode of a folder: a folder recreated under the same name is another one.
 pub(super) type FolderId = (u64, u64);
 
-/// A folder that is watched, and which of its names matter.
+/// A watched folder, and which of its names matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WatchedFolder {
-    /// Where.
     pub(super) path: PathBuf,
-    /// Which names.
     pub(super) interest: NameFilter,
 }
 
 /// Which names of a folder matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NameFilter {
-    /// All but those that only editors, sync tools, and we ourselves use while writing.
+    /// All but the temporary files of editors, sync tools, and memoird.
     Memory,
-    /// These alone.
     Only(BTreeSet<OsString>),
 }
 
-/// What stood in the folders of a root.
+/// The state of a root's folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FolderSnapshot {
     folders: BTreeMap<PathBuf, FolderState>,
@@ -56,26 +53,26 @@ struct FolderState {
     files: Box<[HashedFile]>,
 }
 
-/// A file of a folder, as hashes.
+/// A file, as hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct HashedFile {
     name: u64,
-    /// Of inode, size, and time of the last change of the content.
+    /// Of inode, size, and modification time.
     content: u64,
-    /// Of what else may make it readable or not.
+    /// Of mode and change time: a change of permissions may make it readable.
     permissions: u64,
 }
 
-/// A name in a folder, as a hash.
+/// A folder, and the hash of a name in it.
 pub(super) type HashedPath = (PathBuf, u64);
 
-/// Returns the folders of a root, those that are not there yet too.
+/// Returns the folders of a root, including those that do not exist yet.
 pub(super) fn watched_folders(layout: &Layout) -> Vec<WatchedFolder> {
     let only = |names: &[&OsStr]| NameFilter::Only(names.iter().map(Into::into).collect());
-    // Without the stroke that a flat folder ends in: two names of one folder would be two.
+    // Without a trailing slash: the same folder under two names would be two.
     let memory: PathBuf = layout.full(layout.memory_dir()).components().collect();
     let mut folders = Vec::new();
-    // On the way down to the memory folder each folder may appear later.
+    // Each folder on the path to the memory folder may appear later.
     let mut path = layout.root().to_path_buf();
     for (depth, name) in Path::new(layout.memory_dir()).iter().enumerate() {
         let own = [name, OsStr::new(layout::WISDOM_FILE), OsStr::new(ROOT_FILE_NAME)];
@@ -90,7 +87,7 @@ pub(super) fn watched_folders(layout: &Layout) -> Vec<WatchedFolder> {
 }
 
 impl NameFilter {
-    /// Returns whether a file of this name can make anything due.
+    /// Returns whether a change of this name can make a run due.
     pub(super) fn matches(&self, name: &OsStr) -> bool {
         match self {
             Self::Only(names) => names.contains(name),
@@ -102,7 +99,7 @@ impl NameFilter {
 }
 
 impl FolderSnapshot {
-    /// Looks into the folders. One that is not there is left out.
+    /// Reads the state of the folders. A missing folder is left out.
     ///
     /// # Errors
     ///
@@ -129,7 +126,7 @@ impl FolderSnapshot {
         Ok(snapshot)
     }
 
-    /// Returns whether a file is not as it was.
+    /// Returns whether a file differs from the snapshot.
     pub(super) fn differs_at(&self, folder: &Path, name: &OsStr) -> bool {
         let Some(shot) = self.folders.get(folder) else { return true };
         let was = shot.files.binary_search_by_key(&hash(name), |it| it.name);
@@ -137,8 +134,8 @@ impl FolderSnapshot {
         was != HashedFile::of(name, &folder.join(name))
     }
 
-    /// Returns what changed from this one to a later one in the folders that `watched` names; one that
-    /// was made anew in between was not watched all the time, and is left out.
+    /// Returns the changes from this snapshot to a later one in the `watched` folders. A folder that
+    /// was recreated in between was not watched all the time and is left out.
     pub(super) fn changes_to(
         &self,
         later: &Self,
@@ -162,10 +159,10 @@ impl FolderSnapshot {
 }
 
 impl HashedFile {
-    /// Looks at a file; `None` when it is not there.
+    /// Reads the stamps of a file; `None` when it does not exist.
     fn of(name: &OsStr, path: &Path) -> Option<Self> {
         let meta = fs::symlink_metadata(path).ok()?;
-        // What stands in a folder is told of by its own watch.
+        // The content of a subfolder has its own watch.
         let content =
             if meta.is_dir() { (0, 0, 0) } else { (meta.size(), meta.mtime(), meta.mtime_nsec()) };
         let rights = if meta.is_dir() { (0, 0) } else { (meta.ctime(), meta.ctime_nsec()) };
@@ -177,13 +174,13 @@ impl HashedFile {
     }
 }
 
-/// Returns device and inode of a folder; `None` when there is none.
+/// Returns device and inode of a folder; `None` when it does not exist.
 pub(super) fn folder_id(folder: &Path) -> Option<FolderId> {
     let meta = fs::metadata(folder).ok().filter(fs::Metadata::is_dir)?;
     Some((meta.dev(), meta.ino()))
 }
 
-/// Returns the hash of a name as [`FolderSnapshot::changed`] tells it.
+/// Returns the hash of a name as [`FolderSnapshot::changes_to`] returns it.
 pub(super) fn name_hash(name: &OsStr) -> u64 {
     hash(name)
 }
@@ -204,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn every_folder_on_the_way_to_the_memories_is_watched_for_the_next() {
+    fn every_folder_on_the_path_to_the_memory_folder_is_watched() {
         let seen = |memory_dir: &str| {
             let folders = watched_folders(&Layout::new("/a", memory_dir));
             let told = folders.iter().map(|it| {
@@ -224,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_after_it_differs_from_it() {
+    fn later_changes_differ_from_the_snapshot() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().to_owned();
         let folder = WatchedFolder { path: path.clone(), interest: NameFilter::Memory };

@@ -1,8 +1,8 @@
-//! What Prometheus is told (`metrics_file`): a text file that its node exporter collects, off by default.
+//! `metrics_file`: a text file for the Prometheus node exporter, off by default.
 //!
-//! A file needs no port, no token and no request that wakes us. It is replaced whole, only when a number
-//! is another one, and taken away when the daemon ends, so that nothing stale is collected. It holds
-//! paths of memory folders and counts, no word of a log.
+//! A file needs no port, no token and no request that wakes the daemon. It is replaced atomically when
+//! a value changes, and removed when the daemon ends, so no stale values are collected. It contains
+//! paths of memory folders and counts, no text of a log.
 
 use std::{
     collections::BTreeMap,
@@ -17,35 +17,34 @@ use chrono::{DateTime, Utc};
 
 use super::{repeat_filter::RepeatFilter, root_service::RootService};
 
-/// What is told of one root.
+/// The figures of one memory folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a number of its own")]
 pub(super) struct RootMetrics {
-    /// It is served.
     pub(super) is_served: bool,
-    /// Jobs that are due, and that are stuck.
+    /// Jobs that are due, and jobs that are stuck.
     pub(super) due: usize,
     pub(super) stuck: usize,
-    /// Nothing is written until a person has done something.
+    /// Nothing is written until a person acts.
     pub(super) is_paused: bool,
-    /// Work waits for its model.
+    /// Jobs wait for their model.
     pub(super) is_waiting: bool,
-    /// Changes are looked for, since nobody tells of them.
+    /// The system does not report changes, so the folder is polled.
     pub(super) is_polled: bool,
-    /// Looks that found a change that nobody had told of.
+    /// Scans that found an unreported change.
     pub(super) missed: u64,
-    /// How often there was too much to tell.
+    /// How often the system lost events.
     pub(super) overflows: u64,
-    /// Passes that have ended.
+    /// Runs that have ended.
     pub(super) runs: u64,
-    /// Jobs since the daemon began, by how they ended.
+    /// Jobs since the daemon started, by outcome.
     pub(super) jobs: BTreeMap<&'static str, u64>,
-    /// When it was last looked at as a whole, and when something is to be done next.
+    /// The last complete scan, and the next scheduled time.
     pub(super) last_scan: Option<DateTime<Utc>>,
     pub(super) next: Option<DateTime<Utc>>,
 }
 
-/// The file, and what stands in it.
+/// The file and its current content.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     file: Option<PathBuf>,
@@ -54,7 +53,7 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Writes what changed; without a file there is none, and one that was there before goes.
+    /// Writes the file if a value changed. Removes the previous file if the path changed or is unset.
     pub(super) fn update(
         &mut self,
         file: Option<&Path>,
@@ -84,7 +83,7 @@ impl Metrics {
         }
     }
 
-    /// Takes the file away.
+    /// Removes the file.
     pub(super) fn remove_file(&mut self) {
         let Self { file, text, .. } = std::mem::take(self);
         if let Some(file) = file.filter(|_| !text.is_empty())
@@ -95,13 +94,13 @@ impl Metrics {
     }
 }
 
-/// Returns what identifies a failed write. The message does not: it names the temporary file, which has
-/// another name each time.
+/// Returns what identifies a failed write. The message would not do: it contains the temporary file,
+/// whose name differs each time.
 fn error_cause(file: &Path, error: &io::Error) -> String {
     format!("{}: {:?}", file.display(), error.kind())
 }
 
-/// Replaces the file whole; whoever collects it is another user.
+/// Replaces the file. It is readable by all, because the exporter runs as another user.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     let folder = file.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let mut temp = tempfile::Builder::new()
@@ -113,36 +112,37 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// One line per root.
+/// Reads the value of one folder.
 type MetricValue = fn(&RootMetrics) -> Option<f64>;
 
-/// What is told of every root: name, kind, words, number.
+/// Per metric: name, type, help and value.
 const ROOT_METRICS: [(&str, &str, &str, MetricValue); 11] = [
     ("served", "gauge", "Whether the memory folder is served.", |it| Some(flag(it.is_served))),
     ("due_jobs", "gauge", "Jobs that are due.", |it| Some(count(it.due))),
     ("stuck_jobs", "gauge", "Jobs that failed three times and wait for a person.", |it| {
         Some(count(it.stuck))
     }),
-    ("paused", "gauge", "Whether nothing is written until a person has done something.", |it| {
+    ("paused", "gauge", "Whether nothing is written until a person acts.", |it| {
         Some(flag(it.is_paused))
     }),
-    ("waiting", "gauge", "Whether work waits for its model or a cap.", |it| {
+    ("waiting", "gauge", "Whether jobs wait for their model or a budget.", |it| {
         Some(flag(it.is_waiting))
     }),
-    ("polled", "gauge", "Whether changes are looked for, since nobody tells of them.", |it| {
-        Some(flag(it.is_polled))
-    }),
-    ("missed_changes_total", "counter", "Looks that found a change nobody had told of.", |it| {
+    ("polled", "gauge", "Whether the folder is polled for changes.", |it| Some(flag(it.is_polled))),
+    ("missed_changes_total", "counter", "Scans that found an unreported change.", |it| {
         Some(total(it.missed))
     }),
-    ("overflows_total", "counter", "How often there was too much to tell.", |it| {
+    ("overflows_total", "counter", "How often the system lost change events.", |it| {
         Some(total(it.overflows))
     }),
-    ("passes_total", "counter", "Passes that have ended.", |it| Some(total(it.runs))),
-    ("last_scan_timestamp_seconds", "gauge", "When it was last looked at as a whole.", |it| {
-        it.last_scan.map(seconds)
-    }),
-    ("next_timestamp_seconds", "gauge", "When something is to be done next.", |it| {
+    ("passes_total", "counter", "Runs that have ended.", |it| Some(total(it.runs))),
+    (
+        "last_scan_timestamp_seconds",
+        "gauge",
+        "When the folder was last scanned completely.",
+        |it| it.last_scan.map(seconds),
+    ),
+    ("next_timestamp_seconds", "gauge", "When the next run is scheduled.", |it| {
         it.next.map(seconds)
     }),
 ];
@@ -168,10 +168,10 @@ fn seconds(at: DateTime<Utc>) -> f64 {
 fn text(since: DateTime<Utc>, roots: &BTreeMap<&Path, RootMetrics>) -> String {
     let mut text = String::new();
     let mut say = |line: String| text += &(line + "\n");
-    say("# HELP memoird_build_info The program that runs.".to_owned());
+    say("# HELP memoird_build_info The version of the running program.".to_owned());
     say("# TYPE memoird_build_info gauge".to_owned());
     say(format!("memoird_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION")));
-    say("# HELP memoird_start_time_seconds When it began.".to_owned());
+    say("# HELP memoird_start_time_seconds When the daemon started.".to_owned());
     say("# TYPE memoird_start_time_seconds gauge".to_owned());
     say(format!("memoird_start_time_seconds {}", seconds(since)));
     for (name, kind, help, value) in ROOT_METRICS {
@@ -183,7 +183,7 @@ fn text(since: DateTime<Utc>, roots: &BTreeMap<&Path, RootMetrics>) -> String {
             }
         }
     }
-    say("# HELP memoird_jobs_total Jobs since the daemon began, by outcome.".to_owned());
+    say("# HELP memoird_jobs_total Jobs since the daemon started, by outcome.".to_owned());
     say("# TYPE memoird_jobs_total counter".to_owned());
     for (root, figures) in roots {
         for (outcome, count) in &figures.jobs {
@@ -194,7 +194,7 @@ fn text(since: DateTime<Utc>, roots: &BTreeMap<&Path, RootMetrics>) -> String {
     text
 }
 
-/// Writes a path as the value of a label.
+/// Escapes a path as the value of a label.
 fn escaped(path: &Path) -> String {
     let mut text = String::new();
     for letter in path.to_string_lossy().chars() {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn each_root_has_its_numbers_and_odd_names_stay_in_their_label() {
+    fn each_root_has_its_values_and_unusual_names_are_escaped() {
         let figures = RootMetrics {
             is_served: true,
             stuck: 2,
@@ -243,7 +243,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|it| it == line), "{line}\n{text}");
         }
-        // One comment of each kind for each name, and every line is one of three.
+        // One HELP and one TYPE line per metric, and no other kind of line.
         assert_eq!(text.matches("# TYPE").count(), ROOT_METRICS.len() + 3);
         assert!(text.lines().all(|it| it.starts_with("# ") || it.starts_with("memoird_")));
     }

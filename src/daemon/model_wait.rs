@@ -1,36 +1,36 @@
-//! Work that cannot be done before its model can be asked; pure.
+//! Work that must wait because its model cannot be asked; pure.
 //!
-//! A pass that only asks a server that is left alone, or runs into a cap again, does nothing but fill
-//! the record. So the work waits: for as long as the breaker is open, else longer each time.
+//! A run that only asks a paused server, or exhausts the budget again, does nothing but fill the
+//! database. So the work waits: until the circuit closes, or longer after each failure.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::model::CallError;
 
-/// Work is tried again after so long, then after twice as long, …
+/// The first delay; it doubles with each failure …
 const RETRY_DELAY_MIN: TimeDelta = TimeDelta::minutes(1);
-/// … up to this, where the model's server does not say itself when to come again.
+/// … up to this, unless the circuit breaker names a time.
 const RETRY_DELAY_MAX: TimeDelta = TimeDelta::hours(1);
-/// The breaker leaves no server alone for longer. A time that lies further ahead was said before the
-/// clock was set back.
+/// The circuit breaker pauses no server for longer. A later time was computed before the clock was set
+/// back.
 const WAIT_MAX: TimeDelta = TimeDelta::hours(7);
 
 /// Work that waits for its model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ModelWait {
-    /// Why it waits, in plain words.
+    /// Why it waits, for people.
     pub(super) reason: String,
     /// When it is tried again.
     pub(super) until: DateTime<Utc>,
-    /// The pause before that.
+    /// The delay before that.
     pause: TimeDelta,
-    /// The model's server is left alone.
+    /// The circuit is open, or the account is blocked.
     is_blocked: bool,
 }
 
 impl ModelWait {
-    /// Returns what waits after a pass that ended at `at`: `closed` says why the model would not be
-    /// asked now, `unanswered` why it could not be asked during the pass.
+    /// Returns the wait after a run that ended at `at`. `closed` is why the model cannot be asked now,
+    /// `unanswered` why it could not be asked during the run; without either there is no wait.
     pub(super) fn after(
         before: Option<&Self>,
         closed: Option<&CallError>,
@@ -42,7 +42,7 @@ impl ModelWait {
         let pause = (before * 2).clamp(RETRY_DELAY_MIN, RETRY_DELAY_MAX);
         let said = match closed {
             Some(CallError::CircuitOpen { until, .. }) => Some(*until),
-            // Nothing goes until a person has seen to it, and a person may take hours.
+            // Only a person can help, and that may take hours.
             Some(CallError::AccountBlocked { .. }) => Some(at + RETRY_DELAY_MAX),
             _ => None,
         };
@@ -51,7 +51,8 @@ impl ModelWait {
         Some(Self { reason: why, until, pause, is_blocked: closed.is_some() })
     }
 
-    /// Returns whether a person may want to know: a server that answers at the second try is none.
+    /// Returns whether a person may want to know. A server that answers at the second try is no
+    /// problem.
     pub(super) fn is_problem(&self) -> bool {
         self.is_blocked || self.pause > RETRY_DELAY_MIN
     }
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_as_long_as_the_server_is_left_alone() {
+    fn work_waits_as_long_as_the_circuit_is_open() {
         let waiting = ModelWait::after(None, Some(&open(15)), Some("no answer"), at(0)).unwrap();
         assert_eq!(waiting.until, at(15));
         assert!(waiting.reason.contains("is paused until"), "{}", waiting.reason);
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_makes_nobody_wait_for_long() {
+    fn a_clock_that_was_set_back_delays_no_work_for_long() {
         let waiting = ModelWait::after(None, Some(&open(15)), None, at(0)).unwrap();
         assert!(waiting.is_over(at(-99_999)));
         let again = ModelWait::after(Some(&waiting), Some(&open(15)), None, at(-99_999)).unwrap();

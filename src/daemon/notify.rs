@@ -1,31 +1,31 @@
-//! What the service manager is told: ready, alive, stopping, and a line of plain words.
+//! Messages to the service manager (systemd): ready, alive, stopping, and a status line.
 //!
-//! Outside systemd there is nobody to tell, and all of this does nothing.
+//! Outside systemd all of this does nothing.
 
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-/// The service manager that started us, if one did.
+/// The service manager that started the daemon, if any.
 #[derive(Debug, Default)]
 pub(super) struct ServiceManager {
-    /// The last line of plain words, so that it is not sent twice.
+    /// The last status line, so that it is not sent twice.
     status: String,
 }
 
 impl ServiceManager {
-    /// Returns how often it wants to hear that the loop turns; `None` when it does not ask.
+    /// Returns how often the watchdog expects a sign of life; `None` when it is off.
     pub(super) fn watchdog_interval() -> Option<Duration> {
-        // Half of what it allows, as its manual advises.
+        // Half of the allowed time, as the manual of sd_watchdog_enabled recommends.
         sd_notify::watchdog_enabled().map(|it| it / 2).filter(|it| !it.is_zero())
     }
 
-    /// Says that all that can be served is served.
+    /// Reports that all folders that can be served are served.
     pub(super) fn ready() {
         send(&[NotifyState::Ready]);
     }
 
-    /// Says that the configuration is read anew; [`ServiceManager::ready`] must follow.
+    /// Reports that the configuration is being reloaded; [`ServiceManager::ready`] must follow.
     pub(super) fn reloading() {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => send(&[NotifyState::Reloading, now]),
@@ -33,17 +33,17 @@ impl ServiceManager {
         }
     }
 
-    /// Says that the loop turns.
+    /// Sends a sign of life.
     pub(super) fn feed_watchdog() {
         send(&[NotifyState::Watchdog]);
     }
 
-    /// Says that the end has begun.
+    /// Reports that the daemon is stopping.
     pub(super) fn stopping() {
         send(&[NotifyState::Stopping]);
     }
 
-    /// Says in plain words what is being done.
+    /// Sends the status line, if it changed.
     pub(super) fn status(&mut self, text: String) {
         if text != self.status {
             send(&[NotifyState::Status(&text)]);
@@ -52,9 +52,9 @@ impl ServiceManager {
     }
 }
 
-/// A manager that cannot be reached would only end us, which it then does by its own means.
+/// An unreachable manager is no reason to stop; it may end the daemon itself.
 fn send(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::debug!("the service manager cannot be told: {error}");
+        tracing::debug!("cannot notify the service manager: {error}");
     }
 }

@@ -1,8 +1,9 @@
-//! Tells a program of the user's own what needs a person (`on_problem`).
+//! Runs the user's program when a person is needed (`on_problem`).
 //!
-//! Each problem is told once, and again only after it was gone. The program gets a JSON document on its
-//! stdin, `{"root", "kind", "text"}`, and the same in `MEMOIRD_PROBLEM_ROOT`, `_KIND` and `_TEXT`; no word
-//! of a log is in it. One runs at a time, in a group of its own that is killed when it takes too long.
+//! Each problem is reported once, and again only after it was gone. The program gets a JSON document on
+//! stdin, `{"root", "kind", "text"}`, and the same in `MEMOIRD_PROBLEM_ROOT`, `_KIND` and `_TEXT`,
+//! without text of a log. One program runs at a time, in its own process group, which is killed when it
+//! takes too long.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,29 +21,28 @@ use crate::config::api_key;
 
 /// How long the program may take.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often it is asked whether it has ended.
+/// How often the program is polled for its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Something that needs a person.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RootProblem {
-    /// `stuck`, `model`, or `paused`.
+    /// `stuck`, `model`, `embeddings`, or `paused`.
     pub(super) kind: &'static str,
-    /// In plain words.
     pub(super) text: String,
 }
 
-/// Who tells.
+/// Reports problems to the user's program.
 #[derive(Debug, Default)]
 pub(super) struct Notifier {
-    /// Per root, the kinds of problems that were told.
+    /// Per root, the kinds of the problems that were reported.
     notified: BTreeMap<PathBuf, BTreeSet<&'static str>>,
     /// Held while a program runs.
     turn: Arc<Mutex<()>>,
 }
 
 impl Notifier {
-    /// Compares what is wrong with a root now with what was told, and tells what is new.
+    /// Compares the current problems of a root with those reported, and reports the new ones.
     pub(super) fn update(
         &mut self,
         command: Option<&[String]>,
@@ -87,7 +87,7 @@ fn run_program(
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         let document = serde_json::json!({ "root": root, "kind": kind, "text": text });
-        // Who does not read it has it in the environment.
+        // A program that does not read stdin has the same in its environment.
         drop(writeln!(stdin, "{document}"));
     }
     let begun = Instant::now();

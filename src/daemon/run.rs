@@ -1,7 +1,7 @@
-//! One pass over one root, on a thread of its own.
+//! One run over one memory folder, on its own thread.
 //!
-//! The loop orders it and goes on; the pass says through [`Heartbeat`] that it lives, and asks there
-//! whether to stop. The database is open only for as long as a pass takes.
+//! The loop starts it and goes on. Through [`Heartbeat`] the run shows that it makes progress, and
+//! learns whether to stop. The database is open only during the run.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,79 +45,72 @@ use crate::{
     },
 };
 
-/// How many files a line of the log names.
+/// How many files the log line of a run names.
 const NAMED_FILES_MAX: usize = 5;
 
-/// For so long a pass has vectors made; the next one goes on, so that what is due is not kept waiting.
+/// How long a run computes vectors; the next run continues, so that due jobs do not wait.
 const EMBED_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// What asks for a pass that goes on with it.
+/// The trigger of a run that continues with vectors.
 pub(super) const EMBED_TRIGGER: &str = "learn";
 
-/// What asks for a look at a batch.
+/// The trigger of a run that fetches a batch.
 pub(super) const BATCH_TRIGGER: &str = "batch";
 
-/// What is to be done.
+/// What a run needs.
 pub(super) struct RunOrder {
-    /// The files.
     pub(super) vault: Vault,
-    /// What drafts.
     pub(super) engine: Box<dyn Engine>,
-    /// What makes vectors; nothing where none are wanted now.
+    /// Computes vectors; `None` if none are wanted now.
     pub(super) embedder: Option<EmbeddingClient>,
-    /// What the root is run with.
     pub(super) settings: RootSettings,
-    /// What asked for it, as the record of runs names it.
+    /// The trigger, as the database records it.
     pub(super) trigger: &'static str,
-    /// What to make; nothing for a look alone.
+    /// The tiers to write; empty to only scan.
     pub(super) tiers: BTreeSet<Tier>,
-    /// How closely the database is looked at before.
+    /// How thoroughly the database is checked first.
     pub(super) check_depth: CheckDepth,
-    /// The folders of which a snapshot is taken.
+    /// The folders to take a snapshot of.
     pub(super) folders: Vec<WatchedFolder>,
-    /// The time as the loop knows it, for when the clock cannot be read.
+    /// The time, if the clock cannot be read.
     pub(super) now: DateTime<Utc>,
-    /// Between the loop and the pass.
     pub(super) heartbeat: Heartbeat,
 }
 
-/// What goes between the loop and a pass while it runs.
+/// Shared by the loop and a run while it is active.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heartbeat {
     stop: Arc<AtomicBool>,
     beats: Arc<AtomicU64>,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug)]
 pub(super) struct FinishedRun {
-    /// What was made.
     pub(super) report: RunReport,
-    /// What is due, and what waits, after it.
+    /// The plan after the run.
     pub(super) plan: CompactionPlan,
-    /// When the logs were changed that are still being written to, by path.
+    /// The last change of each log that is still being written, by path.
     pub(super) being_written: BTreeMap<String, DateTime<Utc>>,
-    /// When a log was changed last.
+    /// When any log was last changed.
     pub(super) last_change: Option<DateTime<Utc>>,
-    /// What its folders looked like just before the last look; `None` when one could not be listed.
+    /// The folders just before the last scan; `None` when one could not be listed.
     pub(super) snapshot: Option<FolderSnapshot>,
-    /// Why the model would not be asked now.
+    /// Why the model cannot be asked now.
     pub(super) model_unavailable: Option<CallError>,
-    /// How closely the database was looked at before.
+    /// How thoroughly the database was checked first.
     pub(super) check_depth: CheckDepth,
-    /// What the model was handed to answer later.
+    /// The batches that were sent.
     pub(super) scheduled: Result<ScheduledOutcome, CallError>,
     /// Why the replies of earlier batches could not be fetched.
     pub(super) batch_error: Option<CallError>,
     /// How many logs still lack vectors, or why none could be computed; `None` when none were wanted.
     pub(super) embedded: Option<Result<usize, EmbedFailure>>,
-    /// When it began.
     pub(super) started_at: DateTime<Utc>,
-    /// When it ended.
     pub(super) ended_at: DateTime<Utc>,
 }
 
-/// Why no vectors can be computed now.
+/// Why no vectors could be computed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EmbedFailure {
     /// The server did not answer.
@@ -129,118 +122,130 @@ pub(super) enum EmbedFailure {
 }
 
 impl RunOrder {
-    /// Does it.
+    /// Runs the order.
     ///
     /// # Errors
     ///
-    /// Returns what ended it; each job that was done is done.
-    pub(super) fn run(self) -> Result<FinishedRun, CompactionError> {
-        let Self { vault, engine, embedder, settings, trigger, .. } = self;
-        let Self { mut tiers, check_depth: look, folders, now, heartbeat: mut pulse, .. } = self;
-        let clock = || clock::now().unwrap_or(now);
-        // Other roots need the thread on which a pass would wait for its turn.
-        let layout = vault.layout();
+    /// Returns what ended the run; jobs that had ended before are complete.
+    pub(super) fn run(mut self) -> Result<FinishedRun, CompactionError> {
+        let layout = self.vault.layout();
+        // Other folders need the thread on which this run would wait for the lock.
         if RunLock::is_held(&layout.run_lock())? {
             return Err(LockError::Busy { root: layout.root().to_owned() }.into());
         }
-        let (mut came, mut batch_error) = (false, None);
-        if let Some(batching) = engine.batching()
-            && (!tiers.is_empty() || trigger == BATCH_TRIGGER)
+        let (has_replies, batch_error) = self.fetch_batches();
+        // These triggers report no change, so everything that needs no model is done already.
+        if matches!(self.trigger, "again" | "scan" | "tick" | "wake")
+            && self.engine.unavailable_reason(self.clock()).is_some()
         {
-            match batching.begin_scheduled_run() {
-                Ok(has_replies) => came = has_replies,
-                Err(error) => batch_error = Some(error),
-            }
-            if came {
-                tiers = Tier::ALL.into();
-            }
+            self.tiers.clear();
         }
-        // What changed may need no model; what has not changed did all that it could without it.
-        if matches!(trigger, "again" | "scan" | "tick" | "wake")
-            && engine.unavailable_reason(clock()).is_some()
-        {
-            tiers.clear();
-        }
-        let still = if came {
-            None
-        } else {
-            outcome_if_up_to_date(&vault, &settings, engine.id(), look, &folders, clock())
-        };
-        let mut say = |mended: &DatabaseRecovery| {
-            tracing::error!("{}: {mended}", vault.layout().root().display());
-        };
-        let mut pass = |lineage: &mut Lineage, mending: Option<PendingRebuild>| {
-            let mut compactor = Compactor {
-                vault: &vault,
-                lineage,
-                engine: engine.as_ref(),
-                settings: &settings,
-                clock: &clock,
-            };
-            if let Some(mending) = mending {
-                compactor.rebuild_recovered(mending, now)?;
-            }
-            let (done, inventory) =
-                Self::run_jobs(&mut compactor, trigger, &tiers, &folders, &mut pulse)?;
-            Ok((FinishedRun { check_depth: look, ..done }, Some(inventory)))
-        };
-        let done = match still {
+        let up_to_date = if has_replies { None } else { self.outcome_if_up_to_date() };
+        let result = match up_to_date {
             Some(done) => Ok((done, None)),
-            None => rebuild::with_database(&vault, look, now, &mut say, &mut pass),
+            None => self.run_with_database(),
         };
-        // What was asked before a pass came to a bad end is asked all the same.
-        let scheduled = engine.batching().map(|it| it.end_scheduled_run()).transpose();
+        // Requests that were queued before a run failed are sent all the same.
+        let scheduled = self.engine.batching().map(|it| it.end_scheduled_run()).transpose();
         let scheduled = scheduled.map(Option::unwrap_or_default);
-        if let (Err(_), Some(error)) = (&done, batch_error.as_ref().or(scheduled.as_ref().err())) {
-            tracing::debug!("{}: batches: {error}", vault.layout().root().display());
-        }
-        let closed = engine.unavailable_reason(clock());
-        if let Ok((_, Some(inventory))) = &done
-            && !pulse.stop.load(Ordering::Relaxed)
+        if let (Err(_), Some(error)) = (&result, batch_error.as_ref().or(scheduled.as_ref().err()))
         {
-            // Without it the next search does more; `doctor` tells what is wrong with it.
-            if let Err(error) = search::update_index(&vault, inventory) {
-                tracing::debug!("{}: {error}", vault.layout().root().display());
-            }
+            tracing::debug!("{}: batches: {error}", self.root());
         }
-        let inventory = done.as_ref().ok().and_then(|it| it.1.as_ref());
-        let learned = match &embedder {
-            Some(embedder) if done.is_ok() => Some(pulse.embed_lines(&vault, inventory, embedder)),
-            _ => None,
+        let model_unavailable = self.engine.unavailable_reason(self.clock());
+        let (done, inventory) = match result {
+            Ok((done, inventory)) => (Ok(done), inventory),
+            Err(error) => (Err(error), None),
         };
-        if settings.settings.search.embeddings.is_none() {
-            // What nobody searches by is not left lying about.
-            VectorDb::remove(&vault.layout().vectors());
+        if let Some(inventory) = &inventory
+            && !self.heartbeat.stop.load(Ordering::Relaxed)
+            // Without the update the next search does it; `doctor` reports what is wrong with the index.
+            && let Err(error) = search::update_index(&self.vault, inventory)
+        {
+            tracing::debug!("{}: {error}", self.root());
         }
-        done.map(|(done, _)| FinishedRun {
+        let embedder = self.embedder.as_ref().filter(|_| done.is_ok());
+        let embedded =
+            embedder.map(|it| self.heartbeat.embed_lines(&self.vault, inventory.as_ref(), it));
+        if self.settings.settings.search.embeddings.is_none() {
+            // Nobody searches by these vectors any more.
+            VectorDb::remove(&self.vault.layout().vectors());
+        }
+        done.map(|done| FinishedRun {
             scheduled,
             batch_error,
-            model_unavailable: closed,
-            embedded: learned,
-            started_at: now,
+            model_unavailable,
+            check_depth: self.check_depth,
+            embedded,
+            started_at: self.now,
             ..done
         })
     }
 
+    fn clock(&self) -> DateTime<Utc> {
+        clock::now().unwrap_or(self.now)
+    }
+
+    fn root(&self) -> std::path::Display<'_> {
+        self.vault.layout().root().display()
+    }
+
+    /// Fetches the replies of batches for a run that can use them, and makes it write all tiers if any came.
+    /// Returns whether any came, and why others could not be fetched.
+    fn fetch_batches(&mut self) -> (bool, Option<CallError>) {
+        if self.tiers.is_empty() && self.trigger != BATCH_TRIGGER {
+            return (false, None);
+        }
+        let replies = self.engine.batching().map(|it| it.begin_scheduled_run());
+        match replies.unwrap_or(Ok(false)) {
+            Ok(false) => (false, None),
+            Ok(true) => {
+                self.tiers = Tier::ALL.into();
+                (true, None)
+            }
+            Err(error) => (false, Some(error)),
+        }
+    }
+
+    /// Opens the database, repairs it if it is damaged, and runs the jobs.
+    fn run_with_database(&self) -> Result<(FinishedRun, Option<Inventory>), CompactionError> {
+        let clock = || self.clock();
+        let mut report = |recovery: &DatabaseRecovery| {
+            tracing::error!("{}: {recovery}", self.root());
+        };
+        let mut run = |lineage: &mut Lineage, pending: Option<PendingRebuild>| {
+            let mut compactor = Compactor {
+                vault: &self.vault,
+                lineage,
+                engine: self.engine.as_ref(),
+                settings: &self.settings,
+                clock: &clock,
+            };
+            if let Some(pending) = pending {
+                compactor.rebuild_recovered(pending, self.now)?;
+            }
+            let (done, inventory) = self.run_jobs(&mut compactor)?;
+            Ok((done, Some(inventory)))
+        };
+        rebuild::with_database(&self.vault, self.check_depth, self.now, &mut report, &mut run)
+    }
+
     fn run_jobs(
+        &self,
         compactor: &mut Compactor<'_>,
-        trigger: &str,
-        tiers: &BTreeSet<Tier>,
-        folders: &[WatchedFolder],
-        pulse: &mut Heartbeat,
     ) -> Result<(FinishedRun, Inventory), CompactionError> {
-        let report = if tiers.is_empty() {
+        let report = if self.tiers.is_empty() {
             compactor.refuse_if_vanished(false)?;
             RunReport::default()
         } else {
-            let tiers = tiers.iter().copied().collect();
+            let tiers = self.tiers.iter().copied().collect();
             let open_week = is_open_week(compactor.settings);
             let selection = Selection { tiers, open_week, ..Selection::default() };
-            compactor.compact(trigger, &selection, pulse)?.report
+            compactor.compact(self.trigger, &selection, &mut self.heartbeat.clone())?.report
         };
         let at = (compactor.clock)();
-        // Before the look: what is changed between the two is looked at once more.
-        let found = FolderSnapshot::take(folders).ok();
+        // The snapshot comes first: a change between the two causes another run.
+        let snapshot = FolderSnapshot::take(&self.folders).ok();
         let view = compactor.take_snapshot(at)?;
         let plan = compactor.plan(&view, &Selection::default(), at);
         let done = FinishedRun {
@@ -248,55 +253,41 @@ impl RunOrder {
             being_written: logs_being_written(&plan, &view.inventory),
             last_change: up_to_date::last_log_change(&view.inventory, at),
             plan,
-            snapshot: found,
-            model_unavailable: None,
-            check_depth: CheckDepth::Quick,
-            scheduled: Ok(ScheduledOutcome::default()),
-            batch_error: None,
-            embedded: None,
-            started_at: at,
-            ended_at: at,
+            snapshot,
+            ..FinishedRun::empty(at)
         };
         Ok((done, view.inventory))
     }
+
+    /// Returns the result of a run over a folder in which nothing changed. A full check of the database is
+    /// done here; a damaged database is left to the run.
+    fn outcome_if_up_to_date(&self) -> Option<FinishedRun> {
+        if !up_to_date::has_note(&self.vault) {
+            return None;
+        }
+        let (settings, now) = (&self.settings, self.clock());
+        // The snapshot comes first: a change between the two causes another run.
+        let snapshot = FolderSnapshot::take(&self.folders).ok()?;
+        let outcome = up_to_date::check(
+            &self.vault,
+            settings,
+            self.engine.id(),
+            is_open_week(settings),
+            now,
+        )?;
+        if self.check_depth == CheckDepth::Full && !rebuild::is_sound(&self.vault) {
+            return None;
+        }
+        Some(FinishedRun {
+            plan: outcome.plan,
+            last_change: outcome.last_change,
+            snapshot: Some(snapshot),
+            ..FinishedRun::empty(now)
+        })
+    }
 }
 
-/// Returns what a pass would find in a root that stands still. Where the database is to be looked at
-/// closely that is done, and one that is not sound is left to the pass.
-fn outcome_if_up_to_date(
-    vault: &Vault,
-    settings: &RootSettings,
-    engine: &str,
-    look: CheckDepth,
-    folders: &[WatchedFolder],
-    now: DateTime<Utc>,
-) -> Option<FinishedRun> {
-    if !up_to_date::has_note(vault) {
-        return None;
-    }
-    // Before the files are looked at: what is changed between the two is looked at once more.
-    let found = FolderSnapshot::take(folders).ok()?;
-    let still = up_to_date::check(vault, settings, engine, is_open_week(settings), now)?;
-    if look == CheckDepth::Full && !rebuild::is_sound(vault) {
-        return None;
-    }
-    Some(FinishedRun {
-        report: RunReport::default(),
-        plan: still.plan,
-        being_written: BTreeMap::new(),
-        last_change: still.last_change,
-        snapshot: Some(found),
-        model_unavailable: None,
-        check_depth: look,
-        scheduled: Ok(ScheduledOutcome::default()),
-        batch_error: None,
-        embedded: None,
-        started_at: now,
-        ended_at: now,
-    })
-}
-
-/// Returns when the logs were changed that the plan waits for, as they are still being written to.
+/// Returns the last change of each log that the plan waits for because it is still being written.
 fn logs_being_written(
     plan: &CompactionPlan,
     inventory: &Inventory,
@@ -313,17 +304,17 @@ fn logs_being_written(
 }
 
 impl Heartbeat {
-    /// Asks the pass to stop after the job at hand.
+    /// Asks the run to stop after the current job.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Returns a number that grows as the pass gets on.
+    /// Returns a number that grows as the run makes progress.
     pub(super) fn beats(&self) -> u64 {
         self.beats.load(Ordering::Relaxed)
     }
 
-    /// Has vectors made for a while.
+    /// Computes vectors for at most [`EMBED_TIME_MAX`].
     fn embed_lines(
         &self,
         vault: &Vault,
@@ -359,7 +350,7 @@ impl RunObserver for Heartbeat {
         let JobReport { tier, period, outcome, figures, .. } = job;
         let JobMetrics { items, sources, .. } = figures;
         match *outcome {
-            // The reason may quote a file, which a log that is sent around must not.
+            // The reason may quote a file, which must not get into a log that people send around.
             "failed" | "parked" => {
                 tracing::warn!(job = tier, period, outcome, "`memoird status` says why");
             }
@@ -375,6 +366,24 @@ impl RunObserver for Heartbeat {
 }
 
 impl FinishedRun {
+    /// Returns the result of a run that did nothing.
+    pub(super) fn empty(at: DateTime<Utc>) -> Self {
+        Self {
+            report: RunReport::default(),
+            plan: CompactionPlan::default(),
+            being_written: BTreeMap::new(),
+            last_change: None,
+            snapshot: None,
+            model_unavailable: None,
+            check_depth: CheckDepth::Quick,
+            scheduled: Ok(ScheduledOutcome::default()),
+            batch_error: None,
+            embedded: None,
+            started_at: at,
+            ended_at: at,
+        }
+    }
+
     /// Returns the line for the log; `None` when nothing was done.
     pub(super) fn log_line(&self) -> Option<String> {
         let RunReport { jobs, written, unchanged, failed, left, .. } = &self.report;
@@ -382,7 +391,7 @@ impl FinishedRun {
         if jobs.is_empty() && *left == 0 {
             return moved;
         }
-        // The last jobs are those that people read first.
+        // The last jobs wrote the files that people read first.
         let mut paths: Vec<&str> = Vec::new();
         for job in jobs.iter().rev().filter(|it| it.outcome == "written") {
             let fresh = job.path.as_deref().filter(|it| !paths.contains(it));
@@ -403,8 +412,7 @@ impl FinishedRun {
         ))
     }
 
-    /// Returns whether all that is due now was tried in vain: what was not, or was made and is due once
-    /// more, came while the pass was at work.
+    /// Returns whether every job that is due now was tried in vain. Others came up during the run.
     pub(super) fn has_tried_all_due(&self) -> bool {
         let tried = |job: &CompactionJob| {
             let period = job.period.to_string();
@@ -415,7 +423,7 @@ impl FinishedRun {
         self.plan.jobs.iter().all(tried)
     }
 
-    /// Says which logs moved.
+    /// Describes which logs moved.
     fn moved_logs(&self) -> Option<String> {
         let RunReport { archived, joined, archive_held, .. } = &self.report;
         let mut said = Vec::new();
@@ -441,7 +449,7 @@ mod tests {
         store::fs::layout::Layout,
     };
 
-    /// The order to make all that is due in a root.
+    /// Returns the order to write everything that is due.
     fn order(root: &Path) -> RunOrder {
         let around = Environment::default();
         let config = Config::from_text(None, &[], &around).unwrap();
@@ -459,7 +467,7 @@ mod tests {
         }
     }
 
-    /// Makes a root with one log of a week that has closed.
+    /// Creates a folder with one log of a closed week.
     fn root() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("memory")).unwrap();
@@ -478,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_without_work_wakes_nobody() {
+    fn a_run_without_work_causes_no_event() {
         let root = root();
         let root = root.path();
         let done = order(root).run().unwrap();
@@ -488,7 +496,7 @@ mod tests {
         let again = order(root).run().unwrap();
         assert_eq!(again.log_line(), None);
         assert!(again.snapshot.is_some() && again.snapshot == done.snapshot);
-        // Events come in their order, so whatever the pass caused comes before this one.
+        // Events are ordered, so any that the run caused would come before this one.
         let months = root.join("memory/monthly");
         touch(&months.join("mark"), "");
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -497,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_is_stopped_leaves_the_rest() {
+    fn a_stopped_run_leaves_the_rest() {
         let root = root();
         let order = order(root.path());
         order.heartbeat.stop();
@@ -509,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_makes_nothing() {
+    fn a_run_without_tiers_writes_nothing() {
         let root = root();
         let done = RunOrder { tiers: BTreeSet::new(), ..order(root.path()) }.run().unwrap();
         assert_eq!((done.plan.jobs.len(), done.log_line()), (2, None));

@@ -1,8 +1,8 @@
-//! Passes at work: how many at once, and whose turn is next.
+//! Active runs: how many at once, and whose turn is next.
 //!
-//! Each runs on a thread of its own. Those that ask a model mostly wait for it, so they have a bound
-//! of their own, and hold up no root that works offline. Every root has its turn, however often
-//! another one is written to.
+//! Each run has its own thread. Runs that ask a model mostly wait for it, so they have a limit of their
+//! own and delay no folder that works offline. Every folder gets its turn, however often another one
+//! changes.
 
 use std::{
     collections::BTreeMap,
@@ -22,38 +22,37 @@ use super::{
 };
 use crate::compaction::CompactionError;
 
-/// So many passes that work offline are made at once: each drafts on all processors, and holds the
-/// logs that it reads.
+/// The most offline runs at once: each uses all processors and holds the logs that it reads in memory.
 const OFFLINE_MAX: usize = 2;
-/// So many that ask a model.
+/// The most runs at once that ask a model.
 const MODEL_MAX: usize = 2;
-/// A pass that begins or ends no job for so long gets nowhere, and the watchdog may end us.
+/// A run hangs if no job begins or ends for this long; the watchdog may then end the daemon.
 const HANG_TIMEOUT: Duration = Duration::from_secs(45 * 60);
 
-/// How a pass ended.
+/// How a run ended.
 pub(super) type RunResult = Result<Result<FinishedRun, CompactionError>, JoinError>;
 
-/// All passes at work.
+/// All active runs.
 #[derive(Default)]
 pub(super) struct RunQueue {
     tasks: JoinSet<Result<FinishedRun, CompactionError>>,
     active: BTreeMap<PathBuf, ActiveRun>,
-    /// The root whose turn was last.
+    /// The root that had the last turn.
     last_root: Option<PathBuf>,
 }
 
-/// A pass at work.
+/// An active run.
 struct ActiveRun {
     task: Id,
     pending: PendingRun,
     asks_model: bool,
     heartbeat: Heartbeat,
-    /// The pulse at the last look, and since when it stands still.
+    /// The heartbeat at the last check, and since when it has not changed.
     last_beat: (u64, Instant),
 }
 
 impl RunQueue {
-    /// Returns the root whose turn it is among those that are ready and for which there is room.
+    /// Returns the next root that is ready and for which there is room.
     pub(super) fn next(&self, roots: &BTreeMap<PathBuf, RootService>) -> Option<PathBuf> {
         let room = [false, true].map(|it| self.has_room(it));
         let ready = |(path, root): &(&PathBuf, &RootService)| {
@@ -71,7 +70,7 @@ impl RunQueue {
         next.map(|(path, _)| path.clone())
     }
 
-    /// Takes note that a root had its turn, whatever came of it.
+    /// Records that a root had its turn, whatever the result.
     pub(super) fn mark_turn(&mut self, root: &Path) {
         self.last_root = Some(root.to_owned());
     }
@@ -81,7 +80,7 @@ impl RunQueue {
         self.active.values().filter(|it| it.asks_model == asks_model).count() < most
     }
 
-    /// Begins a pass.
+    /// Starts a run.
     pub(super) fn start(&mut self, root: PathBuf, want: PendingRun, order: RunOrder) {
         let pulse = order.heartbeat.clone();
         let asks_model = order.engine.is_model();
@@ -93,24 +92,24 @@ impl RunQueue {
         );
     }
 
-    /// Returns the roots that are passed over right now.
+    /// Returns the roots with an active run.
     pub(super) fn roots(&self) -> impl Iterator<Item = &PathBuf> {
         self.active.keys()
     }
 
-    /// Returns whether a root is passed over right now.
+    /// Returns whether a run of this root is active.
     pub(super) fn is_running(&self, root: &Path) -> bool {
         self.active.contains_key(root)
     }
 
-    /// Asks the pass over a root to stop.
+    /// Asks the run of a root to stop.
     pub(super) fn stop(&self, root: &Path) {
         if let Some(running) = self.active.get(root) {
             running.heartbeat.stop();
         }
     }
 
-    /// Waits for the next pass that ends; for ever when none is at work.
+    /// Waits for the next run to end; forever when none is active.
     pub(super) async fn next_finished(&mut self) -> (PathBuf, PendingRun, Box<RunResult>) {
         loop {
             let (task, ended) = match self.tasks.join_next_with_id().await {
@@ -127,7 +126,7 @@ impl RunQueue {
         }
     }
 
-    /// Returns a root whose pass gets nowhere.
+    /// Returns a root whose run hangs.
     pub(super) fn find_hung(&mut self) -> Option<&Path> {
         for running in self.active.values_mut() {
             let beats = running.heartbeat.beats();
@@ -143,7 +142,7 @@ impl RunQueue {
         })
     }
 
-    /// Asks all to stop, and waits for the jobs at hand.
+    /// Asks all runs to stop, and waits for their current jobs.
     pub(super) async fn shut_down(
         &mut self,
         patience: Duration,
@@ -158,10 +157,10 @@ impl RunQueue {
         let is_late = timeout(patience, all).await.is_err();
         if is_late {
             for root in self.active.keys() {
-                tracing::warn!("{}: the job at hand did not end", root.display());
+                tracing::warn!("{}: the current job did not end in time", root.display());
             }
         }
-        // What did not end in time is left behind: dropping it would wait for it.
+        // Dropping a run that did not end in time would wait for it.
         self.tasks.detach_all();
         ended
     }

@@ -1,4 +1,4 @@
-//! What the daemon is run with: read at start, and again on SIGHUP.
+//! The daemon's configuration: read at start, and again on SIGHUP.
 
 use std::path::{Path, PathBuf};
 
@@ -8,24 +8,24 @@ use crate::{
     engine::configured,
 };
 
-/// What the daemon is run with.
+/// The daemon's configuration.
 #[derive(Debug)]
 pub struct RuntimeConfig {
-    /// What stands around the process.
+    /// The environment of the process.
     pub environment: Environment,
-    /// The configuration.
+    /// The configuration's content and origin.
     pub config: Config,
     /// The roots to serve.
     pub roots: Vec<PathBuf>,
 }
 
 impl RuntimeConfig {
-    /// Reads the configuration, and which roots of it are meant: the one that is named, else all. The
-    /// folder in which the daemon began may be gone by now.
+    /// Reads the configuration and selects the roots: the named one, or all. `cwd` is passed in,
+    /// because the folder in which the daemon started may no longer exist at a reload.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the configuration, or that nothing says which root is meant.
+    /// Returns what is wrong with the configuration, or that no root is configured.
     pub fn read(
         file: Option<&Path>,
         set: &[String],
@@ -43,13 +43,13 @@ impl RuntimeConfig {
         Ok(Self { environment: around, config, roots })
     }
 
-    /// Returns the file that Prometheus is told in.
+    /// Returns the path of the file for Prometheus.
     pub(super) fn metrics_file(&self) -> Option<PathBuf> {
         let file = self.config.settings.metrics_file.as_ref()?;
         Some(self.environment.absolute(Path::new(file), &self.environment.home))
     }
 
-    /// Reads what a root is run with, and refuses one that is not for us.
+    /// Reads the settings of a root, and refuses one that another host writes.
     pub(super) fn settings_of(&self, path: &Path) -> Result<RootSettings, RootError> {
         let settings = self.config.open(path, &self.environment)?;
         let root = || path.to_path_buf();

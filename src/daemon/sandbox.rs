@@ -1,12 +1,11 @@
-//! The daemon shuts itself in: from then on it can write to its folders alone, read nothing else of a
-//! home, and connect to its model alone.
+//! The sandbox: after start the daemon can write only to its own folders, read nothing else of a home,
+//! and connect only to its model.
 //!
-//! The kernel holds it to that (Landlock), with systemd or without, and whatever a log or a reply of a
-//! model makes it do. Rules cannot be widened, and bind the folders themselves, not their names; so a
-//! folder that comes in later, or another one that stands in the place of one of them, is served by a
-//! new start.
+//! The kernel enforces this (Landlock), with or without systemd, whatever a log or a model's reply
+//! makes the process do. Rules cannot be widened later, and they bind to the folders themselves, not to
+//! their names. A folder that is added or replaced later is therefore served by a restart.
 //!
-//! A program that the daemon starts is held by the same rules, and needs more: where one is configured
+//! A program that the daemon starts is bound by the same rules and needs more: if one is configured,
 //! only writing outside the home is forbidden.
 
 use std::{
@@ -33,10 +32,10 @@ use crate::{
     store::fs::vault::Vault,
 };
 
-/// The rules that are asked for; an older kernel holds as many of them as it knows.
+/// The requested rules; an older kernel enforces those that it supports.
 const LANDLOCK_ABI: ABI = ABI::V6;
 
-/// What every program reads: libraries, time zones, certificates, names of hosts.
+/// What every program reads: libraries, time zones, certificates, host names.
 const SYSTEM_PATHS: [&str; 14] = [
     "/usr",
     "/lib",
@@ -54,41 +53,41 @@ const SYSTEM_PATHS: [&str; 14] = [
     "/var/lib/ca-certificates",
 ];
 
-/// Looking up a host's name by TCP, where the answer is long.
+/// DNS over TCP, for long answers.
 const DNS_PORT: u16 = 53;
 
 /// What is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxLimits {
-    /// What may be written, and read.
+    /// Paths that may be written and read.
     pub writable: Vec<PathBuf>,
-    /// What may be read.
+    /// Paths that may be read.
     pub readable: Vec<PathBuf>,
-    /// The ports that may be connected to; `None` for any.
+    /// Ports that may be connected to; `None` for any.
     pub ports: Option<BTreeSet<u16>>,
     /// Why more is allowed than the daemon itself needs.
     pub relaxed_reason: Option<String>,
 }
 
-/// What holds.
+/// How much of the sandbox is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxStatus {
-    /// All of it.
+    /// All rules.
     Full,
-    /// As much as this kernel knows.
+    /// The rules that this kernel supports.
     Partial,
-    /// Nothing: this kernel has no Landlock.
+    /// None: this kernel has no Landlock.
     Unsupported,
 }
 
-/// The folders that the rules were made for.
+/// The folders that the rules were created for; `None` without a sandbox.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SandboxedFolders(Option<BTreeSet<FolderId>>);
 
-/// Shuts the process in, as far as the kernel can.
+/// Enters the sandbox, as far as the kernel supports it.
 pub(super) fn enter(loaded: &RuntimeConfig) -> SandboxedFolders {
     let limits = SandboxLimits::of(loaded);
-    // A folder that is made later would be outside.
+    // A folder that is created later would be outside.
     let state = loaded.environment.ledger_path();
     if let Some(folder) = state.parent()
         && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(folder)
@@ -97,36 +96,36 @@ pub(super) fn enter(loaded: &RuntimeConfig) -> SandboxedFolders {
     }
     match limits.enter() {
         Ok(SandboxStatus::Unsupported) => {
-            tracing::info!("this kernel has no Landlock: not shut in");
+            tracing::info!("no sandbox: this kernel has no Landlock");
             SandboxedFolders::default()
         }
         Ok(held) => {
             let partly =
                 if held == SandboxStatus::Partial { ", as far as this kernel can" } else { "" };
             let why = limits.relaxed_reason.as_deref();
-            let why = why.map(|it| format!(" (loosely: {it})")).unwrap_or_default();
-            tracing::info!("shut into the memory folders{partly}{why}");
+            let why = why.map(|it| format!(" (relaxed: {it})")).unwrap_or_default();
+            tracing::info!("sandboxed to the memory folders{partly}{why}");
             SandboxedFolders::of(&limits)
         }
         Err(error) => {
-            tracing::warn!("not shut in: {error}");
+            tracing::warn!("no sandbox: {error}");
             SandboxedFolders::default()
         }
     }
 }
 
 impl SandboxLimits {
-    /// Returns what the daemon needs for what it is run with.
+    /// Returns what the daemon needs with this configuration.
     pub fn of(loaded: &RuntimeConfig) -> Self {
         let RuntimeConfig { environment: around, config, roots } = loaded;
         let ledger = around.ledger_path();
         let state = ledger.parent().unwrap_or(&ledger).to_path_buf();
         let mut writable: Vec<PathBuf> = roots.clone();
-        // Folders appear in it while we run.
+        // Projects that appear later are below this folder.
         writable.extend(config.projects_dir(around).filter(|it| it.is_dir()));
-        // The database sorts there what does not fit into the memory.
+        // SQLite sorts there what does not fit into memory.
         writable.extend([state, std::env::temp_dir(), "/var/tmp".into()]);
-        // The file is replaced whole.
+        // The file is replaced by renaming, so its folder must be writable.
         writable.extend(loaded.metrics_file().and_then(|it| Some(it.parent()?.to_owned())));
         let mut readable: Vec<PathBuf> = SYSTEM_PATHS.iter().map(PathBuf::from).collect();
         readable.push(around.config_folder());
@@ -135,7 +134,7 @@ impl SandboxLimits {
         readable.extend(file.map(Path::to_path_buf));
         readable.extend(file.and_then(|it| it.canonicalize().ok()));
         readable.extend(around.variable("CREDENTIALS_DIRECTORY").map(PathBuf::from));
-        // A test moves the clock there.
+        // A test sets the clock through this file.
         let clock = std::env::var("MEMOIRD_NOW").unwrap_or_default();
         readable.extend(
             clock.strip_prefix('@').and_then(|it| Some(Path::new(it).parent()?.to_owned())),
@@ -148,7 +147,7 @@ impl SandboxLimits {
             }
         }
         if config.settings.on_problem.is_some() {
-            limits.relax(loaded, "`on_problem` starts a program of yours");
+            limits.relax(loaded, "`on_problem` starts your program");
         }
         limits
     }
@@ -167,12 +166,12 @@ impl SandboxLimits {
             return;
         };
         if matches!(door.endpoint(), ProviderEndpoint::Command(_)) {
-            self.relax(loaded, "the model is a program of yours");
+            self.relax(loaded, "the model is your program");
         }
         self.add_server(door.endpoint().server());
     }
 
-    /// Adds what the server needs that makes vectors.
+    /// Adds what the embedding server of a root needs.
     fn add_embedding_server(&mut self, loaded: &RuntimeConfig, settings: &RootSettings) {
         let RuntimeConfig { environment: around, config, .. } = loaded;
         let Some(embeddings) = &settings.settings.search.embeddings else { return };
@@ -202,11 +201,11 @@ impl SandboxLimits {
         self.ports = None;
     }
 
-    /// Shuts this thread in, and all that it starts. There is no way back.
+    /// Applies the rules to this thread and those that it starts, permanently.
     ///
     /// # Errors
     ///
-    /// Returns why the kernel refuses, where it has the means.
+    /// Returns why a kernel with Landlock refuses.
     pub fn enter(&self) -> Result<SandboxStatus, RulesetError> {
         let all = AccessFs::from_all(LANDLOCK_ABI);
         let mut rules = Ruleset::default()
@@ -233,21 +232,21 @@ impl SandboxLimits {
 }
 
 impl SandboxedFolders {
-    /// Notes the folders that the rules were made for.
+    /// Records the folders that the rules were created for.
     pub(super) fn of(limits: &SandboxLimits) -> Self {
         Self(Some(limits.writable.iter().filter_map(|it| folder_snapshot::folder_id(it)).collect()))
     }
 
-    /// Returns whether a folder stands there that the rules do not let us write to.
+    /// Returns whether a folder exists at this path that the rules do not let us write to.
     pub(super) fn excludes(&self, root: &Path) -> bool {
         let Some(known) = &self.0 else { return false };
-        // One below a folder that may be written may be written, too.
+        // Rules include everything below a folder.
         let mut ids = root.ancestors().filter_map(folder_snapshot::folder_id);
         folder_snapshot::folder_id(root).is_some() && !ids.any(|it| known.contains(&it))
     }
 }
 
-/// Returns the port that an address names, or its scheme means.
+/// Returns the port of an address, or the default of its scheme.
 fn port_of(address: &str) -> Option<u16> {
     let (scheme, rest) = address.split_once("://")?;
     let authority = rest.split('/').next()?;
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn another_folder_of_the_same_name_is_outside() {
+    fn a_replaced_folder_is_outside_the_sandbox() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("root");
         std::fs::create_dir(&root).unwrap();
@@ -285,7 +284,7 @@ mod tests {
         let confined = SandboxedFolders::of(&limits);
         assert!(!confined.excludes(&root));
         std::fs::rename(&root, dir.path().join("old")).unwrap();
-        assert!(!confined.excludes(&root), "nothing stands there");
+        assert!(!confined.excludes(&root), "no folder exists");
         std::fs::create_dir(&root).unwrap();
         assert!(confined.excludes(&root));
     }

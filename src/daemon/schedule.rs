@@ -1,8 +1,8 @@
-//! When a root is to be looked at: its crontab lines, and what falls due between two of them.
+//! When a root is checked: its cron schedules, and what becomes due between two ticks.
 //!
-//! Pure: the loop brings the time. Nothing is due because of an [`Agenda`]; it only says when to
-//! ask the plan. A tick that was slept through is one tick, however many were missed, and a clock
-//! that goes back asks once more, which does nothing that is done already.
+//! Pure: the caller passes the time. An [`Agenda`] makes nothing due; it only says when to ask the
+//! plan. Any number of missed ticks count as one. A clock that is set back causes one more check, which
+//! repeats nothing.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,47 +23,59 @@ use crate::{
     memory::{hash::ContentHash, item::Tier},
 };
 
-/// A clock that is this much behind the last reading was set back; less is the usual slewing.
+/// A clock this far behind the last reading was set back; less is normal slewing.
 const SET_BACK: Duration = Duration::minutes(1);
-/// The ticks of many roots are spread over no more than this.
+/// The ticks of many roots are spread over at most this.
 const JITTER_MAX: Duration = Duration::minutes(10);
 
-/// The times at which one root is to be looked at.
+/// The times at which one root is checked.
 #[derive(Clone, Debug)]
 pub(super) struct Agenda {
     schedules: Schedules,
     zone: Tz,
     grace: Duration,
     quiet: Duration,
-    /// Whether whatever falls due is made as it falls due, ticks or not.
+    /// Whether whatever becomes due is written at once, without waiting for a tick.
     on_change: bool,
-    /// Whether the running week has a file.
+    /// Whether the current week has a provisional file.
     open_week: bool,
-    /// How long after its lines fire it asks.
+    /// The delay after each tick.
     jitter: Duration,
-    /// When it was last asked.
+    /// When `take_due` was called last.
     last_asked: DateTime<Utc>,
-    /// Per tier, when its line fires next; a line that never fires is missing.
+    /// The next tick of each tier; a schedule that never fires is missing.
     ticks: BTreeMap<Tier, DateTime<Utc>>,
-    /// Per tier, when something that waits will be due.
+    /// Per tier, when something that waits becomes due.
     wakes: BTreeMap<Tier, DateTime<Utc>>,
-    /// Tiers that wait for one beneath them.
+    /// Tiers that wait for a lower tier.
     blocked_tiers: BTreeSet<Tier>,
 }
 
-/// Returns whether drafting costs no money, whatever is drafted.
+/// What a run found out about the times of its root.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlanUpdate<'a> {
+    pub(super) plan: &'a CompactionPlan,
+    /// The last change of each log that is still being written, by path.
+    pub(super) being_written: &'a BTreeMap<String, DateTime<Utc>>,
+    /// When any log was last changed.
+    pub(super) last_change: Option<DateTime<Utc>>,
+    pub(super) started_at: DateTime<Utc>,
+    pub(super) ended_at: DateTime<Utc>,
+}
+
+/// Returns whether drafts cost nothing.
 fn is_free(settings: &Settings) -> bool {
     settings.engine == EngineKind::Extractive
 }
 
-/// Returns whether the running week of a root has a provisional file.
+/// Returns whether the current week of a root has a provisional file.
 pub(super) fn is_open_week(settings: &RootSettings) -> bool {
     let settings = &settings.settings;
     settings.compaction.open_week.resolve(is_free(settings))
 }
 
-/// Returns how long one of so many roots waits after its lines fire: the same from start to start, and
-/// nothing for a root that is alone. A second for each, so that they take turns.
+/// Returns the delay of one root's ticks, so that `roots` roots take turns, a second apart on average.
+/// It is the same after each start, and zero for a single root.
 pub(super) fn jitter(root: &Path, roots: usize) -> std::time::Duration {
     let spread = i32::try_from(roots.saturating_sub(1)).unwrap_or(i32::MAX);
     let spread = (Duration::seconds(1) * spread).min(JITTER_MAX).to_std().unwrap_or_default();
@@ -73,7 +85,7 @@ pub(super) fn jitter(root: &Path, roots: usize) -> std::time::Duration {
 }
 
 impl Agenda {
-    /// Makes the agenda of a root whose lines are asked `jitter` after they fire.
+    /// Returns the agenda of a root whose ticks are delayed by `jitter`.
     pub(super) fn new(
         settings: &RootSettings,
         jitter: std::time::Duration,
@@ -98,12 +110,12 @@ impl Agenda {
         agenda
     }
 
-    /// Returns whether changes are made into summaries as soon as they are noticed.
+    /// Returns whether changes are written as soon as they are noticed.
     pub(super) fn is_on_change(&self) -> bool {
         self.on_change
     }
 
-    /// Returns the tiers to be made now, and crosses out what asked for them.
+    /// Returns the tiers that are due at `now`, and removes the times that made them due.
     pub(super) fn take_due(&mut self, now: DateTime<Utc>) -> BTreeSet<Tier> {
         let set_back = now + SET_BACK < self.last_asked;
         self.last_asked = now;
@@ -127,32 +139,26 @@ impl Agenda {
         if self.on_change {
             return Tier::ALL.into();
         }
-        // What waited for a tier beneath falls due with it, so it is not left to its own next tick.
+        // A tier that waited for a lower one becomes due with it, without waiting for its own tick.
         let above = self.blocked_tiers.iter().copied();
         ticked.iter().chain(&woken).copied().chain(above).collect()
     }
 
-    /// Takes note of what a look found at `now` that ends a pass which began at `begun`: what waits, and
-    /// until when. `written` are the logs that are still being written to, by path, each with the time of
-    /// its last change, and `changed` is that of the one changed last.
-    pub(super) fn update(
-        &mut self,
-        plan: &CompactionPlan,
-        written: &BTreeMap<String, DateTime<Utc>>,
-        changed: Option<DateTime<Utc>>,
-        (begun, now): (DateTime<Utc>, DateTime<Utc>),
-    ) {
-        // What has fallen due meanwhile is to be asked for still, though nothing waits for it any more.
+    /// Records what waits after a run, and until when.
+    pub(super) fn update(&mut self, update: &PlanUpdate<'_>) {
+        let &PlanUpdate { plan, being_written, last_change, started_at, ended_at: now } = update;
+        // Times that have passed during the run are still to be handled, although nothing waits for
+        // them any more.
         self.wakes.retain(|_, at| *at <= now);
-        if self.first_open_day(begun) != self.first_open_day(now) {
-            // So has what closed while the pass was at work; it may not have known of it.
+        if self.first_open_day(started_at) != self.first_open_day(now) {
+            // A day that closed during the run may be unknown to it.
             self.wakes.extend([Tier::Extract, Tier::Weekly, Tier::Monthly].map(|tier| (tier, now)));
         }
         for waiting in &plan.waiting {
             let at = match &waiting.cause {
                 WaitCause::Closes(at) => at.with_timezone(&Utc),
                 WaitCause::BeingWritten(path) => {
-                    let Some(at) = written.get(path) else { continue };
+                    let Some(at) = being_written.get(path) else { continue };
                     *at + self.quiet
                 }
                 WaitCause::Stuck(_) | WaitCause::Undone | WaitCause::Damaged(_) => continue,
@@ -160,12 +166,12 @@ impl Agenda {
             self.add_wake(waiting.tier, at, now);
         }
         if self.open_week
-            && let Some(at) = changed
+            && let Some(at) = last_change
         {
             self.add_wake(Tier::Weekly, at + OPEN_WEEK_QUIET, now);
         }
         if self.on_change {
-            // A day closes without being in the plan, since it may have no log yet.
+            // The plan does not contain the current day, which may have no log yet.
             let next = self.first_open_day(now).succ_opt();
             let closes = next.map(|day| start_of_day(day, self.zone) + self.grace);
             if let Some(at) = closes {
@@ -175,23 +181,23 @@ impl Agenda {
         self.blocked_tiers = plan.due_after.iter().map(|&(tier, _)| tier).collect();
     }
 
-    /// Returns when the agenda has something to say next.
+    /// Returns the next time of the agenda.
     pub(super) fn next(&self) -> Option<DateTime<Utc>> {
         self.ticks.values().chain(self.wakes.values()).min().copied()
     }
 
-    /// Returns [`Agenda::next`] as people of the root read the clock.
+    /// Returns [`Agenda::next`] in the root's time zone.
     pub(super) fn next_local(&self) -> Option<DateTime<Tz>> {
         self.next().map(|it| it.with_timezone(&self.zone))
     }
 
-    /// Returns the day that is the first one not to have closed at `now`.
+    /// Returns the first day that has not closed at `now`.
     fn first_open_day(&self, now: DateTime<Utc>) -> NaiveDate {
         (now - self.grace).with_timezone(&self.zone).date_naive()
     }
 
     fn add_wake(&mut self, tier: Tier, at: DateTime<Utc>, now: DateTime<Utc>) {
-        // A plan that still waits for a time that has passed would be asked without end.
+        // A plan that still waits for a past time would cause checks without end.
         if at > now {
             let slot = self.wakes.entry(tier).or_insert(at);
             *slot = at.min(*slot);
@@ -225,7 +231,7 @@ mod tests {
         config::{Config, environment::Environment},
     };
 
-    /// The agenda of a root in Berlin under a configuration.
+    /// Returns the agenda of a root in Berlin.
     fn agenda(config: &str, now: &str) -> Agenda {
         let around = Environment::default();
         let text = format!("roots: [{{path: /no/a, zone: Europe/Berlin}}]\n{config}");
@@ -236,7 +242,7 @@ mod tests {
         Agenda::new(&settings, std::time::Duration::ZERO, time(now))
     }
 
-    /// Reads a time in UTC.
+    /// Parses a time in UTC.
     fn time(text: &str) -> DateTime<Utc> {
         format!("{text}:00Z").parse().unwrap()
     }
@@ -254,9 +260,20 @@ mod tests {
         }
     }
 
-    /// Has the agenda note what a short pass found.
+    /// Updates the agenda after a short run.
     fn note(agenda: &mut Agenda, plan: &CompactionPlan, at: &str) {
-        agenda.update(plan, &BTreeMap::new(), None, (time(at), time(at)));
+        note_run(agenda, plan, at, at);
+    }
+
+    /// Updates the agenda after a run.
+    fn note_run(agenda: &mut Agenda, plan: &CompactionPlan, started_at: &str, ended_at: &str) {
+        agenda.update(&PlanUpdate {
+            plan,
+            being_written: &BTreeMap::new(),
+            last_change: None,
+            started_at: time(started_at),
+            ended_at: time(ended_at),
+        });
     }
 
     #[track_caller]
@@ -267,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_asks_for_its_own_tier() {
+    fn each_schedule_makes_its_own_tier_due() {
         use Tier::{Extract, Monthly, Weekly, Wisdom};
         // In April Berlin is two hours ahead.
         let agenda = &mut agenda("schedule: {on_change: false}", "2026-04-13T00:00");
@@ -276,9 +293,9 @@ mod tests {
         check(agenda, "2026-04-13T01:01", &[Weekly], "2026-04-13T01:15");
         check(agenda, "2026-04-13T01:15", &[Monthly], "2026-04-13T01:30");
         check(agenda, "2026-04-13T01:30", &[Wisdom], "2026-04-14T00:30");
-        // Slept for a week: once each, together.
+        // After a week asleep all tiers are due once, together.
         check(agenda, "2026-04-20T12:00", &Tier::ALL, "2026-04-21T00:30");
-        // The clock was put right by a month.
+        // The clock was set back by a month.
         check(agenda, "2026-03-20T12:00", &Tier::ALL, "2026-03-21T01:30");
     }
 
@@ -294,12 +311,12 @@ mod tests {
         check(agenda, "2026-04-07T00:30", &[Extract], "2026-04-08T00:30");
         note(agenda, &plan(&closes, &[(Monthly, "2026-03")]), "2026-04-12T01:00");
         check(agenda, "2026-04-12T21:00", &[Extract, Monthly], "2026-04-12T22:00");
-        // The week closes before its line fires, and March waits for it.
+        // The week closes before its tick, and March waits for it.
         check(agenda, "2026-04-12T22:00", &[Weekly, Monthly], "2026-04-13T00:30");
     }
 
     #[test]
-    fn on_change_wakes_when_a_day_closes() {
+    fn on_change_makes_all_tiers_due_when_a_day_closes() {
         let agenda = &mut agenda("compaction: {grace: 6h}", "2026-04-13T12:00");
         note(agenda, &CompactionPlan::default(), "2026-04-13T12:00");
         check(agenda, "2026-04-14T01:59", &Tier::ALL, "2026-04-14T04:00"); // missed ticks
@@ -310,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_falls_due_while_a_pass_is_at_work_is_asked_for_after_it() {
+    fn tiers_that_become_due_during_a_run_are_due_after_it() {
         use Tier::{Extract, Monthly, Weekly};
         let config = "schedule: {on_change: false, extract: '@yearly', weekly: '@yearly', monthly: '@yearly', \
                       wisdom: '@yearly'}";
@@ -318,17 +335,16 @@ mod tests {
         // Two hours after midnight.
         let closes = [(Weekly, "2026-W15", "2026-04-13T00:00")];
         note(agenda, &plan(&closes, &[]), "2026-04-12T12:00");
-        // A look ends after the week has closed, before its tick, and finds nothing that waits.
+        // A run ends after the week has closed, before its tick, and nothing waits any more.
         note(agenda, &CompactionPlan::default(), "2026-04-13T00:00");
         check(agenda, "2026-04-13T00:00", &[Weekly], "2026-12-31T23:00");
-        // A pass that began before a week closed did not know of it.
-        let (begun, at) = (time("2026-04-19T23:59"), time("2026-04-20T00:01"));
-        agenda.update(&CompactionPlan::default(), &BTreeMap::new(), None, (begun, at));
+        // A run that began before a week closed did not know about it.
+        note_run(agenda, &CompactionPlan::default(), "2026-04-19T23:59", "2026-04-20T00:01");
         check(agenda, "2026-04-20T00:01", &[Extract, Weekly, Monthly], "2026-12-31T23:00");
     }
 
     #[test]
-    fn a_time_that_has_passed_wakes_nobody() {
+    fn a_past_time_in_the_plan_makes_nothing_due() {
         let agenda = &mut agenda("schedule: {on_change: false}", "2026-04-13T12:00");
         let stale = plan(&[(Tier::Weekly, "2026-W15", "2026-04-13T11:00")], &[]);
         note(agenda, &stale, "2026-04-13T12:00");
@@ -336,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn many_roots_take_turns_and_one_root_waits_for_nobody() {
+    fn many_roots_take_turns_and_a_single_root_has_no_delay() {
         use std::time::Duration as Span;
         let of = |n: usize, roots| jitter(Path::new(&format!("/home/ada/agents/{n}")), roots);
         assert_eq!(of(7, 1), Span::ZERO);
@@ -351,7 +367,7 @@ mod tests {
         check(&mut agenda, "2026-04-13T00:39", &[Tier::Extract], "2026-04-13T01:09");
     }
 
-    /// The days of ten years around which the clock of a zone is changed, each with its neighbours.
+    /// The days of ten years around which a zone changes its clocks, with their neighbours.
     fn odd_days(zone: Tz) -> BTreeSet<NaiveDate> {
         let from = NaiveDate::from_ymd_opt(2020, 1, 1).unwrap();
         let offset = |day: NaiveDate| {
@@ -367,7 +383,7 @@ mod tests {
     #[test]
     fn every_local_day_of_ten_years_is_asked_about_once_in_every_zone() {
         let base = agenda("schedule: {on_change: false}", "2020-01-01T00:00");
-        // Zones whose clocks are changed alike need to be walked once.
+        // Zones with the same changes are checked once.
         let mut seen = BTreeSet::new();
         let mut walked = 0;
         for zone in chrono_tz::TZ_VARIANTS {
@@ -392,7 +408,7 @@ mod tests {
                     }
                 }
                 for day in first.iter_days().take(length) {
-                    // Islands that crossed the date line have days that never were.
+                    // Islands that crossed the date line skipped a day.
                     let is_there = start_of_day(day, zone).with_timezone(&zone).date_naive() == day;
                     for tier in Tier::ALL {
                         let times = asked.get(&(day, tier)).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Signals: what asks the daemon to end, or to read its configuration anew.
+//! Signals that ask the daemon to stop or to reload its configuration.
 
 use std::io;
 
@@ -6,13 +6,13 @@ use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
-    /// End: SIGTERM or SIGINT.
+    /// SIGTERM or SIGINT.
     Stop,
-    /// Read the configuration anew: SIGHUP.
+    /// SIGHUP.
     Reload,
 }
 
-/// Those that are heard.
+/// The signals that are handled.
 pub(super) struct Signals {
     terminate: SignalStream,
     interrupt: SignalStream,
@@ -20,11 +20,11 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Begins to hear them.
+    /// Starts to handle them.
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Returns the system's error.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -33,7 +33,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.terminate.recv() => Signal::Stop,

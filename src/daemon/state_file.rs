@@ -1,7 +1,7 @@
-//! `.memoird/daemon.json`: what the daemon says of itself to other processes.
+//! `.memoird/daemon.json`: the daemon's state, for other processes.
 //!
-//! `status` reads it while the daemon holds its lock; without the lock it is stale. Losing it loses
-//! nothing, so it is replaced whole but not forced to the disk.
+//! `status` reads it while the daemon holds its lock; without the lock it is stale. Nothing depends on
+//! it, so it is replaced atomically but not synced to disk.
 
 use std::{
     io::{self, Write as _},
@@ -11,48 +11,47 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-/// The name of the file in the private folder.
+/// The file name in the private folder.
 const FILE_NAME: &str = "daemon.json";
 
-/// What a daemon says of one root.
+/// The daemon's state for one root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct DaemonState {
-    /// Its process.
+    /// The process id.
     pub(super) pid: u32,
-    /// When it began.
+    /// When the root was opened.
     pub(super) since: DateTime<Utc>,
-    /// Its version.
     pub(super) version: String,
-    /// How it notices changes: the system tells of them (`inotify`), or it looks itself (`poll`).
+    /// How changes are detected: reported by the system (`inotify`) or by polling (`poll`).
     pub(super) mode: &'static str,
-    /// Why it looks itself.
+    /// Why it polls.
     pub(super) why: Option<String>,
-    /// When the system last told of a change.
+    /// When the system last reported a change.
     pub(super) last_event: Option<DateTime<Utc>>,
-    /// When the whole folder was last looked at.
+    /// When the whole folder was last scanned.
     pub(super) last_scan: Option<DateTime<Utc>>,
-    /// Looks that found a change that nobody had told of.
+    /// Scans that found an unreported change.
     pub(super) missed: u64,
-    /// How often the system said that it had lost events.
+    /// How often the system reported lost events.
     pub(super) overflows: u64,
-    /// Whether a pass is at work or wanted: what a pass makes is there before it has ended.
+    /// Whether a run is active or requested: its files may exist before it has ended.
     pub(super) busy: bool,
-    /// How many passes have ended since the root is served.
+    /// Runs that have ended since the root was opened.
     pub(super) passes: u64,
-    /// Why nothing is written until a person has done something.
+    /// Why nothing is written until a person acts.
     pub(super) paused: Option<String>,
-    /// Why work that is due waits.
+    /// Why due work waits.
     pub(super) waiting: Option<String>,
-    /// Until when it does.
+    /// Until when it waits.
     pub(super) waiting_until: Option<DateTime<Utc>>,
 }
 
 impl DaemonState {
-    /// Writes the state, readable by its owner alone.
+    /// Writes the state, readable only by its owner.
     ///
     /// # Errors
     ///
-    /// Returns what the system says; the file is then as it was.
+    /// Returns the system's error; the file is then unchanged.
     pub(super) fn write(&self, private_dir: &Path) -> io::Result<()> {
         let mut temp = tempfile::Builder::new().prefix("daemon.json-").tempfile_in(private_dir)?;
         serde_json::to_writer(&mut temp, self)?;
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_its_owners_and_holds_what_status_reads() {
+    fn the_file_is_private_and_contains_what_status_reads() {
         let dir = tempfile::tempdir().unwrap();
         let mut state = DaemonState {
             pid: 7,

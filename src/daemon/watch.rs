@@ -1,13 +1,13 @@
-//! The system's word that something changed in a folder.
+//! File changes that the system reports.
 //!
-//! It is only a hint: it wakes the scan, which is the truth. So events are not looked into. Each
-//! adds its name to those of its folder; folders are few and of many names only their number is kept,
-//! so no storm of events fills the memory, and the thread that hears them never waits for the loop.
+//! A report is only a hint that wakes the scan, so events are not interpreted. Each adds its file name
+//! to its folder's names; above [`NAMES_MAX`] names a folder counts as changed as a whole. So a storm
+//! of events does not fill the memory, and the watcher's thread never waits for the loop.
 //!
-//! Reading a folder makes events too, ours and everybody's: those are dropped, else a look would
-//! be the cause of the next. So are names that do not matter there, or that only editors, sync tools,
-//! and we ourselves use while writing. What we wrote in the end comes back as an event; whether it is
-//! news is asked of the last [`Snapshot`](crate::daemon::folder_snapshot::FolderSnapshot).
+//! Dropped are events of reading, because a scan would cause the next one, and events of names that do
+//! not matter or that editors, sync tools and memoird use for temporary files. Our own writes are
+//! reported too; the last [`FolderSnapshot`](crate::daemon::folder_snapshot::FolderSnapshot) says
+//! whether they are new.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,22 +23,21 @@ use notify::{
 
 use super::folder_snapshot::{self, FolderId, NameFilter, WatchedFolder};
 
-/// Of more names than this in one folder nothing is known but that they are many.
+/// With more changed names than this, a folder counts as changed as a whole.
 const NAMES_MAX: usize = 512;
 
 /// Watches folders.
 #[derive(Debug)]
 pub(super) struct FolderWatcher {
     watcher: Option<RecommendedWatcher>,
-    /// Per folder, the device and inode that are watched: a folder that is made anew under the same
-    /// name is another one.
+    /// Device and inode of each watched folder: a folder recreated under the same name is another one.
     watched: BTreeMap<PathBuf, FolderId>,
-    /// Per root, its folders that are watched.
+    /// The watched folders of each root.
     folders_by_root: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     mailbox: Arc<ChangeMailbox>,
 }
 
-/// What the watching thread leaves for the loop.
+/// What the watcher's thread leaves for the loop.
 #[derive(Debug, Default)]
 struct ChangeMailbox {
     pending: Mutex<PendingChanges>,
@@ -48,30 +47,28 @@ struct ChangeMailbox {
 #[derive(Debug, Default)]
 struct PendingChanges {
     changes: ChangedPaths,
-    /// Per folder that is watched, what each root wants to know of it.
+    /// Per watched folder, which names interest each root.
     interests: BTreeMap<PathBuf, BTreeMap<PathBuf, NameFilter>>,
 }
 
 /// Where something changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChangedPaths {
-    /// Per folder, what changed in it.
     folders: BTreeMap<PathBuf, ChangedNames>,
-    /// Events were lost, so anything may have.
+    /// Events were lost, so anything may have changed.
     overflow: bool,
 }
 
-/// Names in a folder.
+/// The changed names of one folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ChangedNames {
-    /// These.
     These(BTreeSet<OsString>),
-    /// More than are worth to be told apart.
+    /// Too many to list.
     Many,
 }
 
 impl FolderWatcher {
-    /// Starts to watch nothing yet.
+    /// Returns a watcher without folders.
     pub(super) fn new() -> Self {
         let mut watch = Self {
             watcher: None,
@@ -79,16 +76,16 @@ impl FolderWatcher {
             folders_by_root: BTreeMap::new(),
             mailbox: Arc::default(),
         };
-        // Who places the first folder is told why there is no watcher.
+        // `watch_folders` tries again and returns the error.
         drop(watch.start_watcher());
         watch
     }
 
-    /// Watches exactly `folders` for the root at `root`, as far as they exist.
+    /// Watches exactly those of `folders` that exist, for the root at `root`.
     ///
     /// # Errors
     ///
-    /// Returns why the system does not watch, mostly a limit of it: the root must be polled.
+    /// Returns why the system does not watch, mostly because of a limit; the root must then be polled.
     pub(super) fn watch_folders(
         &mut self,
         root: &Path,
@@ -112,7 +109,7 @@ impl FolderWatcher {
             let mut heard = self.mailbox.lock();
             let interests = heard.interests.entry(folder.clone()).or_default();
             interests.insert(root.to_owned(), interest.clone());
-            // The thread of the watcher may ask for it while it places a watch for us.
+            // The watcher's thread may need the lock while it places a watch.
             drop(heard);
             self.folders_by_root.entry(root.to_owned()).or_default().insert(folder.clone());
             let Some(watcher) = &mut self.watcher else { continue };
@@ -132,13 +129,13 @@ impl FolderWatcher {
         self.folders_by_root.remove(root);
     }
 
-    /// Returns the folders of a root that are watched, and which folders they were then.
+    /// Returns the watched folders of a root with their device and inode.
     pub(super) fn watched(&self, root: &Path) -> BTreeMap<PathBuf, FolderId> {
         let folders = self.folders_by_root.get(root).into_iter().flatten();
         folders.filter_map(|it| Some((it.clone(), *self.watched.get(it)?))).collect()
     }
 
-    /// Waits for a change. Loses none when it is dropped before one came.
+    /// Waits for a change. Dropping the future loses none.
     pub(super) async fn next_changes(&self) -> ChangedPaths {
         loop {
             let dirty = self.take_changes();
@@ -149,7 +146,7 @@ impl FolderWatcher {
         }
     }
 
-    /// Returns what changed since the last time that this was asked.
+    /// Returns and clears the changes.
     pub(super) fn take_changes(&self) -> ChangedPaths {
         std::mem::take(&mut self.mailbox.lock().changes)
     }
@@ -162,7 +159,7 @@ impl FolderWatcher {
         Ok(())
     }
 
-    /// Stops watching a folder for a root; another one may want it still.
+    /// Stops watching a folder for one root; others may still need it.
     fn unwatch_for_root(&mut self, root: &Path, folder: &Path) {
         let mut heard = self.mailbox.lock();
         let is_wanted = heard.interests.get_mut(folder).is_some_and(|it| {
@@ -182,7 +179,7 @@ impl FolderWatcher {
     }
 
     fn unwatch(&mut self, folder: &Path) {
-        // A folder that is gone has taken its watch along.
+        // A deleted folder has no watch any more.
         if self.watched.remove(folder).is_some()
             && let Some(watcher) = &mut self.watcher
             && let Err(error) = watcher.unwatch(folder)
@@ -193,13 +190,14 @@ impl FolderWatcher {
 }
 
 impl ChangedPaths {
-    /// Returns whether something changed, or may have, in the root at `root` or above it.
+    /// Returns whether something changed, or may have changed, in the root or in a parent folder on its
+    /// path.
     pub(super) fn touches(&self, root: &Path) -> bool {
         self.overflow || self.in_root(root).next().is_some()
     }
 
-    /// Returns what changed in a root: folders of its own, and those above in which its own name, or
-    /// that of a folder on the way to it, was told.
+    /// Returns the changes of a root: those in its own folders, and those of its own name, or that of a
+    /// folder on its path, in a parent.
     pub(super) fn in_root<'a>(
         &'a self,
         root: &'a Path,
@@ -215,7 +213,7 @@ impl ChangedPaths {
         self.overflow
     }
 
-    /// Adds what another one holds.
+    /// Adds changed names of a folder.
     pub(super) fn add(&mut self, folder: &Path, names: &ChangedNames) {
         match self.folders.get_mut(folder) {
             Some(known) => known.add(names),
@@ -225,22 +223,22 @@ impl ChangedPaths {
         }
     }
 
-    /// Adds that events were lost.
+    /// Records that events were lost.
     pub(super) fn add_overflow(&mut self) {
         self.overflow = true;
     }
 
-    /// Returns all folders and what changed in them.
+    /// Returns the changed names of each folder.
     pub(super) fn folders(&self) -> &BTreeMap<PathBuf, ChangedNames> {
         &self.folders
     }
 
-    /// Returns whether a file of that name may be among it.
+    /// Returns whether a file of this name may have changed.
     pub(super) fn may_contain(&self, name: &str) -> bool {
         self.overflow || self.folders.values().any(|it| it.contain(OsStr::new(name)))
     }
 
-    /// Returns whether a change of that name may have been told.
+    /// Returns whether a change of this name, given as a hash, may have been reported.
     pub(super) fn reports(&self, folder: &Path, name: u64) -> bool {
         self.overflow || self.folders.get(folder).is_some_and(|it| it.contain_hash(name))
     }
@@ -276,11 +274,11 @@ impl ChangedNames {
 }
 
 impl PendingChanges {
-    /// Takes note of a change at `path`, if anybody wants to know.
+    /// Records a change at `path`, and returns whether any root is interested.
     fn record(&mut self, path: &Path) -> bool {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
         let mut wanted = self.interests.get(folder).into_iter().flat_map(BTreeMap::values);
-        // A folder that is watched tells of itself, too: that it was moved or deleted.
+        // A watched folder also reports its own removal or renaming.
         if !self.interests.contains_key(path) && !wanted.any(|it| it.matches(name)) {
             return false;
         }
@@ -290,9 +288,9 @@ impl PendingChanges {
 }
 
 impl ChangeMailbox {
-    /// Called on the thread of the watcher.
+    /// Handles an event, on the watcher's thread.
     fn on_event(&self, event: notify::Result<notify::Event>) {
-        // After an error nobody knows what was not told.
+        // After an error any event may have been lost.
         let lost = event.as_ref().map_or(true, notify::Event::need_rescan);
         let paths = event.ok().filter(|it| is_change(it.kind)).map(|it| it.paths);
         let mut heard = self.lock();
@@ -312,8 +310,8 @@ impl ChangeMailbox {
     }
 }
 
-/// Returns whether something may have been changed. The end of writing tells also of what was written
-/// through a mapping of the file, of which nothing else does.
+/// Returns whether an event may be a change. The close event of a writer also covers writes through a
+/// memory mapping, which nothing else reports.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
@@ -354,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn only_changes_of_what_we_read_are_heard() {
+    fn only_changes_of_files_that_we_read_are_recorded() {
         let create = EventKind::Create(CreateKind::File);
         let rename = EventKind::Modify(ModifyKind::Name(RenameMode::Both));
         let written = EventKind::Access(AccessKind::Close(AccessMode::Write));
@@ -387,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_names_only_their_number_is_kept() {
+    fn a_folder_with_too_many_names_counts_as_changed_as_a_whole() {
         let notices = notices();
         for n in 0..=NAMES_MAX {
             let path = format!("/a/memory/2026-04-02-{n}.md").into();
@@ -399,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_made_anew_is_watched_anew() {
+    fn a_recreated_folder_is_watched_again() {
         let dir = tempfile::tempdir().unwrap();
         let (root, memory) = (dir.path().to_owned(), dir.path().join("memory"));
         let mut watch = FolderWatcher::new();
@@ -423,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_appears_is_heard_of_in_the_folder_above_it() {
+    fn a_root_that_appears_is_reported_by_its_parent_folder() {
         let dir = tempfile::tempdir().unwrap();
         let above = dir.path().to_owned();
         let root = above.join("mara");

@@ -1,11 +1,11 @@
-//! From a line of a file to the version in which it came.
+//! Finds the version in which each line of a file was added.
 //!
-//! Pure: the texts of the versions are given, the oldest first. A line that moved within the file came
-//! when it was first written there; one that was written anew came with its new words.
+//! Pure: the texts of the versions are passed in, the oldest first. A line that moved within the file
+//! keeps its version; a rewritten line gets the version with its new words.
 
 use similar::{ChangeTag, TextDiff};
 
-/// Returns, for each line of the last text, which of the texts it came in.
+/// Returns, for each line of the last text, the index of the text that added it.
 pub fn origins(texts: &[String]) -> Vec<usize> {
     let mut origins: Vec<usize> = Vec::new();
     let mut old = "";
@@ -21,7 +21,7 @@ pub fn origins(texts: &[String]) -> Vec<usize> {
                 changes.push((change.value(), before));
             }
         }
-        // What left one place and stands in another was moved.
+        // A line removed at one place and added at another was moved.
         let mut moved = |line: &str| {
             let found = gone.iter().position(|it| it.0 == line && !line.trim().is_empty())?;
             Some(gone.swap_remove(found).1)
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_came_when_it_was_first_written() {
+    fn a_line_belongs_to_the_version_that_first_contained_it() {
         check(&[], &[]);
         check(&["a\nb\n"], &[0, 0]);
         check(&["a\nb\n", "a\nc\nb\n"], &[0, 1, 0]);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_line_is_no_other() {
+    fn repeated_lines_keep_their_own_versions() {
         check(&["a\n", "a\na\n", "a\n"], &[0]);
     }
 }

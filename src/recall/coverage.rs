@@ -1,8 +1,7 @@
-//! The source lines of a folded period that reached no item, and why.
+//! The source lines of a summarized period that reached no item, and why.
 //!
-//! A line counts when it can carry a statement. Why it was passed over is what the job recorded;
-//! where that is lost with an old database, it is told from the line itself. Called by `coverage`
-//! and by `status`.
+//! Lines that can carry a statement count. The reason is the one that the job recorded; if it was lost
+//! with an old database, it is derived from the line. Called by `coverage` and `status`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,14 +19,14 @@ use crate::{
     store::db::lineage::{Lineage, LineageError},
 };
 
-/// What of a period's logs reached its file.
+/// Which lines of a period's logs reached its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Coverage {
     /// The period.
     pub period: String,
     /// Lines that can carry a statement.
     pub lines: usize,
-    /// Those among them that an item rests on.
+    /// Those that an item cites.
     pub covered: usize,
     /// The others, by log and line.
     pub uncovered: Vec<UncoveredLine>,
@@ -40,13 +39,13 @@ pub struct UncoveredLine {
     pub path: String,
     /// The line, from 1.
     pub line: u32,
-    /// The line as it may be seen.
+    /// The sanitized line.
     pub text: String,
     /// Why, in a word or two.
     pub reason: String,
 }
 
-/// Why coverage cannot be told.
+/// Why there is no coverage.
 #[derive(Debug, thiserror::Error)]
 pub enum CoverageError {
     /// The period has no file.
@@ -64,7 +63,7 @@ pub enum CoverageError {
     Lineage(#[from] LineageError),
 }
 
-/// Tells what of `logs`, the logs beneath `period`, reached the file at `path`.
+/// Returns which lines of `logs`, the logs of `period`, reached the file at `path`.
 ///
 /// # Errors
 ///
@@ -94,7 +93,7 @@ pub fn coverage(
     Ok(Coverage { period: period.to_string(), lines, covered: lines - told.len(), uncovered: told })
 }
 
-/// Returns the lines that no citation names, each with a reason.
+/// Returns the lines that no citation contains, each with a reason.
 fn uncovered_lines<'a>(
     logs: &'a [SanitizedLog],
     cited: &[Citation],
@@ -133,7 +132,8 @@ fn uncovered_lines<'a>(
         .collect()
 }
 
-/// Returns the lines that can carry a statement, those too that are held for review, and whether each is the header of a table.
+/// Returns the lines that can carry a statement, including quarantined ones, and whether each is a
+/// table header.
 fn content_lines(log: &SanitizedLog) -> impl Iterator<Item = (&SanitizedLine, bool)> {
     let next = log.lines().iter().skip(1).map(Some).chain([None]);
     let counts = |line: &SanitizedLine| line.is_content() || line.is_quarantined();
@@ -143,7 +143,7 @@ fn content_lines(log: &SanitizedLog) -> impl Iterator<Item = (&SanitizedLine, bo
     })
 }
 
-/// Returns words as they compare: without case and with single spaces.
+/// Returns text for comparison: in lower case and with single spaces.
 fn normalized(words: &str) -> String {
     words.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }

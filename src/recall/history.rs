@@ -1,7 +1,7 @@
-//! What stood in a file, and when: which version a person means, and what changed between two.
+//! Versions of a file: which one a person means, and what changed between two.
 //!
-//! Pure: the recorded versions, the file as it stands, and the time are given. A file that nobody
-//! has taken notice of since it was changed is its own newest version, which has no number yet.
+//! Pure: the recorded versions, the current file, and the time are passed in. A file that changed since
+//! it was last recorded is its own newest version, without a number.
 
 use std::fmt;
 
@@ -19,35 +19,35 @@ use crate::{
     },
 };
 
-/// All that is known of a file.
+/// The versions of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHistory {
     /// The file, relative to the root.
     pub path: String,
-    /// What stood there, the oldest first; the last one is what stands there.
+    /// The oldest first; the last one is the current one.
     pub versions: Vec<FileVersion>,
 }
 
-/// What stood under a path from a time on.
+/// A version of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileVersion {
-    /// Its number; `None` for what stands there and is not recorded yet.
+    /// Its number; `None` for a current file that is not recorded yet.
     pub id: Option<VersionId>,
-    /// How it came about.
+    /// What caused it.
     pub cause: VersionCause,
-    /// The hash of the bytes; `None` where none stand there or none are kept.
+    /// The hash of the bytes; `None` if the file did not exist or its bytes are no longer stored.
     pub hash: Option<ContentHash>,
     /// The number of bytes.
     pub size: Option<u64>,
     /// The run that wrote or read it.
     pub run: Option<RunId>,
-    /// What began that run.
+    /// The trigger of that run.
     pub trigger: Option<String>,
-    /// Since when.
+    /// Since when it existed.
     pub at: DateTime<Utc>,
 }
 
-/// A file as it stands.
+/// The current state of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct CurrentFile {
     /// The hash of its bytes.
@@ -63,34 +63,34 @@ pub struct CurrentFile {
 pub enum VersionSelector {
     /// By its number.
     Version(VersionId),
-    /// The one that stood there at a time.
+    /// The version at a time.
     Time(DateTime<Utc>),
 }
 
-/// Text that names no time.
+/// Text that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a time (expected 2026-04-02, 2026-04-02 14:00, 2026-04-02T14:00:00+02:00, or `3 days ago`)"
 )]
 pub struct ParseTimeError(String);
 
-/// How many lines came and went.
+/// How many lines were added and removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiffStat {
-    /// Lines that came.
+    /// Lines that were added.
     pub added: usize,
-    /// Lines that went.
+    /// Lines that were removed.
     pub removed: usize,
 }
 
-/// A stretch of lines of which some changed.
+/// A range of lines with changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hunk {
-    /// The first of its lines in the old text, from 1; the line before it where it has none.
+    /// Its first line in the old text, from 1; if it has none there, the line before it.
     pub old_start: usize,
     /// How many lines of the old text it spans.
     pub old_lines: usize,
-    /// The first of its lines in the new text, from 1; the line before it where it has none.
+    /// Its first line in the new text, from 1; if it has none there, the line before it.
     pub new_start: usize,
     /// How many lines of the new text it spans.
     pub new_lines: usize,
@@ -101,29 +101,29 @@ pub struct Hunk {
 /// One line of a [`Hunk`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DiffLine {
-    /// What became of it.
+    /// Its change.
     pub op: DiffOp,
     /// The line with its ending.
     pub text: String,
 }
 
-/// What became of a line.
+/// How a line changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiffOp {
-    /// It stands in both texts.
+    /// It is in both texts.
     Same,
-    /// It came.
+    /// It was added.
     Added,
-    /// It went.
+    /// It was removed.
     Removed,
 }
 
-/// How many unchanged lines are shown around those that changed.
+/// How many unchanged lines are shown around changes.
 const CONTEXT_LINES: usize = 3;
 
 impl FileHistory {
-    /// Puts together what is recorded of a file (the oldest first) and what stands there.
+    /// Combines the recorded versions (the oldest first) with the current file.
     pub fn new(
         path: String,
         recorded: Vec<VersionRow>,
@@ -133,7 +133,7 @@ impl FileHistory {
         let mut versions: Vec<FileVersion> = recorded.into_iter().map(FileVersion::from).collect();
         let last = versions.last();
         if last.and_then(|it| it.hash) != standing.map(|it| it.hash) {
-            // Nobody can have changed it in the future, nor before what was last known of it.
+            // The modification time is limited to between the last record and now.
             let changed = standing.map_or(now, |it| it.changed.min(now));
             versions.push(FileVersion {
                 id: None,
@@ -152,7 +152,7 @@ impl FileHistory {
         Self { path, versions }
     }
 
-    /// Returns what stood there at a time: the newest version not after it.
+    /// Returns the version at a time: the newest one not after it.
     pub fn at(&self, time: DateTime<Utc>) -> Option<&FileVersion> {
         self.versions.iter().rfind(|it| it.at <= time)
     }
@@ -171,12 +171,12 @@ impl FileHistory {
         self.versions.get(at.checked_sub(1)?)
     }
 
-    /// Returns whether no number has been given yet.
+    /// Returns whether no version is recorded.
     pub fn is_unrecorded(&self) -> bool {
         self.versions.iter().all(|it| it.id.is_none())
     }
 
-    /// Says in a few words how a version of the file came about.
+    /// Describes the cause of a version.
     pub fn describe_cause(&self, version: &FileVersion) -> String {
         let run = match (version.run, &version.trigger) {
             (Some(run), Some(trigger)) => format!("run {run} ({trigger})"),

@@ -1,7 +1,7 @@
-//! Instruction files of coding agents, read as those read them: what of a file is said, which files it
-//! includes, and whether a rule is for the files at hand.
+//! Instruction files of coding agents, parsed as the agents do: their lines, the files that they
+//! include, and the files that a rule applies to.
 //!
-//! Pure: whoever calls finds and opens the files.
+//! Pure: the caller finds and opens the files.
 
 use regex::Regex;
 use serde_yaml::Value;
@@ -11,22 +11,22 @@ use crate::memory::{
     markdown::{self, LineKind},
 };
 
-/// A file includes others, these others, so many deep.
+/// How deep files may include others.
 pub const INCLUDE_DEPTH_MAX: usize = 5;
 
-/// What an instruction file says.
+/// An instruction file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instructions {
     /// Its lines, without frontmatter and comments.
     pub lines: Vec<String>,
-    /// The paths that it includes, as they stand there without the `@`.
+    /// The paths that it includes, without the `@`.
     pub includes: Vec<String>,
-    /// For which files it is; for all where it does not say.
+    /// The files that it applies to; all if it names none.
     pub paths: Option<Vec<String>>,
 }
 
 impl Instructions {
-    /// Takes a file apart.
+    /// Parses a file.
     pub fn parse(text: &str) -> Self {
         let text = text.trim_start_matches('\u{feff}');
         let split = frontmatter::split(text);
@@ -61,7 +61,7 @@ impl Instructions {
         found
     }
 
-    /// Returns whether it is for one of these files, named relative to the project.
+    /// Returns whether it applies to one of these files, named relative to the project.
     pub fn applies_to(&self, files: &[String]) -> bool {
         self.paths.as_ref().is_none_or(|globs| {
             let globs: Vec<Regex> = globs.iter().filter_map(|it| glob_to_regex(it)).collect();
@@ -119,11 +119,11 @@ fn glob_to_regex(text: &str) -> Option<Regex> {
         rest = &rest[taken..];
     }
     pattern.push('$');
-    // What is no glob is for nothing.
+    // An invalid glob applies to no file.
     Regex::new(&pattern).ok()
 }
 
-/// Returns a line without its comments. One that is never closed is none.
+/// Returns a line without its comments. A comment that is never closed is text.
 fn strip_comments(line: &str, in_comment: &mut bool, closes_later: &dyn Fn() -> bool) -> String {
     let mut said = String::new();
     let mut rest = line;
@@ -148,13 +148,13 @@ fn strip_comments(line: &str, in_comment: &mut bool, closes_later: &dyn Fn() -> 
     }
 }
 
-/// Returns where a text stands in a line outside of code between backticks.
+/// Returns the position of a text in a line, outside of code between backticks.
 fn find_outside_code(line: &str, needle: &str) -> Option<usize> {
     let code = code_spans(line);
     line.match_indices(needle).map(|it| it.0).find(|at| !code.iter().any(|it| it.contains(at)))
 }
 
-/// Returns where in a line code stands between backticks.
+/// Returns the ranges of code between backticks.
 fn code_spans(line: &str) -> Vec<std::ops::Range<usize>> {
     let mut spans = Vec::new();
     let mut at = 0;
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_go_and_code_stays() {
+    fn comments_are_removed_and_code_stays() {
         let text = "\u{feff}# A\n<!-- for people\nonly -->\n\nuse `<!-- x -->` so <!-- no --> yes\n\n\n```html\n<!-- code @./no.md -->\n```\nend <!-- open\n";
         let found = Instructions::parse(text);
         assert_eq!(
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_included_stands_at_the_start_of_a_word_outside_of_code() {
+    fn an_include_is_at_the_start_of_a_word_outside_of_code() {
         #[track_caller]
         fn check(text: &str, expected: &[&str]) {
             assert_eq!(Instructions::parse(text).includes, expected);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_for_the_files_that_it_names() {
+    fn a_rule_applies_to_the_files_that_it_names() {
         #[track_caller]
         fn check(paths: &str, file: &str, expected: bool) {
             let text = format!("---\npaths: {paths}\n---\nrule\n");

@@ -1,18 +1,17 @@
-//! Reading memory back: from a generated line to its sources, and from a period to what it left out,
-//! and to what stood in a file before.
+//! Reading memory back: sources, coverage, versions, search, and the context of a session.
 //!
-//! Nothing here changes a file or the database. What is shown comes from the served view of logs and
-//! from the generated files; the lineage only says where to look.
+//! Nothing here changes a file or the database. Output comes from the sanitized view of logs and from
+//! the generated files; the lineage only says where to look.
 //!
-//! - [`trace`]: from an item down to log lines, and from a log line up to all that came of it.
-//! - [`trace_formats`]: a trace as a tree, as a drawing for Graphviz, and as PROV-JSON.
+//! - [`trace`]: from an item down to log lines, and from a log line up to its items.
+//! - [`trace_formats`]: a trace as a tree, as a Graphviz graph, and as PROV-JSON.
 //! - [`coverage`]: the source lines of a period that reached no item, and why.
 //! - [`context`]: what an agent reads at the start of a session.
-//! - [`instructions`]: the files in which people tell agents what to do, as agents read them.
-//! - [`framing`]: what is shown of a file, and what is said with it.
+//! - [`instructions`]: instruction files of coding agents.
+//! - [`framing`]: sanitized text for output, with its provenance.
 //! - [`search`]: from words to the log lines that answer them.
-//! - [`blame`]: in which version a line of a file came.
-//! - [`history`]: which version of a file is meant, and what changed between two.
+//! - [`blame`]: the version in which each line of a file was added.
+//! - [`history`]: the versions of a file, and the changes between two.
 
 pub mod blame;
 pub mod context;

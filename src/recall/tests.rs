@@ -1,4 +1,4 @@
-//! Tests of trace, its forms, and coverage over one small root that lies in memory.
+//! Tests of traces, their formats, and coverage over one small root in memory.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ const MONTH: &str = "memory/monthly/2026-04.md";
 const TYPED: &str = "memory/feedback_backup.md";
 const WISDOM: &str = "WISDOM.md";
 
-/// A root: its files, and the lineage that was recorded of them.
+/// A root: its files and their recorded lineage.
 struct TraceFixture {
     files: BTreeMap<String, String>,
     lineage: Lineage,
@@ -109,7 +109,7 @@ impl TraceFixture {
         self.stems().iter().filter_map(|stem| self.log(stem)).collect()
     }
 
-    /// Records everything anew, as `rebuild` does.
+    /// Records everything again, as `rebuild` does.
     fn record(&mut self) {
         let logs: Vec<_> =
             self.logs().iter().map(|log| LogRecord::of(log, self.path_of(log.stem()))).collect();
@@ -158,7 +158,7 @@ impl TraceFixture {
     }
 }
 
-/// Finds bullets and their citations, also those that run over two lines.
+/// Returns bullets and their citations, including those on two lines.
 fn bullets(text: &str) -> Vec<ItemRecord> {
     let mut items = Vec::new();
     let lines: Vec<_> = text.lines().collect();
@@ -198,13 +198,13 @@ fn a_month_leads_through_the_weeks_that_share_each_line() {
     let root = root();
     let traced = root.json(&format!("{MONTH}:4"));
     let sources = traced["sources"].as_array().unwrap();
-    // Its one range is cut where another bullet of the week begins.
+    // Its one range is split where another bullet of the week begins.
     assert_eq!(sources.len(), 2);
     assert_eq!((&sources[0]["line_start"], &sources[0]["line_end"]), (&json!(3), &json!(3)));
     assert_eq!(sources[0]["via"], via(7, "SQLite over Postgres"));
     assert_eq!(sources[1]["text"], "One file is easier to back up.");
     assert_eq!(sources[1]["via"], via(8, "One file is easier to back up"));
-    // A line that no week took is cited by the month itself.
+    // A line that no week cites is cited by the month itself.
     let traced = root.json(&format!("{MONTH}:5"));
     assert_eq!(traced["sources"][0]["via"], via(4, "Importer v2 shipped, 3.2 s per GB"));
     assert_eq!(traced["sources"][1]["via"], json!([]));
@@ -247,7 +247,7 @@ fn a_whole_file_is_traced_item_by_item() {
 }
 
 #[test]
-fn what_cannot_be_traced_is_told() {
+fn errors_say_why_there_is_no_trace() {
     #[track_caller]
     fn check(change: impl Fn(&mut TraceFixture), target: &str, expected: &str) {
         let mut root = root();
@@ -264,7 +264,7 @@ fn what_cannot_be_traced_is_told() {
     check(nothing, "WISDOM.md:12", "no item");
     check(nothing, "WISDOM.md:2", "begins on line 7");
     check(|it| it.put(WEEK, "- new"), "memory/weekly/2026-W14.md:4", "memoird rebuild");
-    // The words of a week are shown beside a month, so it too must be the one that was recorded.
+    // The text of a week is shown with a month, so the week too must match its record.
     check(|it| it.put(WEEK, "- new"), "memory/monthly/2026-04.md:4", "2026-W14.md` was changed");
     check(
         |it| {
@@ -276,7 +276,7 @@ fn what_cannot_be_traced_is_told() {
 }
 
 #[test]
-fn a_source_that_is_gone_or_reads_otherwise_is_marked() {
+fn a_source_that_is_gone_or_changed_is_marked() {
     let mut root = root();
     let marks = |root: &TraceFixture| {
         let source = root.trace(&format!("{WEEK}:4")).unwrap().sources.remove(0);
@@ -293,7 +293,7 @@ fn a_source_that_is_gone_or_reads_otherwise_is_marked() {
 }
 
 #[test]
-fn a_week_that_was_cited_as_a_source_leads_further_and_a_circle_ends() {
+fn a_week_cited_as_a_source_is_followed_and_a_cycle_ends() {
     let mut root = root();
     root.put(MONTH, "- SQLite [2026-W14:7]\n");
     root.record();
@@ -306,7 +306,7 @@ fn a_week_that_was_cited_as_a_source_leads_further_and_a_circle_ends() {
 }
 
 #[test]
-fn a_log_line_leads_up_to_all_that_came_of_it() {
+fn a_log_line_leads_up_to_all_its_items() {
     let root = root();
     let up = root.up("2026-04-02:4").unwrap();
     let text = "One file is easier to back up.";

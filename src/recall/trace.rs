@@ -1,8 +1,8 @@
-//! From an item down to the log lines that it rests on, and from a log line up to all its items.
+//! Traces an item down to the log lines that it is derived from, and a log line up to all its items.
 //!
-//! The lineage says which lines; words are read from the files as they may be seen. A trace depends
-//! on the files and on what was recorded of them, never on row numbers or times, so it is byte for
-//! byte the same after the database was made anew. Called by `trace`, the MCP server, and search.
+//! The lineage says which lines; the words come from the sanitized files. A trace depends only on the
+//! files and on what was recorded about them, never on row numbers or times, so it is byte-identical
+//! after a rebuild of the database. Called by `trace`, the MCP server, and search.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,38 +25,38 @@ use crate::{
     },
 };
 
-/// Where a trace reads words.
+/// Where a trace reads text.
 pub trait TraceSources {
-    /// Returns a log as it may be seen; `None` when it is gone.
+    /// Returns a sanitized log; `None` when it is gone.
     fn log(&self, stem: &Stem) -> Option<SanitizedLog>;
 
     /// Returns a generated file by its path relative to the root; `None` when it is gone.
     fn document(&self, path: &str) -> Option<SanitizedDocument>;
 
-    /// Returns where a log stands or stood, relative to the root.
+    /// Returns the current or former path of a log, relative to the root.
     fn path_of(&self, stem: &Stem) -> String;
 
-    /// Returns the logs in which the record of a session is named, by day.
+    /// Returns the logs that cite a session record, by day.
     fn logs_citing_session(&self, record: &Stem) -> Vec<Stem>;
 }
 
-/// A generated file as it may be seen.
+/// A sanitized generated file.
 #[derive(Clone, Debug)]
 pub struct SanitizedDocument {
-    /// Its text with frontmatter, line for line as on disk, secrets replaced by marks.
+    /// Its text with frontmatter, with the same lines as on disk and secrets masked.
     pub text: String,
-    /// The hash of its bytes on disk, to be compared with what was recorded.
+    /// The hash of its bytes on disk, for comparison with the recorded one.
     pub hash: ContentHash,
 }
 
-/// What a target rests on.
+/// The sources of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trace {
-    /// What was asked for.
+    /// The target.
     pub target: TracedItem,
-    /// The log lines beneath it, by log and line.
+    /// The log lines of the target, by log and line.
     pub sources: Vec<SourceRange>,
-    /// Where the target is a whole file: each of its items with its own sources.
+    /// If the target is a whole file: each of its items with its own sources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Trace>,
 }
@@ -66,9 +66,9 @@ pub struct Trace {
 pub struct TracedItem {
     /// The file, relative to the root.
     pub path: String,
-    /// The line on which the item begins; `None` for a whole file.
+    /// The first line of the item; `None` for a whole file.
     pub line: Option<u32>,
-    /// Its words on one line; empty for a whole file.
+    /// Its text on one line; empty for a whole file.
     pub text: String,
 }
 
@@ -81,39 +81,39 @@ pub struct SourceRange {
     pub line_start: u32,
     /// The last line.
     pub line_end: u32,
-    /// The lines as they may be seen, separated by `\n`; empty when they are gone.
+    /// The sanitized lines, separated by `\
+    /// `; empty when they are gone.
     pub text: String,
-    /// Whose words they are, the least trusted of them; `None` when they are gone.
+    /// The least trusted origin of the lines; `None` when they are gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<&'static str>,
-    /// Whether the log, or one of the lines, is no longer there.
+    /// Whether the log, or one of the lines, is gone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
-    /// Whether one of the lines reads otherwise than when it was cited.
+    /// Whether one of the lines has changed since it was cited.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
-    /// The items of lower tiers between target and log: those that rest on each of these lines.
+    /// The items of lower tiers between target and log that cite each of these lines.
     pub via: Vec<TracedItem>,
-    /// Where the line is itself an item of ours (a weekly file that was cited as a source): what
-    /// that one rests on.
+    /// The sources of the line, if it is itself a generated item (a weekly file cited as a source).
     pub sources: Vec<SourceRange>,
 }
 
-/// What came of a log line.
+/// The items derived from a log line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TraceUp {
     /// The line.
     pub target: TracedItem,
-    /// The items that rest on it: weeks, months, typed memories, wisdom.
+    /// Weekly and monthly items, typed memories and wisdom entries that cite it.
     pub derived: Vec<DerivedItem>,
 }
 
-/// An item that rests on a log line.
+/// An item derived from a log line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DerivedItem {
-    /// What kind of file it stands in.
+    /// The kind of its file.
     pub tier: &'static str,
-    /// Where, and its words.
+    /// Its place and text.
     #[serde(flatten)]
     pub place: TracedItem,
 }
@@ -121,7 +121,7 @@ pub struct DerivedItem {
 /// Why there is no trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The lineage knows nothing of the file.
+    /// The lineage does not know the file.
     #[error(
         "`{path}` is not in the lineage; if it is a file that memoird generated, run `memoird rebuild`"
     )]
@@ -129,13 +129,13 @@ pub enum TraceError {
         /// The file.
         path: String,
     },
-    /// The file was recorded and is no longer there.
+    /// The file was recorded and is gone.
     #[error("`{path}` is recorded but not on disk; restore it, or run `memoird rebuild`")]
     FileMissing {
         /// The file.
         path: String,
     },
-    /// The file is not the one that was recorded, so its lines may have moved.
+    /// The file differs from the recorded one, so its lines may have moved.
     #[error("`{path}` was changed since it was recorded; run `memoird rebuild`")]
     FileChanged {
         /// The file.
@@ -171,7 +171,7 @@ pub enum TraceError {
 }
 
 impl SourceRange {
-    /// Returns whether this, or what lies beneath it, is or holds the lines of `other`.
+    /// Returns whether this range, or one of its sources, is or contains the lines of `other`.
     fn contains(&self, other: &Self) -> bool {
         let here = self.path == other.path
             && self.line_start <= other.line_start
@@ -180,11 +180,11 @@ impl SourceRange {
     }
 }
 
-/// How deep a source that is itself an item is followed: from wisdom over a monthly and a weekly
-/// file, cited by their lines, to the logs. A file that somebody made cite itself must end, and soon.
+/// How deep a source is followed that is itself an item: from wisdom through a monthly and a weekly
+/// file, cited by their lines, to the logs. The limit ends a file that cites itself.
 const SOURCE_DEPTH_MAX: usize = 2;
 
-/// Cuts `PATH:LINE` into path and line; without a number at the end, all is path.
+/// Splits `PATH:LINE`; without a number at the end, all of it is the path.
 pub fn split_target(target: &str) -> (&str, Option<u32>) {
     let cut = target.rsplit_once(':').and_then(|(path, line)| {
         let plain = line.bytes().all(|it| it.is_ascii_digit());
@@ -195,14 +195,14 @@ pub fn split_target(target: &str) -> (&str, Option<u32>) {
 
 /// Traces an item, or all items of a file, down to log lines.
 ///
-/// `line` may be any line of the item: of a typed memory every line of its file is one. Without a
-/// line, a typed memory is traced as its one item; of any other file `sources` tells what the whole
-/// of it rests on, and `items` what each item does.
+/// `line` may be any line of the item; every line of a typed memory is one. Without a line, a typed
+/// memory is traced as its one item; for any other file `sources` contains the sources of the whole
+/// file, and `items` those of each item.
 ///
 /// # Errors
 ///
-/// Returns `TraceError::FileChanged` when a file is not the one that was recorded; the caller records it
-/// anew and asks again.
+/// Returns `TraceError::FileChanged` when a file differs from the recorded one; the caller then records
+/// it again and retries.
 pub fn trace(
     path: &str,
     line: Option<u32>,
@@ -246,8 +246,8 @@ pub fn trace(
     })
 }
 
-/// Traces a log line up to all items that rest on it; a line of a record of a session up to the lines of logs
-/// that do, and what came of these.
+/// Traces a log line up to all items that cite it. A line of a session record is traced up to the log
+/// lines that cite it, and their items.
 ///
 /// # Errors
 ///
@@ -286,7 +286,7 @@ pub fn trace_up(
     Ok(TraceUp { target: TracedItem { path, line: Some(address.line), text }, derived })
 }
 
-/// Reads each file once, however often a trace comes by.
+/// Reads each file once.
 struct Tracer<'a> {
     lineage: &'a Lineage,
     sources: &'a dyn TraceSources,
@@ -294,7 +294,7 @@ struct Tracer<'a> {
     logs: HashMap<Stem, TracedLog>,
 }
 
-/// A generated file that is the one that was recorded.
+/// A generated file that matches its record.
 #[derive(Clone)]
 struct TracedFile {
     kind: DocumentKind,
@@ -303,7 +303,7 @@ struct TracedFile {
     frontmatter_lines: usize,
 }
 
-/// A log as it is, and as it was recorded.
+/// A log as it is now, and as it was recorded.
 struct TracedLog {
     sanitized: Option<SanitizedLog>,
     recorded: Option<LogRecord>,
@@ -329,7 +329,7 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    /// Returns the ranges of a citation with their words and with what lies between.
+    /// Returns the ranges of a citation with their text and the items between.
     fn cited_ranges(
         &mut self,
         path: &str,
@@ -357,13 +357,13 @@ impl<'a> Tracer<'a> {
                 }
             }
         }
-        // What a cited bullet of a person's rests on is told beneath it, not once more beside it.
+        // The sources of a user's bullet that is cited are shown below it, not again beside it.
         let beneath: Vec<SourceRange> = found.iter().flat_map(|it| it.sources.clone()).collect();
         found.retain(|it| !beneath.iter().any(|lower| lower.contains(it)));
         Ok(found)
     }
 
-    /// Returns a range that is gone, by the numbers that it had.
+    /// Returns a range that is gone, with its former line numbers.
     fn missing_range(&self, stem: &Stem, (start, end): (u32, u32)) -> SourceRange {
         SourceRange {
             path: self.sources.path_of(stem),
@@ -378,7 +378,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns the words of a range of a log.
+    /// Returns a range of a log with its text.
     fn log_range(&mut self, stem: &Stem, start: u32, end: u32) -> Result<SourceRange, TraceError> {
         let path = self.sources.path_of(stem);
         let log = self.traced_log(stem)?;
@@ -416,7 +416,7 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    /// Returns what lies beneath a source that is itself a file of ours.
+    /// Returns the sources of a source that is itself a generated file.
     fn nested_sources(
         &mut self,
         source: &SourceRange,
@@ -442,7 +442,7 @@ impl<'a> Tracer<'a> {
         Ok(found)
     }
 
-    /// Returns what of the records of sessions the lines of a log rest on.
+    /// Returns the session records that lines of a log cite.
     fn session_sources(&mut self, source: &SourceRange) -> Result<Vec<SourceRange>, TraceError> {
         let mut found = Vec::new();
         for line in source.text.lines() {
@@ -456,7 +456,7 @@ impl<'a> Tracer<'a> {
         Ok(found)
     }
 
-    /// Returns the lines of logs that rest on a line of a record.
+    /// Returns the log lines that cite a line of a session record.
     fn lines_citing_session(&mut self, of: &Address) -> Result<Vec<Address>, TraceError> {
         let mut found = Vec::new();
         for stem in self.sources.logs_citing_session(&of.stem) {
@@ -473,7 +473,7 @@ impl<'a> Tracer<'a> {
         Ok(found)
     }
 
-    /// Returns an item's place and words.
+    /// Returns an item's place and text.
     fn traced_item(&mut self, item: &ItemLocation) -> Result<TracedItem, TraceError> {
         let text = self.traced_file(&item.path)?.item_text(item.line);
         Ok(TracedItem { path: item.path.clone(), line: Some(item.line), text })
@@ -506,7 +506,8 @@ impl<'a> Tracer<'a> {
 
     fn traced_log(&mut self, stem: &Stem) -> Result<&TracedLog, TraceError> {
         if !self.logs.contains_key(stem) {
-            // Of a weekly or monthly file other hashes are recorded, which only its own edits change.
+            // For weekly and monthly files other hashes are recorded, which change only with user
+            // edits.
             let recorded = if stem.is_summary() { None } else { self.lineage.log(stem)? };
             let log = TracedLog { sanitized: self.sources.log(stem), recorded };
             self.logs.insert(stem.clone(), log);
@@ -540,13 +541,13 @@ impl TracedFile {
         })
     }
 
-    /// Returns the lines of the item that begins on `line`, the first one left out.
+    /// Returns the lines of the item that begins on `line`, without the first.
     fn continuation_lines(&self, line: u32) -> &[String] {
         let rest = usize::try_from(line).ok().and_then(|it| self.lines.get(it..)).unwrap_or(&[]);
         let mut after_blank = false;
         let ends = rest.iter().position(|text| match self.kind {
             DocumentKind::Memory => false,
-            // A bullet goes on as long as lines are indented.
+            // A bullet continues as long as lines are indented.
             DocumentKind::Weekly | DocumentKind::Monthly => {
                 !text.starts_with([' ', '\t']) || text.trim().is_empty()
             }
@@ -557,14 +558,14 @@ impl TracedFile {
             }
         });
         let rest = &rest[..ends.unwrap_or(rest.len())];
-        // An entry of wisdom ends in the comment that is ours; blank lines belong to no item.
+        // A wisdom entry ends at its generated comment; blank lines belong to no item.
         let comment = rest.iter().position(|it| it.ends_with("-->"));
         let comment = comment.filter(|_| self.kind == DocumentKind::Wisdom);
         let last = comment.or_else(|| rest.iter().rposition(|it| !it.is_empty()));
         &rest[..last.map_or(0, |it| it + 1)]
     }
 
-    /// Returns the words of the item that begins on `line`, on one line.
+    /// Returns the text of the item that begins on `line`, on one line.
     fn item_text(&self, line: u32) -> String {
         let first = usize::try_from(line).ok().and_then(|it| it.checked_sub(1));
         let first = first.and_then(|it| self.lines.get(it)).map_or("", String::as_str);
@@ -602,7 +603,7 @@ impl TracedFile {
     }
 }
 
-/// Cuts a range where the items that rest on it change, so that each part has its own.
+/// Splits a range where the items that cite it change, so that each part has its own.
 fn split_range(
     (start, end): (u32, u32),
     citing: &[CitingItem],
@@ -616,15 +617,14 @@ fn split_range(
     parts.map(|(&from, to)| ((from, to), on(from, to).map(|it| &it.item).collect())).collect()
 }
 
-/// Returns whether items of kind `lower` stand between items of kind `upper` and the logs.
-///
-/// Typed memories are made from a day's log itself.
+/// Returns whether items of kind `lower` are between items of kind `upper` and the logs. Typed memories
+/// are not: they are extracted from the logs themselves.
 fn is_intermediate_tier(upper: DocumentKind, lower: DocumentKind) -> bool {
     use DocumentKind::{Monthly, Weekly, Wisdom};
     matches!((upper, lower), (Monthly | Wisdom, Weekly) | (Wisdom, Monthly))
 }
 
-/// Returns the stem that the file's name spells.
+/// Returns the stem of a file name.
 fn stem_of(path: &str) -> Option<Stem> {
     path.rsplit('/').next()?.strip_suffix(".md")?.parse().ok()
 }

@@ -21,14 +21,14 @@ use super::{
 /// How items came about, by their places: `memory/weekly/2026-W14.md:7`.
 pub type GenerationRecords = BTreeMap<String, GenerationRecord>;
 
-/// How an item came about.
+/// How an item was generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GenerationRecord {
     /// The run.
     pub run: i64,
-    /// What began it.
+    /// The trigger of the run.
     pub trigger: String,
-    /// The job of it that wrote the item; `None` where a person had it written.
+    /// The job that wrote the item; `None` when a person had it written.
     pub job: Option<GenerationJob>,
     /// When the item was written.
     pub at: DateTime<Utc>,
@@ -37,11 +37,11 @@ pub struct GenerationRecord {
 /// The job that wrote an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GenerationJob {
-    /// Of which tier.
+    /// Its tier.
     pub tier: &'static str,
-    /// Of which period.
+    /// Its period.
     pub period: String,
-    /// Name and version of what drafted it.
+    /// Name and version of the engine.
     pub engine: String,
     /// When it began.
     pub started: DateTime<Utc>,
@@ -73,24 +73,23 @@ fn format_time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// A node of a trace to be read from the top.
+/// A node of a trace tree, read from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceNode {
-    /// Where: `memory/2026-04-02.md:9-11`.
+    /// Its place: `memory/2026-04-02.md:9-11`.
     pub place: String,
-    /// The words, lines joined by a space.
+    /// Its text, lines joined by a space.
     pub text: String,
-    /// What is to be said of it: of a source that it is gone, or reads otherwise today; of an item when it
-    /// came about, and by what.
+    /// A note: for a source, that it is gone or has changed; for an item, when and by what it was
+    /// generated.
     pub note: Option<String>,
-    /// What it rests on.
+    /// Its sources.
     pub children: Vec<TraceNode>,
 }
 
 impl TraceNode {
-    /// Returns the tree of a trace: the target, the items between, the log lines.
-    ///
-    /// Log lines stand under each item that leads to them.
+    /// Returns the tree of a trace: the target, the items between, the log lines. A log line appears
+    /// under each item that leads to it.
     pub fn from_trace(trace: &Trace) -> Self {
         let children = if trace.items.is_empty() {
             source_nodes(&trace.sources)
@@ -100,13 +99,13 @@ impl TraceNode {
         Self { children, ..Self::leaf(&trace.target) }
     }
 
-    /// Returns the tree of a log line: under it, all items that rest on it.
+    /// Returns the tree of a log line, with all items derived from it.
     pub fn from_trace_up(trace: &TraceUp) -> Self {
         let children = trace.derived.iter().map(|it| Self::leaf(&it.place)).collect();
         Self { children, ..Self::leaf(&trace.target) }
     }
 
-    /// Adds when the items came about, by which run, and what drafted them. `day` spells a day.
+    /// Adds when the items were generated, by which run and engine. `day` formats a day.
     #[must_use]
     pub fn with_generations(
         mut self,
@@ -122,8 +121,8 @@ impl TraceNode {
         self
     }
 
-    /// Returns the tree for a screen of so many columns: what does not fit beside its place stands under
-    /// it, between the lines of the tree.
+    /// Returns the tree for a screen of `columns` columns. Text that does not fit beside its place is
+    /// wrapped below it.
     pub fn rows(&self, columns: usize) -> Vec<TreeRow> {
         let mut rows = Vec::new();
         self.add_rows(columns, ["", ""], &mut rows);
@@ -159,20 +158,20 @@ impl TraceNode {
     }
 }
 
-/// A row of a tree on a screen. What is empty takes no room.
+/// A row of a tree on a screen. Empty parts take no room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeRow {
     /// The lines of the tree.
     pub lead: String,
     /// The place.
     pub place: String,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// What is to be said of it, in parentheses.
+    /// The note, in parentheses.
     pub note: String,
 }
 
-/// Breaks a text into lines of so many characters, at spaces where there are some.
+/// Wraps a text into lines of `room` characters, at spaces if possible.
 fn wrap_text(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -223,7 +222,7 @@ fn source_nodes(sources: &[SourceRange]) -> Vec<TraceNode> {
 }
 
 impl fmt::Display for TraceNode {
-    /// Prints the tree with its lines drawn, one node a line.
+    /// Prints the tree with its lines, one node per line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.print(f)?;
         self.print_children(f, "")
@@ -254,17 +253,17 @@ impl TraceNode {
     }
 }
 
-/// The items and log lines of a trace, each once, and what derives from what.
+/// The items and log lines of a trace, each once, and their derivations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceGraph {
     nodes: BTreeMap<String, GraphNode>,
-    /// From an item to what it rests on.
+    /// From an item to its sources.
     derivations: BTreeSet<(String, String)>,
     /// From a file to its items.
     members: BTreeSet<(String, String)>,
-    /// By item, or by file where it stands for its items.
+    /// By item, or by file if the file represents its items.
     generations: GenerationRecords,
-    /// Why a line of a log reached no item.
+    /// Why a log line reached no item.
     left_out: BTreeMap<String, String>,
 }
 
@@ -289,7 +288,7 @@ impl TraceGraph {
         graph
     }
 
-    /// Returns the graph of a log line and all items that rest on it.
+    /// Returns the graph of a log line and all items derived from it.
     pub fn from_trace_up(trace: &TraceUp) -> Self {
         let mut graph = Self::default();
         let source = graph.add_place(&trace.target, NodeKind::LogLines);
@@ -300,8 +299,8 @@ impl TraceGraph {
         graph
     }
 
-    /// Returns the graph of the file at `path`, the logs that it rests on, and their lines that reached no item
-    /// of it.
+    /// Returns the graph of the file at `path`, its logs, and their lines that reached none of its
+    /// items.
     pub fn from_coverage(path: &str, coverage: &Coverage) -> Self {
         let mut graph = Self::default();
         let file = graph.add_node(one_line(path), "", NodeKind::File);
@@ -316,7 +315,7 @@ impl TraceGraph {
         graph
     }
 
-    /// Adds how the items and files among the nodes came about.
+    /// Adds how the items and files among the nodes were generated.
     #[must_use]
     pub fn with_generations(mut self, makers: GenerationRecords) -> Self {
         self.generations = makers;
@@ -325,8 +324,8 @@ impl TraceGraph {
         self
     }
 
-    /// Returns the drawing in the language of Graphviz; arrows lead from an item to its sources, and
-    /// dashed ones to the job that wrote it.
+    /// Returns the graph in the Graphviz language. Arrows lead from an item to its sources, dashed ones
+    /// to the job that wrote it.
     pub fn to_dot(&self) -> String {
         let mut lines = vec!["digraph trace {\n  rankdir=LR;\n  node [shape=box];".to_owned()];
         for (id, node) in &self.nodes {
@@ -470,7 +469,7 @@ impl TraceGraph {
         let is_file = trace.target.line.is_none();
         let kind = if is_file { NodeKind::File } else { NodeKind::Item };
         let target = self.add_place(&trace.target, kind);
-        // What the whole file rests on is what its items rest on.
+        // The sources of the whole file are those of its items.
         if trace.items.is_empty() {
             self.add_sources(&target, &trace.sources);
         }
@@ -528,7 +527,7 @@ fn source_note(source: &SourceRange) -> Option<&'static str> {
     }
 }
 
-/// Joins lines by a space and replaces what is control.
+/// Joins lines by a space and replaces control characters.
 fn one_line(text: &str) -> String {
     text.lines()
         .map(|line| line.trim().replace(char::is_control, " "))
@@ -543,7 +542,7 @@ fn dot_string(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Spells a place as a qualified name, in which few characters may stand.
+/// Encodes a place as a qualified name, which allows few characters.
 fn qualified_name(id: &str) -> String {
     let mut name = "root:".to_owned();
     for c in id.chars() {

@@ -10,9 +10,9 @@ use super::{
     support::{NOW, Root, skipped},
 };
 
-/// Counts the passes that a log tells of, by what asked for them.
+/// Counts the runs in a log, by trigger.
 fn passes(log: &str, trigger: &str) -> usize {
-    log.matches(&format!("pass ({trigger})")).count()
+    log.matches(&format!("run ({trigger})")).count()
 }
 
 /// A log of a week that has closed.
@@ -34,7 +34,7 @@ fn what_it_writes_itself_does_not_wake_it() {
     assert_eq!(state(&root)["missed"], 0);
     let (_, _, log) = daemon.stop(Signal::TERM);
     assert_eq!((passes(&log, "start"), passes(&log, "change")), (1, 1), "{log}");
-    assert_eq!(log.matches("pass (").count(), 2, "{log}");
+    assert_eq!(log.matches("run (").count(), 2, "{log}");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_folder_that_appears_is_served_at_once() {
     daemon.await_file(&root.home("mara/memory/weekly/2026-W12.md"));
     let (_, _, log) = daemon.stop(Signal::TERM);
     // It would be asked about once a minute anyway.
-    assert!(log.contains("mara: something changed there or above it"), "{log}");
+    assert!(log.contains("mara: the folder or a parent of it changed"), "{log}");
 }
 
 #[test]

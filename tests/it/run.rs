@@ -531,7 +531,7 @@ fn the_service_manager_is_told() {
     let root = Root::new("mara");
     let mut daemon = Daemon::start(&root);
     // Ready comes before the long pass, which starves no watchdog.
-    let looking = daemon.await_told("STATUS=looking at");
+    let looking = daemon.await_told("STATUS=checking");
     assert!(looking.contains("; watching 1 of 1 memory folders; "), "{looking}");
     assert!(!daemon.told.iter().any(|it| it.starts_with("STATUS=watching")), "{:?}", daemon.told);
     daemon.told.clear();
@@ -555,7 +555,7 @@ fn what_it_cannot_serve_it_refuses_at_start() {
         assert!(ran.stderr.contains(words), "{ran}");
     };
     check("grace: soon\n", 78, "memoird.yaml");
-    check("writer: another-host\n", 75, "summarised by the host `another-host`");
+    check("writer: another-host\n", 75, "written by the host `another-host`");
     let ran = fresh("").run(&["run", "--set", "engine=model", "--set", "model.provider=anthropic"]);
     assert_eq!(ran.code, 78, "{ran}");
     assert!(ran.stderr.contains("no key"), "{ran}");

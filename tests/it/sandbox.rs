@@ -73,7 +73,7 @@ fn what_must_not_work_does_not() {
     let config = "on_problem: [/bin/true]\n";
     write(&root.home(".config/memoird/config.yaml"), config);
     let loose = doctor(&root, &["doctor", "--sandbox"]).ok();
-    assert!(loose.stdout.contains("`on_problem` starts a program of yours"), "{loose}");
+    assert!(loose.stdout.contains("`on_problem` starts your program"), "{loose}");
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn shut_in_it_does_all_its_work_and_ends_for_a_folder_that_it_cannot_serve() {
     write(&config, "roots: [{path: ~/mara}, {path: ~/other, zone: Europe/Berlin}]\n");
     daemon.signal(Signal::HUP);
     let log = daemon.await_end();
-    assert!(log.contains("shut into the memory folders"), "{log}");
-    assert!(log.contains("ending, to be started again"), "{log}");
+    assert!(log.contains("sandboxed to the memory folders"), "{log}");
+    assert!(log.contains("does not include this folder; restarting"), "{log}");
     assert!(!log.contains("ERROR"), "{log}");
     // The new start serves it.
     let mut daemon = shut_in(&root);
@@ -113,5 +113,5 @@ fn by_itself_it_is_shut_in_only_where_it_is_started_again() {
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
     let (_, _, log) = daemon.stop(Signal::TERM);
-    assert!(!log.contains("shut in"), "{log}");
+    assert!(!log.contains("sandboxed to"), "{log}");
 }

@@ -55,7 +55,7 @@ fn a_daemon_lets_a_folder_go_that_another_host_takes_and_takes_it_back() {
     root.run(&["init", "--take-over", "--no-config"]).ok();
     daemon.await_file(&root.path("memory/weekly/2026-W13.md"));
     let (_, _, log) = daemon.stop(Signal::TERM);
-    assert!(log.contains("is summarised by the host `attic`"), "{log}");
+    assert!(log.contains("is written by the host `attic`"), "{log}");
 }
 
 #[test]

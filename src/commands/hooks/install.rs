@@ -1,8 +1,7 @@
-//! Enters our hooks in the settings of an agent's program, and takes them out again; or writes them as a
-//! plugin of its own.
+//! Adds our hooks to the settings of an agent's program, and removes them; or writes them as a plugin.
 //!
-//! The settings are the user's: all that is not ours stays as it is, the change is shown before it is
-//! made, and what stood there is kept beside it. Ours is known by its command.
+//! The settings belong to the user: everything else in them stays, the change is shown first, and the
+//! previous file is backed up beside it. Our hooks are recognized by their command.
 
 use std::{
     fs, io,
@@ -21,17 +20,17 @@ use crate::{
     store::fs::vault::settings_files::write_settings,
 };
 
-/// Whose settings they are. Both programs read hooks of the same shape.
+/// The program whose settings are edited. Both read hooks of the same shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AgentProgram {
-    /// Claude Code: `settings.json`, among much else.
+    /// Claude Code: `settings.json`, with many other settings.
     ClaudeCode,
-    /// Codex: `hooks.json`, which holds nothing else.
+    /// Codex: `hooks.json`, with hooks only.
     Codex,
 }
 
 impl AgentProgram {
-    /// Returns the name of the agent as our hooks are called with it.
+    /// Returns the name of the agent in our hooks' commands.
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -39,7 +38,7 @@ impl AgentProgram {
         }
     }
 
-    /// Returns the name that people know.
+    /// Returns the name for people.
     pub(crate) fn display_name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -55,17 +54,17 @@ impl AgentProgram {
     }
 }
 
-/// The events that we take part in, and the words for them in our commands.
+/// The events that we handle, and their names in our commands.
 const EVENTS: [(&str, &str); 3] = [
     ("SessionStart", "session-start"),
     ("PreCompact", "pre-compact"),
     ("SessionEnd", "session-end"),
 ];
 
-/// So many seconds a hook may take, before Claude Code ends it.
+/// The timeout of a hook, in seconds, enforced by the agent's program.
 const TIMEOUT_SECONDS: u64 = 5;
 
-/// The settings as they are and as they are to be.
+/// The settings before and after the change.
 #[derive(Debug)]
 pub(crate) struct HookSettingsChange {
     /// The file.
@@ -75,7 +74,7 @@ pub(crate) struct HookSettingsChange {
 }
 
 impl HookSettingsChange {
-    /// Works out what has to be entered, or taken out; `None` where all stands as it should.
+    /// Computes the change; `None` if nothing is to be changed.
     pub(crate) fn new(
         host: AgentProgram,
         around: &Environment,
@@ -118,7 +117,7 @@ impl HookSettingsChange {
         Ok(Some(Self { path, old, new: new + "\n" }))
     }
 
-    /// Shows what changes.
+    /// Shows the change.
     pub(crate) fn show_diff(&self, ui: &Ui) {
         let name = self.path.display().to_string();
         ui.diff(
@@ -127,7 +126,7 @@ impl HookSettingsChange {
         );
     }
 
-    /// Makes the change. What stood there is kept beside it; returns where.
+    /// Writes the change, and returns the path of the backup.
     pub(crate) fn write(
         &self,
         now: chrono::DateTime<chrono::Utc>,
@@ -150,7 +149,7 @@ impl HookSettingsChange {
     }
 }
 
-/// Enters our hooks, or takes them out; `None` where the settings have another shape.
+/// Adds or removes our hooks; `None` if the settings have an unexpected shape.
 fn merge_hooks(
     settings: &mut Value,
     host: AgentProgram,
@@ -173,7 +172,7 @@ fn merge_hooks(
         if is_there && !takes_out {
             continue;
         }
-        // One that names a program that has moved is replaced.
+        // A hook that names a former path of the program is replaced.
         let had_own = groups.iter().any(|it| our_commands(it, host).next().is_some());
         groups.retain_mut(|group| {
             let Some(list) = group.get_mut("hooks").and_then(Value::as_array_mut) else {
@@ -201,12 +200,12 @@ fn hook_command(host: AgentProgram, program: &str, word: &str) -> String {
     format!("{} {} {} {word}", shell_quoted(program), run::HOOK_COMMAND, host.id())
 }
 
-/// Returns the files of a plugin of Claude Code that does what hooks in its settings do: their names below
-/// the plugin's folder, and their texts.
+/// Returns the files of a Claude Code plugin with our hooks: their paths in the plugin's folder, and
+/// their text.
 pub(crate) fn plugin_files(program: &Path) -> Vec<(&'static str, String)> {
     let mut hooks = json!({});
     let program = program.to_string_lossy();
-    // An empty object takes hooks of any shape.
+    // An empty object accepts hooks.
     let merged = merge_hooks(&mut hooks, AgentProgram::ClaudeCode, &program, false);
     debug_assert!(merged.is_some(), "nothing stands in the way");
     let plugin = json!({
@@ -227,7 +226,7 @@ fn command_text(hook: &Value) -> Option<&str> {
     hook.as_object().and_then(|it: &Map<String, Value>| it.get("command"))?.as_str()
 }
 
-/// Returns whether a hook is ours: wherever the program stands, it is called so.
+/// Returns whether a hook is ours, wherever the program is installed.
 fn is_our_hook(hook: &Value, host: AgentProgram) -> bool {
     let Some(command) = command_text(hook) else { return false };
     EVENTS.iter().any(|(_, word)| {
@@ -237,7 +236,7 @@ fn is_our_hook(hook: &Value, host: AgentProgram) -> bool {
     })
 }
 
-/// Writes a path as one word for a shell.
+/// Quotes a path as one word for a shell.
 pub(crate) fn shell_quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:".contains(c);
     if path.chars().all(plain) {
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_come_and_go_and_the_rest_stays() {
+    fn hooks_are_added_and_removed_and_the_rest_stays() {
         check(&json!({}));
         check(&json!({"model": "x", "permissions": {"allow": ["Bash(ls)"]}}));
         let theirs = json!({"type": "command", "command": "echo memoird hook claude-code"});

@@ -1,5 +1,5 @@
-//! Memory folders that are made when they are first needed: one for each project in which a session ends,
-//! where `init --projects` was told so.
+//! Creates memory folders when they are first needed: one for each project in which a session ends, if
+//! `init --projects` enabled that.
 
 use std::{
     collections::BTreeSet,
@@ -22,15 +22,15 @@ use crate::{
     },
 };
 
-/// So many projects of one name are told apart.
+/// The most projects with the same name.
 const COPIES_MAX: u32 = 100;
 
-/// Makes memory folders for the projects that these folders belong to, as far as they have none, and enters
-/// them in the configuration. Returns how many were made; none where that was not asked for.
+/// Creates memory folders for the projects of these folders that have none, and adds them to the
+/// configuration. Returns how many were created; zero if that is not enabled.
 ///
 /// # Errors
 ///
-/// Returns why a folder could not be made or entered; those before it are.
+/// Returns why a folder could not be created or added; those before it are complete.
 pub(crate) fn create_project_folders(
     config: &Config,
     around: &Environment,
@@ -42,7 +42,7 @@ pub(crate) fn create_project_folders(
     if projects.is_empty() {
         return Ok(0);
     }
-    // Another worker may be at the same, or have done it: one at a time, by the lock of the notes.
+    // The queue's lock lets one worker at a time do this.
     let _lock = Spool::new(&around.state_home).lock(true).map_err(|e| {
         CommandError::new(
             CommandErrorKind::CannotWrite,
@@ -53,7 +53,7 @@ pub(crate) fn create_project_folders(
     let mut made = 0;
     for project in projects {
         let is_known = config.roots.iter().any(|it| it.project.as_ref() == Some(&project));
-        // Nobody's project is the home, or the memory itself.
+        // Neither the home nor a memory folder is a project.
         if is_known || project == around.home || project.starts_with(&dir) {
             continue;
         }
@@ -69,8 +69,8 @@ pub(crate) fn create_project_folders(
     Ok(made)
 }
 
-/// Returns where the memory of a project is to stand: under its name, with a number where another project
-/// has that name. A folder that is entered already is that one's, whether it holds a log or not.
+/// Returns the memory folder of a project: by its name, with a number if another project has that name.
+/// A folder in the configuration belongs to its project, with or without logs.
 fn folder_for_project(
     config: &Config,
     dir: &Path,
@@ -81,7 +81,7 @@ fn folder_for_project(
         1 => name.to_string(),
         copy => format!("{name}-{copy}"),
     });
-    // One that was begun and not entered holds no log.
+    // A folder that was created but not added to the configuration has no log.
     let is_free = |it: &PathBuf| {
         let memory = it.join("memory");
         let is_entered = config.roots.iter().any(|root| root.path == *it);
@@ -91,18 +91,18 @@ fn folder_for_project(
                 && fs::read_dir(memory).map_or(true, |mut it| it.next().is_none())
     };
     names.map(|it| dir.join(it)).find(is_free).ok_or_else(|| {
-        let what = format!("`{}` has no name left for `{name}`", dir.display());
+        let what = format!("no folder name is free in `{}` for `{name}`", dir.display());
         CommandError::new(CommandErrorKind::CannotWrite, what)
-            .hint("memoird init DIR, in the project")
+            .hint("run `memoird init DIR` in the project")
     })
 }
 
-/// Makes the folder with all that belongs to it.
+/// Creates the folder with its files.
 fn create_folder(config: &Config, around: &Environment, root: &Path) -> Result<(), CommandError> {
     let cannot = |path: &Path, error: &io::Error| {
         CommandError::new(
             CommandErrorKind::CannotWrite,
-            format!("cannot make `{}`: {error}", path.display()),
+            format!("cannot create `{}`: {error}", path.display()),
         )
     };
     let memory = root.join("memory");
@@ -119,7 +119,7 @@ fn create_folder(config: &Config, around: &Environment, root: &Path) -> Result<(
     Ok(Vault::new(Layout::new(root.to_owned(), "memory")).create_private_dir()?)
 }
 
-/// Returns the user's configuration: its file, and what stands there, or would at first.
+/// Returns the path and text of the user's configuration, or the initial text if there is none.
 ///
 /// # Errors
 ///
@@ -141,7 +141,7 @@ pub(crate) fn config_text(
     Ok((file.clone(), text))
 }
 
-/// Enters the folder in the user's configuration, with its project.
+/// Adds the folder to the user's configuration, with its project.
 fn add_to_config(
     config: &Config,
     around: &Environment,
@@ -160,18 +160,18 @@ fn add_to_config(
     Ok(write_settings(&file, &text)?)
 }
 
-/// Returns the process of a daemon that serves the configured roots.
+/// Returns the process id of a daemon that serves the configured roots.
 pub(crate) fn daemon_pid(config: &Config) -> Option<u32> {
     let locks = config.roots.iter().map(|it| Layout::new(it.path.clone(), "").daemon_lock());
     locks.into_iter().find_map(|it| DaemonLock::holder(&it).ok().flatten())
 }
 
-/// Has the daemon that serves the configured folders read the configuration anew, if one is at work.
+/// Asks a running daemon to reload its configuration.
 fn reload_daemon(config: &Config) {
     let pid = daemon_pid(config).and_then(|it| rustix::process::Pid::from_raw(it.cast_signed()));
     if let Some(pid) = pid
         && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::HUP)
     {
-        tracing::debug!("the daemon is not told: {error}");
+        tracing::debug!("cannot signal the daemon: {error}");
     }
 }

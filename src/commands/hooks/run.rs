@@ -1,8 +1,9 @@
-//! `memoird hook`: what agents' programs call at the turns of a session.
+//! `memoird hook`: what agents' programs call at the start and end of a session and before its
+//! compaction.
 //!
-//! A hook must never get in the way of its agent. So it always ends with 0 and prints nothing where it
-//! fails; all but the start of a session only leaves a note, and has somebody else do the work. A
-//! program that memoird itself started for a model fires hooks that do nothing.
+//! A hook must never disturb its agent. It always exits with 0, and prints nothing if it fails. Except
+//! at the start of a session it only queues a job for another process. Hooks of an agent's program that
+//! memoird itself started for a model do nothing.
 
 use std::{
     ffi::OsStr,
@@ -26,14 +27,14 @@ use crate::{
     store::fs::spool::Spool,
 };
 
-/// The name of the verb, which must end with 0 even where its arguments cannot be read.
+/// The name of the verb, which must exit with 0 even if its arguments are wrong.
 pub(crate) const HOOK_COMMAND: &str = "hook";
-/// So long is waited for what the agent's program says. It says it at once, but a busy machine may take
-/// its time; only one that says nothing and keeps the pipe open makes a hook wait for so long.
+/// How long to wait for input. It normally comes at once, but a busy machine may take longer; only a
+/// program that writes nothing and keeps the pipe open makes a hook wait this long.
 const STDIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// It says no more than this.
+/// The most input.
 const INPUT_BYTES_MAX: usize = 1024 * 1024;
-/// Does the work that notes ask for; started by the hooks themselves.
+/// Processes the queue; started by the hooks themselves.
 const WORKER: &str = "work";
 
 /// Take part in the sessions of an agent (its program calls this)
@@ -45,20 +46,20 @@ pub(crate) struct HookArgs {
     /// session-start, pre-compact, or session-end
     #[arg(value_name = "EVENT")]
     event: Option<String>,
-    /// The transcript, where no JSON on stdin says it
+    /// The transcript, if no JSON on stdin names it
     #[arg(long, value_name = "FILE")]
     transcript: Option<PathBuf>,
-    /// The folder of the session, where no JSON on stdin says it
+    /// The folder of the session, if no JSON on stdin names it
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// What later versions of an agent may add
+    /// Arguments that later versions of an agent may add
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
 
 pub(crate) fn run(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> ExitCode {
     if std::env::var_os(NESTED_VARIABLE).is_none_or(|it| it.is_empty()) {
-        // Whatever went wrong is told by `memoird status`; the agent goes on.
+        // `memoird status` reports the error; the agent continues.
         match handle_event(global, args, ui) {
             Ok(()) => {}
             Err(error) => tracing::debug!("a hook failed: {error}"),
@@ -97,12 +98,12 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> Result<(), Com
             start_worker(global);
             Ok(())
         }
-        // An event that we do not know is none of ours.
+        // Unknown events are ignored.
         _ => Ok(()),
     }
 }
 
-/// Returns the event as the agent's program names it.
+/// Returns the event that the agent's program names.
 fn event_name(told: &Value) -> Option<&'static str> {
     match told.get("hook_event_name")?.as_str()? {
         "SessionStart" => Some("session-start"),
@@ -112,17 +113,17 @@ fn event_name(told: &Value) -> Option<&'static str> {
     }
 }
 
-/// Leaves a note for whoever does the work.
+/// Queues a job.
 fn queue_job(around: &Environment, job: &QueuedSession) {
     let Ok(text) = serde_json::to_string(job) else { return };
     let at = job.at.format("%Y%m%d%H%M%S%6f").to_string();
     if let Err(error) = Spool::new(&around.state_home).add(&at, &text) {
-        tracing::debug!("a hook left no note: {error}");
+        tracing::debug!("a hook could not queue its job: {error}");
     }
 }
 
-/// Starts a process that does the work and ends. The note stays where it cannot be started: the daemon or
-/// the next hook finds it.
+/// Starts a process that processes the queue. If that fails, the job stays for the daemon or the next
+/// hook.
 fn start_worker(global: &GlobalArgs) {
     let Ok(program) = std::env::current_exe() else { return };
     let mut command = Command::new(program);
@@ -134,21 +135,21 @@ fn start_worker(global: &GlobalArgs) {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.process_group(0).current_dir("/");
     if let Err(error) = api_key::remove_key_variables(&mut command).spawn() {
-        tracing::debug!("a hook started nobody: {error}");
+        tracing::debug!("a hook could not start its worker: {error}");
     }
 }
 
-/// Does what notes ask for, one process at a time.
+/// Processes the queue, one process at a time.
 fn run_worker(global: &GlobalArgs) -> Result<(), CommandError> {
-    // A terminal that closes, or an agent that ends its children, does not end this.
+    // It must survive a closed terminal, and an agent that ends its children.
     if let Err(error) = rustix::process::setsid() {
-        tracing::debug!("the worker stays in its session: {error}");
+        tracing::debug!("the worker could not start its own session: {error}");
     }
     let around = Environment::read()?;
     let config = Config::load(global.config.as_deref(), &global.set, &around)?;
     let drain = |config: &Config| -> Result<Vec<PathBuf>, CommandError> {
         let done = queue::drain(config, &around, clock::now()?, true).unwrap_or_else(|error| {
-            tracing::debug!("notes of hooks cannot be read: {error}");
+            tracing::debug!("cannot read the session queue: {error}");
             Vec::new()
         });
         let homeless = done.into_iter().filter_map(|(_, done)| match done {
@@ -159,18 +160,17 @@ fn run_worker(global: &GlobalArgs) -> Result<(), CommandError> {
     };
     let homeless = drain(&config)?;
     if !homeless.is_empty() && config.projects_dir(&around).is_some() {
-        // Another worker may have made what was missing.
+        // Another worker may have created the missing folder.
         project_folder::create_project_folders(&config, &around, &homeless)?;
         drain(&Config::load(global.config.as_deref(), &global.set, &around)?)?;
     }
     Ok(())
 }
 
-/// Reads what the agent's program says on stdin, as soon as it is whole; nothing where it says nothing,
-/// or not in time.
+/// Reads JSON from stdin, as soon as it is complete; null if there is none in time.
 fn read_stdin_json() -> Value {
     let (sender, receiver) = mpsc::channel::<Vec<u8>>();
-    // Ends with stdin, or with this process.
+    // This thread ends with stdin, or with the process.
     std::thread::spawn(move || {
         let mut stdin = std::io::stdin().lock();
         let mut chunk = vec![0; 64 * 1024];

@@ -1,4 +1,4 @@
-//! What has to be entered in the settings of an agent's program, so that it starts the server.
+//! The settings with which an agent's program starts the server.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(super) enum McpClient {
 }
 
 impl McpClient {
-    /// Returns the file that it goes into, and a command that does the same, where there is one.
+    /// Returns the settings file, and a command that edits it, if there is one.
     fn config_location(self, line: &str) -> (&'static str, Option<String>) {
         match self {
             Self::ClaudeCode => {
@@ -69,13 +69,13 @@ impl McpClient {
 }
 
 fn toml_config(program: &str, args: &[String]) -> String {
-    // A string of TOML has the escapes of one of JSON.
+    // Strings in TOML have the escapes of JSON.
     let quoted = |it: &str| Value::String(it.to_owned()).to_string();
     let args: Vec<String> = args.iter().map(|it| quoted(it)).collect();
     format!("[mcp_servers.memoird]\ncommand = {}\nargs = [{}]", quoted(program), args.join(", "))
 }
 
-/// Prints it, for the folder that the call means.
+/// Prints the settings for the selected folder.
 pub(super) fn print_config(
     which: McpClient,
     global: &GlobalArgs,
@@ -93,15 +93,15 @@ pub(super) fn print_config(
     let line = std::iter::once(&*program).chain(args.iter().map(String::as_str)).map(shell_quoted);
     let line = line.collect::<Vec<_>>().join(" ");
     let (file, command) = which.config_location(&line);
-    ui.note(format!("enter this in {file}:"));
+    ui.note(format!("add this to {file}:"));
     ui.data(which.config_text(&program, &args));
     if let Some(command) = command {
-        ui.note(format!("or type: {command}"));
+        ui.note(format!("or run: {command}"));
     }
     Ok(())
 }
 
-/// Returns the arguments that start the server on this folder from wherever it is started.
+/// Returns the arguments that start the server on this folder from any working folder.
 fn server_arguments(
     global: &GlobalArgs,
     root: &Path,
@@ -122,7 +122,7 @@ fn server_arguments(
     args
 }
 
-/// Quotes a word for a shell, where it needs that.
+/// Quotes a word for a shell, if necessary.
 fn shell_quoted(word: &str) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./=:@,+".contains(it);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,7 +1,7 @@
-//! Notices that files changed which a client listed or asked to be told of.
+//! Detects changes of the files that a client listed or subscribed to.
 //!
-//! A look takes one `stat` a file and reads nothing. It is taken every two seconds while a client is
-//! there; the system's own notices would need a handle for each folder in each of many servers.
+//! A scan takes one `stat` per file and reads nothing. It runs every two seconds while a client is
+//! connected; notifications by the system would need a handle for each folder in each of many servers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,21 +12,21 @@ use std::{
 
 use super::{resources, service::McpService};
 
-/// How often it is looked.
+/// How often the files are scanned.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// So many addresses one client may ask about.
+/// The most subscriptions of one client.
 pub(super) const WATCHED_MAX: usize = 1_000;
 
-/// What has changed since the last look.
+/// What has changed since the last scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ResourceChanges {
-    /// There are other files than before.
+    /// Files were added or removed.
     pub(super) list_changed: bool,
-    /// Addresses of files that read otherwise, came, or went.
+    /// The URIs of files that changed, appeared, or disappeared.
     pub(super) updated: BTreeSet<String>,
 }
 
-/// Remembers what was seen at the last look.
+/// Keeps the result of the last scan.
 #[derive(Debug)]
 pub(super) struct ResourceWatcher {
     service: Arc<McpService>,
@@ -42,18 +42,18 @@ struct ResourceSnapshot {
 type StatStamp = (u64, u64, i64, i64);
 
 impl ResourceWatcher {
-    /// Will look at what the desk works on.
+    /// Returns a watcher of this service's files.
     pub(super) fn new(desk: Arc<McpService>) -> Self {
         Self { service: desk, last_snapshot: None }
     }
 
-    /// Looks once, so that whatever comes later is a change.
+    /// Scans once, so that later differences are changes.
     pub(super) async fn start(mut self, wanted: BTreeSet<String>) -> Self {
         self.last_snapshot = self.take_snapshot(wanted).await;
         self
     }
 
-    /// Waits until something has changed of what is listed or wanted.
+    /// Waits until a listed or subscribed file changes.
     pub(super) async fn next_changes(
         &mut self,
         wanted: impl Fn() -> BTreeSet<String>,

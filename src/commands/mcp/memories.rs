@@ -1,4 +1,4 @@
-//! Typed memories, listed and read.
+//! Typed memories: list and read.
 
 use super::{
     page_limit::{self, PAGE_BYTES_MAX},
@@ -14,7 +14,7 @@ use crate::{
     store::fs::layout::FileKind,
 };
 
-/// A folder with more files than this is looked at no further.
+/// Stops reading a folder after this many files.
 const FILES_MAX: usize = 20_000;
 
 impl ServedFolder {
@@ -34,7 +34,7 @@ impl ServedFolder {
                 continue;
             }
             let Some(text) = root.vault.read_text(&path)? else { continue };
-            // One that cannot be read as such is told of by `status`.
+            // `status` reports a file that cannot be parsed.
             memories.extend(TypedMemory::parse(name.as_ref(), &text).ok().map(|it| (path, it)));
         }
         memories.sort_by(|a, b| a.0.cmp(&b.0));
@@ -80,7 +80,7 @@ impl ServedFolder {
         let Some((path, it)) = found else {
             let name: String = asked.name.chars().take(80).collect();
             return Err(invalid_argument(format!("`name`: there is no memory `{name}`"))
-                .hint("memory_list {} says which there are"));
+                .hint("memory_list {} lists them all"));
         };
         let body = framing::frame(None, None, &it.body, &root.rules).text;
         let read = page_limit::cut_lines(&body, 1, usize::MAX, PAGE_BYTES_MAX);

@@ -1,20 +1,19 @@
 //! `memoird mcp`: serves one memory folder to an agent over the Model Context Protocol, on stdio.
 //!
-//! The protocol itself is the official SDK's: the handshake of older clients and the stateless requests
-//! of newer ones come in by the same door. Stdout belongs to it alone; all words of ours go to stderr.
-//! What a tool says went through the door of what may be seen, as with every verb: the tools call the
-//! verbs beside this folder and add nothing to what they show.
+//! The official SDK implements the protocol, both the handshake of older clients and the stateless
+//! requests of newer ones. Stdout belongs to the protocol; our messages go to stderr. The tools call
+//! the same functions as the verbs, so what they return is sanitized in the same way.
 //!
-//! - [`server`]: answers requests; takes a bounded number of them at once.
-//! - [`tools`]: the tools, their words and types, as compile-time constants.
-//! - [`requests`]: what a tool is given; [`responses`]: what it answers.
-//! - [`service`]: opens the folder for a request, writes to it, and says how it stands.
-//! - [`reads`], [`memories`], [`records`]: what is read of it.
-//! - [`transport`]: tells when nobody reads.
-//! - [`page_limit`]: no answer is larger than a page.
-//! - [`resources`], [`prompts`]: the files, and what to say at the start and the end of a session.
-//! - [`file_watch`]: notices that files changed.
-//! - [`client_config`]: what an agent's program has to be told.
+//! - [`server`]: answers requests, a bounded number at once.
+//! - [`tools`]: the tools with their descriptions and schemas, constant in the program.
+//! - [`requests`]: the tools' arguments; [`responses`]: their results.
+//! - [`service`]: opens the folder for a request, writes to it, and reports its status.
+//! - [`reads`], [`memories`], [`records`]: what the tools read.
+//! - [`transport`]: detects a closed connection.
+//! - [`page_limit`]: limits the size of a response.
+//! - [`resources`], [`prompts`]: the files, and the prompts for the start and end of a session.
+//! - [`file_watch`]: detects changed files.
+//! - [`client_config`]: the settings that an agent's program needs.
 
 mod client_config;
 mod file_watch;
@@ -52,20 +51,20 @@ use super::{
     workspace::Invocation,
 };
 
-/// The longest message that is read. A session record may be imported whole; what is longer is dropped
-/// while it is read, and the next line is answered again.
+/// The longest message that is read, so that a whole session record can be imported. A longer message
+/// is dropped while it is read, and the next line is answered again.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Serve the memory folder to an agent over MCP (its program calls this)
 ///
-/// Speaks the Model Context Protocol on stdin and stdout, until stdin ends. Agents may read and log;
-/// what changes files is off until it is allowed.
+/// Speaks the Model Context Protocol on stdin and stdout until stdin ends. Agents may read and log;
+/// changing files must be allowed.
 #[derive(Debug, clap::Args)]
 pub(super) struct McpArgs {
-    /// Let the agent correct items and import records, too [default: what `mcp.write` says]
+    /// Also let the agent correct items and import records [default: the value of `mcp.write`]
     #[arg(long)]
     allow_write: bool,
-    /// Print what to enter in the settings of an agent's program, and serve nothing
+    /// Print the settings for an agent's program, and serve nothing
     #[arg(long, value_enum, value_name = "PROGRAM")]
     print_config: Option<client_config::McpClient>,
 }
@@ -89,13 +88,13 @@ pub(super) fn run(global: &GlobalArgs, args: &McpArgs, ui: &Ui) -> Result<ExitCo
         .build()
         .map_err(|e| CommandError::new(CommandErrorKind::CannotWrite, e))?;
     let done = runtime.block_on(serve(server));
-    // A read of stdin that is under way cannot be taken back; nothing waits for it.
+    // A pending read of stdin cannot be cancelled, so the runtime does not wait for it.
     runtime.shutdown_background();
     done?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Answers until the other side has closed.
+/// Answers requests until the client closes the connection.
 async fn serve(server: McpServer) -> Result<(), CommandError> {
     let closed = Arc::new(Notify::new());
     let (input, output): (StdioReader, StdioWriter) = stdio_pipes();
@@ -109,16 +108,16 @@ async fn serve(server: McpServer) -> Result<(), CommandError> {
     };
     let ended = tokio::select! {
         ended = session => ended,
-        // Nobody reads what is answered.
+        // The client has closed the connection.
         () = closed.notified() => Ok(()),
     };
     match ended {
-        // Who closes before it has said anything wants nothing.
+        // A client that closes before its first request wants nothing.
         Ok(()) | Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        // Nor who closed before it was greeted: the two may be noticed in either order.
+        // The same if it closes during the handshake; the two are seen in either order.
         Err(_) if tokio::time::timeout(Duration::ZERO, closed.notified()).await.is_ok() => Ok(()),
         Err(error) => {
-            let what = format!("no session came about: {error}");
+            let what = format!("MCP handshake failed: {error}");
             Err(CommandError::new(CommandErrorKind::Data, what).hint(
                 "`memoird mcp` is for an agent's program: memoird mcp --print-config claude-code",
             ))

@@ -1,28 +1,28 @@
-//! No answer is larger than a page: an agent pays for every byte, and most clients cut what is long.
+//! Limits the size of a response: an agent pays for every byte, and most clients cut long responses.
 
 use serde::Serialize;
 
-/// The most bytes of the pieces of one answer, as JSON.
+/// The most bytes of the entries of one response, as JSON.
 pub(super) const PAGE_BYTES_MAX: usize = 20_000;
-/// The most bytes of a resource: it is read by a person's choice, not by an agent's.
+/// The most bytes of a resource, which a person selects, not an agent.
 pub(super) const RESOURCE_BYTES_MAX: usize = 256 * 1024;
-/// The longest text of one piece of an answer.
+/// The longest text of one entry.
 const PIECE_CHARS_MAX: usize = 2_000;
-/// So far one may turn pages.
+/// The most entries that pages can reach.
 pub(super) const PIECES_MAX: usize = 1_000;
 
-/// Reads a cursor: how many pieces were given before.
+/// Parses a cursor: the number of entries on earlier pages.
 pub(super) fn parse_cursor(cursor: Option<&String>) -> Result<usize, String> {
     let Some(cursor) = cursor else { return Ok(0) };
     let read = cursor.parse::<usize>().ok().filter(|it| *it <= PIECES_MAX * 1_000);
     read.ok_or_else(|| {
         let said: String = cursor.chars().take(40).collect();
-        format!("`cursor`: `{said}` is none that an answer gave as `next_cursor`")
+        format!("`cursor`: `{said}` is not a `next_cursor` of an earlier response")
     })
 }
 
-/// Cuts a page out of all pieces: at most `limit` of them and what fits, at least one. Also returns the
-/// cursor for more.
+/// Returns one page: at most `limit` entries and what fits, at least one. Also returns the cursor of
+/// the next page.
 pub(super) fn cut_page<T: Serialize>(
     all: Vec<T>,
     start: usize,
@@ -42,7 +42,7 @@ pub(super) fn cut_page<T: Serialize>(
     (page, (end < count).then(|| end.to_string()))
 }
 
-/// Cuts a text that is longer than a piece may be, and says so in it.
+/// Truncates a text that is longer than an entry may be, and marks the cut.
 pub(super) fn truncate_piece(text: &str) -> String {
     match text.char_indices().nth(PIECE_CHARS_MAX) {
         Some((end, _)) => format!("{}… [cut; read the file for the rest]", &text[..end]),
@@ -53,18 +53,18 @@ pub(super) fn truncate_piece(text: &str) -> String {
 /// Lines of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LinePage {
-    /// The first one, from 1.
+    /// The first line, from 1.
     pub(super) from: usize,
-    /// The last one; before the first where there is none.
+    /// The last line; less than `first` if there is none.
     pub(super) to: usize,
-    /// How many the text has.
+    /// The number of lines in the text.
     pub(super) all: usize,
-    /// They themselves.
+    /// The lines.
     pub(super) text: String,
 }
 
-/// Takes lines out of a text, as many as fit into `bytes_max`, at least one. A line that does not fit
-/// by itself is cut.
+/// Returns as many lines as fit into `bytes_max`, at least one. A line that does not fit by itself is
+/// cut.
 pub(super) fn cut_lines(text: &str, from: usize, to: usize, bytes_max: usize) -> LinePage {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let all = if body.is_empty() { 0 } else { body.split('\n').count() };
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_follow_each_other_without_gap_or_repeat() {
+    fn pages_continue_without_gap_or_repeat() {
         let all: Vec<String> = (0..97).map(|it| format!("{it}-{}", "x".repeat(it * 40))).collect();
         let mut seen = Vec::new();
         let mut cursor = None;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_taken_by_number_and_room() {
+    fn lines_are_selected_by_number_and_size() {
         check(1, usize::MAX, 100, (1, 4, "ä\nbb\n\nccc\n"));
         check(2, 3, 100, (2, 3, "bb\n\n"));
         check(2, 1, 100, (2, 1, ""));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_piece_says_that_it_is_cut() {
+    fn a_truncated_entry_is_marked() {
         assert_eq!(truncate_piece("äö"), "äö");
         let long = truncate_piece(&"ä".repeat(PIECE_CHARS_MAX + 1));
         assert!(long.ends_with("rest]") && long.chars().count() < PIECE_CHARS_MAX + 60);

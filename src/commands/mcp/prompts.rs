@@ -1,4 +1,4 @@
-//! What a person can have said at the start and at the end of a session.
+//! The prompts for the start and the end of a session.
 
 use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 
@@ -8,11 +8,11 @@ use crate::commands::error::{CommandError, CommandErrorKind};
 const START: &str = "session_start";
 const END: &str = "session_end";
 
-/// Said before what memory holds.
+/// Precedes the context.
 const SESSION_START_TEXT: &str = "Here is what memory holds for this session. These are notes of their dates: weigh \
 them against what you see, and search memory (memory_search) before you say that something is not known.";
 
-/// Said at the end.
+/// The text at the end.
 const SESSION_END_TEXT: &str = "This session ends. Write down what of it will matter, with memory_log, one entry for \
 each thing: what was done and how it came out, what was decided and why, what was found out, what is open \
 and who waits for what. Keep names, numbers, paths, and dates as they are. Leave out what the repository \
@@ -35,7 +35,7 @@ pub(super) fn list() -> Vec<Prompt> {
     ]
 }
 
-/// Returns a prompt as it is to be said.
+/// Returns the messages of a prompt.
 pub(super) fn get(
     seat: &ServedFolder,
     name: &str,

@@ -1,4 +1,4 @@
-//! What agents read: search, files, the context of a session, traces, coverage.
+//! What the tools read: search, files, the context of a session, traces, coverage.
 
 use chrono::NaiveDate;
 use serde_json::Value;
@@ -26,7 +26,7 @@ use crate::{
 const QUERY_BYTES_MAX: usize = 4 * 1024;
 
 impl ServedFolder {
-    /// Finds lines.
+    /// Searches for lines.
     pub(super) fn search(
         &self,
         asked: &requests::SearchParams,
@@ -56,7 +56,7 @@ impl ServedFolder {
             .min(PIECES_MAX);
         let limit = asked.limit.unwrap_or(10).clamp(1, 50);
         let how = SearchOptions {
-            // One more than is shown, so that it is known whether there are more.
+            // One more than shown, to know whether there are more.
             limit: start + limit + 1,
             context: asked.context.unwrap_or(0).min(10),
             raw: asked.raw,
@@ -80,12 +80,12 @@ impl ServedFolder {
         let from = asked.from.unwrap_or(1);
         let to = asked.to.unwrap_or(usize::MAX);
         if to < from {
-            return Err(invalid_argument(format!("`to` ({to}) lies before `from` ({from})")));
+            return Err(invalid_argument(format!("`to` ({to}) is before `from` ({from})")));
         }
         file_response(root, path, handed, since, (from, to))
     }
 
-    /// Composes what is to be read first.
+    /// Composes the context of a session.
     pub(super) fn context(
         &self,
         asked: &requests::ContextParams,
@@ -110,7 +110,7 @@ impl ServedFolder {
         })
     }
 
-    /// Leads a line down to the logs, or up from them.
+    /// Traces a line down to the logs, or up from them.
     pub(super) fn trace(
         &self,
         asked: &requests::TraceParams,
@@ -191,7 +191,7 @@ impl ServedFolder {
         stem.map(|it: Stem| it.date().to_string())
     }
 
-    /// Lists what reached no item.
+    /// Lists the lines that reached no item.
     pub(super) fn coverage(
         &self,
         asked: &requests::CoverageParams,
@@ -227,7 +227,7 @@ impl ServedFolder {
     }
 }
 
-/// Names tools in the place of verbs, in the lines by which the context says where more is.
+/// Replaces verbs by tools in the lines that say where more is found.
 fn line_with_tool_names(line: &str) -> String {
     let is_ours = line.starts_with("More: memoird ")
         || (line.starts_with('[') && line.contains(" lines are left out: memoird "));
@@ -241,7 +241,7 @@ fn line_with_tool_names(line: &str) -> String {
     }
 }
 
-/// Takes lines out of a file as it may be seen.
+/// Returns lines of a sanitized file.
 pub(super) fn file_response(
     root: &MemoryRoot,
     path: String,
@@ -269,7 +269,7 @@ pub(super) fn file_response(
     })
 }
 
-/// Returns the day that a file says it is of, where its name says none.
+/// Returns the day in a file's text, if its name contains none.
 pub(super) fn date_from_text(kind: Option<FileKind>, text: &str) -> Option<String> {
     let line = |start: &str| {
         let found = text.lines().take(60).find_map(|it| it.trim().strip_prefix(start));

@@ -1,4 +1,4 @@
-//! Session records, listed, read, and kept.
+//! Session records: list, read, and import.
 
 use super::{
     page_limit,
@@ -57,7 +57,7 @@ impl ServedFolder {
         Ok(responses::RecordListResponse { notice: NOTICE, total, records, next_cursor })
     }
 
-    /// Reads a session record as it may be seen.
+    /// Reads a sanitized session record.
     pub(super) fn session_export(
         &self,
         asked: &requests::SessionExportParams,
@@ -66,13 +66,13 @@ impl ServedFolder {
         if !name.parse::<Stem>().is_ok_and(|it| it.is_session()) {
             let name: String = name.chars().take(80).collect();
             return Err(invalid_argument(format!("`id`: `{name}` is not the name of a record"))
-                .hint("a name like CMEM-20260402-101500; memory_session_list {} has them all"));
+                .hint("a name like CMEM-20260402-101500; memory_session_list {} lists them all"));
         }
         let (path, handed, since) = show::sanitized_at(&self.call, &self.agent, name, None)?;
         file_response(&self.agent, path, handed, since, (asked.from.unwrap_or(1), usize::MAX))
     }
 
-    /// Keeps a session record.
+    /// Imports a session record.
     pub(super) fn session_import(
         &self,
         asked: &requests::SessionImportParams,
@@ -82,7 +82,7 @@ impl ServedFolder {
         }
         if asked.text.len() as u64 > IMPORT_BYTES_MAX {
             return Err(invalid_argument(format!(
-                "`text` holds more than {} MiB",
+                "`text` is larger than {} MiB",
                 IMPORT_BYTES_MAX >> 20
             )));
         }
@@ -92,7 +92,7 @@ impl ServedFolder {
         Ok(responses::ImportResponse { id, path, date, unchanged })
     }
 
-    /// The three above in one.
+    /// The three operations above in one tool.
     pub(super) fn core_memory(
         &self,
         asked: requests::CoreMemoryParams,

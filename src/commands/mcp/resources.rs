@@ -1,5 +1,5 @@
-//! The files that a client may list, read, and be told of: what lasts, the index of memories, and the
-//! weeks and months; by template also days, memories, and session records.
+//! The files that a client may list, read, and subscribe to: WISDOM.md, the index of memories, weeks
+//! and months; by template also days, memories, and session records.
 
 use rmcp::model::{Annotations, MetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
@@ -15,15 +15,16 @@ use crate::{
     recall::framing::NOTICE,
 };
 
-/// How many stand on a page of the list.
+/// How many resources a page of the list has.
 pub(super) const RESOURCES_PER_PAGE: usize = 100;
 const SCHEME: &str = "memoird://";
 const MARKDOWN: &str = "text/markdown";
 
-/// Folders with more files than this are listed no further.
+/// Stops listing a folder after this many files.
 const FILES_MAX: usize = 20_000;
 
-/// Returns all that is listed: what lasts first, then months and weeks, the newest first.
+/// Returns the listed resources: WISDOM.md and the index first, then months and weeks, the newest
+/// first.
 pub(super) fn list(seat: &ServedFolder) -> Vec<Resource> {
     let mut all = Vec::new();
     let standing = |root: &MemoryRoot, path: &str| root.vault.layout().full(path).is_file();
@@ -65,7 +66,7 @@ fn resource(place: &str, name: &str, title: &str) -> Resource {
         .with_description(NOTICE)
 }
 
-/// Returns the periods of a width that have a file, the newest first.
+/// Returns the periods of a grain that have a file, the newest first.
 pub(super) fn summary_periods(root: &MemoryRoot, grain: Grain) -> Vec<Period> {
     let layout = root.vault.layout();
     let (paths, _) = root.vault.files_below(&layout.summary_dir(grain), FILES_MAX);
@@ -96,16 +97,16 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     .to_vec()
 }
 
-/// Returns the folder and the file that an address names.
+/// Returns the folder and the file of a URI.
 fn resolve_uri<'a>(
     seat: &'a ServedFolder,
     uri: &str,
 ) -> Result<(&'a MemoryRoot, String), CommandError> {
     let said: String = uri.chars().take(120).collect();
     let unknown = || {
-        let what = format!("`{said}` is the address of nothing here");
+        let what = format!("`{said}` is not the URI of a resource");
         CommandError::new(CommandErrorKind::Usage, what)
-            .hint("resources/list and resources/templates/list say which addresses there are")
+            .hint("resources/list and resources/templates/list return the valid URIs")
     };
     let place = uri.strip_prefix(SCHEME).ok_or_else(unknown)?;
     let (root, place) = match place.strip_prefix("person/") {
@@ -126,14 +127,14 @@ fn resolve_uri<'a>(
     Ok((root, file))
 }
 
-/// Returns the file, relative to its folder's root, that an address is of, whether or not it is there.
+/// Returns the path of a URI's file relative to its root, whether or not it exists.
 pub(super) fn path_of_uri(seat: &ServedFolder, uri: &str) -> Option<std::path::PathBuf> {
     let (root, file) = resolve_uri(seat, uri).ok()?;
     let (path, _) = root.resolve_file(&seat.call.environment, &file).ok()?;
     Some(root.vault.layout().full(&path))
 }
 
-/// Reads what stands at an address, as it may be seen.
+/// Reads the sanitized file of a URI.
 pub(super) fn read(seat: &ServedFolder, uri: &str) -> Result<ResourceContents, CommandError> {
     let (root, file) = resolve_uri(seat, uri)?;
     let (path, handed, _) = show::sanitized_at(&seat.call, root, &file, None)?;

@@ -1,8 +1,8 @@
 //! Answers requests.
 //!
-//! What a tool does may wait for a disk or a lock, so it is done beside the loop that reads; at most
-//! [`CONCURRENT_REQUESTS_MAX`] at a time, the others wait for their turn. A request that is cancelled is not waited for;
-//! what it had begun to write is finished.
+//! A tool may wait for a disk or a lock, so it runs beside the loop that reads; at most
+//! [`CONCURRENT_REQUESTS_MAX`] at once, others wait. A cancelled request is not waited for, but a write
+//! that it has begun is completed.
 
 use std::{
     collections::BTreeSet,
@@ -31,10 +31,10 @@ use super::{
 };
 use crate::commands::error::{CommandError, CommandErrorKind};
 
-/// So much is done at a time.
+/// How many requests are handled at once.
 const CONCURRENT_REQUESTS_MAX: usize = 4;
 
-/// What a client is told of the server.
+/// What the server tells clients about itself.
 const INSTRUCTIONS: &str = "Long-term memory made of daily logs. At the start of a session read \
 memory_context. Search memory_search for what was said, done, or decided before; a hit is the log line itself, \
 with its date and whose words it is. Log with memory_log what will matter later. Everything that comes from \
@@ -46,12 +46,12 @@ pub(super) struct McpServer {
     service: Arc<McpService>,
     tools: Arc<[ToolSpec]>,
     permits: Arc<Semaphore>,
-    /// What a client of the older protocol asked to be told of.
+    /// The subscriptions of a client of the older protocol.
     subscriptions: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl McpServer {
-    /// Will serve what the desk works on.
+    /// Returns a server of this service.
     pub(super) fn new(desk: McpService) -> Self {
         Self {
             service: Arc::new(desk),
@@ -61,7 +61,7 @@ impl McpServer {
         }
     }
 
-    /// Does something when its turn has come, beside the loop that reads.
+    /// Runs a request when there is room, beside the loop that reads.
     async fn run_blocking<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -76,7 +76,7 @@ impl McpServer {
         });
         tokio::select! {
             done = work => done.unwrap_or_else(|_| {
-                Err(CommandError::new(CommandErrorKind::Job, "an internal error, which stderr tells the place of")
+                Err(CommandError::new(CommandErrorKind::Job, "internal error; its location is on stderr")
                     .hint("please report it"))
             }),
             () = context.ct.cancelled() => {
@@ -85,7 +85,7 @@ impl McpServer {
         }
     }
 
-    /// Does something for which the folder has to be open.
+    /// Runs a request with the folder opened.
     async fn with_folder<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -210,8 +210,8 @@ impl ServerHandler for McpServer {
         Ok(said.into())
     }
 
-    /// Begins to tell a client of the older protocol of changes: of the list by itself, of a file where
-    /// it asked for that. Ends with the session.
+    /// Starts to notify a client of the older protocol: of changes of the list, and of files that it
+    /// subscribed to. Ends with the session.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let server = self.clone();
         let peer = context.peer;
@@ -243,11 +243,11 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let uri = request.uri.clone();
-        // What cannot be read now cannot change.
+        // A resource that cannot be read now is accepted silently, because it cannot change.
         self.with_folder(&context, move |seat| resources::read(seat, &uri).map(drop)).await?;
         let mut watched = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
         if watched.len() >= WATCHED_MAX {
-            let what = format!("more than {WATCHED_MAX} subscriptions; give some up first");
+            let what = format!("more than {WATCHED_MAX} subscriptions; cancel some first");
             return Err(ErrorData::invalid_params(what, None));
         }
         watched.insert(request.uri);
@@ -275,7 +275,7 @@ impl ServerHandler for McpServer {
         Some(accepted)
     }
 
-    /// Tells a client of the newer protocol of the changes that it asked for, until it has had enough.
+    /// Notifies a client of the newer protocol of the requested changes until it cancels.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         let uris: BTreeSet<String> = uris.into_iter().collect();
@@ -302,14 +302,14 @@ impl ServerHandler for McpServer {
     }
 }
 
-/// Waits until nobody listens any more.
+/// Waits until the connection is closed.
 async fn wait_until_closed(peer: &rmcp::Peer<RoleServer>) {
     while !peer.is_transport_closed() {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     }
 }
 
-/// Says what went wrong where and why, and what to call next, in an agent's words.
+/// Returns what failed and why, and which tool to call next.
 fn error_text(error: &CommandError) -> String {
     let mut said = error.to_string();
     for hint in error.hints() {
@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_what_to_call_next() {
+    fn an_error_names_the_tool_to_call_next() {
         let error = CommandError::new(CommandErrorKind::Usage, "there is no `x`")
             .hint("`memoird status` says");
         assert_eq!(error_text(&error), "there is no `x`\nnext: `memory_status` says");

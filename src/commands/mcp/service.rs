@@ -1,10 +1,9 @@
-//! Opens the folder for a request, writes to it, and says how it stands; what is read of it, by the verbs too,
-//! is in `reading`, `memories`, and `records`.
+//! Opens the folder for a request, writes to it, and reports its status; the reading tools are in
+//! `reads`, `memories`, and `records`.
 //!
-//! The folder is opened anew for each request: its settings, what a person decided, and what may be seen
-//! are those of the moment, however long the server has been running. No database is held between requests,
-//! so any number of servers stand beside one daemon: what stays is what a search found out, for as long as
-//! nothing changes.
+//! The folder is opened for each request, so settings, review decisions and privacy rules are current,
+//! however long the server has been running. No database stays open between requests, so any number of
+//! servers can run beside a daemon. Only the search cache is kept, while no file changes.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -32,16 +31,16 @@ use crate::{
     },
 };
 
-/// The longest entry that is logged. What is longer is a file of its own.
+/// The longest entry that is logged; longer text belongs into a file.
 const ENTRY_BYTES_MAX: usize = 64 * 1024;
 
-/// What the server works on.
+/// What the server serves.
 #[derive(Debug)]
 pub(super) struct McpService {
     global: GlobalArgs,
     path: PathBuf,
     allows_writes: bool,
-    /// What earlier searches found out.
+    /// The search cache.
     search_cache: Arc<SearchCache>,
 }
 
@@ -49,16 +48,16 @@ pub(super) struct McpService {
 #[derive(Debug)]
 pub(super) struct ServedFolder {
     pub(super) call: Invocation,
-    /// The one that is served.
+    /// The served folder.
     pub(super) agent: MemoryRoot,
-    /// The one about the person, where there is one.
+    /// The folder about the person, if there is one.
     pub(super) person: Option<MemoryRoot>,
     pub(super) allows_writes: bool,
     pub(super) search_cache: Arc<SearchCache>,
 }
 
 impl McpService {
-    /// Works on the folder at `path`.
+    /// Returns a service of the folder at `path`.
     pub(super) fn new(global: GlobalArgs, path: PathBuf, writes: bool) -> Self {
         Self { global, path, allows_writes: writes, search_cache: Arc::default() }
     }
@@ -68,12 +67,12 @@ impl McpService {
         self.allows_writes
     }
 
-    /// Opens it.
+    /// Opens the folder.
     pub(super) fn open(&self) -> Result<ServedFolder, CommandError> {
         let call = Invocation::load(&self.global)?;
         let agent = call.open_root(&self.path)?;
         let others = call.config.roots.iter().filter(|it| it.path != self.path);
-        // One that cannot be opened is told by `status`, and is none of this one's concern.
+        // `status` reports a folder about the person that cannot be opened.
         let person = others
             .filter_map(|it| call.open_root(&it.path).ok())
             .find(|it| it.settings.kind == RootKind::User);
@@ -87,24 +86,24 @@ impl McpService {
     }
 }
 
-/// A bad argument.
+/// Returns the error of an invalid argument.
 pub(super) fn invalid_argument(what: String) -> CommandError {
     CommandError::new(CommandErrorKind::Usage, what)
 }
 
-/// Returns words that cannot speak to a verb, only to the person who runs the server.
+/// Returns a `Ui` that prints nothing; only stderr reaches the person who runs the server.
 pub(super) fn silent_ui() -> Ui {
     Ui::new(true, true, false, ColorChoice::Never)
 }
 
 impl ServedFolder {
-    /// Returns the folder that is meant.
+    /// Returns the selected folder.
     pub(super) fn root_of(&self, whose: MemoryOwner) -> Result<&MemoryRoot, CommandError> {
         match whose {
             MemoryOwner::Agent => Ok(&self.agent),
             MemoryOwner::Person => self.person.as_ref().ok_or_else(|| {
                 invalid_argument("`of`: no memory folder about the person is configured".to_owned())
-                    .hint("leave `of` out, to ask the folder that is served")
+                    .hint("leave `of` out to use the served folder")
             }),
         }
     }
@@ -113,7 +112,7 @@ impl ServedFolder {
         self.call.now.with_timezone(&self.agent.settings.zone.name.0).date_naive()
     }
 
-    /// Writes an entry down.
+    /// Appends an entry to the log.
     pub(super) fn log(
         &self,
         asked: &requests::LogParams,
@@ -123,10 +122,10 @@ impl ServedFolder {
                 "`text` is longer than {} KiB",
                 ENTRY_BYTES_MAX / 1024
             ))
-            .hint("keep it as a file beside the logs, and log in a line what it is"));
+            .hint("store it as a file beside the logs, and log one line about it"));
         }
         if asked.text.trim().is_empty() {
-            return Err(invalid_argument("`text`: there is nothing to write down".to_owned()));
+            return Err(invalid_argument("`text` is empty".to_owned()));
         }
         self.agent.require_memory_folder()?;
         let log::AppendedEntry { path, line } =
@@ -135,7 +134,7 @@ impl ServedFolder {
         Ok(responses::LogResponse { path, line, date, stored: true })
     }
 
-    /// Puts an item right.
+    /// Corrects an item.
     pub(super) fn correct(
         &self,
         asked: &requests::CorrectParams,
@@ -168,7 +167,7 @@ impl ServedFolder {
         })
     }
 
-    /// Says how things stand.
+    /// Reports the status.
     pub(super) fn status(&self) -> Result<responses::StatusResponse, CommandError> {
         const PROBLEMS_MAX: usize = 20;
         let whole = status::status_json(&self.call, self.agent.vault.layout().root())?;
@@ -205,7 +204,7 @@ impl ServedFolder {
     }
 }
 
-/// Names tools in the place of verbs, where there is one.
+/// Replaces verbs by tools, where there is one.
 pub(super) fn with_tool_names(hint: &str) -> String {
     const TOOLS: [(&str, &str); 8] = [
         ("memoird session list", "memory_session_list"),
@@ -224,7 +223,7 @@ pub(super) fn with_tool_names(hint: &str) -> String {
     hint
 }
 
-/// Says that only a person may allow it.
+/// Returns the error of a tool that a person must allow first.
 pub(super) fn write_not_allowed(tool: &str) -> CommandError {
     let what = format!("{tool} changes the memory folder, and this server may only read and log");
     invalid_argument(what).hint(

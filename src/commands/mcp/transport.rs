@@ -1,7 +1,7 @@
-//! The way out, which tells when nobody reads it any more.
+//! The output stream, which detects a closed connection.
 //!
-//! A client that has closed its end wants no answer, even if its other end stays open: the server ends
-//! then, instead of doing work for nobody.
+//! A client that has closed its end wants no response, even if its other end stays open. The server
+//! then ends.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use std::{
 
 use tokio::{io::AsyncWrite, sync::Notify};
 
-/// What is written to, and who is told when that fails.
+/// A writer, and whom to notify when writing fails.
 #[derive(Debug)]
 pub(super) struct CloseNotifyingWriter<W> {
     inner: W,
@@ -20,7 +20,7 @@ pub(super) struct CloseNotifyingWriter<W> {
 }
 
 impl<W> CloseNotifyingWriter<W> {
-    /// Writes to `inner`; when it refuses, `closed` is told once.
+    /// Returns a writer to `inner` that notifies `closed` once when writing fails.
     pub(super) fn new(inner: W, closed: Arc<Notify>) -> Self {
         Self { inner, closed }
     }

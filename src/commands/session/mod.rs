@@ -1,7 +1,7 @@
-//! `memoird session`: transcripts of coding agents, and the records that are made of them.
+//! `memoird session`: transcripts of coding agents, and the records made from them.
 //!
-//! - [`compact`]: sums a session up.
-//! - [`micro`]: makes its transcript smaller.
+//! - [`compact`]: summarizes a session.
+//! - [`micro`]: shrinks its transcript.
 //! - [`records`]: lists, shows, exports, and imports records.
 
 mod compact;
@@ -29,7 +29,7 @@ use crate::session::{
     transcript::{self, Transcript, TranscriptFormat},
 };
 
-/// Sum up sessions of coding agents, and keep records of them
+/// Summarize sessions of coding agents, and manage their records
 #[derive(Debug, clap::Args)]
 pub(super) struct SessionArgs {
     #[command(subcommand)]
@@ -43,7 +43,7 @@ enum SessionCommand {
     Show(records::SessionShowArgs),
     Export(records::SessionExportArgs),
     Import(records::SessionImportArgs),
-    /// Try again to keep the sessions that hooks told of and that failed
+    /// Retry the sessions from hooks that could not be saved
     Retry,
 }
 
@@ -62,13 +62,13 @@ pub(super) fn run(
     }
 }
 
-/// Puts back what was put aside, and does it.
+/// Queues the failed sessions again, and processes them.
 fn retry_failed(global: &GlobalArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Invocation::load(global)?;
     let failed = |e: io::Error| {
         CommandError::new(
             CommandErrorKind::CannotWrite,
-            format!("the notes of hooks cannot be worked on: {e}"),
+            format!("cannot process the session queue: {e}"),
         )
     };
     let count = queue::retry_failed(&call.environment).map_err(failed)?;
@@ -98,7 +98,7 @@ fn retry_failed(global: &GlobalArgs, ui: &Ui) -> Result<ExitCode, CommandError> 
     Ok(if errors.is_empty() { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
 }
 
-/// Opens what an argument names: a file, or stdin.
+/// Opens the file of an argument, or stdin.
 fn open_input(path: &Path) -> Result<BufReader<Box<dyn Read>>, CommandError> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
@@ -124,22 +124,22 @@ fn unreadable(path: &Path, error: &io::Error) -> CommandError {
         CommandErrorKind::Data
     };
     CommandError::new(kind, what)
-        .hint("transcripts of Claude Code stand in ~/.claude/projects, those of Codex in ~/.codex/sessions")
+        .hint("Claude Code stores transcripts in ~/.claude/projects, Codex in ~/.codex/sessions")
 }
 
-/// Reads the transcript that an argument names.
+/// Reads the transcript of an argument.
 pub(in crate::commands) fn read_transcript(
     path: &Path,
     format: Option<TranscriptFormat>,
 ) -> Result<Transcript, CommandError> {
     transcript::read(open_input(path)?, format).map_err(|error| {
-        let what = format!("`{}` is no transcript: {error}", path.display());
+        let what = format!("`{}` is not a transcript: {error}", path.display());
         CommandError::new(CommandErrorKind::Data, what)
             .hint("memoird session compact FILE --format claude-code|codex|plain")
     })
 }
 
-/// Returns where records of a root are kept.
+/// Returns the store of a root's session records.
 pub(in crate::commands) fn record_store<'a>(
     call: &Invocation,
     root: &'a MemoryRoot,

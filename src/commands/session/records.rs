@@ -39,7 +39,7 @@ pub(super) struct SessionListArgs {
     until: Option<NaiveDate>,
 }
 
-/// Print a record as it may be seen
+/// Print a sanitized record
 #[derive(Debug, clap::Args)]
 pub(super) struct SessionShowArgs {
     /// The record: CMEM-20260402-101500
@@ -47,7 +47,7 @@ pub(super) struct SessionShowArgs {
     id: String,
 }
 
-/// Print a record, or what was imported, byte for byte
+/// Print a record, or an imported file, byte for byte
 #[derive(Debug, clap::Args)]
 pub(super) struct SessionExportArgs {
     /// The record: CMEM-20260402-101500
@@ -55,7 +55,7 @@ pub(super) struct SessionExportArgs {
     id: String,
 }
 
-/// Keep a record that stands in a file, byte for byte
+/// Import a record from a file, byte for byte
 #[derive(Debug, clap::Args)]
 pub(super) struct SessionImportArgs {
     /// The file; `-` for stdin
@@ -63,7 +63,7 @@ pub(super) struct SessionImportArgs {
     file: PathBuf,
 }
 
-/// A record as `--json` lists it.
+/// A record in the list of `--json`.
 #[derive(Serialize)]
 struct RecordListItem {
     id: String,
@@ -110,7 +110,7 @@ pub(super) fn list(
     if ui.is_json() {
         ui.json(&serde_json::json!({ "records": records }));
     } else if records.is_empty() {
-        ui.note("there is no record; `memoird session compact FILE` makes one of a transcript");
+        ui.note("there is no record; `memoird session compact FILE` creates one from a transcript");
     } else {
         let rows: Vec<Vec<String>> = records
             .into_iter()
@@ -146,7 +146,7 @@ impl SessionListArgs {
     }
 }
 
-/// Takes a record as it may be seen: somebody else may have written it.
+/// Returns a sanitized record, because others may have written it.
 fn list_item(root: &MemoryRoot, record: StoredRecord) -> RecordListItem {
     let seen = |text: String| crate::recall::framing::sanitize_line(&text, &root.rules);
     let header = record.header;
@@ -192,7 +192,7 @@ pub(super) fn export(
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     if ui.is_json() {
-        let what = "what is exported is the record itself, byte for byte";
+        let what = "export prints the record itself, byte for byte";
         return Err(CommandError::new(CommandErrorKind::Usage, what)
             .hint(format!("memoird session show {} --json", args.id)));
     }
@@ -202,13 +202,13 @@ pub(super) fn export(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the record with that name.
+/// Reads the record with this id.
 fn record_bytes(root: &MemoryRoot, id: &str) -> Result<(String, Vec<u8>), CommandError> {
     let name = id.rsplit('/').next().unwrap_or(id).trim_end_matches(".md");
     let stem = name.parse::<Stem>().ok().filter(Stem::is_session);
     let stem = stem.ok_or_else(|| {
         CommandError::new(CommandErrorKind::Usage, format!("`{id}` is not the name of a record"))
-            .hint("a name like CMEM-20260402-101500; `memoird session list` has them all")
+            .hint("a name like CMEM-20260402-101500; `memoird session list` lists them all")
     })?;
     let path = root.vault.layout().source_path(&stem);
     let found = root
@@ -231,9 +231,9 @@ pub(super) fn import(
         CommandError::new(CommandErrorKind::Data, format!("cannot read `{name}`: {e}"))
     })?;
     if bytes.len() as u64 > IMPORT_BYTES_MAX {
-        let what = format!("`{name}` holds more than {} MiB", IMPORT_BYTES_MAX >> 20);
+        let what = format!("`{name}` is larger than {} MiB", IMPORT_BYTES_MAX >> 20);
         return Err(CommandError::new(CommandErrorKind::Data, what)
-            .hint("memoird session compact makes a record of a transcript"));
+            .hint("`memoird session compact` creates a record from a transcript"));
     }
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -247,7 +247,7 @@ pub(super) fn import(
         ui.json(&RecordImportReport { id, path, unchanged });
         return Ok(ExitCode::SUCCESS);
     }
-    let how = if unchanged { "stands there already" } else { "is kept" };
+    let how = if unchanged { "exists already" } else { "is saved" };
     ui.note(format!("{path} {how}; memoird session show {id}"));
     ui.data(id);
     Ok(ExitCode::SUCCESS)

@@ -1,9 +1,8 @@
-//! What one search found out, for the next one in the same process.
+//! The state of a search, for the next one in the same process.
 //!
-//! Where the files stand, which of them the index has, and what was unpacked of it stay as they are while
-//! nothing changes. Each search asks whether that is so: the system, of the files ([`ChangeMonitor`]); the index
-//! itself, of who wrote to it meanwhile; and the rules by which it is seen. Between two searches nobody who
-//! writes is held up.
+//! File stamps, the index's file list, and unpacked lines stay valid while nothing changes. Each search
+//! checks that: by the system's notifications ([`ChangeMonitor`]) for files, by the index's own version
+//! for other writers, and by the privacy rules. Between two searches no lock is held.
 
 use std::{
     collections::HashMap,
@@ -22,17 +21,16 @@ use crate::{
     },
 };
 
-/// Where what was found out is put, root by root. Who searches takes it away meanwhile; another who comes
-/// then finds out for himself.
+/// The state of each root. A search takes it out; a concurrent search starts without it.
 #[derive(Debug, Default)]
 pub struct SearchCache(Mutex<HashMap<PathBuf, CachedRoot>>);
 
-/// What is known of a root.
+/// The state of one root.
 struct CachedRoot {
     source: SearchSource,
     inventory: Inventory,
     changes: ChangeMonitor,
-    /// By which rules it is seen.
+    /// The privacy rules that it was sanitized with.
     policy_hash: ContentHash,
 }
 
@@ -43,7 +41,7 @@ impl std::fmt::Debug for CachedRoot {
 }
 
 impl SearchCache {
-    /// Looks through all that stands in a root, as [`super::find`] does.
+    /// Searches a root, as [`super::find`] does.
     ///
     /// # Errors
     ///
@@ -64,7 +62,7 @@ impl SearchCache {
             let asked = PreparedSearch::new(vault, query, how, embedder);
             (asked.run(&source, &inventory)?, source, inventory, Some(changes))
         } else {
-            // Before the look: what comes between the two is looked at once more.
+            // Before the scan: a change between the two causes another scan.
             let changes = ChangeMonitor::watch(vault.layout());
             let left = || SearchSource::open_existing(vault).map(SearchSource::with_line_cache);
             let (found, source, inventory) =

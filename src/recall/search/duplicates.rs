@@ -1,15 +1,15 @@
-//! Hits that say the same, folded for who reads them. A program gets each of them.
+//! Groups hits that say the same, for people. Programs get each hit.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::SearchHit;
 
-/// Texts that share so much of their words say the same, if their numbers are the same, in percent.
+/// The share of common words, in percent, from which two texts with the same numbers say the same.
 const SHARED_MIN: usize = 80;
-/// Of shorter ones each word counts too much for that.
+/// In shorter texts each word counts too much for that.
 const WORDS_MIN: usize = 5;
 
-/// What turns a text into its opposite. `don't` ends in the word `t`.
+/// Words that negate a text. `don't` ends in the word `t`.
 const NEGATIONS: [&str; 20] = [
     "not", "no", "never", "none", "nobody", "nothing", "without", "cannot", "t", "nicht", "kein",
     "keine", "nie", "ohne", "pas", "jamais", "sans", "sin", "nunca", "niet",
@@ -18,7 +18,7 @@ const NEGATIONS: [&str; 20] = [
 /// The words of a text, without the time of day at its start.
 struct ComparedText {
     words: BTreeSet<String>,
-    /// Those with a digit, and those that deny: another value is another thing.
+    /// Words with a digit, and negations: with another value a text says something else.
     values: BTreeSet<String>,
 }
 
@@ -57,12 +57,12 @@ fn is_time(word: &str) -> bool {
     word.split_once(':').is_some_and(|(hour, minute)| is_number(hour) && is_number(minute))
 }
 
-/// Returns whether two texts say the same, in these words or nearly.
+/// Returns whether two texts say the same, in the same or nearly the same words.
 pub(super) fn is_duplicate(one: &str, other: &str) -> bool {
     one.trim() == other.trim() || ComparedText::of(one).is_duplicate_of(&ComparedText::of(other))
 }
 
-/// Folds hits that say the same, in these words or nearly: the best of each, and how many more there are.
+/// Groups hits that say the same: the best of each group, and how many more there are.
 pub fn group_duplicates(hits: &[SearchHit]) -> Vec<(&SearchHit, usize)> {
     let mut at: HashMap<&str, usize> = HashMap::new();
     let mut kept: Vec<(&SearchHit, usize, ComparedText)> = Vec::new();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_the_same_is_told_from_what_says_another_value() {
+    fn duplicates_differ_neither_in_values_nor_in_negation() {
         check("Disk at 34%", "disk at 34%.", true);
         check("09:12 Disk at 34%", "17:40 disk at 34%", true);
         check("Disk at 34%", "Disk at 35%", false);

@@ -1,5 +1,5 @@
-//! What is nearly written so, where nothing is found as it was typed: parts of words, and words with a
-//! letter or two other than typed. Reads all logs.
+//! Finds similar spellings if nothing matches exactly: parts of words, and words with one or two typos.
+//! Reads all logs.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use crate::{
     },
 };
 
-/// From how many letters on one may be wrong, and two.
+/// From how many letters one typo is allowed, and two.
 const ONE_TYPO_CHARS_MIN: usize = 5;
 const TWO_TYPOS_CHARS_MIN: usize = 9;
 
-/// Finds lines in which most of a query nearly stands, best first.
+/// Finds lines that contain most words of a query in a similar spelling, best first.
 pub(super) fn find<'a>(
     vault: &Vault,
     inventory: &Inventory,
@@ -60,7 +60,7 @@ pub(super) fn find<'a>(
         if !(of_project && query.kind.is_none() && query.matches_text(&line.text)) {
             continue;
         }
-        // It may have stood in what is not shown of the line.
+        // The match may have been in text that is masked.
         let mut shown = 0;
         terms::for_each_word(&line.text, |word| shown |= matching_words(&typed, word));
         if shown.count_ones() < found {
@@ -86,13 +86,13 @@ pub(super) fn find<'a>(
     Ok(hits)
 }
 
-/// How many typed words nearly stand in a line, and where that is: the log by name and path, the line.
+/// How many query words match, and where: the log's name and path, the line.
 type FuzzyMatch<'a> = (u32, &'a (Stem, &'a str), u32);
 
-/// So many logs are looked through at once.
+/// How many logs one task searches.
 const LOGS_PER_TASK: usize = 64;
 
-/// Returns the lines of some logs in which typed words nearly stand: how many of them, and where.
+/// Returns the lines of some logs with similar words: how many words, and where.
 fn matches_in<'a>(
     vault: &Vault,
     logs: &'a [(Stem, &'a str)],
@@ -119,7 +119,7 @@ fn matches_in<'a>(
     Ok(best)
 }
 
-/// Returns which typed words a word is nearly, as bits.
+/// Returns which query words a word is similar to, as bits.
 fn matching_words(typed: &[String], word: &str) -> u64 {
     let near = typed.iter().take(64).enumerate().filter(|(_, typed)| is_similar(typed, word));
     near.fold(0, |all, (at, _)| all | 1 << at)
@@ -139,8 +139,7 @@ fn is_similar(typed: &str, word: &str) -> bool {
     !typed.contains(|c: char| c.is_ascii_digit()) && edit_distance(typed, word, wrong) <= wrong
 }
 
-/// Counts the letters that are left out, put in, changed, or swapped with the next one; more than `most`
-/// are told as one more.
+/// Counts deleted, inserted, changed and swapped letters; more than `most` count as `most + 1`.
 fn edit_distance(a: &str, b: &str, most: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > most {
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_near_when_a_letter_or_two_are_wrong() {
+    fn words_with_one_or_two_typos_are_similar() {
         for (typed, word, expected) in [
             ("importr", "importer", true),
             ("improter", "importer", true),

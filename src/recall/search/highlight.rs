@@ -1,23 +1,23 @@
-//! Which words of a hit are those that were looked for, to be seen at a glance. Pure.
+//! Finds the words of a hit that match the query, to highlight them. Pure.
 
 use std::ops::Range;
 
 use super::terms::{QueryStemmer, QueryTerms, is_spaceless_script};
 
-/// Tells the words of texts that a query looked for.
+/// Finds the words of texts that match a query.
 pub struct Highlighter {
     terms: QueryTerms,
     stems: QueryStemmer,
 }
 
 impl Highlighter {
-    /// Of the words of a query.
+    /// Returns the highlighter of a query's words.
     pub fn of(words: &str) -> Self {
         let mut stems = QueryStemmer::new();
         Self { terms: QueryTerms::of(words, &mut stems), stems }
     }
 
-    /// Returns where these words, or other forms of them, stand in a text, in bytes and in order.
+    /// Returns the byte ranges of these words, or other forms of them, in a text, in order.
     pub fn ranges(&mut self, text: &str) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
         for word in word_ranges(text) {
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Highlighter {
     }
 }
 
-/// Returns where the words of a text stand; of scripts without spaces the pairs of characters.
+/// Returns the ranges of words; for scripts without spaces those of character pairs.
 fn word_ranges(text: &str) -> Vec<Range<usize>> {
     let mut words: Vec<Range<usize>> = Vec::new();
     let mut chars = text.char_indices().peekable();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_looked_for_is_marked_in_all_its_forms() {
+    fn all_forms_of_a_word_are_highlighted() {
         for (query, text, expected) in [
             (
                 "import 3.2",

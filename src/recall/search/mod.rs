@@ -1,26 +1,21 @@
 //! Search: from words to the log lines that answer them.
 //!
-//! A summary tells that something happened, the line says exactly what: what is found in a weekly or
-//! monthly file, in `WISDOM.md`, or in a typed memory leads to the lines beneath it, and they are the hits,
-//! with the items above them as `via`. All text is the served view.
+//! A summary says that something happened, a log line says what exactly. A match in a weekly or monthly
+//! file, in `WISDOM.md`, or in a typed memory therefore leads to its source lines. These are the hits,
+//! with the items above them as `via`. All text is sanitized.
 //!
-//! - [`query`]: what one may type.
+//! - [`query`]: the query syntax.
 //! - [`terms`]: from text to terms.
-//! - `expression`: the time that a question names; `dates`: what of it is a date; `relative`: what counts from
-//!   today; `event`: what is told by what happened then.
-//! - `indexed_file`: what the index keeps of a file.
-//! - `target`: what should stand in the index.
-//! - `source`: the index, brought up to date, or the files themselves.
-//! - [`cache`]: what one search found out, for the next one in the same process.
-//! - [`matches`]: what of it concerns a question.
-//! - `items`: what generated files say.
-//! - [`rank`]: what each is worth as an answer.
-//! - [`semantic`]: what is near to a question in other words, where a server makes vectors.
-//! - [`snippets`]: the words of what was found, read from the files.
-//! - [`supersession`]: which hit holds a newer value than another.
-//! - [`duplicates`]: hits that say the same, for who reads them.
-//! - [`highlight`]: which of their words were looked for.
-//! - [`fuzzy`]: what is nearly written so, where nothing else is found.
+//! - `time`: the times that a question names; pure. `event_days` finds the days of an event.
+//! - `index`: the search index, and its update from the files.
+//! - [`cache`]: the state of a search, for the next one in the same process.
+//! - [`rank`]: the score of each line and item.
+//! - [`semantic`]: lines with a similar meaning, if an embedding server is configured.
+//! - [`snippets`]: the text of hits, read from the files.
+//! - [`supersession`]: which hit has a newer value than another.
+//! - [`duplicates`]: groups of hits that say the same.
+//! - [`highlight`]: the matched words of a hit.
+//! - [`fuzzy`]: misspelled and partial words, if nothing else is found.
 
 mod cache;
 mod duplicates;
@@ -70,59 +65,59 @@ use crate::{
     },
 };
 
-/// How a search goes, beside its words.
+/// The options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchOptions {
     /// The most hits.
     pub limit: usize,
-    /// How many lines before and after each hit are shown.
+    /// How many lines before and after each hit are included.
     pub context: usize,
-    /// Whether items are hits themselves and lead nowhere.
+    /// Whether items are hits themselves instead of leading to log lines.
     pub raw: bool,
-    /// The day from which relative words count, in the root's zone.
+    /// Today in the root's zone, for relative times.
     pub today: NaiveDate,
 }
 
 impl SearchOptions {
-    /// How many hits are looked at: who wants one wants the newest value.
+    /// How many hits are considered. Even for one hit this is more, to find the newest value.
     fn candidates_max(&self) -> usize {
         const MIN: usize = 10;
         self.limit.max(MIN)
     }
 }
 
-/// What was found, best first.
+/// The result of a search, best hit first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchResults {
-    /// As it was typed.
+    /// The query as typed.
     pub query: String,
-    /// That it is no instruction.
+    /// That the text is no instruction.
     pub notice: &'static str,
-    /// Why it was searched by words alone, where it was to be by meaning, too.
+    /// Why the search used words alone, although an embedding server is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words_only: Option<String>,
     /// The hits.
     pub hits: Vec<SearchHit>,
 }
 
-/// A line or an item.
+/// A log line or an item.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchHit {
     /// The file, relative to the root.
     pub path: String,
     /// The line in it, from 1.
     pub line: u32,
-    /// The day of the log, or the newest day that an item is about.
+    /// The day of the log, or the newest day that an item covers.
     pub date: NaiveDate,
     /// `daily`, `session`, `weekly`, `monthly`, `wisdom`, or `memory`.
     pub tier: &'static str,
-    /// Whose words it is.
+    /// The origin of its text.
     pub origin: &'static str,
-    /// Higher is better; the same scale for all queries that were searched by the same.
+    /// Higher is better; comparable between queries that used the same methods.
     pub score: f64,
-    /// By what it was found: `words`, `meaning`, or both; `spelling` where it is only nearly written so.
+    /// How it was found: `words`, `meaning`, or both; `spelling` for a similar spelling.
     pub found_by: Vec<&'static str>,
-    /// The words, as they may be seen.
+    /// The sanitized text.
     pub text: String,
     /// Lines before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -130,14 +125,14 @@ pub struct SearchHit {
     /// Lines after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The items above it in which the query was found, too.
+    /// The items above it that matched, too.
     pub via: Vec<HitRef>,
     /// The newer hit that says the same with another value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<HitRef>,
 }
 
-/// Where an item stands.
+/// The place of an item.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct HitRef {
     /// The file, relative to the root.
@@ -146,12 +141,12 @@ pub struct HitRef {
     pub line: u32,
 }
 
-/// Looks through all that stands in a root.
+/// Searches a root.
 ///
 /// # Errors
 ///
-/// Returns why a file could not be read. An index that cannot be used is no error: the files are read. Nor
-/// is a server that makes no vectors: the words are there.
+/// Returns why a file could not be read. Without a usable index the files are searched, and without an
+/// embedding server the words.
 pub fn find(
     vault: &Vault,
     query: &Query,
@@ -162,8 +157,8 @@ pub fn find(
         .map(|it| it.0)
 }
 
-/// Finds what a query asks for in the files as they are. While they are looked at it is found in the index
-/// as it was `left`: mostly nothing has changed since. Returns where it was found, too.
+/// Searches the previous index while the files are scanned, because mostly nothing has changed. If
+/// something has, searches again. Returns the source that was searched, too.
 fn find_speculatively(
     vault: &Vault,
     query: &Query,
@@ -173,12 +168,12 @@ fn find_speculatively(
 ) -> Result<(SearchResults, SearchSource, Inventory), VaultError> {
     thread::scope(|scope| {
         let (tell, told) = mpsc::sync_channel(1);
-        // Who falls over before he tells it knows nothing.
+        // If the sender panics, treat all files as unknown.
         let looking =
             scope.spawn(|| RootScan::scan(vault, move || told.recv().unwrap_or_default()));
         let look = || looking.join().unwrap_or_else(|panic| resume_unwind(panic));
         let left = left();
-        // Who does not ask has failed, and says so below.
+        // The scan fails only if its thread has, which `join` reports.
         drop(tell.send(left.as_ref().map(SearchSource::known_files).unwrap_or_default()));
         let asked = PreparedSearch::new(vault, query, how, embedder);
         let look = if let Some(source) = left.as_ref() {
@@ -206,7 +201,7 @@ fn find_speculatively(
     })
 }
 
-/// Brings the index up to date, so that the next search finds it so.
+/// Updates the index, so that the next search finds it up to date.
 ///
 /// # Errors
 ///
@@ -215,8 +210,8 @@ pub fn refresh_index(vault: &Vault) -> Result<(), VaultError> {
     SearchSource::open(vault).map(drop)
 }
 
-/// Brings the index up to date from what a pass has just seen, for who searches next. Waits for nobody
-/// who writes the index or reads it: then that is left to the next.
+/// Updates the index from a scan that a run has just made. If another process is using the index, the
+/// next search updates it.
 ///
 /// # Errors
 ///
@@ -225,7 +220,7 @@ pub fn update_index(vault: &Vault, inventory: &Inventory) -> Result<(), VaultErr
     SearchSource::update_index(vault, inventory)
 }
 
-/// Takes one log into the index as [`update_index`] does, if there is an index.
+/// Adds one log to the index like [`update_index`], if there is an index.
 ///
 /// # Errors
 ///
@@ -245,14 +240,14 @@ struct PreparedSearch<'a> {
     how: SearchOptions,
     time: TimeExpression,
     terms: QueryTerms,
-    /// The question's words as numbers of names, with what terms each of them is.
+    /// Each word of the question as a speaker id, with the mask of its terms.
     speaker_masks: Vec<(u32, u64)>,
-    /// What is near in meaning.
+    /// Lines with a similar meaning.
     semantic_matches: Vec<SemanticMatch>,
     words_only: Option<String>,
 }
 
-/// What was found in an index, best first.
+/// The matches in an index, best first.
 struct RankedMatches<'a> {
     source: &'a SearchSource,
     matched: QueryMatches<'a>,
@@ -287,13 +282,13 @@ impl<'a> PreparedSearch<'a> {
         }
     }
 
-    /// Takes the words that are to be looked for.
+    /// Sets the terms to search for.
     fn set_terms(&mut self) {
         let mut stems = QueryStemmer::new();
         self.terms = QueryTerms::of(&self.time.remaining_text, &mut stems);
         let question = self.query.words.to_lowercase();
         if self.terms.stems.is_empty() && !self.time.names_days() {
-            // "last year" alone names too many days to look through them.
+            // "last year" alone names too many days to list them all.
             self.terms = QueryTerms::of(&question, &mut stems);
         }
         let words = question.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
@@ -306,10 +301,10 @@ impl<'a> PreparedSearch<'a> {
         self.speaker_masks = said.collect();
     }
 
-    /// Finds out when that was by which the question tells a time, and whether there are logs of it.
+    /// Finds the days of the question's event, and whether there are logs of its times.
     fn with_resolved_time(mut self, source: &SearchSource) -> Self {
         self.time.apply_log_days(|stretch| source.has_logs(stretch));
-        // Where the index cannot be used the search itself finds that, too.
+        // If the index is unusable, the search itself notices.
         if let Some(event) = self.time.event.clone()
             && let Ok(Some(days)) = event.find_days(source)
         {
@@ -319,7 +314,7 @@ impl<'a> PreparedSearch<'a> {
         self
     }
 
-    /// Returns what is found, in the files themselves where the index cannot be used.
+    /// Searches the source, or the files if the index is unusable.
     fn run(
         self,
         source: &SearchSource,
@@ -347,7 +342,7 @@ impl<'a> PreparedSearch<'a> {
         }
     }
 
-    /// Puts all that may be an answer in order.
+    /// Ranks all matches.
     fn rank<'s>(&'s self, source: &'s SearchSource) -> Result<RankedMatches<'s>, CacheDbError> {
         let mut matched = QueryMatches::of(source, &self.terms)?;
         let how = self.how;
@@ -367,7 +362,7 @@ impl<'a> PreparedSearch<'a> {
         }
     }
 
-    /// Returns the best hits, with their words.
+    /// Returns the best hits with their text.
     fn collect_hits(
         &self,
         ranked: &RankedMatches<'_>,
@@ -410,8 +405,8 @@ impl<'a> PreparedSearch<'a> {
         Ok(hits)
     }
 
-    /// Returns a line as a hit, if it has what the query wants beside its words. A tier of summaries
-    /// wants lines that were found by one of them.
+    /// Returns a line as a hit if it passes the filters of the query. A filter by a summary tier
+    /// selects lines that were found through one of its items.
     fn line_hit(
         &self,
         matched: &QueryMatches<'_>,
@@ -520,8 +515,8 @@ impl<'a> PreparedSearch<'a> {
     }
 }
 
-/// Adds a hit. What a line of a log took over from a record of a session is told once, by the log: from there
-/// one gets to the record.
+/// Adds a hit. A log line and the session record that it was taken from are one hit, the log line,
+/// which leads to the record.
 fn add_hit(
     hits: &mut Vec<SearchHit>,
     hit: SearchHit,

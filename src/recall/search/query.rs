@@ -1,31 +1,30 @@
-//! What one may type: words, `"phrases"`, `-not`, `OR`, and a few fields. Any text at all is a query.
+//! The query syntax: words, `"phrases"`, `-not`, `OR`, and a few fields. Any text is a query.
 
 use chrono::NaiveDate;
 
 use crate::memory::period::Period;
 
-/// Where something was found, by the name that people and programs use.
+/// The tiers of hits, as people and programs name them.
 pub const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
 
-/// With these words questions begin.
+/// Words that begin a question.
 const QUESTION_WORDS: [&str; 26] = [
     "what", "when", "where", "who", "whom", "whose", "which", "why", "how", "did", "do", "does",
     "is", "are", "was", "were", "has", "have", "had", "can", "could", "would", "should", "will",
     "am", "may",
 ];
 
-/// A query that was read.
+/// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// As it was typed.
+    /// The query as typed.
     pub text: String,
-    /// What is asked, without fields and what must not be there.
+    /// The words, without fields and exclusions.
     pub words: String,
-    /// What must stand there word for word, whatever its case. Where there is `OR`, one of them is
-    /// enough. In a question quotes are none of these: they hold a name, and the line that answers it need
-    /// not say that again.
+    /// Phrases that a hit must contain, ignoring case; with `OR` one is enough. In a question quotes
+    /// mark a name instead, because the line that answers it need not repeat the name.
     pub phrases: Vec<String>,
-    /// What must not stand there.
+    /// Words and phrases that a hit must not contain.
     pub excluded: Vec<String>,
     /// Whether one phrase is enough.
     pub any_phrase: bool,
@@ -37,12 +36,12 @@ pub struct Query {
     pub since: Option<NaiveDate>,
     /// Only up to this day.
     pub until: Option<NaiveDate>,
-    /// Only where the path or a heading above names this.
+    /// Only hits whose path or a heading above contains this.
     pub project: Option<String>,
 }
 
 impl Query {
-    /// Reads a query. What is no field, or says nothing that a field can take, is words.
+    /// Parses a query. An unknown field, or a field with an unknown value, is words.
     pub fn parse(text: &str) -> Self {
         let mut query = Self { text: text.to_owned(), ..Self::default() };
         let asks = is_question(text);
@@ -76,7 +75,7 @@ impl Query {
         dated || !self.tiers.is_empty() || self.kind.is_some() || self.project.is_some()
     }
 
-    /// Takes `key:value` where both are known.
+    /// Parses `key:value` if both are known.
     fn parse_field(&mut self, word: &str) -> bool {
         let Some((key, value)) = word.split_once(':') else { return false };
         let days = || -> Option<(NaiveDate, NaiveDate)> {
@@ -101,17 +100,17 @@ impl Query {
         true
     }
 
-    /// Returns whether something beside the words decides what is a hit.
+    /// Returns whether something besides the words filters hits.
     pub(super) fn has_filters(&self) -> bool {
         self.has_field() || !self.phrases.is_empty() || !self.excluded.is_empty()
     }
 
-    /// Returns whether a day is one of those that are wanted.
+    /// Returns whether a day passes the filters.
     pub(super) fn includes_day(&self, day: NaiveDate) -> bool {
         self.since.is_none_or(|it| day >= it) && self.until.is_none_or(|it| day <= it)
     }
 
-    /// Returns whether a text has what it must have, and nothing that it must not.
+    /// Returns whether a text contains all phrases and no exclusion.
     pub(super) fn matches_text(&self, text: &str) -> bool {
         if self.phrases.is_empty() && self.excluded.is_empty() {
             return true;
@@ -127,7 +126,7 @@ impl Query {
     }
 }
 
-/// Whether a text is a sentence that asks, and not words to look for.
+/// Returns whether a text is a question, not a list of words.
 fn is_question(text: &str) -> bool {
     let unquoted = text.split('"').step_by(2);
     let is_sentence = unquoted.flat_map(str::split_whitespace).nth(1).is_some();
@@ -135,7 +134,7 @@ fn is_question(text: &str) -> bool {
     is_sentence && (text.trim_end().ends_with(['?', '？']) || QUESTION_WORDS.contains(&&first[..]))
 }
 
-/// Whether a text holds a phrase that begins and ends where a word does.
+/// Returns whether a text contains a phrase, from the start of a word to the end of one.
 fn contains_phrase(text: &str, phrase: &str) -> bool {
     let is_inner = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
     text.match_indices(phrase).any(|(at, found)| {
@@ -151,7 +150,7 @@ enum QueryPart<'a> {
     Phrase { text: String, not: bool },
 }
 
-/// Parts a query at blanks, but for what stands in quotes. A quote that is never closed is a word.
+/// Splits a query at blanks, except in quotes. A quote that is never closed is a word.
 fn tokenize(text: &str) -> Vec<QueryPart<'_>> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -184,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_type_is_understood() {
+    fn the_query_syntax_is_parsed() {
         let query =
             Query::parse(r#"importer "one row" -draft -"cold start" tier:weekly after:2026-03 on"#);
         assert_eq!(query.words, "importer one row on");
@@ -205,13 +204,13 @@ mod tests {
                 && any.matches_text("one row")
                 && !any.matches_text("rows")
         );
-        // In a question they hold the name of something.
+        // In a question quotes mark a name.
         for asked in ["What did Ines take from \"one row\"?", "when did I read \"one row\""] {
             let asked = Query::parse(asked);
             assert!(asked.phrases.is_empty() && asked.words.contains("one row"), "{asked:?}");
         }
         assert_eq!(Query::parse(r#"what "one row""#).phrases, ["one row"]);
-        // What no field takes is words.
+        // A field with an unknown value is words.
         for text in ["tier:none", "after:yesterday", "https://a.io", "a -- b", "\"", "-", "12:30"] {
             let query = Query::parse(text);
             assert_eq!(query.words, text, "{query:?}");

@@ -1,4 +1,4 @@
-//! The words of what was found, read from the files as they may be seen, each file once.
+//! The sanitized text of hits, each file read once.
 
 use std::collections::HashMap;
 
@@ -26,17 +26,17 @@ pub(super) struct SnippetReader<'a> {
     items: HashMap<String, Vec<IndexedItem>>,
 }
 
-/// A log as it may be seen.
+/// A sanitized log.
 pub(super) struct SnippetLog(SanitizedLog);
 
-/// A line that was found.
+/// The text of a hit.
 #[derive(Default)]
 pub(super) struct Snippet {
     pub(super) text: String,
     pub(super) origin: &'static str,
     pub(super) before: Vec<String>,
     pub(super) after: Vec<String>,
-    /// The headings above, in lower case.
+    /// The headings above it, in lower case.
     headings: Vec<String>,
 }
 
@@ -54,8 +54,8 @@ impl<'a> SnippetReader<'a> {
         Ok(self.logs.get(stem).and_then(Option::as_ref))
     }
 
-    /// Returns a line of which the index knows that it is seen as it stands, by the bytes that the file had
-    /// then; `None` where a look through the whole log must tell.
+    /// Returns a line that the index knows to need no sanitizing, read by its byte range; `None` if the
+    /// whole log must be sanitized.
     pub(super) fn verbatim_line(
         &self,
         stem: &Stem,
@@ -71,7 +71,7 @@ impl<'a> SnippetReader<'a> {
         Ok(text.map(|text| Snippet { text, origin: origin.name(), ..Snippet::default() }))
     }
 
-    /// Returns whether a line of a log rests on a record of a session: it ends in an address there.
+    /// Returns whether a log line cites a session record, by an address at its end.
     pub(super) fn line_cites_record(
         &mut self,
         log: &Stem,
@@ -83,7 +83,7 @@ impl<'a> SnippetReader<'a> {
         Ok(citation.is_some_and(|it| it.files().any(|(stem, _)| stem == record)))
     }
 
-    /// Returns the words of the item at a line; `None` where none is any more.
+    /// Returns the text of the item at a line; `None` if there is none any more.
     pub(super) fn item(
         &mut self,
         path: &str,
@@ -118,7 +118,7 @@ impl<'a> SnippetReader<'a> {
 }
 
 impl SnippetLog {
-    /// Returns a line, with so many that say something before and after it; `None` where it is gone.
+    /// Returns a line, with up to `context` non-empty lines before and after it; `None` if it is gone.
     pub(super) fn line(&self, number: u32, context: usize) -> Option<Snippet> {
         let is_there = |it: &&SanitizedLine| {
             it.is_content() && !it.is_quarantined() && indexed_file::is_original(&self.0, it)
@@ -154,7 +154,7 @@ impl SnippetLog {
 }
 
 impl Snippet {
-    /// Whether a heading above names this.
+    /// Returns whether a heading above contains this name.
     pub(super) fn is_under_heading(&self, name: &str) -> bool {
         self.headings.iter().any(|it| it.contains(name))
     }

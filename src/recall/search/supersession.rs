@@ -1,21 +1,21 @@
-//! Current before former: of two hits that say the same with different values the older one is marked, and
-//! stands below; above, where the question asks for what was before; as found, where it asks for what was
-//! then.
+//! Orders values that changed: of two hits that say the same with different values the older one is
+//! marked and comes second. It comes first if the question asks for the former value; the order stays
+//! if it asks about a past time.
 //!
-//! A value is a word with a digit in it. Two lines say the same when nearly all their other words are the
+//! A value is a word with a digit. Two lines say the same when nearly all their other words are the
 //! same, and there are enough of them. Pure.
 
 use std::collections::BTreeSet;
 
 use super::{HitRef, SearchHit, terms};
 
-/// How many words beside the values two lines must share.
+/// How many words besides the values two lines must share.
 const SHARED_MIN: usize = 4;
 
-/// What share of all their words.
+/// Which share of all their words that must be.
 const SHARE_MIN: f64 = 0.75;
 
-/// Words of a question about what was before something else.
+/// Words of a question about a former value.
 const FORMER_WORDS: [&str; 12] = [
     "first",
     "original",
@@ -31,10 +31,10 @@ const FORMER_WORDS: [&str; 12] = [
     "oldest",
 ];
 
-/// Words of a question about what was then.
+/// Words of a question about a past time.
 const PAST_WORDS: [&str; 5] = ["was", "were", "did", "had", "before"];
 
-/// What a question asks for of a thing that changed.
+/// Which value a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ValuePreference {
     Newer,
@@ -56,7 +56,7 @@ impl ValuePreference {
     }
 }
 
-/// What a line says, its values apart.
+/// The words of a line, separated from its values.
 struct LineValues {
     words: BTreeSet<String>,
     values: BTreeSet<String>,
@@ -78,7 +78,7 @@ impl LineValues {
         said
     }
 
-    /// Whether another line says the same with other values.
+    /// Returns whether another line says the same with other values.
     fn conflicts_with(&self, other: &Self) -> bool {
         if self.values.is_empty() || other.values.is_empty() || self.values == other.values {
             return false;
@@ -91,12 +91,12 @@ impl LineValues {
     }
 }
 
-/// Marks what is superseded, and puts what the question asks for first; `is_dated` tells that it names days,
-/// which asks for what was said then.
+/// Marks superseded hits, and puts those first that the question asks for. `is_dated` says that it
+/// names days, so it asks about a past time.
 pub(super) fn mark_superseded(hits: &mut [SearchHit], question: &str, is_dated: bool) {
     let said: Vec<LineValues> = hits.iter().map(|it| LineValues::of(&it.text)).collect();
     for older in 0..hits.len() {
-        // Of several of that day the best one.
+        // Of several hits of that day the best one.
         let newer = (0..hits.len())
             .rev()
             .filter(|&it| hits[it].date > hits[older].date && said[older].conflicts_with(&said[it]))
@@ -108,7 +108,7 @@ pub(super) fn mark_superseded(hits: &mut [SearchHit], question: &str, is_dated: 
     let place = |hits: &[SearchHit], of: &HitRef| {
         hits.iter().position(|it| it.path == of.path && it.line == of.line)
     };
-    // What is wanted takes the place of the first that is not.
+    // The wanted hit takes the place of the first that is not wanted.
     for at in 0..hits.len() {
         let from = match wanted {
             ValuePreference::AsFound => None,
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn other_things_supersede_nothing() {
+    fn different_statements_supersede_nothing() {
         for (a, b) in [
             ("The retry limit of the importer is 3", "The size limit of the exporter is 5"),
             ("The retry limit of the importer is 3", "The retry limit of the importer is 3"),

@@ -241,7 +241,7 @@ fn a_record_comes_back_byte_for_byte() {
             .run_with_stdin(&["session", "import", "-"], exported.clone())
             .ok()
             .stderr
-            .contains("stands there already")
+            .contains("exists already")
     );
     let ran = other.run_with_stdin(&["session", "import", "-"], exported.clone() + "more\n");
     assert_eq!(ran.code, 65, "{ran}");

@@ -1,6 +1,6 @@
-//! The time that a question names. Pure.
+//! The times that a question names. Pure.
 //!
-//! A day without a year is that day of each year; what is relative counts from `today`.
+//! A day without a year is that day of each year; relative times count from `today`.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use super::{
 };
 use crate::memory::period::Period;
 
-/// How far from a day that is named a line still gains, in days.
+/// How far from a named day, in days, a line still gains score.
 const GAIN_REACH_DAYS: f64 = 14.0;
 
-/// A stretch of fewer days is looked through day by day.
+/// A shorter range is searched day by day.
 const SHORT_RANGE_DAYS_MAX: i64 = 32;
 
-/// Words by which a line says when something was.
+/// Words with which a line says when something was.
 const TIME_WORDS: [&str; 19] = [
     "yesterday",
     "today",
@@ -42,35 +42,35 @@ const TIME_WORDS: [&str; 19] = [
     "years",
 ];
 
-/// What a question says of time.
+/// The times in a question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TimeExpression {
-    /// Days and stretches that are named, each from its first to its last day.
+    /// Named days and ranges, each from its first to its last day.
     ranges: Vec<DayRange>,
-    /// Long stretches, whose days are not looked through one by one.
+    /// Long ranges, whose days are not searched one by one.
     long_ranges: Vec<DayRange>,
     /// Days of any year: month and day.
     days: Vec<(u32, u32)>,
-    /// Months of any year, or of one, and which days of them are meant.
+    /// Months of any year or of one, and which of their days are meant.
     months: Vec<(Option<i32>, u32, (u32, u32))>,
     weekdays: Vec<Weekday>,
-    /// What happened at the time that is asked about, and when that was, once it is known.
+    /// The event that dates the question, and its days once they are known.
     pub(crate) event: Option<EventReference>,
     event_days: Option<DayRange>,
-    /// Stretches that count from today, and where the question says so, in bytes.
+    /// Ranges relative to today, with the byte ranges of their words.
     relative_ranges: Vec<(DayRange, Vec<Range<usize>>)>,
     outside_decay: OutsideDecay,
     /// The question without the days that it names.
     pub(crate) remaining_text: String,
-    /// Whether the oldest is asked for, or the newest.
+    /// Whether it asks for the oldest, or the newest.
     pub(crate) wants_oldest: bool,
     pub(crate) wants_newest: bool,
     /// Whether it asks for a time.
     pub(crate) asks_when: bool,
 }
 
-/// How far the days beside a stretch that is named are taken to lie: who names one means what lies in it, but
-/// where there is nothing they are the best.
+/// How fast the score falls outside a named range. A question means days inside it, but if there are no
+/// logs of these, the days beside it are the best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum OutsideDecay {
     #[default]
@@ -79,7 +79,7 @@ enum OutsideDecay {
 }
 
 impl TimeExpression {
-    /// Reads a question.
+    /// Parses a question.
     pub(crate) fn parse(question: &str, today: NaiveDate) -> Self {
         let text = question.to_lowercase().replace('–', "-");
         let words: Vec<&str> = text
@@ -132,8 +132,8 @@ impl TimeExpression {
         self.remaining_text.replace_range(place.clone(), &" ".repeat(place.len()));
     }
 
-    /// Takes notice of which days there are logs of. Where there are none of "last week" its words may be
-    /// quoted, and the days beside it are better than nothing.
+    /// Adapts to the days that have logs. If there are none of "last week", its words may be a
+    /// quotation, and the days beside it are better than nothing.
     pub(crate) fn apply_log_days(&mut self, has_logs: impl Fn(DayRange) -> bool) {
         if self.ranges.iter().any(|it| has_logs(*it)) {
             self.outside_decay = OutsideDecay::Fast;
@@ -147,7 +147,7 @@ impl TimeExpression {
         }
     }
 
-    /// Takes days that are named: few of them are looked through, many only count more.
+    /// Adds a range: a short one is searched by day, a long one only adds to the score.
     fn add_range(&mut self, (first, last): DayRange) {
         if (last - first).num_days() < SHORT_RANGE_DAYS_MAX {
             self.ranges.push((first, last));
@@ -156,7 +156,7 @@ impl TimeExpression {
         }
     }
 
-    /// Takes notice of when the event was; then its name is no word to be looked for.
+    /// Sets the days of the event; its name is then no longer searched for.
     pub(crate) fn set_event_days(&mut self, event: &EventReference, days: DayRange) {
         self.remaining_text = event.remove_from(&self.remaining_text);
         if (days.1 - days.0).num_days() < SHORT_RANGE_DAYS_MAX {
@@ -178,7 +178,7 @@ impl TimeExpression {
         !(self.ranges.is_empty() && self.days.is_empty())
     }
 
-    /// Returns what a line of this day gains by it.
+    /// Returns what a line of this day gains in score.
     pub(crate) fn score_gain(&self, day: NaiveDate) -> f64 {
         let far = |(from, to): &DayRange| {
             let days = if day < *from { *from - day } else { day - *to }.num_days().max(0);
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_read_in_the_forms_that_people_write() {
+    fn days_are_parsed_in_the_forms_that_people_write() {
         let today: NaiveDate = "2026-04-13".parse().unwrap();
         for (question, day, is_named) in [
             ("What happened on 2026-03-26?", "2026-03-26", true),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_count_from_today_are_looked_for_only_where_that_time_has_no_logs() {
+    fn relative_times_are_searched_as_words_only_without_logs_of_that_time() {
         let today: NaiveDate = "2026-04-13".parse().unwrap();
         for (question, with_logs) in [
             ("what broke a couple of weeks ago", "what broke a"),

@@ -1,14 +1,14 @@
-//! What words say of time that count from today, or from a day beside them: "two weeks ago", "last Friday",
-//! "the week before March 26". Pure.
+//! Times relative to today or to a day beside them: "two weeks ago", "last Friday", "the week before
+//! March 26". Pure.
 
 use std::ops::Range;
 
 use chrono::{Datelike as _, Days, Months, NaiveDate, Weekday};
 
-/// From its first to its last day.
+/// The first and the last day.
 pub(crate) type DayRange = (NaiveDate, NaiveDate);
 
-/// How long one of these is.
+/// A unit of calendar time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CalendarUnit {
     Day,
@@ -19,7 +19,7 @@ pub(crate) enum CalendarUnit {
     Year,
 }
 
-/// Returns the stretches that words name, counted from today, each with which of the words say so.
+/// Returns the ranges that words name relative to today, each with the range of its words.
 pub(crate) fn relative_ranges(words: &[&str], today: NaiveDate) -> Vec<(DayRange, Range<usize>)> {
     let mut named = Vec::new();
     for at in 0..words.len() {
@@ -62,7 +62,7 @@ pub(crate) enum RelativeSpan {
 }
 
 impl RelativeSpan {
-    /// Reads the words that end with the one at a place, and returns with which of them they begin.
+    /// Parses the words that end at an index, and returns the index of the first.
     pub(crate) fn parse_ending_at(words: &[&str], at: usize) -> Option<(Self, usize)> {
         let before = words.get(..at)?;
         let (is_before, is_after) = match words[at] {
@@ -89,7 +89,7 @@ impl RelativeSpan {
         })
     }
 
-    /// Returns the days that are meant, that itself among those before and after it.
+    /// Returns the named days, including the range itself.
     pub(crate) fn apply_to_range(self, (first, last): DayRange) -> DayRange {
         match self {
             Self::Before(count, unit) => (subtract_units(first, unit, count), first),
@@ -105,18 +105,18 @@ impl RelativeSpan {
         }
     }
 
-    /// Like [`Self::beside`], of one day.
+    /// Like [`Self::apply_to_range`], for one day.
     pub(crate) fn apply_to_day(self, day: NaiveDate) -> DayRange {
         self.apply_to_range((day, day))
     }
 }
 
-/// Returns how many days lie between a weekday and the next other one: from 1 to 7.
+/// Returns the days from a weekday to the next `to`: from 1 to 7.
 fn days_to_weekday(from: Weekday, to: Weekday) -> u32 {
     (to.num_days_from_monday() + 6 - from.num_days_from_monday()) % 7 + 1
 }
 
-/// Returns what words before a day make of it: of "the week before" the days that end with it.
+/// Returns the days that words before a day name: for "the week before" the days that end with it.
 pub(crate) fn adjacent_range(words: &[&str], stretch: DayRange) -> Option<DayRange> {
     let words = words.strip_suffix(&["the"]).unwrap_or(words);
     let (span, _) = RelativeSpan::parse_ending_at(words, words.len().checked_sub(1)?)?;
@@ -157,8 +157,8 @@ fn parse_count(word: &str) -> Option<u32> {
     .filter(|it| (1..=1_000).contains(it))
 }
 
-/// Reads the number and the unit with which words end, "a couple of weeks", and returns with which of them
-/// they begin. Without a number it is one, of more ("in the days after") a few.
+/// Parses the number and unit at the end of words, "a couple of weeks", and returns the index of the
+/// first. Without a number it is one, or a few for a plural ("in the days after").
 fn parse_counted_unit(words: &[&str]) -> Option<(u32, CalendarUnit, usize)> {
     let (last, before) = words.split_last()?;
     let unit = parse_unit(last)?;
@@ -194,7 +194,7 @@ fn add_units(day: NaiveDate, unit: CalendarUnit, count: u32) -> NaiveDate {
     day.checked_add_days(Days::new(days.into())).unwrap_or(day)
 }
 
-/// Returns the day, week, weekend, month, quarter, or year in which a day lies.
+/// Returns the day, week, weekend, month, quarter, or year that contains a day.
 fn containing_range(day: NaiveDate, unit: CalendarUnit) -> DayRange {
     let monday = subtract_units(day, CalendarUnit::Day, day.weekday().num_days_from_monday());
     let days = |it: NaiveDate, days: u64| it.checked_add_days(Days::new(days)).unwrap_or(it);
@@ -226,7 +226,7 @@ fn current_range(word: &str, today: NaiveDate) -> Option<DayRange> {
     Some((first.min(today), last.min(today.max(first))))
 }
 
-/// Reads what follows "last": a unit, so many of them, a weekday, or a season, and returns how many words
+/// Parses what follows "last": a unit, several of them, a weekday, or a season. Returns how many words
 /// that is.
 fn last_range(words: &[&str], today: NaiveDate) -> Option<(DayRange, usize)> {
     let (word, next) = (*words.first()?, words.get(1).copied().unwrap_or_default());
@@ -250,7 +250,7 @@ fn last_range(words: &[&str], today: NaiveDate) -> Option<(DayRange, usize)> {
     Some((containing_range(subtract_units(today, parse_unit(word)?, 1), parse_unit(word)?), 1))
 }
 
-/// Returns the days so long ago, and with which word that begins.
+/// Returns the days that "ago" names, and the index of its first word.
 fn ago_range(before: &[&str], today: NaiveDate) -> Option<(DayRange, usize)> {
     let (count, unit, from) = parse_counted_unit(before)?;
     Some((containing_range(subtract_units(today, unit, count), unit), from))
@@ -263,7 +263,7 @@ fn parse_weekday(word: &str) -> Option<Weekday> {
     Weekday::try_from(u8::try_from(at).ok()?).ok()
 }
 
-/// Returns the first month of a season, as the north has it.
+/// Returns the first month of a season in the northern hemisphere.
 fn season_first_month(word: &str) -> Option<u32> {
     Some(match word {
         "spring" => 3,
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_from_today_is_understood() {
+    fn relative_times_count_from_today() {
         // A Monday.
         let today = "2026-04-13";
         for (text, expected) in [
