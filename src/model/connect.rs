@@ -75,13 +75,13 @@ pub enum ModelConfigError {
 pub fn client(
     config: &Config,
     root: &RootSettings,
-    around: &Environment,
+    environment: &Environment,
     vault: Vault,
     retry_wait_max: Duration,
 ) -> Result<ModelClient, ModelConfigError> {
     let model = &root.settings.model;
     let endpoint = endpoint(model)?;
-    let source = config.key_source(model, around);
+    let source = config.key_source(model, environment);
     let key = source.as_ref().map(KeySource::read).transpose()?;
     if key.is_none() && matches!(endpoint, ProviderEndpoint::Anthropic { .. }) {
         return Err(ModelConfigError::NoKey(endpoint.server().to_owned()));
@@ -95,13 +95,13 @@ pub fn client(
         account,
         context_tokens: model.context_tokens,
         deadlines: deadlines(&model.timeouts),
-        pricing: pricing(around)?,
+        pricing: pricing(environment)?,
         budgets: budgets(&config.settings.budget, &root.settings.budget),
         zone: root.zone.name.0,
         root: root.path.clone(),
         vault: Some(vault),
         retry_wait_max,
-        ledger_path: around.ledger_path(),
+        ledger_path: environment.ledger_path(),
         was_used,
         batch: model.batch,
         endpoint,
@@ -116,7 +116,7 @@ pub fn client(
 pub fn embedding_client(
     config: &Config,
     root: &RootSettings,
-    around: &Environment,
+    environment: &Environment,
     side: EmbeddingInput,
 ) -> Result<Option<EmbeddingClient>, ModelConfigError> {
     let Settings { search, model, budget, .. } = &root.settings;
@@ -142,7 +142,7 @@ pub fn embedding_client(
     let embedding_model =
         Model { key_file: key_file.clone().or_else(|| model.key_file.clone()), ..embedding_model };
     let may_use_key = key_file.is_some() || is_same_server;
-    let source = if may_use_key { config.key_source(&embedding_model, around) } else { None };
+    let source = if may_use_key { config.key_source(&embedding_model, environment) } else { None };
     let key = source.as_ref().map(KeySource::read).transpose()?;
     let account = source.map_or_else(|| "no key".to_owned(), |it| it.to_string());
     let mut budgets = budgets(&config.settings.budget, budget);
@@ -173,13 +173,13 @@ pub fn embedding_client(
         account,
         context_tokens: embedding_model.context_tokens,
         deadlines,
-        pricing: pricing(around)?,
+        pricing: pricing(environment)?,
         budgets,
         zone: root.zone.name.0,
         root: root.path.clone(),
         vault: None,
         retry_wait_max: Duration::ZERO,
-        ledger_path: around.ledger_path(),
+        ledger_path: environment.ledger_path(),
         was_used: false,
         batch: false,
         endpoint,
@@ -204,8 +204,8 @@ fn halved(budgets: CallBudgets) -> CallBudgets {
 }
 
 /// Returns what the ledger has learned about a model; nothing if it cannot be read.
-pub fn model_info(around: &Environment, model: &Model) -> ModelInfo {
-    let ledger = Ledger::open_existing(&around.ledger_path()).ok().flatten();
+pub fn model_info(environment: &Environment, model: &Model) -> ModelInfo {
+    let ledger = Ledger::open_existing(&environment.ledger_path()).ok().flatten();
     let (Some(ledger), Ok(endpoint)) = (ledger, endpoint(model)) else {
         return ModelInfo::default();
     };
@@ -221,8 +221,8 @@ pub fn model_info(around: &Environment, model: &Model) -> ModelInfo {
 /// # Errors
 ///
 /// Returns what is wrong with the user's prompts.
-pub fn prompts(around: &Environment) -> Result<Prompts, ModelConfigError> {
-    let folder = around.config_folder().join("prompts");
+pub fn prompts(environment: &Environment) -> Result<Prompts, ModelConfigError> {
+    let folder = environment.config_folder().join("prompts");
     let own = |name: &str| read_user_file(&folder.join(format!("{name}.md"))).ok().flatten();
     Prompts::read(own).map_err(|e| ModelConfigError::UserFile {
         path: folder.display().to_string(),
@@ -235,8 +235,8 @@ pub fn prompts(around: &Environment) -> Result<Prompts, ModelConfigError> {
 /// # Errors
 ///
 /// Returns what is wrong with the user's table.
-pub fn pricing(around: &Environment) -> Result<Pricing, ModelConfigError> {
-    let path = around.config_folder().join("pricing.yaml");
+pub fn pricing(environment: &Environment) -> Result<Pricing, ModelConfigError> {
+    let path = environment.config_folder().join("pricing.yaml");
     let bad =
         |reason: String| ModelConfigError::UserFile { path: path.display().to_string(), reason };
     let own = read_user_file(&path).map_err(|e| bad(e.to_string()))?;

@@ -104,8 +104,7 @@ struct TrackingSpans(Vec<(usize, usize)>);
 impl TrackingSpans {
     fn of(text: &str) -> Self {
         let carried = links::urls(text).filter_map(|url| {
-            let payload =
-                links::tracking_payload_start(&text[url.clone()], links::OPAQUE_NEUTRALIZE_MIN)?;
+            let payload = links::tracking_payload_start(&text[url.clone()], links::OPAQUE_MIN)?;
             // The closing bracket of a Markdown link is not part of the URL.
             let whole = &text[url.clone()];
             let open = whole.matches('(').count();

@@ -1,4 +1,4 @@
-//! What may be seen of the logs of a root: what the configuration says, and what people decided.
+//! What may be shown of the logs of a root: the configuration, and the decisions of people.
 
 use std::{
     borrow::Cow,
@@ -35,75 +35,76 @@ use crate::{
     parallel,
 };
 
-/// How many logs are remembered: a log is served several times on its way, and reading it for
-/// secrets costs more than all the rest.
+/// How many logs are cached: a run sanitizes a log several times, and scanning it for secrets costs
+/// more than all the rest.
 const CACHED_LOGS_MAX: usize = 20_000;
 
-/// What the configuration says of what may be seen. One for all roots that are run alike.
+/// The configured privacy settings, shared by roots with the same configuration.
 #[derive(Debug)]
 pub struct PrivacyPolicy {
-    /// A person's own with the built-in ones; `None` where there are no own.
+    /// The user's rules with the built-in ones; `None` if the user has none.
     user_secrets: Option<SecretRules>,
     personal: Personal,
     origins: OriginRules,
-    /// Of all that it was made of.
+    /// The hash of the settings and the user's rules.
     hash: ContentHash,
     findings_cache: Reclaimable<FindingsCache>,
 }
 
-/// What was found in logs with these bytes.
+/// The findings in logs, by the hash of their bytes.
 type FindingsCache = Mutex<HashMap<(Stem, ContentHash), Arc<LogFindings>>>;
 
-/// A person's rules for secrets are wrong. Nothing is done without them: what they would have kept
-/// out would be written.
+/// The user's secret rules are invalid. Nothing is done without them, because secrets that they would
+/// mask would be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", file.display())]
 pub struct PrivacyPolicyError {
-    /// The file that they stand in.
+    /// The file of the rules.
     pub file: PathBuf,
-    /// What is wrong.
+    /// The error.
     #[source]
     pub source: SecretRuleError,
 }
 
-/// Returns the words by which decisions know a line that is held. In a weekly or monthly file what it
-/// cites does not count: that follows the logs, and the words stay.
+/// Returns the text by which decisions identify a quarantined line.
+///
+/// For a summary it excludes citations, which change when log lines are relocated.
 pub fn decision_text<'a>(stem: &Stem, line: &'a str) -> Cow<'a, str> {
     if stem.is_summary() { Item::parse(line.trim_end()).text.into() } else { line.into() }
 }
 
-/// What of the logs of a root may not be seen. Cheap to copy.
+/// The privacy rules of a root: its policy and its decisions. Cheap to copy.
 #[derive(Clone, Debug, Default)]
 pub struct PrivacyRules {
     policy: Arc<PrivacyPolicy>,
-    /// Only where there is anything to ask of it, so that most roots hash nothing.
+    /// `None` if there are no decisions, so that most roots hash nothing.
     decisions: Option<Arc<Decisions>>,
 }
 
-/// What was found in a log, whatever people decided of it.
+/// The findings in a log, before any decisions.
 #[derive(Debug, Default)]
 pub(super) struct LogFindings {
-    /// By the number of the line; only lines in which there is something.
+    /// By line number; only lines with findings.
     lines: BTreeMap<u32, LineFindings>,
-    /// Whose words each line of the body is.
+    /// The origin of each line of the body.
     pub(super) origins: Vec<TextOrigin>,
 }
 
-/// What was found in a line.
+/// The findings in a line.
 #[derive(Debug, Default)]
 pub(super) struct LineFindings {
-    /// The parts of the line that are taken out, in order.
+    /// The parts of the line to mask, in order.
     pub(super) secrets: Vec<SecretPart>,
-    /// What speaks against showing it.
+    /// The reasons to quarantine it.
     pub(super) concerns: Vec<Concern>,
 }
 
-/// What of a secret stands in one line.
+/// The part of a secret in one line.
 #[derive(Debug)]
 pub(super) struct SecretPart {
     /// Bytes of the line.
     pub(super) range: Range<usize>,
-    /// What stands in its place; nothing where the secret began in a line above.
+    /// The secret; `None` if it starts in a line above.
     pub(super) secret: Option<SecretMatch>,
 }
 
@@ -119,21 +120,21 @@ impl Default for PrivacyPolicy {
     }
 }
 
-/// Another memoird may have other rules of its own.
+/// Returns the hash of a policy. It includes the program's version, because built-in rules may differ.
 fn hash_of(privacy: &Privacy, own: Option<&SecretRulesFile>) -> ContentHash {
     let own = own.map_or("", |it| &it.text);
     ContentHash::of(format!("{} {privacy:?} {own}", env!("CARGO_PKG_VERSION")))
 }
 
-/// Whether a log was looked through in this process.
+/// Whether this process has scanned a log before.
 static IS_READY: AtomicBool = AtomicBool::new(false);
 
 impl PrivacyPolicy {
-    /// Takes what a root is run with, and a person's own rules for secrets.
+    /// Returns the policy of the given settings and the user's own secret rules.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the person's rules.
+    /// Returns what is wrong with the user's rules.
     pub fn new(
         privacy: &Privacy,
         own: Option<&SecretRulesFile>,
@@ -142,48 +143,45 @@ impl PrivacyPolicy {
             SecretRules::with_user(text)
                 .map_err(|source| PrivacyPolicyError { file: path.clone(), source })
         };
-        let own_secrets = own.map(compile).transpose()?;
-        let origins = OriginRules::new(privacy);
-        let hash = hash_of(privacy, own);
         Ok(Self {
-            user_secrets: own_secrets,
+            user_secrets: own.map(compile).transpose()?,
             personal: privacy.personal,
-            origins,
-            hash,
+            origins: OriginRules::new(privacy),
+            hash: hash_of(privacy, own),
             findings_cache: Reclaimable::new(FindingsCache::default),
         })
     }
 
-    /// Returns the rules for secrets. The built-in ones are made ready when they are first asked: that takes
-    /// as long as a search, which may need none.
+    /// Returns the secret rules. The built-in ones are compiled on first use, which takes as long as a
+    /// search and may not be needed.
     fn secrets(&self) -> &SecretRules {
         self.user_secrets.as_ref().unwrap_or_else(|| SecretRules::built_in())
     }
 
-    /// Returns whether what was found is taken out.
+    /// Returns whether a secret is masked; personal data may be exempt.
     pub(super) fn masks(&self, found: &SecretMatch) -> bool {
         !found.is_personal || self.personal == Personal::Remove
     }
 
-    /// Looks through a log, or remembers what it found there.
+    /// Returns the findings in a log, from the cache or by scanning it.
     pub(super) fn findings_of(
         &self,
         log: &DailyLog,
         lines: &[(u32, &str, LineKind)],
     ) -> Arc<LogFindings> {
         let key = (log.stem.clone(), log.hash);
-        // What another thread left behind by falling over is as good as before.
-        let lent = self.findings_cache.get();
-        let remembered = || lent.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = remembered().get(&key) {
+        // A panic in another thread leaves the cache valid.
+        let cache = self.findings_cache.get();
+        let locked = || cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = locked().get(&key) {
             return Arc::clone(found);
         }
         let found = Arc::new(self.find(log, lines));
-        let mut remembered = remembered();
-        if remembered.len() >= CACHED_LOGS_MAX {
-            remembered.clear();
+        let mut cached = locked();
+        if cached.len() >= CACHED_LOGS_MAX {
+            cached.clear();
         }
-        remembered.insert(key, Arc::clone(&found));
+        cached.insert(key, Arc::clone(&found));
         found
     }
 
@@ -198,7 +196,7 @@ impl PrivacyPolicy {
             .collect();
         let (concerns, secrets) =
             (|| quarantine::concerns_of_block(&block), || self.secrets().find(text));
-        // The first time both have much to make ready.
+        // On first use both have much to compile.
         let (secrets, concerns) = if IS_READY.swap(true, Ordering::Relaxed) {
             (secrets(), concerns())
         } else {
@@ -219,9 +217,9 @@ impl PrivacyPolicy {
                 let start = secret.range.start.max(from);
                 let end = secret.range.end.min(to);
                 if start < end {
-                    let here = secret.range.start >= from;
+                    let starts_here = secret.range.start >= from;
                     let range = start - from..end - from;
-                    let part = SecretPart { range, secret: here.then(|| secret.clone()) };
+                    let part = SecretPart { range, secret: starts_here.then(|| secret.clone()) };
                     findings.lines.entry(number).or_default().secrets.push(part);
                 }
                 if secret.range.end > to {
@@ -235,14 +233,14 @@ impl PrivacyPolicy {
 }
 
 impl LogFindings {
-    /// Returns what was found in the line with that number.
+    /// Returns the findings in a line.
     pub(super) fn line(&self, number: u32) -> Option<&LineFindings> {
         self.lines.get(&number)
     }
 }
 
 impl PrivacyRules {
-    /// Takes the rules of a root: what it is run with, and what its people decided.
+    /// Returns the rules of a root from its policy and the decisions of its people.
     pub fn new(policy: Arc<PrivacyPolicy>, decisions: &Decisions) -> Self {
         let decisions = decisions.has_key().then(|| Arc::new(decisions.clone()));
         Self { policy, decisions }
@@ -256,48 +254,49 @@ impl PrivacyRules {
         self.decisions.as_ref().is_some_and(|it| it.is_forgotten(stem.as_str(), line))
     }
 
-    /// Returns the hash of what a root is run with: whether what was made of the served view may still
-    /// stand, as far as nobody decided anything.
+    /// Returns the hash of the policy. Text derived from the sanitized view is valid only for the same
+    /// hash.
     pub fn policy_hash(&self) -> ContentHash {
         self.policy.hash
     }
 
-    /// Returns what a person said of a line that is held.
+    /// Returns a person's verdict on a quarantined line.
     pub fn review_verdict(&self, stem: &Stem, line: &str) -> Option<Verdict> {
         self.decisions.as_ref()?.review_verdict(stem.as_str(), &decision_text(stem, line))
     }
 
-    /// Returns whether marks of a text need the key of the root, which is made with its first
-    /// decision otherwise: also those of its frontmatter, and of what is seen of it without its hidden
-    /// characters.
+    /// Returns whether a text contains secrets, so that placeholders need the key of the root.
+    ///
+    /// The key is otherwise created with the first decision. Frontmatter counts, and so does the text
+    /// without its hidden characters.
     pub fn needs_key(&self, text: &str) -> bool {
-        let marks = |text: &str| matches!(self.mask_secrets(text), Cow::Owned(_));
-        let mut bare = String::with_capacity(text.len());
+        let has_secrets = |text: &str| matches!(self.mask_secrets(text), Cow::Owned(_));
+        let mut visible = String::with_capacity(text.len());
         let mut copied = 0;
         for (at, c, _) in quarantine::characters::suspicious_characters(text) {
-            bare.push_str(&text[copied..at]);
+            visible.push_str(&text[copied..at]);
             copied = at + c.len_utf8();
         }
-        bare.push_str(&text[copied..]);
-        marks(text) || (copied > 0 && marks(&bare))
+        visible.push_str(&text[copied..]);
+        has_secrets(text) || (copied > 0 && has_secrets(&visible))
     }
 
-    /// Returns the hash by which a log is an input: see [`Decisions::input_hash`].
+    /// Returns the hash of a log as an input: see [`Decisions::input_hash`].
     pub fn input_hash(&self, stem: &Stem, bytes: ContentHash) -> ContentHash {
         self.decisions.as_ref().map_or(bytes, |it| it.input_hash(stem.as_str(), bytes))
     }
 
-    /// Returns the hash by which a weekly or monthly file is an input of what stands above it: that of
-    /// its body, and of the lines of its own in it that people let be seen.
+    /// Returns the hash of a summary as an input of the level above: of its body, and of the lines that
+    /// people wrote into it and accepted.
     pub fn summary_input_hash(&self, period: Period, body_hash: &str) -> String {
-        let known = self.decisions.as_ref();
-        known.map_or(body_hash.to_owned(), |it| {
+        let decisions = self.decisions.as_ref();
+        decisions.map_or(body_hash.to_owned(), |it| {
             it.summary_input_hash(&period.to_string(), body_hash)
         })
     }
 
     pub(super) fn secret_mark(&self, kind: &str, secret: &str) -> String {
-        // It is the same one with a hidden character in it.
+        // The same secret has the same placeholder, with or without hidden characters.
         let secret = &secret.replace(is_hidden, "");
         match &self.decisions {
             Some(decisions) => decisions.secret_placeholder(kind, secret),
@@ -305,27 +304,26 @@ impl PrivacyRules {
         }
     }
 
-    /// Returns what a text that is no log holds of secrets and personal data, whether or not it is
-    /// taken out.
+    /// Returns the secrets and personal data in a text other than a log, masked or not.
     pub fn find_secrets(&self, text: &str) -> Vec<SecretMatch> {
         self.policy.secrets().find(text)
     }
 
-    /// Returns whether what was found is taken out of what is seen.
+    /// Returns whether a secret is masked; personal data may be exempt.
     pub fn masks(&self, found: &SecretMatch) -> bool {
         self.policy.masks(found)
     }
 
-    /// Returns a text that is no log as it may be seen: secrets are replaced by marks.
+    /// Returns a text other than a log with placeholders instead of secrets.
     pub fn mask_secrets<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let found = self.find_secrets(text);
-        let mut taken = found.iter().filter(|it| self.policy.masks(it)).peekable();
-        if taken.peek().is_none() {
+        let mut masked = found.iter().filter(|it| self.policy.masks(it)).peekable();
+        if masked.peek().is_none() {
             return text.into();
         }
         let mut shown = String::with_capacity(text.len());
         let mut at = 0;
-        for found in taken {
+        for found in masked {
             shown.push_str(&text[at..found.range.start]);
             shown.push_str(&self.secret_mark(&found.kind, &text[found.range.clone()]));
             at = found.range.end;
@@ -334,20 +332,21 @@ impl PrivacyRules {
         shown.into()
     }
 
-    /// Returns a message without secrets, for where no rules of a root are at hand: errors, lines of
-    /// the daemon's log, settings as they are told.
+    /// Returns a message with placeholders instead of secrets, where no rules of a root are available:
+    /// errors, log lines of the daemon, printed settings.
     pub fn mask_message(text: &str) -> String {
         static RULES: LazyLock<PrivacyRules> = LazyLock::new(PrivacyRules::default);
         RULES.mask_secrets(text).into_owned()
     }
 
-    /// Returns a text as it is written to a derived file: inert, and then without secrets. What was
-    /// put together from several places is looked at as it stands in the end.
+    /// Returns a text for a generated file: first inert, then without secrets.
+    ///
+    /// Text composed of several parts should be passed as a whole.
     pub fn sanitize_output(&self, text: &str) -> String {
         self.mask_secrets(&neutralize(text)).into_owned()
     }
 
-    /// Like `PrivacyRules::sanitize_output`, for words that will be read behind a heading.
+    /// Like `PrivacyRules::sanitize_output`, for text that will follow a heading.
     pub fn sanitize_output_after(&self, heading: &str, words: &str) -> String {
         let words = self.sanitize_output(words);
         let heading = format!("{}: ", self.sanitize_output(heading));
@@ -355,13 +354,13 @@ impl PrivacyRules {
         whole.strip_prefix(&heading).map_or(words, str::to_owned)
     }
 
-    /// Returns a text without secrets and their marks, for names that are made of it.
+    /// Returns a text without secrets and their placeholders, for names derived from it.
     pub fn without_marks(&self, text: &str) -> String {
         Decisions::strip_secret_placeholders(&self.sanitize_output(text))
     }
 
-    /// Returns the lines of a text that is no log as they may be seen, one for each. Of a secret of
-    /// several lines the first has the mark, the others nothing.
+    /// Returns the lines of a text other than a log with placeholders instead of secrets. For a secret
+    /// of several lines, the first has the placeholder, and the others have nothing.
     pub fn mask_secret_lines(&self, text: &str) -> Vec<String> {
         let mut found = self.find_secrets(text);
         found.retain(|it| self.policy.masks(it));
@@ -380,7 +379,7 @@ impl PrivacyRules {
                 }
                 at = end.min(to);
                 if end > to {
-                    break; // it goes on in the next line
+                    break; // It continues in the next line.
                 }
                 next += 1;
             }
@@ -397,8 +396,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_needs_the_key_wherever_its_secret_stands() {
-        // Made up, and told apart from the file that holds this by the break.
+    fn secrets_anywhere_in_a_text_need_the_key() {
+        // Made up, and split so that no scanner reports this file.
         let token = ["ghp_", "x7Kq2mVb9TzLr4Nw8YcPd3JfHs6GaEu1QoRi"].concat();
         let hidden = token.replace("x7Kq", "x7\u{200b}Kq");
         let rules = PrivacyRules::new(Arc::new(PrivacyPolicy::default()), &Decisions::default());

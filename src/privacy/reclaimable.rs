@@ -1,16 +1,15 @@
-//! What was made to be faster, and whose memory can be had back: compiled expressions, and what was found
-//! in logs.
+//! Caches whose memory can be freed: compiled expressions, and findings in logs.
 //!
-//! Compiled, all of ours take ten megabytes and more, and each keeps what its searches needed, for each
-//! thread that searched at once, until the process ends. A process that sleeps for hours between two
-//! searches calls [`reclaim_memory`] when it has done its work; what is needed again is compiled again.
+//! All compiled expressions take ten megabytes and more, and each keeps scratch memory for every thread
+//! that used it at the same time. A process that sleeps for hours between two searches calls
+//! [`reclaim_memory`] when its work is done; what is needed later is built again.
 
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError, RwLock, Weak},
 };
 
-/// Something that is made when it is first needed, and again after a rest.
+/// A value that is built on first use, and again after its memory was freed.
 pub(super) struct Reclaimable<T>(Arc<ReclaimableSlot<T>>);
 
 struct ReclaimableSlot<T> {
@@ -20,7 +19,7 @@ struct ReclaimableSlot<T> {
 
 impl<T> fmt::Debug for Reclaimable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Lent")
+        f.write_str("Reclaimable")
     }
 }
 
@@ -28,16 +27,16 @@ trait Reclaim: Send + Sync {
     fn reclaim(&self);
 }
 
-/// All that are there.
+/// All existing slots.
 static SLOTS: Mutex<Vec<Weak<dyn Reclaim>>> = Mutex::new(Vec::new());
 
 impl<T: Send + Sync + 'static> Reclaimable<T> {
-    /// Nothing is made yet.
+    /// Returns an empty slot; `make` builds the value on first use.
     pub(super) fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
         let slot = Arc::new(ReclaimableSlot { make: Box::new(make), value: RwLock::new(None) });
         let weak: Weak<dyn Reclaim> = Arc::downgrade(&slot) as Weak<dyn Reclaim>;
         let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who never rests, and reads rules anew for each request, is not to remember them all.
+        // A process that reloads rules for each request must not accumulate dropped slots.
         if slots.len() == slots.capacity() {
             slots.retain(|it| it.strong_count() > 0);
         }
@@ -46,14 +45,14 @@ impl<T: Send + Sync + 'static> Reclaimable<T> {
         Self(slot)
     }
 
-    /// Returns it as it is now. A search that is under way keeps what it has.
+    /// Returns the value, built if necessary. A search in progress keeps the value that it has.
     pub(super) fn get(&self) -> Arc<T> {
-        let ReclaimableSlot { make, value: made } = &*self.0;
-        if let Some(made) = &*made.read().unwrap_or_else(PoisonError::into_inner) {
-            return Arc::clone(made);
+        let ReclaimableSlot { make, value } = &*self.0;
+        if let Some(value) = &*value.read().unwrap_or_else(PoisonError::into_inner) {
+            return Arc::clone(value);
         }
-        let mut made = made.write().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(made.get_or_insert_with(|| Arc::new(make())))
+        let mut value = value.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(value.get_or_insert_with(|| Arc::new(make())))
     }
 }
 
@@ -63,10 +62,10 @@ impl<T: Send + Sync> Reclaim for ReclaimableSlot<T> {
     }
 }
 
-/// Gives back what was compiled and what searches needed so far. What is found later is the same.
+/// Frees all reclaimable values and their scratch memory. Later results are the same.
 pub fn reclaim_memory() {
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    // Those of rules that were read anew are gone.
+    // Slots of rules that were reloaded are gone.
     slots.retain(|it| {
         it.upgrade().is_some_and(|it| {
             it.reclaim();
@@ -82,27 +81,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_rests_is_made_anew_when_it_is_needed_and_what_is_gone_is_forgotten() {
+    fn a_freed_value_is_built_again_and_a_dropped_one_is_not() {
         let counting = || {
             let made = Arc::new(AtomicUsize::new(0));
             let count = Arc::clone(&made);
             (made, Reclaimable::new(move || count.fetch_add(1, Ordering::SeqCst)))
         };
-        let ((made, lent), (of_gone, gone)) = (counting(), counting());
-        drop(gone);
+        let ((made, value), (made_of_dropped, dropped)) = (counting(), counting());
+        drop(dropped);
         assert_eq!(made.load(Ordering::SeqCst), 0);
-        let before = lent.get();
-        assert!(Arc::ptr_eq(&before, &lent.get()));
+        let before = value.get();
+        assert!(Arc::ptr_eq(&before, &value.get()));
         reclaim_memory();
         assert_eq!(made.load(Ordering::SeqCst), 1);
-        assert!(!Arc::ptr_eq(&before, &lent.get()));
-        assert_eq!(of_gone.load(Ordering::SeqCst), 0);
+        assert!(!Arc::ptr_eq(&before, &value.get()));
+        assert_eq!(made_of_dropped.load(Ordering::SeqCst), 0);
     }
 
     #[test]
-    fn the_same_is_found_after_a_rest() {
-        let lent = Reclaimable::new(|| regex::Regex::new(r"(?i)gate (\d+)").unwrap());
-        let find = || lent.get().find("at Gate 12").map(|it| it.range());
+    fn results_are_the_same_after_memory_was_freed() {
+        let regex = Reclaimable::new(|| regex::Regex::new(r"(?i)gate (\d+)").unwrap());
+        let find = || regex.get().find("at Gate 12").map(|it| it.range());
         let before = find();
         reclaim_memory();
         assert_eq!((find(), before), (Some(3..10), Some(3..10)));

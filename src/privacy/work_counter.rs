@@ -1,10 +1,10 @@
-//! How much the detectors do for a text: bytes that they look at, counted in tests alone.
+//! Counts the bytes that detectors read, in tests only.
 //!
-//! Who may write a log may write one that makes a search read the same bytes again and again. Time
-//! says little of that on a busy machine; what a text of four times the length costs says all. Each
-//! loop that decides by itself where to look next takes note of what it is about to read.
+//! Whoever can write a log can write one that makes a search read the same bytes repeatedly. On a busy
+//! machine, elapsed time shows little of that, so tests compare the counts for a text and for one of
+//! four times its length. Each loop that decides by itself what to read next counts those bytes.
 
-/// Takes note of bytes that are looked at.
+/// Counts bytes that are read.
 #[cfg(not(test))]
 #[inline]
 pub(crate) fn count_bytes(_bytes: usize) {}
@@ -20,32 +20,36 @@ mod counted {
         static COUNTED: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Takes note of bytes that are looked at.
+    /// Counts bytes that are read.
     pub(crate) fn count_bytes(bytes: usize) {
         COUNTED.with(|it| it.set(it.get() + bytes));
     }
 
-    /// Checks that four times as much of `part` costs no more than a little over four times as much.
-    /// `bytes` are many, set against the farthest that is looked ahead from one place.
+    /// Checks that a text of `part` repeated costs about four times as much at four times the length.
+    ///
+    /// `bytes` must be much more than the farthest that is read ahead from one position.
     #[track_caller]
-    pub(crate) fn check_linear(part: &str, bytes: usize, mut look: impl FnMut(&str)) {
-        let mut of = |bytes: usize| {
+    pub(crate) fn check_linear(part: &str, bytes: usize, mut scan: impl FnMut(&str)) {
+        let mut cost_of = |bytes: usize| {
             let text = part.repeat(bytes.div_ceil(part.len()));
             COUNTED.with(|it| it.set(0));
-            look(&text);
+            scan(&text);
             COUNTED.with(Cell::get)
         };
-        let (once, four_times) = (of(bytes), of(4 * bytes));
+        let (once, four_times) = (cost_of(bytes), cost_of(4 * bytes));
         assert!(once > 0, "nothing is counted for {part:?}");
-        assert!(four_times <= once * 5, "{part:?}: {once}, and {four_times} for four");
+        assert!(
+            four_times <= once * 5,
+            "{part:?}: {once}, and {four_times} at four times the length"
+        );
     }
 
     #[test]
-    fn a_square_is_told_from_a_line() {
+    fn quadratic_cost_fails_the_check() {
         check_linear("a", 1000, |text| count_bytes(text.len() * 7));
-        let square = std::panic::catch_unwind(|| {
+        let quadratic = std::panic::catch_unwind(|| {
             check_linear("a", 1000, |text| (0..text.len() / 8).for_each(count_bytes));
         });
-        assert!(square.is_err());
+        assert!(quadratic.is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! A summary of a session whose lines know what they rest on.
+//! A summary of a session whose lines cite entries of the transcript.
 //!
-//! A page is written line by line. Each line may cite entries of the transcript; in a record the
-//! citations become addresses of lines of the record itself (`CMEM-20260402-101500:42`), which holds
-//! the entries that are cited: transcripts vanish after weeks. A message that stands in the summary
-//! word for word is cited there and not repeated.
+//! The summary is written line by line. In a record, citations of entries become addresses of lines of
+//! the record itself (`CMEM-20260402-101500:42`), and the record contains the cited entries, because
+//! transcripts vanish after weeks. A message that the summary contains word for word is cited there and
+//! not repeated.
 //!
-//! What tools returned is quoted, so that the served view takes it for what it is: text from elsewhere.
+//! Tool results are quoted, so that the sanitized view treats them as external text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,18 +18,18 @@ use super::{
 };
 use crate::memory::address::{Citation, Stem};
 
-/// So much of the agent's words is embedded; a person's stand whole.
+/// The longest text of the agent that is embedded, in characters; the user's messages are complete.
 const WORDS_CHARS_MAX: usize = 4_000;
-/// Of a longer entry only the first lines are cited.
+/// The most lines of an entry that a citation covers.
 const CITED_LINES_MAX: u32 = 12;
 
-/// The heading under which a record holds the entries that it rests on.
+/// The heading of the cited entries in a record.
 pub const EMBEDDED: &str = "## Transcript";
 
-/// Stands where there is nothing to say.
+/// Written where a section has no content.
 const NOTHING: &str = "(none)";
 
-/// Stands in the head of an entry between whose it is and its line in the transcript.
+/// Separates the author of an entry from its line in the transcript.
 const LINE_LABEL: &str = ", line ";
 
 /// A summary that is being written.
@@ -38,11 +38,11 @@ pub struct CitedSummary<'a> {
     transcript: &'a Transcript,
     zone: Tz,
     lines: Vec<CitedSummaryLine>,
-    /// What the record holds beside what its lines cite.
+    /// Entries that the record contains in addition to those that its lines cite.
     extra_entries: BTreeSet<EntryIndex>,
 }
 
-/// The body of a record, and where each entry stands that it holds.
+/// The body of a record, and the lines of the entries in it.
 #[derive(Debug)]
 pub struct RecordBody {
     /// The text.
@@ -55,17 +55,17 @@ pub struct RecordBody {
 struct CitedSummaryLine {
     text: String,
     cites: Vec<EntryIndex>,
-    /// The entry that stands here, from this line on, for so many lines.
+    /// The entry that starts at this line, and its number of lines.
     embeds: Option<(EntryIndex, usize)>,
 }
 
 impl<'a> CitedSummary<'a> {
-    /// Begins a page; times are told in `zone`.
+    /// Returns an empty summary; times are shown in `zone`.
     pub fn new(transcript: &'a Transcript, zone: Tz) -> Self {
         Self { transcript, zone, lines: Vec::new(), extra_entries: BTreeSet::new() }
     }
 
-    /// Writes a line as it is.
+    /// Writes a line unchanged.
     pub fn line(&mut self, text: impl Into<String>) {
         self.lines.push(CitedSummaryLine { text: text.into(), cites: Vec::new(), embeds: None });
     }
@@ -79,14 +79,14 @@ impl<'a> CitedSummary<'a> {
         self.line("");
     }
 
-    /// Writes a blank line, unless one stands there.
+    /// Writes a blank line, unless the last line is blank.
     pub fn blank(&mut self) {
         if self.lines.last().is_some_and(|it| !it.text.is_empty()) {
             self.line("");
         }
     }
 
-    /// Writes a bullet on one line, and what it rests on.
+    /// Writes a bullet on one line, with its citations.
     pub fn bullet(&mut self, text: &str, cites: impl IntoIterator<Item = EntryIndex>) {
         let text = format!("- {}", one_line(text));
         self.lines.push(CitedSummaryLine {
@@ -96,18 +96,18 @@ impl<'a> CitedSummary<'a> {
         });
     }
 
-    /// Writes a line as it is, and what it rests on.
+    /// Writes a line unchanged, with its citations.
     pub fn cited_line(&mut self, text: &str, cites: impl IntoIterator<Item = EntryIndex>) {
         let cites = cites.into_iter().collect();
         self.lines.push(CitedSummaryLine { text: text.to_owned(), cites, embeds: None });
     }
 
-    /// Writes that there is nothing to say.
+    /// Writes that a section has no content.
     pub fn nothing(&mut self) {
         self.line(NOTHING);
     }
 
-    /// Writes text from elsewhere beneath a bullet.
+    /// Writes external text as a quote below a bullet, at most `lines_max` lines.
     pub fn quote(&mut self, text: &str, lines_max: usize) {
         let all = text.trim_end().lines().count();
         for line in text.trim_end().lines().take(lines_max) {
@@ -118,7 +118,7 @@ impl<'a> CitedSummary<'a> {
         }
     }
 
-    /// Writes a line beneath a bullet, and what it rests on.
+    /// Writes a nested bullet, with its citations.
     pub fn nested_bullet(&mut self, text: &str, cites: impl IntoIterator<Item = EntryIndex>) {
         let text = format!("  - {}", one_line(text));
         self.lines.push(CitedSummaryLine {
@@ -128,30 +128,30 @@ impl<'a> CitedSummary<'a> {
         });
     }
 
-    /// Writes a text of many lines as it is, each line by itself.
+    /// Writes a text of several lines unchanged.
     pub fn raw_text(&mut self, text: &str) {
         for line in text.lines() {
             self.line(line);
         }
     }
 
-    /// Writes a message of a person word for word, beneath a bullet that says when it came.
+    /// Writes a message of the user word for word, below a bullet with its time.
     pub fn user_message(&mut self, at: EntryIndex) {
         let lines = self.embedded_lines(at);
         let count = lines.len();
         for (n, text) in lines.into_iter().enumerate() {
-            let holds = (n == 0).then_some((at, count));
-            self.lines.push(CitedSummaryLine { text, cites: Vec::new(), embeds: holds });
+            let embeds = (n == 0).then_some((at, count));
+            self.lines.push(CitedSummaryLine { text, cites: Vec::new(), embeds });
         }
     }
 
-    /// Returns the summary alone, without citations.
+    /// Returns the summary without citations.
     pub fn to_text(&self) -> String {
         let lines: Vec<&str> = self.lines.iter().map(|it| &it.text[..]).collect();
         format!("{}\n", lines.join("\n").trim_end())
     }
 
-    /// Has the record hold an entry that is cited from elsewhere.
+    /// Adds an entry to the record, because it is cited elsewhere.
     pub fn embed(&mut self, at: EntryIndex) {
         self.extra_entries.insert(at);
     }
@@ -163,10 +163,10 @@ impl<'a> CitedSummary<'a> {
         }
         let number =
             |count: usize| first_line.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        let mut places: BTreeMap<EntryIndex, (u32, u32)> = BTreeMap::new();
+        let mut positions: BTreeMap<EntryIndex, (u32, u32)> = BTreeMap::new();
         for (n, line) in self.lines.iter().enumerate() {
             if let Some((at, count)) = line.embeds {
-                places.insert(at, (number(n), number(n + count.max(1) - 1)));
+                positions.insert(at, (number(n), number(n + count.max(1) - 1)));
             }
         }
         let cited: BTreeSet<EntryIndex> = self
@@ -177,7 +177,7 @@ impl<'a> CitedSummary<'a> {
             .collect();
         let mut tail: Vec<String> = Vec::new();
         for at in cited {
-            if places.contains_key(&at) {
+            if positions.contains_key(&at) {
                 continue;
             }
             if tail.is_empty() {
@@ -185,9 +185,9 @@ impl<'a> CitedSummary<'a> {
             }
             let start = number(self.lines.len() + tail.len());
             tail.extend(self.embedded_lines(at));
-            places.insert(at, (start, number(self.lines.len() + tail.len() - 1)));
+            positions.insert(at, (start, number(self.lines.len() + tail.len() - 1)));
         }
-        let mut body = RecordBody { text: String::new(), id: id.clone(), positions: places };
+        let mut body = RecordBody { text: String::new(), id: id.clone(), positions };
         for line in &self.lines {
             body.text.push_str(&line.text);
             if let Some(citation) = body.citation(&line.cites) {
@@ -202,7 +202,7 @@ impl<'a> CitedSummary<'a> {
         body
     }
 
-    /// Returns an entry as a record holds it.
+    /// Returns an entry in the form of a record.
     fn embedded_lines(&self, at: EntryIndex) -> Vec<String> {
         let Some(entry) = self.transcript.entries.get(at.0) else { return Vec::new() };
         let when =
@@ -236,15 +236,15 @@ impl<'a> CitedSummary<'a> {
     }
 }
 
-/// Returns whether the words of a line of a record were said by nobody: they say whose the next ones are, or
-/// that there are none.
+/// Returns whether a line of a record is markup rather than somebody's words: the head of an entry, a
+/// tag, or the sign of an empty section.
 pub fn is_record_markup(words: &str) -> bool {
     let number = words.strip_suffix(':').and_then(|it| it.rsplit_once(LINE_LABEL)).map(|it| it.1);
     let is_tag = words.starts_with('<') && words.ends_with('>');
     words == NOTHING || is_tag || number.is_some_and(|it| it.parse::<u64>().is_ok())
 }
 
-/// Tells a time as an entry shows it.
+/// Returns a time in the form of an entry.
 pub fn format_time(at: DateTime<Utc>, zone: Tz) -> String {
     at.with_timezone(&zone).format("%Y-%m-%d %H:%M").to_string()
 }

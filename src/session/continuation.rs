@@ -1,74 +1,74 @@
-//! What an agent is told that goes on from a session that it cannot see any more.
+//! The message for an agent that continues a session which it can no longer see.
 
 use super::offline_summary::SummaryStyle;
 
-/// So many files are attached again at most, the last ones.
+/// How many files are attached again at most; the most recent ones.
 pub const FILES_MAX: usize = 5;
-/// So many tokens they take in all, at most.
+/// The total size of attached files, in tokens.
 pub const FILES_TOKENS_MAX: u64 = 50_000;
 
-/// What goes with a summary.
+/// What accompanies a summary.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContinuationParts<'a> {
-    /// The transcript, for who wants to know more.
+    /// The path of the transcript, for details.
     pub transcript: Option<&'a str>,
-    /// The record that holds the same for good.
+    /// The id of the session's record.
     pub record: Option<&'a str>,
-    /// What the user asked of the summary.
+    /// The user's instructions for the summary.
     pub instructions: Option<&'a str>,
-    /// Whether to go on without asking.
+    /// Whether the agent continues without asking.
     pub auto_continue: bool,
-    /// Files as they stand now, each with its text.
+    /// Paths and current texts of files.
     pub files: &'a [(String, String)],
-    /// The plan as it stands now.
+    /// The current plan.
     pub plan: Option<&'a str>,
 }
 
-/// Wraps a summary.
+/// Returns a summary with what accompanies it, as one message.
 pub fn continuation_message(
     style: SummaryStyle,
     summary: &str,
-    around: &ContinuationParts<'_>,
+    parts: &ContinuationParts<'_>,
 ) -> String {
     let what = match style {
         SummaryStyle::Partial => {
-            "What follows sums up its later part; what came before it stands above, word for word."
+            "What follows summarizes its later part; the earlier part is above, word for word."
         }
-        _ => "What follows sums it up.",
+        _ => "What follows summarizes it.",
     };
     let mut text = String::new();
     let mut add = |parts: &[&str]| parts.iter().for_each(|it| text.push_str(it));
-    add(&["This work goes on from an earlier conversation that ran out of room. ", what, "\n\n"]);
+    add(&["This work continues an earlier conversation that ran out of context. ", what, "\n\n"]);
     add(&[summary.trim_end(), "\n"]);
-    if let Some(instructions) = around.instructions {
+    if let Some(instructions) = parts.instructions {
         add(&["\n## Additional Instructions\n\n", instructions.trim(), "\n"]);
     }
-    if let Some(plan) = around.plan {
+    if let Some(plan) = parts.plan {
         add(&["\n## Plan\n\n", plan.trim_end(), "\n"]);
     }
-    for (path, content) in around.files {
+    for (path, content) in parts.files {
         let fence = fence(content);
         let content = content.trim_end_matches('\n');
         add(&["\n## File `", path, "`, as it stands now\n\n"]);
         add(&[&fence, "\n", content, "\n", &fence, "\n"]);
     }
-    let detail = "\nFor anything in detail (code, errors, what was written): ";
-    match (around.transcript, around.record) {
+    let detail = "\nFor details (code, errors, exact text): ";
+    match (parts.transcript, parts.record) {
         (Some(path), _) => add(&[detail, "read the transcript ", path, "\n"]),
         (None, Some(id)) => add(&[detail, "memoird session show ", id, "\n"]),
         (None, None) => add(&["\n"]),
     }
-    add(&["Recent messages stand verbatim.\n"]);
-    if around.auto_continue {
+    add(&["Recent messages are verbatim.\n"]);
+    if parts.auto_continue {
         add(&[
-            "Go on with the last task from where it was left. Ask nothing, and do not repeat this \
+            "Continue the last task where it was interrupted. Ask nothing, and do not repeat this \
                summary.\n",
         ]);
     }
     text
 }
 
-/// Returns a fence that no line of a text closes.
+/// Returns a code fence that no line of a text closes.
 fn fence(text: &str) -> String {
     let longest = text.lines().map(str::trim_start).filter(|it| it.starts_with("```"));
     let longest = longest.map(|it| it.chars().take_while(|c| *c == '`').count()).max();
@@ -80,16 +80,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_with_a_summary_is_told() {
+    fn the_message_contains_everything_that_accompanies_the_summary() {
         let files = [("/p/a.md".to_owned(), "```\ncode\n```\n".to_owned())];
-        let around = ContinuationParts {
+        let parts = ContinuationParts {
             transcript: Some("/p/t.jsonl"),
             instructions: Some("Keep numbers."),
             auto_continue: true,
             files: &files,
             ..ContinuationParts::default()
         };
-        let text = continuation_message(SummaryStyle::Full, "## 1. A\n\n- b\n\n", &around);
+        let text = continuation_message(SummaryStyle::Full, "## 1. A\n\n- b\n\n", &parts);
         for part in [
             "## 1. A\n\n- b\n\n## Additional",
             "Keep numbers.",

@@ -1,7 +1,7 @@
-//! What a session holds, as far as its structure tells: messages, files, commands, failures, the plan.
+//! The content of a session, from its structure: messages, files, commands, failures, the plan.
 //!
-//! Pure, and without a model: what is said of a session in the end rests on this, whoever words it.
-//! Only the session's own agent counts; what its helpers did comes back to it as a result.
+//! Pure, and without a model. Every summary is based on it, with or without a model. Only the
+//! session's own agent counts; the work of its subagents comes back to it as results.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use super::transcript::{
 };
 use crate::engine::extractive::sentence_class::{self, SentenceClass};
 
-/// A sentence that is longer is no statement but a list or a paste.
+/// A longer sentence is a list or pasted text, not a statement.
 const SENTENCE_CHARS_MAX: usize = 400;
 
-/// What a session holds.
+/// The content of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionDigest<'a> {
-    /// What a person wrote, in order: everything, word for word.
+    /// The messages of the user, in order: all of them, word for word.
     pub messages: Vec<Utterance<'a>>,
-    /// What the agent wrote, in order.
+    /// The messages of the agent, in order.
     pub replies: Vec<Utterance<'a>>,
     /// The files that were read or changed, in the order of their first use.
     pub files: Vec<FileUse>,
@@ -27,63 +27,63 @@ pub struct SessionDigest<'a> {
     pub commands: Vec<CommandRun<'a>>,
     /// The calls that failed, in order, each with what followed.
     pub failures: Vec<FailedCall<'a>>,
-    /// What is to be done, and where that is from.
+    /// The plan.
     pub plan: Option<SessionPlan<'a>>,
-    /// What was decided, with its reason where one is given.
+    /// Decisions.
     pub decisions: Vec<SessionStatement<'a>>,
-    /// What was reached.
+    /// Results of the agent's work.
     pub outcomes: Vec<SessionStatement<'a>>,
-    /// What is open.
+    /// Open items.
     pub open: Vec<SessionStatement<'a>>,
     /// The agent's last call, and whether it failed.
     pub last_call: Option<(EntryIndex, &'a ToolUse, Option<bool>)>,
 }
 
-/// Where something stands: the number of its entry in the transcript.
+/// The index of an entry in the transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryIndex(pub usize);
 
-/// Somebody's words.
+/// A message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Utterance<'a> {
-    /// Where.
+    /// Its entry.
     pub at: EntryIndex,
-    /// The words, whole.
+    /// The whole text.
     pub text: &'a str,
 }
 
-/// What was done with a file.
+/// The use of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileUse {
-    /// The file, absolute where the session's folder is known.
+    /// The path, absolute if the session's folder is known.
     pub path: String,
     /// How often it was read.
     pub reads: usize,
     /// How often it was changed.
     pub changes: usize,
-    /// Whether its first use wrote it whole: it is new, or at least nobody looked.
+    /// Whether its first use wrote the whole file, so that it is probably new.
     pub is_new: bool,
-    /// The last change, else the last use.
+    /// The entry of the last change, else of the last use.
     pub last: EntryIndex,
 }
 
 /// A command that was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandRun<'a> {
-    /// Where.
+    /// Its entry.
     pub at: EntryIndex,
     /// The command.
     pub command: &'a str,
-    /// Whether it failed; `None` where no result is there.
+    /// Whether it failed; `None` without a result.
     pub failed: Option<bool>,
 }
 
 /// A call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedCall<'a> {
-    /// Where the call stands; the result's place where there is no call.
+    /// The entry of the call, or of the result if there is no call.
     pub call_at: EntryIndex,
-    /// Where the result stands.
+    /// The entry of the result.
     pub at: EntryIndex,
     /// The call.
     pub call: Option<&'a ToolUse>,
@@ -93,70 +93,70 @@ pub struct FailedCall<'a> {
     pub follow_up: FollowUp<'a>,
 }
 
-/// What came after a failure.
+/// What followed a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowUp<'a> {
-    /// The same was done again, and went well.
+    /// The same call succeeded later.
     Resolved {
-        /// Where.
+        /// The entry of the success.
         at: EntryIndex,
-        /// The first words of the agent after the failure.
+        /// The first message after the failure.
         words: Option<(EntryIndex, &'a str)>,
     },
-    /// A person said something to it.
+    /// The user wrote a message.
     Corrected(EntryIndex, &'a str),
-    /// The agent said something.
+    /// The agent wrote a message.
     Replied(EntryIndex, &'a str),
-    /// The agent did something.
+    /// The agent made another call.
     Called(EntryIndex, &'a ToolUse),
     /// Nothing: the session ended.
     SessionEnded,
 }
 
-/// What is to be done.
+/// The plan of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionPlan<'a> {
-    /// The to-do list as it stood last.
+    /// The last state of the to-do list.
     Todo {
-        /// Where it was changed last.
+        /// The entry of its last change.
         at: EntryIndex,
-        /// Its lines.
+        /// Its items.
         list: Vec<TodoItem>,
     },
-    /// A plan that was shown to the person.
+    /// A plan that was shown to the user.
     Shown {
-        /// Where.
+        /// Its entry.
         at: EntryIndex,
-        /// The plan, whole.
+        /// The whole plan.
         text: &'a str,
     },
 }
 
-/// A sentence that tells something.
+/// A sentence with a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionStatement<'a> {
-    /// Where.
+    /// Its entry.
     pub at: EntryIndex,
     /// The sentence.
     pub text: &'a str,
-    /// Whether a person said it.
+    /// Whether the user wrote it.
     pub is_person: bool,
-    /// Whether it says why.
+    /// Whether it contains a reason.
     pub has_reason: bool,
 }
 
-/// What is kept while a transcript is read through.
+/// State while a transcript is read.
 #[derive(Debug, Default)]
 struct DigestState<'c> {
     cwd: Option<&'c str>,
-    /// The number of each file.
+    /// The index of each file in the digest.
     files: HashMap<String, usize>,
     todos: Vec<TodoItem>,
     todo_at: Option<EntryIndex>,
 }
 
 impl<'a> SessionDigest<'a> {
-    /// Reads a transcript through.
+    /// Returns the digest of a transcript.
     pub fn of(transcript: &'a Transcript) -> Self {
         let mut digest = Self::default();
         let own: Vec<(EntryIndex, &TranscriptEntry)> = transcript
@@ -167,7 +167,7 @@ impl<'a> SessionDigest<'a> {
             .map(|(at, it)| (EntryIndex(at), it))
             .collect();
         let results = call_results(&own);
-        let mut lists = DigestState { cwd: transcript.cwd.as_deref(), ..DigestState::default() };
+        let mut state = DigestState { cwd: transcript.cwd.as_deref(), ..DigestState::default() };
         for &(at, entry) in &own {
             match &entry.content {
                 EntryContent::User(text) => {
@@ -180,13 +180,13 @@ impl<'a> SessionDigest<'a> {
                 }
                 EntryContent::Call(call) => {
                     let failed = results.get(&call.id[..]).map(|it| it.1);
-                    digest.add_call(at, call, failed, &mut lists);
+                    digest.add_call(at, call, failed, &mut state);
                 }
                 _ => {}
             }
         }
-        if let Some(at) = lists.todo_at {
-            digest.plan = Some(SessionPlan::Todo { at, list: lists.todos });
+        if let Some(at) = state.todo_at {
+            digest.plan = Some(SessionPlan::Todo { at, list: state.todos });
         }
         digest.failures = failed_calls(&own);
         digest
@@ -197,25 +197,25 @@ impl<'a> SessionDigest<'a> {
         at: EntryIndex,
         call: &'a ToolUse,
         failed: Option<bool>,
-        lists: &mut DigestState<'_>,
+        state: &mut DigestState<'_>,
     ) {
         self.last_call = Some((at, call, failed));
         if let Some(command) = call.command.as_deref().filter(|_| call.kind == ToolKind::Shell) {
             self.commands.push(CommandRun { at, command, failed });
         }
         let changes = call.kind.changes_files();
-        // A change that was refused changed nothing.
+        // A failed change changed nothing.
         let counts = !(changes && failed == Some(true));
         if (changes || call.kind == ToolKind::Read) && counts {
             for file in &call.files {
-                let path = absolute(file, lists.cwd);
-                self.add_file_use(at, path, call.kind, lists);
+                let path = absolute(file, state.cwd);
+                self.add_file_use(at, path, call.kind, state);
             }
         }
         if let Some(change) = &call.todo {
-            change.apply(&mut lists.todos);
-            let is_left = !lists.todos.is_empty();
-            lists.todo_at = is_left.then_some(at);
+            change.apply(&mut state.todos);
+            let is_left = !state.todos.is_empty();
+            state.todo_at = is_left.then_some(at);
         }
         if let Some(text) = call.plan.as_deref().filter(|_| failed != Some(true)) {
             self.plan = Some(SessionPlan::Shown { at, text });
@@ -227,9 +227,9 @@ impl<'a> SessionDigest<'a> {
         at: EntryIndex,
         path: String,
         kind: ToolKind,
-        lists: &mut DigestState<'_>,
+        state: &mut DigestState<'_>,
     ) {
-        let number = *lists.files.entry(path).or_insert_with_key(|path| {
+        let number = *state.files.entry(path).or_insert_with_key(|path| {
             let (path, is_written) = (path.clone(), kind == ToolKind::Write);
             self.files.push(FileUse { path, reads: 0, changes: 0, is_new: is_written, last: at });
             self.files.len() - 1
@@ -253,19 +253,19 @@ impl<'a> SessionDigest<'a> {
                 in_code = !in_code;
                 continue;
             }
-            // Quoted and pasted words are somebody else's.
+            // Quoted and pasted text has another author.
             if in_code || line.starts_with("    ") || line.trim_start().starts_with('>') {
                 continue;
             }
             let line = line.trim().trim_start_matches(['-', '*', '•']).trim_start();
-            for told in sentence_class::classify_sentences(line) {
-                let text = told.text;
+            for sentence in sentence_class::classify_sentences(line) {
+                let text = sentence.text;
                 if text.chars().count() > SENTENCE_CHARS_MAX || text.ends_with(':') {
                     continue;
                 }
-                let has_reason = told.has_reason;
+                let has_reason = sentence.has_reason;
                 let statement = SessionStatement { at, text, is_person, has_reason };
-                match told.class {
+                match sentence.class {
                     SentenceClass::Decision => self.decisions.push(statement),
                     SentenceClass::Outcome if !is_person => self.outcomes.push(statement),
                     SentenceClass::Open if !is_person => self.open.push(statement),
@@ -305,7 +305,7 @@ impl TodoChange {
 }
 
 impl SessionPlan<'_> {
-    /// Returns the plan as it is written down: a line for each of the list, or the text.
+    /// Returns the plan as text: one line per to-do item, or the plan as it was shown.
     pub fn text(&self) -> String {
         match self {
             Self::Todo { list, .. } => {
@@ -317,14 +317,14 @@ impl SessionPlan<'_> {
         }
     }
 
-    /// Returns where it stands.
+    /// Returns its entry.
     pub fn at(&self) -> EntryIndex {
         match self {
             Self::Todo { at, .. } | Self::Shown { at, .. } => *at,
         }
     }
 
-    /// Returns what is not done yet.
+    /// Returns the items that are not done.
     pub fn pending(&self) -> Vec<&TodoItem> {
         match self {
             Self::Todo { list, .. } => list
@@ -336,8 +336,7 @@ impl SessionPlan<'_> {
     }
 }
 
-/// Returns a path that begins at the root of its file system, where the folder is known that it is
-/// named from. A path of Windows stays as it is.
+/// Returns an absolute path, if the session's folder is known. Windows paths are unchanged.
 fn absolute(path: &str, cwd: Option<&str>) -> String {
     let drive = path.as_bytes().get(1) == Some(&b':') || path.starts_with("\\\\");
     let path = path.strip_prefix("./").unwrap_or(path);
@@ -349,7 +348,7 @@ fn absolute(path: &str, cwd: Option<&str>) -> String {
     }
 }
 
-/// Returns the result of each call: where it stands, and whether the call failed.
+/// Returns the entry of the result of each call, and whether the call failed.
 fn call_results<'a>(
     own: &[(EntryIndex, &'a TranscriptEntry)],
 ) -> HashMap<&'a str, (EntryIndex, bool)> {
@@ -370,31 +369,31 @@ fn failed_calls<'a>(own: &[(EntryIndex, &'a TranscriptEntry)]) -> Vec<FailedCall
             EntryContent::Call(call) => drop(calls.insert(&call.id, (at, call))),
             EntryContent::Result(result) if result.is_error => {
                 let call = calls.get(&result.call[..]).copied();
-                // What memoird itself returned is no part of the session.
+                // Results of memoird itself are not part of the session.
                 if call.is_some_and(|(_, it)| it.kind == ToolKind::Memory) {
                     continue;
                 }
                 let call_at = call.map_or(at, |it| it.0);
                 let (call, text) = (call.map(|it| it.1), &result.text[..]);
-                let followed = FollowUp::SessionEnded;
-                failures.push((index, FailedCall { call_at, at, call, text, follow_up: followed }));
+                let follow_up = FollowUp::SessionEnded;
+                failures.push((index, FailedCall { call_at, at, call, text, follow_up }));
             }
             _ => {}
         }
     }
-    let solved = successful_calls(own);
+    let successes = successful_calls(own);
     let next = next_active(own);
     for (index, failure) in &mut failures {
-        failure.follow_up = follow_up(own, *index, failure, &solved, &next);
+        failure.follow_up = follow_up(own, *index, failure, &successes, &next);
     }
     failures.into_iter().map(|(_, it)| it).collect()
 }
 
-/// What a call does, so that a later one that does the same is found.
+/// Returns the purpose of a call, by which a later call for the same purpose is found.
 fn call_purpose(call: &ToolUse) -> Option<(ToolKind, &str)> {
     match call.kind {
         ToolKind::Shell => call.command.as_deref().map(|it| (ToolKind::Shell, it)),
-        // A file that was refused to be changed may be written instead.
+        // After a failed edit, a file may be written instead.
         ToolKind::Edit | ToolKind::Write => Some((ToolKind::Edit, call.files.first()?)),
         ToolKind::Read => Some((ToolKind::Read, call.files.first()?)),
         ToolKind::Web | ToolKind::Search => Some((call.kind, &call.excerpt)),
@@ -404,28 +403,28 @@ fn call_purpose(call: &ToolUse) -> Option<(ToolKind, &str)> {
 
 type CallPurpose<'a> = (ToolKind, &'a str);
 
-/// Returns where calls of each purpose went well, ascending.
+/// Returns the results of successful calls of each purpose, ascending.
 fn successful_calls<'a>(
     own: &[(EntryIndex, &'a TranscriptEntry)],
 ) -> HashMap<CallPurpose<'a>, Vec<EntryIndex>> {
     let mut calls: HashMap<&str, (EntryIndex, &ToolUse)> = HashMap::new();
-    let mut solved: HashMap<CallPurpose<'a>, Vec<EntryIndex>> = HashMap::new();
+    let mut successes: HashMap<CallPurpose<'a>, Vec<EntryIndex>> = HashMap::new();
     for &(at, entry) in own {
         match &entry.content {
             EntryContent::Call(call) => drop(calls.insert(&call.id, (at, call))),
             EntryContent::Result(result) if !result.is_error => {
                 let call = calls.get(&result.call[..]);
                 if let Some(purpose) = call.and_then(|it| call_purpose(it.1)) {
-                    solved.entry(purpose).or_default().push(at);
+                    successes.entry(purpose).or_default().push(at);
                 }
             }
             _ => {}
         }
     }
-    solved
+    successes
 }
 
-/// Returns for each entry the next one that says or does something, itself included.
+/// Returns for each entry the index of the next message or call, itself included.
 fn next_active(own: &[(EntryIndex, &TranscriptEntry)]) -> Vec<Option<usize>> {
     let mut next = vec![None; own.len() + 1];
     for (index, (_, entry)) in own.iter().enumerate().rev() {
@@ -442,13 +441,13 @@ fn follow_up<'a>(
     own: &[(EntryIndex, &'a TranscriptEntry)],
     index: usize,
     failure: &FailedCall<'a>,
-    solved: &HashMap<CallPurpose<'a>, Vec<EntryIndex>>,
+    successes: &HashMap<CallPurpose<'a>, Vec<EntryIndex>>,
     next: &[Option<usize>],
 ) -> FollowUp<'a> {
     let next = next[index + 1].map(|it| own[it]);
-    let solved = failure.call.and_then(call_purpose).and_then(|it| solved.get(&it));
-    let solved = solved.and_then(|it| it.get(it.partition_point(|at| *at <= failure.at)));
-    if let Some(&at) = solved {
+    let successes = failure.call.and_then(call_purpose).and_then(|it| successes.get(&it));
+    let successes = successes.and_then(|it| it.get(it.partition_point(|at| *at <= failure.at)));
+    if let Some(&at) = successes {
         let words = next.and_then(|(at, entry)| match &entry.content {
             EntryContent::Assistant(text) | EntryContent::User(text) => Some((at, &text[..])),
             _ => None,

@@ -1,8 +1,8 @@
-//! What a model may read that hands a session over: files of one project, and nothing else.
+//! The files that a model may read for a handoff: those of one project, and nothing else.
 //!
-//! A path is followed to where it leads before it is looked at: what lies outside of the project's folder,
-//! in it only by a link, or is no text, or too long, is refused with the reason. What is shown has its
-//! secrets marked, and a text that looks like an attack is not shown. Files are only read.
+//! A path is resolved before it is checked. A file outside the project's folder, also through a link,
+//! is refused with the reason, and so is one that is not text or too long. Secrets are masked, and
+//! text that looks like an attack is not shown. Files are only read.
 
 use std::{
     fs::{self, File},
@@ -20,14 +20,14 @@ use crate::{
     privacy::{PrivacyRules, quarantine},
 };
 
-/// A file that is shown takes no more tokens than this.
+/// The longest file that is shown, in tokens.
 const FILE_TOKENS_MAX: u64 = 12_000;
-/// All that is shown takes no more than this.
+/// The total size of the files shown, in tokens.
 const SHOWN_TOKENS_MAX: u64 = 60_000;
-/// So many files are named without their content.
+/// The most files that are listed without content.
 const REFERENCES_MAX: usize = 40;
 
-/// A project that is read for a handoff.
+/// Reads files of a project for a handoff.
 #[derive(Debug)]
 pub struct HandoffFileReader<'a> {
     /// The project's folder, without links.
@@ -35,25 +35,26 @@ pub struct HandoffFileReader<'a> {
     rules: &'a PrivacyRules,
     shown_left: u64,
     required_left: u64,
-    /// The session's entries, and behind them what was shown of files.
+    /// The session's entries, followed by the files that were shown.
     entries: Vec<SessionEntry>,
     required: Vec<(String, String)>,
     references: Vec<String>,
 }
 
-/// What was read and nominated.
+/// The files that the model chose, and what it has read.
 #[derive(Debug)]
 pub struct HandoffSelection {
-    /// The entries that a summary may rest on: files among them, whose place is [`usize::MAX`].
+    /// The entries that the summary may cite; the index of a file is [`usize::MAX`].
     pub entries: Vec<SessionEntry>,
-    /// Files that are embedded, each with its text.
+    /// Files that are embedded: name and text.
     pub required: Vec<(String, String)>,
-    /// Files that are named.
+    /// Files that are only listed.
     pub references: Vec<String>,
 }
 
 impl<'a> HandoffFileReader<'a> {
-    /// Begins; files that are embedded may take `budget` tokens in all. `None` where the folder is not there.
+    /// Returns a reader; embedded files may have `budget` tokens in total. `None` if the folder does not
+    /// exist.
     pub fn new(
         project: &Path,
         rules: &'a PrivacyRules,
@@ -71,11 +72,11 @@ impl<'a> HandoffFileReader<'a> {
         })
     }
 
-    /// Does what a tool is called for.
+    /// Executes a tool call and returns the text for the model.
     ///
     /// # Errors
     ///
-    /// Returns why not, in words for the model.
+    /// Returns why it failed, as text for the model.
     pub fn call_tool(&mut self, tool: &str, path: &str) -> Result<String, String> {
         let (full, name) = self.resolve(path)?;
         match tool {
@@ -117,50 +118,50 @@ impl<'a> HandoffFileReader<'a> {
         }
     }
 
-    /// Ends.
+    /// Returns the selection.
     pub fn finish(self) -> HandoffSelection {
         let Self { entries, required, references, .. } = self;
         HandoffSelection { entries, required, references }
     }
 
-    /// Follows a path to a file of the project; returns it, and its name there.
+    /// Resolves a path to a file of the project; returns it, and its name relative to the project.
     fn resolve(&self, path: &str) -> Result<(PathBuf, String), String> {
         let shown = truncate(path, 200);
         let full = self.project.join(path).canonicalize();
         let full = full.map_err(|_| format!("there is no file `{shown}` in the project"))?;
-        let outside = || format!("`{shown}` lies outside of the project");
+        let outside = || format!("`{shown}` is outside the project");
         let relative = full.strip_prefix(&self.project).map_err(|_| outside())?;
         if relative.components().any(|it| it.as_os_str() == ".git") {
             return Err(format!("`{shown}` belongs to git"));
         }
         let name = relative.to_str().filter(|it| !it.chars().any(char::is_control));
-        let name = name.ok_or_else(|| format!("the name of `{shown}` is no plain text"))?;
-        // A name may be a secret itself, and would stand in the handoff.
+        let name = name.ok_or_else(|| format!("the name of `{shown}` is not plain text"))?;
+        // The name appears in the handoff and may contain a secret.
         if self.rules.mask_secrets(name) != name {
-            return Err("its name holds a secret".to_owned());
+            return Err("its name contains a secret".to_owned());
         }
         if !full.is_file() {
-            return Err(format!("`{shown}` is no file"));
+            return Err(format!("`{shown}` is not a file"));
         }
         Ok((full.clone(), name.to_owned()))
     }
 
-    /// Reads a text of at most so many tokens, as it may be seen.
+    /// Returns the sanitized text of a file with at most `tokens_max` tokens, and its tokens.
     fn read_text(&self, full: &Path, tokens_max: u64) -> Result<(String, u64), String> {
         let failed = |e: std::io::Error| format!("it cannot be read: {}", e.kind());
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let flags = i32::try_from(flags.bits()).unwrap_or_default();
         let mut options = File::options();
         let file = options.read(true).custom_flags(flags).open(full).map_err(failed)?;
-        // A folder on the way may have become a link since it was looked at.
+        // A parent folder may have been replaced by a link after the check.
         if let Ok(opened) = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
             && !opened.starts_with(&self.project)
         {
-            return Err("it lies outside of the project".to_owned());
+            return Err("it is outside the project".to_owned());
         }
         let found = file.metadata().map_err(failed)?;
         if !found.is_file() {
-            return Err("it is no file".to_owned());
+            return Err("it is not a file".to_owned());
         }
         let mut bytes = Vec::new();
         // It may grow while it is read.
@@ -174,9 +175,9 @@ impl<'a> HandoffFileReader<'a> {
             ));
         }
         let text = String::from_utf8(bytes).ok().filter(|it| !it.contains('\0'));
-        let text = text.ok_or("it is no text")?;
+        let text = text.ok_or("it is not text")?;
         if !quarantine::concerns(&text, TextOrigin::External).is_empty() {
-            return Err("it holds text that looks like an attack on a model".to_owned());
+            return Err("it contains text that looks like an attack on a model".to_owned());
         }
         Ok((self.rules.mask_secrets(&text).into_owned(), tokens))
     }
@@ -188,23 +189,23 @@ mod tests {
 
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "a project that a test makes")]
+    #[expect(clippy::disallowed_methods, reason = "the test creates a project")]
     #[test]
     fn nothing_outside_of_the_project_is_read() {
-        let place = tempfile::tempdir().unwrap();
-        let project = place.path().join("p");
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("p");
         fs::create_dir_all(project.join("src")).unwrap();
         fs::create_dir_all(project.join(".git")).unwrap();
         fs::write(project.join(".git/config"), "x").unwrap();
         fs::write(project.join("src/a.rs"), "fn a() {}\n").unwrap();
         fs::write(project.join("b.bin"), b"a\0b").unwrap();
         fs::write(project.join("long.txt"), "word ".repeat(20_000)).unwrap();
-        fs::write(place.path().join("out.txt"), "out").unwrap();
-        symlink(place.path().join("out.txt"), project.join("leads-out")).unwrap();
-        symlink(place.path(), project.join("up")).unwrap();
+        fs::write(folder.path().join("out.txt"), "out").unwrap();
+        symlink(folder.path().join("out.txt"), project.join("leads-out")).unwrap();
+        symlink(folder.path(), project.join("up")).unwrap();
         symlink("src/a.rs", project.join("leads-in")).unwrap();
         let rules = PrivacyRules::default();
-        let mut reading = HandoffFileReader::new(&project, &rules, Vec::new(), 20).unwrap();
+        let mut reader = HandoffFileReader::new(&project, &rules, Vec::new(), 20).unwrap();
         for (path, why) in [
             ("../out.txt", "outside"),
             ("/etc/passwd", "outside"),
@@ -212,23 +213,23 @@ mod tests {
             ("up/out.txt", "outside"),
             ("src/../../out.txt", "outside"),
             ("nowhere", "no file"),
-            ("src", "is no file"),
+            ("src", "is not a file"),
             (".git/config", "belongs to git"),
-            ("b.bin", "no text"),
+            ("b.bin", "not text"),
             ("long.txt", "tokens"),
         ] {
-            let error = reading.call_tool("read_file", path).unwrap_err();
+            let error = reader.call_tool("read_file", path).unwrap_err();
             assert!(error.contains(why), "{path}: {error}");
         }
         assert_eq!(
-            reading.call_tool("read_file", "leads-in").unwrap(),
+            reader.call_tool("read_file", "leads-in").unwrap(),
             "[1] file src/a.rs: fn a() {}\n"
         );
-        let told = reading.call_tool("mark_read_required", "src/a.rs").unwrap();
-        assert!(told.contains("18 tokens are left"), "{told}");
-        assert!(reading.call_tool("add_reference", "leads-in").is_err(), "it is embedded");
-        assert!(reading.call_tool("add_reference", "long.txt").is_ok());
-        let done = reading.finish();
+        let answer = reader.call_tool("mark_read_required", "src/a.rs").unwrap();
+        assert!(answer.contains("18 tokens are left"), "{answer}");
+        assert!(reader.call_tool("add_reference", "leads-in").is_err(), "it is embedded");
+        assert!(reader.call_tool("add_reference", "long.txt").is_ok());
+        let done = reader.finish();
         assert_eq!((done.required.len(), &done.references[..]), (1, &["long.txt".to_owned()][..]));
     }
 }

@@ -1,9 +1,10 @@
-//! Notes that other programs have kept: read as they are, kept byte for byte, and told in the daily log.
+//! Imports notes program other programs: each file becomes a record byte for byte, and its lines go to the
+//! daily log.
 //!
-//! A file becomes a record, as a session does, and its lines go to the log of its day, each with the line of the
-//! record that it rests on: so they are the words of an agent, and a trace leads to the file as it was. What is
-//! quoted or stands in code is in the record alone. A line that stands in the log is not written again, so the same
-//! folder twice changes nothing, and a file that has grown brings in what is new.
+//! The lines are added to the log program the note's day, each with a citation program its line in the record.
+//! So they count as text program an agent, and a trace leads to the original file. Quotes and code are only
+//! in the record. A line that the log already contains is not written again, so importing the same
+//! folder twice changes nothing, and a file that has grown adds only its new lines.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,15 +29,15 @@ use crate::{
     },
 };
 
-/// A line is cut after so many characters; the record has it whole.
+/// The longest line in the log, in characters; the record has the whole line.
 const CHARS_MAX: usize = 600;
-/// So many logs are read to see what stands in them.
+/// The most logs that are read to find existing lines.
 const LOGS_MAX: usize = 100_000;
 
-/// How what is said of a file begins.
+/// The start program the line that names an imported file.
 const IMPORTED: &str = "Imported from ";
 
-/// Who has kept notes.
+/// A program whose notes can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotesProgram {
     /// `MEMORY.md`, `USER.md`, `memory/DATE.md`, `memory/DATE-name.md` in a workspace.
@@ -51,19 +52,19 @@ pub enum NotesProgram {
     BasicMemory,
 }
 
-/// A file of notes.
+/// A file program notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedNote {
-    /// Its name in the folder that is brought in.
+    /// Its path in the imported folder.
     pub name: String,
     /// Its text.
     pub text: String,
-    /// The day that it belongs to.
+    /// The day program the log that it is added to.
     pub date: NaiveDate,
 }
 
 impl NotesProgram {
-    /// Returns the name that people call it by.
+    /// Returns the name program the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenClaw => "openclaw",
@@ -74,8 +75,8 @@ impl NotesProgram {
         }
     }
 
-    /// Returns whether a file is one of its notes. What it made of others (weeks, months, an index) is not: it would
-    /// be told twice.
+    /// Returns whether a file is one program its notes. Files that it derived from notes (weeks, months, an
+    /// index) are not, because their content would be imported twice.
     pub fn is_note(self, path: &Path) -> bool {
         let parts: Vec<&str> = path
             .components()
@@ -106,7 +107,7 @@ impl NotesProgram {
     }
 }
 
-/// Returns the day that a file says it belongs to: its name, or its frontmatter.
+/// Returns the day in the name program a file, else in its frontmatter.
 pub fn note_date(name: &str, text: &str) -> Option<NaiveDate> {
     let stem = name.rsplit('/').next().and_then(|it| it.strip_suffix(".md"))?;
     leading_date(stem).or_else(|| {
@@ -119,20 +120,20 @@ pub fn note_date(name: &str, text: &str) -> Option<NaiveDate> {
     })
 }
 
-/// Returns the date that a text begins with.
+/// Returns the date at the start program a text.
 fn leading_date(text: &str) -> Option<NaiveDate> {
     let date = text.get(..10)?;
-    // `2026-03-281` is none.
+    // `2026-03-281` is not a date.
     let ends = text[10..].chars().next().is_none_or(|it| !it.is_ascii_digit());
     NaiveDate::parse_from_str(date, "%Y-%m-%d").ok().filter(|_| ends)
 }
 
-/// Returns the lines of a note that say something of its own, each with its number in the file.
+/// Returns the lines program a note that are imported, each with its number in the file.
 pub fn note_lines(text: &str) -> Vec<(usize, String)> {
     let body = frontmatter::split(text).body(text);
     let before = text.lines().count() - body.lines().count();
     let mut fence: Option<&str> = None;
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     for (n, line) in body.lines().enumerate() {
         let plain = line.trim();
         let mark = ["```", "~~~"].into_iter().find(|it| plain.starts_with(it));
@@ -146,19 +147,19 @@ pub fn note_lines(text: &str) -> Vec<(usize, String)> {
                     continue;
                 }
                 let words = plain.trim_start_matches(['-', '*', '+']).trim_start();
-                said.push((before + n + 1, truncate(&one_line(words), CHARS_MAX)));
+                lines.push((before + n + 1, truncate(&one_line(words), CHARS_MAX)));
             }
         }
     }
-    said
+    lines
 }
 
-/// What stands in the logs already.
+/// The lines that are in the logs already.
 #[derive(Debug, Default)]
 pub struct LoggedNotes {
-    /// The lines of each log, by its path.
+    /// The lines program each log, by its path.
     logs: HashMap<String, HashSet<String>>,
-    /// The logs that a file was brought into, by what is said of it there.
+    /// The logs with lines program a file, by the header program its import.
     imports: HashMap<String, Vec<String>>,
 }
 
@@ -184,17 +185,17 @@ impl LoggedNotes {
 }
 
 impl SessionStore<'_> {
-    /// Reads what stands in the logs.
+    /// Reads the lines program all logs.
     ///
     /// # Errors
     ///
     /// Returns why one cannot be read.
     pub fn logged_notes(&self) -> Result<LoggedNotes, SaveError> {
         let layout = self.vault.layout();
-        let mut standing = LoggedNotes::default();
+        let mut logged = LoggedNotes::default();
         for path in self.vault.files_below(layout.memory_dir(), LOGS_MAX).0 {
             let stem = layout.stem_at(&path);
-            // A log is named by its day alone.
+            // Only logs have names that start with a date.
             if stem.is_none_or(|it| leading_date(it.as_str()).is_none()) {
                 continue;
             }
@@ -203,42 +204,42 @@ impl SessionStore<'_> {
                 Ok(Some(text)) => text,
                 _ => continue,
             };
-            standing.add_log(&path, &text);
+            logged.add_log(&path, &text);
         }
-        Ok(standing)
+        Ok(logged)
     }
 
-    /// Returns the lines of a note that are not in the logs yet, each with its number in the file.
+    /// Returns the lines program a note that are not in the logs yet, each with its number in the file.
     pub fn new_lines(
         &self,
-        of: NotesProgram,
+        program: NotesProgram,
         note: &ImportedNote,
-        standing: &LoggedNotes,
+        logged: &LoggedNotes,
     ) -> Vec<(usize, String)> {
         let target = self.vault.log_path(&Stem::day(note.date));
         let before =
-            standing.imports.get(&import_header(of, &note.name)).map_or(&[][..], |it| &it[..]);
+            logged.imports.get(&import_header(program, &note.name)).map_or(&[][..], |it| &it[..]);
         let paths: Vec<&str> = before.iter().chain([&target]).map(|it| &it[..]).collect();
         let mut seen = HashSet::new();
         let written =
             note_lines(&note.text).into_iter().map(|(n, it)| (n, self.rules.sanitize_output(&it)));
         written
-            .filter(|(_, it)| !standing.contains_line(&paths, it) && seen.insert(it.clone()))
+            .filter(|(_, it)| !logged.contains_line(&paths, it) && seen.insert(it.clone()))
             .collect()
     }
 
-    /// Brings a note in; returns its record, and how many lines the log has more.
+    /// Imports a note; returns the id program its record, and how many lines were added to the log.
     ///
     /// # Errors
     ///
-    /// Returns why it is not brought in, or not whole: the same again goes on with it.
+    /// Returns why it was not imported completely. Importing it again continues.
     pub fn import_note(
         &self,
-        of: NotesProgram,
+        program: NotesProgram,
         note: &ImportedNote,
-        standing: &mut LoggedNotes,
+        logged: &mut LoggedNotes,
     ) -> Result<(String, usize), SaveError> {
-        if self.new_lines(of, note, standing).is_empty() {
+        if self.new_lines(program, note, logged).is_empty() {
             return Err(SaveError::NothingNew);
         }
         let (id, path, _) = self.import(&note.text)?;
@@ -251,33 +252,33 @@ impl SessionStore<'_> {
         };
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         let path = self.vault.log_path(&Stem::day(note.date));
-        // Somebody may have brought it in meanwhile.
+        // Another process may have imported it meanwhile.
         let text = self.vault.read_text(&path)?.unwrap_or_default();
-        standing.add_log(&path, &text);
-        let news = self.new_lines(of, note, standing);
+        logged.add_log(&path, &text);
+        let news = self.new_lines(program, note, logged);
         if news.is_empty() {
             return Err(SaveError::NothingNew);
         }
-        let mut told = format!("{} [{}]", import_header(of, &note.name), cited(1));
+        let mut entry_text = format!("{} [{}]", import_header(program, &note.name), cited(1));
         for (number, words) in &news {
-            told.push_str(&["\n- ", words, " [", &cited(*number), "]"].concat());
+            entry_text.push_str(&["\n- ", words, " [", &cited(*number), "]"].concat());
         }
-        let entry = log::format_entry(NaiveTime::MIN, &told).ok_or(SaveError::NothingNew)?;
+        let entry = log::format_entry(NaiveTime::MIN, &entry_text).ok_or(SaveError::NothingNew)?;
         if (text.len() + entry.len()) as u64 > FILE_BYTES_MAX {
             return Err(VaultError::TooLarge { path: path.into() }.into());
         }
         self.vault.append(&lock, &path, &log::new_log_header(note.date), &entry, false)?;
-        standing.add_log(&path, &entry);
+        logged.add_log(&path, &entry);
         Ok((id, news.len()))
     }
 }
 
-/// Returns the line that says where an entry comes from.
-fn import_header(of: NotesProgram, name: &str) -> String {
-    format!("{IMPORTED}{}, `{name}`", of.name())
+/// Returns the line that names the source program an entry.
+fn import_header(program: NotesProgram, name: &str) -> String {
+    format!("{IMPORTED}{}, `{name}`", program.name())
 }
 
-/// Returns a line of a log without its bullet and what it rests on.
+/// Returns a line program a log without its bullet and its citation.
 fn without_markup(line: &str) -> String {
     let words = line.trim().trim_start_matches(['-', '*', '+']).trim_start();
     let words =
@@ -290,13 +291,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_program_s_own_notes_are_read_and_not_what_it_made_of_them() {
-        let all = |of: NotesProgram, yes: &[&str], no: &[&str]| {
+    fn notes_of_each_program_are_recognized_and_derived_files_are_not() {
+        let all = |program: NotesProgram, yes: &[&str], no: &[&str]| {
             for it in yes {
-                assert!(of.is_note(Path::new(it)), "{of:?}: {it}");
+                assert!(program.is_note(Path::new(it)), "{program:?}: {it}");
             }
             for it in no {
-                assert!(!of.is_note(Path::new(it)), "{of:?}: {it}");
+                assert!(!program.is_note(Path::new(it)), "{program:?}: {it}");
             }
         };
         all(
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_or_code_stays_in_the_record() {
+    fn quotes_and_code_are_not_imported_into_the_log() {
         let text = "---\ntitle: A\ncreated: 2026-03-05\n---\n# A\n\n- [decision] JWT #auth\n> quoted\n\
                     ```\ncode\n```\n\n---\nPlain words.\n";
         let expected = [(7, "[decision] JWT #auth".to_owned()), (14, "Plain words.".to_owned())];

@@ -1,7 +1,7 @@
-//! What a session says in the daily log: one entry for each day on which it happened.
+//! The entry of a session in the daily log: one for each day of the session.
 //!
-//! The entry is the agent's: what tools returned is not in it. A line ends in the address of what it
-//! rests on in the session's record, so that a trace goes on from the log to the words that were said.
+//! The entry counts as text of the agent; it contains no tool results. Lines cite the session's record,
+//! so that a trace leads from the log to the original words.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,30 @@ use super::{
     transcript::{EntryContent, Transcript, tool::TodoState, truncate},
 };
 
-/// So many lines an entry has at most, its head counted.
+/// The most lines of an entry, with its head.
 pub const LINES_MAX: usize = 15;
-/// So many decisions and corrections are told, and so many of them are corrections.
+/// The most outcomes in an entry.
+const OUTCOMES_MAX: usize = 3;
+/// The most decisions and corrections together, and the most corrections.
 const DECISIONS_MAX: usize = 4;
 const CORRECTIONS_MAX: usize = 2;
-/// What was said last is told where so much of it was not told otherwise.
+/// The most open items in an entry.
+const OPEN_ITEMS_MAX: usize = 2;
+/// The most failures in an entry.
+const FAILURES_MAX: usize = 2;
+/// The last reply is written if at least this much of it is new, in letters and digits.
 const LAST_REPLY_CHARS_MIN: usize = 12;
-/// A line is cut after so many characters.
+/// The longest line, in characters.
 const CHARS_MAX: usize = 300;
-/// So many files are named.
+/// The most files that are named.
 const FILES_MAX: usize = 8;
 
-/// The part of a session that lies in one day.
+/// The entry of one day.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionLogEntry {
     /// The day, in the root's zone.
     pub date: NaiveDate,
-    /// When the part ended.
+    /// The time of the last transcript entry of the day.
     pub time: NaiveTime,
     /// The lines, the head first.
     pub lines: Vec<SessionLogLine>,
@@ -41,14 +47,15 @@ pub struct SessionLogEntry {
 /// One line of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionLogLine {
-    /// Its words.
+    /// The text.
     pub text: String,
-    /// What it rests on.
+    /// The transcript entries that it cites.
     pub cites: Vec<EntryIndex>,
 }
 
-/// Writes the entries of a session, one for each of its days, ascending. A day on which nobody said
-/// anything has none; what has no time at all belongs to `today`.
+/// Returns the entries of a session, one for each of its days, ascending.
+///
+/// A day without messages has none. Transcript entries without any time belong to `today`.
 pub fn log_entries(
     transcript: &Transcript,
     digest: &SessionDigest<'_>,
@@ -58,21 +65,24 @@ pub fn log_entries(
     let mut days: BTreeMap<NaiveDate, (NaiveTime, usize)> = BTreeMap::new();
     let dates = entry_dates(transcript, zone, today);
     for (entry, (date, time)) in transcript.entries.iter().zip(&dates) {
-        let says = matches!(entry.content, EntryContent::User(_) | EntryContent::Assistant(_))
-            && !entry.is_subagent;
+        let is_message =
+            matches!(entry.content, EntryContent::User(_) | EntryContent::Assistant(_))
+                && !entry.is_subagent;
         let day = days.entry(*date).or_insert((*time, 0));
         day.0 = *time;
-        day.1 += usize::from(says);
+        day.1 += usize::from(is_message);
     }
-    let said = days.into_iter().filter(|(_, (_, said))| *said > 0);
-    said.map(|(date, (time, _))| {
-        let is_then = |at: EntryIndex| dates.get(at.0).is_some_and(|it| it.0 == date);
-        SessionLogEntry { date, time, lines: log_lines(transcript, digest, &is_then) }
+    let days = days.into_iter().filter(|(_, (_, messages))| *messages > 0);
+    days.map(|(date, (time, _))| {
+        let is_on_day = |at: EntryIndex| dates.get(at.0).is_some_and(|it| it.0 == date);
+        let (lines, used) = (Vec::new(), Vec::new());
+        let writer = EntryWriter { transcript, digest, is_on_day: &is_on_day, lines, used };
+        SessionLogEntry { date, time, lines: writer.write() }
     })
     .collect()
 }
 
-/// Returns the day and the time of each entry; one without a time has that of the one before it.
+/// Returns the day and the time of each transcript entry; without a time, those of the one before.
 fn entry_dates(
     transcript: &Transcript,
     zone: Tz,
@@ -92,69 +102,135 @@ fn entry_dates(
     dates
 }
 
-fn log_lines(
-    transcript: &Transcript,
-    digest: &SessionDigest<'_>,
-    is_then: &dyn Fn(EntryIndex) -> bool,
-) -> Vec<SessionLogLine> {
-    let mut lines = Vec::new();
-    let mut add = |text: String, cites: Vec<EntryIndex>| {
-        lines.push(SessionLogLine { text: truncate(&one_line(&text), CHARS_MAX), cites });
-    };
-    let messages: Vec<_> = digest.messages.iter().filter(|it| is_then(it.at)).collect();
-    let place =
-        transcript.cwd.as_deref().and_then(|it| it.trim_end_matches('/').rsplit('/').next());
-    let place = place.filter(|it| !it.is_empty()).map(|it| format!(" in {it}")).unwrap_or_default();
-    let branch = transcript.branch.as_deref().filter(|it| *it != "HEAD");
-    let branch = branch.map(|it| format!(" on {it}")).unwrap_or_default();
-    match messages.first() {
-        Some(first) => add(format!("Session{place}{branch}: {}", first.text), vec![first.at]),
-        None => add(format!("Session{place}{branch}, gone on with"), Vec::new()),
+/// Writes the entry of one day.
+struct EntryWriter<'a> {
+    transcript: &'a Transcript,
+    digest: &'a SessionDigest<'a>,
+    is_on_day: &'a dyn Fn(EntryIndex) -> bool,
+    lines: Vec<SessionLogLine>,
+    /// Texts that were written or skipped so far; each is written only once.
+    used: Vec<String>,
+}
+
+impl EntryWriter<'_> {
+    fn write(mut self) -> Vec<SessionLogLine> {
+        self.add_head();
+        let has_outcomes = self.add_outcomes();
+        self.add_decisions();
+        self.add_open_items();
+        if !has_outcomes {
+            self.add_last_reply();
+        }
+        self.add_failures();
+        self.add_plan();
+        self.add_files();
+        self.add_counts();
+        debug_assert!(self.lines.len() <= LINES_MAX, "each kind of line has its limit");
+        self.lines
     }
-    let mut outcomes: Vec<_> = digest.outcomes.iter().filter(|it| is_then(it.at)).collect();
-    outcomes.dedup_by_key(|it| it.text);
-    let mut told: Vec<String> = messages.first().map(|it| shorten(it.text)).into_iter().collect();
-    // A sentence stands once, whatever it is at the same time.
-    let mut is_new = |text: &str| {
+
+    fn add(&mut self, text: impl AsRef<str>, cites: Vec<EntryIndex>) {
+        self.lines.push(SessionLogLine { text: shorten(text.as_ref()), cites });
+    }
+
+    /// Returns whether a text was not used before, and marks it as used.
+    fn is_new(&mut self, text: &str) -> bool {
         let text = shorten(text);
-        let is_new = !told.iter().any(|it| it.contains(&text));
-        told.push(text);
+        let is_new = !self.used.iter().any(|it| it.contains(&text));
+        self.used.push(text);
         is_new
-    };
-    for said in outcomes.iter().rev().take(3).rev().filter(|it| is_new(it.text)) {
-        add(with_label("Outcome", said.text), vec![said.at]);
     }
-    let corrections = corrections(digest, is_then);
-    let corrected = &corrections[corrections.len().saturating_sub(CORRECTIONS_MAX)..];
-    for (at, text) in corrected.iter().filter(|it| is_new(it.1)) {
-        add(format!("The user corrected: {text}"), vec![*at]);
-    }
-    let decided = digest.decisions.iter().filter(|it| is_then(it.at) && is_new(it.text));
-    for said in decided.take(DECISIONS_MAX - corrected.len()) {
-        let who = if said.is_person { "The user decided" } else { "Decided" };
-        add(with_label(who, said.text), vec![said.at]);
-    }
-    let open = digest.open.iter().filter(|it| is_then(it.at));
-    for said in open.rev().take(2).filter(|it| is_new(it.text)) {
-        add(with_label("Open", said.text), vec![said.at]);
-    }
-    if outcomes.is_empty()
-        && let Some(said) = digest.replies.iter().rev().find(|it| is_then(it.at))
-    {
-        // What of it was told above is not told again.
-        let rest = told.iter().fold(one_line(said.text), |rest, it| rest.replace(it, " "));
-        let rest = one_line(&rest);
-        if rest.chars().filter(|it| it.is_alphanumeric()).count() >= LAST_REPLY_CHARS_MIN {
-            add(format!("Said last: {rest}"), vec![said.at]);
+
+    fn add_head(&mut self) {
+        let transcript = self.transcript;
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        let cwd = transcript.cwd.as_deref();
+        let folder = cwd.and_then(|it| it.trim_end_matches('/').rsplit('/').next());
+        let folder = folder.filter(|it| !it.is_empty()).map(|it| format!(" in {it}"));
+        let branch = transcript.branch.as_deref().filter(|it| *it != "HEAD");
+        let branch = branch.map(|it| format!(" on {it}"));
+        let place = [folder, branch].into_iter().flatten().collect::<String>();
+        match digest.messages.iter().find(|it| is_on_day(it.at)) {
+            Some(first) => {
+                self.used.push(shorten(first.text));
+                self.add(format!("Session{place}: {}", first.text), vec![first.at]);
+            }
+            None => self.add(format!("Session{place}, gone on with"), Vec::new()),
         }
     }
-    let failures = digest.failures.iter().filter(|it| is_then(it.at));
-    let unsolved = failures.clone().filter(|it| !matches!(it.follow_up, FollowUp::Resolved { .. }));
-    for failure in unsolved.rev().take(2) {
-        add(format!("Blocked: {}", failure_text(failure)), vec![failure.call_at, failure.at]);
+
+    /// Writes the last outcomes, and returns whether there are any.
+    fn add_outcomes(&mut self) -> bool {
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        let mut outcomes: Vec<_> = digest.outcomes.iter().filter(|it| is_on_day(it.at)).collect();
+        outcomes.dedup_by_key(|it| it.text);
+        for outcome in &outcomes[outcomes.len().saturating_sub(OUTCOMES_MAX)..] {
+            if self.is_new(outcome.text) {
+                self.add(with_label("Outcome", outcome.text), vec![outcome.at]);
+            }
+        }
+        !outcomes.is_empty()
     }
-    if let Some(SessionPlan::Todo { at, list }) = digest.plan.as_ref().filter(|it| is_then(it.at()))
-    {
+
+    fn add_decisions(&mut self) {
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        let corrections = corrections(digest, is_on_day);
+        let corrections = &corrections[corrections.len().saturating_sub(CORRECTIONS_MAX)..];
+        for (at, text) in corrections {
+            if self.is_new(text) {
+                self.add(format!("The user corrected: {text}"), vec![*at]);
+            }
+        }
+        let mut room = DECISIONS_MAX - corrections.len();
+        for decision in &digest.decisions {
+            if room == 0 {
+                break;
+            }
+            if is_on_day(decision.at) && self.is_new(decision.text) {
+                let label = if decision.is_person { "The user decided" } else { "Decided" };
+                self.add(with_label(label, decision.text), vec![decision.at]);
+                room -= 1;
+            }
+        }
+    }
+
+    fn add_open_items(&mut self) {
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        for item in digest.open.iter().filter(|it| is_on_day(it.at)).rev().take(OPEN_ITEMS_MAX) {
+            if self.is_new(item.text) {
+                self.add(with_label("Open", item.text), vec![item.at]);
+            }
+        }
+    }
+
+    fn add_last_reply(&mut self) {
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        let Some(reply) = digest.replies.iter().rev().find(|it| is_on_day(it.at)) else {
+            return;
+        };
+        let rest = self.used.iter().fold(one_line(reply.text), |rest, it| rest.replace(it, " "));
+        let rest = one_line(&rest);
+        if rest.chars().filter(|it| it.is_alphanumeric()).count() >= LAST_REPLY_CHARS_MIN {
+            self.add(format!("Said last: {rest}"), vec![reply.at]);
+        }
+    }
+
+    fn add_failures(&mut self) {
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        let unresolved = digest
+            .failures
+            .iter()
+            .filter(|it| is_on_day(it.at) && !matches!(it.follow_up, FollowUp::Resolved { .. }));
+        for failure in unresolved.rev().take(FAILURES_MAX) {
+            let cites = vec![failure.call_at, failure.at];
+            self.add(format!("Blocked: {}", failure_text(failure)), cites);
+        }
+    }
+
+    fn add_plan(&mut self) {
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        let plan = digest.plan.as_ref().filter(|it| is_on_day(it.at()));
+        let Some(SessionPlan::Todo { at, list }) = plan else { return };
         let done = list.iter().filter(|it| it.state == TodoState::Done).count();
         let left: Vec<&str> = list
             .iter()
@@ -163,50 +239,53 @@ fn log_lines(
             .collect();
         let left =
             if left.is_empty() { String::new() } else { format!("; left: {}", left.join("; ")) };
-        add(format!("Plan: {done} of {} done{left}", list.len()), vec![*at]);
+        self.add(format!("Plan: {done} of {} done{left}", list.len()), vec![*at]);
     }
-    let changed: Vec<_> = digest.changed_files().filter(|it| is_then(it.last)).collect();
-    let names: Vec<String> = changed
-        .iter()
-        .take(FILES_MAX)
-        .map(|it| relative_path(&it.path, transcript.cwd.as_deref()).to_owned())
-        .collect();
-    let more = changed.len().saturating_sub(FILES_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    if names.is_empty() {
-        add("Files: none changed".to_owned(), Vec::new());
-    } else {
-        let cites = changed.iter().take(FILES_MAX).map(|it| it.last).collect();
-        add(format!("Files: {}{more}", names.join(", ")), cites);
+
+    fn add_files(&mut self) {
+        let transcript = self.transcript;
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        let changed: Vec<_> = digest.changed_files().filter(|it| is_on_day(it.last)).collect();
+        if changed.is_empty() {
+            return self.add("Files: none changed", Vec::new());
+        }
+        let cwd = transcript.cwd.as_deref();
+        let named = || changed.iter().take(FILES_MAX);
+        let names: Vec<&str> = named().map(|it| relative_path(&it.path, cwd)).collect();
+        let more = changed.len().saturating_sub(FILES_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let cites = named().map(|it| it.last).collect();
+        self.add(format!("Files: {}{more}", names.join(", ")), cites);
     }
-    let commands = digest.commands.iter().filter(|it| is_then(it.at)).count();
-    let count = |count: usize, one: &str| match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {one}s"),
-    };
-    add(
-        format!(
-            "Work: {}, {}, {}",
-            count(messages.len(), "message"),
-            count(commands, "command"),
-            count(failures.count(), "failure")
-        ),
-        Vec::new(),
-    );
-    debug_assert!(lines.len() <= LINES_MAX, "each kind of line has its limit");
-    lines
+
+    fn add_counts(&mut self) {
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        let count = |entries: &mut dyn Iterator<Item = EntryIndex>, noun: &str| match entries
+            .filter(|it| is_on_day(*it))
+            .count()
+        {
+            1 => format!("1 {noun}"),
+            count => format!("{count} {noun}s"),
+        };
+        let counts = [
+            count(&mut digest.messages.iter().map(|it| it.at), "message"),
+            count(&mut digest.commands.iter().map(|it| it.at), "command"),
+            count(&mut digest.failures.iter().map(|it| it.at), "failure"),
+        ];
+        self.add(format!("Work: {}", counts.join(", ")), Vec::new());
+    }
 }
 
-/// Returns a text as a line has it.
+/// Returns a text in the form of a line.
 fn shorten(text: &str) -> String {
     truncate(&one_line(text), CHARS_MAX)
 }
 
-/// Returns where the user set the agent right: what was said to a failure, and a message that begins with
-/// a no. The first message of a session corrects nothing.
+/// Returns the user's corrections: messages after a failure, and messages that start with an objection.
+/// The first message of a session is never a correction.
 fn corrections<'a>(
     digest: &SessionDigest<'a>,
-    is_then: &dyn Fn(EntryIndex) -> bool,
+    is_on_day: &dyn Fn(EntryIndex) -> bool,
 ) -> Vec<(EntryIndex, &'a str)> {
     let mut found: BTreeMap<EntryIndex, &str> = BTreeMap::new();
     for failure in &digest.failures {
@@ -216,13 +295,13 @@ fn corrections<'a>(
     }
     let later = digest.messages.iter().skip(1).filter(|it| starts_with_objection(it.text));
     found.extend(later.map(|it| (it.at, it.text)));
-    found.into_iter().filter(|(at, _)| is_then(*at)).collect()
+    found.into_iter().filter(|(at, _)| is_on_day(*at)).collect()
 }
 
-/// Whether somebody begins with a no, rather than with `No problem` or `Actually, that looks good`.
+/// Returns whether a message starts with an objection, unlike `No problem` or `Actually, that looks good`.
 fn starts_with_objection(text: &str) -> bool {
-    /// So many first words tell.
-    const LOOKED_AT: usize = 6;
+    /// How many words are read.
+    const WORDS_MAX: usize = 6;
     const ALWAYS: [&str; 9] =
         ["wrong", "incorrect", "nope", "stop", "nein", "falsch", "stopp", "faux", "incorrecto"];
     const BUT_NOT: [&str; 22] = [
@@ -233,13 +312,13 @@ fn starts_with_objection(text: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '\'' || c == '’';
     let lower = text.trim_start_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let words: Vec<&str> =
-        lower.split(|c: char| !is_part(c)).filter(|it| !it.is_empty()).take(LOOKED_AT).collect();
+        lower.split(|c: char| !is_part(c)).filter(|it| !it.is_empty()).take(WORDS_MAX).collect();
     let Some((first, rest)) = words.split_first() else { return false };
     if rest.iter().any(|it| BUT_NOT.contains(it)) {
         return false;
     }
     match *first {
-        // `No, take the other one`; `No tests fail now` is news.
+        // `No, take the other one` is one; `No tests fail now` is not.
         "no" | "non" => {
             let after = lower[first.len()..].trim_start();
             after.starts_with([',', '.', '!', ':', ';', '-', '–', '—'])
@@ -252,7 +331,7 @@ fn starts_with_objection(text: &str) -> bool {
     }
 }
 
-/// Puts a label before a sentence that does not say by itself what it is.
+/// Prefixes a label, unless the sentence has one.
 fn with_label(label: &str, text: &str) -> String {
     let has_own = text.split_once(": ").is_some_and(|(own, _)| own.chars().count() <= 24);
     let opens = text.to_lowercase();
@@ -261,7 +340,7 @@ fn with_label(label: &str, text: &str) -> String {
     if has_own || says_it { text.to_owned() } else { format!("{label}: {text}") }
 }
 
-/// Returns a path from the session's folder on.
+/// Returns a path relative to the session's folder, if it is inside.
 fn relative_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let inner = cwd.and_then(|cwd| path.strip_prefix(cwd.trim_end_matches('/'))?.strip_prefix('/'));
     inner.unwrap_or(path)
@@ -272,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_no_at_the_start_corrects_and_politeness_does_not() {
+    fn objections_are_recognized_and_politeness_is_not() {
         for text in [
             "No, take the other branch",
             "no - the tests are in it/",

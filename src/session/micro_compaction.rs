@@ -1,9 +1,10 @@
-//! Micro-compaction: a transcript without the old results of bulky tools, which its agent can still load.
+//! Micro-compaction: removes old results of bulky tools from a transcript, which its agent can still
+//! load.
 //!
-//! That a tool was called stays, and so do all words, failures that are short, and the results of the
-//! last calls; the rest of the results is replaced by [`PLACEHOLDER`]. It is due when that would save
-//! much, or when the session has rested for so long that no cache holds it any more. A line in which
-//! nothing is replaced keeps its bytes.
+//! All calls and messages stay, and so do short failures and the results of the last calls; other
+//! results are replaced by [`PLACEHOLDER`]. It is due when it would save much, or when the session was
+//! idle for so long that it is no longer in the provider's cache. Lines without a replaced result keep
+//! their bytes.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,31 +21,31 @@ use super::transcript::{
 };
 use crate::model::circuit_breaker::{CircuitBreaker, CircuitState};
 
-/// Stands in the place of a result.
+/// Replaces a result.
 pub const PLACEHOLDER: &str = "[Old result of a tool, left out to save room. The call stands above; call it again for the result.]";
 
-/// A result that is not longer is left: the placeholder would save nothing.
+/// A shorter result stays, because the placeholder would save little.
 const RESULT_BYTES_MIN: usize = 2 * PLACEHOLDER.len();
-/// A failure that is not longer is left: why something failed is worth more than its room.
+/// A failure up to this length stays, because its cause is worth the space.
 const FAILURE_BYTES_MAX: usize = 2_000;
-/// A string in what a program keeps beside a result is cut where it is longer.
+/// A longer string in the data that a program stores display_data a result is replaced.
 const EXTRA_CHARS_MAX: usize = 200;
-/// So many strings of a list beside a result stay.
+/// How many strings of a list in that data stay.
 const EXTRA_STRINGS_MAX: usize = 20;
 
-/// Tokens that a reply is given room for, at most.
+/// The most tokens reserved for a reply.
 const REPLY_TOKENS_MAX: u64 = 20_000;
-/// Tokens that stay free beside the reply, so that the summary itself finds room.
+/// Tokens reserved in addition to the reply, for the summary itself.
 const SPARE_TOKENS: u64 = 13_000;
 
-/// What may be cleared, and when.
+/// Which results are cleared, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MicroSettings {
-    /// So many results of bulky tools stay, the last ones; never fewer than one.
+    /// How many results of bulky tools stay, the last ones; at least one.
     pub keep_recent: usize,
-    /// It is worth it from so many tokens on.
+    /// The saving from which clearing is due, in tokens.
     pub saving_tokens_min: u64,
-    /// After a rest longer than this it is worth it in any case.
+    /// The idle time after which clearing is always due.
     pub idle_after: TimeDelta,
 }
 
@@ -54,12 +55,12 @@ impl Default for MicroSettings {
     }
 }
 
-/// Why it is due.
+/// Why clearing is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClearingReason {
-    /// So much would be saved.
+    /// It saves enough tokens.
     Savings,
-    /// The session has rested.
+    /// The session was idle.
     Idle,
 }
 
@@ -68,33 +69,33 @@ pub enum ClearingReason {
 pub struct ClearingPlan {
     /// By the ids of their calls.
     calls: HashSet<String>,
-    /// By their lines, where calls have no ids.
+    /// By their lines, if calls have no ids.
     lines: HashSet<usize>,
-    /// How many.
+    /// The number of results.
     pub results: usize,
-    /// How many bytes they have.
+    /// The bytes stats.
     pub bytes: usize,
-    /// How many of each kind of tool.
+    /// The number of results by kind of tool.
     pub kinds: Vec<(ToolKind, usize)>,
 }
 
-/// What a rewriting came to.
+/// The result of a rewrite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RewriteStats {
     /// Bytes of the transcript before.
     pub bytes_before: u64,
-    /// Bytes of it now.
+    /// Bytes of the transcript after.
     pub bytes_after: u64,
     /// Lines that were changed.
     pub lines: usize,
 }
 
-/// Returns about how many tokens so many bytes are, from the ratio of code and English.
+/// Estimates the tokens of a text, at the ratio of code and English.
 pub fn estimate_tokens(bytes: u64) -> u64 {
     bytes.saturating_mul(2) / 7
 }
 
-/// Chooses what is cleared.
+/// Chooses the results to clear.
 pub fn plan_clearing(transcript: &Transcript, settings: &MicroSettings) -> ClearingPlan {
     let kinds: HashMap<&str, ToolKind> = transcript
         .entries
@@ -106,7 +107,7 @@ pub fn plan_clearing(transcript: &Transcript, settings: &MicroSettings) -> Clear
         .collect();
     let mut clearing = ClearingPlan::default();
     let mut counts: HashMap<ToolKind, usize> = HashMap::new();
-    // The session's agent and its helpers do not see each other's results.
+    // The session's agent and its subagents do not see each other's results.
     for is_side in [false, true] {
         let mut kept = 0;
         for entry in transcript.entries.iter().rev().filter(|it| it.is_subagent == is_side) {
@@ -136,7 +137,7 @@ pub fn plan_clearing(transcript: &Transcript, settings: &MicroSettings) -> Clear
     clearing
 }
 
-/// Says whether clearing is worth it now.
+/// Returns why clearing is due now; `None` if it is not.
 pub fn clearing_due(
     transcript: &Transcript,
     clearing: &ClearingPlan,
@@ -155,15 +156,14 @@ pub fn clearing_due(
     }
 }
 
-/// Returns from how many tokens on a whole session is due to be summarised.
+/// Returns the number of tokens from which a session must be summarized.
 pub fn full_compaction_threshold(window_tokens: u64, output_tokens_max: u64) -> u64 {
     window_tokens
         .saturating_sub(output_tokens_max.min(REPLY_TOKENS_MAX))
         .saturating_sub(SPARE_TOKENS)
 }
 
-/// Says whether a whole session is due to be summarised, and may be tried: after failures in a row the
-/// breaker, which is kept across restarts, lets nothing through, and after a pause one.
+/// Returns whether a session must be summarized and the circuit breaker allows a try.
 pub fn is_full_compaction_due(
     used_tokens: u64,
     window_tokens: u64,
@@ -176,7 +176,7 @@ pub fn is_full_compaction_due(
         && matches!(gate, CircuitState::Closed | CircuitState::HalfOpen)
 }
 
-/// Copies a transcript with what is cleared replaced.
+/// Copies a transcript and replaces the results to clear.
 ///
 /// # Errors
 ///
@@ -187,38 +187,38 @@ pub fn rewrite(
     format: TranscriptFormat,
     clearing: &ClearingPlan,
 ) -> io::Result<RewriteStats> {
-    let mut saved = RewriteStats::default();
+    let mut stats = RewriteStats::default();
     let mut buffer = Vec::new();
     let mut number = 0;
     loop {
-        let whole = line_reader::read_raw(&mut input, &mut buffer)?;
+        let is_whole = line_reader::read_raw(&mut input, &mut buffer)?;
         if buffer.is_empty() {
             output.flush()?;
-            return Ok(saved);
+            return Ok(stats);
         }
         number += 1;
-        saved.bytes_before += buffer.len() as u64;
-        let changed = if whole { clear_line(&buffer, number, format, clearing) } else { None };
-        saved.lines += usize::from(changed.is_some());
+        stats.bytes_before += buffer.len() as u64;
+        let changed = if is_whole { clear_line(&buffer, number, format, clearing) } else { None };
+        stats.lines += usize::from(changed.is_some());
         let bytes = changed.as_deref().unwrap_or(&buffer);
         output.write_all(bytes)?;
-        saved.bytes_after += bytes.len() as u64;
-        if !whole && buffer.len() > LINE_BYTES_MAX {
+        stats.bytes_after += bytes.len() as u64;
+        if !is_whole && buffer.len() > LINE_BYTES_MAX {
             let copied = line_reader::copy_rest(&mut input, &mut output)?;
-            saved.bytes_before += copied;
-            saved.bytes_after += copied;
+            stats.bytes_before += copied;
+            stats.bytes_after += copied;
         }
     }
 }
 
-/// Returns a line with its results replaced, where it holds one that is cleared.
+/// Returns a line with its results replaced; `None` if it contains none to clear.
 fn clear_line(
     line: &[u8],
     number: usize,
     format: TranscriptFormat,
     clearing: &ClearingPlan,
 ) -> Option<Vec<u8>> {
-    // Most lines hold nothing of the kind; looking is cheaper than reading them.
+    // A cheap test first: most lines are too short to contain a result to clear.
     if clearing.results == 0 || line.len() < RESULT_BYTES_MIN {
         return None;
     }
@@ -237,8 +237,8 @@ fn clear_line(
             if let Some(message) = value.get_mut("message") {
                 count += clear_blocks(message, &is_cleared);
             }
-            if let Some(beside) = value.get_mut("toolUseResult").filter(|_| count > 0) {
-                truncate_strings(beside);
+            if let Some(display_data) = value.get_mut("toolUseResult").filter(|_| count > 0) {
+                truncate_strings(display_data);
             }
         }
         TranscriptFormat::Codex => {
@@ -272,7 +272,7 @@ fn clear_line(
     Some(changed)
 }
 
-/// Replaces the content of the blocks of a message that are results; returns how many.
+/// Replaces the results in the blocks of a message; returns how many.
 fn clear_blocks(holder: &mut Value, is_cleared: &dyn Fn(&Value, &str) -> bool) -> usize {
     let Some(Value::Array(blocks)) = holder.get_mut("content") else { return 0 };
     let mut count = 0;
@@ -285,11 +285,11 @@ fn clear_blocks(holder: &mut Value, is_cleared: &dyn Fn(&Value, &str) -> bool) -
     count
 }
 
-/// Replaces an output in the form that it has: a string, blocks, or an object with a content.
+/// Replaces an output in its own form: a string, blocks, or an object with `content`.
 fn clear_output(output: Option<&mut Value>) -> usize {
     match output {
-        Some(Value::Object(told)) if told.contains_key("content") => {
-            return clear_output(told.get_mut("content"));
+        Some(Value::Object(object)) if object.contains_key("content") => {
+            return clear_output(object.get_mut("content"));
         }
         Some(Value::Array(blocks)) => {
             let kind = blocks.iter().find_map(|it| it.get("type")?.as_str());
@@ -302,8 +302,8 @@ fn clear_output(output: Option<&mut Value>) -> usize {
     1
 }
 
-/// Cuts the long strings in what a program keeps for its screen, which holds the result once more. Its
-/// shape stays, since the program reads it.
+/// Replaces long strings in the data that a program stores for its display, which repeats the result.
+/// The structure stays, because the program reads it.
 fn truncate_strings(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > EXTRA_CHARS_MAX => PLACEHOLDER.clone_into(text),

@@ -1,20 +1,20 @@
 //! Sessions of coding agents: from a transcript to a record, and to an entry of the daily log.
 //!
-//! - [`transcript`]: the files that agents keep of a session, read into one form.
-//! - [`digest`]: what a session holds: messages, files, commands, failures, the plan.
-//! - [`micro_compaction`]: a transcript made smaller, which the same agent can still load.
-//! - [`offline_summary`], [`recovery`]: summaries of four kinds, made without a model, on a [`cited_summary`] whose lines
-//!   know what they rest on.
-//! - [`model_view`]: a session as a model is shown it that words the summary.
-//! - [`handoff_files`]: the files that a model may read which hands a session over.
-//! - [`record`], [`log_entry`]: what is kept of a session: a file of its own, and lines in the daily log.
+//! - [`transcript`]: reads the session files of several agents into one form.
+//! - [`digest`]: the content of a session: messages, files, commands, failures, the plan.
+//! - [`micro_compaction`]: shrinks a transcript so that the same agent can still load it.
+//! - [`offline_summary`], [`recovery`]: summaries in four styles, made without a model.
+//! - [`cited_summary`]: a summary whose lines cite entries of the transcript.
+//! - [`model_view`]: a session as it is shown to a model that writes the summary.
+//! - [`handoff_files`]: the project files that a model may read for a handoff.
+//! - [`record`], [`log_entry`]: what is stored of a session: a record file, and lines in the daily log.
+//! - [`continuation`]: the message for an agent that continues a session.
+//! - [`imported_notes`]: imports notes of other programs.
+//! - [`save`]: writes record and log entry.
+//! - [`queue`]: processes the sessions that hooks have queued.
 //!
-//! - [`continuation`]: what an agent is told that goes on.
-//! - [`imported_notes`]: what other programs have kept of their own.
-//! - [`save`]: writes record and entry.
-//! - [`queue`]: does what hooks ask for.
-//!
-//! All but [`save`], [`queue`], [`handoff_files`] and what [`imported_notes`] writes is pure: whoever calls opens the files and passes the time.
+//! All but [`save`], [`queue`], [`handoff_files`] and the writing part of [`imported_notes`] is pure: the
+//! caller opens the files and passes the time.
 
 pub mod cited_summary;
 pub mod continuation;

@@ -1,4 +1,4 @@
-//! A session as a model is shown it: what may be seen, each entry short.
+//! A session as it is entry_text to a model: sanitized, with short entries.
 
 use super::{
     cited_summary::one_line,
@@ -10,28 +10,32 @@ use crate::{
     privacy::{PrivacyRules, quarantine},
 };
 
-/// So much of what a tool returned is shown; the rest says little more.
+/// The longest tool result that is entry_text, in characters; the rest adds little.
 const RESULT_CHARS_MAX: usize = 1_500;
-/// So much of the agent's words.
+/// The longest text of the agent that is entry_text, in characters.
 const WORDS_CHARS_MAX: usize = 6_000;
 
-/// Returns the entries of the session's own agent, secrets marked, and what looks like an attack left out.
+/// Returns the entries of the session's own agent, without secrets and without text that looks like an
+/// attack.
 pub fn model_entries(transcript: &Transcript, rules: &PrivacyRules) -> Vec<SessionEntry> {
-    let seen = |text: &str, origin: TextOrigin| {
+    let sanitized = |text: &str, origin: TextOrigin| {
         if quarantine::concerns(text, origin).is_empty() {
             rules.mask_secrets(text).into_owned()
         } else {
             quarantine::PLACEHOLDER.to_owned()
         }
     };
-    let shown = |what: &EntryContent| {
-        let (weight, text) = match what {
+    let entry_text = |what: &EntryContent| {
+        let (priority, text) = match what {
             EntryContent::User(text) => {
-                (EntryPriority::User, format!("user: {}", seen(text, TextOrigin::Agent)))
+                (EntryPriority::User, format!("user: {}", sanitized(text, TextOrigin::Agent)))
             }
             EntryContent::Assistant(text) => {
                 let text = truncate_middle(text, WORDS_CHARS_MAX);
-                (EntryPriority::AgentText, format!("agent: {}", seen(&text, TextOrigin::Agent)))
+                (
+                    EntryPriority::AgentText,
+                    format!("agent: {}", sanitized(&text, TextOrigin::Agent)),
+                )
             }
             EntryContent::Call(call) => {
                 let what = call.command.as_deref().map(str::to_owned);
@@ -40,22 +44,25 @@ pub fn model_entries(transcript: &Transcript, rules: &PrivacyRules) -> Vec<Sessi
                     format!("{} {}", truncate(&one_line(&what), 400), truncate(&call.excerpt, 400));
                 (
                     EntryPriority::Call,
-                    format!("call of {}: {}", call.name, seen(what.trim(), TextOrigin::Agent)),
+                    format!("call of {}: {}", call.name, sanitized(what.trim(), TextOrigin::Agent)),
                 )
             }
             EntryContent::Result(result) => {
                 let how = if result.is_error { "failed" } else { "returned" };
                 let text = truncate_middle(&result.text, RESULT_CHARS_MAX);
-                (EntryPriority::Result, format!("{how}: {}", seen(&text, TextOrigin::External)))
+                (
+                    EntryPriority::Result,
+                    format!("{how}: {}", sanitized(&text, TextOrigin::External)),
+                )
             }
             _ => return None,
         };
-        Some((weight, text))
+        Some((priority, text))
     };
     let own = transcript.entries.iter().enumerate().filter(|(_, it)| !it.is_subagent);
     own.filter_map(|(at, it)| {
-        let (weight, text) = shown(&it.content)?;
-        Some(SessionEntry { priority: weight, text, index: at })
+        let (priority, text) = entry_text(&it.content)?;
+        Some(SessionEntry { priority, text, index: at })
     })
     .collect()
 }

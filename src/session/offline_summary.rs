@@ -1,13 +1,14 @@
-//! The summaries of a session that need no model: made of the words that stand in its transcript.
+//! Summaries of a session without a model, composed of words of its transcript.
 //!
-//! Each style answers another question. [`SummaryStyle::Full`] and [`SummaryStyle::Partial`]: what happened, for an
-//! agent that goes on without the transcript. [`SummaryStyle::Handoff`]: what another one must know that takes
-//! over. [`SummaryStyle::Recovery`]: what is needed to stand where one stood, as fields that a program checks.
+//! Each style answers another question. [`SummaryStyle::Full`] and [`SummaryStyle::Partial`]: what
+//! happened, for an agent that continues without the transcript. [`SummaryStyle::Handoff`]: what another
+//! agent must know to take over. [`SummaryStyle::Recovery`]: what is needed to resume the work, as
+//! fields that a program checks.
 //!
 //! # Invariants
 //!
-//! - Every message of a person that is no result of a tool is in a full summary, word for word.
-//! - Every file that was changed is named, every failure with what followed, the plan verbatim.
+//! - A full summary contains every message of the user word for word.
+//! - It names every changed file and every failure with what followed, and contains the plan verbatim.
 
 use std::collections::BTreeMap;
 
@@ -27,49 +28,49 @@ use crate::engine::model::{
     session::{SECTION_TITLES, SummaryLine, SummarySections},
 };
 
-/// A title or a first sentence is cut after so many characters.
+/// The longest title or first sentence, in characters.
 const BRIEF_CHARS_MAX: usize = 240;
-/// So many lines of what failed stand in a summary.
+/// The most lines of a failure that are quoted.
 const FAILURE_LINES_MAX: usize = 6;
-/// So many lines of what was written into a file stand in a summary.
+/// The most lines of a file change that are quoted.
 const CODE_LINES_MAX: usize = 8;
-/// So many statements of a kind stand in a summary, the last ones.
+/// The most statements of a kind, the last ones.
 const STATEMENTS_MAX: usize = 12;
 
-/// What a summary is for.
+/// The style of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum SummaryStyle {
-    /// All of it, in nine sections.
+    /// The whole session, in nine sections.
     Full,
-    /// What came after a part that is kept as it is, in the same sections.
+    /// The part after messages that are kept verbatim, in the same sections.
     Partial,
-    /// What who takes over needs.
+    /// What another agent needs to take over.
     Handoff,
-    /// Fourteen fields to stand where one stood.
+    /// Fourteen fields to resume the work.
     Recovery,
 }
 
-/// What a summary is made of.
+/// The input of a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct SummaryMaterial<'a> {
     /// The session, or a part of it.
     pub transcript: &'a Transcript,
-    /// What it holds.
+    /// Its digest.
     pub digest: &'a SessionDigest<'a>,
-    /// In which times are told.
+    /// The zone of times in the summary.
     pub zone: Tz,
     /// The project's folder, absolute.
     pub project: Option<&'a str>,
-    /// A plan of a workflow that is under way: its file, and its text.
+    /// The plan of an active workflow: its file and its text.
     pub workflow: Option<(&'a str, &'a str)>,
 }
 
-/// Files that a model nominated for whoever takes over.
+/// Files that a model chose for a handoff.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NominatedFiles<'a> {
-    /// Those that go with the handoff.
+    /// Files that are embedded: name and text.
     pub required: &'a [(String, String)],
-    /// Those that are named alone.
+    /// Files that are only listed.
     pub references: &'a [String],
 }
 
@@ -85,7 +86,7 @@ impl SummaryStyle {
     }
 }
 
-/// Writes the summary. `id` is the record's, where one is made.
+/// Writes a summary. `id` is that of the record, if there will be one.
 pub fn summarize<'a>(
     style: SummaryStyle,
     material: &SummaryMaterial<'a>,
@@ -100,9 +101,8 @@ pub fn summarize<'a>(
     page
 }
 
-/// Writes a summary in a model's words, as far as those stood the check; a section of which nothing
-/// is left is made without it. What it may not change is not taken from it: the messages of the user, and
-/// the to-do list.
+/// Writes a summary with the verified lines of a model; sections without such lines are written without
+/// the model. The messages of the user and the to-do list are never from the model.
 pub fn summarize_with_model<'a>(
     style: SummaryStyle,
     material: &SummaryMaterial<'a>,
@@ -137,7 +137,7 @@ pub fn summarize_with_model<'a>(
     page
 }
 
-/// Writes lines of a model's, which rest on entries, or on files that it was shown.
+/// Writes lines of a model, which cite entries or files that it was shown.
 pub(super) fn write_model_lines(page: &mut CitedSummary<'_>, lines: &[SummaryLine]) {
     for line in lines {
         let cites = line.cites.iter().filter(|it| **it != usize::MAX);
@@ -145,8 +145,8 @@ pub(super) fn write_model_lines(page: &mut CitedSummary<'_>, lines: &[SummaryLin
     }
 }
 
-/// Writes a handoff in a model's words; what is left of a section of which nothing stood the check is said
-/// from the session itself.
+/// Writes a handoff with the verified lines of a model; sections without such lines are written from
+/// the session itself.
 fn model_handoff(
     page: &mut CitedSummary<'_>,
     material: &SummaryMaterial<'_>,
@@ -162,7 +162,7 @@ fn model_handoff(
             (None, 4) => current_work(page, digest),
             (None, _) => page.nothing(),
         }
-        // The plan is not for a model to change.
+        // A model may not change the plan.
         if n == 1 {
             plan(page, digest);
         }
@@ -181,7 +181,7 @@ fn model_handoff(
     names(page, "## References", &references);
 }
 
-fn write_directives(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
+pub(super) fn write_directives(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let directives: Vec<EntryIndex> = directive_messages(digest);
     if directives.is_empty() {
         page.nothing();
@@ -242,7 +242,7 @@ fn section(page: &mut CitedSummary<'_>, material: &SummaryMaterial<'_>, n: usize
     }
 }
 
-/// The first request whole as far as it is short, and the beginnings of the others.
+/// Writes the start of each request, with more of the first.
 fn requests(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     for (n, message) in digest.messages.iter().enumerate() {
         let words = one_line(message.text);
@@ -254,7 +254,7 @@ fn requests(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     }
 }
 
-/// Names in backticks that stand in several messages, and the kinds of the files, most frequent first.
+/// Returns names in backticks and the programs that were run, most frequent first.
 fn concepts(digest: &SessionDigest<'_>) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut count = |word: &str| *counts.entry(word.to_owned()).or_default() += 1;
@@ -295,7 +295,7 @@ fn files(page: &mut CitedSummary<'_>, material: &SummaryMaterial<'_>) {
     }
 }
 
-/// Says what was done with a file.
+/// Returns how a file was used, in words.
 pub(super) fn file_role(file: &FileUse) -> String {
     let times = |count: usize| match count {
         1 => "once".to_owned(),
@@ -326,7 +326,7 @@ fn write_failure(page: &mut CitedSummary<'_>, failure: &FailedCall<'_>) {
     page.nested_bullet(&words, at);
 }
 
-/// Says what failed, in the words of the call.
+/// Returns which call failed, in words.
 pub(super) fn failure_text(failure: &FailedCall<'_>) -> String {
     let Some(call) = failure.call else { return "A call failed".to_owned() };
     match (&call.command, call.files.first()) {
@@ -338,7 +338,7 @@ pub(super) fn failure_text(failure: &FailedCall<'_>) -> String {
     }
 }
 
-/// Says what came after a failure, and where.
+/// Returns what followed a failure, in words, with its entries.
 pub(super) fn follow_up_text(failure: &FailedCall<'_>) -> (String, Vec<EntryIndex>) {
     let brief = |text: &str| truncate(&one_line(text), BRIEF_CHARS_MAX);
     match failure.follow_up {
@@ -358,7 +358,7 @@ pub(super) fn follow_up_text(failure: &FailedCall<'_>) -> (String, Vec<EntryInde
     }
 }
 
-/// Ends a sentence that has no end.
+/// Returns a sentence with a full stop if it has no end mark.
 fn with_full_stop(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '…', ':']) { text.to_owned() } else { format!("{text}.") }
 }
@@ -367,7 +367,7 @@ fn statements(page: &mut CitedSummary<'_>, said: &[&SessionStatement<'_>]) {
     if said.is_empty() {
         page.nothing();
     }
-    // The last ones are those that still hold.
+    // The last statements are those that still apply.
     for statement in &said[said.len().saturating_sub(STATEMENTS_MAX)..] {
         let who = if statement.is_person { "User: " } else { "" };
         page.bullet(&format!("{who}{}", statement.text), [statement.at]);
@@ -395,7 +395,7 @@ fn pending(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     }
 }
 
-/// What was said and done last, exactly.
+/// Writes the last message, call and reply.
 fn current_work(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let mut is_empty = true;
     if let Some(said) = digest.messages.last() {
@@ -430,7 +430,7 @@ fn current_work(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     }
 }
 
-/// Says how a call went.
+/// Returns the result of a call, in words.
 pub(super) fn call_outcome(failed: Option<bool>) -> &'static str {
     match failed {
         Some(true) => "failed",
@@ -439,7 +439,7 @@ pub(super) fn call_outcome(failed: Option<bool>) -> &'static str {
     }
 }
 
-/// What is under way, held against the latest request, so that nobody drifts from it.
+/// Writes the current to-do item together with the latest request, which takes precedence.
 fn next_step(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let pending = digest.plan.as_ref().map(SessionPlan::pending).unwrap_or_default();
     let begun = pending.iter().find(|it| it.state == TodoState::InProgress).or(pending.first());
@@ -506,7 +506,7 @@ fn handoff(page: &mut CitedSummary<'_>, material: &SummaryMaterial<'_>) {
     current_work(page, digest);
 }
 
-/// Messages whose wording matters: those that forbid, order for good, or correct.
+/// Returns messages whose exact wording matters: prohibitions, lasting instructions, corrections.
 pub(super) fn directive_messages(digest: &SessionDigest<'_>) -> Vec<EntryIndex> {
     const CUES: [&str; 22] = [
         "never", "always", "must", "only", "don't", "do not", "keep", "instead", "not", "stop",

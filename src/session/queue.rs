@@ -1,8 +1,8 @@
-//! The work that hooks leave: sessions that ended, or are about to be compacted.
+//! The queue of sessions that hooks report: sessions that ended, or are about to be compacted.
 //!
-//! Whoever finds work does it: a process that the hook started, or the daemon. One at a time, by the lock
-//! of the [`Spool`]. What fails is tried again, [`TRIES_MAX`] times in all, then put aside; a session
-//! of a folder that has no memory folder is kept for as long as its transcript may last.
+//! A process that the hook started or the daemon works through it, one at a time by the lock of the
+//! [`Spool`]. A session that fails is tried [`TRIES_MAX`] times and then saved as failed. A session in
+//! a folder without a memory folder stays queued for as long as its transcript may exist.
 
 use std::{
     fs::File,
@@ -28,57 +28,57 @@ use crate::{
     },
 };
 
-/// So often a session is tried.
+/// How often a session is tried.
 const TRIES_MAX: u32 = 3;
-/// Agents remove transcripts after so long.
+/// The age at which agents remove transcripts.
 const AGE_MAX: TimeDelta = TimeDelta::days(30);
-/// A transcript that did not grow for so long is written to its end.
+/// A transcript that has not grown for this long is complete.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// So often that is looked at.
+/// How often the size of a transcript is checked.
 const POLLS_MAX: u32 = 12;
 
-/// A session that is to be kept.
+/// A session to be saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedSession {
-    /// What the hook told of: `session-end`, `pre-compact`.
+    /// The event of the hook: `session-end`, `pre-compact`.
     pub event: String,
     /// The transcript.
     pub transcript: PathBuf,
     /// The folder that the session ran in.
     pub cwd: PathBuf,
-    /// When.
+    /// The time of the event.
     pub at: DateTime<Utc>,
     /// How often it was tried.
     #[serde(default)]
     pub tries: u32,
-    /// Why it failed last.
+    /// The last error.
     #[serde(default)]
     pub error: Option<String>,
 }
 
-/// What became of a job.
+/// The result of processing a queued session.
 #[derive(Debug)]
 pub enum QueueOutcome {
-    /// The session is kept.
+    /// The session was saved.
     Saved(SavedSession),
-    /// There was nothing new in it.
+    /// It contained nothing new.
     NothingNew,
-    /// No memory folder is for this folder of its session, yet.
+    /// There is no memory folder for this folder yet.
     NoMemoryFolder(PathBuf),
-    /// It failed and is tried again, or put aside.
+    /// It failed, and is tried again or saved as failed.
     Failed(QueueError),
 }
 
-/// Why a session is not kept.
+/// Why a session was not saved.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
     /// The root cannot be opened.
     #[error(transparent)]
     Config(#[from] config::ConfigError),
-    /// Its rules cannot be read.
+    /// The privacy rules of the root cannot be read.
     #[error(transparent)]
     Policy(#[from] PrivacyPolicyError),
-    /// The transcript is not there.
+    /// The transcript cannot be read.
     #[error("cannot read the transcript `{}`", path.display())]
     Unreadable {
         /// The file.
@@ -87,8 +87,8 @@ pub enum QueueError {
         #[source]
         source: io::Error,
     },
-    /// The transcript is none.
-    #[error("`{}` is no transcript", path.display())]
+    /// The file is not a transcript.
+    #[error("`{}` is not a transcript", path.display())]
     NoTranscript {
         /// The file.
         path: PathBuf,
@@ -96,31 +96,32 @@ pub enum QueueError {
         #[source]
         source: TranscriptError,
     },
-    /// It could not be kept.
+    /// The session could not be saved.
     #[error(transparent)]
     Save(#[from] SaveError),
-    /// The folder of the memory cannot be read.
+    /// The memory folder cannot be read.
     #[error(transparent)]
     Vault(#[from] VaultError),
 }
 
-/// Does the work that is there, and returns what became of it. Where another is at it, nothing is done,
-/// unless `waits` is asked.
+/// Processes all queued sessions and returns the name and the result of each.
+///
+/// If another process is working on the queue, it does nothing, or wait_for_lock with `wait_for_lock`.
 ///
 /// # Errors
 ///
-/// Returns why the notes cannot be read.
+/// Returns why the queue cannot be read.
 pub fn drain(
     config: &Config,
-    around: &Environment,
+    environment: &Environment,
     now: DateTime<Utc>,
-    waits: bool,
+    wait_for_lock: bool,
 ) -> io::Result<Vec<(String, QueueOutcome)>> {
-    let spool = Spool::new(&around.state_home);
+    let spool = Spool::new(&environment.state_home);
     if spool.names()?.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(_lock) = spool.lock(waits)? else { return Ok(Vec::new()) };
+    let Some(_lock) = spool.lock(wait_for_lock)? else { return Ok(Vec::new()) };
     let mut done = Vec::new();
     for name in spool.names()? {
         let text = match spool.read(&name) {
@@ -131,8 +132,8 @@ pub fn drain(
             spool.mark_failed(&name)?;
             continue;
         };
-        let became = job.process(config, around, now);
-        match &became {
+        let outcome = job.process(config, environment, now);
+        match &outcome {
             QueueOutcome::Saved(_) | QueueOutcome::NothingNew => spool.remove(&name)?,
             QueueOutcome::NoMemoryFolder(_) if now - job.at > AGE_MAX => spool.remove(&name)?,
             QueueOutcome::NoMemoryFolder(_) => {}
@@ -146,23 +147,23 @@ pub fn drain(
                 }
             }
         }
-        done.push((name, became));
+        done.push((name, outcome));
     }
     Ok(done)
 }
 
-/// What hooks have left.
+/// The contents of the queue.
 #[derive(Debug, Default)]
 pub struct QueueContents {
-    /// Sessions that nobody has looked at yet, or that are tried again.
+    /// Sessions that were not tried yet, or are tried again.
     pub waiting: Vec<QueuedSession>,
-    /// Sessions that failed [`TRIES_MAX`] times, with the names of their notes.
+    /// Sessions that failed [`TRIES_MAX`] times, with the names of their files in the queue.
     pub failed: Vec<(String, QueuedSession)>,
 }
 
-/// Returns what hooks have left; what cannot be read is left out.
-pub fn contents(around: &Environment) -> QueueContents {
-    let spool = Spool::new(&around.state_home);
+/// Returns the contents of the queue, without unreadable files.
+pub fn contents(environment: &Environment) -> QueueContents {
+    let spool = Spool::new(&environment.state_home);
     let job = |text: io::Result<String>| serde_json::from_str::<QueuedSession>(&text.ok()?).ok();
     let names = |names: io::Result<Vec<String>>| names.unwrap_or_default().into_iter();
     let waiting = names(spool.names()).filter_map(|it| job(spool.read(&it))).collect();
@@ -171,15 +172,15 @@ pub fn contents(around: &Environment) -> QueueContents {
     QueueContents { waiting, failed: failed.collect() }
 }
 
-/// Has the sessions that failed tried again by whoever works next; returns how many there are.
+/// Queues failed sessions again and returns their number.
 ///
 /// # Errors
 ///
-/// Returns why a note cannot be written.
-pub fn retry_failed(around: &Environment) -> io::Result<usize> {
-    let spool = Spool::new(&around.state_home);
+/// Returns why the queue cannot be written.
+pub fn retry_failed(environment: &Environment) -> io::Result<usize> {
+    let spool = Spool::new(&environment.state_home);
     let _lock = spool.lock(true)?;
-    let failed = contents(around).failed;
+    let failed = contents(environment).failed;
     for (name, job) in &failed {
         let text = serde_json::to_string(&QueuedSession { tries: 0, ..job.clone() });
         spool.retry(name, &text.map_err(io::Error::other)?)?;
@@ -188,9 +189,14 @@ pub fn retry_failed(around: &Environment) -> io::Result<usize> {
 }
 
 impl QueuedSession {
-    fn process(&self, config: &Config, around: &Environment, now: DateTime<Utc>) -> QueueOutcome {
-        match self.save(config, around, now) {
-            Ok(Some(kept)) => QueueOutcome::Saved(kept),
+    fn process(
+        &self,
+        config: &Config,
+        environment: &Environment,
+        now: DateTime<Utc>,
+    ) -> QueueOutcome {
+        match self.save(config, environment, now) {
+            Ok(Some(saved)) => QueueOutcome::Saved(saved),
             Ok(None) => QueueOutcome::NoMemoryFolder(self.cwd.clone()),
             Err(QueueError::Save(SaveError::NothingNew)) => QueueOutcome::NothingNew,
             Err(error) => QueueOutcome::Failed(error),
@@ -200,12 +206,12 @@ impl QueuedSession {
     fn save(
         &self,
         config: &Config,
-        around: &Environment,
+        environment: &Environment,
         now: DateTime<Utc>,
     ) -> Result<Option<SavedSession>, QueueError> {
-        let Some(root) = config.root_for_folder(&self.cwd, around) else { return Ok(None) };
-        let settings = config.open(&root, around)?;
-        // A folder that nobody made a memory folder is none.
+        let Some(root) = config.root_for_folder(&self.cwd, environment) else { return Ok(None) };
+        let settings = config.open(&root, environment)?;
+        // Without configuration and without its marker file, the folder is not a memory folder.
         if !settings.configured && !root.join(ROOT_FILE).is_file() {
             return Ok(None);
         }
@@ -219,14 +225,14 @@ impl QueuedSession {
             let path = self.transcript.clone();
             QueueError::NoTranscript { path, source }
         })?;
-        let keeper = SessionStore { vault: &vault, rules: &rules, zone: settings.zone.name.0, now };
-        let kept =
-            keeper.save(&SaveRequest::for_ended_session(&transcript, self.transcript.to_str()))?;
-        Ok(Some(kept))
+        let store = SessionStore { vault: &vault, rules: &rules, zone: settings.zone.name.0, now };
+        let saved =
+            store.save(&SaveRequest::for_ended_session(&transcript, self.transcript.to_str()))?;
+        Ok(Some(saved))
     }
 }
 
-/// Waits until a file does not grow any more: its agent may still be writing the end of it.
+/// Waits until a file stops growing, because its agent may still be writing.
 fn wait_until_stable(path: &Path) -> io::Result<()> {
     let size = || -> io::Result<u64> {
         let found = path.metadata()?;

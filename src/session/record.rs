@@ -1,8 +1,8 @@
 //! A session record: `memory/sessions/CMEM-20260402-101500.md`.
 //!
-//! Frontmatter says which session it is of, and up to where; the body is the summary and the entries of
-//! the transcript that it rests on. A text that somebody brings (`session import`) is kept byte for byte:
-//! one with a frontmatter of ours as the record that it is, any other as the body of a new one.
+//! The frontmatter identifies the session and the last entry covered; the body is the summary and the
+//! transcript entries that it cites. An imported text (`session import`) is stored byte for byte: as
+//! the record itself if it has our frontmatter, else as the body of a new record.
 
 use chrono::{DateTime, FixedOffset};
 use serde_yaml::Value;
@@ -12,44 +12,44 @@ use crate::memory::{
     frontmatter::{self, YAML_BYTES_MAX, write::FrontmatterWriter},
 };
 
-/// How a record is marked whose body somebody brought.
+/// The style of a record whose body was imported.
 pub const IMPORTED: &str = "imported";
 
-/// What the frontmatter of a record says.
+/// The frontmatter of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordHeader {
-    /// The name of the record: that of its file.
+    /// The id of the record, which is also the name of its file.
     pub id: String,
     /// The folder of the project.
     pub project: Option<String>,
     /// The branch.
     pub branch: Option<String>,
-    /// When what it covers began.
+    /// The time of the first entry covered.
     pub started: Option<DateTime<FixedOffset>>,
-    /// When it ended.
+    /// The time of the last entry covered.
     pub ended: Option<DateTime<FixedOffset>>,
     /// The agent and its version.
     pub agent: Option<String>,
     /// What the session was about, on one line.
     pub description: Option<String>,
-    /// What people call it.
+    /// Labels chosen by the user.
     pub tags: Vec<String>,
-    /// The file that it was made of.
+    /// The file of the transcript.
     pub transcript: Option<String>,
-    /// The id of the session in it.
+    /// The id of the session in the transcript.
     pub session: Option<String>,
-    /// The id of the last line of the transcript that it covers.
+    /// The id of the last transcript line covered.
     pub through: Option<String>,
     /// `full`, `partial`, `handoff`, `recovery`, or [`IMPORTED`].
     pub style: String,
-    /// The model that worded it, as it is named in files; `None` where none did.
+    /// The engine id of the model that wrote the summary; `None` without a model.
     pub engine: Option<String>,
-    /// Whether the daily log has an entry of what it covers.
+    /// Whether the daily log has an entry about it.
     pub is_logged: bool,
 }
 
-/// Returns the name of a record made of something that ended then; `copy` tells those of one second
-/// apart, from 1.
+/// Returns the id of a record of a session that ended at `ended`; `copy` counts records of the same
+/// second, from 1.
 pub fn record_id(ended: DateTime<FixedOffset>, copy: u32) -> String {
     let time = ended.format("%Y%m%d-%H%M%S");
     if copy <= 1 { format!("CMEM-{time}") } else { format!("CMEM-{time}-{copy}") }
@@ -89,12 +89,12 @@ impl RecordHeader {
         if self.is_logged {
             out.bare("logged", true);
         }
-        // Whoever wrote what is in it, an agent's program handed it over.
+        // Whoever wrote its parts, a coding agent's program provided the text.
         out.bare("origin", "agent");
         out.finish()
     }
 
-    /// Reads the frontmatter of a record; `None` for a text that has none of ours.
+    /// Reads the frontmatter of a record; `None` for a text without our frontmatter.
     pub fn parse(text: &str) -> Option<Self> {
         let map = frontmatter::parse(frontmatter::split(text).yaml?, YAML_BYTES_MAX).ok()?;
         let get = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -120,13 +120,13 @@ impl RecordHeader {
         })
     }
 
-    /// Returns the number of the line after the frontmatter.
+    /// Returns the number of lines of the frontmatter.
     pub fn line_count(&self) -> u32 {
         u32::try_from(self.print().matches('\n').count()).unwrap_or(u32::MAX)
     }
 }
 
-/// Returns what `session export` gives back: the text as it was brought, or the whole record.
+/// Returns the text for `session export`: an imported text as it was, or the whole record.
 pub fn export_text(record: &str) -> &str {
     let is_body = RecordHeader::parse(record).is_some_and(|it| it.style == IMPORTED);
     if is_body { frontmatter::split(record).body(record) } else { record }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_prints_what_it_reads() {
+    fn a_printed_header_is_parsed_again() {
         let header = RecordHeader {
             id: "CMEM-20260402-101500".to_owned(),
             project: Some("C:\\work: x".to_owned()),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_brought_comes_back() {
+    fn an_imported_text_is_exported_unchanged() {
         let header = RecordHeader {
             id: "CMEM-20260402-101500".to_owned(),
             style: IMPORTED.to_owned(),

@@ -1,17 +1,16 @@
-//! The recovery record: fourteen fields, and the list by which a program checks them.
+//! The recovery record: fourteen fields, and the checks of its completeness.
 
 use super::{
     cited_summary::{CitedSummary, one_line},
     digest::{FileUse, SessionDigest, SessionPlan},
     offline_summary::{
-        self, SummaryMaterial, call_at, call_outcome, directive_messages, failure_text, file_role,
-        follow_up_text,
+        self, SummaryMaterial, call_at, call_outcome, failure_text, file_role, follow_up_text,
     },
     transcript::{tool::TodoState, truncate},
 };
-use crate::engine::model::session::{RECOVERY_TITLES, SummarySections};
+use crate::engine::model::session::{RECOVERY_TITLES, SummaryLine, SummarySections};
 
-/// The heads of the fields, in their order.
+/// The names of the fields, in order.
 pub const FIELDS: [&str; 14] = [
     "Session ID",
     "Project Root",
@@ -29,49 +28,65 @@ pub const FIELDS: [&str; 14] = [
     "Notes",
 ];
 
-/// Where a plan is from, in the order in which one is preferred.
+/// The sources of a plan, in order of preference.
 const PLAN_SOURCES: [&str; 4] = ["workflow", "todo", "user-stated", "inferred"];
 
-/// So many working files are named; of more the last ones.
+/// The most working files that are listed, the last ones.
 const WORKING_FILES_MAX: usize = 8;
-/// So many files that were only read are named.
+/// The most read files that are listed.
 const READ_FILES_MAX: usize = 12;
-/// So many of other things.
+/// The most decisions, issues or open items that are listed.
 const LINES_MAX: usize = 10;
 
-/// Writes the fields. What a model `said` stands in the place of what a program finds, field by field; the
-/// facts (files, commands, the plan, the last action, what the user wants for good) are never a model's.
+/// Writes the fields.
+///
+/// Lines of a model replace those of the program, field by field. The facts (files, commands, the plan,
+/// the last action, the user's directives) are never from a model.
 pub(super) fn write_fields(
     page: &mut CitedSummary<'_>,
     material: &SummaryMaterial<'_>,
     id: Option<&str>,
-    said: Option<&SummarySections>,
+    sections: Option<&SummarySections>,
 ) {
     let digest = material.digest;
-    let worded = |title: &str| {
-        let at = RECOVERY_TITLES.iter().position(|it| *it == title)?;
-        said?.get(at).filter(|it| !it.is_empty())
-    };
-    let mut names = FIELDS.iter();
-    let mut head = |page: &mut CitedSummary<'_>| {
-        let name = names.next().copied().unwrap_or_default();
+    for name in FIELDS {
         page.heading(&format!("## {name}"));
-    };
-    head(page);
-    page.line(id.or(material.transcript.session.as_deref()).unwrap_or("(none)"));
-    head(page);
-    page.line(material.project.unwrap_or("(none)"));
-    head(page);
-    match (worded("Objective"), digest.messages.first()) {
-        (Some(lines), _) => offline_summary::write_model_lines(page, lines),
-        (None, Some(first)) => page.bullet(&truncate(&one_line(first.text), 600), [first.at]),
-        (None, None) => page.nothing(),
+        let model_lines = RECOVERY_TITLES.iter().position(|it| *it == name);
+        let model_lines = model_lines.and_then(|at| sections?.get(at)).filter(|it| !it.is_empty());
+        match (name, model_lines) {
+            ("Session ID", _) => {
+                page.line(id.or(material.transcript.session.as_deref()).unwrap_or("(none)"));
+            }
+            ("Project Root", _) => page.line(material.project.unwrap_or("(none)")),
+            ("Execution Plan", _) => plan(page, material),
+            ("Working Files (Modified)", _) => working_files(page, digest),
+            ("Reference Files (Read-Only)", _) => reference_files(page, digest),
+            ("Last Action", _) => last_action(page, digest),
+            ("Constraints", _) => offline_summary::write_directives(page, digest),
+            ("Dependencies", _) => dependencies(page, digest),
+            ("Changes Made", _) => changes_made(page, digest),
+            ("Pending", Some(lines)) => {
+                pending_of_plan(page, digest);
+                offline_summary::write_model_lines(page, lines);
+            }
+            ("Notes", lines) => notes(page, digest, lines),
+            (_, Some(lines)) => offline_summary::write_model_lines(page, lines),
+            ("Objective", None) => objective(page, digest),
+            ("Decisions", None) => decisions(page, digest),
+            ("Known Issues", None) => issues(page, digest),
+            (_, None) => pending(page, digest),
+        }
     }
-    head(page);
-    plan(page, material);
-    head(page);
-    working_files(page, digest);
-    head(page);
+}
+
+fn objective(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
+    match digest.messages.first() {
+        Some(first) => page.bullet(&truncate(&one_line(first.text), 600), [first.at]),
+        None => page.nothing(),
+    }
+}
+
+fn reference_files(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let read: Vec<&FileUse> = digest.read_files().collect();
     if read.is_empty() {
         page.nothing();
@@ -79,56 +94,33 @@ pub(super) fn write_fields(
     for file in &read[read.len().saturating_sub(READ_FILES_MAX)..] {
         page.bullet(&format!("{} [{}]", file.path, file_role(file)), [file.last]);
     }
-    head(page);
-    last_action(page, digest);
-    head(page);
-    match worded("Decisions") {
-        Some(lines) => offline_summary::write_model_lines(page, lines),
-        None => decisions(page, digest),
-    }
-    head(page);
-    let directives = directive_messages(digest);
-    if directives.is_empty() {
-        page.nothing();
-    }
-    for at in directives {
-        page.user_message(at);
-    }
-    head(page);
-    dependencies(page, digest);
-    head(page);
-    match worded("Known Issues") {
-        Some(lines) => offline_summary::write_model_lines(page, lines),
-        None => issues(page, digest),
-    }
-    head(page);
-    let changed: Vec<&FileUse> = digest.changed_files().collect();
-    if changed.is_empty() {
-        page.nothing();
-    }
-    for file in changed {
+}
+
+fn changes_made(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
+    let mut is_empty = true;
+    for file in digest.changed_files() {
         page.bullet(&format!("{}: {}", file.path, file_role(file)), [file.last]);
+        is_empty = false;
     }
-    head(page);
-    match worded("Pending") {
-        Some(lines) => {
-            pending_of_plan(page, digest);
-            offline_summary::write_model_lines(page, lines);
-        }
-        None => pending(page, digest),
+    if is_empty {
+        page.nothing();
     }
-    head(page);
-    let notes = worded("Notes");
-    let last = digest.replies.last();
-    if let Some(lines) = notes {
+}
+
+fn notes(
+    page: &mut CitedSummary<'_>,
+    digest: &SessionDigest<'_>,
+    model_lines: Option<&Vec<SummaryLine>>,
+) {
+    if let Some(lines) = model_lines {
         offline_summary::write_model_lines(page, lines);
     }
-    match last {
-        Some(said) => page.bullet(
-            &format!("The agent said last: {}", truncate(&one_line(said.text), 480)),
-            [said.at],
+    match digest.replies.last() {
+        Some(reply) => page.bullet(
+            &format!("The agent said last: {}", truncate(&one_line(reply.text), 480)),
+            [reply.at],
         ),
-        None if notes.is_none() => page.nothing(),
+        None if model_lines.is_none() => page.nothing(),
         None => {}
     }
 }
@@ -142,7 +134,7 @@ fn decisions(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     }
 }
 
-/// Failures that nothing solved.
+/// Writes unresolved failures.
 fn issues(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let open: Vec<_> = digest
         .failures
@@ -159,7 +151,7 @@ fn issues(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     }
 }
 
-/// The plan verbatim and whole, with its source, folded.
+/// Writes the whole plan verbatim, with its source, in a collapsed block.
 fn plan(page: &mut CitedSummary<'_>, material: &SummaryMaterial<'_>) {
     let digest = material.digest;
     let [workflow, todo, stated, inferred] = PLAN_SOURCES;
@@ -204,7 +196,7 @@ fn last_action(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     page.bullet(&format!("{}{what} → {}", call.name, call_outcome(failed)), [at]);
 }
 
-/// Packages that commands added.
+/// Writes the commands that added packages.
 fn dependencies(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     const ADDING: [&str; 9] = [
         "cargo add ",
@@ -240,7 +232,7 @@ fn pending(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     }
 }
 
-/// Writes what of the plan is not done, and returns whether there is any.
+/// Writes the unfinished items of the plan, and returns whether there are any.
 fn pending_of_plan(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) -> bool {
     let pending = digest.plan.as_ref().map(SessionPlan::pending).unwrap_or_default();
     let at = digest.plan.as_ref().map(SessionPlan::at);
@@ -251,42 +243,42 @@ fn pending_of_plan(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) -> b
     !pending.is_empty()
 }
 
-/// Checks a record against its own list; returns what it fails, in words.
+/// Checks the completeness of a record; returns its problems in words.
 pub fn check_record(material: &SummaryMaterial<'_>) -> Vec<String> {
     let digest = material.digest;
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     let is_absolute =
         |path: &str| path.starts_with(['/', '~', '\\']) || path.as_bytes().get(1) == Some(&b':');
     if material.project.is_none_or(|it| !is_absolute(it)) {
-        found.push("the project's folder is not known".to_owned());
+        problems.push("the project's folder is unknown".to_owned());
     }
     if let Some(file) = digest.files.iter().find(|it| !is_absolute(&it.path)) {
-        found.push(format!(
-            "`{}` is no absolute path: the session does not say where it ran",
+        problems.push(format!(
+            "`{}` is not an absolute path: the session does not record its folder",
             file.path
         ));
     }
     if material.workflow.is_none() && digest.plan.is_none() {
-        found.push("there is no plan; the first request stands in its place".to_owned());
+        problems.push("there is no plan; the first request is used instead".to_owned());
     }
     let files = digest.changed_files().count();
     if !(3..=WORKING_FILES_MAX).contains(&files) {
-        found.push(format!("{files} working files instead of 3 to {WORKING_FILES_MAX}"));
+        problems.push(format!("{files} working files instead of 3 to {WORKING_FILES_MAX}"));
     }
     match digest.last_call {
-        None => found.push("there is no last action".to_owned()),
-        Some((_, _, None)) => found.push("the last action has no result".to_owned()),
+        None => problems.push("there is no last action".to_owned()),
+        Some((_, _, None)) => problems.push("the last action has no result".to_owned()),
         Some((at, ..)) => {
             debug_assert!(
                 call_at(material.transcript, at).is_some(),
-                "it stands where it was found"
+                "the last call is in the transcript"
             );
         }
     }
     if digest.decisions.is_empty() {
-        found.push("no decision was found".to_owned());
+        problems.push("no decision was problems".to_owned());
     } else if let Some(said) = digest.decisions.iter().find(|it| !it.has_reason) {
-        found.push(format!("a decision has no reason: {}", truncate(said.text, 100)));
+        problems.push(format!("a decision has no reason: {}", truncate(said.text, 100)));
     }
-    found
+    problems
 }

@@ -1,15 +1,15 @@
-//! Keeps what is made of a session: the record, and its entries in the daily log.
+//! Saves a session: its record, and its entries in the daily log.
 //!
-//! The one part of this layer that writes, by way of [`Vault`]. Record and entries are one step: what is
-//! to be written stands in the private folder before the first of it is, and whoever comes next finishes
-//! what a crash cut off. So an entry stands once, whatever hooks fire and whenever they are killed.
+//! The only writer of this folder, through [`Vault`]. Record and entries are written as one step: the
+//! pending save is stored in the private folder first, and the next process completes an interrupted
+//! one. So an entry is written once, whichever hooks fire and whenever they are killed.
 //!
 //! # Invariants
 //!
-//! - All of it happens under the write lock; a record is never replaced.
-//! - What was logged of a session is not logged again: each record names the last line that it covers,
-//!   and a copy of the session has the same lines.
-//! - Secrets are marked in all that is written.
+//! - Everything happens under the write lock; a record is never replaced.
+//! - No part of a session is logged twice: each record names the last line that it covers, and a copy of
+//!   the session has the same lines.
+//! - Secrets are masked in everything that is written.
 
 use chrono::{DateTime, FixedOffset, Utc};
 use chrono_tz::Tz;
@@ -34,111 +34,111 @@ use crate::{
     },
 };
 
-/// The head of a record takes no more bytes.
+/// The longest frontmatter of a record, in bytes.
 const HEAD_BYTES_MAX: u64 = 16 * 1024;
-/// A description that nobody gave is cut after so many characters.
+/// The longest description that is derived from the session, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 120;
-/// So many records of one second are told apart.
+/// The most records of the same second.
 const RECORDS_PER_SECOND_MAX: u32 = 1_000;
-/// A record that somebody brings is no larger.
+/// The largest file that can be imported, in bytes.
 pub const IMPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// So many records are read to list them.
+/// The most records that are listed.
 const RECORDS_MAX: usize = 100_000;
 
-/// Where a session is kept.
+/// Stores sessions in a memory folder.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionStore<'a> {
     /// The files.
     pub vault: &'a Vault,
-    /// What may be seen.
+    /// The privacy rules of the root.
     pub rules: &'a PrivacyRules,
-    /// The root's zone.
+    /// The root's time zone.
     pub zone: Tz,
-    /// The time.
+    /// The current time.
     pub now: DateTime<Utc>,
 }
 
-/// What is to be kept.
+/// A session to save, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct SaveRequest<'a> {
-    /// The session, or the part of it that is meant.
+    /// The session, or a part of it.
     pub transcript: &'a Transcript,
     /// The file that it was read from.
     pub path: Option<&'a str>,
-    /// How it is summed up.
+    /// The style of its summary.
     pub style: SummaryStyle,
     /// The project's folder.
     pub project: Option<&'a str>,
-    /// A plan of a workflow that is under way.
+    /// The plan of an active workflow: its file and its text.
     pub workflow: Option<(&'a str, &'a str)>,
-    /// What it was about, where somebody says so.
+    /// What it was about, if the user says so.
     pub description: Option<&'a str>,
-    /// What people call it.
+    /// Labels chosen by the user.
     pub tags: &'a [String],
-    /// Whether it is written into the daily log too, what is there already left out.
+    /// Whether the part that is not yet logged is also written to the daily log.
     pub is_logged: bool,
-    /// The nine sections in a model's words, checked, and its name.
+    /// The id of a model's engine, and its verified sections.
     pub sections: Option<(&'a str, &'a SummarySections)>,
-    /// Files that the model nominated.
+    /// Files that the model chose.
     pub files: NominatedFiles<'a>,
 }
 
-/// What was kept.
+/// A saved session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SavedSession {
-    /// The record.
+    /// The id of the record.
     pub id: String,
     /// Its file.
     pub path: String,
-    /// Whether it stood there before.
+    /// Whether the record existed before.
     pub unchanged: bool,
-    /// The logs that have an entry now.
+    /// The logs that contain an entry now.
     pub logged: Vec<String>,
-    /// What a check of the record found, in words.
+    /// Problems of the record, in words.
     pub problems: Vec<String>,
-    /// The summary, without what it rests on.
+    /// The summary without citations.
     #[serde(skip)]
     pub summary: String,
-    /// The plan as it stood last.
+    /// The last plan.
     #[serde(skip)]
     pub plan: Option<String>,
 }
 
-/// A record that stands in the folder.
+/// A record in the memory folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRecord {
     /// Its file, relative to the root.
     pub path: String,
-    /// What it says of itself.
+    /// Its frontmatter.
     pub header: RecordHeader,
-    /// All of it, as it stands.
+    /// The whole file.
     pub text: String,
 }
 
-/// Nothing was kept.
+/// Why a session was not saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// A file could not be read or written.
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// The root is held by another.
+    /// Another process holds the lock of the root.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// There is nothing in it that is not kept already.
-    #[error("nothing was said in the session that is not in a record already")]
+    /// The session contains nothing new.
+    #[error("the session contains nothing that is not in a record already")]
     NothingNew,
-    /// Another record has that name.
-    #[error("`{path}` stands there with other words")]
+    /// Another record has this name.
+    #[error("`{path}` already exists with different content")]
     NameTaken {
         /// The record.
         path: String,
     },
-    /// Too many records were made of one second.
+    /// There are too many records of one second.
     #[error("there are {RECORDS_PER_SECOND_MAX} records of the same second")]
     TooManyRecords,
 }
 
-/// What is to be written, as it stands in the private folder meanwhile.
+/// The files to write, as stored in the private folder until all are written.
 #[derive(Debug, Serialize, Deserialize)]
 struct PendingSave {
     path: String,
@@ -154,7 +154,7 @@ struct PendingLogEntry {
 }
 
 impl<'a> SaveRequest<'a> {
-    /// Returns what is wanted of a session that has ended: all of it summed up without a model, and logged.
+    /// Returns the request for a session that has ended: a full summary without a model, logged.
     pub fn for_ended_session(transcript: &'a Transcript, path: Option<&'a str>) -> Self {
         Self {
             transcript,
@@ -172,12 +172,12 @@ impl<'a> SaveRequest<'a> {
 }
 
 impl SessionStore<'_> {
-    /// Makes the record of a session, and the entries in the log where they are wanted. A record that
-    /// covers the same in the same style is not made again.
+    /// Saves the record of a session, and its log entries if requested. If a record already covers the same
+    /// in the same style, it is returned.
     ///
     /// # Errors
     ///
-    /// Returns why nothing was kept.
+    /// Returns why nothing was saved.
     pub fn save(&self, request: &SaveRequest<'_>) -> Result<SavedSession, SaveError> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         self.finish_pending(&lock)?;
@@ -185,10 +185,7 @@ impl SessionStore<'_> {
         let rest =
             if request.is_logged { unlogged_part(request.transcript, &records) } else { None };
         let transcript = rest.as_ref().unwrap_or(request.transcript);
-        if !transcript
-            .own_entries()
-            .any(|it| matches!(it.content, EntryContent::User(_) | EntryContent::Assistant(_)))
-        {
+        if !has_messages(transcript) {
             return Err(SaveError::NothingNew);
         }
         let digest = SessionDigest::of(transcript);
@@ -219,25 +216,29 @@ impl SessionStore<'_> {
         }
         let ended =
             header.ended.unwrap_or_else(|| self.now.with_timezone(&self.zone).fixed_offset());
+        let (stem, path) = self.free_record(ended)?;
+        header.id = stem.to_string();
+        let (pending, summary) = self.prepare(request, &material, &header, &stem, path);
+        self.vault.write_private(&self.vault.layout().session_save_state(), &as_json(&pending))?;
+        let logged = self.write_pending(&lock, &pending)?;
+        self.vault.remove_private(&self.vault.layout().session_save_state())?;
+        let (id, path, unchanged) = (header.id, pending.path, false);
+        Ok(SavedSession { id, path, unchanged, logged, problems, summary, plan })
+    }
+
+    /// Returns the id of a new record of a session that ended at `ended`, and its path.
+    fn free_record(&self, ended: DateTime<FixedOffset>) -> Result<(Stem, String), SaveError> {
         for copy in 1..=RECORDS_PER_SECOND_MAX {
-            header.id = record::record_id(ended, copy);
-            let Ok(stem) = header.id.parse::<Stem>() else { return Err(SaveError::TooManyRecords) };
+            let Ok(stem) = record::record_id(ended, copy).parse::<Stem>() else { break };
             let path = self.vault.layout().source_path(&stem);
-            if self.vault.try_exists(&path)? {
-                continue;
+            if !self.vault.try_exists(&path)? {
+                return Ok((stem, path));
             }
-            let (pending, summary) = self.prepare(request, &material, &header, &stem, path);
-            self.vault
-                .write_private(&self.vault.layout().session_save_state(), &as_json(&pending))?;
-            let logged = self.write_pending(&lock, &pending)?;
-            self.vault.remove_private(&self.vault.layout().session_save_state())?;
-            let (id, path, unchanged) = (header.id, pending.path, false);
-            return Ok(SavedSession { id, path, unchanged, logged, problems, summary, plan });
         }
         Err(SaveError::TooManyRecords)
     }
 
-    /// Returns the days that would get an entry if a session was kept; none where all of it is known.
+    /// Returns the days that would get an entry if a session were saved; none if all of it is logged.
     ///
     /// # Errors
     ///
@@ -248,10 +249,7 @@ impl SessionStore<'_> {
     ) -> Result<Vec<chrono::NaiveDate>, SaveError> {
         let rest = unlogged_part(request.transcript, &self.records()?);
         let transcript = rest.as_ref().unwrap_or(request.transcript);
-        if !transcript
-            .own_entries()
-            .any(|it| matches!(it.content, EntryContent::User(_) | EntryContent::Assistant(_)))
-        {
+        if !has_messages(transcript) {
             return Ok(Vec::new());
         }
         let local = self.now.with_timezone(&self.zone);
@@ -261,7 +259,7 @@ impl SessionStore<'_> {
         Ok(days.into_iter().map(|it| it.date).collect())
     }
 
-    /// Returns the record and its entries as they are to be written, and the summary alone.
+    /// Returns the files to write for a record and its entries, and the summary.
     fn prepare(
         &self,
         request: &SaveRequest<'_>,
@@ -295,7 +293,7 @@ impl SessionStore<'_> {
                 lines.push_str(&self.rules.sanitize_output(&line.text));
                 match body.citation(&line.cites) {
                     Some(citation) => lines.push_str(&[" [", &citation.to_string(), "]"].concat()),
-                    // Every entry says which record it is of.
+                    // The head always names the record.
                     None if n == 0 => lines.push_str(&[" (", &header.id, ")"].concat()),
                     None => {}
                 }
@@ -343,7 +341,7 @@ impl SessionStore<'_> {
         }
     }
 
-    /// Writes what is pending; returns the logs that have an entry now.
+    /// Writes pending files; returns the logs that contain an entry now.
     fn write_pending(
         &self,
         lock: &WriteLock,
@@ -362,9 +360,9 @@ impl SessionStore<'_> {
         for entry in &pending.entries {
             let Ok(stem) = entry.stem.parse::<Stem>() else { continue };
             let path = self.vault.log_path(&stem);
-            let standing = self.vault.read_text(&path)?.unwrap_or_default();
-            if !standing.contains(&entry.text) {
-                if (standing.len() + entry.text.len()) as u64 > FILE_BYTES_MAX {
+            let log_text = self.vault.read_text(&path)?.unwrap_or_default();
+            if !log_text.contains(&entry.text) {
+                if (log_text.len() + entry.text.len()) as u64 > FILE_BYTES_MAX {
                     return Err(VaultError::TooLarge { path: path.into() }.into());
                 }
                 self.vault.append(lock, &path, &entry.head, &entry.text, false)?;
@@ -374,14 +372,14 @@ impl SessionStore<'_> {
         Ok(logged)
     }
 
-    /// Finishes what a crash cut off.
+    /// Completes a save that a crash interrupted.
     fn finish_pending(&self, lock: &WriteLock) -> Result<(), SaveError> {
         let path = self.vault.layout().session_save_state();
         let Some(text) = self.vault.read_text(&path)? else { return Ok(()) };
-        // A text that cannot be read was never the whole of it: nothing of it is written yet.
+        // If the pending save is incomplete, none of its files was written.
         if let Ok(pending) = serde_json::from_str::<PendingSave>(&text) {
             match self.write_pending(lock, &pending) {
-                // Somebody has put another record under its name; it is theirs.
+                // Somebody else created a record with this name, which takes precedence.
                 Ok(_) | Err(SaveError::NameTaken { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -389,11 +387,11 @@ impl SessionStore<'_> {
         Ok(self.vault.remove_private(&path)?)
     }
 
-    /// Keeps a text that somebody brings, byte for byte; returns its record, and whether it stood there.
+    /// Imports a text byte for byte; returns the id and path of its record, and whether it existed before.
     ///
     /// # Errors
     ///
-    /// Returns why it is not kept: also where a record of that name says something else.
+    /// Returns why it was not imported, for example because another record has its name.
     pub fn import(&self, text: &str) -> Result<(String, String, bool), SaveError> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         self.finish_pending(&lock)?;
@@ -415,10 +413,10 @@ impl SessionStore<'_> {
         let same = |it: &StoredRecord| {
             it.header.style == record::IMPORTED && record::export_text(&it.text) == text
         };
-        // What its own head takes: most others need not be read.
+        // Only records of a similar size are read.
         let sizes = text.len() as u64..=text.len() as u64 + HEAD_BYTES_MAX;
-        let like = |path: &str| self.vault.size(path).is_none_or(|it| sizes.contains(&it));
-        if let Some(found) = self.records_where(&like)?.into_iter().find(same) {
+        let has_size = |path: &str| self.vault.size(path).is_none_or(|it| sizes.contains(&it));
+        if let Some(found) = self.records_where(&has_size)?.into_iter().find(same) {
             return Ok((found.header.id, found.path, true));
         }
         let local = self.now.with_timezone(&self.zone).fixed_offset();
@@ -426,24 +424,16 @@ impl SessionStore<'_> {
         let first = first.map(|it| it.trim_start_matches(['#', '-', ' ']));
         let description = first
             .map(|it| truncate(&self.rules.sanitize_output(&one_line(it)), DESCRIPTION_CHARS_MAX));
-        for copy in 1..=RECORDS_PER_SECOND_MAX {
-            let id = record::record_id(local, copy);
-            let Ok(stem) = id.parse::<Stem>() else { break };
-            let path = self.vault.layout().source_path(&stem);
-            if self.vault.try_exists(&path)? {
-                continue;
-            }
-            let header = RecordHeader {
-                id: id.clone(),
-                ended: Some(local),
-                description,
-                style: record::IMPORTED.to_owned(),
-                ..RecordHeader::default()
-            };
-            self.create_file(&lock, &path, &format!("{}{text}", header.print()))?;
-            return Ok((id, path, false));
-        }
-        Err(SaveError::TooManyRecords)
+        let (stem, path) = self.free_record(local)?;
+        let header = RecordHeader {
+            id: stem.to_string(),
+            ended: Some(local),
+            description,
+            style: record::IMPORTED.to_owned(),
+            ..RecordHeader::default()
+        };
+        self.create_file(&lock, &path, &format!("{}{text}", header.print()))?;
+        Ok((header.id, path, false))
     }
 
     fn create_file(&self, lock: &WriteLock, path: &str, text: &str) -> Result<(), VaultError> {
@@ -451,7 +441,7 @@ impl SessionStore<'_> {
         self.vault.publish(lock, staged, None)
     }
 
-    /// Returns all records, by name. What is no record is passed over.
+    /// Returns all records, by name. Other files are skipped.
     ///
     /// # Errors
     ///
@@ -462,20 +452,20 @@ impl SessionStore<'_> {
 
     fn records_where(
         &self,
-        wanted: &dyn Fn(&str) -> bool,
+        is_wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<StoredRecord>, VaultError> {
         let layout = self.vault.layout();
         let (paths, _) = self.vault.files_below(&layout.sessions_dir(), RECORDS_MAX);
         let mut records = Vec::new();
         for path in paths {
             let Some(stem) = layout.stem_at(&path).filter(Stem::is_session) else { continue };
-            if !wanted(&path) {
+            if !is_wanted(&path) {
                 continue;
             }
             let text = match self.vault.read_text(&path) {
                 Err(error) if error.is_read_failure() => return Err(error),
                 Ok(Some(text)) => text,
-                // What is no text, or no file, is no record.
+                // Not a text file, so not a record.
                 _ => continue,
             };
             if let Some(header) = RecordHeader::parse(&text).filter(|it| it.id == stem.as_str()) {
@@ -485,7 +475,7 @@ impl SessionStore<'_> {
         Ok(records)
     }
 
-    /// Marks the secrets in a text, line by line, so that each line keeps its number.
+    /// Masks the secrets in a text, line by line, so that line numbers stay the same.
     fn mask_secrets(&self, text: &str) -> String {
         self.rules.mask_secret_lines(text).join("\n")
     }
@@ -509,7 +499,7 @@ fn render_summary<'a>(
 }
 
 impl StoredRecord {
-    /// Whether a record covers the same in the same way.
+    /// Returns whether a record covers the same part of the session in the same way.
     fn covers_same(&self, other: &RecordHeader) -> bool {
         let RecordHeader { through, style, session, tags, description, engine, is_logged, .. } =
             &self.header;
@@ -520,7 +510,14 @@ impl StoredRecord {
     }
 }
 
-/// Returns what of a session comes after the last line of it that was logged; `None` for all of it.
+/// Returns whether the session's own agent or the user wrote a message.
+fn has_messages(transcript: &Transcript) -> bool {
+    transcript
+        .own_entries()
+        .any(|it| matches!(it.content, EntryContent::User(_) | EntryContent::Assistant(_)))
+}
+
+/// Returns the part of a session after its last logged line; `None` if none of it was logged.
 fn unlogged_part(transcript: &Transcript, records: &[StoredRecord]) -> Option<Transcript> {
     let through: std::collections::HashSet<&str> = records
         .iter()
@@ -532,5 +529,5 @@ fn unlogged_part(transcript: &Transcript, records: &[StoredRecord]) -> Option<Tr
 }
 
 fn as_json(pending: &PendingSave) -> String {
-    serde_json::to_string(pending).expect("it holds nothing but strings")
+    serde_json::to_string(pending).expect("it contains only strings")
 }

@@ -1,15 +1,15 @@
-//! Characters that cannot be seen, turn the direction of text, or steer a terminal.
+//! Characters that are invisible, change the direction of text, or control a terminal.
 //!
-//! Many have an honest use: joiners in emoji and in Indic and Persian writing, one variation selector
-//! after an emoji or a Han character, the flags of three lands. Each is judged by what stands before
-//! and after it.
+//! Many have a legitimate use: joiners in emoji and in Indic and Persian writing, one variation
+//! selector after an emoji or a Han character, the flags of three countries. Each is judged by its
+//! neighbours.
 
 use super::{Concern, ConcernSet};
 
 /// Returns the concerns of the characters of a text.
 pub fn concerns(text: &str) -> ConcernSet {
     let mut found = ConcernSet::default();
-    // Most lines have none, and a look at the bytes tells it.
+    // Most lines have none, which their bytes show.
     if text.bytes().all(|b| b == b'\t' || b == b'\n' || (0x20..0x7f).contains(&b)) {
         return found;
     }
@@ -19,7 +19,7 @@ pub fn concerns(text: &str) -> ConcernSet {
     found
 }
 
-/// Returns the characters that have no honest use where they stand: offset, character, and why.
+/// Returns the characters without a legitimate use: offset, character, and concern.
 pub fn suspicious_characters(text: &str) -> impl Iterator<Item = (usize, char, Concern)> {
     let mut before: Option<char> = None;
     let mut flag_until = 0;
@@ -37,7 +37,7 @@ pub fn suspicious_characters(text: &str) -> impl Iterator<Item = (usize, char, C
     })
 }
 
-/// Returns whether the character has no shape of its own: what folding leaves out.
+/// Returns whether a character has no shape of its own. Normalization drops such characters.
 pub fn is_invisible(c: char) -> bool {
     matches!(c as u32,
         0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f
@@ -45,24 +45,24 @@ pub fn is_invisible(c: char) -> bool {
         | 0xfff9..=0xfffb | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff)
 }
 
-/// Returns the bytes of the tags that make a black flag that of a land; 0 for others.
+/// Returns the length of the tags that make a black flag that of a country, in bytes; else 0.
 fn flag_tag_bytes(after: &str) -> usize {
     let tag = |c: char| char::from_u32(0xe0000 + c as u32).unwrap_or(c);
     ["gbeng", "gbsct", "gbwls"]
         .into_iter()
-        .map(|land| land.chars().map(tag).chain(['\u{e007f}']).collect::<String>())
+        .map(|country| country.chars().map(tag).chain(['\u{e007f}']).collect::<String>())
         .find(|tags| after.starts_with(tags.as_str()))
         .map_or(0, |tags| tags.len())
 }
 
 fn classify(before: Option<char>, c: char, after: Option<char>) -> Option<Concern> {
-    let is_honest = match c as u32 {
+    let is_legitimate = match c as u32 {
         0x09 | 0x0a => true,
-        // A carriage return ends a line; inside one it overwrites it.
+        // A carriage return may end a line; within a line it overwrites the text before it.
         0x0d => matches!(after, None | Some('\n')),
         0x00..=0x1f | 0x7f..=0x9f => return Some(Concern::Control),
         0x202a..=0x202e | 0x2066..=0x206f => return Some(Concern::Bidi),
-        // One mark of direction is honest in Hebrew and Arabic; it has no use between Latin letters.
+        // One direction mark is legitimate in Hebrew and Arabic, but not between Latin letters.
         0x200e | 0x200f | 0x61c => {
             let is_latin = |it: Option<char>| it.is_some_and(|it| it.is_ascii_alphanumeric());
             !(is_beside_invisible(before, after) || is_latin(before) && is_latin(after))
@@ -71,7 +71,7 @@ fn classify(before: Option<char>, c: char, after: Option<char>) -> Option<Concer
             true
         }
         0x200d if before.is_some_and(is_emoji_end) && after.is_some_and(is_emoji) => true,
-        // Line breaks of scripts without blanks.
+        // Line break opportunities in scripts without spaces.
         0x200b | 0x2060 if before.is_some_and(has_no_word_spaces) => true,
         0x200b..=0x200d | 0x2060 | 0xfeff => {
             let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
@@ -85,12 +85,12 @@ fn classify(before: Option<char>, c: char, after: Option<char>) -> Option<Concer
         _ => !is_blank(c),
     };
     match c as u32 {
-        0x0d if !is_honest => Some(Concern::Control),
-        _ => (!is_honest).then_some(Concern::HiddenText),
+        0x0d if !is_legitimate => Some(Concern::Control),
+        _ => (!is_legitimate).then_some(Concern::HiddenText),
     }
 }
 
-/// Returns whether a character shows nothing and has no honest use anywhere.
+/// Returns whether a character is invisible and has no legitimate use anywhere.
 fn is_blank(c: char) -> bool {
     let is_tag = matches!(c as u32, 0xe0000..=0xe007f);
     let is_note = matches!(c as u32, 0xfff9..=0xfffb | 0x1d173..=0x1d17a | 0x2061..=0x2064);
@@ -98,12 +98,12 @@ fn is_blank(c: char) -> bool {
     is_tag || is_note || is_filler || matches!(c as u32, 0xfe03..=0xfe0f)
 }
 
-/// Returns whether a neighbour is invisible, too: one can be a slip, a row carries something.
+/// Returns whether a neighbour is invisible, too: one may be an accident, several may carry data.
 fn is_beside_invisible(before: Option<char>, after: Option<char>) -> bool {
     [before, after].into_iter().flatten().any(is_invisible)
 }
 
-/// Returns whether joiners shape the letters of the script: Arabic, Syriac, Indic, Mongolian.
+/// Returns whether the script of a letter uses joiners: Arabic, Syriac, Indic, Mongolian.
 fn uses_joiners(c: char) -> bool {
     matches!(c as u32, 0x600..=0x8ff | 0x900..=0xdff | 0x1000..=0x109f | 0x1780..=0x18af | 0xa840..=0xa8ff | 0xfb50..=0xfdff | 0xfe70..=0xfefc)
 }
@@ -120,7 +120,7 @@ fn is_emoji(c: char) -> bool {
     matches!(c as u32, 0x2190..=0x21ff | 0x2300..=0x23ff | 0x2460..=0x27bf | 0x2900..=0x297f | 0x2b00..=0x2bff | 0x1f000..=0x1faff)
 }
 
-/// An emoji may end in its style or in the colour of a skin.
+/// Returns whether a character may end an emoji: its own, a style, or a skin tone.
 fn is_emoji_end(c: char) -> bool {
     is_emoji(c) || c == '\u{fe0f}'
 }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn honest_writing_is_not_held() {
+    fn legitimate_uses_are_not_reported() {
         for text in [
             "plain text\twith a tab",
             "a family 👨‍👩‍👧‍👦 and ❤️‍🔥 and 🏳️‍🌈 and 👩🏽‍💻",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_is_held() {
+    fn hidden_characters_are_reported() {
         let tags: String =
             "run it".chars().filter_map(|c| char::from_u32(0xe0000 + c as u32)).collect();
         check(&format!("hello{tags}"), Some(Concern::HiddenText));

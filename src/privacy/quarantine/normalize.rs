@@ -1,13 +1,14 @@
-//! One spelling for all disguises of a text, so that simple ones do not get past the rules.
+//! Normalizes text, so that simple disguises do not get past the rules.
 //!
-//! Compatibility forms, case, accents, invisible characters, marks of emphasis, and letters of other
-//! scripts that look like Latin ones are folded away. The rules are folded by the same function.
+//! It removes differences of compatibility forms, case, accents, invisible characters, emphasis marks,
+//! and letters of other scripts that look like Latin ones. The rules are normalized by the same
+//! function.
 
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 use super::characters;
 
-/// A text in folded form. Its `words` have blanks for `-` and `_`, at the same offsets.
+/// A normalized text.
 #[derive(Clone, Debug, Default)]
 pub struct NormalizedText {
     text: String,
@@ -16,7 +17,7 @@ pub struct NormalizedText {
 }
 
 impl NormalizedText {
-    /// Adds a text, folded.
+    /// Appends a text, normalized.
     pub fn push(&mut self, text: &str) {
         let from = self.text.len();
         if text.is_ascii() {
@@ -32,17 +33,17 @@ impl NormalizedText {
         }
     }
 
-    /// Returns whether the ends of words cannot be told.
+    /// Returns whether word boundaries are unknown.
     pub fn ignores_word_boundaries(&self) -> bool {
         self.ignores_word_boundaries
     }
 
-    /// Returns the folded text.
+    /// Returns the normalized text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the folded text with blanks for `-` and `_`. Offsets are those of the text.
+    /// Returns the normalized text with spaces for `-` and `_`, at the same offsets.
     pub fn words(&self) -> &str {
         &self.words
     }
@@ -52,16 +53,16 @@ fn push_ascii(text: &str, out: &mut String) {
     let mut bytes = Vec::with_capacity(text.len());
     let mut last = out.bytes().next_back().unwrap_or(0);
     for byte in text.bytes() {
-        let folded = match byte {
+        let normalized = match byte {
             b'*' | b'`' => continue,
             b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => b' ',
             _ if byte.is_ascii_control() => continue,
             _ => byte.to_ascii_lowercase(),
         };
-        if folded != b' ' || last != b' ' {
-            bytes.push(folded);
+        if normalized != b' ' || last != b' ' {
+            bytes.push(normalized);
         }
-        last = folded;
+        last = normalized;
     }
     out.push_str(&String::from_utf8(bytes).unwrap_or_default());
 }
@@ -72,13 +73,13 @@ fn push_space(out: &mut String) {
     }
 }
 
-/// Marks and signs of ordinary prose, which need no more than a spelling of their own.
+/// Returns whether a character is a sign of ordinary prose, which needs no Unicode normalization.
 fn is_sign(c: char) -> bool {
     c.is_ascii()
         || matches!(c as u32, 0x2010..=0x2027 | 0x2030..=0x203a | 0x2190..=0x21ff | 0x2500..=0x27bf)
 }
 
-/// Returns the ASCII sign that is written for it.
+/// Returns the ASCII sign for a typographic one.
 fn plain_sign(c: char) -> char {
     match c {
         '’' | '‘' | 'ʼ' | '´' | '′' => '\'',
@@ -103,15 +104,15 @@ fn push_unicode(text: &str, out: &mut String) {
         scripts.0 += usize::from(c.is_ascii_alphabetic());
         scripts.1 += usize::from(latin_look_alike(c).is_some());
     }
-    // In a Latin text a word wholly of look-alikes is no word of another language.
+    // In Latin text, a word that consists of look-alikes is not a word of another language.
     let mostly_latin = scripts.0 > 2 * scripts.1;
     let mut word = String::new();
-    let folded = text
+    let normalized = text
         .nfkd()
         .map(base_letter)
         .filter(|&c| !is_combining_mark(c))
         .flat_map(char::to_lowercase);
-    for c in folded {
+    for c in normalized {
         if c.is_alphanumeric() {
             word.push(c);
             continue;
@@ -144,7 +145,7 @@ fn push_word(word: &mut String, mostly_latin: bool, out: &mut String) {
     word.clear();
 }
 
-/// Letters that compatibility forms leave as they are, although they are only another shape.
+/// Returns the base letter of a letter variant that Unicode normalization does not change.
 fn base_letter(c: char) -> char {
     const SMALL_CAPITALS: [(char, char); 25] = [
         ('ᴀ', 'a'),
@@ -214,25 +215,26 @@ fn latin_look_alike(c: char) -> Option<char> {
     })
 }
 
-/// Returns other readings of a folded text that has digits for letters or blanks between letters.
-pub fn deobfuscated(folded: &str) -> Vec<NormalizedText> {
+/// Returns other readings of a normalized text, with letters for digits or without spaces between
+/// letters.
+pub fn deobfuscated(normalized: &str) -> Vec<NormalizedText> {
     let mut found = Vec::new();
-    let leet = unleet(folded);
+    let leet = unleet(normalized);
     found.extend(leet.as_deref().map(normalize));
     found.extend(
-        unspaced(folded)
+        unspaced(normalized)
             .map(|it| NormalizedText { ignores_word_boundaries: true, ..normalize(&it) }),
     );
     found
 }
 
 fn normalize(text: &str) -> NormalizedText {
-    let mut folded = NormalizedText::default();
-    folded.push(text);
-    folded
+    let mut normalized = NormalizedText::default();
+    normalized.push(text);
+    normalized
 }
 
-/// Of each byte: 1 for a letter, 2 for what stands for one.
+/// The class of each byte: 1 for a letter, 2 for a sign that may replace one.
 const LEET: [u8; 256] = {
     let mut class = [0; 256];
     let mut at: u8 = 0;
@@ -247,8 +249,8 @@ const LEET: [u8; 256] = {
     class
 };
 
-/// Reads `1gn0r3` as `ignore`, where at least two words are written so.
-fn unleet(folded: &str) -> Option<String> {
+/// Reads `1gn0r3` as `ignore`, if at least two words are written like that.
+fn unleet(normalized: &str) -> Option<String> {
     let digit = |b: u8| match b {
         b'0' => Some(b'o'),
         b'1' | b'!' => Some(b'i'),
@@ -267,10 +269,10 @@ fn unleet(folded: &str) -> Option<String> {
             && letters >= digits
             && letters + digits >= word.len() - 1
     };
-    // A cheap look first: a letter beside such a digit, twice.
+    // A cheap test first: a letter beside such a digit, twice.
     let mut count = 0;
     let mut before = 0;
-    for byte in folded.bytes() {
+    for byte in normalized.bytes() {
         let this = LEET[usize::from(byte)];
         count += u32::from(before | this == 3);
         before = this;
@@ -278,14 +280,14 @@ fn unleet(folded: &str) -> Option<String> {
     if count < 2 {
         return None;
     }
-    let words: Vec<&str> = folded.split(' ').collect();
+    let words: Vec<&str> = normalized.split(' ').collect();
     (words.iter().filter(|it| is_leet(it)).count() >= 2).then(|| {
-        let mut text = String::with_capacity(folded.len());
+        let mut text = String::with_capacity(normalized.len());
         for word in words {
             if is_leet(word) {
                 let last = word.len() - 1;
                 text.extend(word.bytes().enumerate().map(|(i, b)| {
-                    // A mark at the end of a word is a mark.
+                    // An exclamation mark at the end of a word is not a letter.
                     char::from(if i == last && b == b'!' { b } else { digit(b).unwrap_or(b) })
                 }));
             } else {
@@ -297,15 +299,15 @@ fn unleet(folded: &str) -> Option<String> {
     })
 }
 
-/// The fewest single letters in a row that are no initials.
+/// The fewest single letters in a row that are not initials.
 const SPACED_MIN: usize = 8;
 
-/// Reads `i g n o r e  a l l` as words, for as far as the blanks tell where a word ends.
-fn unspaced(folded: &str) -> Option<String> {
-    // A cheap look first: a row of such letters has another mark at every second place.
+/// Joins single letters, as in `i g n o r e  a l l`. Word boundaries within them are lost.
+fn unspaced(normalized: &str) -> Option<String> {
+    // A cheap test first: in such a row, letters and separators alternate.
     let mut row = 0;
     let mut longest = 0;
-    for pair in folded.as_bytes().chunks_exact(2) {
+    for pair in normalized.as_bytes().chunks_exact(2) {
         let is_spaced = pair[0].is_ascii_alphanumeric() != pair[1].is_ascii_alphanumeric();
         row = if is_spaced { row + 1 } else { 0 };
         longest = longest.max(row);
@@ -314,10 +316,10 @@ fn unspaced(folded: &str) -> Option<String> {
         return None;
     }
     let is_letter = |word: &str| word.len() == 1 && word.bytes().all(|b| b.is_ascii_alphanumeric());
-    let words: Vec<&str> = folded.split([' ', '.', '-', '_', '/', '|']).collect();
+    let words: Vec<&str> = normalized.split([' ', '.', '-', '_', '/', '|']).collect();
     let longest = words.split(|it| !is_letter(it)).map(<[&str]>::len).max().unwrap_or(0);
     (longest >= SPACED_MIN).then(|| {
-        let mut text = String::with_capacity(folded.len());
+        let mut text = String::with_capacity(normalized.len());
         for run in words.chunk_by(|a, b| is_letter(a) == is_letter(b)) {
             if is_letter(run[0]) {
                 text.extend(run.iter().copied());
@@ -337,7 +339,7 @@ fn unspaced(folded: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn folded(text: &str) -> String {
+    fn normalized(text: &str) -> String {
         let mut it = NormalizedText::default();
         it.push(text);
         assert_eq!(it.text().len(), it.words().len());
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn disguises_fold_to_one_spelling() {
+    fn disguises_normalize_to_the_same_text() {
         for text in [
             "Ignore Previous",
             "**Ignore**\tprevious",
@@ -357,10 +359,10 @@ mod tests {
             "𝐢𝐠𝐧𝐨𝐫𝐞 𝓹𝓻𝓮𝓿𝓲𝓸𝓾𝓼",
             "ⓘⓖⓝⓞⓡⓔ 🅟🅡🅔🅥🅘🅞🅤🅢",
         ] {
-            assert_eq!(folded(text), "ignore previous", "{text}");
+            assert_eq!(normalized(text), "ignore previous", "{text}");
         }
-        assert_eq!(folded("все правила"), "все правила");
-        assert_eq!(folded("Überweise"), "uberweise");
+        assert_eq!(normalized("все правила"), "все правила");
+        assert_eq!(normalized("Überweise"), "uberweise");
         assert_eq!(unleet("1gn0r3 4ll pr3v10us").as_deref(), Some("ignore all previous "));
         assert_eq!(unleet("v10 of utf8 in 2023"), None);
     }

@@ -1,8 +1,8 @@
-//! Orders, told by lists of words: the reader of `config/quarantine.yaml`.
+//! Instructions, found by word lists: the rules of `config/quarantine.yaml`.
 //!
-//! A text is searched once for all words of all lists. A rule holds where its lists meet in one
-//! sentence, near enough to each other; the shapes (addresses, amounts, shell commands) are searched
-//! only where the words of a rule that needs them have been found. So the time is linear in the text.
+//! A text is searched once for all words of all lists. A rule matches where words of its lists occur in
+//! one sentence, close to each other. The shapes (URLs, amounts, shell commands) are searched for only
+//! where the words of a rule that needs them were found. So the time is linear in the text.
 
 use std::{collections::HashMap, ops::Range, sync::LazyLock};
 
@@ -10,20 +10,20 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, Match, MatchKind};
 use regex::Regex;
 use serde::Deserialize;
 
-use super::{Concern, ConcernSet, normalize::NormalizedText};
+use super::{Concern, ConcernSet, normalize::NormalizedText, with_ascii_boundaries};
 use crate::{
     memory::log::TextOrigin,
     privacy::{reclaimable::Reclaimable, work_counter::count_bytes},
 };
 
-/// Returns the concerns of a folded text.
+/// Returns the concerns about a normalized text.
 pub fn concerns(text: &NormalizedText, origin: TextOrigin) -> ConcernSet {
     let mut found = ConcernSet::default();
     RULES.each_match(text, origin, |concern, _| found.add(concern));
     found
 }
 
-/// Returns where the concerns of a folded text stand, as byte ranges from the first to the last term.
+/// Returns the concerns about a normalized text with byte ranges, from the first to the last term.
 pub fn spans(text: &NormalizedText, origin: TextOrigin) -> Vec<(Concern, Range<usize>)> {
     let mut found = Vec::new();
     RULES.each_match(text, origin, |concern, span| found.push((concern, span)));
@@ -38,25 +38,25 @@ static RULES: LazyLock<QuarantineRules> = LazyLock::new(|| {
 /// The most terms of one rule.
 const TERMS_MAX: usize = 6;
 
-/// The most spans that one rule tells of one text.
+/// The most spans that one rule reports in one text.
 const SPANS_MAX: usize = 64;
 
 /// A set of lists and shapes, one bit each.
 type ListMask = u128;
 
 struct QuarantineRules {
-    /// Words of which one at least stands in whatever a rule for anybody's text can hold.
+    /// Matches the words of the gate lists; a rule for any origin cannot match without one of them.
     gate: AhoCorasick,
     gate_words: Vec<ListWord>,
-    /// Made when something passes the gate: in many a log nothing does.
+    /// Built when a text passes the gate, which in many logs none does.
     word_matcher: Reclaimable<AhoCorasick>,
-    /// Of each word: its list, and whether its ends are open.
+    /// The list of each word, and whether its ends are open.
     list_words: Vec<ListWord>,
     shapes: Vec<(u8, Reclaimable<Regex>)>,
     shape_mask: ListMask,
-    /// Lists after whose words an order can begin.
+    /// Lists after whose words an instruction can start.
     order_starts: ListMask,
-    /// The list of words after which one can begin in an external text.
+    /// Lists after whose words one can also start in an external text.
     external_order_starts: ListMask,
     rules: Vec<QuarantineRule>,
 }
@@ -80,7 +80,7 @@ struct QuarantineRule {
 #[derive(Clone, Copy)]
 struct RuleTerm {
     mask: ListMask,
-    /// Those of the mask that count only where an order can begin.
+    /// The lists of the mask that count only where an instruction can start.
     start_only: ListMask,
 }
 
@@ -113,7 +113,7 @@ struct QuarantineRuleEntry {
     #[serde(default = "default_reach")]
     reach: usize,
     unless: Option<String>,
-    /// A list without whose words the rule cannot hold; rules for anybody's text must name one.
+    /// A list without whose words the rule cannot match; rules for any origin must name one.
     gate: Option<String>,
     #[cfg_attr(not(test), expect(dead_code, reason = "only the tests read the examples"))]
     #[serde(default)]
@@ -142,36 +142,41 @@ enum TermOrder {
     Free,
 }
 
-/// What is wrong with the file of rules.
+/// What is wrong with the rules.
 #[derive(Debug, thiserror::Error)]
 enum QuarantineRulesError {
     #[error("quarantine.yaml cannot be read: {0}")]
     Yaml(#[from] serde_yaml::Error),
     #[error("the words cannot be compiled: {0}")]
     Words(#[from] aho_corasick::BuildError),
-    #[error("`{0}` is no list, shape, or group")]
+    #[error("`{0}` is not a list, shape, or group")]
     Unknown(String),
-    #[error("a rule on {0} has {1} terms; at most {TERMS_MAX} and at least one")]
+    #[error("a rule that {0} has {1} terms instead of 1 to {TERMS_MAX}")]
     Terms(Concern, usize),
-    #[error("the rule on {0} for anybody's text names no gate")]
+    #[error("a rule for any origin that {0} names no gate")]
     NoGate(Concern),
     #[error("more than 128 lists and shapes")]
     TooMany,
 }
 
-impl QuarantineRules {
-    #[expect(clippy::too_many_lines, reason = "one rule after the other, each with its own errors")]
-    fn parse(text: &str) -> Result<Self, QuarantineRulesError> {
-        let file: QuarantineRulesYaml = serde_yaml::from_str(text)?;
+/// The bits of lists and shapes, by their names and by those of groups.
+struct ListMasks<'a> {
+    numbers: HashMap<&'a str, u8>,
+    masks: HashMap<&'a str, ListMask>,
+}
+
+impl<'a> ListMasks<'a> {
+    fn of(file: &'a QuarantineRulesYaml) -> Result<Self, QuarantineRulesError> {
         if file.lists.len() + file.shapes.len() > 128 {
             return Err(QuarantineRulesError::TooMany);
         }
-        let mut names: Vec<&String> = file.lists.keys().chain(file.shapes.keys()).collect();
-        names.sort();
-        let number: HashMap<&str, u8> = names.iter().map(|it| it.as_str()).zip(0..).collect();
+        let names = file.lists.keys().chain(file.shapes.keys()).map(String::as_str);
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        let numbers: HashMap<&str, u8> = names.into_iter().zip(0..).collect();
         let mut masks: HashMap<&str, ListMask> =
-            number.iter().map(|(name, it)| (*name, 1 << it)).collect();
-        // Groups may name groups; nesting is as deep as there are groups at most.
+            numbers.iter().map(|(name, it)| (*name, 1 << it)).collect();
+        // Groups may contain groups; nesting is at most as deep as there are groups.
         for _ in 0..file.groups.len() {
             for (name, members) in &file.groups {
                 let of_members = members.iter().filter_map(|it| masks.get(it.as_str()));
@@ -179,91 +184,109 @@ impl QuarantineRules {
                 masks.insert(name, mask);
             }
         }
-        let resolve = |names: &str| {
-            names.split('|').try_fold(0, |mask, name| {
-                masks
-                    .get(name)
-                    .map(|it| mask | it)
-                    .ok_or_else(|| QuarantineRulesError::Unknown(name.to_owned()))
-            })
-        };
-        if let Some(it) = file.groups.values().flatten().find(|it| !masks.contains_key(it.as_str()))
-        {
-            return Err(QuarantineRulesError::Unknown(it.clone()));
+        match file.groups.values().flatten().find(|it| !masks.contains_key(it.as_str())) {
+            Some(unknown) => Err(QuarantineRulesError::Unknown(unknown.clone())),
+            None => Ok(Self { numbers, masks }),
         }
-        let mut rules = Vec::new();
-        for it in &file.rules {
-            if it.terms.is_empty() || it.terms.len() > TERMS_MAX {
-                return Err(QuarantineRulesError::Terms(it.concern, it.terms.len()));
-            }
-            let term = |text: &String| {
-                text.split('|').try_fold(RuleTerm { mask: 0, start_only: 0 }, |term, name| {
-                    let mask = resolve(name.trim_start_matches('^'))?;
-                    let begins = if name.starts_with('^') { mask } else { 0 };
-                    Ok(RuleTerm { mask: term.mask | mask, start_only: term.start_only | begins })
-                })
-            };
-            rules.push(QuarantineRule {
-                concern: it.concern,
-                external_only: it.from == RuleScope::External,
-                terms: it.terms.iter().map(term).collect::<Result<_, QuarantineRulesError>>()?,
-                any_order: it.order == TermOrder::Free,
-                reach: it.reach,
-                unless: it.unless.as_deref().map_or(Ok(0), resolve)?,
-            });
+    }
+
+    /// Returns the mask of names that are separated by `|`.
+    fn resolve(&self, names: &str) -> Result<ListMask, QuarantineRulesError> {
+        names.split('|').try_fold(0, |mask, name| {
+            let known = self.masks.get(name).map(|it| mask | it);
+            known.ok_or_else(|| QuarantineRulesError::Unknown(name.to_owned()))
+        })
+    }
+
+    fn compile_rule(
+        &self,
+        entry: &QuarantineRuleEntry,
+    ) -> Result<QuarantineRule, QuarantineRulesError> {
+        if entry.terms.is_empty() || entry.terms.len() > TERMS_MAX {
+            return Err(QuarantineRulesError::Terms(entry.concern, entry.terms.len()));
         }
-        let mut patterns = Vec::new();
-        let mut of_word = Vec::new();
+        Ok(QuarantineRule {
+            concern: entry.concern,
+            external_only: entry.from == RuleScope::External,
+            terms: entry.terms.iter().map(|it| self.compile_term(it)).collect::<Result<_, _>>()?,
+            any_order: entry.order == TermOrder::Free,
+            reach: entry.reach,
+            unless: entry.unless.as_deref().map_or(Ok(0), |it| self.resolve(it))?,
+        })
+    }
+
+    fn compile_term(&self, names: &str) -> Result<RuleTerm, QuarantineRulesError> {
+        names.split('|').try_fold(RuleTerm { mask: 0, start_only: 0 }, |term, name| {
+            let mask = self.resolve(name.trim_start_matches('^'))?;
+            let start_only = if name.starts_with('^') { mask } else { 0 };
+            Ok(RuleTerm { mask: term.mask | mask, start_only: term.start_only | start_only })
+        })
+    }
+
+    /// Returns the words of all lists, normalized.
+    fn words(&self, file: &QuarantineRulesYaml) -> Vec<(ListWord, String)> {
+        let mut words = Vec::new();
         for (name, languages) in &file.lists {
-            let list = number[name.as_str()];
+            let list = self.numbers[name.as_str()];
             for text in languages.values().flatten() {
-                let mut folded = NormalizedText::default();
-                folded.push(text.trim_end_matches('*'));
-                let word = folded.words();
-                of_word.push(ListWord {
+                let mut normalized = NormalizedText::default();
+                normalized.push(text.trim_end_matches('*'));
+                let word = normalized.words();
+                let ends = ListWord {
                     list,
                     open_start: word.chars().next().is_none_or(is_word_boundary),
                     open_end: text.ends_with('*')
                         || word.chars().next_back().is_none_or(is_word_boundary),
-                });
-                patterns.push(word.to_owned());
+                };
+                words.push((ends, word.to_owned()));
             }
         }
-        let mut shapes = Vec::new();
-        for (name, pattern) in &file.shapes {
-            // ASCII boundaries do, and are much faster beside other scripts.
-            let pattern = pattern.replace(r"\b", r"(?-u:\b)");
-            let shape =
-                Reclaimable::new(move || Regex::new(&pattern).expect("a test compiles them all"));
-            shapes.push((number[name.as_str()], shape));
+        words
+    }
+}
+
+impl QuarantineRules {
+    fn parse(text: &str) -> Result<Self, QuarantineRulesError> {
+        let file: QuarantineRulesYaml = serde_yaml::from_str(text)?;
+        let lists = ListMasks::of(&file)?;
+        let rules = file.rules.iter().map(|it| lists.compile_rule(it));
+        let rules = rules.collect::<Result<_, QuarantineRulesError>>()?;
+        let mut gate_lists: ListMask = 0;
+        for entry in file.rules.iter().filter(|it| it.from == RuleScope::Any) {
+            let gate = entry.gate.as_deref();
+            gate_lists |=
+                lists.resolve(gate.ok_or(QuarantineRulesError::NoGate(entry.concern))?)?;
         }
-        let mut gates: ListMask = 0;
-        for it in file.rules.iter().filter(|it| it.from == RuleScope::Any) {
-            gates |= resolve(it.gate.as_deref().ok_or(QuarantineRulesError::NoGate(it.concern))?)?;
-        }
-        let in_gates = |(word, _): &(&ListWord, _)| gates & (1 << word.list) != 0;
-        let of_gate = of_word.iter().zip(&patterns).filter(in_gates).map(|(it, _)| *it).collect();
+        let (list_words, patterns): (Vec<ListWord>, Vec<String>) =
+            lists.words(&file).into_iter().unzip();
+        let of_gate = list_words.iter().copied().zip(&patterns);
+        let (gate_words, gate_patterns): (Vec<ListWord>, Vec<&String>) =
+            of_gate.filter(|(word, _)| gate_lists & (1 << word.list) != 0).unzip();
         let gate = AhoCorasick::builder()
-            // A table of all steps would be twice as fast and cost 12 MB.
+            // A DFA would be twice as fast and take 12 MB.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .match_kind(MatchKind::LeftmostLongest)
-            .build(of_word.iter().zip(&patterns).filter(in_gates).map(|(_, it)| it))?;
-        let words = Reclaimable::new(move || {
+            .build(gate_patterns)?;
+        let word_matcher = Reclaimable::new(move || {
             AhoCorasick::builder()
                 .kind(Some(AhoCorasickKind::ContiguousNFA))
                 .match_kind(MatchKind::Standard)
                 .build(&patterns)
                 .expect("a test compiles them")
         });
+        let shapes = file.shapes.iter();
+        let shapes: Vec<_> = shapes
+            .map(|(name, pattern)| (lists.numbers[name.as_str()], compile_shape(pattern)))
+            .collect();
         Ok(Self {
             gate,
-            gate_words: of_gate,
-            word_matcher: words,
-            list_words: of_word,
+            gate_words,
+            word_matcher,
+            list_words,
             shape_mask: shapes.iter().fold(0, |mask, (it, _)| mask | 1 << it),
             shapes,
-            order_starts: resolve("begin")?,
-            external_order_starts: resolve("also")?,
+            order_starts: lists.resolve("begin")?,
+            external_order_starts: lists.resolve("also")?,
             rules,
         })
     }
@@ -272,12 +295,12 @@ impl QuarantineRules {
         &self,
         text: &NormalizedText,
         origin: TextOrigin,
-        mut tell: impl FnMut(Concern, Range<usize>),
+        mut on_match: impl FnMut(Concern, Range<usize>),
     ) {
         let words = text.words();
         count_bytes(words.len());
         let external = origin == TextOrigin::External;
-        // Most of what people and agents write ends here.
+        // Most text of people and agents ends here.
         if !external && !self.passes_gate(text) {
             return;
         }
@@ -292,22 +315,22 @@ impl QuarantineRules {
                 hits.push(WordHit { start, end, list, sentence: 0, can_start_order: false });
             }
         }
-        let may_hold = |rule: &&QuarantineRule| {
+        let can_match = |rule: &&QuarantineRule| {
             (external || !rule.external_only)
                 && rule.terms.iter().all(|term| term.mask & (seen | self.shape_mask) != 0)
         };
-        let rules: Vec<&QuarantineRule> = self.rules.iter().filter(may_hold).collect();
+        let rules: Vec<&QuarantineRule> = self.rules.iter().filter(can_match).collect();
         if rules.is_empty() {
             return;
         }
-        let wanted = rules
+        let needed = rules
             .iter()
             .fold(0, |mask, rule| rule.terms.iter().fold(mask | rule.unless, |m, t| m | t.mask));
-        let mut whole: ListMask = 0;
-        for (list, shape) in self.shapes.iter().filter(|(list, _)| wanted & (1 << list) != 0) {
+        let mut shapes_found: ListMask = 0;
+        for (list, shape) in self.shapes.iter().filter(|(list, _)| needed & (1 << list) != 0) {
             count_bytes(text.text().len());
             for hit in shape.get().find_iter(text.text()) {
-                whole |= 1 << list;
+                shapes_found |= 1 << list;
                 let (start, end, list) = (hit.start(), hit.end(), *list);
                 hits.push(WordHit { start, end, list, sentence: 0, can_start_order: false });
             }
@@ -315,27 +338,28 @@ impl QuarantineRules {
         hits.sort_unstable_by_key(|it| (it.start, it.end));
         self.locate_hits(text, external, &mut hits);
         for rule in rules {
-            if rule.unless & whole & self.shape_mask == 0 {
+            if rule.unless & shapes_found & self.shape_mask == 0 {
                 count_bytes(hits.len());
-                let mut told = 0;
+                let mut reported = 0;
                 rule.each_match(&hits, |span| {
-                    tell(rule.concern, span);
-                    told += 1;
-                    told < SPANS_MAX
+                    on_match(rule.concern, span);
+                    reported += 1;
+                    reported < SPANS_MAX
                 });
             }
         }
     }
 
-    /// Returns whether a word of the gate may begin somewhere in the text.
+    /// Returns whether the text may contain a word of the gate.
     fn passes_gate(&self, text: &NormalizedText) -> bool {
         let words = text.words();
         let mut from = 0;
         while let Some(hit) = self.gate.find(Input::new(words).span(from..words.len())) {
             count_bytes(hit.end() - from);
             let word = self.gate_words[hit.pattern().as_usize()];
-            // The longest word may end within another while a shorter one stands: the full search
-            // tells. What begins within a word is nothing, but the next may begin in the hit.
+            // The longest match may end within a word where a shorter one is whole, which the full
+            // search decides. A match that starts within a word does not count, but the next one
+            // may start inside it.
             if text.ignores_word_boundaries()
                 || word.open_start
                 || !ends_in_word(&words[..hit.start()])
@@ -347,7 +371,7 @@ impl QuarantineRules {
         false
     }
 
-    /// Tells of each hit in which sentence it stands and whether an order can begin there.
+    /// Sets the sentence of each hit, and whether an instruction can start there.
     fn locate_hits(&self, text: &NormalizedText, external: bool, hits: &mut [WordHit]) {
         let words = text.words();
         let begin = self.order_starts | if external { self.external_order_starts } else { 0 };
@@ -372,8 +396,8 @@ impl QuarantineRules {
 }
 
 impl QuarantineRule {
-    /// Tells the spans in which all terms meet, until `tell` has enough.
-    fn each_match(&self, hits: &[WordHit], mut tell: impl FnMut(Range<usize>) -> bool) {
+    /// Calls `on_span` with each span that contains all terms, until it returns `false`.
+    fn each_match(&self, hits: &[WordHit], mut on_span: impl FnMut(Range<usize>) -> bool) {
         for sentence in hits.chunk_by(|a, b| a.sentence == b.sentence) {
             if sentence.iter().any(|hit| self.unless & (1 << hit.list) != 0) {
                 continue;
@@ -384,17 +408,17 @@ impl QuarantineRule {
                 self.match_in_order(sentence)
             };
             if let Some(span) = found
-                && !tell(span)
+                && !on_span(span)
             {
                 return;
             }
         }
     }
 
-    /// Finds the terms one after another, each within reach of the one before.
+    /// Finds the terms in their order, each within reach of the one before.
     fn match_in_order(&self, hits: &[WordHit]) -> Option<Range<usize>> {
-        // Of each term: where the newest chain up to it began, and where it ended. Only the newest
-        // counts, because what follows must stand near.
+        // For each term, the start and end of the latest chain up to it. Only the latest counts,
+        // because the next term must be close.
         let mut chains: [Option<(usize, usize)>; TERMS_MAX] = [None; TERMS_MAX];
         for hit in hits {
             for i in (0..self.terms.len()).rev() {
@@ -418,7 +442,7 @@ impl QuarantineRule {
         None
     }
 
-    /// Finds the terms in any order, all within reach.
+    /// Finds the terms in any order, all within reach of each other.
     fn match_any_order(&self, hits: &[WordHit]) -> Option<Range<usize>> {
         let mut last: [Option<(usize, usize)>; TERMS_MAX] = [None; TERMS_MAX];
         for hit in hits {
@@ -461,7 +485,13 @@ impl RuleTerm {
     }
 }
 
-/// Returns whether words of the script stand without blanks between them.
+fn compile_shape(pattern: &str) -> Reclaimable<Regex> {
+    let pattern = with_ascii_boundaries(pattern);
+    Reclaimable::new(move || Regex::new(&pattern).expect("a test compiles all shapes"))
+}
+
+/// Returns whether a word may start or end at a character: it is not a letter, or its script has no
+/// spaces between words.
 fn is_word_boundary(c: char) -> bool {
     !c.is_alphanumeric()
         || matches!(c as u32, 0x1100..=0x11ff | 0x2e80..=0xa4cf | 0xac00..=0xd7ff | 0xf900..=0xfaff | 0x20000..=0x3ffff)
@@ -483,21 +513,21 @@ fn starts_in_word(after: &str) -> bool {
     }
 }
 
-/// Returns whether an order can begin after the text: at the start, after a mark, after a number.
+/// Returns whether an instruction can start after the text: at the start, after a mark or a number.
 fn order_can_start_after(before: &str) -> bool {
     let trimmed = before.trim_end();
     let Some(last) = trimmed.chars().next_back() else { return true };
-    let apart = trimmed.len() < before.len();
+    let has_space = trimmed.len() < before.len();
     match last {
         '"' | '(' | '[' | '{' | '<' | '>' | ']' | '|' | ')' => true,
         '\'' | '/' | '@' | '#' | '$' | '%' | '&' | '+' | '=' | '\\' | '~' | '^' => false,
-        _ if last.is_ascii_digit() => apart,
-        _ if is_word_boundary(last) => apart || !last.is_ascii(),
+        _ if last.is_ascii_digit() => has_space,
+        _ if is_word_boundary(last) => has_space || !last.is_ascii(),
         _ => false,
     }
 }
 
-/// Returns the offsets after which a new sentence begins.
+/// Returns the offsets at which sentences end.
 fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
     text.char_indices().filter_map(|(i, c)| {
         let end = i + c.len_utf8();
@@ -512,7 +542,7 @@ fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns whether a dot after the text ends a short form or a number of a list.
+/// Returns whether a dot after the text ends an abbreviation or a list number.
 fn is_abbreviation(before: &str) -> bool {
     let word = before.rsplit([' ', '(', '.']).next().unwrap_or(before);
     matches!(word, "e" | "g" | "i" | "etc" | "z" | "b" | "vs" | "dr" | "mr" | "mrs" | "nr" | "no")
@@ -525,7 +555,7 @@ mod tests {
     use crate::privacy::quarantine;
 
     #[test]
-    fn every_example_ends_as_its_rule_says() {
+    fn every_rule_quarantines_its_examples_and_no_clean_one() {
         let text = include_str!("../../../config/quarantine.yaml");
         let file: QuarantineRulesYaml = serde_yaml::from_str(text).unwrap();
         let mut wrong = Vec::new();
@@ -562,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compiled_when_it_is_needed_can_be() {
+    fn everything_compiled_on_first_use_compiles() {
         RULES.word_matcher.get();
         RULES.shapes.iter().for_each(|(_, shape)| drop(shape.get()));
     }

@@ -1,4 +1,4 @@
-//! What the rules find, in what, and how fast.
+//! Tests of the secret rules: what they find, in which texts, and at what cost.
 
 use proptest::{
     prelude::*, strategy::ValueTree as _, string::string_regex, test_runner::TestRunner,
@@ -8,7 +8,7 @@ use super::*;
 use crate::privacy::work_counter::check_linear;
 use rules::{SecretRuleEntry, check_examples, check_expression, entries, join_example};
 
-/// Lines as people and agents write them; `{}` is where a value stands.
+/// Lines as people and agents write them; `{}` is replaced by a value.
 const SENTENCES: [&str; 12] = [
     "- Rotated the key after the review, the new one is {} until May.",
     "Deployed with `{}` and it went through.",
@@ -24,7 +24,7 @@ const SENTENCES: [&str; 12] = [
     "GET /v2/items?key={}&page=2 HTTP/1.1",
 ];
 
-/// Values that only the words around them give away: kind, what stands before, form, what follows.
+/// Values identified only by the words around them: kind, text before, form, text after.
 const BY_CONTEXT: [(&str, &str, &str, &str); 24] = [
     ("aws-secret-key", "aws_secret_access_key = ", "[0-9A-Za-z/+]{40}", ""),
     (
@@ -87,7 +87,7 @@ const BY_CONTEXT: [(&str, &str, &str, &str); 24] = [
     ("high-entropy-string", "the new secret for staging (", "[0-9A-Za-z]{32,48}", ") works"),
 ];
 
-/// The entries whose tokens say by their first letters whose they are.
+/// The rules with prefixes.
 fn prefixed() -> Vec<SecretRuleEntry> {
     let is_token = |it: &SecretRuleEntry| {
         it.body.as_ref().is_some_and(|body| !body.contains(r"\s")) && it.id != "phone"
@@ -137,18 +137,18 @@ fn every_rule_finds_its_examples_and_no_clean_one() {
 }
 
 #[test]
-fn the_file_of_rules_holds_no_key_that_a_scanner_would_stop() {
+fn the_file_of_rules_contains_no_key_that_a_scanner_would_report() {
     let found = SecretRules::built_in().find(BUILT_IN);
     let keys: Vec<_> = found
         .iter()
         .filter(|it| prefixed().iter().any(|entry| entry.id == *it.kind))
         .map(|it| &BUILT_IN[it.range.clone()])
         .collect();
-    assert!(keys.is_empty(), "part these with `¦`: {keys:#?}");
+    assert!(keys.is_empty(), "split these with `¦`: {keys:#?}");
 }
 
 #[test]
-fn tokens_with_a_prefix_are_found_in_whatever_they_stand() {
+fn tokens_with_a_prefix_are_found_in_any_context() {
     let mut runner = TestRunner::deterministic();
     let kinds = prefixed();
     let mut missed = Vec::new();
@@ -169,7 +169,7 @@ fn tokens_with_a_prefix_are_found_in_whatever_they_stand() {
 }
 
 #[test]
-fn values_known_by_their_words_are_found() {
+fn values_identified_by_the_words_around_them_are_found() {
     let mut runner = TestRunner::deterministic();
     let mut missed = Vec::new();
     for (kind, before, form, after) in BY_CONTEXT {
@@ -185,7 +185,7 @@ fn values_known_by_their_words_are_found() {
 }
 
 #[test]
-fn a_token_over_two_lines_is_hidden_to_its_end() {
+fn a_token_over_two_lines_is_masked_to_its_end() {
     let breaks = ["\n", "\n    ", " \\\n  ", "\r\n", "\n> "];
     let mut runner = TestRunner::deterministic();
     let mut missed = Vec::new();
@@ -208,7 +208,7 @@ fn a_token_over_two_lines_is_hidden_to_its_end() {
 }
 
 #[test]
-fn a_whole_token_at_the_end_of_a_line_leaves_the_next_line_alone() {
+fn a_complete_token_at_the_end_of_a_line_does_not_extend_into_the_next() {
     let key = format!("sk-ant-{}", "q7Rw2mZx9LtP".repeat(3));
     for next in ["and it works", "- next item", "v2 of it works", "9c1f2ab04d7e it was"] {
         let text = format!("- the key {key}\n  {next}");
@@ -219,7 +219,7 @@ fn a_whole_token_at_the_end_of_a_line_leaves_the_next_line_alone() {
 }
 
 #[test]
-fn a_private_key_is_hidden_whole_and_no_line_after_it() {
+fn a_private_key_is_masked_completely_and_no_line_after_it() {
     let line = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtz";
     let head = format!("-----BEGIN {} KEY-----", "OPENSSH PRIVATE");
     let end = format!("-----END {} KEY-----", "OPENSSH PRIVATE");
@@ -245,7 +245,7 @@ fn check(text: &str, kind: &str, value: &str) {
 }
 
 #[test]
-fn the_most_specific_rule_names_a_place_and_one_value_has_one_range() {
+fn the_most_specific_rule_determines_the_kind_and_a_value_has_one_range() {
     let token = format!("ghp_{}", "q7Rw2mZx9LtPa4Vb8Nc1".repeat(2));
     for text in [
         token.clone(),
@@ -263,7 +263,7 @@ fn the_most_specific_rule_names_a_place_and_one_value_has_one_range() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn text_without_secrets_has_no_matches() {
     for text in [
         "- Merged 9c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab0, key file renamed",
         "job 3f2b8c1e-0d4a-4c59-9e7b-5a1d2c3b4e5f failed, token bucket empty",
@@ -289,7 +289,7 @@ fn what_is_no_secret_stays() {
 }
 
 #[test]
-fn persons_are_told_from_keys() {
+fn personal_data_is_distinguished_from_credentials() {
     for (text, kind) in [
         ("wrote to mara.l@acme.net", "email"),
         ("call +49 170 1234567", "phone"),
@@ -302,7 +302,7 @@ fn persons_are_told_from_keys() {
 }
 
 #[test]
-fn a_user_adds_replaces_turns_off_and_allows() {
+fn the_user_can_add_replace_turn_off_and_allow() {
     let yaml = "
 rules:
   - id: acme-key
@@ -333,7 +333,7 @@ allow:
 }
 
 #[test]
-fn rules_that_cannot_be_used_say_why() {
+fn invalid_rules_are_reported_with_the_reason() {
     for (yaml, says) in [
         ("rules: 4", "cannot be read"),
         ("rule: []", "unknown field `rule`"),
@@ -373,9 +373,9 @@ fn rules_that_cannot_be_used_say_why() {
     assert!(SecretRules::with_user(&long).unwrap_err().to_string().contains("longer than 256 KiB"));
 }
 
-/// Each was chosen to make a rule read the same bytes again and again. A rule may look 16 KiB ahead.
+/// Each text was chosen to make a rule read the same bytes repeatedly. A rule may read 16 KiB ahead.
 #[test]
-fn a_text_of_one_thing_over_and_over_costs_no_more_than_its_length() {
+fn the_cost_of_a_repetitive_text_is_linear() {
     let rules = SecretRules::built_in();
     let repeated = [
         "a",
@@ -418,7 +418,7 @@ fn a_text_of_one_thing_over_and_over_costs_no_more_than_its_length() {
     }
 }
 
-/// Texts of any characters, with what the rules look for strewn in.
+/// Texts of any characters, with parts of secrets in them.
 fn texts() -> impl Strategy<Value = String> {
     let literals: Vec<String> = prefixed()
         .into_iter()
@@ -451,7 +451,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn ranges_are_of_whole_characters_sorted_and_disjoint(text in texts()) {
+    fn ranges_contain_whole_characters_and_are_sorted_and_disjoint(text in texts()) {
         let mut at = 0;
         for found in SecretRules::built_in().find(&text) {
             prop_assert!(found.range.start >= at && !found.range.is_empty());

@@ -1,76 +1,76 @@
 //! Lines of Codex: `rollout-*.jsonl`.
 //!
-//! Since late 2025 each line is `{timestamp, type, payload}`: `session_meta` first, `turn_context`
-//! with the folder, `response_item` with what went to and came from the model, `event_msg` with what
-//! was shown, which says the same once more and is left out. Older files hold the items bare.
+//! Since late 2025 each line is `{timestamp, type, payload}`: `session_meta` first, `turn_context` with
+//! the folder, `response_item` with the messages to and from the model, and `event_msg` with what was
+//! displayed, which repeats them and is skipped. Older files contain bare items.
 
 use serde_json::Value;
 
 use super::{EntryBuilder, EntryContent, claude::content_text, string_field, truncate};
 
-pub(super) fn read(found: &mut EntryBuilder<'_>, line: &Value) {
+pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
     let payload = line.get("payload");
     match (string_field(line, "type").unwrap_or_default(), payload) {
-        ("session_meta", Some(meta)) => read_session_meta(found, meta),
+        ("session_meta", Some(meta)) => read_session_meta(entry, meta),
         ("turn_context", Some(turn)) => {
-            set_cwd(found, turn);
-            found.push(EntryContent::Other("turn_context".to_owned()));
+            set_cwd(entry, turn);
+            entry.push(EntryContent::Other("turn_context".to_owned()));
         }
-        ("response_item", Some(item)) => self::read_item(found, item),
+        ("response_item", Some(item)) => self::read_item(entry, item),
         ("compacted", Some(compacted)) => {
-            found.push(EntryContent::Boundary { trigger: None, tokens_before: None });
+            entry.push(EntryContent::Boundary { trigger: None, tokens_before: None });
             if let Some(words) = string_field(compacted, "message").filter(|it| !it.is_empty()) {
-                found.push(EntryContent::Summary(words.to_owned()));
+                entry.push(EntryContent::Summary(words.to_owned()));
             }
         }
         ("event_msg", Some(event)) => match string_field(event, "type").unwrap_or_default() {
-            "turn_aborted" => found.push(EntryContent::Notice("the turn was stopped".to_owned())),
+            "turn_aborted" => entry.push(EntryContent::Notice("the turn was stopped".to_owned())),
             kind @ ("error" | "stream_error") => {
                 let words = string_field(event, "message").unwrap_or(kind);
-                found.push(EntryContent::Notice(words.to_owned()));
+                entry.push(EntryContent::Notice(words.to_owned()));
             }
             kind => {
                 let kind = format!("event_msg:{}", truncate(kind, 60));
-                found.push(EntryContent::Other(kind));
+                entry.push(EntryContent::Other(kind));
             }
         },
-        (kind, Some(_)) => found.add_unknown(kind),
-        // The first line of an older file, and its state.
-        ("", None) if line.get("id").is_some() => read_session_meta(found, line),
+        (kind, Some(_)) => entry.add_unknown(kind),
+        // Older files: the first line, and lines of state.
+        ("", None) if line.get("id").is_some() => read_session_meta(entry, line),
         ("", None) if line.get("record_type").is_some() => {
-            found.push(EntryContent::Other("state".to_owned()));
+            entry.push(EntryContent::Other("state".to_owned()));
         }
-        (_, None) => read_item(found, line),
+        (_, None) => read_item(entry, line),
     }
 }
 
-fn read_session_meta(found: &mut EntryBuilder<'_>, meta: &Value) {
+fn read_session_meta(entry: &mut EntryBuilder<'_>, meta: &Value) {
     let of = |key: &str| string_field(meta, key).filter(|it| !it.is_empty()).map(str::to_owned);
-    found.transcript.session = of("id").or(found.transcript.session.take());
-    found.at = found.at.or_else(|| super::parse_time(meta.get("timestamp")));
+    entry.transcript.session = of("id").or(entry.transcript.session.take());
+    entry.at = entry.at.or_else(|| super::parse_time(meta.get("timestamp")));
     if let Some(version) = of("cli_version") {
-        found.transcript.agent = Some(format!("codex {version}"));
+        entry.transcript.agent = Some(format!("codex {version}"));
     }
     let branch = meta.get("git").and_then(|it| string_field(it, "branch"));
-    found.transcript.branch = branch.map(str::to_owned).or(found.transcript.branch.take());
-    set_cwd(found, meta);
-    found.push(EntryContent::Other("session_meta".to_owned()));
+    entry.transcript.branch = branch.map(str::to_owned).or(entry.transcript.branch.take());
+    set_cwd(entry, meta);
+    entry.push(EntryContent::Other("session_meta".to_owned()));
 }
 
-fn set_cwd(found: &mut EntryBuilder<'_>, told: &Value) {
-    if let Some(cwd) = string_field(told, "cwd").filter(|it| !it.is_empty()) {
-        found.transcript.cwd = Some(cwd.to_owned());
+fn set_cwd(entry: &mut EntryBuilder<'_>, value: &Value) {
+    if let Some(cwd) = string_field(value, "cwd").filter(|it| !it.is_empty()) {
+        entry.transcript.cwd = Some(cwd.to_owned());
     }
 }
 
-fn read_item(found: &mut EntryBuilder<'_>, item: &Value) {
+fn read_item(entry: &mut EntryBuilder<'_>, item: &Value) {
     match string_field(item, "type").unwrap_or_default() {
-        "message" => read_message(found, item),
+        "message" => read_message(entry, item),
         "function_call" => {
             let arguments = string_field(item, "arguments").unwrap_or_default();
             let input = serde_json::from_str(arguments)
                 .unwrap_or_else(|_| Value::String(arguments.to_owned()));
-            found.add_call(
+            entry.add_call(
                 string_field(item, "call_id"),
                 string_field(item, "name").unwrap_or_default(),
                 &input,
@@ -78,7 +78,7 @@ fn read_item(found: &mut EntryBuilder<'_>, item: &Value) {
         }
         "custom_tool_call" => {
             let input = item.get("input").unwrap_or(&Value::Null);
-            found.add_call(
+            entry.add_call(
                 string_field(item, "call_id"),
                 string_field(item, "name").unwrap_or_default(),
                 input,
@@ -86,7 +86,7 @@ fn read_item(found: &mut EntryBuilder<'_>, item: &Value) {
         }
         "local_shell_call" => {
             let action = item.get("action").unwrap_or(&Value::Null);
-            found.add_call(
+            entry.add_call(
                 string_field(item, "call_id").or(string_field(item, "id")),
                 "local_shell",
                 action,
@@ -94,8 +94,8 @@ fn read_item(found: &mut EntryBuilder<'_>, item: &Value) {
         }
         "web_search_call" => {
             let action = item.get("action").unwrap_or(&Value::Null);
-            found.push(EntryContent::Call(super::ToolUse::new(
-                found.id.clone(),
+            entry.push(EntryContent::Call(super::ToolUse::new(
+                entry.id.clone(),
                 "web_search",
                 action,
             )));
@@ -106,42 +106,43 @@ fn read_item(found: &mut EntryBuilder<'_>, item: &Value) {
             let inner = output.and_then(|it| it.get("content")).or(output);
             let (words, code) = output_text(&content_text(inner));
             let is_error = success == Some(false) || code.is_some_and(|it| it != 0);
-            found.add_result(string_field(item, "call_id"), &words, is_error);
+            entry.add_result(string_field(item, "call_id"), &words, is_error);
         }
-        "reasoning" => found.push(EntryContent::Other("reasoning".to_owned())),
-        "" => found.add_unknown("without a type"),
-        kind => found.add_unknown(kind),
+        "reasoning" => entry.push(EntryContent::Other("reasoning".to_owned())),
+        "" => entry.add_unknown("without a type"),
+        kind => entry.add_unknown(kind),
     }
 }
 
-fn read_message(found: &mut EntryBuilder<'_>, item: &Value) {
+fn read_message(entry: &mut EntryBuilder<'_>, item: &Value) {
     let words = content_text(item.get("content"));
     match string_field(item, "role").unwrap_or_default() {
-        // What the program puts there begins like this; a person's message may stand in it, too.
+        // The program inserts this message; it may also contain text of the user.
         "user" if words.trim_start().starts_with("# AGENTS.md instructions") => {
-            found.push(EntryContent::Notice(words));
+            entry.push(EntryContent::Notice(words));
         }
-        "user" => found.add_user_text(&words),
-        "assistant" => found.add_assistant_text(&words),
-        "system" | "developer" => found.push(EntryContent::Notice(words)),
-        role => found.add_unknown(&format!("role {role}")),
+        "user" => entry.add_user_text(&words),
+        "assistant" => entry.add_assistant_text(&words),
+        "system" | "developer" => entry.push(EntryContent::Notice(words)),
+        role => entry.add_unknown(&format!("role {role}")),
     }
 }
 
-/// Returns what a command printed, and its exit code. It comes as JSON, as text with a head, or bare.
+/// Returns the output of a command and its exit code, from JSON, text with a header, or plain text.
 fn output_text(output: &str) -> (String, Option<i64>) {
-    if let Ok(Value::Object(told)) = serde_json::from_str::<Value>(output) {
-        let code = told.get("metadata").and_then(|it| it.get("exit_code")).and_then(Value::as_i64);
-        if let Some(Value::String(words)) = told.get("output") {
+    if let Ok(Value::Object(object)) = serde_json::from_str::<Value>(output) {
+        let code =
+            object.get("metadata").and_then(|it| it.get("exit_code")).and_then(Value::as_i64);
+        if let Some(Value::String(words)) = object.get("output") {
             return (words.clone(), code);
         }
     }
     let mut code = None;
     for line in output.lines().take(8) {
-        let told = line
+        let exit_code = line
             .strip_prefix("Exit code: ")
             .or_else(|| line.strip_prefix("Process exited with code "));
-        code = code.or_else(|| told?.trim().parse().ok());
+        code = code.or_else(|| exit_code?.trim().parse().ok());
         if line.trim_end() == "Output:" && code.is_some() {
             let words = output.split_once("Output:\n").map_or("", |it| it.1);
             return (words.to_owned(), code);

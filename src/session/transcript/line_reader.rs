@@ -1,8 +1,8 @@
-//! Lines of bounded length, one at a time, so that a file of any size can be read.
+//! Reads lines of bounded length one at a time, so that a file of any size can be read.
 
 use std::io::{self, BufRead, Read as _};
 
-/// A longer line is passed over: a picture in a message may take some megabytes, nothing takes more.
+/// A longer line is skipped. An image in a message may take some megabytes; nothing takes more.
 pub const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// The lines of a stream.
@@ -16,11 +16,11 @@ pub struct BoundedLines<R> {
 /// One line.
 #[derive(Debug)]
 pub enum BoundedLine<'a> {
-    /// Its bytes without the line end.
+    /// A line without its line end.
     Text {
         /// The bytes.
         bytes: &'a [u8],
-        /// Whether it has a line end: the last one may still be written.
+        /// Whether it has a line end; the last line may still be written.
         is_complete: bool,
     },
     /// It is longer than [`LINE_BYTES_MAX`].
@@ -28,12 +28,12 @@ pub enum BoundedLine<'a> {
 }
 
 impl<R: BufRead> BoundedLines<R> {
-    /// Starts at the beginning of a stream.
+    /// Returns a reader at the start of a stream.
     pub fn new(input: R) -> Self {
         Self { input, buffer: Vec::new(), number: 0 }
     }
 
-    /// Returns the number of the line that was returned last, from 1.
+    /// Returns the number of the last line returned, from 1.
     pub fn number(&self) -> usize {
         self.number
     }
@@ -60,7 +60,7 @@ impl<R: BufRead> BoundedLines<R> {
         let end = self.buffer.len() - usize::from(is_whole);
         let bytes = &self.buffer[..end];
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        // Some editors and shells begin a file with a mark.
+        // Some editors and shells start a file with a byte order mark.
         let mark = "\u{feff}".as_bytes();
         let bytes =
             if self.number == 1 { bytes.strip_prefix(mark).unwrap_or(bytes) } else { bytes };
@@ -68,8 +68,8 @@ impl<R: BufRead> BoundedLines<R> {
     }
 }
 
-/// Reads a line with its end into `buffer`; of one that is too long the beginning. Returns whether it is
-/// all of a line. At the end of the stream nothing is read.
+/// Reads a line with its line end into `buffer`, or the start of a line that is too long. Returns
+/// whether it is the whole line. Nothing is read at the end of the stream.
 ///
 /// # Errors
 ///
@@ -80,7 +80,7 @@ pub fn read_raw(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<bo
     Ok(buffer.ends_with(b"\n") || read <= LINE_BYTES_MAX)
 }
 
-/// Copies what is left of a line whose beginning was read; returns how many bytes that is.
+/// Copies the rest of a line whose start was read; returns its bytes.
 ///
 /// # Errors
 ///
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_too_long_is_passed_over() {
+    fn a_line_that_is_too_long_is_skipped() {
         let mut bytes = b"{}\n".to_vec();
         bytes.extend(vec![b'a'; LINE_BYTES_MAX + 70_000]);
         bytes.extend(b"\n[1]\r\nhalf");

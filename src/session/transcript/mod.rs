@@ -1,21 +1,20 @@
-//! The files that agents keep of a session, read into one form.
+//! Reads the session files of several agents into one form.
 //!
-//! A transcript is a file of JSON lines that its agent appends to. It may end in half a line, hold
-//! lines twice (a session that is resumed or forked copies what came before), lines of other
-//! versions, and lines of many megabytes. Whatever it holds, it is read as a stream and never
-//! refused for one line: what is not understood is kept as [`EntryContent::Other`] or counted in
-//! [`TranscriptAnomalies`].
+//! A transcript is a file of JSON lines that its agent appends to. It may end within a line, and may
+//! contain repeated lines (a resumed or forked session copies earlier ones), lines of other versions,
+//! and lines of many megabytes. It is read as a stream and never refused because of one line: unknown
+//! lines become [`EntryContent::Other`] or are counted in [`TranscriptAnomalies`].
 //!
 //! - [`line_reader`]: lines of bounded length.
-//! - [`claude`], [`codex`], [`plain`]: what a line of each format says.
-//! - [`tool`]: what a call of a tool does: the files, the command, the list.
-//! - [`user_text`]: what of a text is the person's, and what was put into it on the way.
+//! - [`claude`], [`codex`], [`plain`]: the lines of each format.
+//! - [`tool`]: the effect of a tool call: files, command, to-do list.
+//! - [`user_text`]: separates the user's own text from text that programs inserted.
 //!
 //! # Invariants
 //!
-//! - Entries stand in the order of the file. The messages of a person are as many as the file has,
-//!   in their order, and whole; outputs of tools are cut to [`RESULT_CHARS_MAX`].
-//! - What memoird itself had put into a session is no entry but [`EntryContent::Injected`].
+//! - Entries are in the order of the file. All messages of the user are there, in order and complete;
+//!   tool results are cut to [`RESULT_CHARS_MAX`].
+//! - Text that memoird itself inserted into a session becomes only [`EntryContent::Injected`].
 
 pub mod claude;
 pub mod codex;
@@ -38,13 +37,14 @@ use self::{
 };
 use crate::memory::hash::ContentHash;
 
-/// So much is kept of what a tool returned: the beginning and, since errors stand there, the end.
+/// The longest tool result, in characters. The start and the end are kept, because errors are at the
+/// end.
 pub const RESULT_CHARS_MAX: usize = 6_000;
 
-/// So many lines are read to find out what wrote the file.
+/// How many lines are read to detect the format.
 const DETECTION_LINES_MAX: usize = 1_000;
 
-/// What wrote a transcript.
+/// The format of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum TranscriptFormat {
     /// `~/.claude/projects/*/*.jsonl`.
@@ -65,7 +65,7 @@ impl TranscriptFormat {
         }
     }
 
-    /// Tells what wrote a line, if the line alone can tell.
+    /// Returns the format of a line, if the line alone shows it.
     pub fn detect(line: &Value) -> Option<Self> {
         let has = |key: &str| line.get(key).is_some();
         let kind = line.get("type").and_then(Value::as_str);
@@ -75,7 +75,7 @@ impl TranscriptFormat {
         if kind == Some("session_meta") || (has("payload") && kind.is_some()) {
             return Some(Self::Codex);
         }
-        // The first line of an older rollout has the session's id, and no kind.
+        // The first line of an older rollout has the session's id but no type.
         if has("instructions") && has("id") && has("timestamp") {
             return Some(Self::Codex);
         }
@@ -84,102 +84,102 @@ impl TranscriptFormat {
     }
 }
 
-/// A session as its transcript tells it.
+/// A session as recorded in its transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transcript {
-    /// What wrote it.
+    /// The format of the file.
     pub format: TranscriptFormat,
-    /// The session's id, where the file says one.
+    /// The session's id, if the file contains one.
     pub session: Option<String>,
     /// The last folder that the agent worked in.
     pub cwd: Option<String>,
     /// The last branch that it worked on.
     pub branch: Option<String>,
-    /// The agent and its version, where the file says so.
+    /// The agent and its version, if the file contains them.
     pub agent: Option<String>,
-    /// What happened, in the order of the file.
+    /// The entries, in the order of the file.
     pub entries: Vec<TranscriptEntry>,
-    /// What was not read as it stands.
+    /// What could not be read.
     pub anomalies: TranscriptAnomalies,
 }
 
-/// One thing that happened. A line may hold several.
+/// One entry. A line may contain several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscriptEntry {
     /// The line of the file, from 1.
     pub line: usize,
-    /// What tells the line from all others, in this transcript and in copies of it.
+    /// The id of the line, the same in copies of the transcript.
     pub id: String,
-    /// When.
+    /// The time.
     pub at: Option<DateTime<Utc>>,
     /// Whether it belongs to an agent that the session's agent started.
     pub is_subagent: bool,
-    /// What.
+    /// The content.
     pub content: EntryContent,
 }
 
-/// What happened.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EntryContent {
-    /// A person wrote it: whole, as it was written.
+    /// A message of the user, complete and unchanged.
     User(String),
-    /// A command of the agent's program that a person typed: `/compact`, `!ls`.
+    /// A command of the agent's program that the user typed: `/compact`, `!ls`.
     Command(String),
-    /// The agent wrote it.
+    /// A message of the agent.
     Assistant(String),
-    /// The agent called a tool.
+    /// A tool call.
     Call(ToolUse),
-    /// A tool returned.
+    /// The result of a tool call.
     Result(ToolOutput),
-    /// What stands above was taken out of the agent's sight; what it was, is said by `trigger`.
+    /// A compaction: the agent no longer sees the entries above.
     Boundary {
-        /// `manual`, `auto`, or what else the file says.
+        /// `manual`, `auto`, or another value in the file.
         trigger: Option<String>,
-        /// How many tokens it had seen.
+        /// The size of the context before, in tokens.
         tokens_before: Option<u64>,
     },
-    /// A summary that the agent's program put in the place of what stood above.
+    /// A summary by which the agent's program replaced the entries above.
     Summary(String),
-    /// A text that a program put into the session: a reminder, an output of a hook, a notice.
+    /// Text that a program inserted: a reminder, the output of a hook, a notice.
     Notice(String),
-    /// What memoird had put into the session. It says nothing new.
+    /// Text that memoird inserted, which contains nothing new.
     Injected,
-    /// A kind of line that is not read, by its name.
+    /// The name of a kind of line that is not read.
     Other(String),
 }
 
-/// What a tool returned.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolOutput {
     /// The id of the call.
     pub call: String,
-    /// What it returned, cut to [`RESULT_CHARS_MAX`].
+    /// The output, cut to [`RESULT_CHARS_MAX`].
     pub text: String,
-    /// How many bytes it returned.
+    /// The length of the whole output, in bytes.
     pub bytes: usize,
     /// Whether it failed.
     pub is_error: bool,
 }
 
-/// What was not read as it stands.
+/// What could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptAnomalies {
-    /// Whether the last line is cut off: it is still being written, or never was.
+    /// Whether the last line is incomplete: it is still being written, or its writer was killed.
     pub is_truncated: bool,
-    /// Lines that are no JSON.
+    /// Lines that are not JSON.
     pub malformed: usize,
     /// Lines longer than [`line_reader::LINE_BYTES_MAX`].
     pub too_long: usize,
-    /// Lines that stood there before.
+    /// Repeated lines.
     pub duplicates: usize,
-    /// Kinds of lines that are not read, and how many of each.
+    /// The kinds of lines that are not read, and their numbers.
     pub unread: BTreeMap<String, usize>,
 }
 
-/// A file that is no transcript.
+/// Why a transcript could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TranscriptError {
-    /// The system refused.
+    /// The file cannot be read.
     #[error("the transcript cannot be read at line {line}")]
     Io {
         /// The line that was to be read.
@@ -188,27 +188,27 @@ pub enum TranscriptError {
         #[source]
         source: io::Error,
     },
-    /// No line of it is one of a session.
+    /// No line has a known format.
     #[error(
-        "it holds no line of a session: neither one of Claude Code or Codex, nor \
+        "it contains no line of a session: neither of Claude Code or Codex, nor \
          {{\"role\": …, \"content\": …}}"
     )]
     Unknown,
 }
 
-/// Reads a transcript to its end. `format` is found out where it is not given.
+/// Reads a transcript to its end. The format is detected if `format` is `None`.
 ///
 /// # Errors
 ///
-/// Returns [`TranscriptError`] when the file cannot be read, or holds nothing of a session.
+/// Returns [`TranscriptError`] if the file cannot be read, or contains no line of a session.
 pub fn read(
     input: impl BufRead,
     format: Option<TranscriptFormat>,
 ) -> Result<Transcript, TranscriptError> {
     let mut lines = BoundedLines::new(input);
-    let mut reading = format.map(TranscriptReader::new);
+    let mut reader = format.map(TranscriptReader::new);
     let mut undecided: Vec<(usize, ContentHash, Value)> = Vec::new();
-    let mut oddities = TranscriptAnomalies::default();
+    let mut anomalies = TranscriptAnomalies::default();
     loop {
         let number = lines.number() + 1;
         let line = lines.next_line();
@@ -216,7 +216,7 @@ pub fn read(
         let (bytes, is_whole) = match line {
             None => break,
             Some(BoundedLine::TooLong) => {
-                oddities.too_long += 1;
+                anomalies.too_long += 1;
                 continue;
             }
             Some(BoundedLine::Text { bytes, is_complete: is_whole }) => (bytes, is_whole),
@@ -226,15 +226,15 @@ pub fn read(
         }
         let Ok(value) = serde_json::from_slice::<Value>(bytes) else {
             if is_whole {
-                oddities.malformed += 1;
+                anomalies.malformed += 1;
             } else {
-                oddities.is_truncated = true;
+                anomalies.is_truncated = true;
             }
             continue;
         };
         let hash = ContentHash::of(bytes);
-        if let Some(reading) = &mut reading {
-            reading.read_line(number, hash, &value);
+        if let Some(reader) = &mut reader {
+            reader.read_line(number, hash, &value);
             continue;
         }
         let found = TranscriptFormat::detect(&value);
@@ -243,33 +243,33 @@ pub fn read(
             continue;
         }
         let format = found.ok_or(TranscriptError::Unknown)?;
-        let reading = reading.insert(TranscriptReader::new(format));
+        let reader = reader.insert(TranscriptReader::new(format));
         for (number, hash, value) in undecided.drain(..) {
-            reading.read_line(number, hash, &value);
+            reader.read_line(number, hash, &value);
         }
     }
-    let mut transcript = reading.ok_or(TranscriptError::Unknown)?.transcript;
-    transcript.anomalies.is_truncated = oddities.is_truncated;
-    transcript.anomalies.malformed = oddities.malformed;
-    transcript.anomalies.too_long = oddities.too_long;
+    let mut transcript = reader.ok_or(TranscriptError::Unknown)?.transcript;
+    transcript.anomalies.is_truncated = anomalies.is_truncated;
+    transcript.anomalies.malformed = anomalies.malformed;
+    transcript.anomalies.too_long = anomalies.too_long;
     Ok(transcript)
 }
 
-/// A transcript that is being read.
+/// The state while a transcript is read.
 #[derive(Debug)]
 struct TranscriptReader {
     transcript: Transcript,
     /// Ids of the lines so far.
     seen: HashSet<String>,
-    /// How often a line without an id stood there.
+    /// How often each line without an id occurred.
     copies: HashMap<ContentHash, usize>,
-    /// Calls whose ids the file does not say, oldest first.
+    /// Calls without ids in the file, oldest first.
     unnamed_calls: Vec<String>,
-    /// Calls that asked memoird.
+    /// Calls of memoird.
     memory_calls: HashSet<String>,
 }
 
-/// One line as its format's reader sees it, and where it puts what it finds.
+/// Collects the entries of one line for the reader of its format.
 #[derive(Debug)]
 struct EntryBuilder<'a> {
     transcript: &'a mut Transcript,
@@ -292,8 +292,8 @@ impl TranscriptReader {
             entries: Vec::new(),
             anomalies: TranscriptAnomalies::default(),
         };
-        let (seen, copies, nameless, asked_us) = Default::default();
-        Self { transcript, seen, copies, unnamed_calls: nameless, memory_calls: asked_us }
+        let (seen, copies, unnamed_calls, memory_calls) = Default::default();
+        Self { transcript, seen, copies, unnamed_calls, memory_calls }
     }
 
     fn read_line(&mut self, number: usize, hash: ContentHash, value: &Value) {
@@ -301,7 +301,7 @@ impl TranscriptReader {
         let id = if let Some(id) = own_id {
             id.to_owned()
         } else {
-            // A copy of the session has the same lines in the same order.
+            // Numbered by occurrence, so that a copy of the session has the same ids.
             let copy = self.copies.entry(hash).or_default();
             *copy += 1;
             if *copy == 1 { hash.hex16() } else { format!("{}-{copy}", hash.hex16()) }
@@ -330,33 +330,27 @@ impl TranscriptReader {
 }
 
 impl EntryBuilder<'_> {
-    fn push(&mut self, what: EntryContent) {
-        let Self { line, at, is_subagent: is_side, .. } = *self;
+    fn push(&mut self, content: EntryContent) {
+        let Self { line, at, is_subagent, .. } = *self;
         let id = self.id.clone();
-        self.transcript.entries.push(TranscriptEntry {
-            line,
-            id,
-            at,
-            is_subagent: is_side,
-            content: what,
-        });
+        self.transcript.entries.push(TranscriptEntry { line, id, at, is_subagent, content });
     }
 
-    /// Keeps a kind of line that is not read.
+    /// Adds a kind of line that is not read.
     fn add_unknown(&mut self, kind: &str) {
         let kind = truncate(kind, 80);
         *self.transcript.anomalies.unread.entry(kind.clone()).or_default() += 1;
         self.push(EntryContent::Other(kind));
     }
 
-    /// Keeps what stands as words of a person.
+    /// Adds the text of a user message.
     fn add_user_text(&mut self, text: &str) {
         for what in user_text::split_user_text(text) {
             self.push(what);
         }
     }
 
-    /// Keeps words of the agent.
+    /// Adds a message of the agent.
     fn add_assistant_text(&mut self, text: &str) {
         let (text, was_cut) = user_text::strip_injected(text);
         if was_cut {
@@ -367,7 +361,7 @@ impl EntryBuilder<'_> {
         }
     }
 
-    /// Keeps a call. One without an id gets a name that its result finds.
+    /// Adds a call. A call without an id gets one, which its result will use.
     fn add_call(&mut self, id: Option<&str>, name: &str, input: &Value) {
         let id = id.filter(|it| !it.is_empty()).map_or_else(
             || {
@@ -386,9 +380,9 @@ impl EntryBuilder<'_> {
 
     fn add_result(&mut self, call: Option<&str>, text: &str, is_error: bool) {
         let call = call.filter(|it| !it.is_empty()).map(str::to_owned);
-        let nameless =
+        let next_unnamed =
             |list: &mut Vec<String>| if list.is_empty() { None } else { Some(list.remove(0)) };
-        let call = call.or_else(|| nameless(self.unnamed_calls)).unwrap_or_default();
+        let call = call.or_else(|| next_unnamed(self.unnamed_calls)).unwrap_or_default();
         if self.memory_calls.contains(&call) {
             return self.push(EntryContent::Injected);
         }
@@ -408,21 +402,21 @@ impl Transcript {
         self.entries.iter().filter(|it| !it.is_subagent)
     }
 
-    /// Returns when the first and the last thing happened that has a time.
+    /// Returns the first and the last time of any entry.
     pub fn time_span(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         let first = self.entries.iter().filter_map(|it| it.at).min()?;
         let last = self.entries.iter().filter_map(|it| it.at).max()?;
         Some((first, last))
     }
 
-    /// Returns what comes after the last entry of the line with that id, if there is one.
+    /// Returns the part after the line with this id; `None` if there is no such line.
     pub fn after_line(&self, id: &str) -> Option<Self> {
         let at = self.entries.iter().rposition(|it| it.id == id)?;
         let entries = self.entries[at + 1..].to_vec();
         Some(Self { entries, ..self.without_entries() })
     }
 
-    /// Returns the part that lies between two times; what has no time goes with what is before it.
+    /// Returns the part between two times; an entry without a time belongs to the one before it.
     pub fn between(&self, from: DateTime<Utc>, until: DateTime<Utc>) -> Self {
         let mut last = self.entries.iter().find_map(|it| it.at);
         let mut entries = Vec::new();
@@ -448,7 +442,7 @@ impl Transcript {
     }
 }
 
-/// Reads a time as the formats write it.
+/// Parses a time.
 fn parse_time(value: Option<&Value>) -> Option<DateTime<Utc>> {
     let text = value?.as_str()?;
     DateTime::parse_from_rfc3339(text).ok().map(|it| it.with_timezone(&Utc))
@@ -459,7 +453,7 @@ fn string_field<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
 }
 
-/// Returns the first characters of a text.
+/// Returns the first characters of a text, with `…` if it is longer.
 pub(crate) fn truncate(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         None => text.to_owned(),
@@ -467,7 +461,7 @@ pub(crate) fn truncate(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// Returns the beginning and the end of a text, with a word on what is left out between them.
+/// Returns the start and the end of a text, with a note on what was left out between them.
 pub(crate) fn truncate_middle(text: &str, chars_max: usize) -> String {
     if text.len() <= chars_max {
         return text.to_owned();

@@ -1,52 +1,52 @@
-//! Plain lines: `{"role": …, "content": …}`, as most programs that speak to a model keep them.
+//! Plain lines: `{"role": …, "content": …}`, as many programs that call a model write them.
 //!
-//! The content is a string or a list of blocks as either API has them; calls may stand beside it in
-//! `tool_calls`, and what a tool returned comes with the role `tool`.
+//! The content is a string or a list of blocks in the form of either API. Calls may be in `tool_calls`,
+//! and tool results have the role `tool`.
 
 use serde_json::Value;
 
 use super::{EntryBuilder, EntryContent, claude::content_text, string_field};
 
-pub(super) fn read(found: &mut EntryBuilder<'_>, line: &Value) {
-    let keep = |key: &str, place: &mut Option<String>| {
+pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
+    let set = |key: &str, field: &mut Option<String>| {
         if let Some(value) = string_field(line, key).filter(|it| !it.is_empty()) {
-            *place = Some(value.to_owned());
+            *field = Some(value.to_owned());
         }
     };
-    keep("session_id", &mut found.transcript.session);
-    keep("cwd", &mut found.transcript.cwd);
-    keep("branch", &mut found.transcript.branch);
-    keep("agent", &mut found.transcript.agent);
+    set("session_id", &mut entry.transcript.session);
+    set("cwd", &mut entry.transcript.cwd);
+    set("branch", &mut entry.transcript.branch);
+    set("agent", &mut entry.transcript.agent);
     let content = line.get("content");
     match string_field(line, "role").unwrap_or_default() {
-        "user" | "human" => read_blocks(found, content, &|found, words| found.add_user_text(words)),
+        "user" | "human" => read_blocks(entry, content, &|entry, words| entry.add_user_text(words)),
         "assistant" | "model" | "ai" => {
-            read_blocks(found, content, &|found, words| found.add_assistant_text(words));
-            read_calls(found, line);
+            read_blocks(entry, content, &|entry, words| entry.add_assistant_text(words));
+            read_calls(entry, line);
         }
         "tool" | "function" => {
             let id = string_field(line, "tool_call_id").or_else(|| string_field(line, "call_id"));
             let is_error = line.get("is_error").and_then(Value::as_bool) == Some(true);
-            found.add_result(id, &content_text(content), is_error);
+            entry.add_result(id, &content_text(content), is_error);
         }
-        "system" | "developer" => found.push(EntryContent::Notice(content_text(content))),
-        "" => found.add_unknown("without a role"),
-        role => found.add_unknown(&format!("role {role}")),
+        "system" | "developer" => entry.push(EntryContent::Notice(content_text(content))),
+        "" => entry.add_unknown("without a role"),
+        role => entry.add_unknown(&format!("role {role}")),
     }
 }
 
 fn read_blocks(
-    found: &mut EntryBuilder<'_>,
+    entry: &mut EntryBuilder<'_>,
     content: Option<&Value>,
     say: &dyn Fn(&mut EntryBuilder<'_>, &str),
 ) {
-    let Some(Value::Array(list)) = content else { return say(found, &content_text(content)) };
+    let Some(Value::Array(list)) = content else { return say(entry, &content_text(content)) };
     let mut words = Vec::new();
     for block in list {
         match string_field(block, "type").unwrap_or_default() {
             "tool_use" => {
                 let name = string_field(block, "name").unwrap_or_default();
-                found.add_call(
+                entry.add_call(
                     string_field(block, "id"),
                     name,
                     block.get("input").unwrap_or(&Value::Null),
@@ -54,24 +54,24 @@ fn read_blocks(
             }
             "tool_result" => {
                 let is_error = block.get("is_error").and_then(Value::as_bool) == Some(true);
-                found.add_result(
+                entry.add_result(
                     string_field(block, "tool_use_id"),
                     &content_text(block.get("content")),
                     is_error,
                 );
             }
             "thinking" | "redacted_thinking" | "reasoning" => {
-                found.push(EntryContent::Other("thinking".to_owned()));
+                entry.push(EntryContent::Other("thinking".to_owned()));
             }
             _ => words.push(content_text(Some(&Value::Array(vec![block.clone()])))),
         }
     }
     if !words.is_empty() {
-        say(found, &words.join("\n"));
+        say(entry, &words.join("\n"));
     }
 }
 
-fn read_calls(found: &mut EntryBuilder<'_>, line: &Value) {
+fn read_calls(entry: &mut EntryBuilder<'_>, line: &Value) {
     let Some(Value::Array(list)) = line.get("tool_calls") else { return };
     for call in list {
         let function = call.get("function").unwrap_or(call);
@@ -82,7 +82,7 @@ fn read_calls(found: &mut EntryBuilder<'_>, line: &Value) {
             Some(input) => input.clone(),
             None => Value::Null,
         };
-        found.add_call(
+        entry.add_call(
             string_field(call, "id"),
             string_field(function, "name").unwrap_or_default(),
             &input,

@@ -1,20 +1,20 @@
-//! What a call of a tool does: the files, the command, the list.
+//! The effect of a tool call: files, command, to-do list.
 //!
-//! Agents name their tools as they like; [`ToolKind`] is what a tool is for. Of the input only what
-//! is asked for later is kept: a written file may be large.
+//! Agents name their tools differently; [`ToolKind`] is the purpose of a tool. Only the parts of the
+//! input that are needed later are kept, because a written file may be large.
 
 use serde_json::Value;
 
 use super::{string_field, truncate};
 
-/// So much of what is written into a file is kept.
+/// How much of the text written into a file is kept, in characters.
 const CODE_CHARS_MAX: usize = 1_200;
-/// So much of any other input is kept.
+/// How much of any other input is kept, in characters.
 const BRIEF_CHARS_MAX: usize = 300;
-/// So much of a command is kept.
+/// How much of a command is kept, in characters.
 const COMMAND_CHARS_MAX: usize = 2_000;
 
-/// What a tool is for.
+/// The purpose of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ToolKind {
     /// Reads a file.
@@ -25,17 +25,17 @@ pub enum ToolKind {
     Write,
     /// Runs a command.
     Shell,
-    /// Looks for words in files, or for files.
+    /// Searches in files, or for files.
     Search,
     /// Fetches or searches the web.
     Web,
-    /// Keeps the to-do list.
+    /// Changes the to-do list.
     Todo,
-    /// Shows a plan to the person.
+    /// Shows a plan to the user.
     Plan,
     /// Starts another agent.
     Agent,
-    /// Asks memoird.
+    /// Calls memoird.
     Memory,
     /// Anything else.
     Other,
@@ -44,61 +44,61 @@ pub enum ToolKind {
 /// A call of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolUse {
-    /// Names it: its result says this.
+    /// The id, to which its result refers.
     pub id: String,
-    /// The tool, as its agent calls it.
+    /// The agent's name of the tool.
     pub name: String,
-    /// What the tool is for.
+    /// The purpose of the tool.
     pub kind: ToolKind,
-    /// The files that it names, as they are named.
+    /// The paths in its input, unchanged.
     pub files: Vec<String>,
     /// The command that it runs.
     pub command: Option<String>,
-    /// What it does to the to-do list.
+    /// The change of the to-do list.
     pub todo: Option<TodoChange>,
     /// The plan that it shows.
     pub plan: Option<String>,
-    /// The beginning of what it writes, or of its input.
+    /// The start of the text that it writes, or of its input.
     pub excerpt: String,
 }
 
-/// What a call does to the to-do list.
+/// A change of the to-do list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TodoChange {
-    /// It is this list from now on.
+    /// The whole list is replaced.
     Replaced(Vec<TodoItem>),
-    /// One more.
+    /// An item is added.
     Added(TodoItem),
-    /// The one with this number, from 1, has another text or state.
+    /// An item is changed.
     Changed {
-        /// Which.
+        /// The number of the item, from 1.
         number: usize,
-        /// The new words, where they change.
+        /// The new text, if it changes.
         text: Option<String>,
-        /// The new state, where it changes.
+        /// The new state, if it changes.
         state: Option<TodoState>,
     },
 }
 
-/// One line of a to-do list.
+/// An item of a to-do list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TodoItem {
-    /// The words, as the agent wrote them.
+    /// The text, as the agent wrote it.
     pub text: String,
-    /// How far it is.
+    /// Its state.
     pub state: TodoState,
 }
 
-/// How far something is that is to be done.
+/// The state of a to-do item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TodoState {
-    /// Not begun.
+    /// Not started.
     Open,
-    /// Under way.
+    /// In progress.
     InProgress,
     /// Done.
     Done,
-    /// Given up.
+    /// Dropped.
     Dropped,
 }
 
@@ -112,7 +112,7 @@ impl TodoState {
         }
     }
 
-    /// Returns the box that stands for it.
+    /// Returns its checkbox.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Open => "[ ]",
@@ -124,7 +124,7 @@ impl TodoState {
 }
 
 impl ToolKind {
-    /// Returns what a tool of that name is for.
+    /// Returns the purpose of a tool by its name.
     pub fn from_name(name: &str) -> Self {
         let lower = name.to_lowercase();
         if lower.starts_with("mcp__memoird__") || lower.starts_with("memoird") {
@@ -157,7 +157,7 @@ impl ToolKind {
         }
     }
 
-    /// Returns whether its results are large and can be had again.
+    /// Returns whether its results are large and can be obtained again.
     pub fn is_bulky(self) -> bool {
         matches!(
             self,
@@ -172,14 +172,14 @@ impl ToolKind {
 }
 
 impl ToolUse {
-    /// Reads what is asked for later from the input of a call.
+    /// Reads the parts of a call's input that are needed later.
     pub fn new(id: impl Into<String>, name: &str, input: &Value) -> Self {
         let mut kind = ToolKind::from_name(name);
         let command = command(input).filter(|_| matches!(kind, ToolKind::Shell | ToolKind::Other));
         if command.is_some() && kind == ToolKind::Other {
             kind = ToolKind::Shell;
         }
-        // A patch may come as a tool of its own or through a shell.
+        // A patch may be its own tool, or run through a shell.
         let patch = patch(input, command.as_deref());
         let mut files: Vec<String> = patch.map(patched_files).unwrap_or_default();
         if !files.is_empty() {
@@ -230,7 +230,7 @@ fn command(input: &Value) -> Option<String> {
         Value::Array(words) => {
             let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
             Some(match &words[..] {
-                // What the shell is given says what is done; the shell itself does not.
+                // The shell's argument is the actual command.
                 [shell, "-lc" | "-c", line] if shell.ends_with("sh") => (*line).to_owned(),
                 words => words.join(" "),
             })
@@ -239,7 +239,7 @@ fn command(input: &Value) -> Option<String> {
     }
 }
 
-/// Returns whether a command asks memoird what it knows.
+/// Returns whether a command calls memoird.
 fn calls_memoird(command: &str) -> bool {
     let program = command.split_whitespace().find(|it| !it.contains('='));
     program.is_some_and(|it| it.rsplit('/').next() == Some("memoird"))
@@ -290,7 +290,7 @@ fn todo(name: &str, input: &Value) -> Option<TodoChange> {
     Some(TodoChange::Added(TodoItem { text, state: state(input).unwrap_or(TodoState::Open) }))
 }
 
-/// Returns the beginning of what a call writes, or of what it asks for.
+/// Returns the start of the text that a call writes, or of its query.
 fn input_excerpt(kind: ToolKind, input: &Value) -> String {
     match kind {
         ToolKind::Edit | ToolKind::Write => {

@@ -1,18 +1,17 @@
-//! What of a text is the person's, and what was put into it on the way.
+//! Separates the user's own text from text that programs inserted.
 //!
-//! Agents' programs put reminders, outputs of hooks, and the commands of their own into messages of
-//! the user, between tags. What memoird had put there itself stands between [`INJECTED_START`] and
-//! [`INJECTED_END`]: it is cut wherever it stands, so that no memory is strengthened by having been
-//! read aloud.
+//! The programs of agents insert reminders, outputs of hooks, and their own commands into user messages,
+//! between tags. Text that memoird inserted is between [`INJECTED_START`] and [`INJECTED_END`]. It is
+//! removed everywhere, so that showing a memory does not count as a new mention of it.
 
 use super::EntryContent;
 
-/// Begins what memoird puts into a session.
+/// Starts text that memoird inserts into a session.
 pub const INJECTED_START: &str = "<memoird-context>";
-/// Ends it.
+/// Ends text that memoird inserts into a session.
 pub const INJECTED_END: &str = "</memoird-context>";
 
-/// Tags of what a program put into a message, with all that stands between them.
+/// Tags of text that a program inserted into a message.
 const PROGRAM_TAGS: [&str; 10] = [
     "system-reminder",
     "local-command-caveat",
@@ -26,10 +25,10 @@ const PROGRAM_TAGS: [&str; 10] = [
     "permissions instructions",
 ];
 
-/// What the program writes in the user's place when a person stops the agent.
+/// Written by the program in place of the user when the user stops the agent.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-/// Takes a message of the user apart. Its own words come back whole, but for blanks around them.
+/// Splits a user message into its parts. The user's own text is complete, but for space around it.
 pub fn split_user_text(text: &str) -> Vec<EntryContent> {
     let mut found = Vec::new();
     let (text, was_cut) = strip_injected(text);
@@ -55,14 +54,14 @@ pub fn split_user_text(text: &str) -> Vec<EntryContent> {
     found
 }
 
-/// Cuts what memoird had put into a text, and returns whether it found any.
+/// Removes text that memoird inserted, and returns whether there was any.
 pub fn strip_injected(text: &str) -> (String, bool) {
     let (own, inside) = strip_between(text, INJECTED_START, INJECTED_END);
     (own, !inside.is_empty())
 }
 
-/// Like [`strip_injected`] for what a tool returned: what never ends is cut to the end, since the
-/// output was cut off itself.
+/// Like [`strip_injected`], for tool output. Unclosed text is removed to the end, because the output
+/// itself may be cut off.
 pub fn strip_injected_output(text: &str) -> (String, bool) {
     let (own, was_cut) = strip_injected(text);
     match own.split_once(INJECTED_START) {
@@ -71,7 +70,7 @@ pub fn strip_injected_output(text: &str) -> (String, bool) {
     }
 }
 
-/// Returns the command of the agent's program that a message stands for: `/compact keep the plan`.
+/// Returns the command of the agent's program in a message: `/compact keep the plan`.
 fn command(text: &str) -> Option<String> {
     let trimmed = text.trim_start();
     if let Some(typed) =
@@ -94,7 +93,7 @@ fn tag_content<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     Some(start.split_once(&format!("</{tag}>"))?.0)
 }
 
-/// Takes out a tag with what stands in it, where it is closed; one that is not is the person's text.
+/// Removes closed tags with their content; an unclosed tag is text of the user.
 fn strip_tag(text: &str, tag: &str) -> (String, Vec<String>) {
     strip_between(text, &format!("<{tag}>"), &format!("</{tag}>"))
 }
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_person_are_told_from_those_of_programs() {
+    fn text_of_the_user_is_separated_from_text_of_programs() {
         let user = |text: &str| EntryContent::User(text.to_owned());
         let notice = |text: &str| EntryContent::Notice(text.to_owned());
         check(" fix <b> it\n\n  now ", &[user("fix <b> it\n\n  now")]);
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_memoird_had_put_there_is_cut() {
+    fn text_inserted_by_memoird_is_removed() {
         let user = |text: &str| EntryContent::User(text.to_owned());
         check("<memoird-context>\n- old\n</memoird-context>", &[EntryContent::Injected]);
         check("a<memoird-context>x</memoird-context>b", &[EntryContent::Injected, user("ab")]);
