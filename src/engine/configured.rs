@@ -73,13 +73,13 @@ pub fn recording_engine(
 }
 
 fn build_model_engine(
-    ask: Box<dyn LanguageModel>,
+    client: Box<dyn LanguageModel>,
     root: &RootSettings,
     environment: &Environment,
 ) -> Result<ModelEngine, ModelConfigError> {
     let Settings { model, compaction, wisdom, .. } = &root.settings;
     Ok(ModelEngine {
-        ask,
+        client,
         prompts: connect::prompts(environment)?,
         id: model_engine_id(&model.name),
         context_tokens: model.context_tokens,

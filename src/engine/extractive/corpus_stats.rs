@@ -1,8 +1,8 @@
-//! What the engine knows of a root: how common each word is in its logs.
+//! Word statistics of a root: how common each word is in its logs.
 //!
-//! A [`Corpus`] keeps the words of all logs that it was given and lends [`CorpusCounts`] over the window of
-//! days that ends with a period. The counts depend on the logs in that window alone, so that a batch
-//! over years, a nightly run, and a repeat see the same numbers. The flow makes one per root.
+//! A [`Corpus`] keeps the words of all added logs and returns [`CorpusCounts`] over the window of days that
+//! ends with a period. The counts depend only on the logs in that window, so that a batch over years, a
+//! nightly run, and a repeated run see the same numbers. A run creates one corpus per root.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,17 +20,17 @@ use super::{
     words::{HashedMap, Language, StemCache, combine_hashes, hash_bytes},
 };
 
-/// How many days of logs a period's words are weighed against; older talk is of little help.
+/// The length of the window in days; older logs say little about what is rare now.
 pub const WINDOW_DAYS: u64 = 400;
 
-/// So many days before the end of a period reach the logs beneath it.
+/// The most days from the first source log of a period to its end.
 const SOURCE_DAYS: u64 = 45;
 
-/// How many distinct statements hold each word, over some window of logs; and the words of the logs of
-/// a period, so that a fold need not read them again.
+/// How many distinct statements in a window of logs contain each word; and the tokens of a period's logs,
+/// so that a summary need not read them again.
 #[derive(Clone, Debug, Default)]
 pub struct CorpusCounts {
-    /// The number of a term's hash, which `frequencies` is indexed by.
+    /// Maps the hash of a term to its number, the index into `frequencies`.
     numbers: Arc<HashedMap<u32>>,
     frequencies: Vec<u32>,
     statements: usize,
@@ -42,33 +42,33 @@ pub struct CorpusCounts {
 pub struct Corpus {
     logs: BTreeMap<(NaiveDate, Stem), Arc<LogTokens>>,
     counts: CorpusCounts,
-    /// How often each distinct statement was said.
+    /// How often each distinct statement occurs.
     occurrences: HashedMap<u32>,
-    /// For each term, the last statement that it was counted for; `counted` numbers these.
+    /// Per term, the last statement that it was counted for, numbered by `counted`.
     last_counted_in: Vec<u32>,
     counted: u32,
-    /// The days that `counts` covers, both included.
+    /// The first and last day that `counts` covers.
     window: Option<(NaiveDate, NaiveDate)>,
 }
 
-/// The words of one log, read and not yet counted.
+/// The words of one log, not yet counted.
 pub struct TokenizedLog {
     key: (NaiveDate, Stem),
     fingerprint: u64,
     language: Language,
-    /// Hash of the set of terms of each piece, 0 for one without any, and the end of its tokens.
+    /// Per piece, the hash of its set of terms (0 if empty) and the end of its tokens.
     pieces: Vec<(u64, u32)>,
     terms: Vec<u64>,
     kinds: Vec<TokenKind>,
 }
 
-/// The pieces of one log that are no code, as tokens.
+/// The tokens of the pieces of one log, without code.
 #[derive(Debug)]
 struct LogTokens {
-    /// Tells the log from one with other words.
+    /// A hash of the text.
     fingerprint: u64,
     language: Language,
-    /// Hash of the set of terms of each piece, 0 for one without any, and the end of its tokens.
+    /// Per piece, the hash of its set of terms (0 if empty) and the end of its tokens.
     pieces: Vec<(u64, u32)>,
     tokens: Vec<PackedToken>,
 }
@@ -79,7 +79,7 @@ impl Corpus {
         Self::default()
     }
 
-    /// Takes a log in; one of the same name replaces what was known of it.
+    /// Adds a log, replacing an earlier version of it.
     pub fn add(&mut self, reading: TokenizedLog) {
         let TokenizedLog { key, fingerprint, language, pieces, terms, kinds } = reading;
         let numbers = Arc::make_mut(&mut self.counts.numbers);
@@ -105,7 +105,7 @@ impl Corpus {
         }
     }
 
-    /// Reads a log and takes it in.
+    /// Tokenizes and adds a log.
     #[cfg(test)]
     pub(super) fn add_text(&mut self, log: &SanitizedLog) {
         for reading in tokenize(std::slice::from_ref(log)) {
@@ -113,10 +113,10 @@ impl Corpus {
         }
     }
 
-    /// Returns the counts for a fold of `period`: over the logs of the [`WINDOW_DAYS`] days that
-    /// end with the last day that can reach its file.
+    /// Returns the counts for a summary of `period`, over the [`WINDOW_DAYS`] days that end with the last
+    /// day that can be a source of it.
     ///
-    /// Cheap when periods are asked for in order, in either direction.
+    /// Cheap when called for periods in order, in either direction.
     pub fn counts(&mut self, period: Period) -> &CorpusCounts {
         let (from, to) = count_window(period);
         let old = self.window.replace((from, to));
@@ -135,16 +135,16 @@ impl Corpus {
             }
         }
         let first = to.checked_sub_days(Days::new(SOURCE_DAYS)).unwrap_or(NaiveDate::MIN);
-        let beneath = logs.range((first, Stem::day(first))..);
-        let beneath = beneath.take_while(|((date, _), _)| *date <= to);
+        let sources = logs.range((first, Stem::day(first))..);
+        let sources = sources.take_while(|((date, _), _)| *date <= to);
         self.counts.source_tokens =
-            beneath.map(|((_, stem), bag)| (stem.clone(), bag.clone())).collect();
+            sources.map(|((_, stem), bag)| (stem.clone(), bag.clone())).collect();
         self.logs = logs;
         self.counts.statements = self.occurrences.len();
         &self.counts
     }
 
-    /// Counts the pieces of a log, or takes them back.
+    /// Adds the pieces of a log to the counts, or subtracts them.
     fn update_counts(&mut self, bag: &LogTokens, adds: bool) {
         for (hash, tokens) in bag.pieces().filter(|it| it.0 != 0) {
             let times = self.occurrences.entry(hash).or_insert(0);
@@ -153,7 +153,7 @@ impl Corpus {
             if *times == 0 {
                 self.occurrences.remove(&hash);
             }
-            // What is said again counts no more.
+            // Only the first occurrence of a statement counts.
             if before != u32::from(!adds) {
                 continue;
             }
@@ -187,14 +187,13 @@ impl LogTokens {
     }
 }
 
-/// Returns the first and the last day whose logs the counts for a fold of `period` are made of.
+/// Returns the first and the last day of the window for a summary of `period`.
 pub fn count_window(period: Period) -> (NaiveDate, NaiveDate) {
     let to = period.last_source_day();
     (to.checked_sub_days(Days::new(WINDOW_DAYS)).unwrap_or(NaiveDate::MIN), to)
 }
 
-/// Reads the words of logs. Costs what reading their text costs and knows nothing of the corpus,
-/// so that it may be done on many threads.
+/// Tokenizes logs. This is the expensive part and needs no corpus, so it can run on many threads.
 pub fn tokenize(logs: &[SanitizedLog]) -> Vec<TokenizedLog> {
     let mut stems = StemCache::default();
     let mut terms = Vec::new();
@@ -228,13 +227,13 @@ pub fn tokenize(logs: &[SanitizedLog]) -> Vec<TokenizedLog> {
     logs.iter().map(&mut read).collect()
 }
 
-/// Returns the pieces of a page that are no code, each with its statement.
+/// Returns the pieces of a page except code, each with its statement.
 fn prose(page: &ParsedLog) -> impl Iterator<Item = (&LogStatement, &StatementPiece)> {
     let statements = page.statements.iter().filter(|it| it.form != StatementForm::Code);
     statements.flat_map(|statement| statement.pieces.iter().map(move |piece| (statement, piece)))
 }
 
-/// Returns what tells a page from one that was read from other words.
+/// Returns a hash of the text of a page.
 fn text_fingerprint(page: &ParsedLog) -> u64 {
     prose(page).fold(0, |hash, (statement, piece)| {
         combine_hashes(hash, hash_bytes(&statement.text.as_bytes()[piece.start..piece.end]))
@@ -242,38 +241,39 @@ fn text_fingerprint(page: &ParsedLog) -> u64 {
 }
 
 impl CorpusCounts {
-    /// Returns how many distinct statements there are.
+    /// Returns the number of distinct statements.
     pub(super) fn statements(&self) -> usize {
         self.statements
     }
 
-    /// Returns in how many distinct statements a term stands.
+    /// Returns the number of distinct statements that contain a term.
     #[cfg(test)]
     fn frequency(&self, term: u64) -> u32 {
         self.number(term).map_or(0, |number| self.frequency_of(number))
     }
 
-    /// Returns in how many distinct statements the term of a number stands.
+    /// Returns the number of distinct statements that contain the term with a number.
     pub(super) fn frequency_of(&self, number: u32) -> u32 {
         self.frequencies.get(number as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the number of a term that some log holds.
+    /// Returns the number of a term; `None` if no log contains it.
     pub(super) fn number(&self, term: u64) -> Option<u32> {
         self.numbers.get(&term).copied()
     }
 
-    /// Returns how many numbers there are.
+    /// Returns how many term numbers there are.
     pub(super) fn numbers(&self) -> usize {
         self.frequencies.len()
     }
 
-    /// Returns the tokens of each piece of a page that is no code, in order, where it was read already.
+    /// Returns the tokens of each piece of a page except code, in order; `None` if the page is not in the
+    /// corpus.
     pub(super) fn tokens(&self, page: &ParsedLog) -> Option<impl Iterator<Item = &[PackedToken]>> {
         self.tokens_of(page).map(|bag| bag.pieces().map(|it| it.1))
     }
 
-    /// Returns the language of a page that was read already.
+    /// Returns the language of a page; `None` if the page is not in the corpus.
     pub(super) fn language(&self, page: &ParsedLog) -> Option<Language> {
         self.tokens_of(page).map(|bag| bag.language)
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_depend_on_the_window_alone() {
+    fn counts_depend_only_on_the_window() {
         let logs = [
             log("2024-01-10", "the harbour was closed"),
             log("2026-03-31", "the harbour of lisbon\n\nthe harbour of lisbon"),
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(frequencies(&mut corpus, "2026-W15"), (2, vec![2, 1, 1]));
         assert_eq!(frequencies(&mut corpus, "2024-W02"), (1, vec![1, 0, 0]));
         assert_eq!(frequencies(&mut corpus, "2026-W14"), (1, vec![1, 1, 0]));
-        // A log that changed counts once, as it stands now.
+        // Only the new version of a changed log counts.
         corpus.add_text(&log("2026-03-31", "the ledger of lisbon"));
         assert_eq!(frequencies(&mut corpus, "2026-W14"), (1, vec![0, 1, 1]));
     }

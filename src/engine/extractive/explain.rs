@@ -1,5 +1,4 @@
-//! Why a file says what it says: what could be chosen for it, what that was worth, and where the choice
-//! ended.
+//! Explains a summary: the candidates, their values, and where the selection ended.
 
 use serde::{Serialize, Serializer};
 
@@ -9,62 +8,62 @@ use super::{
 };
 use crate::memory::{address::Address, atom, period::Period};
 
-/// How the engine chose for one week or month.
+/// How the engine selected the text of one week or month.
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryExplanation {
     /// The week or month.
     #[serde(serialize_with = "as_text")]
     pub period: Period,
-    /// Whether the sources are so short that each line of theirs is kept, and nothing is chosen.
+    /// Whether the sources are so short that every line is copied and nothing is selected.
     pub whole: bool,
-    /// How many characters the body was to have, citations not counted.
+    /// The target length of the body in characters, without citations.
     pub target_chars: usize,
-    /// How many it has.
+    /// The length of the body in characters.
     pub chars: usize,
-    /// How many sentences and clauses there were to choose from.
+    /// The number of candidate sentences and clauses.
     pub units: usize,
-    /// What was chosen, best first.
+    /// The chosen units, best first.
     pub chosen: Vec<ExplainedUnit>,
-    /// What was left out first, best first, and then what repeats others.
+    /// The best units that were left out, best first, then those that repeat others.
     pub left_out: Vec<ExplainedUnit>,
 }
 
-/// A sentence or clause, and what came of it.
+/// A sentence or clause and the outcome of its selection.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExplainedUnit {
-    /// The line where it begins.
+    /// Its first line.
     #[serde(serialize_with = "as_text")]
     pub address: Address,
     /// The section that it has or would have.
     pub section: &'static str,
-    /// Its words, after the label of its line.
+    /// Its words, preceded by the label of its line.
     pub text: String,
     /// Its length in characters, without the label.
     pub chars: usize,
-    /// What it added when its turn came, for each 100 characters that it costs. 0 for what repeats others.
+    /// Its gain per 100 characters when it was evaluated; 0 for units that repeat others.
     pub value: f64,
-    /// What came of it.
+    /// The outcome.
     pub why: SelectionOutcome,
-    /// Its words and figures that weigh most in this period, heaviest first, each with its weight.
+    /// Its words and figures with the highest weights in this period, heaviest first.
     pub weighs_most: Vec<(String, f64)>,
 }
 
-/// What came of a sentence or clause.
+/// Why a sentence or clause was chosen or left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SelectionOutcome {
-    /// It stands in the file.
+    /// It is in the file.
     Chosen,
-    /// It was worth more than the last one in, and longer than the room that was left.
+    /// It ranked above the last chosen unit but was longer than the remaining room.
     DidNotFit,
-    /// The last one in was worth more.
+    /// It ranked below the last chosen unit.
     WorthLess,
-    /// One that was chosen says the same.
+    /// A chosen unit says the same.
     Repeats,
 }
 
 impl SelectionOutcome {
-    /// Returns the words for people.
+    /// Returns the text for terminal output.
     pub fn label(self) -> &'static str {
         match self {
             Self::Chosen => "chosen",
@@ -79,14 +78,14 @@ fn as_text<S: Serializer>(value: &impl ToString, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(&value.to_string())
 }
 
-/// Finds the words behind the features, which are but hashes.
+/// Finds the words of features, which are only hashes.
 #[derive(Default)]
 pub(super) struct TermNamer {
     stems: StemCache,
 }
 
 impl TermNamer {
-    /// Returns the words and atoms of a text that weigh most.
+    /// Returns the words and atoms of a text with the highest weights.
     pub(super) fn heaviest_terms(
         &mut self,
         material: &CandidateSet,

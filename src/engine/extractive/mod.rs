@@ -1,17 +1,17 @@
-//! The extractive engine: deterministic, offline, made of the words of the logs.
+//! The extractive engine: deterministic, offline, using only words of the logs.
 //!
-//! A fold reads its logs into statements ([`parsed_log`]), cuts them into sentences and clauses
+//! A summary parses its logs into statements ([`parsed_log`]), splits them into sentences and clauses
 //! ([`sentence`]), weighs what each holds ([`candidates`], [`words`], [`tokens`], [`corpus_stats`]), chooses what
 //! adds most for its length ([`select`]), and joins the chosen words into cited bullets in sections
-//! ([`render`], [`sections`]). Words are cut and joined, never changed; what is added stands in brackets
-//! and comes from a closed list ([`annotations`]). [`explain`](mod@explain) tells why.
+//! ([`render`], [`sections`]). Words are cut and joined, never changed; additions are in brackets and come
+//! from a closed list ([`annotations`]). [`explain`](mod@explain) reports why units were chosen.
 //!
 //! # Invariants
 //!
 //! - The same input gives the same draft: no clock, no randomness, no order of a hash map.
-//! - The body never passes [`Budget::limit_chars`](super::LengthBudget), and passes `target_chars` only where
-//!   a single statement does; lines marked `#keep` are not counted.
-//! - Each item cites each line whose words it uses, headings too.
+//! - The body never exceeds [`LengthBudget::limit_chars`](super::LengthBudget), and exceeds `target_chars`
+//!   only if a single statement does; lines marked `#keep` are not counted.
+//! - Each item cites each line whose words it uses, including headings.
 //! - No step is quadratic in the length of a period.
 
 pub mod corpus_stats;
@@ -42,13 +42,13 @@ use super::{
 };
 use crate::memory::item::{Item, SummarySection};
 
-/// Returns what stands in a file whoever drafts it: what people wrote in the weeks of a month, and lines
-/// marked `#keep`, word for word, each with its section.
+/// Returns the items that every engine must include, each with its section: bullets that people wrote in
+/// the weeks of a month, and lines marked `#keep`, verbatim.
 pub fn pinned_items(input: &SummaryInput<'_>) -> Vec<(SummarySection, Item)> {
     summary::pinned_items(input)
 }
 
-/// Tells how the engine chooses for a week or a month; writes nothing.
+/// Explains how the engine chooses for a week or a month; writes nothing.
 pub fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
     summary::explain(input)
 }

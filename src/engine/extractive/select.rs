@@ -1,14 +1,14 @@
-//! Chooses units: always the one that adds most for its length.
+//! Ranks units greedily: the next one is always the one that adds most for its length.
 //!
-//! What a unit adds shrinks as its features get covered, and a day that already has its say gains
-//! less by speaking again. So the order in which units are chosen is a ranking of which every prefix
-//! is a good summary; the caller cuts it where the budget ends.
+//! The gain of a unit shrinks as its features get covered, and further units of the same day add less.
+//! So every prefix of the ranking is a good summary; the caller cuts it where the budget ends.
 //!
-//! What is covered is worth a sum of square roots, which is monotone and submodular, as in Lin and
-//! Bilmes, "Multi-document summarization via budgeted maximization of submodular functions" (NAACL
-//! 2010). The greedy choice by gain per cost is evaluated lazily (Minoux, "Accelerated greedy algorithms
-//! for maximizing submodular set functions", 1978). No bound is claimed for it: opened heads and
-//! statements raise gains, repeats are skipped, and the best single unit is not tried against the rest.
+//! The value of the covered features is a sum of square roots, which is monotone and submodular, as in
+//! Lin and Bilmes, "Multi-document summarization via budgeted maximization of submodular functions"
+//! (NAACL 2010). The greedy choice by gain per cost is evaluated lazily (Minoux, "Accelerated greedy
+//! algorithms for maximizing submodular set functions", 1978). No approximation bound is claimed: opened
+//! heads and statements raise gains, repeats are skipped, and the best single unit is not compared with
+//! the whole selection.
 
 use std::{
     cmp::Ordering,
@@ -20,47 +20,49 @@ use super::{
     words::HashedMap,
 };
 
-/// What was chosen, best first, and what was passed over because it says the same.
+/// The chosen units, best first, and the units that repeat them.
 #[derive(Default)]
 pub(super) struct UnitRanking {
     /// Units in the order of choice.
     pub(super) order: Vec<usize>,
-    /// About how many characters the units up to each of these take.
+    /// The approximate length of the units up to and including each one, in characters.
     pub(super) cumulative_chars: Vec<usize>,
-    /// What each unit was worth when it was chosen, per character.
+    /// The gain per character of each unit when it was chosen.
     pub(super) values: HashMap<usize, f64>,
     /// Units that repeat a chosen one.
     pub(super) repeats: Vec<usize>,
-    /// The heads that each unit brought.
+    /// The heads that each unit opened.
     pub(super) opened_heads: HashMap<usize, Vec<usize>>,
 }
 
-/// In a week, the first unit of a day gets so much of what a typical unit adds; of a month nobody asks
-/// what each day was like.
+/// The bonus of the first unit of a day, as a share of the gain of a typical unit.
+///
+/// Only weeks use it; in a month single days do not matter.
 pub(super) const DAY_SHARE: f64 = 0.5;
 
-/// A second clause of a statement saves its label and reads better than a fragment.
+/// The bonus of another clause of a chosen statement: it reads better than a fragment.
 const SAME_STATEMENT_FACTOR: f64 = 1.13;
 
-/// Each bullet has its marks and its citation, which nobody counts but everybody reads.
+/// The cost of a bullet's marks and citation, in characters.
 const COST_BASE: f64 = 8.0;
 
-/// A heading that a unit can be read without goes with it where it adds so many times as much for
-/// its length.
+/// A unit that can be read without its heading takes the heading along if the heading's gain per character
+/// is at least this many times that of the unit.
 const DENSITY_RATIO_MIN: f64 = 3.0;
 
-/// So many units are looked at again before one is chosen. Where even more are worth nearly the same
-/// (thousands of lines of one shape), the best of these will do; logs that people and agents write
-/// need less than half of it.
+/// The most units that are evaluated again before one is chosen.
+///
+/// If even more have nearly the same value (thousands of lines of one shape), the best of these is taken.
+/// Logs of people and agents need less than half of it.
 const REEVALUATED_MAX: usize = 500;
 
-/// Two units whose stems overlap by so much say the same.
+/// Two units whose stems overlap by this much say the same.
 const REPEAT_JACCARD: f64 = 0.7;
 
 struct ScoredUnit {
     score: f64,
     unit: usize,
-    /// Which push of the unit this is: only the last one counts.
+    /// The number of this push of the unit: only the last one counts.
     push: u32,
 }
 
@@ -77,7 +79,7 @@ impl CandidateQueue {
         self.heap.push(ScoredUnit { score, unit, push: self.pushes[unit] });
     }
 
-    /// Takes the best candidate, without those that were pushed anew.
+    /// Removes and returns the best candidate, skipping outdated entries.
     fn pop(&mut self) -> Option<ScoredUnit> {
         loop {
             let top = self.heap.pop()?;
@@ -110,127 +112,175 @@ impl Ord for ScoredUnit {
 
 struct GreedySelection<'m> {
     material: &'m CandidateSet,
-    /// Per feature, in how many chosen units it stands.
+    /// Per feature, the number of chosen units that contain it.
     covered: Vec<u32>,
-    /// Per feature, what one more such unit adds.
+    /// Per feature, the gain of one more unit that contains it.
     marginal_weights: Vec<f64>,
     head_open: Vec<bool>,
     chosen: Vec<bool>,
     /// Chosen units, and those that repeat one.
     closed: Vec<bool>,
-    /// Per page, how many units were chosen from its day.
+    /// Per page, the index of its day.
     day_of_page: Vec<usize>,
+    /// Per day, the number of chosen units.
     day_units: Vec<u32>,
-    /// Per unit, which statement it is of, and how many characters the label of that has.
+    /// Per unit, the index of its statement, and the length of the statement's label in characters.
     statement_of: Vec<(usize, usize)>,
-    /// Per statement, whether a unit of it was chosen.
+    /// Per statement, whether one of its units was chosen.
     statement_open: Vec<bool>,
     day_gain: f64,
     /// Chosen units by each of their rarest stems.
     by_rare_stem: HashedMap<Vec<usize>>,
 }
 
-/// Ranks units until they would fill about `chars` characters.
+/// Ranks units until they take about `chars` characters.
 ///
-/// `day_share` is what the first unit of a day gets besides, in units of what a typical one adds.
+/// `day_share` is the bonus of the first unit of a day, as a share of the gain of a typical unit.
 pub(super) fn rank_units(
     material: &CandidateSet,
     factor: impl Fn(usize) -> f64,
     day_share: f64,
     chars: usize,
 ) -> UnitRanking {
-    let mut choice = GreedySelection::new(material);
-    let mut first: Vec<f64> = (0..material.units.len()).map(|u| choice.features_gain(u)).collect();
-    if first.is_empty() {
+    let mut selection = GreedySelection::new(material);
+    let count = material.units.len();
+    let mut gains: Vec<f64> = (0..count).map(|unit| selection.features_gain(unit)).collect();
+    if gains.is_empty() {
         return UnitRanking::default();
     }
-    let middle = first.len() / 2;
-    choice.day_gain = day_share * *first.select_nth_unstable_by(middle, f64::total_cmp).1;
-    let mut by_statement = HashMap::<(usize, usize), Vec<usize>>::new();
-    for (u, unit) in material.units.iter().enumerate() {
-        by_statement.entry((unit.at.page, unit.at.statement)).or_default().push(u);
-    }
-    let score = |choice: &GreedySelection<'_>, unit: usize| choice.score(unit) * factor(unit);
-    let mut needed_by = HashMap::<usize, Vec<usize>>::new();
-    for (u, unit) in material.units.iter().enumerate() {
-        if let Some(needed) = unit.requires {
-            needed_by.entry(needed).or_default().push(u);
-        }
-    }
-    let count = material.units.len();
+    let middle = gains.len() / 2;
+    selection.day_gain = day_share * *gains.select_nth_unstable_by(middle, f64::total_cmp).1;
+    let links = UnitLinks::of(material);
+    let score = |selection: &GreedySelection<'_>, unit: usize| selection.score(unit) * factor(unit);
     let mut queue =
         CandidateQueue { heap: BinaryHeap::with_capacity(count), pushes: vec![0; count] };
     for unit in 0..count {
-        queue.push(score(&choice, unit), unit);
+        queue.push(score(&selection, unit), unit);
     }
     let mut ranking = UnitRanking::default();
-    let mut filled = 0;
-    // The best of those that were looked at since the last choice, and how many these were.
-    let (mut best, mut looked_at) = (None::<(f64, usize)>, 0);
-    while let Some(top) = queue.pop() {
-        if choice.closed[top.unit] {
+    while let Some((value, unit)) = queue.pop_best(&selection, |unit| score(&selection, unit)) {
+        if selection.repeats_chosen(unit) {
+            selection.closed[unit] = true;
+            ranking.repeats.push(unit);
             continue;
         }
-        let now = score(&choice, top.unit);
-        // A gain only shrinks with time; what could raise it (an opened head, an opened statement, a
-        // unit that it needs) pushes the unit anew.
-        looked_at += 1;
-        if best.is_none_or(|(score, _)| now > score) {
-            best = Some((now, top.unit));
+        // Required units go first, so that every prefix of the ranking can be read.
+        let mut group: Vec<usize> = selection.unmet_requirements(unit).collect();
+        group.reverse();
+        group.push(unit);
+        let opens_statement = !selection.is_statement_open(unit);
+        let opened = ranking.append(&mut selection, &group, value);
+        let siblings = if opens_statement { links.siblings(unit, material) } else { &[] };
+        let below = opened.iter().flat_map(|&head| &material.heads[head].units);
+        let mut raised: Vec<usize> = siblings.iter().chain(below).copied().collect();
+        raised.extend(links.dependents(group, &selection));
+        for unit in raised.into_iter().filter(|&unit| !selection.closed[unit]) {
+            queue.push(score(&selection, unit), unit);
         }
-        let mut chosen = (now, top.unit);
-        if queue.heap.peek().is_some_and(|next| next.score > now) {
-            queue.push(now, top.unit);
-            if looked_at < REEVALUATED_MAX {
-                continue;
-            }
-            chosen = best.unwrap_or(chosen);
-        }
-        (best, looked_at) = (None, 0);
-        let (now, chosen) = chosen;
-        if choice.repeats_chosen(chosen) {
-            choice.closed[chosen] = true;
-            ranking.repeats.push(chosen);
-            continue;
-        }
-        // What a unit needs goes before it, so that each prefix of the ranking can be read.
-        let mut together: Vec<usize> = choice.unmet_requirements(chosen).collect();
-        together.reverse();
-        together.push(chosen);
-        let key = statement_key(material.units[chosen].at);
-        let opens = !choice.is_statement_open(chosen);
-        let mut opened: Vec<usize> = Vec::new();
-        for &unit in &together {
-            filled += choice.own_cost(unit);
-            ranking.values.insert(unit, now);
-            ranking.order.push(unit);
-            ranking.cumulative_chars.push(filled);
-            let heads = choice.choose(unit);
-            opened.extend(&heads);
-            if !heads.is_empty() {
-                ranking.opened_heads.insert(unit, heads);
-            }
-        }
-        let siblings = by_statement.get(&key).filter(|_| opens).into_iter().flatten().copied();
-        let below = opened.iter().flat_map(|&head| material.heads[head].units.iter().copied());
-        let mut raised: Vec<usize> = siblings.chain(below).collect();
-        // All that need one of these, and all that need those.
-        let mut needed = together;
-        while let Some(unit) = needed.pop() {
-            let above = needed_by.get(&unit).into_iter().flatten();
-            let above: Vec<usize> = above.copied().filter(|&it| !choice.chosen[it]).collect();
-            raised.extend(&above);
-            needed.extend(above);
-        }
-        for unit in raised.into_iter().filter(|&unit| !choice.closed[unit]) {
-            queue.push(score(&choice, unit), unit);
-        }
-        if filled >= chars {
+        if ranking.chars() >= chars {
             break;
         }
     }
-    ranking.repeats.retain(|&unit| !choice.chosen[unit]);
+    ranking.repeats.retain(|&unit| !selection.chosen[unit]);
     ranking
+}
+
+impl UnitRanking {
+    /// Returns the approximate length of the ranked units, in characters.
+    fn chars(&self) -> usize {
+        self.cumulative_chars.last().copied().unwrap_or(0)
+    }
+
+    /// Chooses and appends `units`; returns the heads that they opened.
+    fn append(
+        &mut self,
+        selection: &mut GreedySelection<'_>,
+        units: &[usize],
+        value: f64,
+    ) -> Vec<usize> {
+        let mut opened = Vec::new();
+        for &unit in units {
+            self.cumulative_chars.push(self.chars() + selection.own_cost(unit));
+            self.values.insert(unit, value);
+            self.order.push(unit);
+            let heads = selection.choose(unit);
+            opened.extend(&heads);
+            if !heads.is_empty() {
+                self.opened_heads.insert(unit, heads);
+            }
+        }
+        opened
+    }
+}
+
+impl CandidateQueue {
+    /// Removes and returns the unit with the highest current score, with that score.
+    ///
+    /// Scores only shrink, unless a head, a statement, or a required unit was chosen; the caller then
+    /// pushes the unit again. So a unit whose score is still the highest needs no further comparison.
+    fn pop_best(
+        &mut self,
+        selection: &GreedySelection<'_>,
+        score: impl Fn(usize) -> f64,
+    ) -> Option<(f64, usize)> {
+        let (mut best, mut evaluated) = (None::<(f64, usize)>, 0);
+        while let Some(top) = self.pop() {
+            if selection.closed[top.unit] {
+                continue;
+            }
+            let now = score(top.unit);
+            evaluated += 1;
+            if best.is_none_or(|(score, _)| now > score) {
+                best = Some((now, top.unit));
+            }
+            if self.heap.peek().is_some_and(|next| next.score > now) {
+                self.push(now, top.unit);
+                if evaluated < REEVALUATED_MAX {
+                    continue;
+                }
+                return best;
+            }
+            return Some((now, top.unit));
+        }
+        None
+    }
+}
+
+/// Which units belong to a statement, and which ones require a unit.
+struct UnitLinks {
+    by_statement: HashMap<(usize, usize), Vec<usize>>,
+    required_by: HashMap<usize, Vec<usize>>,
+}
+
+impl UnitLinks {
+    fn of(material: &CandidateSet) -> Self {
+        let mut links = Self { by_statement: HashMap::new(), required_by: HashMap::new() };
+        for (index, unit) in material.units.iter().enumerate() {
+            links.by_statement.entry(statement_key(unit.at)).or_default().push(index);
+            if let Some(required) = unit.requires {
+                links.required_by.entry(required).or_default().push(index);
+            }
+        }
+        links
+    }
+
+    /// Returns the units of the same statement.
+    fn siblings(&self, unit: usize, material: &CandidateSet) -> &[usize] {
+        let key = statement_key(material.units[unit].at);
+        self.by_statement.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the unchosen units that require one of `units`, directly or through others.
+    fn dependents(&self, mut units: Vec<usize>, selection: &GreedySelection<'_>) -> Vec<usize> {
+        let mut all = Vec::new();
+        while let Some(unit) = units.pop() {
+            let direct = self.required_by.get(&unit).into_iter().flatten();
+            let direct: Vec<usize> = direct.copied().filter(|&it| !selection.chosen[it]).collect();
+            all.extend(&direct);
+            units.extend(direct);
+        }
+        all
+    }
 }
 
 fn statement_key(at: PiecePosition) -> (usize, usize) {
@@ -276,7 +326,7 @@ impl<'m> GreedySelection<'m> {
         }
     }
 
-    /// Whether a unit of the same statement was chosen.
+    /// Returns whether a unit of the same statement was chosen.
     fn is_statement_open(&self, unit: usize) -> bool {
         self.statement_open[self.statement_of[unit].0]
     }
@@ -301,13 +351,13 @@ impl<'m> GreedySelection<'m> {
         features.iter().map(|&feature| self.marginal_weights[feature as usize]).sum()
     }
 
-    /// The units that would have to be chosen with this one, nearest first.
+    /// Returns the unchosen units that this one requires, nearest first.
     fn unmet_requirements(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
         let needed = |&unit: &usize| self.material.units[unit].requires;
         std::iter::successors(needed(&unit), needed).take_while(|&unit| !self.chosen[unit])
     }
 
-    /// What the features of a unit and of the heads that it brings would add.
+    /// Returns the gain of the features of a unit, of its unopened heads, and of the units it requires.
     fn features_gain(&self, unit: usize) -> f64 {
         let of = |range: &std::ops::Range<usize>| self.gain_of(range);
         let heads: f64 =
@@ -364,7 +414,7 @@ impl<'m> GreedySelection<'m> {
         opened
     }
 
-    /// Notes that features stand in one more chosen unit or head.
+    /// Counts features of one more chosen unit or head.
     fn cover(&mut self, features: &[u32]) {
         for &feature in features {
             let feature = feature as usize;
@@ -375,22 +425,24 @@ impl<'m> GreedySelection<'m> {
         }
     }
 
-    /// Returns the rarest stems of a unit: two units whose overlap reaches [`REPEAT_JACCARD`]
-    /// share at least one of them, so that others need not be compared.
+    /// Returns the rarest stems of a unit.
+    ///
+    /// Two units whose overlap reaches [`REPEAT_JACCARD`] share at least one of them, so that others need
+    /// not be compared.
     fn rare_stems(&self, unit: usize) -> Vec<u32> {
         let found = &self.material.units[unit];
         let start = found.features.start;
         let mut stems = self.material.features[start..start + found.stems].to_vec();
         stems.sort_unstable_by_key(|&stem| (self.material.frequency_of(stem), stem));
-        // The least whole number that is no less than 0.7 of the stems.
+        // 70% of the stems, rounded up.
         let shared = (stems.len() * 7).div_ceil(10);
         stems.truncate(stems.len() - shared + 1);
         stems
     }
 
-    /// Whether the unit says what a chosen unit of another statement says, without a new number.
+    /// Returns whether a chosen unit of another statement says the same and the unit adds no new number.
     fn repeats_chosen(&self, unit: usize) -> bool {
-        /// Chosen units do not repeat each other, so that few share a rare stem.
+        /// Chosen units do not repeat each other, so few share a rare stem.
         const COMPARED_MAX: usize = 400;
         let found = &self.material.units[unit];
         let features = &self.material.features[found.features.clone()];
@@ -413,7 +465,7 @@ impl<'m> GreedySelection<'m> {
     }
 }
 
-/// Returns the overlap of two sorted sets.
+/// Returns the Jaccard similarity of two sorted sets.
 fn jaccard(a: &[u32], b: &[u32]) -> f64 {
     let (mut i, mut j, mut both) = (0, 0, 0_usize);
     while i < a.len() && j < b.len() {

@@ -1,18 +1,18 @@
-//! What sentences tell, one by one, for who has words and no log: a session's.
+//! Classifies single sentences, for callers that have text but no log: sessions.
 
 use super::{
     sections::{self, StatementClass},
     sentence,
 };
 
-/// What a sentence tells.
+/// What a sentence reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentenceClass {
     /// Something was done, found, measured.
     Outcome,
     /// Something was chosen.
     Decision,
-    /// Something is open: blocked, asked, to do.
+    /// Something is open: blocked, asked, or to do.
     Open,
     /// Anything else.
     Other,
@@ -23,13 +23,13 @@ pub enum SentenceClass {
 pub struct ClassifiedSentence<'a> {
     /// Its words.
     pub text: &'a str,
-    /// What it tells.
+    /// What it reports.
     pub class: SentenceClass,
-    /// Whether it says why.
+    /// Whether it gives a reason.
     pub has_reason: bool,
 }
 
-/// Cuts one line into sentences and says what each tells.
+/// Splits one line into sentences and classifies each.
 pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
     let pieces = sentence::split_pieces(line);
     let mut sentences: Vec<(usize, usize)> = Vec::new();
@@ -41,7 +41,7 @@ pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
     }
     let read = |(start, end): (usize, usize)| {
         let text = line.get(start..end)?.trim();
-        // `Still open: …` says by its label what it is, as a heading does.
+        // A label such as `Still open:` classifies the sentence as a heading would.
         let label = text.split_once(": ").map(|it| it.0);
         let by_label = label.and_then(sections::class_of_head);
         let class = by_label.unwrap_or_else(|| sections::class_of_words(text, false));
@@ -51,10 +51,10 @@ pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
             StatementClass::Open => SentenceClass::Open,
             StatementClass::Context => SentenceClass::Other,
         };
-        let tells =
+        let class =
             if sections::opens_with_decision(text) { SentenceClass::Decision } else { class };
         let has_reason = sections::gives_reason(text);
-        (!text.is_empty()).then_some(ClassifiedSentence { text, class: tells, has_reason })
+        (!text.is_empty()).then_some(ClassifiedSentence { text, class, has_reason })
     };
     sentences.into_iter().filter_map(read).collect()
 }
@@ -64,13 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_sentence_tells_one_thing() {
+    fn each_sentence_gets_one_class() {
         let line = "Tests pass now. Decided to keep SQLite, because one file is easier to back up. The weather is fine.";
-        let told = classify_sentences(line);
-        let told: Vec<_> = told.iter().map(|it| (it.text, it.class, it.has_reason)).collect();
+        let found = classify_sentences(line);
+        let found: Vec<_> = found.iter().map(|it| (it.text, it.class, it.has_reason)).collect();
         let decided = "Decided to keep SQLite, because one file is easier to back up.";
-        assert_eq!(told[1], (decided, SentenceClass::Decision, true));
-        assert_eq!((told.len(), told[2].1), (3, SentenceClass::Other));
+        assert_eq!(found[1], (decided, SentenceClass::Decision, true));
+        assert_eq!((found.len(), found[2].1), (3, SentenceClass::Other));
         assert_eq!(
             super::classify_sentences("Open questions: which day it is.")[0].class,
             SentenceClass::Open

@@ -1,21 +1,21 @@
-//! Lines for a bullet that cites none.
+//! Finds source lines for a bullet without a citation.
 //!
-//! Small models forget citations. What a bullet says is then looked for in the lines that it was made
-//! from: the lines that share most of its words, and together hold every number and name in it. Where
-//! there are none, the bullet stays without a citation, and the check refuses it.
+//! Small models forget citations. This module then searches the source lines for those that share most
+//! words with the bullet and together contain every number and name in it. If there are none, the
+//! bullet stays without a citation and the checks reject it.
 
 use std::collections::HashSet;
 
 use super::request_data::{DataBlock, DataLine};
 use crate::memory::{address::Citation, atom};
 
-/// So much of a bullet's words must stand in the lines.
+/// The least share of a bullet's words that its lines must contain.
 const WORD_SHARE_MIN: f64 = 0.6;
 
-/// A bullet rests on few lines.
+/// The most lines that a bullet is given.
 const LINES_MAX: usize = 3;
 
-/// Returns the lines that hold what the bullet says.
+/// Returns the lines that support the bullet.
 pub fn find_citation(text: &str, blocks: &[DataBlock]) -> Option<Citation> {
     let wanted = significant_words(text);
     if wanted.len() < 2 {
@@ -27,7 +27,7 @@ pub fn find_citation(text: &str, blocks: &[DataBlock]) -> Option<Citation> {
         let gain = |line: &&DataLine| significant_words(&line.text).intersection(&open).count();
         let lines = blocks.iter().flat_map(|it| &it.lines);
         let best = lines.map(|it| (gain(&it), it)).max_by_key(|(gain, _)| *gain);
-        // A line that adds one word adds nothing.
+        // One shared word may be chance.
         let Some((_, line)) =
             best.filter(|(gain, _)| *gain >= if chosen.is_empty() { 2 } else { 3 })
         else {
@@ -41,8 +41,8 @@ pub fn find_citation(text: &str, blocks: &[DataBlock]) -> Option<Citation> {
     #[expect(clippy::cast_precision_loss, reason = "a bullet has few words")]
     let share = (wanted.len() - open.len()) as f64 / wanted.len() as f64;
     let holds = |raw: &str| chosen.iter().any(|it| it.text.contains(raw));
-    let atoms_stand = atom::find_atoms(text).iter().all(|it| holds(it.text(text)));
-    if share < WORD_SHARE_MIN || !atoms_stand {
+    let has_all_atoms = atom::find_atoms(text).iter().all(|it| holds(it.text(text)));
+    if share < WORD_SHARE_MIN || !has_all_atoms {
         return None;
     }
     let mut citations = chosen.into_iter().map(|it| it.citation.clone());
@@ -53,7 +53,7 @@ pub fn find_citation(text: &str, blocks: &[DataBlock]) -> Option<Citation> {
     }))
 }
 
-/// Returns the words that carry meaning, in lower case.
+/// Returns the words over three letters and those with digits, in lower case.
 fn significant_words(text: &str) -> HashSet<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|it| it.chars().count() > 3 || it.chars().any(|c| c.is_ascii_digit()))
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bullet_finds_its_lines_or_none() {
+    fn a_bullet_gets_its_lines_or_none() {
         check("The importer moved to SQLite (Alice)", Some("2026-04-02:1"));
         check("Bob measured 3.2 s per GB", Some("2026-04-02:2"));
         check("Bob measured 3.4 s per GB on the importer", None);

@@ -1,7 +1,7 @@
-//! Handing a session over: a model that works with tools until it has written its summary.
+//! Asks a model to hand over a session; it uses tools until it has written its summary.
 //!
-//! The tools themselves belong to whoever asks; here is the loop: what is sent, when it ends, and what is
-//! done with a model that never stops. The last summary counts.
+//! The caller implements the tools. This module implements the loop: the requests, the end, and the
+//! limits for a model that never stops. The last summary counts.
 
 use serde_json::{Value, json};
 
@@ -18,35 +18,35 @@ use crate::{
 pub const HANDOFF_TITLES: [&str; 5] =
     ["Completed Tasks", "Active Task", "Key Decisions", "User Directives", "Current Work"];
 
-/// So often a model is asked at most for one handoff.
+/// The most requests for one handoff.
 pub const TURNS_MAX: usize = 16;
-/// From here on it is told to come to an end.
+/// From this number of remaining turns on, the model is reminded to finish.
 const TURNS_LEFT_WARNED: usize = 3;
-/// So many calls of one turn are done; the others are refused.
+/// The most tool calls that are executed per turn; the others are refused.
 const CALLS_MAX: usize = 16;
 
 /// The tool that ends the work.
 const WRITE_SUMMARY: &str = "write_summary";
 
-/// What a handoff came to.
+/// The result of a handoff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandoffSummary {
     /// The five sections of the last summary.
     pub sections: Vec<String>,
-    /// Why the model was stopped, where it did not stop by itself.
+    /// Why the model was stopped, if it did not finish by itself.
     pub stopped: Option<String>,
 }
 
-/// What the tools do that look at files: returns what the model is told, or why not.
+/// Executes a file tool with its name and a path; returns the result for the model, or why it failed.
 pub type FileTools<'a> = dyn FnMut(&str, &str) -> Result<String, String> + 'a;
 
 impl ModelEngine {
     /// Returns whether the model can be given tools.
     pub fn takes_tools(&self) -> bool {
-        self.ask.supports_tools()
+        self.client.supports_tools()
     }
 
-    /// Has the model hand a session over. `look` is called with the name of a tool and a path.
+    /// Asks the model to hand over a session.
     ///
     /// # Errors
     ///
@@ -56,18 +56,18 @@ impl ModelEngine {
         name: &str,
         entries: &[SessionEntry],
         instructions: Option<&str>,
-        look: &mut FileTools<'_>,
+        file_tools: &mut FileTools<'_>,
     ) -> Result<HandoffSummary, EngineError> {
         let mut request = self.handoff_request(name, instructions);
-        // The other half is for what it reads.
+        // The other half of the room is for files that the model reads.
         let mut room = self.room_chars(&request) / 2;
         let mut summary: Option<Vec<String>> = None;
         let mut reminded = false;
         request.messages = vec![self.first_message(entries, room)];
         for turn in 1..=TURNS_MAX {
-            let reply = match self.ask.complete(&request) {
+            let reply = match self.client.complete(&request) {
                 Ok(reply) => reply,
-                // Nothing was read yet that could be taken back but the session itself.
+                // On the first turn only the session can be shortened.
                 Err(CallError::TooLong { .. }) if turn == 1 && room > 4_000 => {
                     room /= 2;
                     request.messages = vec![self.first_message(entries, room)];
@@ -89,15 +89,14 @@ impl ModelEngine {
                 ));
                 continue;
             }
-            let answer = self.answer_calls(&reply, &mut summary, look, TURNS_MAX - turn);
-            let said = Message { verbatim: reply.verbatim, ..Message::assistant(reply.text) };
-            request.messages.push(said);
+            let answer = self.answer_calls(&reply, &mut summary, file_tools, TURNS_MAX - turn);
+            let turn = Message { verbatim: reply.verbatim, ..Message::assistant(reply.text) };
+            request.messages.push(turn);
             request.messages.push(answer);
         }
         match summary {
             Some(sections) => {
-                let why =
-                    format!("it was stopped after {TURNS_MAX} turns; its last summary stands");
+                let why = format!("stopped after {TURNS_MAX} turns, with its last summary");
                 Ok(HandoffSummary { sections, stopped: Some(why) })
             }
             None => Err(super::unreadable(format!("it wrote no summary in {TURNS_MAX} turns"))),
@@ -116,35 +115,29 @@ impl ModelEngine {
             system.push_str(instructions.trim());
         }
         ModelRequest {
-            stage: Stage::Session,
-            name: None,
-            period: name.to_owned(),
-            system,
-            messages: Vec::new(),
-            schema: None,
             tools: tools(),
-            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
-            temperature: prompt.temperature,
+            ..self.request(Stage::Session, name.to_owned(), prompt, system, Vec::new())
         }
     }
 
-    /// Does what a reply calls for. Each call gets an answer, or the next request is refused.
+    /// Executes the tool calls of a reply. Providers refuse the next request unless every call has an
+    /// answer.
     fn answer_calls(
         &self,
         reply: &ModelReply,
         summary: &mut Option<Vec<String>>,
-        look: &mut FileTools<'_>,
+        file_tools: &mut FileTools<'_>,
         turns_left: usize,
     ) -> Message {
         let mut results = Vec::new();
         for (n, call) in reply.calls.iter().enumerate() {
-            let done = if n >= CALLS_MAX {
-                Err(format!("only {CALLS_MAX} calls are done at once"))
+            let result = if n >= CALLS_MAX {
+                Err(format!("at most {CALLS_MAX} calls are allowed per turn"))
             } else {
-                self.run_tool(call, summary, look)
+                self.run_tool(call, summary, file_tools)
             };
-            let is_error = done.is_err();
-            let text = done.unwrap_or_else(|why| format!("refused: {why}"));
+            let is_error = result.is_err();
+            let text = result.unwrap_or_else(|why| format!("refused: {why}"));
             results.push(ToolCallResult {
                 id: call.id.clone(),
                 name: call.name.clone(),
@@ -163,36 +156,36 @@ impl ModelEngine {
         &self,
         call: &ToolCall,
         summary: &mut Option<Vec<String>>,
-        look: &mut FileTools<'_>,
+        file_tools: &mut FileTools<'_>,
     ) -> Result<String, String> {
         let argument = |name: &str| {
             let given = call.input[name].as_str().map(str::trim).filter(|it| !it.is_empty());
-            given.ok_or_else(|| format!("`{name}` is missing: it takes {{\"{name}\": \"…\"}}"))
+            given.ok_or_else(|| format!("`{name}` is missing: expected {{\"{name}\": \"…\"}}"))
         };
         match &call.name[..] {
             WRITE_SUMMARY => {
                 let missing = |it| format!("the heading \"{it}\" is missing; write all five again");
                 *summary = Some(parse_sections(argument("text")?).map_err(missing)?);
-                Ok("It stands. Another call takes its place.".to_owned())
+                Ok("Saved. Another call replaces it.".to_owned())
             }
             "read_file" => {
-                let text = look(&call.name, argument("path")?)?;
+                let text = file_tools(&call.name, argument("path")?)?;
                 Ok(request_data::fence(&text, &self.nonce))
             }
-            "mark_read_required" | "add_reference" => look(&call.name, argument("path")?),
+            "mark_read_required" | "add_reference" => file_tools(&call.name, argument("path")?),
             other => Err(format!("there is no tool `{other}`")),
         }
     }
 }
 
-/// Ends a loop that a call has cut off: what stands already is taken.
+/// Ends the loop after a failed request, with the summary written so far if there is one.
 fn end_early(
     summary: Option<Vec<String>>,
     error: CallError,
 ) -> Result<HandoffSummary, EngineError> {
     match summary {
         Some(sections) => {
-            let why = format!("it was stopped, and its last summary stands: {error}");
+            let why = format!("stopped with its last summary: {error}");
             Ok(HandoffSummary { sections, stopped: Some(why) })
         }
         None => Err(EngineError::Model(error)),
@@ -207,10 +200,10 @@ fn tools() -> Vec<Tool> {
     };
     let path = "Absolute, or relative to the project's folder.";
     vec![
-        tool("read_file", "Shows a text file of the project as it stands now.", "path", path),
+        tool("read_file", "Shows the current content of a text file of the project.", "path", path),
         tool(
             "mark_read_required",
-            "Puts the present content of a file of the project into the handoff. Counts against the budget.",
+            "Puts the current content of a file of the project into the handoff. Counts against the budget.",
             "path",
             path,
         ),

@@ -1,18 +1,18 @@
-//! A JSON value in a reply.
+//! Finds the JSON value in a reply.
 //!
-//! Providers that enforce a schema return one value. Others wrap it into a code fence or into words,
-//! and words may hold braces themselves: the first `{` to the last `}` is no JSON. So every place where
-//! a value could begin is tried, and the longest value that parses there counts.
+//! Providers that enforce a schema return one value. Others wrap it in a code fence or in prose, which
+//! may contain braces itself, so the text from the first `{` to the last `}` need not be JSON. The
+//! search tries every possible start and takes the longest value that parses.
 
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::summary::without_code_fence;
 
-/// Words before a value are few.
+/// The most starts to try; a reply has little prose before its value.
 const STARTS_MAX: usize = 64;
 
-/// Returns the object or list in a reply.
+/// Returns the object or array in a reply.
 pub fn find_value(text: &str) -> Option<Value> {
     let text = without_code_fence(text);
     if let Ok(value) = serde_json::from_str::<Value>(text) {

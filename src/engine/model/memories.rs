@@ -1,14 +1,16 @@
-//! Typed memories: a log out, JSON back.
+//! Asks a model for the typed memories of a day, and parses its JSON.
 //!
-//! What cannot be read as a memory, or does not stand the check, goes back once, all of it at once, with
-//! what is wrong. Then the good ones count, and the others are told to a person as they came.
+//! Proposals that cannot be read or fail the checks are returned to the model once, together, each with
+//! its problem. Afterwards the valid ones are used, and the user sees the others unchanged.
 
 use std::{collections::HashSet, fmt::Write as _};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ModelEngine, json as reply, request_data, unreadable, with_follow_up};
+use super::{
+    ModelEngine, json as reply, request_data, unreadable, unreadable_message, with_follow_up,
+};
 use crate::{
     engine::{EngineError, ExtractInput, Extraction, MemoryDraft, UnreadableMemory},
     memory::{
@@ -20,22 +22,22 @@ use crate::{
     privacy::SanitizedLog,
 };
 
-/// A day that holds more is not read as what a person wanted to keep.
+/// The most memories in a reply; more than that cannot all be worth keeping.
 const MEMORIES_MAX: usize = 50;
 
-/// How many names of existing memories go along, the newest.
+/// The most existing memories that are listed, newest first.
 const NAMES_MAX: usize = 200;
 
-/// How many of them go along with what they say: those that share the most words with the day.
+/// The most existing memories that are listed with their text: those that share most words with the day.
 const TEXTS_MAX: usize = 8;
 
-/// So many words at the least.
+/// The fewest shared words for that.
 const WORDS_SHARED_MIN: usize = 3;
 
-/// The longest text of one, in characters.
+/// The most characters of such a text.
 const TEXT_CHARS_MAX: usize = 400;
 
-/// A memory as the model writes it. What it says of paths is not asked for.
+/// A memory as the model writes it. Paths are not accepted.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawMemory {
@@ -52,21 +54,21 @@ struct RawMemory {
     updates: Option<String>,
 }
 
-/// What a memory of a reply is checked with.
+/// What a proposed memory is checked against.
 pub(super) struct MemoryCheck<'a> {
-    /// The logs that went along.
+    /// The logs in the request.
     pub(super) logs: &'a [SanitizedLog],
-    /// The memories that did.
+    /// The existing memories in the request.
     pub(super) existing: &'a [TypedMemory],
-    /// Says what is wrong with it.
+    /// Returns what is wrong with a draft.
     pub(super) verdict: &'a dyn Fn(&MemoryDraft) -> Result<(), String>,
 }
 
-/// A memory of a reply, and whether it is one.
+/// A memory of a reply after the checks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum CheckedMemory {
     Valid(MemoryDraft),
-    /// It can be read, and does not stand the check.
+    /// A readable draft that failed the checks, and why.
     Invalid(MemoryDraft, String),
     Unreadable(UnreadableMemory),
 }
@@ -82,7 +84,7 @@ impl CheckedMemory {
         }
     }
 
-    /// Returns whether it has the topic of one that stood the check.
+    /// Returns whether it has the topic of a valid draft.
     fn has_topic(&self, draft: &MemoryDraft) -> bool {
         match self {
             Self::Valid(it) | Self::Invalid(it, _) => it.topic == draft.topic,
@@ -90,7 +92,7 @@ impl CheckedMemory {
         }
     }
 
-    /// Returns whether it is about the same as one that stood the check.
+    /// Returns whether it has the topic of a valid draft or shares a source line with it.
     fn concerns(&self, draft: &MemoryDraft) -> bool {
         match self {
             Self::Valid(it) | Self::Invalid(it, _) => {
@@ -114,37 +116,37 @@ impl ModelEngine {
             return Ok(Extraction::default());
         }
         let empty = self.extract_request(input, "");
-        let asked = self.ask_in_parts(&blocks, &empty, |parts, i| {
+        let replies = self.ask_in_parts(&blocks, &empty, |parts, i| {
             let request =
                 self.extract_request(input, &request_data::fenced_blocks(&parts[i], &self.nonce));
             self.ask_for_memories(request, &request_data::LineLabels::of(&parts[i]), input)
         })?;
-        Ok(into_extraction(asked.into_iter().flatten()))
+        Ok(into_extraction(replies.into_iter().flatten()))
     }
 
-    /// Asks for memories; once more, with what is wrong, for those that do not stand.
+    /// Asks for memories. If some fail the checks, asks for those once more and names the problems.
     fn ask_for_memories(
         &self,
         request: ModelRequest,
-        names: &request_data::LineLabels<'_>,
+        labels: &request_data::LineLabels<'_>,
         input: &ExtractInput<'_>,
     ) -> Result<Vec<CheckedMemory>, EngineError> {
         let logs = std::slice::from_ref(input.log);
         let check = MemoryCheck { logs, existing: input.existing, verdict: input.check };
-        let read = |text: &str| Ok::<_, String>(check_memories(parse_reply(text)?, names, &check));
+        let read = |text: &str| Ok::<_, String>(check_memories(parse_reply(text)?, labels, &check));
         let text = self.ask(&request)?;
-        let (mut first, told) = match read(&text) {
+        let (mut first, message) = match read(&text) {
             Ok(first) => {
-                let told = retry_message(&first);
-                (first, told)
+                let message = retry_message(&first);
+                (first, message)
             }
             Err(why) => (Vec::new(), Some(unreadable_message(&why))),
         };
-        let Some(told) = told else { return Ok(first) };
+        let Some(message) = message else { return Ok(first) };
         let is_all_bad = !first.iter().any(|it| it.problem().is_none());
-        let second = match self.ask(&with_follow_up(request, &text, told)) {
+        let second = match self.ask(&with_follow_up(request, &text, message)) {
             Ok(second) => second,
-            // The good ones of the first stand for themselves.
+            // The valid memories of the first reply are enough.
             Err(_) if !is_all_bad => return Ok(first),
             Err(error) => return Err(error),
         };
@@ -159,24 +161,20 @@ impl ModelEngine {
 
     fn extract_request(&self, input: &ExtractInput<'_>, data: &str) -> ModelRequest {
         let prompt = self.prompts.get(PromptName::Extract);
-        // They were made from logs, so they are data as the log is.
-        let known = existing_memories(std::slice::from_ref(input.log), input.existing, usize::MAX);
-        let known = request_data::fence(&known, &self.nonce);
+        // Memories are derived from logs, so they are untrusted data, too.
+        let existing =
+            existing_memories(std::slice::from_ref(input.log), input.existing, usize::MAX);
+        let existing = request_data::fence(&existing, &self.nonce);
+        let messages = vec![Message::user(format!("{existing}\n\n{data}"))];
+        let period = input.log.stem().to_string();
         ModelRequest {
-            stage: Stage::Extract,
-            period: input.log.stem().to_string(),
-            name: None,
-            system: prompt.fill(&[]),
-            messages: vec![Message::user(format!("{known}\n\n{data}"))],
             schema: Some(schema()),
-            tools: Vec::new(),
-            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
-            temperature: prompt.temperature,
+            ..self.request(Stage::Extract, period, prompt, prompt.fill(&[]), messages)
         }
     }
 }
 
-/// Puts what is said the second time in the place of what did not stand.
+/// Replaces failed proposals of the first reply by those of the second one.
 pub(super) fn merge_retry(first: &mut Vec<CheckedMemory>, second: Vec<CheckedMemory>) {
     for proposed in second {
         let CheckedMemory::Valid(draft) = &proposed else {
@@ -185,14 +183,14 @@ pub(super) fn merge_retry(first: &mut Vec<CheckedMemory>, second: Vec<CheckedMem
             }
             continue;
         };
-        let is_there = |it: &CheckedMemory| matches!(it, CheckedMemory::Valid(it) if it == draft);
-        // In the place of one: another one that shares a line with it is still to be told of.
+        let is_present = |it: &CheckedMemory| matches!(it, CheckedMemory::Valid(it) if it == draft);
+        // It replaces one failed proposal only: others that share a line with it are still reported.
         let is_same = |it: &&CheckedMemory| it.has_topic(draft);
         let is_faulty = |it: &&CheckedMemory| it.problem().is_some();
         let topic = first.iter().position(|it| is_faulty(&it) && is_same(&it));
         let at = topic.or_else(|| first.iter().position(|it| is_faulty(&it) && it.concerns(draft)));
-        // One that is only said again mends nothing.
-        if first.iter().any(is_there) {
+        // A repeated valid draft corrects nothing.
+        if first.iter().any(is_present) {
             continue;
         }
         if let Some(at) = at {
@@ -202,23 +200,24 @@ pub(super) fn merge_retry(first: &mut Vec<CheckedMemory>, second: Vec<CheckedMem
     }
 }
 
-/// Returns what is proposed in all.
+/// Collects the proposals of all replies.
 pub(super) fn into_extraction(proposed: impl Iterator<Item = CheckedMemory>) -> Extraction {
     let mut all = Extraction::default();
     for proposed in proposed {
         match proposed {
-            // The flow says of it what it said to us.
+            // The run checks drafts itself and reports invalid ones.
             CheckedMemory::Valid(draft) | CheckedMemory::Invalid(draft, _) => {
                 all.drafts.push(draft);
             }
-            CheckedMemory::Unreadable(unread) => all.unreadable.push(unread),
+            CheckedMemory::Unreadable(part) => all.unreadable.push(part),
         }
     }
     all
 }
 
-/// Returns the list of the memories that exist; with what they say and their lines those that the logs
-/// seem to speak of. The newest that have room in so many characters.
+/// Returns the list of existing memories, newest first, in at most `chars_max` characters.
+///
+/// Memories that share words with the logs are listed with their text and source lines.
 pub(super) fn existing_memories(
     logs: &[SanitizedLog],
     memories: &[TypedMemory],
@@ -231,15 +230,15 @@ pub(super) fn existing_memories(
     let mut newest: Vec<&TypedMemory> = memories.iter().collect();
     newest.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.file_name.cmp(&b.file_name)));
     newest.truncate(NAMES_MAX);
-    let spoken: HashSet<String> = logs
+    let log_words: HashSet<String> = logs
         .iter()
         .flat_map(SanitizedLog::lines)
         .filter(|it| it.is_content())
         .flat_map(|it| topic_words(it.text()))
         .collect();
     let shared = |it: &TypedMemory| {
-        let said = topic_words(&format!("{} {} {}", it.name, it.description, it.body));
-        said.intersection(&spoken).count()
+        let words = topic_words(&format!("{} {} {}", it.name, it.description, it.body));
+        words.intersection(&log_words).count()
     };
     let mut likely: Vec<(usize, usize)> =
         newest.iter().enumerate().map(|(i, it)| (shared(it), i)).collect();
@@ -249,42 +248,42 @@ pub(super) fn existing_memories(
     let mut room = chars_max.saturating_sub(list.chars().count());
     for (i, memory) in newest.iter().enumerate() {
         let name = memory.file_name.file_stem().unwrap_or_default().to_string_lossy();
-        let mut list_of = String::new();
-        let _ = writeln!(list_of, "- {name} | {}: {}", memory.name, memory.description);
+        let mut listed = String::new();
+        let _ = writeln!(listed, "- {name} | {}: {}", memory.name, memory.description);
         if likely.iter().any(|it| it.1 == i) {
             let text: String = typed::one_line(&memory.body).chars().take(TEXT_CHARS_MAX).collect();
             let lines = Citation::from_addresses(memory.sources.iter().map(|(at, _)| at));
             let lines = lines.map(|it| format!(" [{it}]")).unwrap_or_default();
-            let _ = writeln!(list_of, "  says: {text}{lines}");
+            let _ = writeln!(listed, "  says: {text}{lines}");
         }
-        room = match room.checked_sub(list_of.chars().count()) {
+        room = match room.checked_sub(listed.chars().count()) {
             Some(room) => room,
             None => break,
         };
-        list.push_str(&list_of);
+        list.push_str(&listed);
     }
     list
 }
 
-/// Returns the words of a text that tell what it is about.
+/// Returns the words of a text that are long enough to show its topic.
 fn topic_words(text: &str) -> HashSet<String> {
     const SHORT: usize = 3;
     let words = text.split(|c: char| !c.is_alphanumeric());
     words.filter(|it| it.chars().count() > SHORT).map(str::to_lowercase).collect()
 }
 
-/// Has each memory of a reply checked, with all places of the lines that it cites.
+/// Expands the citation of each memory of a reply and checks it.
 pub(super) fn check_memories(
     list: Vec<Result<MemoryDraft, UnreadableMemory>>,
-    names: &request_data::LineLabels<'_>,
+    labels: &request_data::LineLabels<'_>,
     with: &MemoryCheck<'_>,
 ) -> Vec<CheckedMemory> {
     let check = |it: Result<MemoryDraft, UnreadableMemory>| {
         let mut draft = match it {
             Ok(draft) => draft,
-            Err(unread) => return CheckedMemory::Unreadable(unread),
+            Err(part) => return CheckedMemory::Unreadable(part),
         };
-        draft.citation = names.expand(&draft.citation);
+        draft.citation = labels.expand(&draft.citation);
         let checked = check_shown(&draft.citation, with).and_then(|()| (with.verdict)(&draft));
         match checked {
             Ok(()) => CheckedMemory::Valid(draft),
@@ -294,7 +293,8 @@ pub(super) fn check_memories(
     list.into_iter().map(check).collect()
 }
 
-/// Refuses lines that did not go along: those of the log did, and those of memories.
+/// Refuses a citation of lines that were not in the request: it contained the logs and the source lines
+/// of existing memories.
 fn check_shown(citation: &Citation, with: &MemoryCheck<'_>) -> Result<(), String> {
     let is_shown = |at: &Address| {
         with.logs.iter().any(|it| at.stem == *it.stem())
@@ -306,29 +306,23 @@ fn check_shown(citation: &Citation, with: &MemoryCheck<'_>) -> Result<(), String
     }
 }
 
-/// Says what does not stand; `None` where all does.
+/// Returns the message that asks for corrected memories, or `None` if all are valid.
 pub(super) fn retry_message(proposed: &[CheckedMemory]) -> Option<String> {
-    let mut told = String::from(
-        "Some of that does not stand the check. Reply with the JSON object again, in the same form, and \
-         in its list only these memories, corrected. Leave out one that the lines do not bear out.\n",
+    let mut message = String::from(
+        "Some memories failed the check. Reply with the JSON object again, in the same format, with only \
+         these memories, corrected, in its list. Leave out a memory that the lines do not support.\n",
     );
     let faults = proposed.iter().enumerate().filter_map(|(i, it)| Some((i, it.problem()?)));
     let mut any = false;
     for (i, why) in faults {
         any = true;
-        let _ = write!(told, "\n- memory {}: {why}", i + 1);
+        let _ = write!(message, "\n- memory {}: {why}", i + 1);
     }
-    any.then_some(told)
+    any.then_some(message)
 }
 
-pub(super) fn unreadable_message(why: &str) -> String {
-    format!(
-        "That cannot be read: {why}. Reply with the JSON object alone, in the form that was asked for."
-    )
-}
-
-/// Returns the form of a reply: what providers can enforce, so all keys are required and bounds are
-/// checked by us.
+/// Returns the schema of a reply, limited to what providers can enforce: all keys are required, and
+/// lengths are checked here.
 pub(super) fn schema() -> OutputSchema {
     let text = json!({ "type": "string" });
     let text_or_null = json!({ "type": ["string", "null"] });
@@ -359,26 +353,29 @@ pub(super) fn schema() -> OutputSchema {
     }
 }
 
-/// Reads a reply: `{"memories": […]}`, or the list alone; each memory as its fields, or as a file.
+/// Parses a reply: `{"memories": […]}` or the bare list; each memory as its fields or as a file.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with all of it, in words that can be said to the model. What is wrong with a
-/// memory is said in its place.
+/// Returns what is wrong with the whole reply, worded for the model. An unreadable memory is an error in
+/// the list.
 pub(super) fn parse_reply(
     text: &str,
 ) -> Result<Vec<Result<MemoryDraft, UnreadableMemory>>, String> {
-    let value = reply::find_value(text).ok_or("it holds no JSON")?;
+    let value = reply::find_value(text).ok_or("it contains no JSON")?;
     let list = match value {
         Value::Array(list) => list,
         Value::Object(mut object) => match object.remove("memories") {
             Some(Value::Array(list)) => list,
-            _ => return Err("`memories` is no list".to_owned()),
+            _ => return Err("`memories` is not a list".to_owned()),
         },
-        _ => return Err("it is no object".to_owned()),
+        _ => return Err("it is not an object".to_owned()),
     };
     if list.len() > MEMORIES_MAX {
-        return Err(format!("it holds {} memories; at most {MEMORIES_MAX} are read", list.len()));
+        return Err(format!(
+            "it contains {} memories; at most {MEMORIES_MAX} are allowed",
+            list.len()
+        ));
     }
     let read = |value: Value| {
         parse_memory(&value).map_err(|why| {
@@ -389,7 +386,7 @@ pub(super) fn parse_reply(
     Ok(list.into_iter().map(read).collect())
 }
 
-/// Reads a citation, with its brackets or without.
+/// Parses a citation with or without brackets.
 fn parse_citation(text: &str) -> Option<Citation> {
     text.trim().trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
@@ -400,7 +397,7 @@ fn parse_memory(value: &Value) -> Result<MemoryDraft, String> {
         None => RawMemory::deserialize(value).map_err(|e| e.to_string())?,
     };
     let kind = MemoryType::from_name(&written.kind)
-        .ok_or("`type` is none of user, feedback, project, reference")?;
+        .ok_or("`type` must be one of user, feedback, project, reference")?;
     let citation = parse_citation(&written.citations).ok_or("`citations` names no lines")?;
     let one_line = |text: &str, chars_max: usize, name: &str| {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -424,8 +421,8 @@ fn parse_memory(value: &Value) -> Result<MemoryDraft, String> {
     })
 }
 
-/// Takes a whole file apart: frontmatter, then the statement, then `**Why:**` and `**How to apply:**`.
-/// Its name is a proposal for the topic, no more.
+/// Parses a memory written as a whole file: frontmatter, then the statement, then `**Why:**` and
+/// `**How to apply:**`. Its file name is used only as the topic.
 fn parse_memory_file(content: &str, value: &Value) -> Result<RawMemory, String> {
     let split = frontmatter::split(content);
     let yaml = split.yaml.ok_or("`content` has no frontmatter")?;
@@ -474,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_and_both_roots_are_read() {
+    fn memories_are_parsed_from_fields_and_files_with_and_without_a_root_object() {
         let content = "---\nname: Run the tests\ndescription: Before a push\ntype: feedback\n\
             sources: [\"2026-04-02:1#3fa9\", \"2026-04-02:3\"]\n---\nRun the tests before a push.\n\n\
             **Why:** A push broke main\n";
@@ -495,9 +492,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn parse_errors_name_the_field() {
         for (key, value, expected) in [
-            ("type", json!("instruction"), "`type` is none of"),
+            ("type", json!("instruction"), "`type` must be one of"),
             ("citations", json!("line 4"), "`citations` names no lines"),
             ("name", json!("x".repeat(121)), "`name` is over 120"),
             ("statement", json!(" "), "`statement` is empty"),
@@ -507,11 +504,11 @@ mod tests {
             let mut memory = fields();
             memory[key] = value;
             let reply = json!({ "memories": [fields(), memory] }).to_string();
-            let read = parse_reply(&reply).unwrap();
-            let Err(unread) = &read[1] else { panic!("{reply}") };
-            assert!(read[0].is_ok() && unread.reason.contains(expected), "{unread:?}");
-            assert_eq!(unread.text, memory.to_string());
-            assert_eq!(unread.citation.is_some(), key != "citations");
+            let parsed = parse_reply(&reply).unwrap();
+            let Err(part) = &parsed[1] else { panic!("{reply}") };
+            assert!(parsed[0].is_ok() && part.reason.contains(expected), "{part:?}");
+            assert_eq!(part.text, memory.to_string());
+            assert_eq!(part.citation.is_some(), key != "citations");
         }
         assert!(parse_reply("I found nothing.").unwrap_err().contains("no JSON"));
         assert!(parse_reply(r#"{"memory": []}"#).unwrap_err().contains("`memories`"));

@@ -1,17 +1,17 @@
 //! The engine that asks a language model.
 //!
-//! It writes requests and reads replies; what is between is [`crate::model`]. Whatever the model says
-//! is a draft like any other: the flow checks it against the lines that it cites, and what does not
-//! stand goes back once (`Engine::retry_rejected`).
+//! It builds requests and parses replies; [`crate::model`] sends them. A reply is a draft like any
+//! other: the compaction run checks it against the cited lines and returns rejected items once
+//! (`Engine::retry_rejected`).
 //!
-//! - [`request_data`]: the data of a request, fenced by a marker that no log can know.
+//! - [`request_data`]: the data of a request, between markers that no log author can guess.
 //! - [`summary`]: weeks and months, as Markdown.
-//! - [`align`]: lines for a bullet that cites none.
-//! - [`json`]: a JSON value in a reply that may hold more.
+//! - [`align`]: finds source lines for a bullet without a citation.
+//! - [`json`]: finds the JSON value in a reply.
 //! - [`memories`]: typed memories, as JSON.
 //! - [`week_batch`]: a week and the memories of its days, in one request.
-//! - [`session`]: a session of a coding agent, as nine sections.
-//! - [`handoff`]: a session handed over, by a model that works with tools.
+//! - [`session`]: the summary of a coding agent's session, in nine sections.
+//! - [`handoff`]: a session handover, written by a model that uses tools.
 //! - [`wisdom`]: edits of `WISDOM.md`, as JSON.
 
 pub mod align;
@@ -34,30 +34,30 @@ use super::{
 use crate::{
     config::settings::{Compaction, Wisdom},
     model::{
-        Batching, CallError, LanguageModel, Message, ModelRequest, Spending, WorkOutcome,
-        prompt::Prompts,
+        Batching, CallError, LanguageModel, Message, ModelRequest, Spending, Stage, WorkOutcome,
+        prompt::{Prompt, Prompts},
     },
 };
 
 /// Drafts by asking a model.
 pub struct ModelEngine {
-    /// The way to it.
-    pub ask: Box<dyn LanguageModel>,
+    /// The client that sends requests.
+    pub client: Box<dyn LanguageModel>,
     /// The instructions.
     pub prompts: Prompts,
-    /// What is named in files: `model/1 claude-haiku-5-5`.
+    /// The engine's name as recorded in files: `model/1 claude-haiku-5-5`.
     pub id: String,
-    /// How many tokens the model reads and writes in one call.
+    /// The model's context window, in tokens read and written in one call.
     pub context_tokens: u32,
-    /// How many it may write.
+    /// The most tokens that the model may write in one call.
     pub max_output_tokens: u32,
-    /// What no log can know, for the markers around data.
+    /// A secret that no log author knows, for the markers around data.
     pub nonce: [u8; 32],
-    /// How long files may get, for the instructions.
+    /// The length settings, for the instructions.
     pub compaction: Compaction,
-    /// How `WISDOM.md` is kept, for the instructions.
+    /// The wisdom settings, for the instructions.
     pub wisdom: Wisdom,
-    /// Weeks that are asked for together with their days, and not answered yet.
+    /// Weeks whose combined request is not answered yet.
     pub pending_weeks: week_batch::PendingWeeks,
 }
 
@@ -66,7 +66,7 @@ pub fn model_engine_id(model: &str) -> String {
     format!("model/1 {model}")
 }
 
-/// Returns whether a name is that of this engine, with whatever model.
+/// Returns whether a name is that of this engine, with any model.
 pub fn is_model_engine_id(id: &str) -> bool {
     id.starts_with("model/")
 }
@@ -81,7 +81,7 @@ impl Engine for ModelEngine {
     }
 
     fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {
-        // Lines that are carried over whole need no model.
+        // Copying every line needs no model.
         if input.budget.verbatim {
             return Extractive.summarize(input);
         }
@@ -115,57 +115,59 @@ impl Engine for ModelEngine {
     }
 
     fn unavailable_reason(&self, now: DateTime<Utc>) -> Option<CallError> {
-        self.ask.unavailable_reason(now)
+        self.client.unavailable_reason(now)
     }
 
     fn begin_run(&self, run: i64) {
-        self.ask.set_run(run);
+        self.client.set_run(run);
     }
 
     fn take_spent(&self) -> Spending {
-        self.ask.take_spending()
+        self.client.take_spending()
     }
 
     fn end_work(&self, end: WorkOutcome) {
-        self.ask.finish_work(end);
+        self.client.finish_work(end);
     }
 
     fn on_idle(&self) {
-        self.ask.on_idle();
+        self.client.on_idle();
     }
 
     fn batching(&self) -> Option<&dyn Batching> {
-        self.ask.batching()
+        self.client.batching()
     }
 }
 
-/// How often data is cut into smaller parts because the model cannot take them. Each time they are at
-/// most half as long, so a script whose tokens are shorter than we think fits, too.
+/// How often data is split into smaller parts after the model refused them as too long.
+///
+/// Each split at least halves the parts, so that scripts with fewer characters per token than estimated
+/// fit, too.
 const CUTS_MAX: usize = 4;
 
 impl ModelEngine {
     /// Returns how many characters of data fit into one request beside the instructions and the reply.
     ///
-    /// How many characters a token has was learned from the replies before.
+    /// The characters per token are measured from earlier replies.
     fn room_chars(&self, request: &ModelRequest) -> usize {
-        let said = self.ask.context_tokens().unwrap_or(self.context_tokens);
-        let window = said.min(self.context_tokens);
+        let reported = self.client.context_tokens().unwrap_or(self.context_tokens);
+        let window = reported.min(self.context_tokens);
         let tokens = window.saturating_sub(request.max_output_tokens);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "tokens times a few characters"
         )]
-        let chars = (f64::from(tokens) * self.ask.chars_per_token()) as usize;
+        let chars = (f64::from(tokens) * self.client.chars_per_token()) as usize;
         chars.saturating_sub(request.chars())
     }
 
-    /// Asks about each part of the data, in as many parts as the model can take: `ask` is given all of
-    /// them and the number of the one that is its turn. `empty` is a request without data.
+    /// Splits the data into parts that fit the model and calls `ask` once per part, with all parts and
+    /// the index of the current one. `empty` is a request without data.
     ///
     /// # Errors
     ///
-    /// Returns why one of them was not answered.
+    /// Returns why a part was not answered.
     fn ask_in_parts<T>(
         &self,
         blocks: &[DataBlock],
@@ -183,13 +185,13 @@ impl ModelEngine {
             }
             let chars = |part: &Vec<DataBlock>| part.iter().map(DataBlock::chars).sum::<usize>();
             let longest = parts.iter().map(chars).max().unwrap_or_default();
-            // The server may have said how much it takes.
+            // The server may have reported its window meanwhile.
             room = self.room_chars(empty).min(longest / 2);
             cuts += 1;
         }
     }
 
-    /// Asks for a list as JSON; once more, with what is wrong, where the reply cannot be read.
+    /// Asks for a list as JSON. If the reply cannot be read, asks once more and names the problem.
     fn ask_for_list<T>(
         &self,
         request: ModelRequest,
@@ -200,42 +202,75 @@ impl ModelEngine {
             Ok(list) => return Ok(list),
             Err(why) => why,
         };
-        let told = format!(
-            "That cannot be read: {why}. Reply with the JSON object alone, in the form that was asked \
-             for."
-        );
-        read(&self.ask(&with_follow_up(request, &text, told))?).map_err(unreadable)
+        let retry = with_follow_up(request, &text, unreadable_message(&why));
+        read(&self.ask(&retry)?).map_err(unreadable)
+    }
+
+    /// Returns a request without a schema or tools.
+    fn request(
+        &self,
+        stage: Stage,
+        period: String,
+        prompt: &Prompt,
+        system: String,
+        messages: Vec<Message>,
+    ) -> ModelRequest {
+        ModelRequest {
+            stage,
+            period,
+            name: None,
+            system,
+            messages,
+            schema: None,
+            tools: Vec::new(),
+            max_output_tokens: self.output_tokens(prompt),
+            temperature: prompt.temperature,
+        }
+    }
+
+    /// Returns how many tokens the reply to a prompt may have.
+    fn output_tokens(&self, prompt: &Prompt) -> u32 {
+        prompt.max_output_tokens.min(self.max_output_tokens)
     }
 
     fn ask(&self, request: &ModelRequest) -> Result<String, EngineError> {
-        Ok(self.ask.complete(request).map_err(EngineError::Model)?.text)
+        Ok(self.client.complete(request).map_err(EngineError::Model)?.text)
     }
 }
 
-/// Returns all that was asked, or why one is missing. The first that is ends it, but for one that is
-/// answered later: then the others can be asked in the meantime.
+/// Collects all replies, or returns the first error.
+///
+/// A reply that a batch will deliver later is an error only after the loop, so that the other parts are
+/// requested in the same batch.
 fn collect_replies<T>(
-    asked: impl Iterator<Item = Result<T, EngineError>>,
+    replies: impl Iterator<Item = Result<T, EngineError>>,
 ) -> Result<Vec<T>, EngineError> {
-    let (mut all, mut later) = (Vec::new(), None);
-    for one in asked {
-        match one {
-            Ok(one) => all.push(one),
-            Err(error @ EngineError::Model(CallError::AwaitingBatch)) => later = Some(error),
+    let (mut all, mut awaiting) = (Vec::new(), None);
+    for reply in replies {
+        match reply {
+            Ok(reply) => all.push(reply),
+            Err(error @ EngineError::Model(CallError::AwaitingBatch)) => awaiting = Some(error),
             Err(error) => return Err(error),
         }
     }
-    later.map_or(Ok(all), Err)
+    awaiting.map_or(Ok(all), Err)
 }
 
-/// Appends a reply and what is said to it.
-fn with_follow_up(mut request: ModelRequest, reply: &str, then: String) -> ModelRequest {
+/// Appends a reply and our answer to it.
+fn with_follow_up(mut request: ModelRequest, reply: &str, answer: String) -> ModelRequest {
     request.messages.push(Message::assistant(reply));
-    request.messages.push(Message::user(then));
+    request.messages.push(Message::user(answer));
     request
 }
 
-/// What a reply is, when it is not what was asked for.
-fn unreadable(what: impl Into<String>) -> EngineError {
-    EngineError::Model(CallError::InvalidReply(what.into()))
+/// Returns the message to a model whose JSON could not be read.
+fn unreadable_message(why: &str) -> String {
+    format!(
+        "Your reply could not be read: {why}. Reply with the JSON object only, in the requested format."
+    )
+}
+
+/// Returns the error for a reply that cannot be used.
+fn unreadable(reason: impl Into<String>) -> EngineError {
+    EngineError::Model(CallError::InvalidReply(reason.into()))
 }

@@ -1,8 +1,8 @@
 //! The data of a request: source lines with their addresses, between two markers.
 //!
-//! A line that stands more than once in the period is sent once: most of what agents write in their
-//! logs repeats word for word. It goes under the first of its addresses ([`LineLabels`]); whoever cites that
-//! one cites them all.
+//! A line that occurs more than once in the period is sent once, since most of what agents log repeats
+//! word for word. It is labelled with its first address ([`LineLabels`]); a citation of that address
+//! means all of them.
 
 use std::{collections::HashMap, fmt::Write as _};
 
@@ -16,16 +16,16 @@ use crate::{
     privacy::{SanitizedLine, SanitizedLog},
 };
 
-/// One line as it is sent.
+/// A line of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataLine {
-    /// Where the text stands: all places.
+    /// All addresses of the text.
     pub citation: Citation,
     /// The text.
     pub text: String,
 }
 
-/// A run of lines under one heading of ours: a day, or a section of a week.
+/// A group of lines under one heading: a day, or a section of a week.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataBlock {
     /// `2026-04-02`, or `2026-W14, Decisions`.
@@ -35,33 +35,33 @@ pub struct DataBlock {
 }
 
 impl DataBlock {
-    /// Returns how many characters it has as it is sent.
+    /// Returns how many characters it takes in a request.
     pub fn chars(&self) -> usize {
         self.heading.chars().count() + 4 + self.lines.iter().map(DataLine::chars).sum::<usize>()
     }
 }
 
 impl DataLine {
-    /// Returns about how many characters it has as it is sent.
+    /// Returns approximately how many characters it takes in a request.
     pub fn chars(&self) -> usize {
         const ADDRESS: usize = "2026-04-02:117 | ".len();
         self.text.chars().count() + ADDRESS
     }
 }
 
-/// The lines of a request by the name that they have in it.
+/// Maps the label of each line in a request to the line's citation.
 pub struct LineLabels<'a>(HashMap<Address, Option<&'a Citation>>);
 
 impl<'a> LineLabels<'a> {
-    /// Names the lines of a request.
+    /// Labels the lines of a request.
     pub fn of(blocks: &'a [DataBlock]) -> Self {
-        let mut names = HashMap::new();
+        let mut labels = HashMap::new();
         for DataLine { citation, .. } in blocks.iter().flat_map(|it| &it.lines) {
             let Some(first) = citation.addresses().next() else { continue };
-            // Bullets of a week may begin with the same line: they go by all of them.
-            names.entry(first).and_modify(|it| *it = None).or_insert(Some(citation));
+            // Several bullets of a week may share their first line; those get their whole citation.
+            labels.entry(first).and_modify(|it| *it = None).or_insert(Some(citation));
         }
-        Self(names)
+        Self(labels)
     }
 
     fn label(&self, line: &DataLine) -> String {
@@ -71,7 +71,7 @@ impl<'a> LineLabels<'a> {
         }
     }
 
-    /// Returns all places that a citation by names means.
+    /// Returns all addresses meant by a citation that uses labels.
     pub fn expand(&self, citation: &Citation) -> Citation {
         let mut whole = citation.clone();
         for address in citation.addresses() {
@@ -83,11 +83,11 @@ impl<'a> LineLabels<'a> {
     }
 }
 
-/// Returns the lines of logs, a block for each log.
+/// Returns the lines of logs, one block per log.
 pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
     let is_sent =
         |it: &&SanitizedLine| !it.text().trim().is_empty() && it.kind() != LineKind::Blank;
-    // Where a text was first seen: block and line.
+    // The first position of a text: block and line.
     let mut seen: HashMap<&str, (usize, usize)> = HashMap::new();
     let mut blocks: Vec<DataBlock> = Vec::new();
     for log in logs {
@@ -111,8 +111,7 @@ pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
     blocks
 }
 
-/// Returns bullets of weekly files, a block for each week and section. A bullet without a citation says
-/// nothing that could be cited, and is left out.
+/// Returns bullets of weekly files, one block per week and section, without the uncited bullets.
 pub fn blocks_of_bullets<'a>(
     weeks: impl Iterator<Item = (Period, &'a [(Option<SummarySection>, Item)])>,
 ) -> Vec<DataBlock> {
@@ -136,8 +135,8 @@ pub fn blocks_of_bullets<'a>(
     blocks
 }
 
-/// Cuts blocks into parts of at most so many characters each, at the borders of blocks where that is
-/// possible, else before a heading in the second half of a part, else between lines.
+/// Splits blocks into parts of at most `chars_max` characters: between blocks if possible, else before a
+/// heading in the second half of a part, else between lines.
 pub fn split_into_parts(blocks: Vec<DataBlock>, chars_max: usize) -> Vec<Vec<DataBlock>> {
     let mut parts: Vec<Vec<DataBlock>> = vec![Vec::new()];
     let mut room = chars_max;
@@ -153,7 +152,7 @@ pub fn split_into_parts(blocks: Vec<DataBlock>, chars_max: usize) -> Vec<Vec<Dat
             }
             continue;
         }
-        // One log alone is too long.
+        // The block alone is longer than a part.
         let heading = block.heading;
         let mut open = DataBlock { heading: heading.clone(), lines: Vec::new() };
         let mut chars = open.chars();
@@ -183,15 +182,16 @@ pub fn split_into_parts(blocks: Vec<DataBlock>, chars_max: usize) -> Vec<Vec<Dat
     parts
 }
 
-/// Returns the data between its markers. The marker comes from what no log can know and from the data,
-/// so that the same request is the same bytes.
+/// Returns the data between its markers.
+///
+/// The marker is derived from the nonce and the data, so that equal requests have equal bytes.
 pub fn fenced_blocks(blocks: &[DataBlock], nonce: &[u8; 32]) -> String {
-    let names = LineLabels::of(blocks);
+    let labels = LineLabels::of(blocks);
     let mut body = String::new();
     for block in blocks {
         let _ = writeln!(body, "## {}", block.heading);
         for line in &block.lines {
-            let _ = writeln!(body, "{} | {}", names.label(line), line.text);
+            let _ = writeln!(body, "{} | {}", labels.label(line), line.text);
         }
     }
     fence(&body, nonce)
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_repeats_goes_once_and_its_name_means_all_its_places() {
+    fn repeated_lines_are_sent_once_and_their_label_cites_every_occurrence() {
         let logs = [
             log("2026-04-02", "- Run the tests\n\n- Ship v1.2\n- Run the tests"),
             log("2026-04-03", "- Run the tests\n- Fixed #412"),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn bullets_that_begin_with_the_same_line_are_told_apart() {
+    fn bullets_that_share_their_first_line_get_distinct_labels() {
         let item = |text: &str| (None, Item::parse(text));
         let items = [
             item("Shipped v2 and closed #412 [2026-04-02:1,4]"),
@@ -258,21 +258,21 @@ mod tests {
         for line in ["2026-04-02:1,4 | Shipped", "2026-04-02:1 | Shipped", "2026-04-03:1 | Hired"] {
             assert!(text.contains(line), "{text}");
         }
-        let names = LineLabels::of(&blocks);
-        let whole = |cited: &str| names.expand(&cited.parse().unwrap()).to_string();
+        let labels = LineLabels::of(&blocks);
+        let whole = |cited: &str| labels.expand(&cited.parse().unwrap()).to_string();
         assert_eq!(whole("2026-04-02:1"), "2026-04-02:1");
         assert_eq!(whole("2026-04-03:1"), "2026-04-03:1; 2026-04-04:2");
     }
 
     #[test]
-    fn the_marker_is_not_to_be_guessed_and_does_not_change() {
+    fn the_marker_depends_on_the_nonce_and_is_stable() {
         let of = |nonce| fence("a", &[nonce; 32]);
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
     }
 
     #[test]
-    fn parts_hold_every_line_once_and_stay_in_bounds() {
+    fn parts_contain_every_line_once_and_respect_the_limit() {
         let lines: Vec<String> =
             (0..400).map(|i| format!("- line number {i} of this log")).collect();
         let text = lines.join("\n");
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_cut_before_a_heading_where_there_is_one() {
+    fn a_long_log_is_split_before_headings() {
         let lines: Vec<String> = (0..90)
             .map(|i| if i % 15 == 0 { format!("## Part {i}") } else { format!("- line {i}") })
             .collect();

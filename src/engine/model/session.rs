@@ -1,4 +1,4 @@
-//! Sessions: the entries of a transcript out, sections back.
+//! Asks a model for the summary of a session, and parses its sections.
 
 use super::{ModelEngine, request_data, unreadable, with_follow_up};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     model::{CallError, Message, ModelRequest, Stage, prompt::PromptName},
 };
 
-/// The headings of the sections, in their order.
+/// The headings of a session summary, in order.
 pub const SECTION_TITLES: [&str; 9] = [
     "Primary Request and Intent",
     "Key Technical Concepts",
@@ -19,23 +19,23 @@ pub const SECTION_TITLES: [&str; 9] = [
     "Optional Next Step",
 ];
 
-/// The headings of what a recovery record has of a model, in their order.
+/// The headings of the part of a recovery record that a model writes, in order.
 pub const RECOVERY_TITLES: [&str; 5] =
     ["Objective", "Decisions", "Known Issues", "Pending", "Notes"];
 
-/// What of a session is summed up, and what for.
+/// Which part of a session is summarized, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SummaryScope {
-    /// All of it, in nine sections.
+    /// The whole session, in nine sections.
     Whole,
-    /// Its later part, in the same.
+    /// Its later part, in the same sections.
     LaterPart,
-    /// Where it stands, for a recovery record.
+    /// Its current state, for a recovery record.
     Recovery,
 }
 
 impl SummaryScope {
-    /// Returns the headings of its sections, in their order.
+    /// Returns the headings of its sections, in order.
     pub fn titles(self) -> &'static [&'static str] {
         match self {
             Self::Whole | Self::LaterPart => &SECTION_TITLES,
@@ -44,45 +44,45 @@ impl SummaryScope {
     }
 }
 
-/// What is wrong with sections: each line that may not stand, and why.
+/// Checks sections and returns each rejected line with the reason.
 pub type LineChecker<'a> = dyn Fn(&[String]) -> Vec<(String, String)> + 'a;
 
-/// So many lines that may not stand are named to the model.
+/// The most rejected lines that are listed for the model.
 const REJECTED_SHOWN_MAX: usize = 12;
 
-/// How often a session is cut shorter because the model cannot take it.
+/// How often a session is shortened because the model refused it as too long.
 const CUTS_MAX: usize = 4;
 
-/// How soon an entry is left out where the session is too long. In this order.
+/// How early an entry is left out of a session that is too long, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryPriority {
-    /// What a tool returned.
+    /// The result of a tool.
     Result,
-    /// That it was called.
+    /// A tool call.
     Call,
-    /// What the agent said.
+    /// Text of the agent.
     AgentText,
-    /// What the user said.
+    /// Text of the user.
     User,
 }
 
-/// An entry of a session, as it may be seen.
+/// An entry of a session, sanitized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionEntry {
-    /// How soon it is left out.
+    /// How early it is left out.
     pub priority: EntryPriority,
-    /// Who, and what.
+    /// Speaker and text.
     pub text: String,
-    /// Its place in the transcript.
+    /// Its position in the transcript.
     pub index: usize,
 }
 
-/// A line of a section, checked.
+/// A checked line of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryLine {
-    /// The line as it is to stand, without what it rests on.
+    /// The line without its citation.
     pub text: String,
-    /// The places in the transcript that it rests on.
+    /// The positions of its source entries in the transcript.
     pub cites: Vec<usize>,
 }
 
@@ -90,43 +90,44 @@ pub struct SummaryLine {
 pub type SummarySections = Vec<Vec<SummaryLine>>;
 
 impl ModelEngine {
-    /// Asks for the summary of a session, or of a part of one. `name` is what the ledger calls it. Where
-    /// lines of it may not stand, which `rejects` says, it is asked for once more, and the better one counts.
+    /// Asks for the summary of a session or of a part of it. `name` identifies it in the ledger.
+    ///
+    /// If `rejects` returns lines, asks once more and returns the reply with fewer rejected lines.
     ///
     /// # Errors
     ///
-    /// Returns why there is no summary that could be read.
+    /// Returns why there is no readable summary.
     pub fn summarize_session(
         &self,
         name: &str,
         entries: &[SessionEntry],
-        wanted: SummaryScope,
+        scope: SummaryScope,
         instructions: Option<&str>,
         rejects: &LineChecker<'_>,
     ) -> Result<Vec<String>, EngineError> {
-        let request = |data: &str| self.session_request(name, data, wanted, instructions);
-        let titles = wanted.titles();
+        let request = |data: &str| self.session_request(name, data, scope, instructions);
+        let titles = scope.titles();
         let mut room = self.room_chars(&request(""));
         for _ in 0..CUTS_MAX {
-            let asked = request(&request_data::fence(&fit_entries(entries, room), &self.nonce));
-            match self.ask_session(asked, titles, rejects) {
+            let data = request_data::fence(&fit_entries(entries, room), &self.nonce);
+            match self.ask_session(request(&data), titles, rejects) {
                 Err(EngineError::Model(CallError::TooLong { .. })) => room /= 2,
-                asked => return asked,
+                result => return result,
             }
         }
-        let asked = request(&request_data::fence(&fit_entries(entries, room), &self.nonce));
-        self.ask_session(asked, titles, rejects)
+        let data = request_data::fence(&fit_entries(entries, room), &self.nonce);
+        self.ask_session(request(&data), titles, rejects)
     }
 
     fn session_request(
         &self,
         name: &str,
         data: &str,
-        wanted: SummaryScope,
+        scope: SummaryScope,
         instructions: Option<&str>,
     ) -> ModelRequest {
         let part = "It is the later part of the session; what came before it stays as it is and needs no summary.";
-        let (prompt, scope) = match wanted {
+        let (prompt, scope) = match scope {
             SummaryScope::Whole => (PromptName::Session, Some("It is the whole session.")),
             SummaryScope::LaterPart => (PromptName::Session, Some(part)),
             SummaryScope::Recovery => (PromptName::Recovery, None),
@@ -141,20 +142,11 @@ impl ModelEngine {
             system.push_str(instructions.trim());
             system.push_str("\n\nCall no tools. Answer with text alone.");
         }
-        ModelRequest {
-            stage: Stage::Session,
-            name: None,
-            period: name.to_owned(),
-            system,
-            messages: vec![Message::user(data)],
-            schema: None,
-            tools: Vec::new(),
-            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
-            temperature: prompt.temperature,
-        }
+        let messages = vec![Message::user(data)];
+        self.request(Stage::Session, name.to_owned(), prompt, system, messages)
     }
 
-    /// Asks, and once more where a section is missing or lines may not stand.
+    /// Asks once, and once more if a section is missing or lines are rejected.
     fn ask_session(
         &self,
         request: ModelRequest,
@@ -168,34 +160,35 @@ impl ModelEngine {
                 if rejected.is_empty() {
                     return Ok(first);
                 }
-                let again = self.ask(&with_follow_up(request, &text, retry_message(&rejected)));
-                // What stands of the first one stands, whatever becomes of the second.
-                let again = again.ok().and_then(|it| parse_reply(&it, titles).ok());
-                let better = again.filter(|it| rejects(it).len() < rejected.len());
+                let retry = with_follow_up(request, &text, retry_message(&rejected));
+                // The first reply is usable, so a failed retry is no error.
+                let second = self.ask(&retry).ok().and_then(|it| parse_reply(&it, titles).ok());
+                let better = second.filter(|it| rejects(it).len() < rejected.len());
                 return Ok(better.unwrap_or(first));
             }
             Err(missing) => missing,
         };
-        let told = format!(
+        let message = format!(
             "The section \"{missing}\" is missing. Write `<summary>` again with all {} sections.",
             titles.len()
         );
-        parse_reply(&self.ask(&with_follow_up(request, &text, told))?, titles)
+        parse_reply(&self.ask(&with_follow_up(request, &text, message))?, titles)
             .map_err(|missing| unreadable(format!("the section \"{missing}\" is missing")))
     }
 }
 
-/// Returns the entries that fit: results go first, and the oldest of them, what the user said last.
+/// Returns the entries that fit into `room_chars`, numbered. Leaves out the lowest priority first, and of
+/// equal priority the oldest.
 pub(super) fn fit_entries(entries: &[SessionEntry], room_chars: usize) -> String {
-    // Room for the number before it.
+    // 8 characters for the number and the line end.
     let chars = |entry: &SessionEntry| entry.text.chars().count() + 8;
     let mut total: usize = entries.iter().map(chars).sum();
     let mut is_out = vec![false; entries.len()];
-    for weight in
+    for priority in
         [EntryPriority::Result, EntryPriority::Call, EntryPriority::AgentText, EntryPriority::User]
     {
         for (entry, is_out) in entries.iter().zip(&mut is_out) {
-            if total > room_chars && entry.priority == weight {
+            if total > room_chars && entry.priority == priority {
                 *is_out = true;
                 total -= chars(entry);
             }
@@ -215,7 +208,7 @@ pub(super) fn fit_entries(entries: &[SessionEntry], room_chars: usize) -> String
     text
 }
 
-/// Reads the sections of a reply: its notes are dropped, its tags go, runs of blank lines become one.
+/// Parses the sections of a reply, without its notes and tags; runs of blank lines become one.
 ///
 /// # Errors
 ///
@@ -227,24 +220,25 @@ fn parse_reply(reply: &str, titles: &[&'static str]) -> Result<Vec<String>, &'st
     split_at_titles(summary, titles)
 }
 
-/// Says which lines of a reply may not stand.
+/// Returns the message that asks to correct rejected lines.
 fn retry_message(rejected: &[(String, String)]) -> String {
-    let mut told = String::from("These lines do not stand in the entries that they name:\n");
+    let mut message =
+        String::from("These lines are not supported by the entries that they cite:\n");
     for (line, why) in rejected.iter().take(REJECTED_SHOWN_MAX) {
-        told.push_str(&[line.trim(), "\n  ", why, "\n"].concat());
+        message.push_str(&[line.trim(), "\n  ", why, "\n"].concat());
     }
     if rejected.len() > REJECTED_SHOWN_MAX {
         let more = (rejected.len() - REJECTED_SHOWN_MAX).to_string();
-        told.push_str(&["and ", &more, " more\n"].concat());
+        message.push_str(&["and ", &more, " more\n"].concat());
     }
-    told.push_str(
-        "Write `<summary>` again with all sections: name the right entries for these lines, say only what \
-         stands there, or leave them out. Keep the other lines as they are.",
+    message.push_str(
+        "Write `<summary>` again with all sections: cite the right entries for these lines, write only \
+         what those entries say, or leave the lines out. Keep the other lines as they are.",
     );
-    told
+    message
 }
 
-/// Splits a text at headings that stand in it in this order.
+/// Splits a text at `titles`, which must occur in this order.
 ///
 /// # Errors
 ///
@@ -275,7 +269,7 @@ pub(super) fn split_at_titles(
     Ok(found.into_iter().map(|it| it.unwrap_or_default().trim_end().to_owned()).collect())
 }
 
-/// Returns whether a line is that heading, however it is marked.
+/// Returns whether a line is that heading, in any markup.
 fn is_heading(line: &str, title: &str) -> bool {
     let plain = line.trim().trim_matches(['#', '*', ':', ' ']);
     let plain =
@@ -288,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_read_however_its_headings_are_marked() {
+    fn headings_are_found_in_any_markup() {
         let mut reply = String::from(
             "<analysis>\n## 1. Primary Request and Intent\nx\n</analysis>\n<summary>\n",
         );
@@ -308,9 +302,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_said_is_left_out_last() {
+    fn user_text_is_left_out_last() {
         let entry =
-            |weight, text: &str| SessionEntry { priority: weight, text: text.to_owned(), index: 0 };
+            |priority, text: &str| SessionEntry { priority, text: text.to_owned(), index: 0 };
         let entries = [
             entry(EntryPriority::User, "user: aaaa"),
             entry(EntryPriority::Result, "result: bbbb"),
@@ -321,8 +315,8 @@ mod tests {
             fit_entries(&entries, 1_000),
             "[1] user: aaaa\n[2] result: bbbb\n[3] agent: cccc\n[4] result: dddd\n"
         );
-        let kept = |room: usize| fit_entries(&entries, room).matches(": ").count();
-        assert_eq!([kept(64), kept(45), kept(20), kept(0)], [3, 2, 1, 0]);
+        let fitting = |room: usize| fit_entries(&entries, room).matches(": ").count();
+        assert_eq!([fitting(64), fitting(45), fitting(20), fitting(0)], [3, 2, 1, 0]);
         assert!(fit_entries(&entries, 20).ends_with("[1] user: aaaa\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! Weeks and months: Markdown out, Markdown back.
+//! Asks a model for the summary of a week or month, and parses its Markdown.
 
 use std::fmt::Write as _;
 
@@ -20,15 +20,15 @@ use crate::{
     },
 };
 
-/// A part of the budget that a part of the data gets at the least, in characters.
+/// The least budget of one part of the data, in characters.
 const PART_CHARS_MIN: usize = 400;
 
-/// What a reply says.
+/// A parsed reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedSummary {
     /// Its bullets in the order of the file.
     pub sections: Vec<(SummarySection, Vec<Item>)>,
-    /// What it has that was not asked for, in words that can be said to the model.
+    /// What it contains that was not requested, worded for the model.
     pub faults: Vec<String>,
 }
 
@@ -48,8 +48,8 @@ impl ModelEngine {
             return Err(EngineError::EmptySources { period: input.period });
         }
         let is_week = input.period.grain() == Grain::Week;
-        let standing = is_week.then(|| self.stored_week(input)).transpose()?.flatten();
-        let asked = if let Some(text) = standing {
+        let stored = is_week.then(|| self.stored_week(input)).transpose()?.flatten();
+        let replies = if let Some(text) = stored {
             let lengths = (input.budget.target_chars, input.budget.limit_chars);
             let request = self.summary_request(input.period, &blocks, lengths);
             vec![parse_part(input.period, &blocks, request, text)?]
@@ -67,14 +67,14 @@ impl ModelEngine {
             })?
         };
         let mut all = EngineDraft::default();
-        for (request, text, mut read) in asked {
-            all.faults.append(&mut read.faults);
+        for (request, text, mut parsed) in replies {
+            all.faults.append(&mut parsed.faults);
             all.replies.push((request, text));
-            merge_sections(&mut all.sections, read.sections);
+            merge_sections(&mut all.sections, parsed.sections);
         }
         for (section, item) in extractive::pinned_items(input) {
-            let mut there = all.sections.iter().flat_map(|(_, items)| items);
-            if !there.any(|it| it.text == item.text) {
+            let mut items = all.sections.iter().flat_map(|(_, items)| items);
+            if !items.any(|it| it.text == item.text) {
                 merge_sections(&mut all.sections, vec![(section, vec![item])]);
             }
         }
@@ -90,30 +90,30 @@ impl ModelEngine {
         let allowed = sections_of(input.period);
         let mut all = EngineDraft::default();
         for (i, (request, reply)) in draft.replies.iter().enumerate() {
-            let said = parse_reply(reply, allowed);
-            let is_of_it = |fault: &DraftFault| match &fault.item {
-                Some(item) => said.items().any(|it| it.text == item.text),
-                None => said.faults.contains(&fault.reason),
+            let parsed = parse_reply(reply, allowed);
+            let concerns_reply = |fault: &DraftFault| match &fault.item {
+                Some(item) => parsed.items().any(|it| it.text == item.text),
+                None => parsed.faults.contains(&fault.reason),
             };
-            let faults: Vec<&DraftFault> = faults.iter().filter(|it| is_of_it(it)).collect();
+            let faults: Vec<&DraftFault> = faults.iter().filter(|it| concerns_reply(it)).collect();
             if faults.is_empty() {
                 continue;
             }
             let text =
                 match self.ask(&with_follow_up(request.clone(), reply, retry_message(&faults))) {
                     Ok(text) => text,
-                    // What was drafted again before this part stands.
+                    // Keep the replacements that earlier parts gave.
                     Err(_) if i > 0 && !all.sections.is_empty() => break,
                     Err(error) => return Err(error),
                 };
-            let mut read = parse_reply(&text, allowed);
-            complete_citations(&mut read.sections, &data_blocks(input));
-            merge_sections(&mut all.sections, read.sections);
+            let mut retried = parse_reply(&text, allowed);
+            complete_citations(&mut retried.sections, &data_blocks(input));
+            merge_sections(&mut all.sections, retried.sections);
         }
         Ok((!all.sections.is_empty()).then_some(all))
     }
 
-    /// Asks for text of at most so many characters about a part of the data.
+    /// Returns the request for a part of the data; `lengths` are the target and the limit in characters.
     fn summary_request(
         &self,
         period: Period,
@@ -125,33 +125,24 @@ impl ModelEngine {
             _ => (Stage::Weekly, PromptName::Weekly, &self.compaction.weekly),
         };
         let prompt = self.prompts.get(name);
-        let max_output_tokens = prompt.max_output_tokens.min(self.max_output_tokens);
-        let lengths = self.lengths_within(lengths, max_output_tokens);
-        ModelRequest {
-            stage,
-            period: period.to_string(),
-            name: None,
-            system: instructions(prompt, period, length),
-            messages: vec![Message::user(self.summary_message(period, part, lengths))],
-            schema: None,
-            tools: Vec::new(),
-            max_output_tokens,
-            temperature: prompt.temperature,
-        }
+        let lengths = self.lengths_within(lengths, self.output_tokens(prompt));
+        let messages = vec![Message::user(self.summary_message(period, part, lengths))];
+        let system = instructions(prompt, period, length);
+        self.request(stage, period.to_string(), prompt, system, messages)
     }
 
-    /// Returns how long a text may get, so that its reply is not cut off: what is longer than so many tokens
-    /// with its citations would be worth nothing.
+    /// Limits the target and the limit in characters so that the reply, with its citations, fits into
+    /// `tokens`; a truncated reply is useless.
     pub(super) fn lengths_within(&self, lengths: (usize, usize), tokens: u32) -> (usize, usize) {
-        /// What citations and headings add.
+        /// Growth of the text by citations and headings.
         const WITH_CITATIONS: f64 = 1.3;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "tokens times a few characters"
         )]
-        let room = (f64::from(tokens) * self.ask.chars_per_token() / WITH_CITATIONS) as usize;
-        // The limit is passed by some, but not by much.
+        let room = (f64::from(tokens) * self.client.chars_per_token() / WITH_CITATIONS) as usize;
+        // Some models exceed the limit, but not by much.
         let limit = lengths.1.min(room);
         (lengths.0.min(room * 9 / 10), limit)
     }
@@ -176,19 +167,19 @@ impl ModelEngine {
     }
 }
 
-/// Reads what was replied about a part of the data.
+/// Parses the reply about a part of the data.
 fn parse_part(
     period: Period,
     part: &[DataBlock],
     request: ModelRequest,
     text: String,
 ) -> Result<(ModelRequest, String, ParsedSummary), EngineError> {
-    let mut read = parse_reply(&text, sections_of(period));
-    if read.sections.is_empty() {
+    let mut parsed = parse_reply(&text, sections_of(period));
+    if parsed.sections.is_empty() {
         return Err(unreadable("it has no bullet under a heading that was asked for"));
     }
-    complete_citations(&mut read.sections, part);
-    Ok((request, text, read))
+    complete_citations(&mut parsed.sections, part);
+    Ok((request, text, parsed))
 }
 
 fn instructions(prompt: &Prompt, period: Period, length: &Length) -> String {
@@ -198,7 +189,7 @@ fn instructions(prompt: &Prompt, period: Period, length: &Length) -> String {
     prompt.fill(&[("sections", &headings.join("\n")), ("ratio", &ratio)])
 }
 
-/// Returns how long the file may get by a part of the data: what to fill, and what not to pass.
+/// Returns the target and the limit of a part of the data: its share of the file's budget.
 fn lengths_for_part(
     input: &SummaryInput<'_>,
     parts: &[Vec<DataBlock>],
@@ -213,20 +204,20 @@ fn lengths_for_part(
     (share(input.budget.target_chars), share(input.budget.limit_chars))
 }
 
-/// Says what does not stand.
+/// Returns the message that asks for corrected bullets.
 fn retry_message(faults: &[&DraftFault]) -> String {
-    let mut told = String::from(
-        "Some of that does not stand the check. Reply with the corrected bullets only, each under its \
-         heading, in the same form. Leave out a bullet that the lines do not bear out. Do not repeat \
-         bullets that are not named here.\n",
+    let mut message = String::from(
+        "Some bullets failed the check. Reply with the corrected bullets only, each under its heading, \
+         in the same format. Leave out a bullet that the lines do not support. Do not repeat bullets \
+         that are not listed here.\n",
     );
-    for DraftFault { item, reason: why } in faults {
+    for DraftFault { item, reason } in faults {
         let _ = match item {
-            Some(item) => write!(told, "\n- {item}\n  Fault: {why}"),
-            None => write!(told, "\n- {why}"),
+            Some(item) => write!(message, "\n- {item}\n  Fault: {reason}"),
+            None => write!(message, "\n- {reason}"),
         };
     }
-    told
+    message
 }
 
 pub(super) fn data_blocks(input: &SummaryInput<'_>) -> Vec<DataBlock> {
@@ -250,35 +241,37 @@ fn sections_of(period: Period) -> &'static [SummarySection] {
     }
 }
 
-/// Finds all places of the lines that bullets cite, and lines for those that cite none.
+/// Expands the citations of bullets to all addresses, and finds lines for bullets without a citation.
 fn complete_citations(sections: &mut [(SummarySection, Vec<Item>)], blocks: &[DataBlock]) {
-    let names = request_data::LineLabels::of(blocks);
+    let labels = request_data::LineLabels::of(blocks);
     for item in sections.iter_mut().flat_map(|(_, items)| items) {
         item.citation = match &item.citation {
-            Some(citation) => Some(names.expand(citation)),
+            Some(citation) => Some(labels.expand(citation)),
             None => align::find_citation(&item.text, blocks),
         };
     }
 }
 
-/// Adds bullets, each section once.
+/// Adds bullets to the section that they belong to.
 pub fn merge_sections(
     all: &mut Vec<(SummarySection, Vec<Item>)>,
     more: Vec<(SummarySection, Vec<Item>)>,
 ) {
     for (section, items) in more {
         match all.iter_mut().find(|it| it.0 == section) {
-            Some((_, there)) => there.extend(items),
+            Some((_, present)) => present.extend(items),
             None => all.push((section, items)),
         }
     }
     all.sort_by_key(|it| it.0);
 }
 
-/// Reads a reply: bullets under the headings that were asked for. A code fence around all of it is
-/// taken off; what else was not asked for is left out and told.
+/// Parses a reply: bullets under the requested headings.
+///
+/// Removes a code fence around the whole reply. Everything else that was not requested is left out and
+/// reported as a fault.
 pub fn parse_reply(text: &str, allowed: &[SummarySection]) -> ParsedSummary {
-    let mut read = ParsedSummary::default();
+    let mut parsed = ParsedSummary::default();
     let mut section: Option<SummarySection> = None;
     let mut open = false;
     for line in without_code_fence(text).lines() {
@@ -291,32 +284,32 @@ pub fn parse_reply(text: &str, allowed: &[SummarySection]) -> ParsedSummary {
             open = false;
             section = SummarySection::from_title(title).filter(|it| allowed.contains(it));
             if section.is_none() {
-                read.faults.push(format!("the heading `{}` was not asked for", truncated(title)));
+                parsed.faults.push(format!("the heading `{}` was not requested", truncated(title)));
             }
             continue;
         }
         let bullet = ["- ", "* ", "• ", "+ "].iter().find_map(|it| trimmed.strip_prefix(it));
         match (bullet, section) {
             (Some(bullet), Some(section)) => {
-                merge_sections(&mut read.sections, vec![(section, vec![Item::parse(bullet)])]);
+                merge_sections(&mut parsed.sections, vec![(section, vec![Item::parse(bullet)])]);
                 open = true;
             }
-            // A bullet may run over several lines.
+            // A bullet may span several lines.
             (None, Some(section)) if open => {
-                let items = read.sections.iter_mut().find(|it| it.0 == section);
+                let items = parsed.sections.iter_mut().find(|it| it.0 == section);
                 if let Some(item) = items.and_then(|it| it.1.last_mut()) {
                     *item = Item::parse(&format!("{item} {trimmed}"));
                 }
             }
             _ => {
-                if !read.faults.iter().any(|it| it.starts_with("words outside")) {
-                    read.faults.push("words outside of the bullets were not asked for".to_owned());
+                if !parsed.faults.iter().any(|it| it.starts_with("text outside")) {
+                    parsed.faults.push("text outside the bullets was not requested".to_owned());
                 }
             }
         }
     }
-    read.sections.retain(|(_, items)| !items.is_empty());
-    read
+    parsed.sections.retain(|(_, items)| !items.is_empty());
+    parsed
 }
 
 fn heading_title(line: &str) -> Option<&str> {
@@ -329,7 +322,7 @@ fn truncated(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// Takes off a code fence around all of a reply.
+/// Returns a reply without the code fence around all of it.
 pub fn without_code_fence(text: &str) -> &str {
     let trimmed = text.trim();
     let Some(inner) = trimmed.strip_prefix("```") else { return trimmed };
@@ -346,8 +339,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str], faults: usize) {
-        let read = parse_reply(text, &SummarySection::WEEKLY);
-        let seen: Vec<String> = read
+        let parsed = parse_reply(text, &SummarySection::WEEKLY);
+        let seen: Vec<String> = parsed
             .sections
             .iter()
             .flat_map(|(section, items)| {
@@ -355,11 +348,11 @@ mod tests {
             })
             .collect();
         assert_eq!(seen, expected, "{text:?}");
-        assert_eq!(read.faults.len(), faults, "{:?}", read.faults);
+        assert_eq!(parsed.faults.len(), faults, "{:?}", parsed.faults);
     }
 
     #[test]
-    fn a_reply_is_read_whatever_stands_around_it() {
+    fn bullets_are_parsed_despite_text_around_them() {
         let good = "### Decisions\n- SQLite, since one file [2026-04-02:4]\n";
         let bullet = "Decisions: SQLite, since one file [2026-04-02:4]";
         check(good, &[bullet], 0);

@@ -1,8 +1,8 @@
-//! A week and the memories of its days in one request, so that its logs are sent once.
+//! Requests a week's summary and the memories of its days together, so that the logs are sent once.
 //!
-//! Two pieces of work share the reply: the days, which are read first, and the week, which is folded
-//! after them, in a later process even. The request therefore has a name that rests on the data alone,
-//! by which its reply is found again, and kept until the week is done.
+//! Two jobs share the reply: the days are extracted first, and the week is summarized afterwards, maybe
+//! in a later process. The request therefore has a name that depends only on the data. The reply is
+//! stored and found under that name until the week is done.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{
     ModelEngine, json as reply,
     memories::{self, CheckedMemory},
-    request_data, summary, unreadable, with_follow_up,
+    request_data, summary, unreadable, unreadable_message, with_follow_up,
 };
 use crate::{
     engine::{
@@ -27,24 +27,24 @@ use crate::{
     },
 };
 
-/// The most that the names of existing memories take of a request, in characters.
+/// The most characters that existing memories take in a request.
 const EXISTING_CHARS_MAX: usize = 24_000;
 
-/// What the memories of a week take of a reply at the most, in tokens: about eight of them.
+/// The most tokens that the memories of a week take in a reply: about eight memories.
 const MEMORIES_TOKENS: u32 = 1200;
 
-/// Weeks whose request is not answered yet, so that the week is not asked for alone.
+/// Weeks whose combined request is not answered yet, so that the week is not requested separately.
 #[derive(Debug, Default)]
 pub struct PendingWeeks(Mutex<BTreeSet<Period>>);
 
-/// What one reply says.
+/// A parsed combined reply.
 struct WeekReply {
-    /// The week, as Markdown.
+    /// The week's summary, as Markdown.
     week: String,
     memories: Vec<CheckedMemory>,
 }
 
-/// Gets the reply to a request; `None` where there is none and none is asked for.
+/// Returns the reply to a request, or `None` if there is none and none is requested.
 type GetReply<'a> = dyn Fn(&ModelRequest) -> Result<Option<String>, EngineError> + 'a;
 
 impl ModelEngine {
@@ -54,47 +54,45 @@ impl ModelEngine {
         days: &WeekExtractInput<'_>,
         may_ask: bool,
     ) -> Result<Option<Extraction>, EngineError> {
-        // Lines that are carried over whole need no model; and with no room for both in a reply each is
-        // asked for by itself.
+        // Copying every line needs no model. If a reply has no room for both, each is requested separately.
         if input.budget.verbatim || self.combined_tokens() < 3 * MEMORIES_TOKENS {
             return Ok(None);
         }
-        let get = |request: &ModelRequest| match self.ask.earlier_reply(request, false) {
+        let get = |request: &ModelRequest| match self.client.earlier_reply(request, false) {
             Some(reply) => Ok(Some(reply.text)),
-            // What does not fit into one request is asked for apart, as it is where it goes in parts.
             None if may_ask
                 && self.fits_one_request(request)
-                && !self.ask.is_marked_too_large(request) =>
+                && !self.client.is_marked_too_large(request) =>
             {
-                let asked = self.ask(request);
-                if let Err(EngineError::Model(error)) = &asked
+                let reply = self.ask(request);
+                if let Err(EngineError::Model(error)) = &reply
                     && may_be_too_large(error)
                 {
-                    self.ask.mark_too_large(request);
+                    self.client.mark_too_large(request);
                 }
-                asked.map(Some)
+                reply.map(Some)
             }
             None => Ok(None),
         };
         self.pending_weeks.set(input.period, false);
         match self.week_reply(input, days, &get) {
             Ok(both) => Ok(both.map(|it| memories::into_extraction(it.memories.into_iter()))),
-            // What cannot be said at once may be said apart.
+            // Two smaller requests may succeed.
             Err(EngineError::Model(error)) if is_reply_fault(&error) => Ok(None),
             Err(error) => {
-                let waits = matches!(error, EngineError::Model(CallError::AwaitingBatch));
-                self.pending_weeks.set(input.period, waits);
+                let pending = matches!(error, EngineError::Model(CallError::AwaitingBatch));
+                self.pending_weeks.set(input.period, pending);
                 Err(error)
             }
         }
     }
 
-    /// Returns the week of a standing reply; `None` where there is no such reply, and the week is asked
-    /// for alone.
+    /// Returns the week of a stored combined reply, or `None` if there is none and the week needs its
+    /// own request.
     ///
     /// # Errors
     ///
-    /// Returns that it is to come.
+    /// Returns [`CallError::AwaitingBatch`] while the combined reply is pending.
     pub(super) fn stored_week(
         &self,
         input: &SummaryInput<'_>,
@@ -103,7 +101,7 @@ impl ModelEngine {
             return Err(EngineError::Model(CallError::AwaitingBatch));
         }
         let get =
-            |request: &ModelRequest| Ok(self.ask.earlier_reply(request, true).map(|it| it.text));
+            |request: &ModelRequest| Ok(self.client.earlier_reply(request, true).map(|it| it.text));
         let days = WeekExtractInput { existing: &[], check: &|_| Ok(()) };
         match self.week_reply(input, &days, &get) {
             Ok(both) => Ok(both.map(|it| it.week)),
@@ -127,15 +125,15 @@ impl ModelEngine {
         if blocks.is_empty() {
             return Ok(None);
         }
-        let known = memories::existing_memories(input.logs, days.existing, EXISTING_CHARS_MAX);
-        let known = request_data::fence(&known, &self.nonce);
+        let existing = memories::existing_memories(input.logs, days.existing, EXISTING_CHARS_MAX);
+        let existing = request_data::fence(&existing, &self.nonce);
         let lengths = self.lengths_within(
             (input.budget.target_chars, input.budget.limit_chars),
             self.combined_tokens().saturating_sub(MEMORIES_TOKENS),
         );
         let week = self.summary_message(input.period, &blocks, lengths);
         let name = format!("{lengths:?}\n{}", request_data::fenced_blocks(&blocks, &self.nonce));
-        let request = self.combined_request(input.period, name, format!("{known}\n\n{week}"));
+        let request = self.combined_request(input.period, name, format!("{existing}\n\n{week}"));
         let check = memories::MemoryCheck {
             logs: input.logs,
             existing: days.existing,
@@ -144,7 +142,7 @@ impl ModelEngine {
         ask_for_week(request, &request_data::LineLabels::of(&blocks), &check, get)
     }
 
-    /// `data` is what names the request.
+    /// Returns the combined request, whose name is derived from `data`.
     fn combined_request(&self, period: Period, data: String, message: String) -> ModelRequest {
         let [weekly, extract, prompt] =
             [PromptName::Weekly, PromptName::Extract, PromptName::Combined]
@@ -152,29 +150,25 @@ impl ModelEngine {
         let first = self.week_instructions(period);
         let second = extract.fill(&[]);
         let name = [data, weekly.id(), extract.id(), prompt.id()].join("\n");
+        let system = prompt.fill(&[("weekly", &first), ("extract", &second)]);
+        let messages = vec![Message::user(message)];
         ModelRequest {
-            stage: Stage::Weekly,
-            period: period.to_string(),
             name: Some(format!("{period} {}", ContentHash::of(name).hex16())),
-            system: prompt.fill(&[("weekly", &first), ("extract", &second)]),
-            messages: vec![Message::user(message)],
             schema: Some(schema()),
-            tools: Vec::new(),
-            max_output_tokens: self.combined_tokens(),
-            temperature: prompt.temperature,
+            ..self.request(Stage::Weekly, period.to_string(), prompt, system, messages)
         }
     }
 
     /// Returns how many tokens a reply may have.
     fn combined_tokens(&self) -> u32 {
-        self.prompts.get(PromptName::Combined).max_output_tokens.min(self.max_output_tokens)
+        self.output_tokens(self.prompts.get(PromptName::Combined))
     }
 }
 
 impl PendingWeeks {
-    fn set(&self, week: Period, waits: bool) {
+    fn set(&self, week: Period, pending: bool) {
         let mut weeks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if waits {
+        if pending {
             weeks.insert(week);
         } else {
             weeks.remove(&week);
@@ -186,27 +180,28 @@ impl PendingWeeks {
     }
 }
 
-/// Reads a reply; once more, with what is wrong, where it or a memory of it does not stand.
+/// Asks for a week and its memories. If the reply or one of its memories fails the checks, asks once
+/// more and names the problems.
 fn ask_for_week(
     request: ModelRequest,
-    names: &request_data::LineLabels<'_>,
+    labels: &request_data::LineLabels<'_>,
     check: &memories::MemoryCheck<'_>,
     get: &GetReply<'_>,
 ) -> Result<Option<WeekReply>, EngineError> {
     let Some(text) = get(&request)? else { return Ok(None) };
     let both =
-        |(week, list)| WeekReply { week, memories: memories::check_memories(list, names, check) };
+        |(week, list)| WeekReply { week, memories: memories::check_memories(list, labels, check) };
     let first = parse_reply(&text).map(both);
-    let told = match &first {
+    let message = match &first {
         Ok(first) => {
             memories::retry_message(&first.memories).map(|it| it + "\nLeave `week` empty.")
         }
-        Err(why) => Some(memories::unreadable_message(why)),
+        Err(why) => Some(unreadable_message(why)),
     };
-    let Some(told) = told else { return Ok(first.ok()) };
-    let mut again = with_follow_up(request, &text, told);
-    again.name = again.name.map(|it| format!("{it} again"));
-    let second = get(&again);
+    let Some(message) = message else { return Ok(first.ok()) };
+    let mut retry = with_follow_up(request, &text, message);
+    retry.name = retry.name.map(|it| format!("{it} again"));
+    let second = get(&retry);
     let Ok(mut first) = first else {
         let Some(second) = second? else { return Ok(None) };
         return parse_reply(&second).map(|it| Some(both(it))).map_err(unreadable);
@@ -217,24 +212,24 @@ fn ask_for_week(
             if let Ok(list) = memories::parse_reply(&second) {
                 memories::merge_retry(
                     &mut first.memories,
-                    memories::check_memories(list, names, check),
+                    memories::check_memories(list, labels, check),
                 );
             }
         }
         Err(error) if is_all_bad => return Err(error),
-        // The good ones stand for themselves.
+        // The valid memories of the first reply are enough.
         Ok(None) | Err(_) => {}
     }
     Ok(Some(first))
 }
 
-/// Returns whether it lies with the request or its reply, so that two smaller ones may do.
+/// Returns whether the request or its reply is at fault, so that two smaller requests may succeed.
 fn is_reply_fault(error: &CallError) -> bool {
     error.class() == ErrorClass::Request
 }
 
-/// Returns whether a server that fails so may do better with less at once. What lies with the request itself
-/// was tried often enough, too.
+/// Returns whether a smaller request may succeed after this error. Faults of the request itself count,
+/// since it was retried already.
 fn may_be_too_large(error: &CallError) -> bool {
     let is_gateway = matches!(error, CallError::Unavailable { status: 408 | 502 | 504 | 524, .. });
     is_reply_fault(error)
@@ -248,20 +243,20 @@ fn schema() -> OutputSchema {
     schema
 }
 
-/// Reads a reply: `{"week": "…", "memories": […]}`.
+/// Parses a reply: `{"week": "…", "memories": […]}`.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with it, in words that can be said to the model.
+/// Returns what is wrong with it, worded for the model.
 fn parse_reply(text: &str) -> Result<(String, Vec<Result<MemoryDraft, UnreadableMemory>>), String> {
     let Some(Value::Object(mut object)) = reply::find_value(text) else {
-        return Err("it holds no JSON object".to_owned());
+        return Err("it contains no JSON object".to_owned());
     };
     let Some(Value::String(week)) = object.remove("week") else {
-        return Err("`week` is no string".to_owned());
+        return Err("`week` is not a string".to_owned());
     };
     if summary::parse_reply(&week, summary::sections_of_week()).sections.is_empty() {
-        return Err("`week` has no bullet under a heading that was asked for".to_owned());
+        return Err("`week` has no bullet under a requested heading".to_owned());
     }
     let memories = memories::parse_reply(&Value::Object(object).to_string())?;
     Ok((week, memories))
@@ -272,18 +267,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn parse_errors_name_the_problem() {
         let week = "### Decisions\n- SQLite, since one file [2026-04-02:4]";
         for (reply, expected) in [
             (json!([week]), "no JSON object"),
-            (json!({ "week": 3, "memories": [] }), "`week` is no string"),
+            (json!({ "week": 3, "memories": [] }), "`week` is not a string"),
             (json!({ "week": "All went well.", "memories": [] }), "no bullet"),
-            (json!({ "week": week }), "`memories` is no list"),
+            (json!({ "week": week }), "`memories` is not a list"),
         ] {
             let error = parse_reply(&reply.to_string()).err().unwrap();
             assert!(error.contains(expected), "{reply}: {error}");
         }
-        let read = parse_reply(&json!({ "week": week, "memories": [] }).to_string()).unwrap();
-        assert_eq!(read, (week.to_owned(), vec![]));
+        let parsed = parse_reply(&json!({ "week": week, "memories": [] }).to_string()).unwrap();
+        assert_eq!(parsed, (week.to_owned(), vec![]));
     }
 }

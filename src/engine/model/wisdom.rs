@@ -1,4 +1,4 @@
-//! Edits of `WISDOM.md`: entries and a month out, operations back.
+//! Asks a model for edits of `WISDOM.md` from one month, and parses its operations.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::{
     model::{Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
 };
 
-/// A month changes few entries; a reply with more has lost its way.
+/// The most operations in a reply; a month changes few entries.
 const OPERATIONS_MAX: usize = 50;
 
 /// An operation as the model writes it.
@@ -45,11 +45,11 @@ impl ModelEngine {
             let request =
                 self.wisdom_request(input, &request_data::fenced_blocks(&parts[i], &self.nonce));
             let mut ops = self.ask_for_list(request, &|text| parse_reply(text, input))?;
-            let names = request_data::LineLabels::of(&parts[i]);
+            let labels = request_data::LineLabels::of(&parts[i]);
             for op in &mut ops {
                 match op {
                     WisdomOp::Add { citation, .. } | WisdomOp::Merge { citation, .. } => {
-                        *citation = names.expand(citation);
+                        *citation = labels.expand(citation);
                     }
                     WisdomOp::Drop { .. } => {}
                 }
@@ -61,32 +61,27 @@ impl ModelEngine {
 
     fn wisdom_request(&self, input: &DistillInput<'_>, data: &str) -> ModelRequest {
         let prompt = self.prompts.get(PromptName::Wisdom);
-        let mut standing = String::from("## Entries\n");
+        let mut current = String::from("## Entries\n");
         for entry in input.entries {
-            write_entry(&mut standing, entry);
+            write_entry(&mut current, entry);
         }
-        standing.push_str("## New memories\n");
+        current.push_str("## New memories\n");
         for memory in input.memories {
-            let _ =
-                writeln!(standing, "{}: {}", memory.name, memory.body.trim().replace('\n', " "));
+            let body = memory.body.trim().replace('\n', " ");
+            let _ = writeln!(current, "{}: {body}", memory.name);
         }
-        let standing = request_data::fence(&standing, &self.nonce);
+        let current = request_data::fence(&current, &self.nonce);
         let categories = if input.categories.is_empty() {
             String::new()
         } else {
             format!("- Categories are these, and no others: {}.", input.categories.join(", "))
         };
         let max_entries = self.wisdom.max_entries.to_string();
+        let system = prompt.fill(&[("max_entries", &max_entries), ("categories", &categories)]);
+        let messages = vec![Message::user(format!("{current}\n\n{}\n\n{data}", input.month))];
         ModelRequest {
-            stage: Stage::Wisdom,
-            period: input.month.to_string(),
-            name: None,
-            system: prompt.fill(&[("max_entries", &max_entries), ("categories", &categories)]),
-            messages: vec![Message::user(format!("{standing}\n\n{}\n\n{data}", input.month))],
             schema: Some(schema()),
-            tools: Vec::new(),
-            max_output_tokens: prompt.max_output_tokens.min(self.max_output_tokens),
-            temperature: prompt.temperature,
+            ..self.request(Stage::Wisdom, input.month.to_string(), prompt, system, messages)
         }
     }
 }
@@ -131,24 +126,24 @@ fn schema() -> OutputSchema {
     }
 }
 
-/// Reads a reply.
+/// Parses a reply.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with it, in words that can be said to the model.
+/// Returns what is wrong with it, worded for the model.
 fn parse_reply(text: &str, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, String> {
     let Some(value) = reply::find_value(text) else { return operations_from_file(text, input) };
     let list = match value {
         Value::Array(list) => list,
         Value::Object(mut object) => match object.remove("operations") {
             Some(Value::Array(list)) => list,
-            _ => return Err("`operations` is no list".to_owned()),
+            _ => return Err("`operations` is not a list".to_owned()),
         },
-        _ => return Err("it is no object".to_owned()),
+        _ => return Err("it is not an object".to_owned()),
     };
     if list.len() > OPERATIONS_MAX {
         return Err(format!(
-            "it holds {} operations; at most {OPERATIONS_MAX} are read",
+            "it contains {} operations; at most {OPERATIONS_MAX} are allowed",
             list.len()
         ));
     }
@@ -159,44 +154,44 @@ fn parse_reply(text: &str, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, St
     });
     let ops = ops.collect::<Result<Vec<_>, _>>()?;
     let drops = ops.iter().filter(|it| matches!(it, WisdomOp::Drop { .. })).count();
-    let ours = input.entries.iter().filter(|it| it.is_managed()).count();
-    // A reply that empties the list has misunderstood the question.
-    if drops > 3 && drops * 2 > ours {
-        return Err(format!("it drops {drops} of {ours} entries"));
+    let managed = input.entries.iter().filter(|it| it.is_managed()).count();
+    // A reply that drops most entries has misunderstood the task.
+    if drops > 3 && drops * 2 > managed {
+        return Err(format!("it drops {drops} of {managed} entries"));
     }
     Ok(ops)
 }
 
-/// Turns a whole `WISDOM.md` into operations: what small models write instead of JSON. It never takes the
-/// place of the file.
+/// Turns a whole `WISDOM.md`, which small models write instead of JSON, into operations. The reply never
+/// replaces the file itself.
 fn operations_from_file(text: &str, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, String> {
     let file = WisdomFile::parse(summary::without_code_fence(text));
     let written: Vec<&WisdomEntry> = file.entries().collect();
-    let ours: Vec<&WisdomEntry> = input.entries.iter().filter(|it| it.is_managed()).collect();
+    let managed: Vec<&WisdomEntry> = input.entries.iter().filter(|it| it.is_managed()).collect();
     if written.is_empty() {
-        return Err("it holds no JSON".to_owned());
+        return Err("it contains no JSON".to_owned());
     }
-    // What was cut off, or has lost its way, leaves out most of what stands.
-    let is_there = |entry: &&&WisdomEntry| written.iter().any(|it| has_same_title(it, entry));
-    let lost = ours.len() - ours.iter().filter(is_there).count();
-    if lost > 0 {
+    // A truncated or confused reply leaves out most entries.
+    let is_present = |entry: &&&WisdomEntry| written.iter().any(|it| has_same_title(it, entry));
+    let missing = managed.len() - managed.iter().filter(is_present).count();
+    if missing > 0 {
         return Err(format!(
-            "it leaves out {lost} of {} entries without a reason; reply with operations",
-            ours.len()
+            "it leaves out {missing} of {} entries without a reason; reply with operations",
+            managed.len()
         ));
     }
     let blocks = request_data::blocks_of_bullets(std::iter::once((input.month, input.items)));
     let mut ops = Vec::new();
     for entry in written {
-        let standing = input.entries.iter().find(|it| has_same_title(it, entry));
-        if standing.is_some_and(|it| it.text.trim() == entry.text.trim() || !it.is_managed()) {
+        let current = input.entries.iter().find(|it| has_same_title(it, entry));
+        if current.is_some_and(|it| it.text.trim() == entry.text.trim() || !it.is_managed()) {
             continue;
         }
         let words = format!("{}. {}", entry.title, entry.text);
         let Some(citation) = align::find_citation(&words, &blocks) else { continue };
         let reason = "written in a whole file".to_owned();
         let (title, text) = (entry.title.clone(), entry.text.trim().to_owned());
-        ops.push(match standing.and_then(|it| it.id()) {
+        ops.push(match current.and_then(|it| it.id()) {
             Some(id) => {
                 let (id, words) = (id.to_owned(), Some((title, text)));
                 WisdomOp::Merge { id, words, reason, citation }
@@ -209,7 +204,7 @@ fn operations_from_file(text: &str, input: &DistillInput<'_>) -> Result<Vec<Wisd
     Ok(ops)
 }
 
-/// Returns whether two entries are about the same: their titles are equal but for case and marks.
+/// Returns whether the titles of two entries are equal except for case and punctuation.
 fn has_same_title(a: &WisdomEntry, b: &WisdomEntry) -> bool {
     let bare = |it: &WisdomEntry| {
         it.title
@@ -229,10 +224,10 @@ fn parse_operation(written: RawWisdomOp, input: &DistillInput<'_>) -> Result<Wis
         let named = named.trim_start_matches('[').trim_end_matches(']');
         named.parse().map_err(|_| "`citations` names no lines".to_owned())
     };
-    let known = |id: Option<String>| -> Result<String, String> {
+    let existing_id = |id: Option<String>| -> Result<String, String> {
         let id = some(id).ok_or("`id` is missing")?;
-        let is_known = input.entries.iter().any(|it| it.is_managed() && it.id() == Some(&id));
-        if is_known { Ok(id) } else { Err(format!("there is no entry `{}`", truncated(&id))) }
+        let exists = input.entries.iter().any(|it| it.is_managed() && it.id() == Some(&id));
+        if exists { Ok(id) } else { Err(format!("there is no entry `{}`", truncated(&id))) }
     };
     let is_known = |it: &String| input.categories.is_empty() || input.categories.contains(it);
     let one_line = |it: String| it.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -245,13 +240,13 @@ fn parse_operation(written: RawWisdomOp, input: &DistillInput<'_>) -> Result<Wis
             citation: citation()?,
         }),
         "merge" => Ok(WisdomOp::Merge {
-            id: known(id)?,
+            id: existing_id(id)?,
             words: some(title).map(one_line).zip(some(text).map(one_line)),
             reason,
             citation: citation()?,
         }),
-        "drop" => Ok(WisdomOp::Drop { id: known(id)?, reason }),
-        _ => Err("`op` is none of add, merge, drop".to_owned()),
+        "drop" => Ok(WisdomOp::Drop { id: existing_id(id)?, reason }),
+        _ => Err("`op` must be one of add, merge, drop".to_owned()),
     }
 }
 

@@ -344,10 +344,10 @@ fn a_memory_that_cannot_be_read_is_asked_for_once_more() {
     let odd = json!({ "memories": [odd] }).to_string();
     for wire in Wire::BOTH {
         for (bad, told) in [
-            ("I found one.", "it holds no JSON"),
-            ("{\"memories\": 3}", "`memories` is no list"),
+            ("I found one.", "it contains no JSON"),
+            ("{\"memories\": 3}", "`memories` is not a list"),
             (&odd[..], "`type` is none of"),
-            (&json[..json.len() - 2], "`memories` is no list"),
+            (&json[..json.len() - 2], "`memories` is not a list"),
         ] {
             let (desk, ran) = extract(wire, &[bad.to_owned(), json.clone()]);
             assert_eq!((ran.code, desk.server.count()), (0, 2), "{bad} {ran}");

@@ -1,10 +1,10 @@
-//! What the program adds to words of a log, always in brackets and from a closed list.
+//! Notes that the program adds to words of a log, always in brackets and of three kinds.
 //!
-//! - `[2026-04-10]` after `tomorrow` and its like, which say nothing once the log is out of sight;
-//! - `[resolved 2026-04-09]` after an open item that a later line tells to be done;
+//! - `[2026-04-10]` after words like `tomorrow`, which mean nothing outside their log;
+//! - `[resolved 2026-04-09]` after an open item that a later line reports as done;
 //! - `[was $420M until 2026-01-13]` after a figure that replaced another one.
 //!
-//! Each cites the lines that it is known from. What is not sure is not said.
+//! Each note cites the lines that it is derived from. In doubt there is no note.
 
 // One phrase a line would make pages of what is read as a table.
 #[rustfmt::skip]
@@ -28,15 +28,15 @@ use super::{
 /// An addition to a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Annotation {
-    /// The byte of the statement's text before which it stands.
+    /// The byte offset in the statement's text where it is inserted.
     pub(super) offset: usize,
     /// The addition with its brackets.
     pub(super) text: String,
-    /// The lines that it is known from, besides the one that it stands in.
+    /// The lines that it is derived from, besides its own.
     pub(super) citations: Vec<Address>,
 }
 
-/// Adds to the units of a period what is known of them; `classes` tells what each unit is about.
+/// Adds notes to the units of a period; `classes` holds the class of each unit.
 pub(super) fn annotate(material: &mut CandidateSet, classes: &[StatementClass]) {
     let mut found: HashMap<PiecePosition, Vec<Annotation>> = HashMap::new();
     let open: Vec<PiecePosition> = material
@@ -46,37 +46,37 @@ pub(super) fn annotate(material: &mut CandidateSet, classes: &[StatementClass]) 
         .filter(|(_, class)| **class == StatementClass::Open)
         .map(|(unit, _)| unit.at)
         .collect();
-    for (at, gloss) in resolved::resolved_notes(&material.pages, &open) {
-        found.entry(at).or_default().push(gloss);
+    for (at, note) in resolved::resolved_notes(&material.pages, &open) {
+        found.entry(at).or_default().push(note);
     }
     let revisions = replaced_figures::find_revisions(&material.pages);
     for revision in &revisions {
-        for (at, gloss) in &revision.newer {
-            found.entry(*at).or_default().push(gloss.clone());
+        for (at, note) in &revision.newer {
+            found.entry(*at).or_default().push(note.clone());
         }
     }
     for unit in &mut material.units {
         let page = &material.pages[unit.at.page];
         let statement = &page.statements[unit.at.statement];
-        let mut glosses = found.remove(&unit.at).unwrap_or_default();
-        glosses.extend(relative_days::relative_day_notes(page, statement, unit.at.piece));
-        glosses.sort_by_key(|it| it.offset);
-        unit.chars += glosses.iter().map(|it| it.text.chars().count() + 1).sum::<usize>();
-        unit.annotations = glosses;
+        let mut notes = found.remove(&unit.at).unwrap_or_default();
+        notes.extend(relative_days::relative_day_notes(page, statement, unit.at.piece));
+        notes.sort_by_key(|it| it.offset);
+        unit.chars += notes.iter().map(|it| it.text.chars().count() + 1).sum::<usize>();
+        unit.annotations = notes;
     }
-    // A figure that was replaced is told with the one that holds now, where that can be chosen.
-    let place: HashMap<PiecePosition, usize> =
+    // The note on the new figure names the replaced one, if a unit with the new figure exists.
+    let unit_at: HashMap<PiecePosition, usize> =
         material.units.iter().enumerate().map(|(unit, it)| (it.at, unit)).collect();
     for revision in revisions {
-        if revision.newer.iter().any(|(at, _)| place.contains_key(at)) {
-            for unit in revision.older.iter().filter_map(|at| place.get(at)) {
+        if revision.newer.iter().any(|(at, _)| unit_at.contains_key(at)) {
+            for unit in revision.older.iter().filter_map(|at| unit_at.get(at)) {
                 material.units[*unit].is_replaced = true;
             }
         }
     }
 }
 
-/// Returns a text without what the program added to it.
+/// Returns a text without the notes that the program added.
 pub(super) fn strip_annotations(text: &str) -> Cow<'_, str> {
     static ADDED: OnceLock<Option<Regex>> = OnceLock::new();
     const DAY: &str = r"\d{4}-\d{2}-\d{2}";
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_can_be_taken_away() {
+    fn notes_can_be_stripped_again() {
         let day = NaiveDate::from_ymd_opt(2026, 4, 9).unwrap();
         for added in [resolved_note(day), replaced_note("€4,100 a month", day), date_note(day)] {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! Days that are named by their distance from the log's own.
+//! Dates for words like `yesterday` and `tomorrow`.
 
 use std::sync::OnceLock;
 
@@ -16,9 +16,10 @@ use crate::engine::extractive::{
     words::Language,
 };
 
-/// Words for such days: the language that they have to stand in, and how many days away they are. The day
-/// of the log itself is left out, since the citation behind the bullet names it; so are words that mean
-/// something else as well (`morgen`, `mañana`).
+/// Words for such days, the language that the log must have, and the distance in days.
+///
+/// Words for the day of the log itself are left out, since the citation names it; so are ambiguous words
+/// (`morgen`, `mañana`).
 const RELATIVE_DAY_WORDS: [(&str, Option<Language>, i64); 9] = [
     ("yesterday", None, -1),
     ("tomorrow", None, 1),
@@ -31,7 +32,7 @@ const RELATIVE_DAY_WORDS: [(&str, Option<Language>, i64); 9] = [
     ("domani", Some(Language::ITALIAN), 1),
 ];
 
-/// Returns the dates of the days that a piece names so. Where it names dates itself, nothing is added.
+/// Returns the dates for the relative days of a piece; none if the piece contains dates itself.
 pub(super) fn relative_day_notes(
     page: &ParsedLog,
     statement: &LogStatement,
@@ -53,13 +54,13 @@ pub(super) fn relative_day_notes(
     let mut found = Vec::new();
     for hit in words.find_iter(text) {
         let (_, language, days) = RELATIVE_DAY_WORDS[hit.pattern().as_usize()];
-        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '-' | '_' | '/');
-        let alone = !text[..hit.start()].ends_with(goes_on)
-            && !text[hit.end()..].starts_with(goes_on)
+        let joins = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '-' | '_' | '/');
+        let is_word = !text[..hit.start()].ends_with(joins)
+            && !text[hit.end()..].starts_with(joins)
             && text[..hit.start()].matches('`').count().is_multiple_of(2);
         let day = page.stem.date().checked_add_signed(TimeDelta::days(days));
         if let Some(day) = day
-            && alone
+            && is_word
             && language.is_none_or(|it| it == page.language)
         {
             found.push(Annotation {

@@ -1,10 +1,10 @@
 //! Figures that replaced others.
 //!
-//! What a label of at least two words names (`Walk-away price: $650M`), or two words before `at`, `is`, and
-//! the like (`the walk-away price at $650M`), is followed over the days. A step is
-//! told as one only where it is clean: each figure holds without a break until the next one comes, on
-//! another day, and either some figure was said on two days or the newer line itself tells of a change.
-//! A series of measurements (`Distance run: 5 km`) has no such steps.
+//! A subject is a label of at least two words (`Walk-away price: $650M`), or two words before `at`, `is`,
+//! and the like (`the walk-away price at $650M`). Its figures are followed over the days. They count as a
+//! revision only if each figure holds without a break until the next one, which is from another day, and
+//! if some figure occurs on two days or the newest line itself reports a change. A series of measurements
+//! (`Distance run: 5 km`) does not qualify.
 
 use std::collections::HashMap;
 
@@ -21,38 +21,38 @@ use crate::engine::extractive::{
     words::{StemCache, combine_hashes},
 };
 
-/// A label of fewer content words names too much.
+/// A label with fewer content words is ambiguous.
 const LABEL_STEMS_MIN: usize = 2;
 
-/// More steps than this within a period are a series.
+/// More different figures than this within a period are a series.
 const REVISIONS_MAX: usize = 3;
 
-/// An older line that says so few words besides is told by the newer one.
+/// An older line with at most this many other words is covered by the note on the newer one.
 const OTHER_WORDS_MAX: usize = 4;
 
-/// What belongs to a time of day behind it.
+/// Suffixes that belong to a time of day.
 const DAY_HALF_SUFFIXES: [&str; 7] = [" AM", " PM", " am", " pm", " a.m.", " p.m.", " Uhr"];
 
-/// A figure that holds now.
+/// A figure that replaced another one.
 pub(super) struct Revision {
-    /// The pieces that say it, and what is to be added to each.
+    /// The pieces with the new figure, and the note for each.
     pub(super) newer: Vec<(PiecePosition, Annotation)>,
-    /// Pieces that say hardly more than a figure that was replaced.
+    /// Pieces that contain little more than the replaced figure.
     pub(super) older: Vec<PiecePosition>,
 }
 
-/// One line that says a figure.
+/// One occurrence of a figure.
 struct FigureMention<'p> {
     at: PiecePosition,
     page: &'p ParsedLog,
     statement: &'p LogStatement,
-    /// Where the figure stands in the statement.
+    /// The byte range of the figure in the statement.
     start: usize,
     end: usize,
     norm: String,
 }
 
-/// What a figure is the figure of: the stems of its label or of the two words that name it, and its kind.
+/// The subject of a figure: a hash of the stems of its label or name, and the kind of figure.
 type FigureSubject = (u64, AtomKind);
 
 /// Returns the revisions of a period.
@@ -81,7 +81,7 @@ struct FigureReader<'p> {
     stems: StemCache,
     subject_by_label: HashMap<&'p str, Option<u64>>,
     mentions_by_subject: HashMap<FigureSubject, Vec<FigureMention<'p>>>,
-    /// The subjects in the order in which they came up.
+    /// The subjects in order of first occurrence.
     subject_order: Vec<FigureSubject>,
 }
 
@@ -95,7 +95,7 @@ impl<'p> FigureReader<'p> {
         let alone = numbers.count() == 1;
         for figure in atoms.iter().filter(|it| is_figure(it.kind)) {
             let (before, after) = (&text[..figure.start], &text[figure.end..]);
-            // One end of a range is no figure by itself.
+            // One end of a range is not a figure.
             if before.ends_with(['-', '–', '—', '~', '<', '>'])
                 || after.starts_with(['-', '–', '—'])
             {
@@ -122,30 +122,30 @@ impl<'p> FigureReader<'p> {
         }
     }
 
-    /// Returns what a label names, if it says enough.
+    /// Returns the subject that a label names, if it is specific enough.
     fn label_subject(&mut self, page: &ParsedLog, label: &'p str) -> Option<u64> {
         let stems = &mut self.stems;
         *self.subject_by_label.entry(label).or_insert_with(|| {
             let mut terms = Vec::new();
             stems.for_each_stem(page.language, label, |stem| terms.push(stem));
-            let says = terms.len() >= LABEL_STEMS_MIN && !sections::is_template_head(label);
-            says.then(|| terms.into_iter().fold(0, combine_hashes))
+            let is_specific = terms.len() >= LABEL_STEMS_MIN && !sections::is_template_head(label);
+            is_specific.then(|| terms.into_iter().fold(0, combine_hashes))
         })
     }
 
-    /// Returns what the two words name that stand before a figure and a word such as `at` or `is`.
+    /// Returns the subject named by two words before a link word such as `at` or `is` and a figure.
     fn named_subject(&mut self, page: &ParsedLog, before: &str) -> Option<u64> {
         let mut words = before.split_whitespace().rev().peekable();
-        let mut holds = false;
+        let mut has_link = false;
         while let Some(word) = words.peek()
             && cues::VALUE_LINK_WORDS.contains(&word.to_lowercase().as_str())
         {
-            holds = true;
+            has_link = true;
             words.next();
         }
         let (second, first) = (words.next()?, words.next()?);
         let is_word = |it: &str| it.chars().all(|c| c.is_alphabetic() || c == '-');
-        if !holds || !is_word(first) || !is_word(second) {
+        if !has_link || !is_word(first) || !is_word(second) {
             return None;
         }
         let mut terms = Vec::new();
@@ -156,7 +156,7 @@ impl<'p> FigureReader<'p> {
     }
 }
 
-/// Tells at a glance that no sum, percentage, date, or time stands in a text, as in most.
+/// Returns false if a text cannot contain a sum, percentage, date, or time. A fast test: most do not.
 fn may_hold_figure(text: &str) -> bool {
     let marks = |it: &[u8]| {
         let marked =
@@ -172,7 +172,7 @@ fn is_figure(kind: AtomKind) -> bool {
     matches!(kind, AtomKind::Money | AtomKind::Percent | AtomKind::Date | AtomKind::Time)
 }
 
-/// Tells the steps of what one label names, if they are clean.
+/// Returns the revision that the figures of one subject show, if they qualify.
 fn revision_of(mentions: &[FigureMention<'_>]) -> Option<Revision> {
     let mut runs: Vec<&[FigureMention<'_>]> = Vec::new();
     for run in mentions.chunk_by(|a, b| a.norm == b.norm) {
@@ -185,10 +185,10 @@ fn revision_of(mentions: &[FigureMention<'_>]) -> Option<Revision> {
     let last = former.last()?;
     let first = latest.first()?;
     let day = |it: &FigureMention<'_>| it.page.stem.date();
-    let told_twice = runs.iter().any(|it| day(&it[0]) < day(&it[it.len() - 1]));
-    let told = told_twice || first.states_change();
+    let on_two_days = runs.iter().any(|it| day(&it[0]) < day(&it[it.len() - 1]));
+    let is_change = on_two_days || first.states_change();
     let same_day = runs.windows(2).any(|it| day(&it[0][it[0].len() - 1]) >= day(&it[1][0]));
-    if runs.len() > REVISIONS_MAX || !told || same_day {
+    if runs.len() > REVISIONS_MAX || !is_change || same_day {
         return None;
     }
     let was = &last.statement.text[last.start..last.end];
@@ -202,25 +202,25 @@ fn revision_of(mentions: &[FigureMention<'_>]) -> Option<Revision> {
     let newer: Vec<_> = newer.collect();
     let older = runs[..runs.len() - 1].iter().flat_map(|it| it.iter());
     let older = older.filter(|it| it.has_few_other_words()).map(|it| it.at);
-    // An older figure than the last one is not named; its line has to.
+    // The note names only the previous figure; lines with older ones must stay.
     let older = if runs.len() == 2 { older.collect() } else { Vec::new() };
     Some(Revision { newer, older })
 }
 
 impl FigureMention<'_> {
-    /// Whether the line says by itself that something else held before.
+    /// Returns whether the line itself says that the figure changed.
     fn states_change(&self) -> bool {
         let before = self.statement.text[self.statement.label..self.start].trim_end();
         before.to_lowercase().ends_with("now") || sections::mentions_change(&self.statement.text)
     }
 
-    /// The line that holds the figure.
+    /// Returns the line of the figure.
     fn address(&self) -> crate::memory::address::Address {
         let line = self.statement.lines_of(self.start, self.end).next().unwrap_or_default();
         self.page.address(line)
     }
 
-    /// Whether there is hardly a word besides the label and the figure.
+    /// Returns whether there are few words besides the label and the figure.
     fn has_few_other_words(&self) -> bool {
         let rest = &self.statement.text[self.statement.label..];
         self.statement.label > 0

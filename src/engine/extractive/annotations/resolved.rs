@@ -1,9 +1,8 @@
-//! Open items that a later line tells to be done.
+//! Open items that a later line reports as done.
 //!
-//! A later sentence resolves an item if it says with one of few words, which is none of the item's own,
-//! that something is done; if it says no word that takes that back or tells of something open; and if it
-//! holds nearly all words of the item, all its names and figures, and little besides. An item that is told
-//! as open again after that is open.
+//! A later sentence resolves an item if it contains a word for "done" that is not one of the item's own
+//! words, no word that negates it or shows something open, nearly all words of the item, all its names
+//! and figures, and little else. An item that is listed as open again later stays open.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -27,27 +26,27 @@ use crate::engine::extractive::{
     words::StemCache,
 };
 
-/// An item of fewer words could be any.
+/// An item with fewer words is ambiguous.
 const STEMS_MIN: usize = 3;
 
-/// So much of an item has to stand in the line that resolves it.
+/// The least share of an item's stems that a resolving sentence must contain.
 const SHARE_PERCENT: usize = 75;
 
-/// And of the sentence at most so many other words, besides as many as the item has.
+/// The most other stems of that sentence, besides as many as the item has.
 const OTHER_WORDS_MAX: usize = 5;
 
-/// A longer item tells a story, of which one part may be done.
+/// In a longer item only one part may be done.
 const ITEM_CHARS_MAX: usize = 160;
 
-/// A word that is in more sentences than this finds none of them.
+/// A stem in more resolving sentences than this is not used to find them.
 const RESOLVERS_PER_STEM_MAX: usize = 200;
 
-/// What a statement is matched by.
+/// The terms by which statements are compared.
 struct ComparedStatement {
     at: PiecePosition,
     stems: BTreeSet<u64>,
-    /// Of a sentence, the stems of words that tell that something is done; of an item, those that only
-    /// tell that it is open, which are not among the others.
+    /// For a sentence, the stems of its words for "done"; for an item, the stems that only mark it as
+    /// open, which are not in `stems`.
     cues: BTreeSet<u64>,
     /// Stems of names.
     names: BTreeSet<u64>,
@@ -55,7 +54,7 @@ struct ComparedStatement {
     atoms: BTreeSet<u64>,
 }
 
-/// Returns what is to be added to which of the `open` pieces.
+/// Returns the notes on those of the `open` pieces that later lines resolve.
 pub(super) fn resolved_notes(
     pages: &[ParsedLog],
     open: &[PiecePosition],
@@ -76,18 +75,7 @@ pub(super) fn resolved_notes(
     if items.is_empty() {
         return Vec::new();
     }
-    let mut resolvers = Vec::new();
-    for (p, page) in pages.iter().enumerate() {
-        for (s, statement) in page.statements.iter().enumerate() {
-            for (piece, cut) in statement.pieces.iter().enumerate() {
-                let text = &statement.text[cut.start..cut.end];
-                if reports_done(statement, text) && is_not_open(page, statement, text) {
-                    let at = PiecePosition { page: p, statement: s, piece };
-                    resolvers.push(reader.read_resolver(page, statement, at));
-                }
-            }
-        }
-    }
+    let resolvers = reader.read_resolvers(pages);
     let mut by_stem: HashMap<u64, Vec<usize>> = HashMap::new();
     for (index, resolver) in resolvers.iter().enumerate() {
         for &stem in &resolver.stems {
@@ -102,7 +90,7 @@ pub(super) fn resolved_notes(
         else {
             continue;
         };
-        // One that lacks this stem may resolve it as well, but not all that hold it can be passed over.
+        // Searching by the rarest stem may miss a sentence that lacks it, but is fast.
         let later = rarest.iter().map(|&index| &resolvers[index]);
         let Some(resolver) = later
             .filter(|it| (it.at.page, it.at.statement) > (item.at.page, item.at.statement))
@@ -117,29 +105,38 @@ pub(super) fn resolved_notes(
         if again {
             continue;
         }
-        let (page, statement) = (&pages[item.at.page], &pages[item.at.page].statements);
-        let piece = statement[item.at.statement].pieces[item.at.piece];
-        let words = &statement[item.at.statement].text[piece.start..piece.end];
-        let by = &pages[resolver.at.page];
-        let statement = &by.statements[resolver.at.statement];
-        let cut = statement.pieces[resolver.at.piece];
-        let lines = statement.lines_of(cut.start, cut.end);
-        let day = by.stem.date();
-        if day < page.stem.date() {
-            continue;
+        if let Some(note) = note_on(pages, item.at, resolver.at) {
+            found.push((item.at, note));
         }
-        let end = words.trim_end_matches(['.', ';', ',', ':', '。']).len();
-        let cites = lines.map(|line| by.address(line)).collect();
-        found.push((
-            item.at,
-            Annotation { offset: piece.start + end, text: resolved_note(day), citations: cites },
-        ));
     }
     found
 }
 
+/// Returns the note on an item; `None` if the resolving sentence is of an earlier day.
+fn note_on(
+    pages: &[ParsedLog],
+    item: PiecePosition,
+    resolver: PiecePosition,
+) -> Option<Annotation> {
+    let page = &pages[item.page];
+    let statement = &page.statements[item.statement];
+    let piece = statement.pieces[item.piece];
+    let words = &statement.text[piece.start..piece.end];
+    let resolving_page = &pages[resolver.page];
+    let day = resolving_page.stem.date();
+    if day < page.stem.date() {
+        return None;
+    }
+    let resolving = &resolving_page.statements[resolver.statement];
+    let cut = resolving.pieces[resolver.piece];
+    let lines = resolving.lines_of(cut.start, cut.end);
+    let end = words.trim_end_matches(['.', ';', ',', ':', '。']).len();
+    let citations = lines.map(|line| resolving_page.address(line)).collect();
+    Some(Annotation { offset: piece.start + end, text: resolved_note(day), citations })
+}
+
 impl ComparedStatement {
-    /// Whether this holds nearly all of an item, and each name and figure in it.
+    /// Returns whether this contains nearly all stems of an item, and all its names and figures.
     fn covers(&self, item: &Self) -> bool {
         let shared = item.stems.intersection(&self.stems).count();
         let own_cue =
@@ -156,12 +153,12 @@ impl ComparedStatement {
 #[derive(Default)]
 struct StatementReader {
     stems: StemCache,
-    /// Per language, the stems of the words that only tell that something is open.
+    /// Per language, the stems of the words that only mark something as open.
     open_stems_by_language: HashMap<usize, HashSet<u64>>,
 }
 
 impl StatementReader {
-    /// Reads an open item: with its label, without the words that tell that it is open.
+    /// Reads an open item with its label, without the words that mark it as open.
     fn read_item(&mut self, pages: &[ParsedLog], at: PiecePosition) -> ComparedStatement {
         let page = &pages[at.page];
         let statement = &page.statements[at.statement];
@@ -184,7 +181,24 @@ impl StatementReader {
         words
     }
 
-    /// Reads a sentence that tells that something is done, with the label of its line.
+    /// Reads all sentences that report something as done.
+    fn read_resolvers(&mut self, pages: &[ParsedLog]) -> Vec<ComparedStatement> {
+        let mut resolvers = Vec::new();
+        for (p, page) in pages.iter().enumerate() {
+            for (s, statement) in page.statements.iter().enumerate() {
+                for (piece, cut) in statement.pieces.iter().enumerate() {
+                    let text = &statement.text[cut.start..cut.end];
+                    if reports_done(statement, text) && is_not_open(page, statement, text) {
+                        let at = PiecePosition { page: p, statement: s, piece };
+                        resolvers.push(self.read_resolver(page, statement, at));
+                    }
+                }
+            }
+        }
+        resolvers
+    }
+
+    /// Reads a sentence that reports something as done, with the label of its line.
     fn read_resolver(
         &mut self,
         page: &ParsedLog,
@@ -224,7 +238,7 @@ impl StatementReader {
     }
 }
 
-/// Whether neither structure nor words tell that a sentence is about something open.
+/// Returns whether neither structure nor words mark a sentence as being about something open.
 fn is_not_open(page: &ParsedLog, statement: &LogStatement, text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
@@ -233,7 +247,7 @@ fn is_not_open(page: &ParsedLog, statement: &LogStatement, text: &str) -> bool {
             && summary::class_of(page, statement, text) != StatementClass::Open)
 }
 
-/// Whether a sentence says that something is done, and nothing that takes it back.
+/// Returns whether a sentence says that something is done and does not negate it.
 fn reports_done(statement: &LogStatement, text: &str) -> bool {
     static DONE: OnceLock<Option<AhoCorasick>> = OnceLock::new();
     if let Some(done) = statement.task {
@@ -247,7 +261,7 @@ fn reports_done(statement: &LogStatement, text: &str) -> bool {
     let done = DONE.get_or_init(|| {
         AhoCorasick::builder().ascii_case_insensitive(true).build(cues::DONE_WORDS).ok()
     });
-    // Most sentences hold none of them and are not cut into words.
+    // Most sentences contain none of these words and need not be split.
     if !done.as_ref().is_some_and(|it| it.is_match(text)) {
         return false;
     }
@@ -262,7 +276,7 @@ fn reports_done(statement: &LogStatement, text: &str) -> bool {
         && !text.trim_end().ends_with(['?', '？', '؟'])
 }
 
-/// The tables of words, to look one up in.
+/// The word lists as sets.
 struct CueWordSets {
     done: HashSet<&'static str>,
     not_done: HashSet<&'static str>,

@@ -1,4 +1,4 @@
-//! Why a week or a month says what it says.
+//! Explains the selection for a week or a month.
 
 use std::collections::HashSet;
 
@@ -12,34 +12,34 @@ use super::{
     SummaryBuilder,
 };
 
-/// So many of those that were left out first are told of, and so many that repeat others.
+/// The most left-out units that are listed, and the most repeating ones.
 const OMITTED_SHOWN_MAX: usize = 20;
 
-/// Tells why a week or a month says what it says: what could be chosen, what it is worth, and where the
-/// choice ended.
+/// Explains the selection for a week or a month: the candidates, their values, and where it ended.
 pub(in super::super) fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
-    let fold = SummaryBuilder::new(input);
-    let material = &fold.material;
-    let mut told = SummaryExplanation {
+    let builder = SummaryBuilder::new(input);
+    let material = &builder.material;
+    let mut explanation = SummaryExplanation {
         period: input.period,
         whole: input.budget.verbatim,
-        target_chars: fold.target(),
+        target_chars: builder.target(),
         chars: 0,
         units: material.units.len(),
         chosen: Vec::new(),
         left_out: Vec::new(),
     };
     if input.budget.verbatim {
-        return told;
+        return explanation;
     }
-    let ranking = fold.rank();
-    let section_of = fold.section_rule(&ranking.order, &ranking.values);
-    let order = fold.choose_units(&ranking, &section_of);
-    told.chars = render::body_chars(input.period, &fold.render(&ranking, &order, &section_of));
+    let ranking = builder.rank();
+    let section_of = builder.section_rule(&ranking.order, &ranking.values);
+    let order = builder.choose_units(&ranking, &section_of);
+    let sections = builder.render(&ranking, &order, &section_of);
+    explanation.chars = render::body_chars(input.period, &sections);
     let mut namer = TermNamer::default();
-    let mut tell = |unit: usize, why: SelectionOutcome| {
+    let mut explain_unit = |unit: usize, why: SelectionOutcome| {
         let found = &material.units[unit];
-        let (page, statement) = fold.statement(found.at);
+        let (page, statement) = builder.statement(found.at);
         let piece = statement.pieces[found.at.piece];
         let words = &statement.text[piece.start..piece.end];
         let label = &statement.text[..statement.label];
@@ -54,20 +54,22 @@ pub(in super::super) fn explain(input: &SummaryInput<'_>) -> SummaryExplanation 
             weighs_most: namer.heaviest_terms(material, input.counts, (page, words)),
         }
     };
-    told.chosen = order.iter().map(|&unit| tell(unit, SelectionOutcome::Chosen)).collect();
-    let taken: HashSet<usize> = order.iter().copied().collect();
-    let last = ranking.order.iter().rposition(|it| taken.contains(it)).unwrap_or(0);
+    let chosen = order.iter().map(|&unit| explain_unit(unit, SelectionOutcome::Chosen));
+    explanation.chosen = chosen.collect();
+    let chosen: HashSet<usize> = order.iter().copied().collect();
+    let last = ranking.order.iter().rposition(|it| chosen.contains(it)).unwrap_or(0);
     for (rank, &unit) in ranking.order.iter().enumerate() {
-        if told.left_out.len() == OMITTED_SHOWN_MAX {
+        if explanation.left_out.len() == OMITTED_SHOWN_MAX {
             break;
         }
-        if !taken.contains(&unit) {
+        if !chosen.contains(&unit) {
             let why =
                 if rank < last { SelectionOutcome::DidNotFit } else { SelectionOutcome::WorthLess };
-            told.left_out.push(tell(unit, why));
+            explanation.left_out.push(explain_unit(unit, why));
         }
     }
     let repeats = ranking.repeats.iter().take(OMITTED_SHOWN_MAX);
-    told.left_out.extend(repeats.map(|&unit| tell(unit, SelectionOutcome::Repeats)));
-    told
+    let repeats = repeats.map(|&unit| explain_unit(unit, SelectionOutcome::Repeats));
+    explanation.left_out.extend(repeats);
+    explanation
 }

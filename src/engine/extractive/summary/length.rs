@@ -1,4 +1,4 @@
-//! How long a file would be, told without printing it.
+//! Computes the length of a file without rendering it.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,38 +9,37 @@ use super::{
     SummaryBuilder,
 };
 
-/// A page of which some units were joined.
+/// The measured length of a page.
 #[derive(Clone, Default)]
 struct MeasuredPage {
     units: Vec<usize>,
-    /// How many characters they take in each section.
+    /// The characters that they take in each section.
     chars: Vec<(SummarySection, usize)>,
 }
 
-/// Tells how long a file would be. Only the pages are joined anew of which other units are asked for
-/// than the last time.
+/// Computes the length of a file. Measures only the pages whose units differ from the previous call.
 pub(super) struct LengthEstimator<'f, S> {
     builder: &'f SummaryBuilder<'f>,
     ranking: &'f UnitRanking,
     section_of: &'f S,
     pages: Vec<MeasuredPage>,
-    /// What the bullets of people take.
+    /// The characters of bullets that people wrote, per section.
     user_chars: Vec<(SummarySection, usize)>,
 }
 
 impl<'f, S: Fn(usize) -> SummarySection> LengthEstimator<'f, S> {
     pub(super) fn new(
-        fold: &'f SummaryBuilder<'f>,
+        builder: &'f SummaryBuilder<'f>,
         ranking: &'f UnitRanking,
         section_of: &'f S,
     ) -> Self {
-        let own =
-            fold.user_items.iter().map(|(section, it)| (*section, render::bullet_chars(&it.text)));
-        let pages = vec![MeasuredPage::default(); fold.material.pages.len()];
-        Self { builder: fold, ranking, section_of, pages, user_chars: own.collect() }
+        let user_items = builder.user_items.iter();
+        let user_chars = user_items.map(|(section, it)| (*section, render::bullet_chars(&it.text)));
+        let pages = vec![MeasuredPage::default(); builder.material.pages.len()];
+        Self { builder, ranking, section_of, pages, user_chars: user_chars.collect() }
     }
 
-    /// Returns the length of the body that holds these units and what people wrote.
+    /// Returns the length of the body with these units and the bullets that people wrote.
     pub(super) fn body_chars(&mut self, order: &[usize]) -> usize {
         let material = &self.builder.material;
         let mut units: Vec<Vec<usize>> = vec![Vec::new(); self.pages.len()];
@@ -49,8 +48,8 @@ impl<'f, S: Fn(usize) -> SummarySection> LengthEstimator<'f, S> {
         }
         for (page, units) in self.pages.iter_mut().zip(units) {
             if page.units != units {
-                let brought = units.iter().filter_map(|unit| self.ranking.opened_heads.get(unit));
-                let opened: HashSet<usize> = brought.flatten().copied().collect();
+                let heads = units.iter().filter_map(|unit| self.ranking.opened_heads.get(unit));
+                let opened: HashSet<usize> = heads.flatten().copied().collect();
                 page.chars = render::section_chars(material, &units, self.section_of, &opened);
                 page.units = units;
             }
@@ -69,16 +68,17 @@ impl<'f, S: Fn(usize) -> SummarySection> LengthEstimator<'f, S> {
     }
 }
 
-/// Returns how many of the first units fit into `target` characters, where `filled` tells about how many
-/// they take and `length` how many.
+/// Returns how many of the first units fit into `target` characters.
+///
+/// `estimates` holds the approximate length of each prefix, and `length` computes the exact one.
 pub(super) fn units_that_fit(
-    filled: &[usize],
+    estimates: &[usize],
     target: usize,
     mut length: impl FnMut(usize) -> usize,
 ) -> usize {
-    let (mut low, mut high) = (0, filled.len());
-    let mut guess = filled.partition_point(|&chars| chars <= target);
-    // In a long file a few units more or less are filled or cut afterwards.
+    let (mut low, mut high) = (0, estimates.len());
+    let mut guess = estimates.partition_point(|&chars| chars <= target);
+    // In a long file the caller adds or removes the last few units itself.
     while high - low > low / 400 {
         let middle = guess.clamp(low + 1, high);
         let chars = length(middle);
@@ -87,9 +87,9 @@ pub(super) fn units_that_fit(
         } else {
             high = middle - 1;
         }
-        // As much longer or shorter as this was than thought, the rest will be too.
-        let about = filled[middle - 1].max(1);
-        guess = filled.partition_point(|&it| it.saturating_mul(chars) <= target * about);
+        // Scale the estimates by the error of this one.
+        let about = estimates[middle - 1].max(1);
+        guess = estimates.partition_point(|&it| it.saturating_mul(chars) <= target * about);
         if !(low..=high).contains(&guess) {
             guess = (low + high).div_ceil(2);
         }

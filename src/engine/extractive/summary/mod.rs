@@ -1,7 +1,7 @@
-//! Makes the draft of a week or a month.
+//! Drafts a week or a month.
 //!
-//! A month is chosen from what its weeks kept: the pieces of the log lines that the weeks' bullets
-//! hold, and the words of bullets that a person or another program wrote.
+//! The candidates of a month are the pieces of log lines that its weeks' bullets contain, and the bullets
+//! that a person or another program wrote.
 
 mod explain;
 mod length;
@@ -39,23 +39,23 @@ use super::{
     sentence,
 };
 
-/// What a reader looks for months later is worth more than its words tell: a decision with its reason.
+/// The bonus of a decision with its reason, which readers look for months later.
 const REASONED_DECISION_FACTOR: f64 = 1.5;
 
-/// What was done is what most look for first.
+/// The bonus of an outcome, which most readers look for first.
 const OUTCOME_FACTOR: f64 = 1.08;
 
-/// A unit of a month that was open is worth so much where the month went on after it.
+/// The factor of an open item from the earlier part of a month; most are settled by its end.
 const EARLY_OPEN_FACTOR: f64 = 0.6;
 
-/// So many of the last days of a month may carry their open items forward.
+/// The last days of a month whose open items are carried forward.
 const CARRIED_DAYS: i64 = 10;
 
 /// Drafts a week or a month.
 ///
 /// # Errors
 ///
-/// Returns [`EngineError::NothingToSay`] where the sources hold no text, or the budget no statement.
+/// Returns [`EngineError::EmptySources`] if the sources contain no text or no statement fits the budget.
 pub(super) fn summarize(input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {
     let draft = if input.budget.verbatim {
         verbatim::copy_verbatim(input)
@@ -71,9 +71,9 @@ pub(super) fn summarize(input: &SummaryInput<'_>) -> Result<EngineDraft, EngineE
 struct SummaryBuilder<'a> {
     input: &'a SummaryInput<'a>,
     material: CandidateSet,
-    /// What each unit tells.
+    /// The class of each unit.
     classes: Vec<StatementClass>,
-    /// For a month, the section of the weekly bullet that a piece stands in.
+    /// For a month, the section of the weekly bullet that contains a piece.
     week_sections: BTreeMap<PiecePosition, SummarySection>,
     keep_items: Vec<(SummarySection, Item)>,
     /// For a month, the bullets that a person wrote or changed.
@@ -85,23 +85,20 @@ impl<'a> SummaryBuilder<'a> {
         let read = |log| parsed_log::parse_with_language(log, |page| input.counts.language(page));
         let mut pages: Vec<ParsedLog> = input.logs.iter().map(read).collect();
         let month = input.period.grain() == Grain::Month;
-        let own = if month { user_bullets(input) } else { UserBullets::default() };
-        let weekly =
-            if month { pieces_in_weeks(&mut pages, input.weeks, &own) } else { BTreeMap::new() };
-        let keeps = keep_items(&pages, input);
-        let wanted = |at: PiecePosition| !month || weekly.contains_key(&at);
-        let mut material = candidates::collect_candidates(pages, input.counts, wanted);
-        let classes = material.units.iter().map(|unit| class_at(&material, &weekly, unit.at));
-        let classes: Vec<StatementClass> = classes.collect();
+        let bullets = if month { user_bullets(input) } else { UserBullets::default() };
+        let week_sections = if month {
+            pieces_in_weeks(&mut pages, input.weeks, &bullets)
+        } else {
+            BTreeMap::new()
+        };
+        let keep_items = keep_items(&pages, input);
+        let is_candidate = |at: PiecePosition| !month || week_sections.contains_key(&at);
+        let mut material = candidates::collect_candidates(pages, input.counts, is_candidate);
+        let units = material.units.iter();
+        let classes: Vec<StatementClass> =
+            units.map(|unit| class_at(&material, &week_sections, unit.at)).collect();
         annotations::annotate(&mut material, &classes);
-        Self {
-            input,
-            material,
-            classes,
-            week_sections: weekly,
-            keep_items: keeps,
-            user_items: own.items,
-        }
+        Self { input, material, classes, week_sections, keep_items, user_items: bullets.items }
     }
 
     fn is_month(&self) -> bool {
@@ -119,27 +116,27 @@ impl<'a> SummaryBuilder<'a> {
         for (section, item) in &self.keep_items {
             insert_item(&mut sections, *section, item.clone());
         }
-        let left_out = self.omissions(&sections, &ranking.repeats);
-        EngineDraft { sections, omitted: left_out, ..EngineDraft::default() }
+        let omitted = self.omissions(&sections, &ranking.repeats);
+        EngineDraft { sections, omitted, ..EngineDraft::default() }
     }
 
-    /// How long the body is to get.
+    /// Returns the target length of the body in characters.
     fn target(&self) -> usize {
         self.input.budget.target_chars.min(self.input.budget.limit_chars)
     }
 
-    /// Ranks more units than there is room for: merged bullets and headings cost less or more than the
-    /// ranking thinks.
+    /// Ranks more units than there is room for, since merged bullets and headings change the estimated
+    /// length.
     fn rank(&self) -> UnitRanking {
         let factors = self.factors();
-        let own_chars: usize =
+        let user_chars: usize =
             self.user_items.iter().map(|(_, item)| render::bullet_chars(&item.text)).sum();
-        let room = self.target().saturating_sub(own_chars);
+        let room = self.target().saturating_sub(user_chars);
         let day_share = if self.is_month() { 0.0 } else { select::DAY_SHARE };
         select::rank_units(&self.material, |unit| factors[unit], day_share, room + room / 3 + 200)
     }
 
-    /// Joins units into bullets in sections, with what people wrote among them.
+    /// Joins units into bullets in sections and inserts the bullets that people wrote.
     fn render(
         &self,
         ranking: &UnitRanking,
@@ -173,18 +170,17 @@ impl<'a> SummaryBuilder<'a> {
         }
         self.ensure_decision(&mut order, &ranking.order, |order| file.body_chars(order) <= target);
         if order.is_empty() && self.user_items.is_empty() {
-            // Better one statement over the target than an empty file.
-            let short = |unit: &&usize| {
+            // One statement over the target is better than an empty file.
+            let fits_limit = |unit: &&usize| {
                 self.material.units[**unit].requires.is_none()
                     && file.body_chars(&[**unit]) <= self.input.budget.limit_chars
             };
-            order.extend(ranking.order.iter().find(short));
+            order.extend(ranking.order.iter().find(fits_limit));
         }
         order
     }
 
-    /// Puts the best decision first where none was chosen: no file is without one that has any beneath it
-    /// that was told as such.
+    /// Puts the best decision first if none was chosen and a source line is marked as one.
     fn ensure_decision(
         &self,
         order: &mut Vec<usize>,
@@ -195,10 +191,11 @@ impl<'a> SummaryBuilder<'a> {
         if order.is_empty() || order.iter().any(|&it| decides(it)) {
             return;
         }
-        let alone = |unit: usize| self.material.units[unit].requires.is_none();
-        let told =
-            |unit: usize| decides(unit) && self.is_marked_decision(self.material.units[unit].at);
-        let Some(&best) = ranked.iter().find(|&&it| told(it) && alone(it)) else { return };
+        let is_eligible = |unit: usize| {
+            let found = &self.material.units[unit];
+            decides(unit) && self.is_marked_decision(found.at) && found.requires.is_none()
+        };
+        let Some(&best) = ranked.iter().find(|&&it| is_eligible(it)) else { return };
         let mut with = vec![best];
         with.extend(order.iter());
         while with.len() > 2 && !fits(&with) {
@@ -209,7 +206,7 @@ impl<'a> SummaryBuilder<'a> {
         }
     }
 
-    /// Returns as much of the best statement as fits, where none fits as it stands.
+    /// Returns as much of the best statement as fits, for the case that no whole statement does.
     fn cut_to_fit(&self, best: Option<usize>) -> Option<(SummarySection, Vec<Item>)> {
         let section =
             if self.is_month() { SummarySection::Themes } else { SummarySection::Context };
@@ -222,13 +219,13 @@ impl<'a> SummaryBuilder<'a> {
                 piece: 0,
             })
         });
-        let wanted = |at: &PiecePosition| {
+        let has_words = |at: &PiecePosition| {
             let (_, statement) = self.statement(*at);
             (!self.is_month() || self.week_sections.contains_key(at))
                 && statement.text.contains(char::is_alphanumeric)
         };
         let best = best.map(|unit| self.material.units[unit].at);
-        let at = best.or_else(|| all.find(wanted))?;
+        let at = best.or_else(|| all.find(has_words))?;
         let (page, statement) = self.statement(at);
         let from = statement.pieces.get(at.piece).map_or(0, |piece| piece.start);
         let text = sentence::truncate_at_clause(&statement.text[from..], room);
@@ -240,7 +237,7 @@ impl<'a> SummaryBuilder<'a> {
         (!text.is_empty()).then(|| (section, vec![Item { text, citation }]))
     }
 
-    /// Adds later units that still fit into what is left.
+    /// Adds lower-ranked units that still fit into the remaining room.
     fn fill_remaining(
         &self,
         order: &mut Vec<usize>,
@@ -248,7 +245,7 @@ impl<'a> SummaryBuilder<'a> {
         target: usize,
         file: &mut LengthEstimator<'_, impl Fn(usize) -> SummarySection>,
     ) {
-        /// Each try joins a day anew; a long file has no gap worth so much work.
+        /// Each try renders a day again; in a long file the gap is not worth that.
         const TRIES_MAX: usize = 24;
         const TARGET_MAX: usize = 200_000;
         if target > TARGET_MAX {
@@ -256,21 +253,22 @@ impl<'a> SummaryBuilder<'a> {
         }
         let mut left = target.saturating_sub(file.body_chars(order));
         let mut tries = 0;
-        let mut taken: HashSet<usize> = order.iter().copied().collect();
+        let mut chosen: HashSet<usize> = order.iter().copied().collect();
         for &unit in rest {
             if left < 20 || tries == TRIES_MAX {
                 break;
             }
             let found = &self.material.units[unit];
-            if found.chars > left || found.requires.is_some_and(|needed| !taken.contains(&needed)) {
+            let lacks_required = found.requires.is_some_and(|required| !chosen.contains(&required));
+            if found.chars > left || lacks_required {
                 continue;
             }
             tries += 1;
             order.push(unit);
-            let now = file.body_chars(order);
-            if now <= target {
-                left = target - now;
-                taken.insert(unit);
+            let chars = file.body_chars(order);
+            if chars <= target {
+                left = target - chars;
+                chosen.insert(unit);
             } else {
                 order.pop();
             }
@@ -282,10 +280,10 @@ impl<'a> SummaryBuilder<'a> {
         (page, &page.statements[at.statement])
     }
 
-    /// Returns what each unit is worth for being of its class.
+    /// Returns the factor of each unit for its class.
     ///
-    /// A decision is what a reader looks for months later; what was open in the first weeks of a
-    /// month has mostly been settled since.
+    /// Readers look for decisions months later; most items that were open in the first weeks of a month
+    /// are settled by its end.
     fn factors(&self) -> Vec<f64> {
         let month = self.is_month();
         let carried = self.first_carried_day();
@@ -301,7 +299,7 @@ impl<'a> SummaryBuilder<'a> {
         places.zip(self.classes.iter().copied()).map(factor).collect()
     }
 
-    /// Whether a heading, a label, or its first words say of a unit that it is a decision.
+    /// Returns whether a heading, a label, or its first words mark a piece as a decision.
     fn is_marked_decision(&self, at: PiecePosition) -> bool {
         let (page, statement) = self.statement(at);
         let piece = statement.pieces[at.piece];
@@ -309,7 +307,7 @@ impl<'a> SummaryBuilder<'a> {
             || sections::opens_with_decision(&statement.text[piece.start..piece.end])
     }
 
-    /// Returns what a unit is worth for being a decision.
+    /// Returns the factor of a decision.
     fn decision_factor(&self, at: PiecePosition) -> f64 {
         let (_, statement) = self.statement(at);
         let piece = statement.pieces[at.piece];
@@ -321,14 +319,14 @@ impl<'a> SummaryBuilder<'a> {
         }
     }
 
-    /// The first day whose open items are still carried forward.
+    /// Returns the first day whose open items are carried forward.
     fn first_carried_day(&self) -> NaiveDate {
         let last = self.material.pages.iter().map(|p| p.stem.date()).max();
         let last = last.unwrap_or_else(|| self.input.period.last());
         last - chrono::TimeDelta::days(CARRIED_DAYS - 1)
     }
 
-    /// Returns the rule that gives each unit its section.
+    /// Returns the function that gives each unit its section; `worth` holds the values of units.
     fn section_rule(
         &self,
         order: &[usize],
@@ -345,7 +343,7 @@ impl<'a> SummaryBuilder<'a> {
                 }
                 table.insert(unit, section);
             }
-            // What surrounds an outcome under one heading is told with it.
+            // Context under the heading of an outcome goes to the same section.
             for (unit, section) in &mut table {
                 let heading = self.material.units[*unit].heading;
                 if *section == SummarySection::Context && heading.is_some_and(|h| done.contains(&h))
@@ -389,7 +387,7 @@ impl<'a> SummaryBuilder<'a> {
         section_lookup(table, SummarySection::Themes)
     }
 
-    /// Tells why lines were passed over, where it is not the budget.
+    /// Returns why lines were left out, where the reason is not the budget.
     fn omissions(
         &self,
         sections: &[(SummarySection, Vec<Item>)],
@@ -404,12 +402,12 @@ impl<'a> SummaryBuilder<'a> {
             }
         }
         let mut reasons: BTreeMap<Address, OmissionReason> = BTreeMap::new();
-        let mut tell = |page: &ParsedLog, line: u32, reason: OmissionReason| {
+        let mut add = |page: &ParsedLog, line: u32, reason: OmissionReason| {
             if !reached.contains(&(&page.stem, line)) {
                 reasons.insert(page.address(line), reason);
             }
         };
-        let said: BTreeSet<PiecePosition> = self
+        let pieces_with_content: BTreeSet<PiecePosition> = self
             .material
             .units
             .iter()
@@ -418,14 +416,15 @@ impl<'a> SummaryBuilder<'a> {
             .collect();
         for (p, page) in self.material.pages.iter().enumerate() {
             for head in page.heads.iter().filter(|h| h.statement.is_none()) {
-                tell(page, head.line, OmissionReason::Structure);
+                add(page, head.line, OmissionReason::Structure);
             }
             for (s, statement) in page.statements.iter().enumerate() {
-                let has_unit = (0..statement.pieces.len())
-                    .any(|piece| said.contains(&PiecePosition { page: p, statement: s, piece }));
-                if !self.is_month() && !has_unit {
+                let has_content = (0..statement.pieces.len()).any(|piece| {
+                    pieces_with_content.contains(&PiecePosition { page: p, statement: s, piece })
+                });
+                if !self.is_month() && !has_content {
                     for &(_, line) in &statement.lines {
-                        tell(page, line, OmissionReason::Structure);
+                        add(page, line, OmissionReason::Structure);
                     }
                 }
             }
@@ -435,14 +434,14 @@ impl<'a> SummaryBuilder<'a> {
             let (page, statement) = self.statement(at);
             let piece = statement.pieces[at.piece];
             for line in statement.lines_of(piece.start, piece.end) {
-                tell(page, line, OmissionReason::Repeat);
+                add(page, line, OmissionReason::Repeat);
             }
         }
         reasons.into_iter().collect()
     }
 }
 
-/// Returns the rule that a table gives, and `other` for what is not in it.
+/// Returns a function that looks units up in a table, with `other` as the default.
 fn section_lookup(
     table: HashMap<usize, SummarySection>,
     other: SummarySection,
@@ -450,7 +449,8 @@ fn section_lookup(
     move |unit| table.get(&unit).copied().unwrap_or(other)
 }
 
-/// Tells what a piece is about, by the week that holds it, by structure, and then by its words.
+/// Returns the class of a piece: from the weekly section that contains it, else from structure, else from
+/// its words.
 fn class_at(
     material: &CandidateSet,
     weekly: &BTreeMap<PiecePosition, SummarySection>,
@@ -465,13 +465,13 @@ fn class_at(
     class_of(page, statement, &statement.text[piece.start..piece.end])
 }
 
-/// Tells what `words` of a statement are about, by its task box, its heads, and themselves.
+/// Returns the class of some `words` of a statement: from its task box, else its heads, else the words.
 pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) -> StatementClass {
     if let Some(done) = statement.task {
         return if done { StatementClass::Outcome } else { StatementClass::Open };
     }
     match class_of_heads(page, statement) {
-        // A heading such as `Notes` tells less than the words below it.
+        // A heading such as `Notes` says less than the words below it.
         Some(StatementClass::Context) | None => {
             sections::class_of_words(words, statement.label > 0)
         }
@@ -479,7 +479,7 @@ pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) 
     }
 }
 
-/// Tells what the label and the heads of a statement say about it.
+/// Returns the class that the label or the heads of a statement indicate.
 fn class_of_heads(page: &ParsedLog, statement: &LogStatement) -> Option<StatementClass> {
     let label = statement.text[..statement.label].trim_end_matches([':', ' ']);
     let head =
@@ -517,7 +517,7 @@ fn month_section(section: SummarySection) -> SummarySection {
     }
 }
 
-/// Puts an item into its section, in the order of days.
+/// Inserts an item into its section, in the order of days.
 fn insert_item(
     sections: &mut Vec<(SummarySection, Vec<Item>)>,
     section: SummarySection,

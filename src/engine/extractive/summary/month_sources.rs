@@ -1,4 +1,4 @@
-//! What the weeks of a month kept: pieces of the log lines beneath, and bullets that people wrote.
+//! The sources of a month: pieces of log lines that its weeks selected, and bullets that people wrote.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,59 +18,60 @@ use crate::engine::extractive::{
     render,
 };
 
-/// What people wrote into the weeks of a month.
+/// The bullets that people wrote into the weeks of a month.
 #[derive(Default)]
 pub(super) struct UserBullets {
     pub(super) items: Vec<(SummarySection, Item)>,
-    /// Week and bullet of each.
+    /// Indices of week and bullet of each.
     positions: BTreeSet<(usize, usize)>,
 }
 
-/// Finds the bullets that a person wrote or changed: they cite the weekly file itself. A month takes
-/// them word for word, as far as they fit.
+/// Returns the bullets that a person wrote or changed, which cite the weekly file itself. A month copies
+/// them verbatim as far as they fit.
 ///
-/// A file that is foreign as a whole is a source like any other.
+/// A file that memoird did not write at all is an ordinary source.
 pub(super) fn user_bullets(input: &SummaryInput<'_>) -> UserBullets {
     let cites_week = |item: &Item| {
         item.citation.iter().flat_map(Citation::files).any(|(stem, _)| stem.is_week())
     };
-    let mut own = UserBullets::default();
+    let mut bullets = UserBullets::default();
     let empty = render::body_chars(input.period, &[]);
     let mut chars = empty;
-    let mut begun = BTreeSet::new();
+    let mut opened = BTreeSet::new();
     for (w, week) in input.weeks.iter().enumerate() {
-        let foreign = |(_, item): &(Option<SummarySection>, Item)| {
+        let is_foreign = |(_, item): &(Option<SummarySection>, Item)| {
             item.citation.iter().flat_map(Citation::files).all(|(stem, _)| stem.is_week())
         };
-        if week.items.iter().all(foreign) {
+        if week.items.iter().all(is_foreign) {
             continue;
         }
         let changed = week.items.iter().enumerate().filter(|(_, (_, item))| cites_week(item));
         for (i, (section, item)) in changed {
             let section = month_section(section.unwrap_or(SummarySection::Context));
             let mut cost = render::bullet_chars(&item.text);
-            if !begun.contains(&section) {
+            if !opened.contains(&section) {
                 cost += render::body_chars(input.period, &[(section, Vec::new())]) - empty;
             }
             if chars + cost <= input.budget.limit_chars {
                 chars += cost;
-                begun.insert(section);
-                own.items.push((section, item.clone()));
-                own.positions.insert((w, i));
+                opened.insert(section);
+                bullets.items.push((section, item.clone()));
+                bullets.positions.insert((w, i));
             }
         }
     }
-    own
+    bullets
 }
 
-/// Finds the pieces that the weeks' bullets hold; bullets whose words stand in no cited line become
-/// pages of their own.
+/// Returns the pieces that the weeks' bullets contain, each with its section.
+///
+/// A bullet whose words occur in none of its cited lines becomes a page of its own, appended to `pages`.
 pub(super) fn pieces_in_weeks(
     pages: &mut Vec<ParsedLog>,
     weeks: &[WeekSource],
-    own: &UserBullets,
+    user_bullets: &UserBullets,
 ) -> BTreeMap<PiecePosition, SummarySection> {
-    /// A bullet of which less is found in its lines was written by somebody.
+    /// A bullet of which a smaller share occurs in its lines was written by a person or another program.
     const FOUND_PERCENT: usize = 70;
     let mut at_line: HashMap<(&Stem, u32), Vec<(usize, usize)>> = HashMap::new();
     let mut head_at_line: HashMap<(&Stem, u32), usize> = HashMap::new();
@@ -84,12 +85,12 @@ pub(super) fn pieces_in_weeks(
             head_at_line.insert((&page.stem, head.line), letters_and_digits(&head.text).len());
         }
     }
-    let mut kept = BTreeMap::new();
+    let mut selected = BTreeMap::new();
     let mut written = Vec::new();
     for (w, week) in weeks.iter().enumerate() {
         let week_stem = week.period.to_string().parse::<Stem>();
         for (i, (section, item)) in week.items.iter().enumerate() {
-            if own.positions.contains(&(w, i)) {
+            if user_bullets.positions.contains(&(w, i)) {
                 continue;
             }
             let section = section.unwrap_or(SummarySection::Context);
@@ -110,8 +111,8 @@ pub(super) fn pieces_in_weeks(
                             let words = letters_and_digits(&annotations::strip_annotations(words));
                             if !words.is_empty() && bullet.contains(&words) {
                                 found += words.len();
-                                kept.entry(PiecePosition { page: p, statement: s, piece })
-                                    .or_insert(section);
+                                let at = PiecePosition { page: p, statement: s, piece };
+                                selected.entry(at).or_insert(section);
                             }
                         }
                     }
@@ -127,15 +128,15 @@ pub(super) fn pieces_in_weeks(
     for (section, page) in written {
         for (statement, s) in page.statements.iter().enumerate() {
             for piece in 0..s.pieces.len() {
-                kept.insert(PiecePosition { page: pages.len(), statement, piece }, section);
+                selected.insert(PiecePosition { page: pages.len(), statement, piece }, section);
             }
         }
         pages.push(page);
     }
-    kept
+    selected
 }
 
-/// Returns the letters and digits alone, by which a piece is found again in its bullet.
+/// Returns only the letters and digits, by which a piece is found in its bullet.
 fn letters_and_digits(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }

@@ -1,4 +1,4 @@
-//! What stands in a file whoever drafts it: lines marked `#keep`, and what people wrote.
+//! Items that every engine must include: lines marked `#keep`, and bullets that people wrote.
 
 use crate::{
     engine::SummaryInput,
@@ -12,8 +12,8 @@ use crate::{
 use super::{class_of, month_section, month_sources::user_bullets, section_of_class};
 use crate::engine::extractive::parsed_log::{self, ParsedLog};
 
-/// Returns what stands in a file whoever drafts it: what people wrote in the weeks of a month, and lines
-/// marked `#keep`.
+/// Returns the items that every engine must include: bullets that people wrote in the weeks of a month,
+/// and lines marked `#keep`.
 pub(in super::super) fn pinned_items(input: &SummaryInput<'_>) -> Vec<(SummarySection, Item)> {
     let pages: Vec<ParsedLog> = input.logs.iter().map(parsed_log::parse).collect();
     let is_month = input.period.grain() == Grain::Month;
@@ -22,9 +22,10 @@ pub(in super::super) fn pinned_items(input: &SummaryInput<'_>) -> Vec<(SummarySe
     all
 }
 
-/// Returns the lines marked `#keep`, word for word.
+/// Returns the lines marked `#keep`, verbatim.
 ///
-/// A month keeps those that stand in a weekly bullet: what a person deleted there stays deleted.
+/// A month includes only those that a weekly bullet cites, so that a line deleted by a person in the week
+/// stays deleted.
 pub(super) fn keep_items(
     pages: &[ParsedLog],
     input: &SummaryInput<'_>,
@@ -38,7 +39,7 @@ pub(super) fn keep_items(
             .filter_map(|c| c.lines_of(&address.stem))
             .any(|lines| lines.contains(address.line))
     };
-    let mut kept = Vec::new();
+    let mut items = Vec::new();
     for (page, log) in pages.iter().zip(input.logs) {
         for statement in page.statements.iter().filter(|s| s.keep) {
             for &(_, number) in &statement.lines {
@@ -55,14 +56,14 @@ pub(super) fn keep_items(
                 };
                 let text = one_line(line.words());
                 let citation = Some(Citation::single_line(address.stem, number));
-                kept.push((section, Item { text, citation }));
+                items.push((section, Item { text, citation }));
             }
         }
     }
-    kept
+    items
 }
 
-/// Replaces control characters, which have no place in a bullet.
+/// Returns the words with control characters replaced by spaces.
 pub(super) fn one_line(words: &str) -> String {
     words.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

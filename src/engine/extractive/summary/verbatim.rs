@@ -1,4 +1,4 @@
-//! Sources so short that each line of theirs is carried over.
+//! Copies sources that are so short that every line becomes an item.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ use crate::engine::extractive::{
     parsed_log::{self, ParsedLog},
 };
 
-/// Carries everything over: each line of a week, or each bullet of a month's weeks.
+/// Copies everything: each line of a week, or each bullet of a month's weeks.
 pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
     let mut draft = EngineDraft::default();
     if input.period.grain() == Grain::Month {
@@ -42,9 +42,8 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
             .filter(|&head| candidates::is_meaningful(page, head, &templates))
             .map(|head| page.heads[head].line)
             .collect();
-        // Headings wait for the first line below them, which cites them, and says those that say
-        // something.
-        let mut waiting = Item { text: String::new(), citation: None };
+        // The first line below headings cites them all and begins with the meaningful ones.
+        let mut pending = Item { text: String::new(), citation: None };
         let mut heading = String::new();
         let mut last = SummarySection::Context;
         let mut open = None;
@@ -53,10 +52,10 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
             let address = log.address(line);
             if matches!(line.kind(), LineKind::Heading { .. }) {
                 if joined.contains(&line.number()) {
-                    waiting.text.push_str(words.trim_end_matches([':', ' ']));
-                    waiting.text.push_str(": ");
+                    pending.text.push_str(words.trim_end_matches([':', ' ']));
+                    pending.text.push_str(": ");
                 }
-                add_citation(&mut waiting, address);
+                add_citation(&mut pending, address);
                 heading = words;
                 open = None;
                 continue;
@@ -67,7 +66,7 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
                 && let Some((_, items)) = draft.sections.iter_mut().find(|(s, _)| *s == last)
                 && let Some(item) = items.last_mut()
             {
-                // A sentence that goes on in the next line.
+                // The statement continues in this line.
                 item.text.push(' ');
                 item.text.push_str(&words);
                 add_citation(item, address);
@@ -78,18 +77,18 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
             }
             open = statement;
             let mut item =
-                std::mem::replace(&mut waiting, Item { text: String::new(), citation: None });
+                std::mem::replace(&mut pending, Item { text: String::new(), citation: None });
             item.text.push_str(&words);
             add_citation(&mut item, address);
             push_item(&mut draft.sections, last, item);
         }
-        // Headings with nothing below them.
-        waiting.text.truncate(waiting.text.trim_end_matches([':', ' ']).len());
-        if waiting.text.is_empty() {
-            waiting.text = heading;
+        // Headings without a line below them.
+        pending.text.truncate(pending.text.trim_end_matches([':', ' ']).len());
+        if pending.text.is_empty() {
+            pending.text = heading;
         }
-        if waiting.citation.is_some() && !waiting.text.is_empty() {
-            push_item(&mut draft.sections, last, waiting);
+        if pending.citation.is_some() && !pending.text.is_empty() {
+            push_item(&mut draft.sections, last, pending);
         }
     }
     draft.sections.sort_by_key(|(section, _)| *section);
