@@ -138,7 +138,7 @@ pub(super) fn run(
     // What people did to the files since the last pass would shift the lines that are cited.
     compactor.reconcile("forget", now)?;
     compactor.take_snapshot(now)?.refuse_damaged(|_| true)?;
-    let known = Some(&*compactor.lineage);
+    let known = Some(&*compactor.context.lineage);
     let wish = TargetResolver::new(&root, &call.environment, args, known)?.request(&wanted)?;
     let reach = find_impact(&root.vault, known, &wish)?;
     if reach.is_empty() {

@@ -17,9 +17,9 @@ use super::{
 use crate::{
     compaction::{
         self,
+        proposals::change::ProposedChange,
         review::{
-            self, ProposedChange, QuarantinedLine, ReviewError, ReviewProposal, ReviewQueue,
-            UserReplacement,
+            self, QuarantinedLine, ReviewError, ReviewProposal, ReviewQueue, UserReplacement,
         },
     },
     memory::{address::Address, decision::Verdict},

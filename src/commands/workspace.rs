@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     clock,
-    compaction::Compactor,
+    compaction::{Compactor, RunContext},
     config::{self, Config, environment::Environment, root::RootSettings},
     engine::{Engine, configured},
     memory::{address::Stem, hash::ContentHash, period::Period},
@@ -102,7 +102,13 @@ impl MemoryRoot {
         engine: &'a dyn Engine,
         clock: &'a dyn Fn() -> DateTime<Utc>,
     ) -> Compactor<'a> {
-        Compactor { vault: &self.vault, lineage, engine, settings: &self.settings, clock }
+        Compactor::new(RunContext {
+            vault: &self.vault,
+            lineage,
+            engine,
+            settings: &self.settings,
+            clock,
+        })
     }
 
     /// Refuses a folder that nobody made a memory folder.

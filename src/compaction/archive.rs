@@ -15,16 +15,22 @@
 //! Archived bytes are removed in one case only: when all of them were just read at the beginning of
 //! the log among the others.
 
+use crate::compaction::context::run_owner;
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Days, Duration, Utc};
 use chrono_tz::Tz;
 
 use super::{
-    CompactionError, Compactor, JobFailure, RootSnapshot, RunObserver,
-    journal::commit::{FileWrite, RecordedChanges, reach_failpoint},
+    context::RunContext,
+    error::{CompactionError, JobFailure},
+    journal::{
+        Journal,
+        commit::{FileWrite, RecordedChanges, reach_failpoint},
+    },
     plan::{self, CompactionPlan, RecordedState, Selection, WaitCause},
-    report::RunReport,
+    report::{RunObserver, RunReport},
+    snapshot::RootSnapshot,
 };
 use crate::{
     config::root::RootSettings,
@@ -37,7 +43,7 @@ use crate::{
     store::{
         db::lineage::{
             Lineage, LineageError,
-            jobs::{IntentOutcome, IntentRow, NewIntent, NewRun},
+            jobs::{IntentOutcome, NewIntent, NewRun},
             record::{Commit, ScannedFile},
         },
         fs::{
@@ -197,7 +203,16 @@ impl std::fmt::Display for ClockDoubt {
     }
 }
 
-impl Compactor<'_> {
+/// Moves old logs into the archive, and joins lines that come late.
+pub(crate) struct Archiver<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> Archiver<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
     /// Moves the logs that may move. What cannot be moved is told and stops nothing else.
     pub(super) fn archive(
         &mut self,
@@ -206,9 +221,9 @@ impl Compactor<'_> {
         watcher: &dyn RunObserver,
         report: &mut RunReport,
     ) -> Result<bool, CompactionError> {
-        let now = (self.clock)();
-        let Some(settings) = archive_settings(self.settings) else { return Ok(false) };
-        let plan = self.plan(view, &Selection::default(), now);
+        let now = (self.context.clock)();
+        let Some(settings) = archive_settings(self.context.settings) else { return Ok(false) };
+        let plan = self.context.plan(view, &Selection::default(), now);
         let chosen = archivable_logs(&view.inventory, &view.record, &plan, &settings, now);
         if chosen.is_empty() {
             return Ok(false);
@@ -220,7 +235,7 @@ impl Compactor<'_> {
             }
             return Ok(false);
         }
-        let layout = self.vault.layout();
+        let layout = self.context.vault.layout();
         let moves: Vec<ArchiveMove> = chosen
             .into_iter()
             .filter_map(|(stem, log)| {
@@ -250,11 +265,11 @@ impl Compactor<'_> {
 
     /// Leaves a trace of the time, which the next pass compares its own with.
     fn record_clock_check(&mut self, now: DateTime<Utc>) -> Result<(), CompactionError> {
-        let owner = crate::compaction::journal::commit::run_owner();
+        let owner = run_owner();
         let new =
             NewRun { trigger: CLOCK_CHECK, version: env!("CARGO_PKG_VERSION"), owner: &owner, now };
-        let run = self.lineage.begin_run(&new)?;
-        self.end_run(run)
+        let run = self.context.lineage.begin_run(&new)?;
+        self.context.end_run(run)
     }
 
     fn move_batch(
@@ -262,10 +277,10 @@ impl Compactor<'_> {
         moves: &[ArchiveMove],
         report: &mut RunReport,
     ) -> Result<(), JobFailure> {
-        let lock = self.write_lock()?;
+        let lock = self.context.write_lock()?;
         let mut bytes = Vec::new();
         for it in moves {
-            let found = self.vault.read(&it.from)?;
+            let found = self.context.vault.read(&it.from)?;
             bytes.push(found.map(|it| it.bytes));
         }
         // One that was changed since it was looked at stays.
@@ -293,11 +308,11 @@ impl Compactor<'_> {
                 discards_old: false,
             })
             .collect();
-        let now = (self.clock)();
+        let now = (self.context.clock)();
         // In no run: what a run made can be taken back, and a move is nothing that it made.
-        let intents = self.lineage.begin_intents(None, None, &new, now)?;
+        let intents = self.context.lineage.begin_intents(None, None, &new, now)?;
         reach_failpoint("archive.intents")?;
-        let ends = self.vault.archive(&lock, &moves);
+        let ends = self.context.vault.archive(&lock, &moves);
         let (mut done, mut dropped) = (Vec::new(), Vec::new());
         let (mut stamps, mut copied) = (Vec::new(), Vec::new());
         for (((it, end), intent), bytes) in moves.iter().zip(ends).zip(intents).zip(&bytes) {
@@ -317,13 +332,13 @@ impl Compactor<'_> {
             }
         }
         reach_failpoint("archive.moved")?;
-        self.lineage.commit(&Commit {
+        self.context.lineage.commit(&Commit {
             intents: &done,
             files: &stamps,
             at: now,
             ..Commit::default()
         })?;
-        self.lineage.close_intents(&dropped, IntentOutcome::Abandoned)?;
+        self.context.lineage.close_intents(&dropped, IntentOutcome::Abandoned)?;
         reach_failpoint("archive.recorded")?;
         for (it, bytes) in copied {
             match self.remove_duplicate(&lock, &it.to, &it.from, bytes) {
@@ -341,7 +356,7 @@ impl Compactor<'_> {
         it: &ArchiveMove,
         now: DateTime<Utc>,
     ) -> Result<Option<(std::path::PathBuf, ScannedFile)>, VaultError> {
-        let Some(found) = self.vault.read(&it.to)? else { return Ok(None) };
+        let Some(found) = self.context.vault.read(&it.to)? else { return Ok(None) };
         let crate::store::fs::inventory::FileStat { inode, size, mtime_ns } = found.stamp;
         let seen_ns = now.timestamp_nanos_opt().unwrap_or(0);
         let hash = ContentHash::of(&found.bytes);
@@ -356,7 +371,7 @@ impl Compactor<'_> {
         path: &str,
         bytes: &[u8],
     ) -> Result<(), JobFailure> {
-        let whole = self.vault.read(stays)?.is_some_and(|it| it.bytes.starts_with(bytes));
+        let whole = self.context.vault.read(stays)?.is_some_and(|it| it.bytes.starts_with(bytes));
         if !whole {
             return Err(VaultError::Changed { path: stays.into() }.into());
         }
@@ -369,18 +384,18 @@ impl Compactor<'_> {
             old: Some(bytes),
             discards_old: false,
         };
-        let now = (self.clock)();
-        let intents = self.lineage.begin_intents(None, None, &[intent], now)?;
+        let now = (self.context.clock)();
+        let intents = self.context.lineage.begin_intents(None, None, &[intent], now)?;
         reach_failpoint("archive.leave")?;
-        if let Err(error) = self.vault.remove(lock, path, &temp, ContentHash::of(bytes)) {
+        if let Err(error) = self.context.vault.remove(lock, path, &temp, ContentHash::of(bytes)) {
             // Where a step failed, recovery finds out how far it came.
             if matches!(error, VaultError::Changed { .. }) {
-                self.lineage.close_intents(&intents, IntentOutcome::Abandoned)?;
+                self.context.lineage.close_intents(&intents, IntentOutcome::Abandoned)?;
             }
             return Err(error.into());
         }
         reach_failpoint("archive.left")?;
-        self.lineage.close_intents(&intents, IntentOutcome::Done)?;
+        self.context.lineage.close_intents(&intents, IntentOutcome::Done)?;
         Ok(())
     }
 
@@ -397,7 +412,7 @@ impl Compactor<'_> {
         report: &mut RunReport,
     ) -> Result<bool, CompactionError> {
         let mut any = false;
-        let plan = self.plan(view, &Selection::default(), now);
+        let plan = self.context.plan(view, &Selection::default(), now);
         let is_written = |path: &str| {
             plan.waiting
                 .iter()
@@ -428,14 +443,14 @@ impl Compactor<'_> {
     /// Joins two files of a day; returns whether lines came to those that were archived.
     fn join_late_log(&mut self, late: &LogFile, archived: &LogFile) -> Result<bool, JobFailure> {
         let read = |file: &LogFile| -> Result<String, JobFailure> {
-            let text = self.vault.read_text(&file.path)?;
+            let text = self.context.vault.read_text(&file.path)?;
             let text = text.filter(|it| ContentHash::of(it) == file.hash);
             text.ok_or_else(|| VaultError::Changed { path: file.path.clone().into() }.into())
         };
         let (old, new) = (read(archived)?, read(late)?);
         if old.starts_with(&new) {
             // Nothing came late: a copy was left, or put back, and its bytes are all in the archive.
-            let lock = self.write_lock()?;
+            let lock = self.context.write_lock()?;
             self.remove_duplicate(&lock, &archived.path, &late.path, new.as_bytes())?;
             return Ok(false);
         }
@@ -448,39 +463,16 @@ impl Compactor<'_> {
             }
             reach_failpoint("archive.join")?;
             let file = FileWrite { path: late.path.clone(), text: Some(text), current: Some(new) };
-            self.write_files(None, None, &[file], &RecordedChanges::default())?;
+            Journal::new(self.context).write_files(
+                None,
+                None,
+                &[file],
+                &RecordedChanges::default(),
+            )?;
         }
-        let lock = self.write_lock()?;
+        let lock = self.context.write_lock()?;
         self.remove_duplicate(&lock, &late.path, &archived.path, old.as_bytes())?;
         Ok(true)
-    }
-
-    /// Closes the intent of a move, or of the removal that ends one, that a crash cut off. The files
-    /// tell the rest: what is left is done by the next pass.
-    pub(super) fn recover_move(
-        &mut self,
-        lock: &WriteLock,
-        intent: &IntentRow,
-    ) -> Result<(), CompactionError> {
-        let IntentRow { target, source, temp, new_hash, .. } = intent;
-        let elsewhere = source.as_deref().map(|it| self.read_bytes(it)).transpose()?.flatten();
-        let stands = |bytes: &[u8]| elsewhere.as_ref().is_some_and(|it| it.starts_with(bytes));
-        if let Some(beside) = self.read_bytes(&Vault::temp_path(target, temp))? {
-            if stands(&beside) {
-                // A copy that was not used yet, or what was to be removed.
-                self.vault.remove_temp(lock, target, temp)?;
-            } else if new_hash.is_none() && !self.vault.exists(target) {
-                // Somebody wrote to it in the moment of its removal.
-                self.vault.restore_temp(lock, target, temp)?;
-            }
-            // Anything else is swept into the private folder.
-        }
-        for path in source.iter().chain([target]) {
-            self.vault.sync_file(lock, path)?;
-        }
-        let done = self.read_bytes(target)?.as_ref().map(ContentHash::of) == *new_hash;
-        let end = if done { IntentOutcome::Done } else { IntentOutcome::Abandoned };
-        Ok(self.lineage.close_intents(&[intent.id], end)?)
     }
 }
 

@@ -5,17 +5,26 @@
 //! and folds in the same run what became due above it: the month of that week, the wisdom of that
 //! month. Called by `correct`.
 
+use super::context::TierRun;
 use std::collections::BTreeMap;
 
 use super::{
-    CompactionError, Compactor, JobFailure, ReconciledRun, RootSnapshot, RunObserver, RunOutcome,
+    context::RunContext,
+    error::{CompactionError, JobFailure},
+    forget::Forgetter,
+    integrity::{repair::Repairer, vanished_files::refuse_if_vanished},
     journal::{
+        Journal,
         commit::{FileWrite, RecordedChanges},
         records,
     },
     plan::{self, CompactionJob, DueReason, Selection},
-    reconcile::edits::ReconcileRun,
-    report::RunReport,
+    reconcile::{ReconcileRun, Reconciler},
+    report::{RunObserver, RunOutcome, RunReport},
+    run::{CompactionRun, ReconciledRun},
+    snapshot::RootSnapshot,
+    undo::Undoer,
+    wisdom::edit::WisdomEditor,
 };
 use crate::{
     memory::{
@@ -204,7 +213,16 @@ fn line_hash(vault: &Vault, address: &Address) -> Result<Option<String>, VaultEr
     Ok(log.and_then(|log| Some(log.line(address.line)?.hash().hex4())))
 }
 
-impl Compactor<'_> {
+/// Puts a person's words in the place of an item's.
+pub(crate) struct Corrector<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> Corrector<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
     /// Puts an item right, and, if `fold`, what rests on it and is due by that.
     ///
     /// # Errors
@@ -216,25 +234,25 @@ impl Compactor<'_> {
         fold: bool,
         watcher: &mut dyn RunObserver,
     ) -> Result<(CorrectionDraft, RunOutcome), CorrectError> {
-        let _alone = self.acquire_run_lock(&|| watcher.should_stop())?;
-        let now = (self.clock)();
-        self.refuse_if_vanished(false)?;
-        self.recover(now)?;
-        self.finish_forgetting(now, false)?;
-        let finished = self.finish_undoing(now, false)?.into_iter().collect();
-        let (view, put_back) = self.take_repaired_snapshot(now)?;
+        let _alone = self.context.acquire_run_lock(&|| watcher.should_stop())?;
+        let now = (self.context.clock)();
+        refuse_if_vanished(self.context, false)?;
+        Journal::new(self.context).recover(now)?;
+        Forgetter::new(self.context).finish_forgetting(now, false)?;
+        let finished = Undoer::new(self.context).finish_undoing(now, false)?.into_iter().collect();
+        let (view, put_back) = Repairer::new(self.context).take_repaired_snapshot(now)?;
         view.refuse_damaged(|it| it == asked.path)?;
         let report = RunReport { put_back, finished, ..RunReport::default() };
         let mut noticing = ReconcileRun { report, ..ReconcileRun::new(CORRECT_TRIGGER, now) };
         // What a person did by hand before is told apart from this.
-        self.reconcile_changes(&mut noticing, &view)?;
+        Reconciler::new(self.context).reconcile_changes(&mut noticing, &view)?;
         let ReconcileRun { mut run, mut report, .. } = noticing;
-        let draft = CorrectionDraft::new(self.vault, asked)?;
+        let draft = CorrectionDraft::new(self.context.vault, asked)?;
         if !draft.is_unchanged() {
-            let run = self.ensure_run(&mut run, CORRECT_TRIGGER, now)?;
+            let run = self.context.ensure_run(&mut run, CORRECT_TRIGGER, now)?;
             self.write_correction(run, &draft)?;
         }
-        let view = self.take_snapshot(now)?;
+        let view = self.context.take_snapshot(now)?;
         let mut tiers = Vec::new();
         let mut period = None;
         if fold && !draft.is_unchanged() {
@@ -249,7 +267,8 @@ impl Compactor<'_> {
         }
         let mut selection = if nothing { empty_selection() } else { selection };
         let begun = ReconciledRun { trigger: CORRECT_TRIGGER, now, run, snapshot: view, report };
-        let passed = self.run_due_jobs(begun, &mut selection, watcher)?;
+        let passed =
+            CompactionRun::new(self.context).run_due_jobs(begun, &mut selection, watcher)?;
         Ok((draft, passed))
     }
 
@@ -261,14 +280,14 @@ impl Compactor<'_> {
     ) -> Result<(), CorrectError> {
         let CorrectionDraft { path, corrected, current: standing, .. } = draft;
         let text = corrected.text.clone();
-        let document = records::of_path(self.vault.layout(), path, &text);
+        let document = records::of_path(self.context.vault.layout(), path, &text);
         let recorded = RecordedChanges {
             documents: document.into_iter().collect(),
             ..RecordedChanges::default()
         };
         let file =
             FileWrite { path: path.clone(), text: Some(text), current: Some(standing.clone()) };
-        match self.write_files(Some(run), None, &[file], &recorded) {
+        match Journal::new(self.context).write_files(Some(run), None, &[file], &recorded) {
             Ok(()) => Ok(()),
             Err(JobFailure::Critical(error)) => Err(error.into()),
             Err(JobFailure::Vault(error)) => Err(error.into()),
@@ -298,8 +317,9 @@ impl Compactor<'_> {
             let fingerprint = plan::fingerprint(tier, period, &inputs);
             let reason = DueReason::Changed(vec![draft.path.clone()]);
             let job = CompactionJob { tier, period, reason, inputs, fingerprint, partial: false };
-            let run = self.ensure_run(run, CORRECT_TRIGGER, (self.clock)())?;
-            self.run_wisdom_jobs(run, &[job], view, watcher, report)?;
+            let run = self.context.ensure_run(run, CORRECT_TRIGGER, (self.context.clock)())?;
+            WisdomEditor::new(self.context)
+                .run_jobs(&[job], &mut TierRun { run, view, watcher, report })?;
         }
         Ok(())
     }

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    RootSnapshot,
     memories::{
+        day_reader::KnownMemories,
         memory_match::{self, MaskedNames},
-        run,
         seen_lines::SeenLines,
     },
     plan::{CompactionJob, CompactionPlan, DueReason},
-    reconcile::stale,
+    snapshot::RootSnapshot,
     summary::{
         draft::{CorpusReader, SummaryDrafter, read_logs},
         week_batch::WeekBatch,
@@ -54,10 +53,9 @@ pub fn preview_requests(
     };
     let (days, weeks) = (of_tier(Tier::Extract), of_tier(Tier::Weekly));
     let memories = &view.inventory.memories;
-    let doubts = stale::find_stale_memories(vault, &days, memories, rules);
+    let known = KnownMemories::of(vault, &days, memories, rules);
     let names = MaskedNames::of(memories, &view.inventory, vault);
-    let existing =
-        memory_match::sanitized_memories(&run::without_stale(memories, &doubts), &names, rules);
+    let existing = memory_match::sanitized_memories(&known.intact(), &names, rules);
     let mut nearby = SeenLines::of(vault, &days, view)?;
     let mut together = WeekBatch::new(drafter(), &weeks, &days);
     let mut asked = BTreeSet::new();

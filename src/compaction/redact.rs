@@ -13,12 +13,17 @@ use std::{
 };
 
 use super::{
-    CompactionError, Compactor, JobFailure, RootSnapshot,
+    context::RunContext,
+    error::{CompactionError, JobFailure},
     journal::{
+        Journal,
         commit::{FileWrite, RecordedChanges},
+        decision_file::DecisionFile,
         records,
     },
-    reconcile::edits::period_of_path,
+    prepare::RunPreparation,
+    reconcile::citations::period_of_path,
+    snapshot::RootSnapshot,
 };
 use crate::{
     memory::{
@@ -339,7 +344,16 @@ struct RedactedFiles {
     weeks: BTreeMap<String, String>,
 }
 
-impl Compactor<'_> {
+/// Takes secrets out of generated files and of the history.
+pub(crate) struct Redactor<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> Redactor<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
     /// Takes secrets out of the generated files and, with `purge`, out of the history and the copies.
     /// What stood there before is kept in the history otherwise.
     ///
@@ -347,16 +361,16 @@ impl Compactor<'_> {
     ///
     /// Returns what ended it; what was taken out is out, and the rest goes when it is asked for again.
     pub fn redact(&mut self, purge: bool) -> Result<RedactionReport, CompactionError> {
-        let _alone = self.acquire_run_lock(&|| false)?;
-        let now = (self.clock)();
-        self.reconcile_locked("redact", now)?;
+        let _alone = self.context.acquire_run_lock(&|| false)?;
+        let now = (self.context.clock)();
+        RunPreparation::new(self.context).reconcile_locked("redact", now)?;
         // What a crash left of a file may hold what was to go.
-        self.remove_temp_files()?;
+        self.context.remove_temp_files()?;
         // The key is part of what is seen.
-        self.create_decisions_key()?;
-        let view = self.take_snapshot(now)?;
+        DecisionFile::new(self.context).create_key()?;
+        let view = self.context.take_snapshot(now)?;
         let rules = view.inventory.rules.clone();
-        let layout = self.vault.layout().clone();
+        let layout = self.context.vault.layout().clone();
         let mut redacted = RedactionReport::default();
         let secrets = self.spelled_secrets(&view)?;
         let renamed = self.safe_memory_names(&view, &secrets);
@@ -370,10 +384,10 @@ impl Compactor<'_> {
             Some(name) => Some(layout.typed_memory(name)),
             None => Some(it.path.clone()),
         };
-        self.rewrite_decisions(&self.write_lock()?, moved)?;
+        DecisionFile::new(self.context).rewrite(&self.context.write_lock()?, moved)?;
         if !files.is_empty() {
             let mut run = None;
-            let run = self.ensure_run(&mut run, "redact", now)?;
+            let run = self.context.ensure_run(&mut run, "redact", now)?;
             let documents = files
                 .iter()
                 .filter_map(|it| records::of_path(&layout, &it.path, it.text.as_deref()?))
@@ -384,8 +398,9 @@ impl Compactor<'_> {
                 forgets: purge,
                 ..RecordedChanges::default()
             };
-            let written = self.write_files(Some(run), None, &files, &recorded);
-            self.end_run(run)?;
+            let written =
+                Journal::new(self.context).write_files(Some(run), None, &files, &recorded);
+            self.context.end_run(run)?;
             match written {
                 Ok(()) => {}
                 Err(JobFailure::Critical(error)) => return Err(error),
@@ -395,15 +410,15 @@ impl Compactor<'_> {
         }
         if purge {
             // A reply that no file was made of yet may quote one.
-            self.vault.remove_replies()?;
+            self.context.vault.remove_replies()?;
             let names = self.replace_recorded_names(&layout, &rules, &secrets, &renamed)?;
-            for (id, path, text) in kept_versions(&layout, self.lineage)? {
+            for (id, path, text) in kept_versions(&layout, self.context.lineage)? {
                 let left = match layout.kind_of(&path) {
                     Some(FileKind::Index) => redacted_past_index(&text, &rules, &names),
                     _ => without_secrets(&layout, &path, &text, &rules),
                 };
                 if let Some(left) = left {
-                    self.lineage.replace_version_content(id, left.as_bytes())?;
+                    self.context.lineage.replace_version_content(id, left.as_bytes())?;
                     redacted.versions += 1;
                 }
             }
@@ -412,15 +427,15 @@ impl Compactor<'_> {
                 matches!(rules.mask_secrets(it), Cow::Owned(_))
                     || words.any(|it| it.contains(".md") && secrets.kind_in(&rules, it).is_some())
             };
-            self.lineage.forget_reasons(&holds)?;
-            self.lineage.forget_proposals(&holds, &|_| false)?;
-            for (path, text) in private_copies(self.vault)? {
+            self.context.lineage.forget_reasons(&holds)?;
+            self.context.lineage.forget_proposals(&holds, &|_| false)?;
+            for (path, text) in private_copies(self.context.vault)? {
                 if holds(&text) {
-                    self.vault.remove_private(&path)?;
+                    self.context.vault.remove_private(&path)?;
                     redacted.copies.push(path);
                 }
             }
-            self.lineage.vacuum()?;
+            self.context.lineage.vacuum()?;
         }
         Ok(redacted)
     }
@@ -431,7 +446,7 @@ impl Compactor<'_> {
         view: &RootSnapshot,
         renamed: &BTreeMap<String, String>,
     ) -> Result<RedactedFiles, CompactionError> {
-        let (layout, rules) = (self.vault.layout(), &view.inventory.rules);
+        let (layout, rules) = (self.context.vault.layout(), &view.inventory.rules);
         let mut files = Vec::new();
         let mut removed = Vec::new();
         let mut weeks = BTreeMap::new();
@@ -446,7 +461,7 @@ impl Compactor<'_> {
         let input = |period: Period, text: &str| {
             rules.summary_input_hash(period, &document::body_hash(text).hex16())
         };
-        for leak in read_generated_files(self.vault, view)? {
+        for leak in read_generated_files(self.context.vault, view)? {
             let text = without_secrets(layout, &leak.path, &leak.text, rules);
             if let Some(name) = renamed.get(&leak.path) {
                 let path = layout.typed_memory(name);
@@ -479,17 +494,17 @@ impl Compactor<'_> {
 
     /// Returns the secrets that are known, wherever they stand, as names would spell them.
     fn spelled_secrets(&self, view: &RootSnapshot) -> Result<FileNameSecrets, CompactionError> {
-        let (layout, rules) = (self.vault.layout(), &view.inventory.rules);
+        let (layout, rules) = (self.context.vault.layout(), &view.inventory.rules);
         let mut secrets = FileNameSecrets::default();
         for file in view.inventory.logs.values().chain(view.inventory.late_logs.values()) {
-            if let Some(found) = self.vault.read(&file.path)? {
+            if let Some(found) = self.context.vault.read(&file.path)? {
                 secrets.add_from(rules, &String::from_utf8_lossy(&found.bytes));
             }
         }
-        for leak in read_generated_files(self.vault, view)? {
+        for leak in read_generated_files(self.context.vault, view)? {
             secrets.add_from(rules, &leak.text);
         }
-        for (_, _, text) in kept_versions(layout, self.lineage)? {
+        for (_, _, text) in kept_versions(layout, self.context.lineage)? {
             secrets.add_from(rules, &text);
         }
         Ok(secrets)
@@ -502,7 +517,7 @@ impl Compactor<'_> {
         view: &RootSnapshot,
         secrets: &FileNameSecrets,
     ) -> BTreeMap<String, String> {
-        let (layout, rules) = (self.vault.layout(), &view.inventory.rules);
+        let (layout, rules) = (self.context.vault.layout(), &view.inventory.rules);
         let mut renamed: BTreeMap<String, String> = BTreeMap::new();
         for memory in view.inventory.memories.iter().filter(|it| it.is_managed()) {
             let path = layout.typed_memory(&memory.file_name.to_string_lossy());
@@ -510,7 +525,7 @@ impl Compactor<'_> {
                 continue;
             }
             let is_taken = |name: &str| {
-                self.vault.exists(&layout.typed_memory(name))
+                self.context.vault.exists(&layout.typed_memory(name))
                     || renamed.values().any(|it| it == name)
             };
             let topic = rules.without_marks(&memory.name);
@@ -529,19 +544,19 @@ impl Compactor<'_> {
         secrets: &FileNameSecrets,
         renamed: &BTreeMap<String, String>,
     ) -> Result<Vec<(String, String)>, CompactionError> {
-        let named = memory_versions(layout, self.lineage)?;
+        let named = memory_versions(layout, self.context.lineage)?;
         let mut paths: BTreeSet<String> = named.into_iter().map(|it| it.1).collect();
-        paths.extend(decided_memories(self.vault)?.into_iter().map(|it| it.1));
+        paths.extend(decided_memories(self.context.vault)?.into_iter().map(|it| it.1));
         let mut pairs = BTreeMap::new();
         for path in paths.iter().chain(renamed.keys()) {
             // A person's file keeps its name until they give it another.
-            if secrets.kind_in(rules, path).is_none() || self.vault.exists(path) {
+            if secrets.kind_in(rules, path).is_none() || self.context.vault.exists(path) {
                 continue;
             }
             let kind = MemoryType::of_file_name(Path::new(path.rsplit('/').next().unwrap_or(path)));
             let name = renamed.get(path).cloned().unwrap_or_else(|| {
                 let is_taken = |name: &str| {
-                    self.vault.exists(&layout.typed_memory(name))
+                    self.context.vault.exists(&layout.typed_memory(name))
                         || pairs.values().any(|it| it == name)
                 };
                 let kind = kind.unwrap_or(MemoryType::Reference);
@@ -555,9 +570,9 @@ impl Compactor<'_> {
             Some(name) => Some(layout.typed_memory(name)),
             None => Some(it.path.clone()),
         };
-        self.rewrite_decisions(&self.write_lock()?, path_of)?;
+        DecisionFile::new(self.context).rewrite(&self.context.write_lock()?, path_of)?;
         for (path, name) in &pairs {
-            self.lineage.forget_name(path, &layout.typed_memory(name))?;
+            self.context.lineage.forget_name(path, &layout.typed_memory(name))?;
         }
         let name_of = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         Ok(pairs.into_iter().map(|(path, name)| (name_of(&path), name)).collect())
@@ -575,7 +590,7 @@ impl Compactor<'_> {
             let at = files.iter().position(|it| it.path == file.path);
             let standing = match at {
                 Some(at) => files[at].text.clone(),
-                None => self.vault.read_text(&file.path)?,
+                None => self.context.vault.read_text(&file.path)?,
             };
             let Some(text) = standing else { continue };
             let Ok(mut summary) = Summary::parse(*period, &text) else { continue };

@@ -2,6 +2,10 @@
 
 use serde::Serialize;
 
+use super::{
+    plan::{CompactionJob, CompactionPlan},
+    snapshot::RootSnapshot,
+};
 use crate::{
     memory::{item::Tier, period::Period},
     model::CallError,
@@ -45,6 +49,32 @@ pub struct RunReport {
     pub pruned: usize,
 }
 
+/// Who watches a pass, and may stop it between two jobs.
+pub trait RunObserver {
+    /// A job begins; `left` are to come after it in this tier.
+    fn job_started(&mut self, _job: &CompactionJob, _left: usize) {}
+    /// A job has ended.
+    fn job_finished(&mut self, _report: &JobReport) {}
+    /// Whether to stop before the next job.
+    fn should_stop(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody watches.
+impl RunObserver for () {}
+
+/// What a pass did, and what it left behind.
+#[derive(Debug)]
+pub struct RunOutcome {
+    /// The jobs.
+    pub report: RunReport,
+    /// The files and the record after the last of them.
+    pub snapshot: RootSnapshot,
+    /// What is due then.
+    pub plan: CompactionPlan,
+}
+
 /// A file that is held: nothing is made of it or put into it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DamagedFile {
@@ -85,6 +115,20 @@ pub struct JobReport {
 }
 
 impl RunReport {
+    /// Adds the index to the files of the last day.
+    pub(crate) fn add_index(&mut self, path: String) {
+        let mut jobs = self.jobs.iter_mut().rev();
+        if let Some(job) = jobs.find(|it| it.tier == Tier::Extract.name()) {
+            job.paths.push(path);
+        }
+    }
+
+    /// Sorts the jobs by tier and period; they were done in the order of their urgency.
+    pub(crate) fn sort_by_calendar(&mut self) {
+        let place = |it: &JobReport| Tier::ALL.iter().position(|tier| tier.name() == it.tier);
+        self.jobs.sort_by(|a, b| (place(a), &a.period).cmp(&(place(b), &b.period)));
+    }
+
     /// Returns whether a job of that tier and period was done after the first `before` jobs.
     pub fn is_done_after(&self, before: usize, tier: Tier, period: Period) -> bool {
         let name = period.to_string();
@@ -146,4 +190,9 @@ impl RunReport {
         self.amounts_kept += job.figures.amounts_kept;
         self.jobs.push(job);
     }
+}
+
+/// Counts in receipts are of lines and files; none has four thousand million.
+pub(crate) fn count_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -11,9 +11,8 @@ use chrono::{DateTime, Duration, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    RunOutcome,
     plan::{CompactionPlan, OPEN_WEEK_QUIET, Selection, WaitCause, WaitingPeriod, start_of_day},
-    report::RunReport,
+    report::{RunOutcome, RunReport},
 };
 use crate::{
     clock,

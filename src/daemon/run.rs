@@ -21,7 +21,7 @@ use super::{
 use crate::{
     clock,
     compaction::{
-        CompactionError, Compactor, RunObserver,
+        CompactionError, Compactor, RunContext, RunObserver,
         integrity::rebuild::{self, CheckDepth, DatabaseRecovery, PendingRebuild},
         plan::{CompactionJob, CompactionPlan, Selection, WaitCause},
         report::{JobReport, RunReport, WAITING},
@@ -214,13 +214,13 @@ impl RunOrder {
             tracing::error!("{}: {recovery}", self.root());
         };
         let mut run = |lineage: &mut Lineage, pending: Option<PendingRebuild>| {
-            let mut compactor = Compactor {
+            let mut compactor = Compactor::new(RunContext {
                 vault: &self.vault,
                 lineage,
                 engine: self.engine.as_ref(),
                 settings: &self.settings,
                 clock: &clock,
-            };
+            });
             if let Some(pending) = pending {
                 compactor.rebuild_recovered(pending, self.now)?;
             }
@@ -239,11 +239,11 @@ impl RunOrder {
             RunReport::default()
         } else {
             let tiers = self.tiers.iter().copied().collect();
-            let open_week = is_open_week(compactor.settings);
+            let open_week = is_open_week(compactor.context.settings);
             let selection = Selection { tiers, open_week, ..Selection::default() };
             compactor.compact(self.trigger, &selection, &mut self.heartbeat.clone())?.report
         };
-        let at = (compactor.clock)();
+        let at = (compactor.context.clock)();
         // The snapshot comes first: a change between the two causes another run.
         let snapshot = FolderSnapshot::take(&self.folders).ok();
         let view = compactor.take_snapshot(at)?;

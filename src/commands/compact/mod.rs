@@ -363,7 +363,7 @@ pub(super) fn run_compaction(
     ui: &Ui,
 ) -> Result<RunOutcome, CompactionError> {
     const ROUNDS_MAX: u32 = 3;
-    let quiet = compactor.settings.settings.compaction.quiet.as_duration();
+    let quiet = compactor.context.settings.settings.compaction.quiet.as_duration();
     let mut progress = RunProgress { progress: ui.progress(0), done: 0 };
     let mut passed = compactor.compact(trigger, selection, &mut progress)?;
     for _ in 0..ROUNDS_MAX {

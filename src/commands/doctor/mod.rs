@@ -31,6 +31,7 @@ use crate::{
             repair,
         },
         plan::Selection,
+        undo::resume,
     },
     engine::configured,
     memory::{hash::ContentHash, index, typed_schema},
@@ -211,7 +212,7 @@ fn run_repair(
     }
     // What is left to do is looked at again: with the database much may have been put right.
     let view = compactor.take_snapshot(now)?;
-    let steps = repair::plan_repair(&root.vault, &view, Some(compactor.lineage))?;
+    let steps = repair::plan_repair(&root.vault, &view, Some(compactor.context.lineage))?;
     said.extend(compactor.repair(&steps, now)?);
     Ok(Some(said))
 }
@@ -287,7 +288,7 @@ fn root_checks(root: &MemoryRoot, call: &Invocation) -> Vec<DoctorCheck> {
     }
     if is_sound {
         checks.push(DoctorCheck::new("unfinished work", check_unfinished_work(root, lineage)));
-        if let Some(begun) = check::unfinished_undo(vault, lineage).transpose() {
+        if let Some(begun) = resume::unfinished_message(vault, lineage).transpose() {
             checks.push(DoctorCheck::new(
                 "undo",
                 begun.map(CheckOutcome::Warning).map_err(Into::into),

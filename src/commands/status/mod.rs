@@ -34,10 +34,11 @@ use crate::{
         self, CompactionError, RootSnapshot,
         integrity::{
             check::{self, CheckOutcome},
-            vanished_files::{self, VanishedFiles},
+            vanished_files,
         },
         plan::{CompactionPlan, Selection},
         review,
+        undo::resume,
     },
     config::{self, root::ZoneSource},
     engine::configured,
@@ -308,7 +309,7 @@ struct DatabaseFindings {
     /// What was begun to be taken back and is not finished.
     undoing: Option<String>,
     last_run: Option<LastRunStatus>,
-    missing: Option<VanishedFiles>,
+    missing: Option<compaction::VanishedFiles>,
     /// What the last receipts say that the files do not.
     amiss: Vec<String>,
     /// How much of logs, and how many changes, wait for `review`.
@@ -365,7 +366,7 @@ impl StatusInputs {
         let settings = &root.settings;
         let failed = jobs::failed_jobs(receipts, plan);
         let undone = jobs::undone_jobs(receipts, view, plan);
-        let undoing = check::unfinished_undo(&root.vault, lineage)?;
+        let undoing = resume::unfinished_message(&root.vault, lineage)?;
         let last_run = jobs::last_run(lineage, receipts, settings.zone.name.0)?;
         let missing =
             lineage.map(|it| vanished_files::find_vanished(&root.vault, it)).transpose()?.flatten();

@@ -12,8 +12,8 @@ use std::{
 use serde::Serialize;
 
 use super::targets::{self, ForgetPatterns, ForgetRequest, RemovalResult, RemovedText};
+use crate::compaction::{error::CompactionError, journal::commit::FileWrite};
 use crate::{
-    compaction::{CompactionError, journal::commit::FileWrite},
     memory::{
         address::Stem,
         document::SummaryHeader,

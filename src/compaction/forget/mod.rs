@@ -37,9 +37,11 @@ use self::{
     pending::{ForgetProgress, RemainingWork, names_of},
     targets::{ForgetPatterns, ForgetRequest},
 };
-use super::{
-    CompactionError, Compactor,
-    journal::commit::reach_failpoint,
+use crate::compaction::{
+    context::RunContext,
+    error::CompactionError,
+    integrity::{repair::Repairer, vanished_files::refuse_if_vanished},
+    journal::{Journal, commit::reach_failpoint, decision_file::DecisionFile},
     plan::{CompactionPlan, WaitCause},
 };
 use crate::{
@@ -56,23 +58,35 @@ pub struct ForgetOutcome {
     pub vacuumed: bool,
 }
 
-impl Compactor<'_> {
+/// Carries out what a person wants forgotten.
+pub(crate) struct Forgetter<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> Forgetter<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
     /// Forgets for good. The next run writes the derived files again.
     ///
     /// # Errors
     ///
     /// Returns what stopped it. Once the request is recorded, the next run continues.
-    pub fn forget(&mut self, request: &ForgetRequest) -> Result<ForgetOutcome, CompactionError> {
-        let _alone = self.acquire_run_lock(&|| false)?;
-        let now = (self.clock)();
-        self.refuse_if_vanished(false)?;
-        self.recover(now)?;
+    pub(crate) fn forget(
+        &mut self,
+        request: &ForgetRequest,
+    ) -> Result<ForgetOutcome, CompactionError> {
+        let _alone = self.context.acquire_run_lock(&|| false)?;
+        let now = (self.context.clock)();
+        refuse_if_vanished(self.context, false)?;
+        Journal::new(self.context).recover(now)?;
         // Temporary files that a crash left may contain the words.
-        self.remove_temp_files()?;
+        self.context.remove_temp_files()?;
         self.finish_forgetting(now, false)?;
-        self.take_repaired_snapshot(now)?.0.refuse_damaged(|_| true)?;
+        Repairer::new(self.context).take_repaired_snapshot(now)?.0.refuse_damaged(|_| true)?;
         let mut left = self.remaining_work()?;
-        let impact = find_impact(self.vault, Some(self.lineage), request)?;
+        let impact = find_impact(self.context.vault, Some(self.context.lineage), request)?;
         // Recorded first, since after a crash the words might be found nowhere.
         left.again.extend(impact.to_rebuild.iter().copied().map(names_of));
         self.save_progress(&ForgetProgress::Remove(
@@ -98,13 +112,13 @@ impl Compactor<'_> {
         match self.forget_progress()? {
             None => {
                 // A request that was not recorded before a crash never began.
-                self.vault.remove_private(&self.vault.layout().forget_state())?;
+                self.context.vault.remove_private(&self.context.vault.layout().forget_state())?;
                 return Ok(BTreeSet::new());
             }
             Some(ForgetProgress::Remove(request, left)) => {
-                let (view, _) = self.take_repaired_snapshot(now)?;
+                let (view, _) = Repairer::new(self.context).take_repaired_snapshot(now)?;
                 view.refuse_damaged(|_| !accepted)?;
-                let impact = find_impact(self.vault, Some(self.lineage), &request)?;
+                let impact = find_impact(self.context.vault, Some(self.context.lineage), &request)?;
                 self.carry_out_forget(impact, left, now)?;
             }
             Some(ForgetProgress::Rebuild(left)) if left.vacuum => {
@@ -140,43 +154,44 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
     ) -> Result<ForgetOutcome, CompactionError> {
         // Leftover temporary files contain the words too; their copies are removed below.
-        self.vault.remove_temp_files(&self.write_lock()?)?;
+        self.context.vault.remove_temp_files(&self.context.write_lock()?)?;
         let mut run = None;
-        let run = self.ensure_run(&mut run, "forget", now)?;
-        let decisions = self.create_decisions_key()?;
+        let run = self.context.ensure_run(&mut run, "forget", now)?;
+        let decisions = DecisionFile::new(self.context).create_key()?;
         self.block_lines(&decisions, &first.request, now)?;
         // A reply that no file uses yet may quote the words.
-        self.vault.remove_replies()?;
+        self.context.vault.remove_replies()?;
         reach_failpoint("forget.barred")?;
         let done = self.remove_targets(run, &first)?;
         reach_failpoint("forget.removed")?;
         {
             // The lock keeps others from adding to the history between the search and the purge.
-            let lock = self.write_lock()?;
+            let lock = self.context.write_lock()?;
             // Everything found before counts, and there may be more by now.
-            let mut impact = find_impact(self.vault, Some(self.lineage), &done)?;
+            let mut impact = find_impact(self.context.vault, Some(self.context.lineage), &done)?;
             if !impact.vanished_lines.is_empty() {
                 self.blank_vanished_lines(&impact)?;
                 reach_failpoint("forget.within")?;
-                impact = find_impact(self.vault, Some(self.lineage), &impact.request)?;
+                impact =
+                    find_impact(self.context.vault, Some(self.context.lineage), &impact.request)?;
             }
-            self.lineage.forget_versions(&impact.versions)?;
+            self.context.lineage.forget_versions(&impact.versions)?;
             reach_failpoint("forget.history")?;
             self.forget_names(&lock, &decisions, &impact.request.found.names)?;
             let request = impact.request.clone();
             let patterns = ForgetPatterns::new(&request);
-            self.lineage.forget_reasons(&|it| patterns.holds_target_words(it))?;
+            self.context.lineage.forget_reasons(&|it| patterns.holds_target_words(it))?;
             let rests = |it: &Citation| request.found.now.are_cited_by(it);
-            self.lineage.forget_proposals(&|it| patterns.holds_target_words(it), &rests)?;
+            self.context.lineage.forget_proposals(&|it| patterns.holds_target_words(it), &rests)?;
             reach_failpoint("forget.names")?;
             for copy in &impact.copies {
-                self.vault.remove_private(copy)?;
+                self.context.vault.remove_private(copy)?;
                 reach_failpoint("forget.copy")?;
             }
             // The index stores words as numbers only; it is built again without them.
-            PostingsDb::remove(&self.vault.layout().search_index());
+            PostingsDb::remove(&self.context.vault.layout().search_index());
             // A vector reveals what the words were about.
-            let vault = self.vault;
+            let vault = self.context.vault;
             let lines = impact.lines.iter().chain(&impact.vanished_lines);
             let touched: BTreeSet<&str> = lines.map(|it| &it.path[..]).collect();
             VectorDb::remove_changed(&vault.layout().vectors(), &|it| {
@@ -191,12 +206,12 @@ impl Compactor<'_> {
         self.save_remaining_work(&left)?;
         reach_failpoint("forget.left")?;
         let vacuumed = self.vacuum_after_forget(left)?;
-        self.end_run(run)?;
+        self.context.end_run(run)?;
         Ok(ForgetOutcome { impact: first, vacuumed })
     }
 
     fn vacuum_after_forget(&mut self, mut left: RemainingWork) -> Result<bool, CompactionError> {
-        match self.lineage.vacuum() {
+        match self.context.lineage.vacuum() {
             Ok(()) => {}
             // Somebody is reading the database; the next run tries again.
             Err(LineageError::Busy { .. }) => return Ok(false),

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::targets::ForgetRequest;
-use crate::{
-    compaction::{CompactionError, Compactor},
-    memory::{item::Tier, period::Period},
-};
+use super::{Forgetter, targets::ForgetRequest};
+use crate::compaction::error::CompactionError;
+use crate::memory::{item::Tier, period::Period};
 
 /// The recorded progress.
 #[derive(Debug, Serialize, Deserialize)]
@@ -30,11 +28,11 @@ pub(super) struct RemainingWork {
     pub(super) vacuum: bool,
 }
 
-impl Compactor<'_> {
+impl Forgetter<'_, '_> {
     /// Reads the progress; `None` if nothing is in progress.
     pub(super) fn forget_progress(&self) -> Result<Option<ForgetProgress>, CompactionError> {
-        let path = self.vault.layout().forget_state();
-        let Some(text) = self.vault.read_text(&path)? else { return Ok(None) };
+        let path = self.context.vault.layout().forget_state();
+        let Some(text) = self.context.vault.read_text(&path)? else { return Ok(None) };
         let unreadable = || CompactionError::ForgetUnfinished(format!("`{path}` cannot be read"));
         serde_json::from_str(&text).map(Some).map_err(|_| unreadable())
     }
@@ -50,7 +48,10 @@ impl Compactor<'_> {
     /// Records the remaining work; removes the record if there is none.
     pub(super) fn save_remaining_work(&self, left: &RemainingWork) -> Result<(), CompactionError> {
         if *left == RemainingWork::default() {
-            return Ok(self.vault.remove_private(&self.vault.layout().forget_state())?);
+            return Ok(self
+                .context
+                .vault
+                .remove_private(&self.context.vault.layout().forget_state())?);
         }
         self.save_progress(&ForgetProgress::Rebuild(left.clone()))
     }
@@ -59,7 +60,7 @@ impl Compactor<'_> {
     pub(super) fn save_progress(&self, pending: &ForgetProgress) -> Result<(), CompactionError> {
         let text = serde_json::to_string(pending)
             .map_err(|error| CompactionError::ForgetUnfinished(error.to_string()))?;
-        Ok(self.vault.write_private(&self.vault.layout().forget_state(), &text)?)
+        Ok(self.context.vault.write_private(&self.context.vault.layout().forget_state(), &text)?)
     }
 }
 

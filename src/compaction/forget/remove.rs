@@ -5,24 +5,27 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use super::{
+    Forgetter,
     impact::{ForgetImpact, find_impact_in_files},
     targets::{ForgetPatterns, ForgetRequest},
 };
-use crate::{
-    compaction::{
-        CompactionError, Compactor, JobFailure,
-        journal::{
-            commit::{FileWrite, RecordedChanges, reach_failpoint},
-            records,
-        },
+use crate::compaction::{
+    error::{CompactionError, JobFailure},
+    journal::{
+        Journal,
+        commit::{FileWrite, RecordedChanges, reach_failpoint},
+        decision_file::DecisionFile,
+        records,
     },
+};
+use crate::{
     memory::{
         decision::{Decision, DecisionKind, Decisions},
         log::DailyLog,
     },
     store::{
         db::lineage::jobs::RunId,
-        fs::{lock::WriteLock, private_folder, vault::VaultError},
+        fs::{lock::WriteLock, vault::VaultError},
     },
 };
 
@@ -31,7 +34,7 @@ const REMOVED_AT_ONCE_MAX: usize = 4;
 /// How often the removal restarts because a person wrote a file at the same moment.
 const TRIES_MAX: usize = 5;
 
-impl Compactor<'_> {
+impl Forgetter<'_, '_> {
     /// Blocks the lines, so that nothing is derived from them again.
     pub(super) fn block_lines(
         &self,
@@ -50,7 +53,7 @@ impl Compactor<'_> {
                 made.push(Decision { at: now, what: DecisionKind::Forgotten, path: log, hashes });
             }
         }
-        self.append_decisions(&made)
+        DecisionFile::new(self.context).append(&made)
     }
 
     /// Removes items, memories, and lines from the files. Returns the request with all that it was
@@ -62,7 +65,7 @@ impl Compactor<'_> {
     ) -> Result<ForgetRequest, CompactionError> {
         let mut request = first.request.clone();
         for attempt in 1.. {
-            let (impact, _) = find_impact_in_files(self.vault, &request)?;
+            let (impact, _) = find_impact_in_files(self.context.vault, &request)?;
             request = impact.request.clone();
             let (gone, left): (Vec<_>, Vec<_>) =
                 impact.files.into_iter().partition(|it| it.text.is_none());
@@ -93,13 +96,13 @@ impl Compactor<'_> {
         if files.is_empty() {
             return Ok(());
         }
-        let layout = self.vault.layout();
+        let layout = self.context.vault.layout();
         let documents = files
             .iter()
             .filter_map(|it| records::of_path(layout, &it.path, it.text.as_deref()?))
             .collect();
         let recorded = RecordedChanges { documents, forgets: true, ..RecordedChanges::default() };
-        self.write_files(Some(run), None, files, &recorded)
+        Journal::new(self.context).write_files(Some(run), None, files, &recorded)
     }
 
     /// Removes files, each with its path in the lineage.
@@ -112,7 +115,7 @@ impl Compactor<'_> {
             let few = files.split_off(files.len().saturating_sub(REMOVED_AT_ONCE_MAX));
             let (removed, few): (Vec<String>, Vec<FileWrite>) = few.into_iter().unzip();
             let recorded = RecordedChanges { removed, forgets: true, ..RecordedChanges::default() };
-            self.write_files(Some(run), None, &few, &recorded)?;
+            Journal::new(self.context).write_files(Some(run), None, &few, &recorded)?;
         }
         Ok(())
     }
@@ -126,19 +129,20 @@ impl Compactor<'_> {
         let paths: BTreeSet<&str> = impact.vanished_lines.iter().map(|it| &it.path[..]).collect();
         let patterns = ForgetPatterns::new(&impact.request);
         for path in paths {
-            let mut versions = self.lineage.versions_of(path)?.into_iter().rev();
+            let mut versions = self.context.lineage.versions_of(path)?.into_iter().rev();
             let last = versions.find_map(|it| Some((it.id, it.hash?)));
-            let (Some((id, hash)), Some(stem)) = (last, self.vault.layout().stem_at(path)) else {
+            let (Some((id, hash)), Some(stem)) = (last, self.context.vault.layout().stem_at(path))
+            else {
                 continue;
             };
             if impact.request.logs.contains_key(stem.as_str()) {
                 continue;
             }
-            let Some(bytes) = self.lineage.content(hash)? else { continue };
+            let Some(bytes) = self.context.lineage.content(hash)? else { continue };
             let left =
                 DailyLog::parse(stem, &bytes).ok().and_then(|it| patterns.blank_lines_in_log(&it));
             if let Some(left) = left {
-                self.lineage.replace_version_content(id, left.as_bytes())?;
+                self.context.lineage.replace_version_content(id, left.as_bytes())?;
             }
         }
         Ok(())
@@ -153,7 +157,7 @@ impl Compactor<'_> {
         names: &BTreeSet<String>,
     ) -> Result<(), CompactionError> {
         let gone: BTreeSet<&str> =
-            names.iter().map(String::as_str).filter(|it| !self.vault.exists(it)).collect();
+            names.iter().map(String::as_str).filter(|it| !self.context.vault.exists(it)).collect();
         if gone.is_empty() {
             return Ok(());
         }
@@ -162,51 +166,11 @@ impl Compactor<'_> {
             let kind = name.split('_').next().unwrap_or_default();
             let mark = decisions.line_hash(path).unwrap_or_default();
             let slash = if dir.is_empty() { "" } else { "/" };
-            self.lineage.forget_name(path, &format!("{dir}{slash}{kind}_forgotten-{mark}.md"))?;
+            self.context
+                .lineage
+                .forget_name(path, &format!("{dir}{slash}{kind}_forgotten-{mark}.md"))?;
         }
-        self.rewrite_decisions(lock, |it| (!gone.contains(&it.path[..])).then(|| it.path.clone()))
-    }
-
-    /// Changes the paths of decisions about files, or drops those for which `path_of` returns
-    /// `None`. Lines that are not decisions stay.
-    pub(in crate::compaction) fn rewrite_decisions(
-        &self,
-        lock: &WriteLock,
-        path_of: impl Fn(&Decision) -> Option<String>,
-    ) -> Result<(), CompactionError> {
-        let path = self.vault.layout().decisions();
-        let Some(text) = self.vault.read_text(&path)? else { return Ok(()) };
-        let line_for = |line: &str| match serde_json::from_str::<Decision>(line) {
-            Err(_) => line.to_owned(),
-            Ok(decision) => match path_of(&decision) {
-                None => String::new(),
-                Some(path) if path == decision.path => line.to_owned(),
-                Some(path) => Decision { path, ..decision }.print(),
-            },
-        };
-        let lines = || text.split_inclusive('\n').map(|it| (it, line_for(it)));
-        let kept: String = lines().map(|it| it.1).collect();
-        // The copy is written first, with only the lines common to old and new record, so that a
-        // crash never looks like a loss. Forgetting continues with the next run, redacting when it
-        // is requested again; both find the same names.
-        let same: String = lines().filter(|(old, new)| old == new).map(|it| it.1).collect();
-        let layout = self.vault.layout();
-        let copy = |text: &str| {
-            let failed =
-                |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
-            private_folder::write_decisions_copy(layout, text.as_bytes()).map_err(failed)
-        };
-        let held = private_folder::decisions_copy(layout);
-        let follows = held.is_some_and(|it| !kept.as_bytes().starts_with(&it));
-        if follows {
-            copy(&same)?;
-        }
-        if kept != text {
-            self.vault.replace_decisions(lock, &text, &kept)?;
-        }
-        if follows && same != kept {
-            copy(&kept)?;
-        }
-        Ok(())
+        DecisionFile::new(self.context)
+            .rewrite(lock, |it| (!gone.contains(&it.path[..])).then(|| it.path.clone()))
     }
 }

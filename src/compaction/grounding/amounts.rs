@@ -11,8 +11,7 @@ use std::{
 
 use chrono::{Datelike as _, NaiveDate};
 
-use super::hedge::STOP_WORDS;
-use super::words;
+use super::{hedge::STOP_WORDS, words};
 use crate::memory::atom;
 
 /// A number, without regard to how it is written: digits, and how many zeros or decimals follow.

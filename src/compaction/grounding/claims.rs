@@ -10,8 +10,10 @@ use std::{
     sync::LazyLock,
 };
 
-use super::hedge::{ParsedSentence, ParsedWord, STOP_WORDS, Separator, parse_sentences};
-use super::words;
+use super::{
+    hedge::{ParsedSentence, ParsedWord, STOP_WORDS, Separator, parse_sentences},
+    words,
+};
 
 /// A bullet with more words than this is no bullet; its clauses are not compared.
 const ITEM_WORDS_MAX: usize = 300;

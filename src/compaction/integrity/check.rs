@@ -9,11 +9,13 @@ use std::{
     fmt,
 };
 
-use super::{
-    damage::{Damage, byte_damage},
-    vanished_files::{self, VanishedFiles},
+use super::vanished_files;
+use crate::compaction::{
+    error::{CompactionError, VanishedFiles},
+    journal::records,
+    plan::damage::{Damage, byte_damage},
+    snapshot::RootSnapshot,
 };
-use crate::compaction::{CompactionError, RootSnapshot, journal::records, undo::resume};
 use crate::{
     memory::{
         address::{Citation, Stem, is_removed_line, original_line_number},
@@ -187,22 +189,6 @@ pub fn unfinished_forget(vault: &Vault) -> Option<String> {
     is_left.then(|| {
         "the database may still contain forgotten words; `memoird compact` vacuums it".to_owned()
     })
-}
-
-/// Returns a message if an undo is not finished.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn unfinished_undo(
-    vault: &Vault,
-    lineage: Option<&Lineage>,
-) -> Result<Option<String>, LineageError> {
-    let begun = lineage.map(|it| resume::unfinished(vault, it)).transpose()?.flatten();
-    let run = begun.and_then(|it| it.run);
-    Ok(run.map(|it| {
-        format!("undoing run {it} is not finished; `memoird undo` or the next run continues it")
-    }))
 }
 
 /// Reports the damaged files.

@@ -13,7 +13,9 @@ use std::{collections::BTreeSet, path::PathBuf};
 use chrono::{DateTime, Utc};
 
 use super::check;
-use crate::compaction::{CompactionError, Compactor, journal::records};
+use crate::compaction::{
+    context::RunContext, error::CompactionError, journal::records, safety_copies,
+};
 use crate::{
     memory::{
         address::{Citation, Stem},
@@ -220,43 +222,14 @@ pub fn with_database<T>(
     }
 }
 
-impl Compactor<'_> {
-    /// Acquires the run lock, which excludes all other runs on the root.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it takes too long, or if the database was set aside meanwhile: nobody
-    /// reads what is written into it then.
-    pub(crate) fn acquire_run_lock(
-        &self,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<RunLock, CompactionError> {
-        let layout = self.vault.layout();
-        let lock = RunLock::acquire(layout.root(), &layout.run_lock(), is_stopped)?;
-        self.refuse_if_replaced()?;
-        Ok(lock)
-    }
+/// Records again in the database what the files say.
+pub(crate) struct Rebuilder<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
 
-    /// Returns an error if the database was set aside, before anything is written into it.
-    pub(crate) fn refuse_if_replaced(&self) -> Result<(), LineageError> {
-        if self.lineage.is_in_place() {
-            return Ok(());
-        }
-        Err(LineageError::Replaced { path: self.lineage.path().to_owned() })
-    }
-
-    /// Replaces the records of files and logs with what the files say now. Runs and receipts stay.
-    ///
-    /// What people did since the last run is reconciled first, while the records still show it.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the folder cannot be read or the database cannot be written; then
-    /// nothing was replaced.
-    pub fn rebuild(&mut self, now: DateTime<Utc>) -> Result<RebuildResult, CompactionError> {
-        let _alone = self.acquire_run_lock(&|| false)?;
-        self.reconcile_locked("rebuild", now)?;
-        self.rebuild_records(now)
+impl<'c, 'a> Rebuilder<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
     }
 
     /// Like [`Self::rebuild`] for a database that was created again: without records there is
@@ -265,23 +238,23 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Like [`Self::rebuild`].
-    pub fn rebuild_recovered(
+    pub(crate) fn rebuild_recovered(
         &mut self,
         _pending: PendingRebuild,
         now: DateTime<Utc>,
     ) -> Result<RebuildResult, CompactionError> {
         let mut run = None;
-        let begun = self.ensure_run(&mut run, "rebuild", now)?;
+        let begun = self.context.ensure_run(&mut run, "rebuild", now)?;
         let rebuilt = self.rebuild_records(now);
-        self.end_run(begun)?;
+        self.context.end_run(begun)?;
         rebuilt
     }
 
     /// Returns whether the database was never used.
     pub(crate) fn has_no_records(&self) -> Result<bool, LineageError> {
-        Ok(self.lineage.last_runs(1)?.is_empty()
-            && self.lineage.documents()?.is_empty()
-            && self.lineage.log_paths()?.is_empty())
+        Ok(self.context.lineage.last_runs(1)?.is_empty()
+            && self.context.lineage.documents()?.is_empty()
+            && self.context.lineage.log_paths()?.is_empty())
     }
 
     /// Records existing generated files in an unused database: somebody deleted it with its commit
@@ -293,7 +266,7 @@ impl Compactor<'_> {
         if !self.has_no_records()? {
             return Ok(());
         }
-        let inventory = self.take_snapshot(now)?.inventory;
+        let inventory = self.context.take_snapshot(now)?.inventory;
         let mut summaries = inventory.weekly.values().chain(inventory.monthly.values());
         if summaries.any(|it| it.header.is_some()) {
             self.rebuild_records(now)?;
@@ -307,10 +280,10 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
     ) -> Result<RebuildResult, CompactionError> {
         // Nobody may write between reading the files and recording them.
-        let _lock = self.write_lock()?;
-        let view = self.take_snapshot(now)?;
+        let _lock = self.context.write_lock()?;
+        let view = self.context.take_snapshot(now)?;
         let inventory = &view.inventory;
-        let layout = self.vault.layout();
+        let layout = self.context.vault.layout();
         let summaries = inventory.weekly.values().chain(inventory.monthly.values());
         let mut paths: Vec<String> = summaries.map(|it| it.path.clone()).collect();
         let memories = inventory.memories.iter().map(|it| it.file_name.to_string_lossy());
@@ -319,14 +292,14 @@ impl Compactor<'_> {
         let mut documents = Vec::new();
         for path in paths {
             // The next run notices a file that disappears meanwhile.
-            let Some(text) = self.vault.read_text(&path)? else { continue };
+            let Some(text) = self.context.vault.read_text(&path)? else { continue };
             documents.extend(records::of_path(layout, &path, &text));
         }
         let rules = inventory.rules.clone();
         let mut logs = Vec::new();
         let mut extracted = Vec::new();
         for (stem, file) in &inventory.logs {
-            let Some(log) = self.vault.read_log(stem)? else { continue };
+            let Some(log) = self.context.vault.read_log(stem)? else { continue };
             logs.push(LogRecord::of(&privacy::sanitize(&log, &rules), layout.source_path(stem)));
             extracted.extend(recorded_extraction(inventory, stem, file));
         }
@@ -338,12 +311,12 @@ impl Compactor<'_> {
             .collect();
         for stem in cited {
             let path = layout.source_path(&stem);
-            let Some(text) = self.vault.read_text(&path)? else { continue };
+            let Some(text) = self.context.vault.read_text(&path)? else { continue };
             logs.extend(records::lines_of_summary(&stem, &path, &text));
         }
-        self.lineage.replace_all(&documents, &logs, &extracted)?;
-        self.update_commit_marker()?;
-        Ok(RebuildResult { counts: self.lineage.counts()?, extracted: extracted.len() })
+        self.context.lineage.replace_all(&documents, &logs, &extracted)?;
+        safety_copies::update_commit_marker(self.context.vault, self.context.lineage)?;
+        Ok(RebuildResult { counts: self.context.lineage.counts()?, extracted: extracted.len() })
     }
 }
 

@@ -13,13 +13,18 @@ use chrono::{DateTime, Utc};
 
 use super::{
     check::{self, CheckOutcome, RecordFinding},
-    damage::{self, Damage},
+    damage,
+    rebuild::Rebuilder,
+    vanished_files::refuse_if_vanished,
 };
 use crate::compaction::{
-    CompactionError, Compactor, RootSnapshot,
-    journal::records,
-    reconcile::edits::{ReconcileRun, new_key},
-    undo::REPAIR_TRIGGER,
+    context::{REPAIR_TRIGGER, RunContext},
+    error::CompactionError,
+    journal::{Journal, decision_file::DecisionFile, records},
+    memories::index_file::refresh_index,
+    plan::damage::Damage,
+    reconcile::{ReconcileRun, Reconciler},
+    snapshot::RootSnapshot,
 };
 use crate::{
     memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
@@ -33,7 +38,7 @@ use crate::{
         fs::{
             layout::FileKind,
             lock::RunLock,
-            private_folder::{self, CommitMarker, ExposedFile},
+            private_folder::{self, ExposedFile},
             vault::{Vault, VaultError},
         },
     },
@@ -189,19 +194,39 @@ fn has_flipped_byte(
     Ok(then.len() == now.bytes.len() && differ == 1)
 }
 
-impl Compactor<'_> {
+/// Repairs what the checks found, and restores what a disk lost.
+pub(crate) struct Repairer<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> Repairer<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
+    /// Takes a snapshot after restoring what a disk cut off or emptied; returns also what that was.
+    pub(crate) fn take_repaired_snapshot(
+        &mut self,
+        now: DateTime<Utc>,
+    ) -> Result<(RootSnapshot, Vec<String>), CompactionError> {
+        let view = self.context.take_snapshot(now)?;
+        let put_back = self.restore_damaged_files(&view, now)?;
+        let view = if put_back.is_empty() { view } else { self.context.take_snapshot(now)? };
+        Ok((view, put_back))
+    }
+
     /// Executes the steps of [`plan_repair`] and returns what was done, in the past tense.
     ///
     /// # Errors
     ///
     /// Returns what stopped it. Completed steps stay completed, and repeating it does no harm.
-    pub fn repair(
+    pub(crate) fn repair(
         &mut self,
         steps: &[RepairStep],
         now: DateTime<Utc>,
     ) -> Result<Vec<String>, CompactionError> {
         // A concurrent run would find the record of the files missing in between.
-        let _alone = self.acquire_run_lock(&|| false)?;
+        let _alone = self.context.acquire_run_lock(&|| false)?;
         let mut messages = Vec::new();
         let mut run = None;
         let result = steps.iter().try_for_each(|step| {
@@ -209,7 +234,7 @@ impl Compactor<'_> {
             Ok(())
         });
         if let Some(run) = run {
-            self.end_run(run)?;
+            self.context.end_run(run)?;
         }
         result.map(|()| messages)
     }
@@ -223,16 +248,18 @@ impl Compactor<'_> {
     ) -> Result<Vec<String>, CompactionError> {
         let mut messages = Vec::new();
         let mut run = None;
-        for (path, kind) in damage::damaged_files(self.vault, view, Some(self.lineage))? {
+        for (path, kind) in
+            damage::damaged_files(self.context.vault, view, Some(self.context.lineage))?
+        {
             // Other damage may be a person's doing; `doctor` reports it.
             if !matches!(kind, Damage::Empty | Damage::NulBytes | Damage::Truncated) {
                 continue;
             }
-            let Some(hash) = damage::last_undamaged(self.lineage, &path)? else { continue };
-            let bytes = self.lineage.content(hash)?;
+            let Some(hash) = damage::last_undamaged(self.context.lineage, &path)? else { continue };
+            let bytes = self.context.lineage.content(hash)?;
             // Only files with citations are generated, and every run renders `MEMORY.md`.
             let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
-            let record = records::of_path(self.vault.layout(), &path, &text);
+            let record = records::of_path(self.context.vault.layout(), &path, &text);
             if !record.iter().flat_map(|it| &it.items).any(|it| it.citation.is_some()) {
                 continue;
             }
@@ -247,7 +274,7 @@ impl Compactor<'_> {
             ));
         }
         if let Some(run) = run {
-            self.end_run(run)?;
+            self.context.end_run(run)?;
         }
         Ok(messages)
     }
@@ -258,7 +285,7 @@ impl Compactor<'_> {
         run: &mut Option<RunId>,
         now: DateTime<Utc>,
     ) -> Result<String, CompactionError> {
-        let layout = self.vault.layout().clone();
+        let layout = self.context.vault.layout().clone();
         let cannot =
             |path: &str, source| VaultError::Io { action: "write", path: path.into(), source };
         match step {
@@ -268,13 +295,13 @@ impl Compactor<'_> {
                 Ok(format!("restricted access to `{}`", exposed.path.display()))
             }
             RepairStep::Recover => {
-                self.recover(now)?;
-                let swept = self.vault.remove_temp_files(&self.write_lock()?)?;
+                Journal::new(self.context).recover(now)?;
+                let swept = self.context.vault.remove_temp_files(&self.context.write_lock()?)?;
                 Ok(format!("finished what a crash interrupted; moved {swept} temporary files away"))
             }
             RepairStep::Decisions => self.restore_decisions(now),
             RepairStep::Restore { path, why, hash } => {
-                let bytes = self.lineage.content(*hash)?;
+                let bytes = self.context.lineage.content(*hash)?;
                 let copy = self.replace_file(path, bytes.as_deref(), run, now)?;
                 Ok(format!(
                     "{path} {why}: it is kept as {copy}, and its recorded version was restored"
@@ -292,16 +319,16 @@ impl Compactor<'_> {
             }
             RepairStep::RebuildRecords => {
                 self.reconcile_before_rebuild(run, now)?;
-                let rebuilt = self.rebuild_records(now)?;
+                let rebuilt = Rebuilder::new(self.context).rebuild_records(now)?;
                 Ok(format!("recorded {} logs and their generated files again", rebuilt.counts.logs))
             }
             RepairStep::Index => {
-                let view = self.take_snapshot(now)?;
-                self.refresh_index(*run, &view)?;
+                let view = self.context.take_snapshot(now)?;
+                refresh_index(self.context, *run, &view)?;
                 Ok("rendered MEMORY.md again".to_owned())
             }
             RepairStep::CommitMarker => {
-                self.ensure_run(run, REPAIR_TRIGGER, now)?;
+                self.context.ensure_run(run, REPAIR_TRIGGER, now)?;
                 Ok("recorded that runs are missing from the database".to_owned())
             }
         }
@@ -315,15 +342,15 @@ impl Compactor<'_> {
         run: &mut Option<RunId>,
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
-        self.refuse_if_vanished(false)?;
+        refuse_if_vanished(self.context, false)?;
         if matches!(
-            check::commit_marker(self.vault.layout(), Some(self.lineage)),
+            check::commit_marker(self.context.vault.layout(), Some(self.context.lineage)),
             Ok(CheckOutcome::Passed(_))
         ) {
-            let view = self.take_snapshot(now)?;
+            let view = self.context.take_snapshot(now)?;
             let mut reconcile =
                 ReconcileRun { run: *run, ..ReconcileRun::new(REPAIR_TRIGGER, now) };
-            let reconciled = self.reconcile_changes(&mut reconcile, &view);
+            let reconciled = Reconciler::new(self.context).reconcile_changes(&mut reconcile, &view);
             *run = reconcile.run;
             reconciled?;
         }
@@ -338,11 +365,11 @@ impl Compactor<'_> {
         run: &mut Option<RunId>,
         now: DateTime<Utc>,
     ) -> Result<String, CompactionError> {
-        let run = self.ensure_run(run, REPAIR_TRIGGER, now)?;
-        let lock = self.write_lock()?;
-        let Some(found) = self.vault.read(path)? else { return Ok("nothing".to_owned()) };
+        let run = self.context.ensure_run(run, REPAIR_TRIGGER, now)?;
+        let lock = self.context.write_lock()?;
+        let Some(found) = self.context.vault.read(path)? else { return Ok("nothing".to_owned()) };
         let old = ContentHash::of(&found.bytes);
-        let layout = self.vault.layout().clone();
+        let layout = self.context.vault.layout().clone();
         let copy = private_folder::quarantine_file(&layout, now, path, &found.bytes)
             .map_err(|source| VaultError::Io { action: "write", path: path.into(), source })?;
         let temp = Vault::new_temp_name();
@@ -354,13 +381,13 @@ impl Compactor<'_> {
             old: Some(&found.bytes),
             discards_old: false,
         };
-        let intents = self.lineage.begin_intents(Some(run), None, &[intent], now)?;
+        let intents = self.context.lineage.begin_intents(Some(run), None, &[intent], now)?;
         match bytes {
             Some(bytes) => {
-                let staged = self.vault.stage(path, &temp, bytes)?;
-                self.vault.publish(&lock, staged, Some(old))?;
+                let staged = self.context.vault.stage(path, &temp, bytes)?;
+                self.context.vault.publish(&lock, staged, Some(old))?;
             }
-            None => self.vault.remove(&lock, path, &temp, old)?,
+            None => self.context.vault.remove(&lock, path, &temp, old)?,
         }
         let text = bytes.map(String::from_utf8_lossy);
         let document = text.as_ref().and_then(|it| records::of_path(&layout, path, it));
@@ -368,7 +395,7 @@ impl Compactor<'_> {
         let removed = if bytes.is_none() { vec![path.to_owned()] } else { Vec::new() };
         let cause = if bytes.is_some() { VersionCause::Written } else { VersionCause::Removed };
         let version = NewVersion { path, cause, bytes };
-        self.lineage.commit(&Commit {
+        self.context.lineage.commit(&Commit {
             documents: &documents,
             removed: &removed,
             intents: &intents,
@@ -382,13 +409,13 @@ impl Compactor<'_> {
 
     /// Restores the decisions from their copy, then appends the readable lines that the copy lacks.
     fn restore_decisions(&mut self, now: DateTime<Utc>) -> Result<String, CompactionError> {
-        let layout = self.vault.layout().clone();
+        let layout = self.context.vault.layout().clone();
         let path = layout.decisions();
         let Some(copy) = private_folder::decisions_copy(&layout) else {
             return Ok("there is no copy of the decisions".to_owned());
         };
         let mut text = String::from_utf8_lossy(&copy).into_owned();
-        let found = self.vault.read(&path)?;
+        let found = self.context.vault.read(&path)?;
         let mut note = String::new();
         if let Some(found) = &found {
             if !text.is_empty() && !text.ends_with('\n') {
@@ -413,92 +440,8 @@ impl Compactor<'_> {
             )?;
             note = format!("; the former file is kept as {at}");
         }
-        self.replace_decisions_file(&text, found.map(|it| ContentHash::of(it.bytes)))?;
+        DecisionFile::new(self.context)
+            .replace(&text, found.map(|it| ContentHash::of(it.bytes)))?;
         Ok(format!("restored the decisions{note}"))
     }
-
-    /// Updates the commit marker and the copy of the decisions.
-    pub(crate) fn update_commit_marker(&mut self) -> Result<(), CompactionError> {
-        let layout = self.vault.layout();
-        let failed =
-            |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
-        if let Some((run, checksum)) = self.lineage.last_ended_run()? {
-            let marker = CommitMarker { run: run.0, checksum };
-            if private_folder::read_commit_marker(layout) != Some(marker) {
-                private_folder::write_commit_marker(layout, marker).map_err(failed)?;
-            }
-        }
-        self.update_decisions_copy()
-    }
-
-    /// Updates the copy of the decisions.
-    pub(crate) fn update_decisions_copy(&self) -> Result<(), CompactionError> {
-        let layout = self.vault.layout();
-        let Some(now) = self.vault.read(&layout.decisions())? else { return Ok(()) };
-        let copy = private_folder::decisions_copy(layout);
-        // If the file did not grow from the copy, the copy is kept and `doctor` reports it.
-        let grew = copy.as_ref().is_none_or(|it| now.bytes.starts_with(it) && now.bytes != *it);
-        if grew && Decisions::parse(&String::from_utf8_lossy(&now.bytes)).unreadable().is_empty() {
-            private_folder::write_decisions_copy(layout, &now.bytes).map_err(|source| {
-                VaultError::Io { action: "write", path: layout.private_dir(), source }
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Accepts the readable part of the decisions file although it differs from the copy. Both are
-    /// kept in the quarantine.
-    pub(crate) fn accept_decisions(&self) -> Result<(), CompactionError> {
-        let layout = self.vault.layout();
-        let path = layout.decisions();
-        let now = (self.clock)();
-        let failed = |source| VaultError::Io { action: "write", path: path.clone().into(), source };
-        let copy = private_folder::decisions_copy(layout).unwrap_or_default();
-        private_folder::quarantine_file(layout, now, &format!("{path}.copy"), &copy)
-            .map_err(failed)?;
-        let mut text = String::new();
-        if let Some(found) = self.vault.read(&path)? {
-            private_folder::quarantine_file(layout, now, &path, &found.bytes).map_err(failed)?;
-            let found_text = String::from_utf8_lossy(&found.bytes).into_owned();
-            let decisions = Decisions::parse(&found_text);
-            if !decisions.has_key() {
-                text = new_key()?.header_line();
-            }
-            let can_be_read = |i: usize| !decisions.unreadable().contains(&(i + 1));
-            for (_, line) in found_text.lines().enumerate().filter(|(i, _)| can_be_read(*i)) {
-                text.push_str(line);
-                text.push('\n');
-            }
-            self.replace_decisions_file(&text, Some(ContentHash::of(&found.bytes)))?;
-        }
-        Ok(private_folder::write_decisions_copy(layout, text.as_bytes()).map_err(failed)?)
-    }
-
-    /// Replaces the decisions file.
-    fn replace_decisions_file(
-        &self,
-        text: &str,
-        old: Option<ContentHash>,
-    ) -> Result<(), CompactionError> {
-        let layout = self.vault.layout();
-        let path = layout.decisions();
-        let lock = self.write_lock()?;
-        let temp = Vault::new_temp_name();
-        let staged = self.vault.stage(&path, &temp, text.as_bytes())?;
-        self.vault.publish(&lock, staged, old)?;
-        let exposed = private_folder::exposed_files(layout).unwrap_or_default();
-        for it in exposed.iter().filter(|it| it.path == layout.full(&path)) {
-            private_folder::restrict_access(it).map_err(|source| VaultError::Io {
-                action: "write",
-                path: path.clone().into(),
-                source,
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns the damage of a text that nobody wrote, so that it does not count as a person's edit.
-pub(crate) fn text_damage(text: &str) -> Option<Damage> {
-    damage::byte_damage(text.as_bytes())
 }

@@ -6,11 +6,14 @@
 //! person says that they are gone for good. A few vanished files are reconciled one by one as
 //! usual.
 
-use std::{collections::BTreeSet, os::unix::fs::MetadataExt as _, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
 use crate::compaction::{
-    CompactionError, Compactor, JobFailure, RootSnapshot, journal::commit::RecordedChanges,
-    known_files, reconcile::renames::detect_renames,
+    context::RunContext,
+    error::{CompactionError, VanishedFiles},
+    journal::decision_file::DecisionFile,
+    reconcile::{edits::device_of_memory_folder, renames::detect_renames},
+    snapshot::known_files,
 };
 use crate::{
     memory::{address::Stem, decision::Decisions},
@@ -28,34 +31,6 @@ const GONE_SHARE_MIN: usize = 5;
 const GONE_MAX: usize = 50;
 /// The most names in the message.
 const EXAMPLES_MAX: usize = 3;
-
-/// The known files that have vanished.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VanishedFiles {
-    /// How many have vanished.
-    pub gone: usize,
-    /// How many are known.
-    pub known: usize,
-    /// Some of them, relative to the root.
-    pub examples: Vec<String>,
-    /// Whether the memory folder is on another device than before.
-    pub device_changed: bool,
-}
-
-impl std::fmt::Display for VanishedFiles {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { gone, known, examples, device_changed } = self;
-        write!(f, "{gone} of {known} known files are gone ({}", examples.join(", "))?;
-        match gone - examples.len() {
-            0 => f.write_str(")")?,
-            more => write!(f, ", and {more} more)")?,
-        }
-        if *device_changed {
-            f.write_str(", and the memory folder is on another device than it was")?;
-        }
-        Ok(())
-    }
-}
 
 /// A file that is recorded in the database.
 struct RecordedFile {
@@ -133,16 +108,6 @@ fn needs_confirmation(known: &[RecordedFile], layout: &Layout, other_device: boo
     gone > 0 && (emptied || other_device || share || gone > GONE_MAX)
 }
 
-/// A log in the archive is not gone.
-fn is_archived(vault: &Vault, stem: &Stem) -> bool {
-    vault.layout().archive_path(stem).is_some_and(|it| vault.exists(&it))
-}
-
-/// Some systems change device numbers at a restart, so another device alone means nothing.
-fn device_of_memory_folder(layout: &Layout) -> Option<u64> {
-    std::fs::metadata(layout.full(layout.memory_dir())).ok().map(|it| it.dev())
-}
-
 /// Returns what is wrong with the decisions file if decisions were lost. An unreadable last line
 /// does not count: a crash cut it off before anything depended on it.
 ///
@@ -174,69 +139,39 @@ fn contains_lines_in_order(record: &[u8], copy: &[u8]) -> bool {
     known.all(|line| lines.any(|it| it == line))
 }
 
-impl Compactor<'_> {
-    /// Returns an error before missing files count as deleted by a person.
-    ///
-    /// # Errors
-    ///
-    /// Returns `CompactionError::FolderMissing` if the whole folder is missing, which nobody can
-    /// accept, and `CompactionError::FilesVanished` if too many of its files are missing, unless
-    /// that was accepted.
-    pub fn refuse_if_vanished(&self, accepted: bool) -> Result<(), CompactionError> {
-        let layout = self.vault.layout();
-        let path = layout.full(layout.memory_dir());
-        if !path.is_dir() {
-            let logs = self.lineage.log_paths()?.len();
-            return if logs > 0 {
-                Err(CompactionError::FolderMissing { path, logs })
-            } else {
-                Ok(())
-            };
-        }
-        self.refuse_damaged_decisions(accepted)?;
-        match find_vanished(self.vault, self.lineage)?.filter(|_| !accepted) {
-            Some(missing) => Err(CompactionError::FilesVanished(missing)),
-            None => Ok(()),
-        }
+/// Returns an error before missing files count as deleted by a person.
+///
+/// # Errors
+///
+/// Returns `CompactionError::FolderMissing` if the whole folder is missing, which nobody can
+/// accept, and `CompactionError::FilesVanished` if too many of its files are missing, unless
+/// that was accepted.
+pub(crate) fn refuse_if_vanished(
+    context: &RunContext<'_>,
+    accepted: bool,
+) -> Result<(), CompactionError> {
+    let layout = context.vault.layout();
+    let path = layout.full(layout.memory_dir());
+    if !path.is_dir() {
+        let logs = context.lineage.log_paths()?.len();
+        return if logs > 0 { Err(CompactionError::FolderMissing { path, logs }) } else { Ok(()) };
     }
-
-    /// Returns an error before lost decisions count as never made: what people deleted, undid, or
-    /// had forgotten would come back.
-    fn refuse_damaged_decisions(&self, accepted: bool) -> Result<(), CompactionError> {
-        match decisions_damage(self.vault)? {
-            Some(_) if accepted => self.accept_decisions(),
-            Some(why) => Err(CompactionError::DecisionsUnreadable { why }),
-            None => Ok(()),
-        }
+    refuse_damaged_decisions(context, accepted)?;
+    match find_vanished(context.vault, context.lineage)?.filter(|_| !accepted) {
+        Some(missing) => Err(CompactionError::FilesVanished(missing)),
+        None => Ok(()),
     }
+}
 
-    /// Records that logs have vanished. What was derived from them stays.
-    pub(crate) fn record_vanished_logs(
-        &mut self,
-        view: &RootSnapshot,
-    ) -> Result<(), CompactionError> {
-        let layout = self.vault.layout();
-        if let Some(device) = device_of_memory_folder(layout)
-            && self.lineage.device_of(layout.memory_dir())? != Some(device)
-        {
-            self.lineage.record_device(layout.memory_dir(), device)?;
-        }
-        let mut changes = RecordedChanges::default();
-        for (stem, path) in self.lineage.log_paths()? {
-            let there = view.inventory.logs.contains_key(&stem)
-                || self.vault.exists(&path)
-                || is_archived(self.vault, &stem);
-            if !there {
-                changes.external_changes.push((path.clone(), None));
-                changes.removed.push(path);
-            }
-        }
-        if changes.removed.is_empty() {
-            return Ok(());
-        }
-        match self.write_files(None, None, &[], &changes) {
-            Err(JobFailure::Critical(error)) => Err(error),
-            _ => Ok(()),
-        }
+/// Returns an error before lost decisions count as never made: what people deleted, undid, or
+/// had forgotten would come back.
+fn refuse_damaged_decisions(
+    context: &RunContext<'_>,
+    accepted: bool,
+) -> Result<(), CompactionError> {
+    match decisions_damage(context.vault)? {
+        Some(_) if accepted => DecisionFile::new(context).accept(),
+        Some(why) => Err(CompactionError::DecisionsUnreadable { why }),
+        None => Ok(()),
     }
 }

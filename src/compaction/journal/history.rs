@@ -4,11 +4,12 @@
 //! entered here: the files of a root whose database is new or was made before there was a history,
 //! `MEMORY.md` that a person edited, and logs that are gone.
 
+use super::Journal;
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Duration, NaiveTime, Utc};
 
-use crate::compaction::{CompactionError, Compactor, RootSnapshot};
+use crate::compaction::{error::CompactionError, snapshot::RootSnapshot};
 use crate::{
     config::settings::Keep,
     memory::{
@@ -32,7 +33,7 @@ use crate::{
 /// How many bytes are entered in one transaction: ten years of logs do not fit into memory twice.
 const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
 
-impl Compactor<'_> {
+impl Journal<'_, '_> {
     /// Enters what stands there and is not in the history, once edits have been noticed.
     pub(crate) fn record_missing_versions(
         &mut self,
@@ -43,7 +44,7 @@ impl Compactor<'_> {
         if missing.is_empty() {
             return Ok(());
         }
-        let _lock = self.write_lock()?;
+        let _lock = self.context.write_lock()?;
         let mut read = Vec::new();
         let mut bytes_read = 0;
         for (path, cause) in missing {
@@ -51,7 +52,9 @@ impl Compactor<'_> {
                 None
             } else {
                 // What cannot be read is reported by the scan.
-                let Ok(Some(found)) = self.vault.read(&self.vault.current_path(&path)) else {
+                let Ok(Some(found)) =
+                    self.context.vault.read(&self.context.vault.current_path(&path))
+                else {
                     continue;
                 };
                 bytes_read += found.bytes.len();
@@ -76,7 +79,11 @@ impl Compactor<'_> {
             .iter()
             .map(|(path, cause, bytes)| NewVersion { path, cause: *cause, bytes: bytes.as_deref() })
             .collect();
-        Ok(self.lineage.commit(&Commit { versions: &versions, at: now, ..Commit::default() })?)
+        Ok(self.context.lineage.commit(&Commit {
+            versions: &versions,
+            at: now,
+            ..Commit::default()
+        })?)
     }
 
     fn missing_versions(
@@ -84,8 +91,9 @@ impl Compactor<'_> {
         view: &RootSnapshot,
     ) -> Result<Vec<(String, VersionCause)>, CompactionError> {
         let inventory = &view.inventory;
-        let layout = self.vault.layout();
+        let layout = self.context.vault.layout();
         let latest: HashMap<String, _> = self
+            .context
             .lineage
             .latest_versions()?
             .into_iter()
@@ -97,7 +105,7 @@ impl Compactor<'_> {
             latest.is_some_and(|it| it.1 == Some(hash) || it.0 == VersionCause::Forgotten)
         };
         let mut missing = Vec::new();
-        for (path, (_, hash)) in self.lineage.documents()? {
+        for (path, (_, hash)) in self.context.lineage.documents()? {
             if !is_known(&path, hash) {
                 missing.push((path, VersionCause::ExternalWrite));
             }
@@ -110,7 +118,7 @@ impl Compactor<'_> {
         let rules = inventory.rules.clone();
         // A log of which a line is forgotten is not kept.
         let is_kept = |stem: &Stem| {
-            let log = self.vault.read_log(stem).ok().flatten();
+            let log = self.context.vault.read_log(stem).ok().flatten();
             log.is_some_and(|it| privacy::sanitize(&it, &rules).raw().is_some())
         };
         for (stem, file) in &inventory.logs {
@@ -136,7 +144,7 @@ impl Compactor<'_> {
                 Some(FileKind::Index) => inventory.index.is_none(),
                 _ => false,
             };
-            if watched && !self.vault.exists(path) {
+            if watched && !self.context.vault.exists(path) {
                 missing.push((path.clone(), VersionCause::ExternalRemoval));
             }
         }
@@ -146,16 +154,16 @@ impl Compactor<'_> {
 
     /// Lets go of versions that are older than the history is to be, and returns how many.
     pub(crate) fn prune(&mut self, now: DateTime<Utc>) -> Result<usize, CompactionError> {
-        let Keep::For(span) = self.settings.settings.history.keep else { return Ok(0) };
+        let Keep::For(span) = self.context.settings.settings.history.keep else { return Ok(0) };
         let span = Duration::from_std(span.as_duration()).unwrap_or(Duration::MAX);
         let Some(before) = now.checked_sub_signed(span) else { return Ok(0) };
         // From the start of a day, so that later passes of the day have nothing left to do.
         let before = before.date_naive().and_time(NaiveTime::MIN).and_utc();
-        if !self.lineage.has_prunable(before)? {
+        if !self.context.lineage.has_prunable(before)? {
             return Ok(0);
         }
-        let _lock = self.write_lock()?;
-        Ok(self.lineage.prune(before)?.versions)
+        let _lock = self.context.write_lock()?;
+        Ok(self.context.lineage.prune(before)?.versions)
     }
 }
 

@@ -1,5 +1,20 @@
 //! How a run writes files and records them: intents, bytes, one transaction.
 
-pub mod commit;
-pub(crate) mod history;
+pub(crate) mod commit;
+pub(crate) mod decision_file;
+mod history;
 pub mod records;
+mod recovery;
+
+use super::context::RunContext;
+
+/// Writes files with their records, finishes what a crash cut off, and keeps the history.
+pub(crate) struct Journal<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> Journal<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+}

@@ -11,7 +11,7 @@ use std::{
 
 use chrono::{NaiveDate, TimeDelta};
 
-use crate::compaction::{RootSnapshot, plan::CompactionJob};
+use crate::compaction::{plan::CompactionJob, snapshot::RootSnapshot};
 use crate::{
     engine,
     memory::{

@@ -1,6 +1,6 @@
 //! A proposal of an engine as the file of a typed memory, or why it is none. Pure.
 
-use crate::compaction::{grounding, review::ExcludedItem};
+use crate::compaction::{grounding, proposals::items::ExcludedItem};
 use crate::{
     engine::MemoryDraft,
     memory::{

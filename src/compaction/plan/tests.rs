@@ -1,10 +1,12 @@
 use super::*;
 use crate::{
     memory::{
+        address::Stem,
         decision::{Decision, DecisionKind},
         document::SummaryHeader,
+        period::Grain,
     },
-    store::fs::inventory::{FileStat, LogFile},
+    store::fs::inventory::{FileStat, LogFile, SummaryFile},
 };
 
 /// A root in a few words: `2026-04-02` is a log, `2026-W14` a weekly file that names the logs

@@ -6,6 +6,7 @@
 //! new one makes them from the same words; what a person wrote there goes along, and what they
 //! deleted or had forgotten stays so.
 
+use super::citations::text_with_sources;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -14,16 +15,21 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    edits::{CitationUpdate, ReconcileRun, replace_citation, replace_sources, user_bullets},
+    ReconcileRun,
+    citations::{replace_citation, user_bullets},
+    line_moves::{CitationUpdate, CitationUpdater},
     stale,
 };
 use crate::compaction::{
-    CompactionError, Compactor, JobFailure, RootSnapshot,
+    context::RunContext,
+    error::{CompactionError, JobFailure},
     journal::{
         commit::{FileWrite, RecordedChanges},
+        decision_file::DecisionFile,
         records,
     },
     plan,
+    snapshot::RootSnapshot,
 };
 use crate::{
     memory::{
@@ -319,7 +325,16 @@ fn without_empty_sections(blocks: Vec<SummaryBlock>) -> Vec<SummaryBlock> {
     left
 }
 
-impl Compactor<'_> {
+/// Has citations follow logs to their new names.
+pub(crate) struct RenameUpdater<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> RenameUpdater<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
     /// Has what was made of logs follow them to their new names; returns whether any file was written.
     pub(crate) fn update_renamed_citations(
         &mut self,
@@ -333,11 +348,15 @@ impl Compactor<'_> {
         let Some((_, first)) = renames.first_key_value() else { return Ok(false) };
         let inventory = &view.inventory;
         let decisions = self.read_decisions()?;
-        self.append_decisions(&self.copy_decisions(&renames, &decisions, noticing.now)?)?;
+        DecisionFile::new(self.context).append(&self.copy_decisions(
+            &renames,
+            &decisions,
+            noticing.now,
+        )?)?;
         let mut recorded = RecordedChanges::default();
         let mut files = self.rename_in_summaries(inventory, &renames)?;
         self.rename_in_memories_and_wisdom(inventory, &renames, &mut files)?;
-        let layout = self.vault.layout().clone();
+        let layout = self.context.vault.layout().clone();
         for file in &files {
             match &file.text {
                 Some(text) => {
@@ -346,15 +365,16 @@ impl Compactor<'_> {
                 None => recorded.removed.push(file.path.clone()),
             }
         }
-        let known = self.lineage.log_paths()?;
-        let extracted = self.lineage.extracted_logs()?;
+        let known = self.context.lineage.log_paths()?;
+        let extracted = self.context.lineage.extracted_logs()?;
         for (from, to) in &renames {
             if let Some(path) = known.get(from) {
                 recorded.external_changes.push((path.clone(), None));
                 recorded.removed.push(path.clone());
             }
-            let Some(log) = self.vault.read_log(to)? else { continue };
-            let rules = PrivacyRules::new(Arc::clone(self.vault.policy()), &self.read_decisions()?);
+            let Some(log) = self.context.vault.read_log(to)? else { continue };
+            let rules =
+                PrivacyRules::new(Arc::clone(self.context.vault.policy()), &self.read_decisions()?);
             let served = privacy::sanitize(&log, &rules);
             if extracted.get(from) == Some(&rules.input_hash(from, log.hash)) {
                 recorded.extracted.push((to.clone(), served.input_hash()));
@@ -372,17 +392,17 @@ impl Compactor<'_> {
             files,
             recorded,
         };
-        self.record_citation_update(noticing, view, followed)
+        CitationUpdater::new(self.context).record_citation_update(noticing, view, followed)
     }
 
     fn read_decisions(&self) -> Result<Decisions, JobFailure> {
-        let text = self.vault.read_text(&self.vault.layout().decisions())?;
+        let text = self.context.vault.read_text(&self.context.vault.layout().decisions())?;
         Ok(text.map(|it| Decisions::parse(&it)).unwrap_or_default())
     }
 
     fn active_renames(&self, view: &RootSnapshot) -> Result<LogRenames, CompactionError> {
         let inventory = &view.inventory;
-        let mut renames = detect_renames(self.vault, self.lineage, inventory)?;
+        let mut renames = detect_renames(self.context.vault, self.context.lineage, inventory)?;
         // Where the fold of its new week is refused, its words stay where they are.
         renames.retain(|from, to| {
             let [old, new] = [from, to].map(|it| Period::containing(Grain::Week, it.date()));
@@ -401,13 +421,13 @@ impl Compactor<'_> {
         decisions: &Decisions,
         now: DateTime<Utc>,
     ) -> Result<Vec<Decision>, JobFailure> {
-        let layout = self.vault.layout();
+        let layout = self.context.vault.layout();
         let mut made = Vec::new();
         for (from, to) in renames {
-            let Some(log) = self.vault.read_log(to)? else { continue };
+            let Some(log) = self.context.vault.read_log(to)? else { continue };
             let served = privacy::sanitize(
                 &log,
-                &PrivacyRules::new(Arc::clone(self.vault.policy()), decisions),
+                &PrivacyRules::new(Arc::clone(self.context.vault.policy()), decisions),
             );
             let mut decide = |what, path: &str, lines: Vec<&str>| {
                 let hashes: BTreeSet<String> =
@@ -458,13 +478,13 @@ impl Compactor<'_> {
         inventory: &Inventory,
         renames: &LogRenames,
     ) -> Result<Vec<FileWrite>, JobFailure> {
-        let layout = self.vault.layout();
+        let layout = self.context.vault.layout();
         let summaries = || inventory.weekly.iter().chain(&inventory.monthly);
         let taken: BTreeSet<Period> =
             summaries().filter(|(_, it)| it.header.is_none()).map(|(period, _)| *period).collect();
         let mut pages: BTreeMap<Period, SummaryUpdate> = BTreeMap::new();
         for (period, file) in summaries().filter(|(_, it)| it.header.is_some()) {
-            let standing = self.vault.read_text(&file.path)?;
+            let standing = self.context.vault.read_text(&file.path)?;
             let Some(Ok(summary)) = standing.as_deref().map(|it| Summary::parse(*period, it))
             else {
                 continue;
@@ -485,7 +505,7 @@ impl Compactor<'_> {
                 summary: Summary::from_draft(
                     parcel.to,
                     SummaryHeader {
-                        engine: self.engine.id().to_owned(),
+                        engine: self.context.engine.id().to_owned(),
                         partial: true,
                         ..SummaryHeader::default()
                     },
@@ -537,7 +557,7 @@ impl Compactor<'_> {
         renames: &LogRenames,
         files: &mut Vec<FileWrite>,
     ) -> Result<(), JobFailure> {
-        let layout = self.vault.layout();
+        let layout = self.context.vault.layout();
         let now_at = |at: &Address| {
             let stem = renames.get(&at.stem).unwrap_or(&at.stem).clone();
             Address { stem, line: at.line }
@@ -547,7 +567,7 @@ impl Compactor<'_> {
                 continue;
             }
             let path = layout.typed_memory(&memory.file_name.to_string_lossy());
-            let Some(old) = self.vault.read_text(&path)? else { continue };
+            let Some(old) = self.context.vault.read_text(&path)? else { continue };
             let sources: Vec<(Address, String)> =
                 memory.sources.iter().map(|(at, hash)| (now_at(at), hash.clone())).collect();
             let text = if memory.is_managed() {
@@ -555,12 +575,7 @@ impl Compactor<'_> {
                 stale::with_sources(memory, &sources).print()
             } else {
                 let moved = TypedMemory { sources, ..memory.clone() };
-                let text = replace_sources(&old, &moved.print());
-                // One that spells its sources in another way than we do is left alone.
-                let read = TypedMemory::parse(&memory.file_name, &text);
-                if read.ok().as_ref() != Some(&moved) {
-                    continue;
-                }
+                let Some(text) = text_with_sources(&old, &moved) else { continue };
                 text
             };
             files.push(FileWrite { path, text: Some(text), current: Some(old) });

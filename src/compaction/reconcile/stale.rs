@@ -16,23 +16,16 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 
 use super::source_match::{self, CitedLine, LogsByStem, SourceMatch};
-use crate::compaction::{Compactor, JobFailure, grounding, plan::CompactionJob};
+use crate::compaction::{context::RunContext, error::JobFailure, grounding, plan::CompactionJob};
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
         item::Item,
-        period::{Grain, Period},
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
     privacy::{self, PrivacyRules, SanitizedLog},
-    store::{
-        db::lineage::{Lineage, LineageError},
-        fs::{
-            inventory::Inventory,
-            vault::{Vault, VaultError},
-        },
-    },
+    store::fs::vault::{Vault, VaultError},
 };
 
 /// A memory of which a line was changed, deleted, or moved.
@@ -302,56 +295,53 @@ pub(crate) struct StaleEntry {
     source_match: SourceMatch,
 }
 
-impl Compactor<'_> {
-    /// Puts the sources of entries right that rest on a log of this month, and returns those that
-    /// the lines left to them no longer carry.
-    pub(crate) fn find_stale_entries(
-        &self,
-        file: &mut WisdomFile,
-        month: &[SanitizedLog],
-        rules: &PrivacyRules,
-    ) -> Result<Vec<StaleEntry>, JobFailure> {
-        let is_here = |stem: &Stem| month.iter().any(|it| it.stem() == stem);
-        let ours: Vec<_> = file.entries().filter(|it| it.is_managed()).cloned().collect();
-        let mut shaken = Vec::new();
-        for entry in ours {
-            let Some(mark) = &entry.meta else { continue };
-            if !mark.sources.files().any(|(stem, _)| is_here(stem)) {
-                continue;
-            }
-            let logs =
-                read_logs_by_stem(self.vault, rules, mark.sources.files().map(|(stem, _)| stem))?;
-            let source = |at: Address| {
-                let hash = mark.lines.get(&at).cloned();
-                (at, hash)
-            };
-            let sources: Vec<CitedLine> = mark.sources.addresses().map(source).collect();
-            let words = format!("{}. {}", entry.title, entry.text);
-            let standing = SourceMatch::find(&sources, &logs, &words);
-            // Of a line without a hash it cannot be told whether it is the one that was cited.
-            let unsure = sources.iter().any(|(at, hash)| hash.is_none() && is_here(&at.stem));
-            let checked = |citation: Citation| {
-                let item = Item { text: words.clone(), citation: Some(citation) };
-                grounding::check(&item, &logs).is_ok()
-            };
-            let left = standing.present_lines();
-            // A line that is gone may be the one that said it: then all the words must still stand.
-            let carried = if standing.lost.is_empty() {
-                !unsure || standing.log_missing || left.is_some_and(checked)
-            } else {
-                left.is_some_and(|it| {
-                    standing.log_missing
-                        || source_match::lines_stating(&words, &it, &logs).is_some()
-                })
-            };
-            if carried {
-                file.set_sources(&mark.id, &standing.present);
-            } else {
-                shaken.push(StaleEntry { id: mark.id.clone(), words, source_match: standing });
-            }
+/// Puts the sources of entries right that rest on a log of this month, and returns those that
+/// the lines left to them no longer carry.
+pub(crate) fn find_stale_entries(
+    context: &RunContext<'_>,
+    file: &mut WisdomFile,
+    month: &[SanitizedLog],
+    rules: &PrivacyRules,
+) -> Result<Vec<StaleEntry>, JobFailure> {
+    let is_here = |stem: &Stem| month.iter().any(|it| it.stem() == stem);
+    let ours: Vec<_> = file.entries().filter(|it| it.is_managed()).cloned().collect();
+    let mut shaken = Vec::new();
+    for entry in ours {
+        let Some(mark) = &entry.meta else { continue };
+        if !mark.sources.files().any(|(stem, _)| is_here(stem)) {
+            continue;
         }
-        Ok(shaken)
+        let logs =
+            read_logs_by_stem(context.vault, rules, mark.sources.files().map(|(stem, _)| stem))?;
+        let source = |at: Address| {
+            let hash = mark.lines.get(&at).cloned();
+            (at, hash)
+        };
+        let sources: Vec<CitedLine> = mark.sources.addresses().map(source).collect();
+        let words = format!("{}. {}", entry.title, entry.text);
+        let standing = SourceMatch::find(&sources, &logs, &words);
+        // Of a line without a hash it cannot be told whether it is the one that was cited.
+        let unsure = sources.iter().any(|(at, hash)| hash.is_none() && is_here(&at.stem));
+        let checked = |citation: Citation| {
+            let item = Item { text: words.clone(), citation: Some(citation) };
+            grounding::check(&item, &logs).is_ok()
+        };
+        let left = standing.present_lines();
+        // A line that is gone may be the one that said it: then all the words must still stand.
+        let carried = if standing.lost.is_empty() {
+            !unsure || standing.log_missing || left.is_some_and(checked)
+        } else {
+            left.is_some_and(|it| {
+                standing.log_missing || source_match::lines_stating(&words, &it, &logs).is_some()
+            })
+        };
+        if carried {
+            file.set_sources(&mark.id, &standing.present);
+        } else {
+            shaken.push(StaleEntry { id: mark.id.clone(), words, source_match: standing });
+        }
     }
+    Ok(shaken)
 }
 
 impl StaleEntry {
@@ -385,32 +375,4 @@ impl StaleEntry {
             .filter(|at| !self.source_match.present.iter().any(|it| it.0 == *at));
         self.source_match.present.iter().cloned().chain(new.map(|at| (at, None))).collect()
     }
-}
-
-/// Returns the months whose entries of ours cite a line that reads otherwise now, with the logs.
-///
-/// It is told by the hashes in the file and those that the database has of the logs, so nothing is
-/// read; a log that was not looked at since it changed says nothing yet.
-pub(crate) fn stale_wisdom_months(
-    lineage: &Lineage,
-    inventory: &Inventory,
-    wisdom: &WisdomFile,
-) -> Result<Vec<(Period, String)>, LineageError> {
-    let mut found = BTreeSet::new();
-    let ours = wisdom.entries().filter(|it| it.is_managed()).filter_map(|it| it.meta.as_ref());
-    let mut noted: Vec<(&Address, &String)> = ours.flat_map(|it| &it.lines).collect();
-    noted.sort();
-    for lines in noted.chunk_by(|a, b| a.0.stem == b.0.stem) {
-        let Some(stem) = lines.first().map(|it| &it.0.stem) else { continue };
-        let Some(file) = inventory.logs.get(stem) else { continue };
-        let Some(log) = lineage.log(stem)?.filter(|it| it.hash == file.hash) else { continue };
-        let reads = |line: u32| log.line_hash(line).map(crate::memory::hash::hex4_of);
-        let month = Period::containing(Grain::Week, stem.date()).parent();
-        if let Some(month) = month
-            && lines.iter().any(|(at, hash)| reads(at.line).as_ref() != Some(*hash))
-        {
-            found.insert((month, stem.to_string()));
-        }
-    }
-    Ok(found.into_iter().collect())
 }

@@ -1,81 +1,31 @@
 //! Proposed changes of files, and the verdicts of people on them.
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 
-use super::{ReviewProposal, items, memories::ProposedMemory, wisdom};
+use super::{ReviewProposal, Reviewer};
+use crate::compaction::{
+    context::REVIEW_TRIGGER,
+    error::{CompactionError, JobFailure},
+    integrity::vanished_files::refuse_if_vanished,
+    journal::{
+        Journal,
+        commit::{FileWrite, RecordedChanges},
+        decision_file::DecisionFile,
+    },
+    memories::index_file::refresh_index,
+    prepare::RunPreparation,
+    proposals::{change::ProposedChange, items},
+};
 use crate::{
-    compaction::{
-        CompactionError, Compactor, JobFailure,
-        journal::commit::{FileWrite, RecordedChanges},
-        undo::REVIEW_TRIGGER,
-    },
-    memory::{
-        decision::{Decision, DecisionKind, Decisions},
-        wisdom::WisdomFile,
-    },
-    privacy::PrivacyRules,
+    memory::decision::{Decision, DecisionKind},
     store::{
         db::lineage::{
             LineageError,
-            review::{NewProposal, Proposal, ProposalState},
+            review::{Proposal, ProposalState},
         },
         fs::vault::VaultError,
     },
 };
-
-/// A change of `WISDOM.md` or of a typed memory, stored until a person has reviewed it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
-pub enum ProposedChange {
-    /// A new entry.
-    Add {
-        /// Its heading.
-        title: String,
-        /// What it says.
-        text: String,
-        /// The category of the entry.
-        category: Option<String>,
-        /// Why it is worth keeping.
-        reason: String,
-    },
-    /// An entry that was confirmed or extended.
-    Merge {
-        /// The entry.
-        id: String,
-        /// New title and text, if they change.
-        words: Option<(String, String)>,
-        /// Why.
-        reason: String,
-    },
-    /// An entry without remaining sources.
-    Drop {
-        /// The entry.
-        id: String,
-        /// Why.
-        reason: String,
-    },
-    /// A change of a typed memory that a person wrote or edited and whose source lines changed.
-    Memory {
-        /// The proposed memory; `None` if the file would be removed.
-        words: Option<ProposedMemory>,
-        /// The hash of what the memory said when this was proposed.
-        base: String,
-        /// Why.
-        reason: String,
-    },
-    /// Not a change, but an item that the checks kept out of the file.
-    Item {
-        /// What it says.
-        text: String,
-        /// Why it was kept out.
-        reason: String,
-        /// Who drafted it.
-        engine: String,
-        /// Whether a person may accept it.
-        passes: bool,
-    },
-}
 
 /// The words with which a person replaces a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,83 +90,29 @@ impl From<VaultError> for ReviewError {
     }
 }
 
-impl ProposedChange {
-    /// Returns the words by which decisions identify the change: what would be written, not why. A
-    /// change that only adds sources is identified by its sources.
-    pub(in crate::compaction) fn decision_key(&self, sources: &str) -> String {
-        match self {
-            Self::Add { title, text, .. } => format!("add {title}: {text}"),
-            Self::Merge { id, words: Some((title, text)), .. } => {
-                format!("merge {id} {title}: {text}")
-            }
-            Self::Merge { id, words: None, .. } => format!("merge {id} {sources}"),
-            Self::Drop { id, .. } => format!("drop {id}"),
-            Self::Memory { words: Some(words), .. } => format!("memory {}", words.body.trim()),
-            Self::Memory { words: None, .. } => "withdraw".to_owned(),
-            Self::Item { text, .. } => format!("item {text}"),
-        }
+impl Reviewer<'_, '_> {
+    /// Accepts items that a person has read. The next run writes their files again.
+    ///
+    /// # Errors
+    ///
+    /// Returns why nothing could be written.
+    pub(crate) fn accept_items(&mut self, items: &[ReviewProposal]) -> Result<(), CompactionError> {
+        self.record_verdicts(items, DecisionKind::Accepted, ProposalState::Accepted)
     }
 
-    /// Returns the proposal; `None` if a person has already decided about it.
-    pub(super) fn to_proposal(
-        &self,
-        target: &str,
-        sources: String,
-        decisions: &Decisions,
-    ) -> Option<NewProposal> {
-        let is_settled = decisions.review_verdict(target, &self.decision_key(&sources)).is_some();
-        (!is_settled).then(|| self.to_row(target, sources))
-    }
-
-    /// Returns the row to store.
-    pub(super) fn to_row(&self, target: &str, sources: String) -> NewProposal {
-        let change = serde_json::json!(self).to_string();
-        NewProposal { target: target.to_owned(), change, sources }
-    }
-
-    /// Returns whether the change is already in its file, whose text is given.
-    pub(in crate::compaction) fn is_applied(
-        &self,
-        row: &Proposal,
-        text: Option<&str>,
-        rules: &PrivacyRules,
-    ) -> bool {
-        match (self, text) {
-            // The next run decides, whatever the file contains now.
-            (Self::Item { .. }, _) => false,
-            (Self::Memory { words, .. }, text) => {
-                ProposedMemory::is_applied(words.as_ref(), &row.target, text)
-            }
-            (_, Some(text)) => {
-                wisdom::is_applied(self, &row.sources, &WisdomFile::parse(text), rules)
-            }
-            (_, None) => false,
-        }
-    }
-
-    /// Returns the id of the entry of `WISDOM.md` that it changes or drops.
-    pub(super) fn entry_id(&self) -> Option<&str> {
-        match self {
-            Self::Merge { id, .. } | Self::Drop { id, .. } => Some(id),
-            Self::Add { .. } | Self::Memory { .. } | Self::Item { .. } => None,
-        }
-    }
-}
-
-impl Compactor<'_> {
     /// Makes changes that a person accepted, each as proposed or in their own words. This is a run,
     /// and `undo` undoes it.
     ///
     /// # Errors
     ///
     /// Returns why nothing was changed.
-    pub fn accept_changes(
+    pub(crate) fn accept_changes(
         &mut self,
         changes: &[(ReviewProposal, Option<UserReplacement>)],
     ) -> Result<(), ReviewError> {
-        let _alone = self.acquire_run_lock(&|| false)?;
-        let now = (self.clock)();
-        let view = self.reconcile_locked(REVIEW_TRIGGER, now)?;
+        let _alone = self.context.acquire_run_lock(&|| false)?;
+        let now = (self.context.clock)();
+        let view = RunPreparation::new(self.context).reconcile_locked(REVIEW_TRIGGER, now)?;
         let (memories, wisdom): (Vec<_>, Vec<_>) =
             changes.iter().partition(|it| matches!(it.0.change, ProposedChange::Memory { .. }));
         // Every failure that depends on the changes happens before anything is written.
@@ -234,10 +130,10 @@ impl Compactor<'_> {
             ready.push(self.prepare_memory_edit(one, &view)?);
         }
         let mut run = None;
-        let run = self.ensure_run(&mut run, REVIEW_TRIGGER, now)?;
+        let run = self.context.ensure_run(&mut run, REVIEW_TRIGGER, now)?;
         let mut written = Ok(());
         for PreparedEdit { file, recorded, changes } in ready {
-            written = self.write_files(Some(run), None, &[file], &recorded);
+            written = Journal::new(self.context).write_files(Some(run), None, &[file], &recorded);
             if written.is_err() {
                 break;
             }
@@ -250,10 +146,10 @@ impl Compactor<'_> {
             self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
         }
         if written.is_ok() {
-            let view = self.take_snapshot(now)?;
-            self.refresh_index(Some(run), &view)?;
+            let view = self.context.take_snapshot(now)?;
+            refresh_index(self.context, Some(run), &view)?;
         }
-        self.end_run(run)?;
+        self.context.end_run(run)?;
         match written {
             Ok(()) => Ok(()),
             Err(JobFailure::Critical(error)) => Err(error.into()),
@@ -266,7 +162,10 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Returns why nothing could be written.
-    pub fn refuse_changes(&mut self, changes: &[ReviewProposal]) -> Result<(), CompactionError> {
+    pub(crate) fn refuse_changes(
+        &mut self,
+        changes: &[ReviewProposal],
+    ) -> Result<(), CompactionError> {
         self.record_verdicts(changes, DecisionKind::Refused, ProposalState::Refused)
     }
 
@@ -280,10 +179,10 @@ impl Compactor<'_> {
         if changes.is_empty() {
             return Ok(());
         }
-        let _alone = self.acquire_run_lock(&|| false)?;
-        let now = (self.clock)();
-        self.refuse_if_vanished(false)?;
-        self.recover(now)?;
+        let _alone = self.context.acquire_run_lock(&|| false)?;
+        let now = (self.context.clock)();
+        refuse_if_vanished(self.context, false)?;
+        Journal::new(self.context).recover(now)?;
         let verdicts = changes.iter().map(|it| (&it.row, &it.change, what, state));
         self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
         self.record_review_run(false, now)
@@ -295,18 +194,18 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// Returns which change is in its file, or why nothing could be written.
-    pub fn reopen_changes(&mut self, changes: &[ReviewProposal]) -> Result<(), ReviewError> {
+    pub(crate) fn reopen_changes(&mut self, changes: &[ReviewProposal]) -> Result<(), ReviewError> {
         if changes.is_empty() {
             return Ok(());
         }
-        let _alone = self.acquire_run_lock(&|| false)?;
-        let now = (self.clock)();
-        self.refuse_if_vanished(false).map_err(ReviewError::Pass)?;
-        self.recover(now)?;
-        let view = self.take_snapshot(now)?;
+        let _alone = self.context.acquire_run_lock(&|| false)?;
+        let now = (self.context.clock)();
+        refuse_if_vanished(self.context, false).map_err(ReviewError::Pass)?;
+        Journal::new(self.context).recover(now)?;
+        let view = self.context.take_snapshot(now)?;
         for proposed in changes {
             let ReviewProposal { id, row, change, .. } = proposed;
-            let text = self.vault.read_text(&row.target)?;
+            let text = self.context.vault.read_text(&row.target)?;
             let stands = change.is_applied(row, text.as_deref(), &view.inventory.rules);
             if row.state == ProposalState::Accepted && stands {
                 return Err(ReviewError::AlreadyApplied {
@@ -331,7 +230,7 @@ impl Compactor<'_> {
         if changes.is_empty() {
             return Ok(());
         }
-        let decisions = self.create_decisions_key()?;
+        let decisions = DecisionFile::new(self.context).create_key()?;
         let made: Vec<Decision> = changes
             .iter()
             .flat_map(|(row, change, what, _)| {
@@ -342,9 +241,9 @@ impl Compactor<'_> {
                 std::iter::once(made).chain(words)
             })
             .collect();
-        self.append_decisions(&made)?;
+        DecisionFile::new(self.context).append(&made)?;
         for (row, _, _, state) in changes {
-            self.lineage.set_proposal_state(row.id, *state)?;
+            self.context.lineage.set_proposal_state(row.id, *state)?;
         }
         Ok(())
     }

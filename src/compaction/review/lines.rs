@@ -4,9 +4,15 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::{QuarantinedLine, read_log_or_summary};
+use super::{QuarantinedLine, Reviewer};
+use crate::compaction::{
+    error::CompactionError,
+    integrity::vanished_files::refuse_if_vanished,
+    journal::{Journal, decision_file::DecisionFile},
+    proposals::read_log_or_summary,
+    snapshot::RootSnapshot,
+};
 use crate::{
-    compaction::{CompactionError, Compactor, RootSnapshot},
     memory::{
         address::{Address, Stem},
         decision::{Decision, DecisionKind, Verdict},
@@ -16,28 +22,28 @@ use crate::{
     store::db::lineage::record::{Commit, LogRecord},
 };
 
-impl Compactor<'_> {
+impl Reviewer<'_, '_> {
     /// Records a verdict on lines; `None` withdraws the earlier one.
     ///
     /// # Errors
     ///
     /// Returns why nothing could be written.
-    pub fn review_lines(
+    pub(crate) fn review_lines(
         &mut self,
         lines: &[QuarantinedLine],
         verdict: Option<Verdict>,
     ) -> Result<(), CompactionError> {
-        let _alone = self.acquire_run_lock(&|| false)?;
-        let now = (self.clock)();
-        self.refuse_if_vanished(false)?;
-        self.recover(now)?;
-        let decisions = self.create_decisions_key()?;
-        let view = self.take_snapshot(now)?;
+        let _alone = self.context.acquire_run_lock(&|| false)?;
+        let now = (self.context.clock)();
+        refuse_if_vanished(self.context, false)?;
+        Journal::new(self.context).recover(now)?;
+        let decisions = DecisionFile::new(self.context).create_key()?;
+        let view = self.context.take_snapshot(now)?;
         let mut made = Vec::new();
         let mut logs = BTreeMap::new();
         for line in lines {
             let stem = &line.address.stem;
-            let Some(log) = read_log_or_summary(self.vault, stem)? else { continue };
+            let Some(log) = read_log_or_summary(self.context.vault, stem)? else { continue };
             let all = log.lines();
             let Some((_, text, _)) = all.iter().find(|it| it.0 == line.address.line) else {
                 continue;
@@ -52,9 +58,9 @@ impl Compactor<'_> {
             made.push(Decision { at: now, what, path: stem.to_string(), hashes });
             logs.insert(stem.clone(), log);
         }
-        self.append_decisions(&made)?;
+        DecisionFile::new(self.context).append(&made)?;
         // The records must show the verdict at once, because the queue is read from them.
-        let view = if made.is_empty() { view } else { self.take_snapshot(now)? };
+        let view = if made.is_empty() { view } else { self.context.take_snapshot(now)? };
         self.record_review(lines, &logs, &view, now)?;
         self.record_review_run(verdict.is_none(), now)
     }
@@ -67,8 +73,8 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
         let addresses: Vec<Address> = lines.iter().map(|it| it.address.clone()).collect();
-        self.lineage.remove_quarantined(&addresses)?;
-        let known = self.lineage.logs()?;
+        self.context.lineage.remove_quarantined(&addresses)?;
+        let known = self.context.lineage.logs()?;
         // Quarantined lines of weekly and monthly files are not recorded; the files are read on
         // demand.
         let records: Vec<LogRecord> = logs
@@ -76,10 +82,10 @@ impl Compactor<'_> {
             .filter(|(stem, log)| known.get(*stem).is_some_and(|it| it.hash == log.hash))
             .map(|(stem, log)| {
                 let sanitized = privacy::sanitize(log, &view.inventory.rules);
-                LogRecord::of(&sanitized, self.vault.layout().source_path(stem))
+                LogRecord::of(&sanitized, self.context.vault.layout().source_path(stem))
             })
             .collect();
-        self.lineage.commit(&Commit { logs: &records, at: now, ..Commit::default() })?;
+        self.context.lineage.commit(&Commit { logs: &records, at: now, ..Commit::default() })?;
         Ok(())
     }
 }

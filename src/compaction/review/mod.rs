@@ -15,7 +15,6 @@
 //! decisions by the hash of what it would write.
 
 mod file_changes;
-mod items;
 #[cfg(test)]
 mod items_tests;
 mod lines;
@@ -24,16 +23,18 @@ mod wisdom;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use self::{
-    file_changes::{ProposedChange, ReviewError, UserReplacement},
-    memories::ProposedMemory,
+use chrono::{DateTime, Utc};
+
+pub use self::file_changes::{ReviewError, UserReplacement};
+use crate::compaction::{
+    context::{REVIEW_TRIGGER, RunContext},
+    error::CompactionError,
+    proposals::{
+        change::ProposedChange,
+        memories::{base_hash, memory_text, parse_memory},
+        read_sanitized,
+    },
 };
-pub(super) use self::{
-    items::{ExcludedItem, exclude_unreadable, exclusion_note, is_accepted, proposals_of_items},
-    memories::propose_memory,
-    wisdom::proposals_of_edit,
-};
-use super::CompactionError;
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
@@ -108,6 +109,38 @@ pub struct ReviewQueue {
     pub lines: Vec<QuarantinedLine>,
     /// Changes, oldest first.
     pub changes: Vec<ReviewProposal>,
+}
+
+/// Records the verdicts of people.
+pub(crate) struct Reviewer<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> Reviewer<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
+    /// Records a run without files: a person said something in `review`. With `lifted` they
+    /// withdrew what they said last.
+    pub(super) fn record_review_run(
+        &mut self,
+        lifted: bool,
+        now: DateTime<Utc>,
+    ) -> Result<(), CompactionError> {
+        let before: Vec<RunId> = if lifted {
+            let runs = self.context.lineage.last_runs(u32::MAX)?;
+            let writes = self.context.lineage.writes()?;
+            let wrote = |run: RunId| writes.iter().any(|it| it.run == Some(run));
+            let reviews = runs.iter().filter(|it| it.trigger == REVIEW_TRIGGER && !wrote(it.id));
+            reviews.map(|it| it.id).collect()
+        } else {
+            Vec::new()
+        };
+        let run = self.context.ensure_run(&mut None, REVIEW_TRIGGER, now)?;
+        self.context.lineage.record_undone_runs(run, &before)?;
+        self.context.end_run(run)
+    }
 }
 
 /// Returns everything that waits for a person, and with `decided` also what they have decided
@@ -250,14 +283,14 @@ fn load_proposal(
     let mut cited: Vec<Address> = cited.iter().flat_map(Citation::addresses).collect();
     let (before, is_stale) = if let ProposedChange::Memory { words, base, .. } = &change {
         let text = vault.read_text(&row.target)?;
-        let memory = text.and_then(|it| memories::parse_memory(&row.target, &it));
-        let mut is_stale = memory.as_ref().is_none_or(|it| memories::base_hash(it) != *base);
+        let memory = text.and_then(|it| parse_memory(&row.target, &it));
+        let mut is_stale = memory.as_ref().is_none_or(|it| base_hash(it) != *base);
         if let Some(words) = words {
             let found = words.find_sources(vault, rules)?;
             is_stale |= !found.lost.is_empty() || found.log_missing;
             cited = found.present.into_iter().chain(found.lost).map(|it| it.0).collect();
         }
-        (memory.map(|it| memories::memory_text(&it.name, &it.description, &it.body)), is_stale)
+        (memory.map(|it| memory_text(&it.name, &it.description, &it.body)), is_stale)
     } else {
         let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
         let mut entries = wisdom.iter().flat_map(WisdomFile::entries);
@@ -296,30 +329,6 @@ fn load_proposal(
         run: None,
         verdict,
     })
-}
-
-/// Returns the sanitized view of a log, or of a weekly or monthly file.
-fn read_sanitized(
-    vault: &Vault,
-    stem: &Stem,
-    rules: &PrivacyRules,
-) -> Result<Option<SanitizedLog>, VaultError> {
-    Ok(read_log_or_summary(vault, stem)?.map(|it| privacy::sanitize(&it, rules)))
-}
-
-/// Reads a log, or a weekly or monthly file, for [`read_sanitized`].
-fn read_log_or_summary(vault: &Vault, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
-    if !stem.is_summary() {
-        return vault.read_log(stem);
-    }
-    let text = vault.read_text(&vault.layout().source_path(stem))?;
-    Ok(text.and_then(|it| DailyLog::parse(stem.clone(), it.as_bytes()).ok()))
-}
-
-/// Returns the message for receipts that changes wait.
-pub(super) fn waiting_message(changes: usize) -> String {
-    let these = if changes == 1 { "change waits" } else { "changes wait" };
-    format!("{changes} {these} for `memoird review`")
 }
 
 /// Returns the id of a line for people, without the key of the root: equal words on two lines of a

@@ -10,10 +10,10 @@ use super::{
     week_batch::WeekDraftCheck,
 };
 use crate::compaction::{
-    JobFailure, ask_engine,
+    error::{JobFailure, ask_engine},
     grounding::{self, GroundedDraft, Violation, Wording, completeness},
     plan::CompactionJob,
-    review::{self, ExcludedItem},
+    proposals::items::{ExcludedItem, is_accepted},
 };
 use crate::{
     config::settings::{Compaction, Length},
@@ -257,7 +257,7 @@ impl SummaryDrafter<'_> {
     /// Splits a draft. What a model wrote has to be about its lines; what a week says already has stood.
     fn ground_draft(&self, draft: &EngineDraft, sources: &SummarySources) -> GroundedDraft {
         let lines = sources.lines();
-        let may_pass = |item: &Item| review::is_accepted(item, &self.inventory.rules);
+        let may_pass = |item: &Item| is_accepted(item, &self.inventory.rules);
         let words = if self.engine.is_model() { Wording::Free } else { Wording::FromSources };
         let mut grounded = grounding::check_draft(draft, words, &lines, &may_pass);
         if !self.engine.is_model() {

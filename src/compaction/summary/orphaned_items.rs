@@ -184,18 +184,6 @@ pub(crate) fn missing_sources(
     named.into_iter().filter(|it| !is_there(it)).cloned().collect()
 }
 
-/// Returns those of the sources that were gone when a file was made and that are back.
-pub(crate) fn returned_sources<'a>(
-    header: &'a SummaryHeader,
-    inputs: &'a std::collections::BTreeMap<String, String>,
-    inventory: &'a Inventory,
-) -> impl Iterator<Item = &'a String> {
-    header.missing_sources.iter().filter(|name| {
-        inputs.contains_key(*name)
-            || name.parse::<Stem>().is_ok_and(|it| inventory.logs.contains_key(&it))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::draft::SummaryDrafter;
 use crate::compaction::{
-    JobFailure,
+    error::JobFailure,
     plan::{CompactionJob, DueReason},
 };
 use crate::{

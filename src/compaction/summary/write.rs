@@ -1,5 +1,6 @@
 //! The fold of a week or a month: drafts merged with what stands there, written, and recorded.
 
+use crate::compaction::{context::TierRun, report::count_u32};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::NaiveDate;
@@ -7,17 +8,21 @@ use chrono::NaiveDate;
 use super::{
     draft::{self, CorpusReader, SummaryDraft, SummaryDrafter, SummarySources},
     orphaned_items::{self, OrphanedItems},
-    user_edits,
+    user_edits::{self, MergedSummary},
 };
 use crate::compaction::{
-    CompactionError, Compactor, JobFailure, JobOutput, RootSnapshot, RunObserver, grounding,
+    context::{JobOutput, RunContext},
+    error::{CompactionError, JobFailure},
+    grounding,
     journal::{
+        Journal,
         commit::{FileWrite, RecordedChanges},
         records,
     },
     plan::{CompactionJob, DueReason},
-    report::RunReport,
-    review,
+    proposals::items::{exclusion_note, proposals_of_items},
+    reconcile::{Reconciler, line_moves::newly_cited_summaries},
+    snapshot::RootSnapshot,
 };
 use crate::{
     config::settings::{Fallback, Model},
@@ -38,8 +43,8 @@ use crate::{
     privacy::{SanitizedLine, SanitizedLog},
     store::{
         db::lineage::{
-            jobs::{JobId, JobOutcome, JobStage, Receipt, RunId},
-            record::{Commit, CoverageRecord, LogRecord},
+            jobs::{JobId, JobMetrics, JobOutcome, JobStage, Receipt},
+            record::{Commit, CoverageRecord, DocumentRecord, LogRecord},
         },
         fs::inventory::Inventory,
     },
@@ -54,57 +59,67 @@ fn newest_first(jobs: &[CompactionJob]) -> Vec<&CompactionJob> {
     jobs
 }
 
-impl Compactor<'_> {
+/// Writes weekly and monthly summaries.
+pub(crate) struct SummaryWriter<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> SummaryWriter<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
     /// Makes weekly or monthly files, the newest first: what is most likely to be read is there first
     /// after a long time away. Several are drafted side by side, and the next ones while those are
     /// written one after the other: a write waits for the disk.
-    pub(crate) fn run_summary_jobs<'a>(
+    pub(crate) fn run_jobs<'j>(
         &mut self,
-        run: RunId,
-        jobs: &'a [CompactionJob],
-        view: &RootSnapshot,
+        jobs: &'j [CompactionJob],
         corpus: &mut CorpusReader,
-        watcher: &mut dyn RunObserver,
-        report: &mut RunReport,
+        tier: &mut TierRun<'_>,
     ) -> Result<(), CompactionError> {
-        if self.engine.is_model() {
-            return self.run_model_summary_jobs(run, jobs, view, corpus, watcher, report);
+        if self.context.engine.is_model() {
+            return self.run_model_jobs(jobs, corpus, tier);
         }
         let jobs = &newest_first(jobs)[..];
         let drafter = &SummaryDrafter {
-            vault: self.vault,
-            engine: self.engine,
-            settings: &self.settings.settings.compaction,
-            inventory: &view.inventory,
+            vault: self.context.vault,
+            engine: self.context.engine,
+            settings: &self.context.settings.settings.compaction,
+            inventory: &tier.view.inventory,
         };
         std::thread::scope(|scope| {
             let mut ahead = None;
             for (i, chunk) in jobs.chunks(SUMMARIES_AT_ONCE).enumerate() {
                 let before = i * SUMMARIES_AT_ONCE;
-                if watcher.should_stop() {
-                    report.left += jobs.len() - before;
+                if tier.watcher.should_stop() {
+                    tier.report.left += jobs.len() - before;
                     break;
                 }
-                corpus.prepare(chunk.iter().map(|it| it.period), self.vault, &view.inventory)?;
+                corpus.prepare(
+                    chunk.iter().map(|it| it.period),
+                    self.context.vault,
+                    &tier.view.inventory,
+                )?;
                 let mut begun = Vec::new();
                 for (n, &job) in chunk.iter().enumerate() {
-                    watcher.job_started(job, jobs.len() - before - n - 1);
-                    if let Some(id) = self.begin_job(run, job)? {
+                    tier.watcher.job_started(job, jobs.len() - before - n - 1);
+                    if let Some(id) = self.context.begin_job(tier.run, job)? {
                         begun.push((job, id, corpus.counts(job.period).clone()));
                     }
                 }
                 let drafting = scope.spawn(move || {
-                    let draft = |(job, id, counts): &(&'a CompactionJob, JobId, CorpusCounts)| {
+                    let draft = |(job, id, counts): &(&'j CompactionJob, JobId, CorpusCounts)| {
                         (*job, *id, drafter.draft(job, counts))
                     };
                     parallel::map(&begun, draft)
                 });
                 if let Some(drafts) = ahead.replace(drafting) {
-                    self.finish_summaries(join_thread(drafts), view, watcher, report)?;
+                    self.finish_summaries(join_thread(drafts), tier)?;
                 }
             }
             match ahead {
-                Some(drafts) => self.finish_summaries(join_thread(drafts), view, watcher, report),
+                Some(drafts) => self.finish_summaries(join_thread(drafts), tier),
                 None => Ok(()),
             }
         })
@@ -112,51 +127,48 @@ impl Compactor<'_> {
 
     /// Makes weekly or monthly files by asking a model, one after the other, the newest first: where a
     /// budget ends, what is most likely to be read is made. Stops when the model cannot be had.
-    fn run_model_summary_jobs(
+    fn run_model_jobs(
         &mut self,
-        run: RunId,
         jobs: &[CompactionJob],
-        view: &RootSnapshot,
         corpus: &mut CorpusReader,
-        watcher: &mut dyn RunObserver,
-        report: &mut RunReport,
+        tier: &mut TierRun<'_>,
     ) -> Result<(), CompactionError> {
         let jobs = newest_first(jobs);
         for (i, job) in jobs.iter().enumerate() {
-            if watcher.should_stop() {
-                report.left += jobs.len() - i;
+            if tier.watcher.should_stop() {
+                tier.report.left += jobs.len() - i;
                 break;
             }
             let may_fall_back = self.may_fall_back(job);
-            if report.model.is_some() && !may_fall_back {
-                report.left += 1;
+            if tier.report.model.is_some() && !may_fall_back {
+                tier.report.left += 1;
                 continue;
             }
-            watcher.job_started(job, jobs.len() - i - 1);
-            corpus.prepare([job.period], self.vault, &view.inventory)?;
-            let Some(id) = self.begin_job(run, job)? else { continue };
+            tier.watcher.job_started(job, jobs.len() - i - 1);
+            corpus.prepare([job.period], self.context.vault, &tier.view.inventory)?;
+            let Some(id) = self.context.begin_job(tier.run, job)? else { continue };
             let counts = corpus.counts(job.period);
             let drafter = |engine| SummaryDrafter {
-                vault: self.vault,
+                vault: self.context.vault,
                 engine,
-                settings: &self.settings.settings.compaction,
-                inventory: &view.inventory,
+                settings: &self.context.settings.settings.compaction,
+                inventory: &tier.view.inventory,
             };
             let mut draft = None;
-            if report.model.is_none() {
-                self.lineage.set_job_stage(id, JobStage::Called)?;
-                let asked = drafter(self.engine).draft(job, counts);
+            if tier.report.model.is_none() {
+                self.context.lineage.set_job_stage(id, JobStage::Called)?;
+                let asked = drafter(self.context.engine).draft(job, counts);
                 match model_unavailable(&asked) {
-                    Some(why) if may_fall_back => report.model = Some(why),
+                    Some(why) if may_fall_back => tier.report.model = Some(why),
                     _ => draft = Some(asked),
                 }
             }
             let draft = draft.unwrap_or_else(|| {
-                let why = report.model.as_deref().unwrap_or_default();
+                let why = tier.report.model.as_deref().unwrap_or_default();
                 drafter(&Extractive).draft(job, counts).map(|it| it.made_offline(why))
             });
-            let made = draft.and_then(|draft| self.write_summary(job, id, view, draft));
-            self.finish_job(job, id, made, watcher, report)?;
+            let made = draft.and_then(|draft| self.write_summary(job, id, tier.view, draft));
+            self.context.finish_job(job, id, made, tier)?;
         }
         Ok(())
     }
@@ -164,25 +176,23 @@ impl Compactor<'_> {
     /// Returns whether a fold is made offline where the model cannot be had. One that was made so
     /// before waits for the model.
     fn may_fall_back(&self, job: &CompactionJob) -> bool {
-        let Model { fallback, .. } = &self.settings.settings.model;
+        let Model { fallback, .. } = &self.context.settings.settings.model;
         *fallback == Fallback::Extractive && job.reason != DueReason::MadeOffline
     }
 
     fn finish_summaries(
         &mut self,
         drafts: Vec<(&CompactionJob, JobId, Result<SummaryDraft, JobFailure>)>,
-        view: &RootSnapshot,
-        watcher: &mut dyn RunObserver,
-        report: &mut RunReport,
+        tier: &mut TierRun<'_>,
     ) -> Result<(), CompactionError> {
         for (job, id, draft) in drafts {
-            let made = draft.and_then(|draft| self.write_summary(job, id, view, draft));
-            self.finish_job(job, id, made, watcher, report)?;
+            let made = draft.and_then(|draft| self.write_summary(job, id, tier.view, draft));
+            self.context.finish_job(job, id, made, tier)?;
         }
         Ok(())
     }
 
-    /// Merges a draft with the file that stands there, writes it, and records it.
+    /// Merges a draft with the present file, writes it, and records it.
     fn write_summary(
         &mut self,
         job: &CompactionJob,
@@ -190,41 +200,84 @@ impl Compactor<'_> {
         view: &RootSnapshot,
         draft: SummaryDraft,
     ) -> Result<JobOutput, JobFailure> {
-        let SummaryDraft {
-            sources,
-            sections,
-            rejected,
-            kept_out,
-            all_rejected,
-            mut left_out,
-            note,
-            amounts,
-            is_offline,
-        } = draft;
-        let path = self.vault.layout().summary(job.period);
+        let path = self.context.vault.layout().summary(job.period);
         let Inventory { decisions, rules, .. } = &view.inventory;
-        let engine: &dyn Engine = if is_offline { &Extractive } else { self.engine };
-        let told = review::proposals_of_items(&kept_out, &path, engine, decisions, rules);
-        if let Some(drafted) = all_rejected {
-            let kept_out = Some((job.fingerprint, job.period, &path[..], &told[..]));
-            let at = (self.clock)();
-            self.lineage.commit(&Commit {
+        let engine: &dyn Engine = if draft.is_offline { &Extractive } else { self.context.engine };
+        let proposals = proposals_of_items(&draft.kept_out, &path, engine, decisions, rules);
+        if let Some(drafted) = draft.all_rejected {
+            let kept_out = Some((job.fingerprint, job.period, &path[..], &proposals[..]));
+            let at = (self.context.clock)();
+            self.context.lineage.commit(&Commit {
                 quarantined_items: kept_out,
                 at,
                 ..Commit::default()
             })?;
             return Err(JobFailure::AllRejected(drafted));
         }
-        let standing = self.vault.read_text(&path)?;
-        let current = draft::read_current(&path, job.period, standing.as_deref())?;
-        let lines = sources.lines();
-        let engine = engine.id();
-        let mut header = Self::summary_header(job, view, &sources, current.as_ref());
+        let old = self.context.vault.read_text(&path)?;
+        let current = draft::read_current(&path, job.period, old.as_deref())?;
+        let merged = self.merge_draft(job, view, &draft, current.as_ref(), engine.id());
+        let text = merged.summary.print();
+        let record = records::of_summary(&path, &merged.summary, &text);
+        let uncovered = uncovered_lines_of(&draft, &merged, &record);
+        let same_body = current.as_ref().is_some_and(|it| it.body() == merged.summary.body());
+        let outcome = if same_body { JobOutcome::Unchanged } else { JobOutcome::Written };
+        let reason = std::iter::once(job.reason.to_string()).chain(draft.note.clone());
+        let reason = reason.chain(exclusion_note(&draft.kept_out)).collect::<Vec<_>>();
+        let mut receipt = Receipt::new(outcome, Some(reason.join("; ")), (self.context.clock)());
+        receipt.path = Some(path.clone());
+        receipt.metrics = JobMetrics {
+            sources: count_u32(job.inputs.len()),
+            source_chars: draft.sources.chars as u64,
+            output_chars: merged.summary.text_chars() as u64,
+            items: count_u32(record.items.len()),
+            rejected: count_u32(draft.rejected.len()),
+            uncovered: count_u32(uncovered.len()),
+            amounts: count_u32(draft.amounts.0),
+            amounts_kept: count_u32(draft.amounts.1),
+            ..receipt.metrics
+        };
+        self.context.add_model_usage(&mut receipt);
+        let mut files = Vec::new();
+        if old.as_ref() != Some(&text) {
+            files.push(FileWrite { path: path.clone(), text: Some(text), current: old });
+        }
+        let layout = self.context.vault.layout();
+        let logs = draft.sources.logs.iter();
+        let mut logs: Vec<LogRecord> =
+            logs.map(|it| LogRecord::of(it, layout.source_path(it.stem()))).collect();
+        logs.extend(newly_cited_summaries(self.context, &record.items, view)?);
+        let recorded = RecordedChanges {
+            logs,
+            coverage: vec![CoverageRecord { path: path.clone(), lines: uncovered }],
+            documents: vec![record],
+            kept_out: Some((job.fingerprint, job.period, path.clone(), proposals)),
+            read_paths: draft.sources.pointers,
+            ..RecordedChanges::default()
+        };
+        Journal::new(self.context).write_files(None, Some((id, &receipt)), &files, &recorded)?;
+        let now = (self.context.clock)();
+        Reconciler::new(self.context).record_deleted_items(view, &path, &merged.deleted, now)?;
+        let paths = if same_body { Vec::new() } else { vec![path] };
+        Ok(JobOutput { receipt, paths })
+    }
+
+    /// Merges a draft with the user edits and the orphaned items of the present file.
+    fn merge_draft(
+        &self,
+        job: &CompactionJob,
+        view: &RootSnapshot,
+        draft: &SummaryDraft,
+        current: Option<&Summary>,
+        engine: &str,
+    ) -> MergedSummary {
+        let path = self.context.vault.layout().summary(job.period);
+        let lines = draft.sources.lines();
+        let mut header = Self::summary_header(job, view, &draft.sources, current);
         engine.clone_into(&mut header.engine);
-        header.fallback = is_offline;
-        let sections =
-            OrphanedItems::of(current.as_ref(), &view.inventory, &sources.week_citations)
-                .merge_into(sections);
+        header.fallback = draft.is_offline;
+        let orphaned = OrphanedItems::of(current, &view.inventory, &draft.sources.week_citations);
+        let sections = orphaned.merge_into(draft.sections.clone());
         let decisions = &view.inventory.decisions;
         let is_deleted = |item: &Item| {
             let cited = item.citation.iter().flat_map(Citation::addresses);
@@ -234,55 +287,7 @@ impl Compactor<'_> {
             let texts: Option<Vec<&str>> = cited.map(line).collect();
             texts.is_some_and(|it| self.is_deleted_from(decisions, &path, job, &it))
         };
-        let merged = user_edits::merge(job.period, current.as_ref(), header, sections, &is_deleted);
-        let text = merged.summary.print();
-        let record = records::of_summary(&path, &merged.summary, &text);
-        let items: Vec<&Citation> =
-            record.items.iter().filter_map(|it| it.citation.as_ref()).collect();
-        left_out.extend(left_out_lines(
-            rejected.iter().map(|(_, item, _)| item),
-            OmissionReason::Rejected,
-        ));
-        left_out.extend(left_out_lines(merged.kept_out.iter(), OmissionReason::Deleted));
-        let read = sources.logs.iter().chain(&sources.quarantined);
-        let uncovered = uncovered_lines(read, &items, left_out);
-        let same_body = current.as_ref().is_some_and(|it| it.body() == merged.summary.body());
-        let outcome = if same_body { JobOutcome::Unchanged } else { JobOutcome::Written };
-        let reason = std::iter::once(job.reason.to_string()).chain(note);
-        let reason = reason.chain(review::exclusion_note(&kept_out)).collect::<Vec<_>>();
-        let mut receipt = Receipt::new(outcome, Some(reason.join("; ")), (self.clock)());
-        receipt.path = Some(path.clone());
-        receipt.metrics.sources = count_u32(job.inputs.len());
-        receipt.metrics.source_chars = sources.chars as u64;
-        receipt.metrics.output_chars = merged.summary.text_chars() as u64;
-        receipt.metrics.items = count_u32(record.items.len());
-        receipt.metrics.rejected = count_u32(rejected.len());
-        receipt.metrics.uncovered = count_u32(uncovered.len());
-        (receipt.metrics.amounts, receipt.metrics.amounts_kept) =
-            (count_u32(amounts.0), count_u32(amounts.1));
-        self.add_model_usage(&mut receipt);
-        let mut files = Vec::new();
-        if standing.as_ref() != Some(&text) {
-            files.push(FileWrite { path: path.clone(), text: Some(text), current: standing });
-        }
-        let logs = sources
-            .logs
-            .iter()
-            .map(|it| LogRecord::of(it, self.vault.layout().source_path(it.stem())));
-        let mut logs: Vec<LogRecord> = logs.collect();
-        logs.extend(self.newly_cited_summaries(&record.items, view)?);
-        let recorded = RecordedChanges {
-            logs,
-            coverage: vec![CoverageRecord { path: path.clone(), lines: uncovered }],
-            documents: vec![record],
-            kept_out: Some((job.fingerprint, job.period, path.clone(), told)),
-            read_paths: sources.pointers,
-            ..RecordedChanges::default()
-        };
-        self.write_files(None, Some((id, &receipt)), &files, &recorded)?;
-        self.record_deleted_items(view, &path, &merged.deleted, (self.clock)())?;
-        let paths = if same_body { Vec::new() } else { vec![path] };
-        Ok(JobOutput { receipt, paths })
+        user_edits::merge(job.period, current, header, sections, &is_deleted)
     }
 
     /// Returns what the file says of itself, but who made it.
@@ -327,7 +332,7 @@ impl Compactor<'_> {
         job: &CompactionJob,
         lines: &[&str],
     ) -> bool {
-        let layout = self.vault.layout();
+        let layout = self.context.vault.layout();
         let below = job.inputs.keys().filter_map(|it| it.parse::<Period>().ok());
         let below = below.filter(|it| it.grain() == Grain::Week).map(|it| layout.summary(it));
         std::iter::once(path.to_owned())
@@ -353,11 +358,6 @@ fn join_thread<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Counts in receipts are of lines and files; none has four thousand million.
-pub(crate) fn count_u32(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
 /// Returns the days of the week whose extraction is done for the logs as they stand. A day that waits
 /// for a person is not among them: where the database is lost, only reading it again says so.
 fn extracted_days(
@@ -377,6 +377,20 @@ fn extracted_days(
         *all &= done;
     }
     days.into_iter().filter(|&(_, done)| done).map(|(day, _)| day.to_string()).collect()
+}
+
+/// Returns the lines of the sources that no item of the merged file cites, with the reason for each.
+fn uncovered_lines_of(
+    draft: &SummaryDraft,
+    merged: &MergedSummary,
+    record: &DocumentRecord,
+) -> Vec<(Address, &'static str)> {
+    let cited: Vec<&Citation> = record.items.iter().filter_map(|it| it.citation.as_ref()).collect();
+    let mut left_out = draft.left_out.clone();
+    let rejected = draft.rejected.iter().map(|(_, item, _)| item);
+    left_out.extend(left_out_lines(rejected, OmissionReason::Rejected));
+    left_out.extend(left_out_lines(merged.kept_out.iter(), OmissionReason::Deleted));
+    uncovered_lines(draft.sources.logs.iter().chain(&draft.sources.quarantined), &cited, left_out)
 }
 
 fn left_out_lines<'a>(

@@ -1,10 +1,13 @@
 //! Planted texts through the whole chain, with the extractive engine and with one that obeys
 //! whatever it reads: nothing of them is served until a person accepts it.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::Path,
+};
 
 use super::scripted_engine::{ScriptedEngine, generated_text, with_compactor, write_old_file};
-use crate::compaction::*;
+use crate::compaction::{Compactor, plan::Selection, review};
 use crate::{
     engine::{Engine, extractive::Extractive},
     memory::{
@@ -53,7 +56,7 @@ fn check_held(
     planted: &[Address],
     least_back: usize,
 ) {
-    let vault = compactor.vault;
+    let vault = compactor.context.vault;
     let passed = compactor.compact("test", &Selection::default(), &mut ()).unwrap();
     assert!(passed.report.jobs.iter().all(|it| it.outcome != "failed"), "{:?}", passed.report);
     let all = generated_text(vault);
@@ -64,7 +67,7 @@ fn check_held(
     }
     let inventory = vault.scan(&HashMap::new()).unwrap().inventory;
     let waiting =
-        review::review_queue(vault, Some(&*compactor.lineage), &inventory, false).unwrap();
+        review::review_queue(vault, Some(&*compactor.context.lineage), &inventory, false).unwrap();
     let held: BTreeSet<Address> = waiting
         .lines
         .iter()
@@ -78,12 +81,12 @@ fn check_held(
     compactor.compact("test", &Selection::default(), &mut ()).unwrap();
     let inventory = vault.scan(&HashMap::new()).unwrap().inventory;
     let waiting =
-        review::review_queue(vault, Some(&*compactor.lineage), &inventory, false).unwrap();
+        review::review_queue(vault, Some(&*compactor.context.lineage), &inventory, false).unwrap();
     assert_eq!(waiting.lines, []);
     let mut cited = BTreeSet::new();
-    for path in compactor.lineage.documents().unwrap().into_keys() {
+    for path in compactor.context.lineage.documents().unwrap().into_keys() {
         if path.starts_with("memory/weekly/") {
-            for item in compactor.lineage.items_of(&path).unwrap() {
+            for item in compactor.context.lineage.items_of(&path).unwrap() {
                 cited.extend(item.citation.iter().flat_map(Citation::addresses));
             }
         }

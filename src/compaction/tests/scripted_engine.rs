@@ -2,12 +2,12 @@
 
 use std::{fs, path::Path};
 
-use crate::compaction::*;
+use crate::compaction::{Compactor, RunContext};
 use crate::{
     config::{Config, environment::Environment},
     engine::{
-        DistillInput, Engine, EngineDraft, ExtractInput, Extraction, MemoryDraft, SummaryInput,
-        WisdomOp,
+        DistillInput, Engine, EngineDraft, EngineError, ExtractInput, Extraction, MemoryDraft,
+        SummaryInput, WisdomOp,
     },
     memory::{
         address::Citation,
@@ -16,7 +16,10 @@ use crate::{
         typed::MemoryType,
     },
     privacy::SanitizedLog,
-    store::fs::layout::Layout,
+    store::{
+        db::lineage::Lineage,
+        fs::{layout::Layout, vault::Vault},
+    },
 };
 
 /// Believes every line that it is shown, and makes as much of it as it can.
@@ -126,11 +129,11 @@ pub(crate) fn with_compactor(
     vault.create_private_dir().unwrap();
     let mut lineage = Lineage::open(&vault.layout().database()).unwrap();
     let clock = || "2020-06-01T00:00:00Z".parse().unwrap();
-    test(&mut Compactor {
+    test(&mut Compactor::new(RunContext {
         vault: &vault,
         lineage: &mut lineage,
         engine,
         settings: &settings,
         clock: &clock,
-    });
+    }));
 }

@@ -2,7 +2,7 @@
 //! tier, counted, and the line is told as one that reached nothing.
 
 use super::scripted_engine::{ScriptedEngine, generated_text, with_compactor, write_old_file};
-use crate::compaction::*;
+use crate::{compaction::plan::Selection, memory::item::Tier};
 
 /// `rejected` is how many items of each tier do not stand the check.
 #[track_caller]
@@ -27,12 +27,13 @@ fn check(said: fn(&str) -> String, guess: &str, rejected: u32) {
             }
             let week = passed.report.jobs.iter().find(|it| it.tier == "weekly").unwrap();
             assert_eq!(week.figures.uncovered, rejected, "{week:?}");
-            let left_out = compactor.lineage.uncovered_lines("memory/weekly/2020-W10.md").unwrap();
+            let left_out =
+                compactor.context.lineage.uncovered_lines("memory/weekly/2020-W10.md").unwrap();
             let told: Vec<String> =
                 left_out.iter().map(|(at, why)| format!("{at} {why}")).collect();
             let expected: &[&str] = if rejected > 0 { &["2020-03-03:2 rejected"] } else { &[] };
             assert_eq!(told, expected);
-            let all = generated_text(compactor.vault);
+            let all = generated_text(compactor.context.vault);
             let said = |words: &str| all.matches(words).count();
             assert!(said("blue pump") >= 4, "in each tier: {all}");
             assert_eq!(said(guess) > 0, rejected == 0, "{all}");

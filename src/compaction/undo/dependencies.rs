@@ -11,19 +11,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::UndoError;
+use crate::compaction::context::{REPAIR_TRIGGER, REVIEW_TRIGGER, UNDO_TRIGGER};
 use crate::{
     memory::hash::ContentHash,
     store::db::lineage::jobs::{JobId, RunId, RunRow},
 };
-
-/// The trigger of a run that undoes others.
-pub(super) const UNDO_TRIGGER: &str = "undo";
-
-/// The trigger of a run that repaired damage. Undoing it would restore the damage.
-pub(in crate::compaction) const REPAIR_TRIGGER: &str = "repair";
-
-/// The trigger of a run that did what a person said in `review`.
-pub(in crate::compaction) const REVIEW_TRIGGER: &str = "review";
 
 /// Everything that runs did.
 #[derive(Clone, Debug, Default)]

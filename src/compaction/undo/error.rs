@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    compaction::CompactionError,
-    store::{
-        db::lineage::{
-            LineageError,
-            jobs::{RunId, RunRow},
-        },
-        fs::vault::VaultError,
+use crate::compaction::error::CompactionError;
+use crate::store::{
+    db::lineage::{
+        LineageError,
+        jobs::{RunId, RunRow},
     },
+    fs::vault::VaultError,
 };
 
 /// A later run that depends on it.

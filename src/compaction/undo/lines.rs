@@ -6,14 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::preview::UndoPreview;
-use crate::{
-    compaction::{
-        journal::records,
-        reconcile::edits::{
-            LineMaps, map_lines, period_of_path, remap_citation, remap_wisdom_sources,
-            replace_citation,
-        },
+use crate::compaction::{
+    journal::records,
+    reconcile::citations::{
+        LineMaps, map_lines, period_of_path, remap_citation, remap_wisdom_sources, replace_citation,
     },
+};
+use crate::{
     memory::{
         address::{Address, Stem},
         document::{Summary, SummaryBlock, SummaryHeader},

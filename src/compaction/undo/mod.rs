@@ -24,25 +24,29 @@ mod proposals;
 pub mod refused_jobs;
 pub mod resume;
 
-pub(super) use self::dependencies::REPAIR_TRIGGER;
-
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-pub(super) use self::dependencies::REVIEW_TRIGGER;
 use self::{
-    dependencies::{RestorePoint, RunHistory, UNDO_TRIGGER},
+    dependencies::{RestorePoint, RunHistory},
     error::UndoError,
     preview::UndoPreview,
     refused_jobs::UndoJob,
 };
-use super::{
-    CompactionError, Compactor, JobFailure, RootSnapshot,
+use crate::compaction::{
+    context::{RunContext, UNDO_TRIGGER},
+    error::{CompactionError, JobFailure},
     journal::{
+        Journal,
         commit::{FileWrite, RecordedChanges},
+        decision_file::DecisionFile,
         records,
     },
+    memories::index_file::refresh_index,
+    prepare::RunPreparation,
+    reconcile::line_moves::CitationUpdater,
+    snapshot::RootSnapshot,
 };
 use crate::{
     memory::{
@@ -118,23 +122,32 @@ pub enum UndoOutcome {
     Lost,
 }
 
-impl Compactor<'_> {
+/// Undoes runs.
+pub(crate) struct Undoer<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> Undoer<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
     /// Undoes runs. Returns the number of the undoing run and what was done. `expected` are the
     /// runs that a person was shown.
     ///
     /// # Errors
     ///
     /// Returns why it cannot be done; the same call continues what began.
-    pub fn undo(
+    pub(crate) fn undo(
         &mut self,
         request: UndoRequest,
         expected: &[RunId],
     ) -> Result<(RunId, UndoPlan), UndoError> {
-        let _alone = self.acquire_run_lock(&|| false)?;
-        let now = (self.clock)();
+        let _alone = self.context.acquire_run_lock(&|| false)?;
+        let now = (self.context.clock)();
         // What people did meanwhile is theirs, not part of the undone run.
-        let view = self.reconcile_locked(UNDO_TRIGGER, now)?;
-        self.remove_temp_files()?;
+        let view = RunPreparation::new(self.context).reconcile_locked(UNDO_TRIGGER, now)?;
+        self.context.remove_temp_files()?;
         self.undo_reconciled(request, Some(expected), &view, now)
     }
 
@@ -152,7 +165,7 @@ impl Compactor<'_> {
         // One that cannot be finished must not block the others.
         let mut tried = BTreeSet::new();
         loop {
-            let open = resume::all_unfinished(self.vault, self.lineage)?;
+            let open = resume::all_unfinished(self.context.vault, self.context.lineage)?;
             let Some(next) = open.into_iter().find(|it| tried.insert(it.run)) else {
                 return Ok(messages);
             };
@@ -166,8 +179,8 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
         accepted: bool,
     ) -> Result<Option<String>, CompactionError> {
-        self.reconcile_snapshot(UNDO_TRIGGER, now, accepted)?;
-        let view = self.take_snapshot(now)?;
+        RunPreparation::new(self.context).reconcile_snapshot(UNDO_TRIGGER, now, accepted)?;
+        let view = self.context.take_snapshot(now)?;
         view.refuse_damaged(|_| !accepted)?;
         let error = match self.undo_reconciled(request, None, &view, now) {
             Ok((run, undo_plan)) => {
@@ -196,11 +209,11 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
     ) -> Result<(RunId, UndoPlan), UndoError> {
         let preview = UndoPreview {
-            vault: self.vault,
-            lineage: self.lineage,
+            vault: self.context.vault,
+            lineage: self.context.lineage,
             view,
-            settings: self.settings,
-            engine: self.engine.id(),
+            settings: self.context.settings,
+            engine: self.context.engine.id(),
             now,
         };
         let history = preview.run_history()?;
@@ -209,9 +222,9 @@ impl Compactor<'_> {
         if expected.is_some_and(|it| it != taken) {
             return Err(UndoError::ChangedSinceShown);
         }
-        let run = self.ensure_run(&mut None, UNDO_TRIGGER, now)?;
+        let run = self.context.ensure_run(&mut None, UNDO_TRIGGER, now)?;
         let done = self.apply_undo(run, &undo_plan, request, &history, view, now);
-        self.end_run(run)?;
+        self.context.end_run(run)?;
         done.map_err(|error| self.interrupted(&undo_plan, error))?;
         Ok((run, undo_plan))
     }
@@ -220,7 +233,8 @@ impl Compactor<'_> {
     fn interrupted(&self, undo_plan: &UndoPlan, error: UndoError) -> UndoError {
         let Some(run) = undo_plan.runs.last().map(|it| it.id) else { return error };
         let planned: Vec<&UndoFile> = undo_plan.files.iter().filter(|it| it.is_written()).collect();
-        let stands = |it: &UndoFile| self.vault.read_text(&it.path).is_ok_and(|is| is == it.text);
+        let stands =
+            |it: &UndoFile| self.context.vault.read_text(&it.path).is_ok_and(|is| is == it.text);
         let left: Vec<&str> =
             planned.iter().filter(|it| !stands(it)).map(|it| &it.path[..]).collect();
         UndoError::Interrupted {
@@ -243,12 +257,18 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
     ) -> Result<(), UndoError> {
         let first = undo_plan.runs.last().ok_or(UndoError::NothingToUndo)?;
-        resume::add_note(self.vault, self.lineage, first, request.with_dependents, run)?;
+        resume::add_note(
+            self.context.vault,
+            self.context.lineage,
+            first,
+            request.with_dependents,
+            run,
+        )?;
         reach_undo_failpoint("undo.noted")?;
         let receipts = undo_plan.receipts(now);
         let nothing = || Commit { at: now, ..Commit::default() };
         let done: Vec<_> = receipts.iter().map(|(job, it)| (job, it, nothing())).collect();
-        self.lineage.commit_finished_jobs(run, &done)?;
+        self.context.lineage.commit_finished_jobs(run, &done)?;
         reach_undo_failpoint("undo.receipts")?;
         self.write_decisions(&view.inventory.decisions, &undo_plan.decisions(now))?;
         self.update_proposals(undo_plan, view, now)?;
@@ -259,7 +279,7 @@ impl Compactor<'_> {
         for file in &files {
             match &file.text {
                 Some(text) => recorded.documents.extend(records::of_path(
-                    self.vault.layout(),
+                    self.context.vault.layout(),
                     &file.path,
                     text,
                 )),
@@ -268,16 +288,17 @@ impl Compactor<'_> {
         }
         let whole = undo_plan.files.iter().filter(|it| it.text.is_some()).map(|it| &it.path[..]);
         let whole: BTreeSet<&str> = whole.collect();
-        self.update_citations_of_written(view, &whole, &mut files, &mut recorded)
+        CitationUpdater::new(self.context)
+            .update_citations_of_written(view, &whole, &mut files, &mut recorded)
             .map_err(pass_error)?;
         self.write_undo(run, &files, &recorded)?;
         reach_undo_failpoint("undo.written")?;
         self.update_index_after_undo(run, undo_plan, history, now)?;
         reach_undo_failpoint("undo.index")?;
         let taken: Vec<RunId> = undo_plan.runs.iter().map(|it| it.id).collect();
-        self.lineage.record_undone_runs(run, &taken)?;
+        self.context.lineage.record_undone_runs(run, &taken)?;
         reach_undo_failpoint("undo.taken")?;
-        Ok(resume::drop_finished_notes(self.vault, self.lineage)?)
+        Ok(resume::drop_finished_notes(self.context.vault, self.context.lineage)?)
     }
 
     fn write_undo(
@@ -286,7 +307,7 @@ impl Compactor<'_> {
         files: &[FileWrite],
         recorded: &RecordedChanges,
     ) -> Result<(), CompactionError> {
-        self.write_files(Some(run), None, files, recorded).map_err(pass_error)
+        Journal::new(self.context).write_files(Some(run), None, files, recorded).map_err(pass_error)
     }
 
     /// Updates the index; an index that the runs created is removed with the last memory.
@@ -297,8 +318,8 @@ impl Compactor<'_> {
         history: &RunHistory,
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
-        let view = self.take_snapshot(now)?;
-        let path = self.vault.layout().index();
+        let view = self.context.take_snapshot(now)?;
+        let path = self.context.vault.layout().index();
         let runs = undo_plan.runs.iter().map(|it| it.id).collect();
         if let (Some(index), true) = (&view.inventory.index, view.inventory.memories.is_empty()) {
             let back = history.restore_point(&path, &runs, Some(ContentHash::of(index)));
@@ -307,14 +328,14 @@ impl Compactor<'_> {
                 return self.write_undo(run, &[file], &RecordedChanges::default());
             }
         }
-        self.refresh_index(Some(run), &view).map(drop)
+        refresh_index(self.context, Some(run), &view).map(drop)
     }
 
     fn write_decisions(&self, known: &Decisions, made: &[Decision]) -> Result<(), CompactionError> {
         if !made.is_empty() && !known.has_key() {
-            self.create_decisions_key()?;
+            DecisionFile::new(self.context).create_key()?;
         }
-        self.append_decisions(made)
+        DecisionFile::new(self.context).append(made)
     }
 }
 

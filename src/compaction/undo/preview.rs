@@ -7,18 +7,19 @@ use chrono::{DateTime, Utc};
 
 use super::{
     UndoFile, UndoOutcome, UndoPlan, UndoRequest,
-    dependencies::{RunHistory, RunWrite, UNDO_TRIGGER},
+    dependencies::{RunHistory, RunWrite},
     error::{DependentRun, UndoError},
     lines::SourceHashChanges,
     resume,
 };
+use crate::compaction::{
+    context::UNDO_TRIGGER,
+    journal::records,
+    plan::damage::{self, Damage},
+    reconcile::{citations::period_of_path, line_moves::LINES_MOVED},
+    snapshot::RootSnapshot,
+};
 use crate::{
-    compaction::{
-        RootSnapshot,
-        integrity::damage::{self, Damage},
-        journal::records,
-        reconcile::edits::{LINES_MOVED, period_of_path},
-    },
     config::root::RootSettings,
     memory::{address::Stem, document, hash::ContentHash},
     store::{

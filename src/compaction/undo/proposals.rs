@@ -6,17 +6,17 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{UndoPlan, dependencies::REVIEW_TRIGGER};
+use super::{UndoPlan, Undoer};
+use crate::compaction::{
+    context::REVIEW_TRIGGER, error::CompactionError, proposals::change::ProposedChange,
+    review::Reviewer, snapshot::RootSnapshot,
+};
 use crate::{
-    compaction::{CompactionError, Compactor, RootSnapshot, review::ProposedChange},
     memory::decision::{DecisionKind, Verdict},
-    store::db::lineage::{
-        jobs::RunId,
-        review::{Proposal, ProposalState},
-    },
+    store::db::lineage::review::{Proposal, ProposalState},
 };
 
-impl Compactor<'_> {
+impl Undoer<'_, '_> {
     /// Updates the proposals of restored files.
     pub(super) fn update_proposals(
         &mut self,
@@ -26,7 +26,7 @@ impl Compactor<'_> {
     ) -> Result<(), CompactionError> {
         let reviewed = undo_plan.runs.iter().any(|it| it.trigger == REVIEW_TRIGGER);
         let mut settled: Vec<(Proposal, ProposedChange, DecisionKind, ProposalState)> = Vec::new();
-        for row in self.lineage.proposals(true)? {
+        for row in self.context.lineage.proposals(true)? {
             let Ok(change) = serde_json::from_str::<ProposedChange>(&row.change) else { continue };
             let file = undo_plan.files.iter().find(|it| it.is_written() && it.path == row.target);
             let Some(file) = file else { continue };
@@ -52,27 +52,6 @@ impl Compactor<'_> {
             settled.push((row, change, what, state));
         }
         let settled = settled.iter().map(|(row, change, what, state)| (row, change, *what, *state));
-        self.record_change_decisions(&settled.collect::<Vec<_>>(), now)
-    }
-
-    /// Records a run without files: a person said something in `review`. With `lifted` they
-    /// withdrew what they said last.
-    pub(in crate::compaction) fn record_review_run(
-        &mut self,
-        lifted: bool,
-        now: DateTime<Utc>,
-    ) -> Result<(), CompactionError> {
-        let before: Vec<RunId> = if lifted {
-            let runs = self.lineage.last_runs(u32::MAX)?;
-            let writes = self.lineage.writes()?;
-            let wrote = |run: RunId| writes.iter().any(|it| it.run == Some(run));
-            let reviews = runs.iter().filter(|it| it.trigger == REVIEW_TRIGGER && !wrote(it.id));
-            reviews.map(|it| it.id).collect()
-        } else {
-            Vec::new()
-        };
-        let run = self.ensure_run(&mut None, REVIEW_TRIGGER, now)?;
-        self.lineage.record_undone_runs(run, &before)?;
-        self.end_run(run)
+        Reviewer::new(self.context).record_change_decisions(&settled.collect::<Vec<_>>(), now)
     }
 }

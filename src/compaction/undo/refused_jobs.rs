@@ -5,19 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 
 use super::{
-    UndoFile, UndoOutcome, UndoPlan,
+    UndoFile, UndoOutcome, UndoPlan, Undoer,
     dependencies::{RunHistory, RunWrite},
     error::UndoError,
     preview::UndoPreview,
 };
+use crate::compaction::{
+    error::CompactionError,
+    plan::{self, CompactionJob, RecordedState, Selection, WaitCause},
+    reconcile::{citations::period_of_path, line_moves::LINES_MOVED},
+    snapshot::{RootSnapshot, plan_snapshot, recorded_state},
+};
 use crate::{
-    compaction::{
-        CompactionError, Compactor, RootSnapshot,
-        plan::{self, CompactionJob, RecordedState, Selection, WaitCause},
-        plan_snapshot,
-        reconcile::edits::{LINES_MOVED, period_of_path},
-        recorded_state,
-    },
     memory::{
         decision::{Decision, DecisionKind},
         document::SummaryHeader,
@@ -206,7 +205,7 @@ impl UndoPreview<'_> {
     }
 }
 
-impl Compactor<'_> {
+impl Undoer<'_, '_> {
     /// Lifts the refusal of undone work that a person asks for.
     pub(in crate::compaction) fn lift_refusals(
         &mut self,
@@ -215,11 +214,11 @@ impl Compactor<'_> {
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
         let decisions = &view.inventory.decisions;
-        let layout = self.vault.layout();
+        let layout = self.context.vault.layout();
         let lifted: Vec<UndoJob> = jobs
             .iter()
             .filter(|it| decisions.is_undone(it.fingerprint))
-            .map(|it| UndoJob::from_planned(it, self.engine.id(), layout))
+            .map(|it| UndoJob::from_planned(it, self.context.engine.id(), layout))
             .collect();
         let made: Vec<_> =
             lifted.iter().map(|it| decision(DecisionKind::Restored, &[it], now)).collect();

@@ -5,15 +5,13 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::UndoRequest;
-use crate::{
-    compaction::CompactionError,
-    store::{
-        db::lineage::{
-            Lineage, LineageError,
-            jobs::{RunId, RunRow},
-        },
-        fs::vault::{Vault, VaultError},
+use crate::compaction::error::CompactionError;
+use crate::store::{
+    db::lineage::{
+        Lineage, LineageError,
+        jobs::{RunId, RunRow},
     },
+    fs::vault::{Vault, VaultError},
 };
 
 /// A run that is being undone.
@@ -34,6 +32,22 @@ struct UndoNote {
 /// Returns why the database could not be read.
 pub fn unfinished(vault: &Vault, lineage: &Lineage) -> Result<Option<UndoRequest>, LineageError> {
     Ok(all_unfinished(vault, lineage)?.into_iter().next())
+}
+
+/// Returns a message if an undo is not finished.
+///
+/// # Errors
+///
+/// Returns why the database could not be read.
+pub fn unfinished_message(
+    vault: &Vault,
+    lineage: Option<&Lineage>,
+) -> Result<Option<String>, LineageError> {
+    let begun = lineage.map(|it| unfinished(vault, it)).transpose()?.flatten();
+    let run = begun.and_then(|it| it.run);
+    Ok(run.map(|it| {
+        format!("undoing run {it} is not finished; `memoird undo` or the next run continues it")
+    }))
 }
 
 /// Returns all unfinished undos, latest first.

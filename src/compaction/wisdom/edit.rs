@@ -1,19 +1,31 @@
-//! `WISDOM.md` from months.
+//! Edits `WISDOM.md` by the facts of one month after the other.
 
+use crate::compaction::{context::TierRun, error::CompactionError};
 use std::collections::BTreeSet;
 
 use crate::compaction::{
-    Compactor, JobFailure, JobOutput, RootSnapshot, ask_engine,
+    context::{JobOutput, RunContext},
+    error::{JobFailure, ask_engine},
     grounding::{self, Violation},
     journal::{
+        Journal,
         commit::{FileWrite, RecordedChanges},
         records,
     },
-    memories::run::{external_lines, line_texts},
+    memories::day_reader::{external_lines, line_texts},
     plan::{CompactionJob, DueReason},
-    reconcile::stale::StaleEntry,
-    review::{self, ExcludedItem},
-    summary::{draft::unreadable, write::count_u32},
+    proposals::{
+        items::{ExcludedItem, exclusion_note, proposals_of_items},
+        waiting_message,
+        wisdom::proposals_of_edit,
+    },
+    reconcile::{
+        line_moves::newly_cited_summaries,
+        stale::{StaleEntry, find_stale_entries},
+    },
+    report::count_u32,
+    snapshot::RootSnapshot,
+    summary::draft::unreadable,
 };
 use crate::{
     config::settings::Review,
@@ -30,80 +42,76 @@ use crate::{
     privacy::{self, PrivacyRules, SanitizedLog},
     store::{
         db::lineage::{
-            jobs::{JobId, JobOutcome, Receipt},
+            jobs::{JobId, JobOutcome, JobStage, Receipt},
             record::{DocumentRecord, LogRecord},
         },
         fs::inventory::Inventory,
     },
 };
 
-impl Compactor<'_> {
-    /// Edits `WISDOM.md` by what one month says.
-    #[expect(clippy::too_many_lines, reason = "the steps of one edit, in their order")]
-    pub(crate) fn distill(
+/// What a month is distilled from.
+struct MonthSources {
+    /// The file of the month.
+    path: String,
+    month: Summary,
+    /// Its bullets, as sources.
+    items: Vec<(Option<SummarySection>, Item)>,
+    /// The logs of its weeks.
+    logs: Vec<SanitizedLog>,
+}
+
+/// Edits `WISDOM.md`, one month at a time.
+pub(crate) struct WisdomEditor<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> WisdomEditor<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
+    /// Makes one edit of `WISDOM.md` after the other, each on what the one before left.
+    pub(crate) fn run_jobs(
+        &mut self,
+        jobs: &[CompactionJob],
+        tier: &mut TierRun<'_>,
+    ) -> Result<(), CompactionError> {
+        for (i, job) in jobs.iter().enumerate() {
+            if tier.watcher.should_stop() || tier.report.model.is_some() {
+                tier.report.left += jobs.len() - i;
+                break;
+            }
+            tier.watcher.job_started(job, jobs.len() - i - 1);
+            if let Some(id) = self.context.begin_job(tier.run, job)? {
+                if self.context.engine.is_model() {
+                    self.context.lineage.set_job_stage(id, JobStage::Called)?;
+                }
+                let made = self.distill(job, id, tier.view);
+                self.context.finish_job(job, id, made, tier)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Edits `WISDOM.md` by the facts of one month.
+    fn distill(
         &mut self,
         job: &CompactionJob,
         id: JobId,
         view: &RootSnapshot,
     ) -> Result<JobOutput, JobFailure> {
-        let layout = self.vault.layout();
-        let (path, month_path) = (layout.wisdom(), layout.summary(job.period));
-        let month_text = self
-            .vault
-            .read_text(&month_path)?
-            .ok_or_else(|| JobFailure::SourceChanged(month_path.clone()))?;
-        let month =
-            Summary::parse(job.period, &month_text).map_err(|e| unreadable(&month_path, &e))?;
+        let path = self.context.vault.layout().wisdom();
         let Inventory { decisions, rules, .. } = &view.inventory;
-        if job
-            .inputs
-            .values()
-            .ne([&rules.summary_input_hash(job.period, &month.body_hash().hex16())])
-        {
-            return Err(JobFailure::SourceChanged(month_path));
-        }
-        let logs = self.month_logs(job.period, view)?;
-        let standing = self.vault.read_text(&path)?;
-        let mut file = match &standing {
+        let sources = self.read_month(job, view)?;
+        let old = self.context.vault.read_text(&path)?;
+        let mut file = match &old {
             Some(text) => WisdomFile::parse(text),
-            None => WisdomFile::new(&view.inventory.rules.mask_secrets(&self.settings.agent_name)),
+            None => WisdomFile::new(&rules.mask_secrets(&self.context.settings.agent_name)),
         };
-        let items = month_bullets(&month, &month_text, rules);
-        let summaries = self.cited_summaries(&month, &items, &file, rules)?;
-        update_summary_lines(&mut file, &summaries);
-        let shaken = self.find_stale_entries(&mut file, &logs, rules)?;
-        // An entry that nothing carries must not keep out what may take its place.
-        let is_sound = |it: &&WisdomEntry| !shaken.iter().any(|s| it.id() == Some(&s.id));
-        let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
-        let memories = memories_in_month(job.period, &view.inventory.memories);
-        let wisdom = &self.settings.settings.wisdom;
-        let ops = ask_engine(self.engine, |engine| {
-            engine.distill(&DistillInput {
-                month: job.period,
-                items: &items,
-                logs: &logs,
-                entries: &entries,
-                memories: &memories,
-                categories: &wisdom.categories,
-            })
-        })?;
-        let caps = WisdomLimits { entries: wisdom.max_entries, chars: wisdom.max_chars };
-        // What is said is checked against what people wrote above the logs, too.
-        let written = summaries.iter().map(|(_, log)| log);
-        let mut lines: Vec<SanitizedLog> = written.chain(&logs).cloned().collect();
-        lines.sort_by(|a, b| a.stem().cmp(b.stem()));
-        let edit = WisdomEdit {
-            is_redistillation: matches!(job.reason, DueReason::Changed(_)),
-            logs: &lines,
-            memories: &memories,
-            is_deleted: &|citation| decisions.is_deleted(&path, line_texts(citation, &lines)),
-            rules,
-            stale_entries: &shaken,
-        };
-        let before = file.clone();
-        let mut done = edit.apply(&mut file, &ops, caps);
+        let (before, mut done) = self.edit_file(job, view, &sources, &mut file)?;
+        let wisdom = &self.context.settings.settings.wisdom;
         let proposed = match wisdom.review {
-            Review::Manual => review::proposals_of_edit(&done.ops, &done.dropped, &path, decisions),
+            Review::Manual => proposals_of_edit(&done.ops, &done.dropped, &path, decisions),
             Review::Auto => Vec::new(),
         };
         if wisdom.review == Review::Manual && done.is_change() {
@@ -117,41 +125,109 @@ impl Compactor<'_> {
         let text = file.print();
         let outcome = if !proposed.is_empty() {
             JobOutcome::Skipped
-        } else if done.changed > 0 || !done.dropped.is_empty() || standing.is_none() {
+        } else if done.changed > 0 || !done.dropped.is_empty() || old.is_none() {
             JobOutcome::Written
         } else {
             JobOutcome::Unchanged
         };
-        let told = review::proposals_of_items(&done.kept_out, &path, self.engine, decisions, rules);
+        let kept_out =
+            proposals_of_items(&done.kept_out, &path, self.context.engine, decisions, rules);
         let reason = receipt_reason(job, &done, proposed.len());
-        let mut receipt = Receipt::new(outcome, Some(reason), (self.clock)());
+        let mut receipt = Receipt::new(outcome, Some(reason), (self.context.clock)());
         receipt.path = Some(path.clone());
         receipt.metrics.sources = 1;
-        receipt.metrics.source_chars = month.text_chars() as u64;
+        receipt.metrics.source_chars = sources.month.text_chars() as u64;
         receipt.metrics.output_chars = file.chars() as u64;
         receipt.metrics.items = count_u32(done.changed);
-        self.add_model_usage(&mut receipt);
+        self.context.add_model_usage(&mut receipt);
         receipt.metrics.rejected = count_u32(done.rejected);
-        let is_kept = outcome == JobOutcome::Skipped;
-        let documents = if is_kept { Vec::new() } else { vec![records::of_wisdom(&path, &text)] };
-        let read = self.lines_read(&logs, &documents, view)?;
+        let waits = outcome == JobOutcome::Skipped;
+        let documents = if waits { Vec::new() } else { vec![records::of_wisdom(&path, &text)] };
         let recorded = RecordedChanges {
+            logs: self.lines_read(&sources.logs, &documents, view)?,
             documents,
-            logs: read,
-            read_paths: vec![month_path],
+            read_paths: vec![sources.path],
             quarantined: done.quarantined.iter().flat_map(external_lines).collect(),
             proposed: Some((job.fingerprint, job.period, proposed)),
-            kept_out: Some((job.fingerprint, job.period, path.clone(), told)),
+            kept_out: Some((job.fingerprint, job.period, path.clone(), kept_out)),
             ..RecordedChanges::default()
         };
-        let files = if standing.as_ref() == Some(&text) || is_kept {
+        let files = if old.as_ref() == Some(&text) || waits {
             Vec::new()
         } else {
-            vec![FileWrite { path: path.clone(), text: Some(text), current: standing }]
+            vec![FileWrite { path: path.clone(), text: Some(text), current: old }]
         };
-        self.write_files(None, Some((id, &receipt)), &files, &recorded)?;
+        Journal::new(self.context).write_files(None, Some((id, &receipt)), &files, &recorded)?;
         let paths = if outcome == JobOutcome::Written { vec![path] } else { Vec::new() };
         Ok(JobOutput { receipt, paths })
+    }
+
+    /// Reads the summary of a month and the logs of its weeks.
+    fn read_month(
+        &self,
+        job: &CompactionJob,
+        view: &RootSnapshot,
+    ) -> Result<MonthSources, JobFailure> {
+        let path = self.context.vault.layout().summary(job.period);
+        let text = self.context.vault.read_text(&path)?;
+        let text = text.ok_or_else(|| JobFailure::SourceChanged(path.clone()))?;
+        let month = Summary::parse(job.period, &text).map_err(|e| unreadable(&path, &e))?;
+        let rules = &view.inventory.rules;
+        let input = rules.summary_input_hash(job.period, &month.body_hash().hex16());
+        if job.inputs.values().ne([&input]) {
+            return Err(JobFailure::SourceChanged(path));
+        }
+        let logs = self.month_logs(job.period, view)?;
+        let items = month_bullets(&month, &text, rules);
+        Ok(MonthSources { path, month, items, logs })
+    }
+
+    /// Asks the engine for operations and applies them to the entries; returns also the file before
+    /// them, with updated citations.
+    fn edit_file(
+        &self,
+        job: &CompactionJob,
+        view: &RootSnapshot,
+        sources: &MonthSources,
+        file: &mut WisdomFile,
+    ) -> Result<(WisdomFile, WisdomEditResult), JobFailure> {
+        let Inventory { decisions, rules, .. } = &view.inventory;
+        let path = self.context.vault.layout().wisdom();
+        let MonthSources { month, items, logs, .. } = sources;
+        let summaries = self.cited_summaries(month, items, file, rules)?;
+        update_summary_lines(file, &summaries);
+        let stale = find_stale_entries(self.context, file, logs, rules)?;
+        // An entry without support must not keep out what may replace it.
+        let is_sound = |it: &&WisdomEntry| !stale.iter().any(|s| it.id() == Some(&s.id));
+        let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
+        let memories = memories_in_month(job.period, &view.inventory.memories);
+        let wisdom = &self.context.settings.settings.wisdom;
+        let ops = ask_engine(self.context.engine, |engine| {
+            engine.distill(&DistillInput {
+                month: job.period,
+                items,
+                logs,
+                entries: &entries,
+                memories: &memories,
+                categories: &wisdom.categories,
+            })
+        })?;
+        let limits = WisdomLimits { entries: wisdom.max_entries, chars: wisdom.max_chars };
+        // Entries are also checked against what people wrote in the summaries.
+        let written = summaries.iter().map(|(_, log)| log);
+        let mut lines: Vec<SanitizedLog> = written.chain(logs).cloned().collect();
+        lines.sort_by(|a, b| a.stem().cmp(b.stem()));
+        let edit = WisdomEdit {
+            is_redistillation: matches!(job.reason, DueReason::Changed(_)),
+            logs: &lines,
+            memories: &memories,
+            is_deleted: &|citation| decisions.is_deleted(&path, line_texts(citation, &lines)),
+            rules,
+            stale_entries: &stale,
+        };
+        let before = file.clone();
+        let done = edit.apply(file, &ops, limits);
+        Ok((before, done))
     }
 
     /// Returns the lines of logs that were read, and of files that entries cite for the first time.
@@ -161,10 +237,10 @@ impl Compactor<'_> {
         documents: &[DocumentRecord],
         view: &RootSnapshot,
     ) -> Result<Vec<LogRecord>, JobFailure> {
-        let path = |log: &SanitizedLog| self.vault.layout().source_path(log.stem());
+        let path = |log: &SanitizedLog| self.context.vault.layout().source_path(log.stem());
         let mut read: Vec<LogRecord> = logs.iter().map(|it| LogRecord::of(it, path(it))).collect();
         for document in documents {
-            read.extend(self.newly_cited_summaries(&document.items, view)?);
+            read.extend(newly_cited_summaries(self.context, &document.items, view)?);
         }
         Ok(read)
     }
@@ -186,8 +262,8 @@ impl Compactor<'_> {
         let mut found = Vec::new();
         for stem in stems {
             let Some(period) = stem.summary_period() else { continue };
-            let path = self.vault.layout().source_path(&stem);
-            let Some(text) = self.vault.read_text(&path)? else { continue };
+            let path = self.context.vault.layout().source_path(&stem);
+            let Some(text) = self.context.vault.read_text(&path)? else { continue };
             if period != month.period && !weeks.contains(&period) {
                 continue;
             }
@@ -208,7 +284,7 @@ impl Compactor<'_> {
         let mut logs = Vec::new();
         for week in month.weeks() {
             for stem in view.inventory.logs_of(week).map(|(stem, _)| stem) {
-                if let Some(log) = self.vault.read_log(stem)? {
+                if let Some(log) = self.context.vault.read_log(stem)? {
                     logs.push(privacy::sanitize(&log, &rules));
                 }
             }
@@ -218,12 +294,11 @@ impl Compactor<'_> {
     }
 }
 
-/// Says why a month was distilled, and what came of it that is not seen in the file.
+/// Returns why a month was distilled, and what the file does not show of the result.
 fn receipt_reason(job: &CompactionJob, done: &WisdomEditResult, proposed: usize) -> String {
-    let kept_out =
-        review::exclusion_note(&done.kept_out).map(|it| format!("; {it}")).unwrap_or_default();
+    let kept_out = exclusion_note(&done.kept_out).map(|it| format!("; {it}")).unwrap_or_default();
     if proposed > 0 {
-        return review::waiting_message(proposed) + &kept_out;
+        return waiting_message(proposed) + &kept_out;
     }
     let mut reason = job.reason.to_string();
     for id in &done.dropped {
@@ -232,8 +307,8 @@ fn receipt_reason(job: &CompactionJob, done: &WisdomEditResult, proposed: usize)
     reason + &kept_out
 }
 
-/// Returns the bullets of a month. One that a person wrote or changed is a source itself, above the
-/// lines that it cites.
+/// Returns the bullets of a month. One that a person wrote or changed is a source itself, in addition to
+/// the lines that it cites.
 fn month_bullets(
     month: &Summary,
     text: &str,
@@ -248,7 +323,7 @@ fn month_bullets(
     month.bullets_as_sources().map(shown).filter(seen).collect()
 }
 
-/// Follows the bullets of people whose words entries repeat to the lines where they stand now.
+/// Updates the cited lines of entries that repeat bullets which people wrote in summaries.
 fn update_summary_lines(file: &mut WisdomFile, summaries: &[(Summary, SanitizedLog)]) {
     let ours: Vec<WisdomEntry> = file.entries().filter(|it| it.is_managed()).cloned().collect();
     for entry in ours {
@@ -258,7 +333,7 @@ fn update_summary_lines(file: &mut WisdomFile, summaries: &[(Summary, SanitizedL
             if sources.lines_of(log.stem()).is_none() {
                 continue;
             }
-            // An entry says the first sentences of a bullet.
+            // An entry repeats the first sentences of a bullet.
             let says = |item: &Item| item.text.trim_start_matches("[ ] ").starts_with(&entry.text);
             let bullets = summary.bullets_with_lines().filter(|(_, item, _)| says(item));
             let lines: LineSet = bullets.flat_map(|(lines, ..)| lines).collect();
@@ -296,44 +371,52 @@ fn line_hashes(citation: &Citation, logs: &[SanitizedLog]) -> Vec<(Address, Stri
     citation.addresses().filter_map(line).collect()
 }
 
-/// What an engine's operations may do to the file.
+/// What the operations of an engine are checked against.
 pub(crate) struct WisdomEdit<'a> {
-    /// The month was distilled before: only entries that rest on it are touched, and only what a
-    /// person wrote is added.
+    /// Whether the month was distilled before: then only entries that cite it are changed, and only
+    /// what a person wrote is added.
     pub(crate) is_redistillation: bool,
-    /// The logs, and the weekly and monthly files that people wrote in.
+    /// The logs, and the summaries in which people wrote.
     pub(crate) logs: &'a Vec<SanitizedLog>,
     pub(crate) memories: &'a [TypedMemory],
     pub(crate) is_deleted: &'a dyn Fn(&Citation) -> bool,
-    /// What may be seen of what is written.
+    /// The rules by which the written text is sanitized.
     pub(crate) rules: &'a PrivacyRules,
-    /// Entries that are rewritten by something new, or go.
+    /// Entries that a new entry replaces, or that are dropped.
     pub(crate) stale_entries: &'a [StaleEntry],
 }
 
-/// What they did.
+/// An entry that an engine wants to add.
+struct AddedEntry<'a> {
+    title: &'a str,
+    text: &'a str,
+    category: Option<&'a str>,
+    citation: &'a Citation,
+}
+
+/// What the operations did to the file.
 #[derive(Default)]
 pub(crate) struct WisdomEditResult {
     pub(crate) changed: usize,
     pub(crate) rejected: usize,
-    /// What the check kept out.
+    /// Items that the checks kept out.
     kept_out: Vec<ExcludedItem>,
-    /// Entries that nothing carries any more.
+    /// The ids of entries that were dropped, because their sources no longer support them.
     dropped: Vec<String>,
-    /// What was done, but for what was dropped.
+    /// The operations that were applied.
     ops: Vec<WisdomOp>,
-    /// What rests on nothing but text from elsewhere, and waits for a person.
+    /// Citations of external text alone, which wait for a person.
     quarantined: Vec<Citation>,
     pub(crate) newest: Option<chrono::NaiveDate>,
 }
 
 impl WisdomEditResult {
-    /// Returns whether any entry is another one now.
+    /// Returns whether any entry was changed.
     fn is_change(&self) -> bool {
         !self.ops.is_empty() || !self.dropped.is_empty()
     }
 
-    /// Returns what is left of it when the file stays as it was.
+    /// Returns the result for a file that stays as it was.
     fn without_changes(self) -> Self {
         let Self { rejected, kept_out, quarantined: held, .. } = self;
         Self { rejected, kept_out, quarantined: held, ..Self::default() }
@@ -352,92 +435,115 @@ impl WisdomEditResult {
 }
 
 impl WisdomEdit<'_> {
+    /// Applies operations to the entries of a file, and drops stale entries that nothing replaced.
     pub(crate) fn apply(
         &self,
         file: &mut WisdomFile,
         ops: &[WisdomOp],
-        caps: WisdomLimits,
+        limits: WisdomLimits,
     ) -> WisdomEditResult {
         let mut done = WisdomEditResult::default();
         let mut touched = BTreeSet::new();
         let categories: Vec<String> = file.entries().filter_map(|it| it.category.clone()).collect();
-        let mut open: Vec<&StaleEntry> = self.stale_entries.iter().collect();
+        let mut stale: Vec<&StaleEntry> = self.stale_entries.iter().collect();
         for op in ops {
             let (id, citation) = match op {
                 WisdomOp::Add { title, text, category, citation, .. } => {
-                    let heir = |it: &&StaleEntry| it.successor_rank(title, text, citation);
-                    let best = (0..open.len()).max_by_key(|&i| (heir(&open[i]), usize::MAX - i));
-                    let best = best.filter(|&i| heir(&open[i]).is_some());
-                    let late =
-                        self.is_redistillation && best.is_none() && !citation.cites_summary();
-                    if late || (self.is_deleted)(citation) {
-                        continue;
-                    }
-                    if let Err(why) = self.check_grounding(title, text, citation) {
-                        done.reject(title, text, citation, &why);
-                        continue;
-                    }
-                    if self.is_external_only(title, text, citation) {
-                        done.quarantined.push(citation.clone());
-                        done.rejected += 1;
-                        continue;
-                    }
-                    let (title, text) = self.sanitized_text(title, text);
-                    let id = if let Some(best) = best {
-                        let old = open.remove(best);
-                        file.set_sources(&old.id, &old.merged_sources(citation));
-                        file.reinforce(&old.id, Some((&title, &text)), citation);
-                        old.id.clone()
-                    } else {
-                        let category = category.as_deref().map(|it| self.rules.sanitize_output(it));
-                        file.add(&title, &text, category.as_deref(), citation.clone())
-                    };
-                    (id, citation)
+                    let entry = AddedEntry { title, text, category: category.as_deref(), citation };
+                    (self.add_entry(file, &entry, &mut stale, &mut done), citation)
                 }
                 WisdomOp::Merge { id, words, citation, .. } => {
-                    let words =
-                        words.as_ref().map(|(title, text)| self.sanitized_text(title, text));
-                    let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
-                    if let Some((title, text)) = words
-                        && let Err(why) = self.check_grounding(title, text, citation)
-                    {
-                        done.reject(title, text, citation, &why);
-                        continue;
-                    }
-                    // It would not even be said again: the same page twice is one voice.
-                    if grounding::cites_only_external(citation, self.logs) {
-                        done.rejected += 1;
-                        continue;
-                    }
-                    if (self.is_redistillation && !self.cites_this_month(file, id))
-                        || !file.reinforce(id, words, citation)
-                    {
-                        continue;
-                    }
-                    (id.clone(), citation)
+                    let words = words.as_ref();
+                    let is_merged = self.merge_entry(file, id, words, citation, &mut done);
+                    (is_merged.then(|| id.clone()), citation)
                 }
                 // An entry that nothing has reinforced is dropped where room is needed, not before.
                 WisdomOp::Drop { .. } => continue,
             };
+            let Some(id) = id else { continue };
             file.record_line_hashes(&id, line_hashes(citation, self.logs));
             touched.insert(id);
             done.ops.push(op.clone());
             done.changed += 1;
             done.newest = done.newest.max(Some(citation.newest_date()));
         }
-        for entry in open {
+        for entry in stale {
             if file.remove_entry(&entry.id) {
                 done.dropped.push(entry.id.clone());
             }
         }
         if done.changed > 0 || !done.dropped.is_empty() {
-            for id in file.entries_over_limit(caps, &touched) {
+            for id in file.entries_over_limit(limits, &touched) {
                 file.remove_entry(&id);
                 done.changed -= usize::from(touched.contains(&id));
             }
             file.remove_empty_categories(&categories);
         }
         done
+    }
+
+    /// Adds an entry, or puts it in the place of the stale entry that it succeeds; returns its id, or
+    /// `None` where it is kept out.
+    fn add_entry(
+        &self,
+        file: &mut WisdomFile,
+        entry: &AddedEntry<'_>,
+        stale: &mut Vec<&StaleEntry>,
+        done: &mut WisdomEditResult,
+    ) -> Option<String> {
+        let AddedEntry { title, text, category, citation } = *entry;
+        let rank = |it: &StaleEntry| it.successor_rank(title, text, citation);
+        let best = (0..stale.len()).max_by_key(|&i| (rank(stale[i]), usize::MAX - i));
+        let best = best.filter(|&i| rank(stale[i]).is_some());
+        let late = self.is_redistillation && best.is_none() && !citation.cites_summary();
+        if late || (self.is_deleted)(citation) {
+            return None;
+        }
+        if let Err(why) = self.check_grounding(title, text, citation) {
+            done.reject(title, text, citation, &why);
+            return None;
+        }
+        if self.is_external_only(title, text, citation) {
+            done.quarantined.push(citation.clone());
+            done.rejected += 1;
+            return None;
+        }
+        let (title, text) = self.sanitized_text(title, text);
+        if let Some(best) = best {
+            let old = stale.remove(best);
+            file.set_sources(&old.id, &old.merged_sources(citation));
+            file.reinforce(&old.id, Some((&title, &text)), citation);
+            Some(old.id.clone())
+        } else {
+            let category = category.map(|it| self.rules.sanitize_output(it));
+            Some(file.add(&title, &text, category.as_deref(), citation.clone()))
+        }
+    }
+
+    /// Adds sources and new words to an entry; returns whether it did.
+    fn merge_entry(
+        &self,
+        file: &mut WisdomFile,
+        id: &str,
+        words: Option<&(String, String)>,
+        citation: &Citation,
+        done: &mut WisdomEditResult,
+    ) -> bool {
+        let words = words.map(|(title, text)| self.sanitized_text(title, text));
+        let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
+        if let Some((title, text)) = words
+            && let Err(why) = self.check_grounding(title, text, citation)
+        {
+            done.reject(title, text, citation, &why);
+            return false;
+        }
+        // The same external page twice is one voice, so it does not reinforce an entry either.
+        if grounding::cites_only_external(citation, self.logs) {
+            done.rejected += 1;
+            return false;
+        }
+        (!self.is_redistillation || self.cites_this_month(file, id))
+            && file.reinforce(id, words, citation)
     }
 
     fn sanitized_text(&self, title: &str, text: &str) -> (String, String) {
@@ -459,15 +565,15 @@ impl WisdomEdit<'_> {
         }
     }
 
-    /// Returns whether nothing carries the words but text from elsewhere: no person's or agent's line,
-    /// and no memory that a person wrote.
+    /// Returns whether only external text supports the words: no line of a person or agent, and no
+    /// memory that a person wrote.
     fn is_external_only(&self, title: &str, text: &str, citation: &Citation) -> bool {
         let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
         grounding::cites_only_external(citation, self.logs)
             && !self.memories.iter().any(|it| is_supported_by_memory(it, &item))
     }
 
-    /// Returns whether the entry rests on a log of this month.
+    /// Returns whether the entry cites a log of this month.
     fn cites_this_month(&self, file: &WisdomFile, id: &str) -> bool {
         let entry = file.entries().find(|it| it.id() == Some(id));
         entry.and_then(|it| it.meta.as_ref()).is_some_and(|mark| {
@@ -476,8 +582,8 @@ impl WisdomEdit<'_> {
     }
 }
 
-/// Returns whether the words of an item stand in a typed memory that a person changed and that rests
-/// on the same lines.
+/// Returns whether a typed memory that a person changed says the words of an item and cites the same
+/// lines.
 fn is_supported_by_memory(memory: &TypedMemory, item: &Item) -> bool {
     let Some(citation) = &item.citation else { return false };
     let cited = Citation::from_addresses(memory.sources.iter().map(|(address, _)| address));

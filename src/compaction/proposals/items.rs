@@ -8,9 +8,8 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{ReviewProposal, file_changes::ProposedChange};
+use super::change::ProposedChange;
 use crate::{
-    compaction::{CompactionError, Compactor},
     engine::{Engine, UnreadableMemory},
     memory::{
         address::{Citation, Stem},
@@ -19,29 +18,29 @@ use crate::{
         period::{Grain, Period},
     },
     privacy::{self, PrivacyRules},
-    store::db::lineage::review::{NewProposal, Proposal, ProposalState},
+    store::db::lineage::review::{NewProposal, Proposal},
 };
 
 /// An item that the checks kept out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExcludedItem {
     /// What it says.
-    pub(in crate::compaction) text: String,
+    pub(crate) text: String,
     /// The lines that it cites.
-    pub(in crate::compaction) citation: Option<Citation>,
+    pub(crate) citation: Option<Citation>,
     /// Why it was kept out.
-    pub(in crate::compaction) reason: String,
+    pub(crate) reason: String,
     /// Whether it looks like an attack.
-    pub(in crate::compaction) looks_like_attack: bool,
+    pub(crate) looks_like_attack: bool,
     /// Whether this is the only objection, so that a person may accept it.
-    pub(in crate::compaction) may_be_accepted: bool,
+    pub(crate) may_be_accepted: bool,
 }
 
 /// The most characters of an unreadable reply that are stored for a person to read.
 const REPLY_CHARS_MAX: usize = 2000;
 
 /// Turns an unreadable part of a reply into an excluded item.
-pub(in crate::compaction) fn exclude_unreadable(unread: UnreadableMemory) -> ExcludedItem {
+pub(crate) fn exclude_unreadable(unread: UnreadableMemory) -> ExcludedItem {
     let UnreadableMemory { text, reason, citation } = unread;
     let text = text.chars().take(REPLY_CHARS_MAX).collect();
     ExcludedItem { text, citation, reason, looks_like_attack: false, may_be_accepted: false }
@@ -49,7 +48,7 @@ pub(in crate::compaction) fn exclude_unreadable(unread: UnreadableMemory) -> Exc
 
 /// Returns the excluded items that a person is shown: what a model drafted, and what looks like an
 /// attack. Other excluded drafts of the built-in engine are its own slips.
-pub(in crate::compaction) fn proposals_of_items(
+pub(crate) fn proposals_of_items(
     excluded: &[ExcludedItem],
     target: &str,
     engine: &dyn Engine,
@@ -83,7 +82,7 @@ pub(in crate::compaction) fn proposals_of_items(
 
 /// Describes excluded items for a receipt: cited lines and reasons, but not their words, which may
 /// be those of an attack.
-pub(in crate::compaction) fn exclusion_note(excluded: &[ExcludedItem]) -> Option<String> {
+pub(crate) fn exclusion_note(excluded: &[ExcludedItem]) -> Option<String> {
     /// The most items that are described; more are counted.
     const DESCRIBED_MAX: usize = 3;
     let one = |it: &ExcludedItem| {
@@ -102,7 +101,7 @@ pub(in crate::compaction) fn exclusion_note(excluded: &[ExcludedItem]) -> Option
 }
 
 /// Returns whether a person accepted the words of an item.
-pub(in crate::compaction) fn is_accepted(item: &Item, rules: &PrivacyRules) -> bool {
+pub(crate) fn is_accepted(item: &Item, rules: &PrivacyRules) -> bool {
     let is_accepted =
         |stem: &Stem| rules.review_verdict(stem, &item.text) == Some(Verdict::Accepted);
     item.citation.as_ref().is_some_and(|it| {
@@ -132,7 +131,7 @@ fn week_of(log: &Stem) -> Option<Stem> {
 }
 
 /// Returns the further decisions about the words of an item.
-pub(super) fn text_decisions(
+pub(crate) fn text_decisions(
     row: &Proposal,
     change: &ProposedChange,
     what: DecisionKind,
@@ -149,15 +148,4 @@ pub(super) fn text_decisions(
         Decision { at, what, path: name.to_string(), hashes: hash.into_iter().collect() }
     };
     names.map(decision).collect()
-}
-
-impl Compactor<'_> {
-    /// Accepts items that a person has read. The next run writes their files again.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing could be written.
-    pub fn accept_items(&mut self, items: &[ReviewProposal]) -> Result<(), CompactionError> {
-        self.record_verdicts(items, DecisionKind::Accepted, ProposalState::Accepted)
-    }
 }

@@ -1,0 +1,159 @@
+//! Why a run ends, and why one job fails.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+};
+
+use super::plan::damage::Damage;
+use crate::{
+    engine::{Engine, EngineError},
+    memory::{item::Tier, period::Period},
+    model::failure::ErrorClass,
+    store::{
+        db::lineage::LineageError,
+        fs::{lock::LockError, vault::VaultError},
+    },
+};
+
+/// What ends a pass before its time. A job that fails alone does not.
+#[derive(Debug, thiserror::Error)]
+pub enum CompactionError {
+    /// The memory folder cannot be listed, or nothing can be written in it.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The database cannot be read or written.
+    #[error(transparent)]
+    Lineage(#[from] LineageError),
+    /// Another process keeps the root locked.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// There was a memory folder, and now there is none: unmounted, moved, or renamed.
+    #[error("the memory folder `{}` is gone, and {logs} logs were known in it; nothing was done", path.display())]
+    FolderMissing {
+        /// The folder.
+        path: PathBuf,
+        /// How many logs the database knows.
+        logs: usize,
+    },
+    /// What a person wants forgotten cannot be taken out now.
+    #[error("forgetting is not finished: {0}; do the same `memoird forget` again")]
+    ForgetUnfinished(String),
+    /// So many known files are gone that a person is asked.
+    #[error("{0}; nothing was done")]
+    FilesVanished(VanishedFiles),
+    /// A generated file is not as it was left, and only a person can say whether that is meant.
+    #[error("{path} {}; nothing was done", why.description())]
+    Damaged {
+        /// The file, relative to the root.
+        path: String,
+        /// What is odd.
+        why: Damage,
+    },
+    /// What is to be made by force has no source.
+    #[error(
+        "no source of {tier} {period} is there, so it cannot be made; what was made of it stays"
+    )]
+    NoSource {
+        /// What was asked for.
+        tier: Tier,
+        /// For which time.
+        period: Period,
+    },
+    /// What people decided cannot be read, or is gone though it was there.
+    #[error("what was decided is not known: {why}; nothing was done")]
+    DecisionsUnreadable {
+        /// What is wrong with the file.
+        why: String,
+    },
+    /// The system gives no random bytes for the key of the decisions.
+    #[error("the system gives no random bytes")]
+    NoRandomness(#[source] std::io::Error),
+}
+
+/// Why one job failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JobFailure {
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The engine fell over. Its words may quote a log, so they are not kept.
+    #[error("the engine stopped with an internal error; please report it")]
+    EnginePanicked,
+    /// The sources were changed since the plan was made.
+    #[error("{0} changed while it was read; it will be looked at again")]
+    SourceChanged(String),
+    /// No item stood the check.
+    #[error("none of {0} drafted items stood the check against their lines")]
+    AllRejected(usize),
+    /// A file that is there cannot be read as what it should be.
+    #[error("{path}: {reason}")]
+    Unreadable { path: String, reason: String },
+    /// Ends the pass.
+    #[error(transparent)]
+    Critical(#[from] CompactionError),
+}
+
+impl JobFailure {
+    /// Returns whether it is not the work's fault: a person was faster, nothing can be written just now,
+    /// or the model cannot be had.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::SourceChanged(_) | Self::Vault(VaultError::Changed { .. }) => true,
+            Self::Vault(error) => error.is_write_failure(),
+            Self::Engine(EngineError::Model(error)) => error.class() != ErrorClass::Request,
+            _ => false,
+        }
+    }
+}
+
+impl From<LineageError> for JobFailure {
+    fn from(error: LineageError) -> Self {
+        Self::Critical(error.into())
+    }
+}
+
+impl From<LockError> for JobFailure {
+    fn from(error: LockError) -> Self {
+        Self::Critical(error.into())
+    }
+}
+
+/// The known files that have vanished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VanishedFiles {
+    /// How many have vanished.
+    pub gone: usize,
+    /// How many are known.
+    pub known: usize,
+    /// Some of them, relative to the root.
+    pub examples: Vec<String>,
+    /// Whether the memory folder is on another device than before.
+    pub device_changed: bool,
+}
+
+impl std::fmt::Display for VanishedFiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { gone, known, examples, device_changed } = self;
+        write!(f, "{gone} of {known} known files are gone ({}", examples.join(", "))?;
+        match gone - examples.len() {
+            0 => f.write_str(")")?,
+            more => write!(f, ", and {more} more)")?,
+        }
+        if *device_changed {
+            f.write_str(", and the memory folder is on another device than it was")?;
+        }
+        Ok(())
+    }
+}
+
+/// Asks an engine, and survives its falling over.
+pub(crate) fn ask_engine<T>(
+    engine: &dyn Engine,
+    question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>,
+) -> Result<T, JobFailure> {
+    catch_unwind(AssertUnwindSafe(|| question(engine)))
+        .map_err(|_| JobFailure::EnginePanicked)?
+        .map_err(JobFailure::Engine)
+}

@@ -1,0 +1,160 @@
+//! The record of what people decided, `.decisions.jsonl`: its key, what is added, and its replacement.
+
+use crate::compaction::{context::RunContext, error::CompactionError, safety_copies};
+use crate::{
+    memory::{
+        decision::{Decision, Decisions},
+        hash::ContentHash,
+    },
+    store::fs::{
+        lock::WriteLock,
+        private_folder,
+        vault::{Vault, VaultError},
+    },
+};
+
+/// Writes the record of decisions.
+pub(crate) struct DecisionFile<'c, 'a> {
+    context: &'c RunContext<'a>,
+}
+
+impl<'c, 'a> DecisionFile<'c, 'a> {
+    pub(crate) fn new(context: &'c RunContext<'a>) -> Self {
+        Self { context }
+    }
+
+    /// Makes the key of a root whose first decision this is.
+    pub(crate) fn create_key(&self) -> Result<Decisions, CompactionError> {
+        let path = self.context.vault.layout().decisions();
+        let text = self.context.vault.read_text(&path)?;
+        let known = text.as_deref().map(Decisions::parse).unwrap_or_default();
+        if known.has_key() {
+            return Ok(known);
+        }
+        let fresh = new_key()?;
+        // A record of work that was taken back alone has none yet, and gets it behind that.
+        let head = fresh.header_line();
+        self.context.vault.append(
+            &self.context.write_lock()?,
+            &path,
+            &head,
+            text.as_ref().map_or("", |_| &head),
+            true,
+        )?;
+        safety_copies::update_decisions_copy(self.context.vault)?;
+        Ok(Decisions::parse(&format!("{}\n{head}", text.unwrap_or_default())))
+    }
+
+    pub(crate) fn append(&self, made: &[Decision]) -> Result<(), CompactionError> {
+        if made.is_empty() {
+            return Ok(());
+        }
+        let text: String = made.iter().map(Decision::print).collect();
+        let path = self.context.vault.layout().decisions();
+        // `decide` made the file with its key, so an empty head never stands in it.
+        self.context.vault.append(&self.context.write_lock()?, &path, "", &text, true)?;
+        safety_copies::update_decisions_copy(self.context.vault)
+    }
+
+    /// Gives the decisions about files other paths, or drops those that get none. Lines that are no
+    /// decision stay as they are.
+    pub(crate) fn rewrite(
+        &self,
+        lock: &WriteLock,
+        path_of: impl Fn(&Decision) -> Option<String>,
+    ) -> Result<(), CompactionError> {
+        let path = self.context.vault.layout().decisions();
+        let Some(text) = self.context.vault.read_text(&path)? else { return Ok(()) };
+        let line_for = |line: &str| match serde_json::from_str::<Decision>(line) {
+            Err(_) => line.to_owned(),
+            Ok(decision) => match path_of(&decision) {
+                None => String::new(),
+                Some(path) if path == decision.path => line.to_owned(),
+                Some(path) => Decision { path, ..decision }.print(),
+            },
+        };
+        let lines = || text.split_inclusive('\n').map(|it| (it, line_for(it)));
+        let kept: String = lines().map(|it| it.1).collect();
+        // The copy first, with what stands in the old record and in the new one: what a crash leaves is
+        // no loss. Forgetting goes on with the next pass, redacting when it is asked for again; both find
+        // the same names.
+        let same: String = lines().filter(|(old, new)| old == new).map(|it| it.1).collect();
+        let layout = self.context.vault.layout();
+        let copy = |text: &str| {
+            let failed =
+                |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
+            private_folder::write_decisions_copy(layout, text.as_bytes()).map_err(failed)
+        };
+        let held = private_folder::decisions_copy(layout);
+        let follows = held.is_some_and(|it| !kept.as_bytes().starts_with(&it));
+        if follows {
+            copy(&same)?;
+        }
+        if kept != text {
+            self.context.vault.replace_decisions(lock, &text, &kept)?;
+        }
+        if follows && same != kept {
+            copy(&kept)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the record of decisions as it is, where it is not what the copy holds: what can be read
+    /// of it. Both are kept in the quarantine.
+    pub(crate) fn accept(&self) -> Result<(), CompactionError> {
+        let layout = self.context.vault.layout();
+        let path = layout.decisions();
+        let now = (self.context.clock)();
+        let failed = |source| VaultError::Io { action: "write", path: path.clone().into(), source };
+        let copy = private_folder::decisions_copy(layout).unwrap_or_default();
+        private_folder::quarantine_file(layout, now, &format!("{path}.copy"), &copy)
+            .map_err(failed)?;
+        let mut text = String::new();
+        if let Some(found) = self.context.vault.read(&path)? {
+            private_folder::quarantine_file(layout, now, &path, &found.bytes).map_err(failed)?;
+            let known = String::from_utf8_lossy(&found.bytes).into_owned();
+            let decisions = Decisions::parse(&known);
+            if !decisions.has_key() {
+                text = new_key()?.header_line();
+            }
+            let can_be_read = |i: usize| !decisions.unreadable().contains(&(i + 1));
+            for (_, line) in known.lines().enumerate().filter(|(i, _)| can_be_read(*i)) {
+                text.push_str(line);
+                text.push('\n');
+            }
+            self.replace(&text, Some(ContentHash::of(&found.bytes)))?;
+        }
+        Ok(private_folder::write_decisions_copy(layout, text.as_bytes()).map_err(failed)?)
+    }
+
+    /// Writes the record of decisions anew, in the place of what stands there.
+    pub(crate) fn replace(
+        &self,
+        text: &str,
+        old: Option<ContentHash>,
+    ) -> Result<(), CompactionError> {
+        let layout = self.context.vault.layout();
+        let path = layout.decisions();
+        let lock = self.context.write_lock()?;
+        let temp = Vault::new_temp_name();
+        let staged = self.context.vault.stage(&path, &temp, text.as_bytes())?;
+        self.context.vault.publish(&lock, staged, old)?;
+        let exposed = private_folder::exposed_files(layout).unwrap_or_default();
+        for it in exposed.iter().filter(|it| it.path == layout.full(&path)) {
+            private_folder::restrict_access(it).map_err(|source| VaultError::Io {
+                action: "write",
+                path: path.clone().into(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Draws a key for a record of decisions.
+fn new_key() -> Result<Decisions, CompactionError> {
+    let mut random = [0; 32];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+        .map_err(|errno| CompactionError::NoRandomness(errno.into()))?;
+    Ok(Decisions::with_key(random))
+}

@@ -1,0 +1,145 @@
+//! What a crash left: open intents are closed by looking at the files, and jobs without an end are ended.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Journal,
+    commit::{keeps_history, reach_failpoint, written_version},
+    records,
+};
+use crate::compaction::error::CompactionError;
+use crate::{
+    memory::hash::ContentHash,
+    store::{
+        db::lineage::{
+            jobs::{IntentOutcome, IntentRow},
+            record::Commit,
+        },
+        fs::{lock::WriteLock, vault::Vault},
+    },
+};
+
+impl Journal<'_, '_> {
+    /// Puts right what a crash left: jobs without an end, and files without a record.
+    ///
+    /// An intent is open only while its process holds the write lock, so whoever has the lock finds
+    /// none but those of the dead.
+    ///
+    /// The caller holds the lock on passes, so no run but its own can be under way.
+    pub(crate) fn recover(&mut self, now: DateTime<Utc>) -> Result<(), CompactionError> {
+        self.recover_unlocked(now, false)
+    }
+
+    /// Like [`Self::recover`], for who does not hold the lock on passes: `busy` says whether somebody
+    /// else does, whose run is not touched then.
+    pub(crate) fn recover_unlocked(
+        &mut self,
+        now: DateTime<Utc>,
+        busy: bool,
+    ) -> Result<(), CompactionError> {
+        if !self.context.lineage.open_intents()?.is_empty() {
+            let lock = self.context.write_lock()?;
+            // Whoever held the lock until now may have closed some of them.
+            for intent in self.context.lineage.open_intents()? {
+                self.recover_intent(&lock, &intent, now)?;
+                reach_failpoint("recover.intent")?;
+            }
+        }
+        self.context.lineage.end_abandoned_jobs(now, &|_| busy)?;
+        reach_failpoint("recover.done")?;
+        Ok(())
+    }
+
+    /// Brings one write that was cut off to its end, or takes note that it did not happen.
+    fn recover_intent(
+        &mut self,
+        lock: &WriteLock,
+        intent: &IntentRow,
+        now: DateTime<Utc>,
+    ) -> Result<(), CompactionError> {
+        if intent.source.is_some() {
+            return self.recover_move(lock, intent);
+        }
+        let IntentRow { target, temp, new_hash, old_hash, .. } = intent;
+        let standing = self.context.read_bytes(target)?;
+        let beside = self.context.read_bytes(&Vault::temp_path(target, temp))?;
+        let hash = |it: &Option<Vec<u8>>| it.as_ref().map(ContentHash::of);
+        let mut done = hash(&standing) == *new_hash;
+        if let Some(left) = hash(&beside) {
+            // Only a file that was there can have changed places with its temporary one.
+            let is_theirs = match new_hash {
+                Some(_) => done && old_hash.is_some(),
+                None => standing.is_none(),
+            };
+            if Some(left) == *new_hash || Some(left) == *old_hash {
+                // Not used yet, or in the history and no longer used.
+                self.context.vault.remove_temp(lock, target, temp)?;
+            } else if is_theirs {
+                // Somebody wrote in the moment of the exchange: their words stand, not ours.
+                self.context.vault.restore_temp(lock, target, temp)?;
+                if hash(&self.context.read_bytes(&Vault::temp_path(target, temp))?) == *new_hash {
+                    self.context.vault.remove_temp(lock, target, temp)?;
+                }
+                done = false;
+            } else if hash(&standing) == *old_hash {
+                // Ours, and cut off in the middle.
+                self.context.vault.remove_temp(lock, target, temp)?;
+            }
+            // What is left under the temporary name beside a stranger's file is swept into the
+            // private folder.
+        }
+        // What stands there may stand in memory alone, and is about to be recorded.
+        self.context.vault.sync_file(lock, target)?;
+        if !done {
+            self.context.lineage.close_intents(&[intent.id], IntentOutcome::Abandoned)?;
+            return Ok(());
+        }
+        let text = standing.as_deref().map(String::from_utf8_lossy);
+        let layout = self.context.vault.layout();
+        let document = text.as_ref().and_then(|it| records::of_path(layout, target, it));
+        let documents: Vec<_> = document.into_iter().collect();
+        let name = layout.recorded_path(target);
+        let removed: Vec<String> = if standing.is_none() { vec![name.clone()] } else { Vec::new() };
+        let version = [written_version(&name, standing.as_deref())];
+        let told = standing.is_none() || keeps_history(layout, target);
+        self.context.lineage.commit(&Commit {
+            documents: &documents,
+            removed: &removed,
+            intents: &[intent.id],
+            versions: if told { &version } else { &[] },
+            run: intent.run,
+            at: now,
+            ..Commit::default()
+        })?;
+        Ok(())
+    }
+
+    /// Closes the intent of a move, or of the removal that ends one, that a crash cut off. The files
+    /// tell the rest: what is left is done by the next pass.
+    fn recover_move(
+        &mut self,
+        lock: &WriteLock,
+        intent: &IntentRow,
+    ) -> Result<(), CompactionError> {
+        let IntentRow { target, source, temp, new_hash, .. } = intent;
+        let elsewhere =
+            source.as_deref().map(|it| self.context.read_bytes(it)).transpose()?.flatten();
+        let stands = |bytes: &[u8]| elsewhere.as_ref().is_some_and(|it| it.starts_with(bytes));
+        if let Some(beside) = self.context.read_bytes(&Vault::temp_path(target, temp))? {
+            if stands(&beside) {
+                // A copy that was not used yet, or what was to be removed.
+                self.context.vault.remove_temp(lock, target, temp)?;
+            } else if new_hash.is_none() && !self.context.vault.exists(target) {
+                // Somebody wrote to it in the moment of its removal.
+                self.context.vault.restore_temp(lock, target, temp)?;
+            }
+            // Anything else is swept into the private folder.
+        }
+        for path in source.iter().chain([target]) {
+            self.context.vault.sync_file(lock, path)?;
+        }
+        let done = self.context.read_bytes(target)?.as_ref().map(ContentHash::of) == *new_hash;
+        let end = if done { IntentOutcome::Done } else { IntentOutcome::Abandoned };
+        Ok(self.context.lineage.close_intents(&[intent.id], end)?)
+    }
+}

@@ -1,0 +1,48 @@
+//! `MEMORY.md`, the index of the typed memories.
+
+use crate::compaction::{
+    context::RunContext,
+    error::{CompactionError, JobFailure},
+    journal::{
+        Journal,
+        commit::{FileWrite, RecordedChanges},
+    },
+    snapshot::RootSnapshot,
+};
+use crate::{
+    memory::index,
+    store::{db::lineage::jobs::RunId, fs::vault::VaultError},
+};
+
+/// Brings `MEMORY.md` up to date with the typed memories that stand there, and returns its path
+/// if it had to be written.
+pub(crate) fn refresh_index(
+    context: &mut RunContext<'_>,
+    run: Option<RunId>,
+    view: &RootSnapshot,
+) -> Result<Option<String>, CompactionError> {
+    let inventory = &view.inventory;
+    if inventory.memories.is_empty() && inventory.index.is_none() {
+        return Ok(None);
+    }
+    let text = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {
+        inventory.rules.sanitize_output(it)
+    });
+    if inventory.index.as_deref() == Some(&text) {
+        return Ok(None);
+    }
+    let path = context.vault.layout().index();
+    let standing = inventory.index.clone();
+    let file = FileWrite { path: path.clone(), text: Some(text), current: standing };
+    match Journal::new(context).write_files(run, None, &[file], &RecordedChanges::default()) {
+        Ok(()) => Ok(Some(path)),
+        Err(JobFailure::Critical(error)) => Err(error),
+        // A person is at it; the next pass finds what they wrote.
+        // Of something else that has its name, the scan has told.
+        Err(JobFailure::Vault(VaultError::Changed { .. } | VaultError::NotAFile { .. })) => {
+            Ok(None)
+        }
+        Err(JobFailure::Vault(error)) => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}

@@ -1,0 +1,86 @@
+//! What comes before any change of generated files: recovery, and recording what people did.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    context::RunContext,
+    error::CompactionError,
+    forget::Forgetter,
+    integrity::{rebuild::Rebuilder, repair::Repairer, vanished_files::refuse_if_vanished},
+    journal::Journal,
+    reconcile::{ReconcileRun, Reconciler},
+    snapshot::RootSnapshot,
+};
+use crate::store::fs::lock::RunLock;
+
+/// Finishes what a crash cut off and records what people did, and makes nothing.
+pub(crate) struct RunPreparation<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> RunPreparation<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
+    /// Takes notice of what happened to the files since the last pass, and folds nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when the folder cannot be listed, or nothing can be written.
+    pub(crate) fn reconcile(
+        &mut self,
+        trigger: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), CompactionError> {
+        refuse_if_vanished(self.context, false)?;
+        let busy = RunLock::is_held(&self.context.vault.layout().run_lock())?;
+        Journal::new(self.context).recover_unlocked(now, busy)?;
+        if !busy && Rebuilder::new(self.context).has_no_records()? {
+            let _lock = self.context.acquire_run_lock(&|| false)?;
+            Rebuilder::new(self.context).record_existing_files(now)?;
+        }
+        if Forgetter::new(self.context).is_forgetting()? {
+            // It knows lines by their places, which would shift under it.
+            let _lock = self.context.acquire_run_lock(&|| false)?;
+            Forgetter::new(self.context).finish_forgetting(now, false)?;
+        }
+        self.reconcile_snapshot(trigger, now, false)
+    }
+
+    /// Like [`Self::notice`], for who holds the lock on passes already and is to change generated
+    /// files. Returns what stands there then.
+    pub(crate) fn reconcile_locked(
+        &mut self,
+        trigger: &str,
+        now: DateTime<Utc>,
+    ) -> Result<RootSnapshot, CompactionError> {
+        refuse_if_vanished(self.context, false)?;
+        Journal::new(self.context).recover(now)?;
+        Rebuilder::new(self.context).record_existing_files(now)?;
+        Forgetter::new(self.context).finish_forgetting(now, false)?;
+        self.reconcile_snapshot(trigger, now, false)?;
+        let view = self.context.take_snapshot(now)?;
+        view.refuse_damaged(|_| true)?;
+        Ok(view)
+    }
+
+    /// `accepted` says that a person takes held files as they are.
+    pub(crate) fn reconcile_snapshot(
+        &mut self,
+        trigger: &str,
+        now: DateTime<Utc>,
+        accepted: bool,
+    ) -> Result<(), CompactionError> {
+        let (mut view, _) = Repairer::new(self.context).take_repaired_snapshot(now)?;
+        if accepted {
+            view.record.damaged.clear();
+        }
+        let mut noticing = ReconcileRun::new(trigger, now);
+        let noticed = Reconciler::new(self.context).reconcile_changes(&mut noticing, &view);
+        if let Some(run) = noticing.run {
+            self.context.end_run(run)?;
+        }
+        noticed.map(drop)
+    }
+}

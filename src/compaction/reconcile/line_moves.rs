@@ -1,0 +1,338 @@
+//! Citations follow the lines of logs and of cited summaries that were changed.
+//!
+//! Lines that only moved are followed by program: citations are rewritten, no engine is asked, and
+//! nothing becomes due.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    ReconcileRun,
+    citations::{CitationRewriter, LineMaps, map_lines, period_of_path},
+    defer_if_changed,
+};
+use crate::compaction::{
+    context::RunContext,
+    error::{CompactionError, JobFailure},
+    journal::{
+        Journal,
+        commit::{FileWrite, RecordedChanges},
+        records,
+    },
+    plan::{self, CompactionJob, DueReason},
+    report::{JobReport, RunReport, count_u32},
+    snapshot::RootSnapshot,
+};
+use crate::{
+    memory::{
+        address::{Citation, Stem},
+        document,
+        hash::ContentHash,
+        item::Tier,
+        period::{Grain, Period},
+    },
+    privacy,
+    store::{
+        db::lineage::{
+            jobs::{JobOutcome, NewJob, Receipt, RunId},
+            record::{Commit, ItemRecord, LogRecord},
+        },
+        fs::inventory::{Inventory, SummaryFile},
+    },
+};
+
+/// What the receipt of a job says whose work was to follow lines that moved.
+pub(crate) const LINES_MOVED: &str = "lines moved";
+
+/// Files in which citations follow logs whose lines moved, or that have another name.
+pub(crate) struct CitationUpdate<'a> {
+    /// In a word; it sets the job apart from a fold of the same logs.
+    pub(crate) what: &'static str,
+    /// What the receipt says.
+    pub(crate) reason: String,
+    pub(crate) period: Period,
+    /// The logs, by the names that they have now.
+    pub(crate) logs: Vec<&'a Stem>,
+    /// Names what happened to them.
+    pub(crate) id: ContentHash,
+    pub(crate) files: Vec<FileWrite>,
+    pub(crate) recorded: RecordedChanges,
+}
+
+/// Has citations follow the lines that they cite.
+pub(crate) struct CitationUpdater<'c, 'a> {
+    context: &'c mut RunContext<'a>,
+}
+
+impl<'c, 'a> CitationUpdater<'c, 'a> {
+    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
+        Self { context }
+    }
+
+    /// Has citations follow what a tier did to files that are cited themselves; returns whether any
+    /// file was written.
+    pub(crate) fn update_citations_after_tier(
+        &mut self,
+        run: RunId,
+        (trigger, now): (&str, DateTime<Utc>),
+        report: &mut RunReport,
+        view: &RootSnapshot,
+    ) -> Result<bool, CompactionError> {
+        let run = Some(run);
+        let mut noticing = ReconcileRun { run, ..ReconcileRun::new(trigger, now) };
+        let followed = defer_if_changed(self.update_moved_citations(&mut noticing, view));
+        noticing.report.jobs.into_iter().for_each(|it| report.push(it));
+        followed
+    }
+
+    /// Rewrites the citations of lines that moved.
+    pub(super) fn update_moved_citations(
+        &mut self,
+        noticing: &mut ReconcileRun<'_>,
+        view: &RootSnapshot,
+    ) -> Result<bool, JobFailure> {
+        let rules = view.inventory.rules.clone();
+        let mut known = self.context.lineage.logs()?;
+        let mut changed = LineMaps::new();
+        let mut recorded = RecordedChanges::default();
+        let extracted = self.context.lineage.extracted_logs()?;
+        for (stem, file) in &view.inventory.logs {
+            let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
+            let Some(log) = self.context.vault.read_log(stem)? else { continue };
+            let new = LogRecord::of(
+                &privacy::sanitize(&log, &rules),
+                self.context.vault.layout().source_path(stem),
+            );
+            let moves = map_lines(old, &new);
+            if moves.only_moved() && extracted.get(stem) == Some(&rules.input_hash(stem, old.hash))
+            {
+                recorded.extracted.push((stem.clone(), rules.input_hash(stem, new.hash)));
+            }
+            recorded.logs.push(new);
+            changed.insert(stem.clone(), moves);
+        }
+        for (old, new) in self.changed_cited_summaries(view)? {
+            if let Some(old) = old {
+                changed.insert(old.stem.clone(), map_lines(&old, &new));
+                known.insert(old.stem.clone(), old);
+            }
+            recorded.logs.push(new);
+        }
+        let Some(first) = recorded.logs.first() else { return Ok(false) };
+        let first = Period::containing(Grain::Week, first.stem.date());
+        let step = update_id(&known, &changed, view);
+        let mut rewriter = CitationRewriter::new(self.context, view, &known, &changed);
+        rewriter.update_memories_and_wisdom()?;
+        let weeks = rewriter.update_summaries()?;
+        let CitationRewriter { mut files, documents, .. } = rewriter;
+        recorded.documents = documents;
+        // A crash may have come between some of the files and the record of where lines stand: to
+        // shift those files once more would have them cite other lines.
+        let done = self.context.lineage.interrupted_writes(step)?;
+        files.retain(|it| !done.contains(&it.path));
+        recorded.documents.retain(|it| !done.contains(&it.path));
+        let followed = CitationUpdate {
+            what: "moved",
+            reason: LINES_MOVED.to_owned(),
+            period: weeks.first().copied().unwrap_or(first),
+            logs: changed.keys().collect(),
+            id: step,
+            files,
+            recorded,
+        };
+        self.record_citation_update(noticing, view, followed)
+    }
+
+    /// Returns the weekly and monthly files that are cited and read otherwise than when citations of
+    /// them were right, each as it was, if that is known, and as it is.
+    fn changed_cited_summaries(
+        &self,
+        view: &RootSnapshot,
+    ) -> Result<Vec<(Option<LogRecord>, LogRecord)>, JobFailure> {
+        let mut known = self.context.lineage.cited_summaries()?;
+        let mut stems = self.context.lineage.cited_summary_stems()?;
+        stems.extend(known.keys().cloned());
+        let mut found = Vec::new();
+        for stem in stems {
+            let Some(file) = summary_file(&view.inventory, &stem) else { continue };
+            let old = known.remove(&stem);
+            let same = old.as_ref().is_some_and(|it| it.hash == file.hash);
+            if same || view.record.damaged.contains_key(&file.path) {
+                continue;
+            }
+            let Some(text) = self.context.vault.read_text(&file.path)? else { continue };
+            let now = records::lines_of_summary(&stem, &file.path, &text);
+            found.extend(now.filter(|it| it.hash == file.hash).map(|now| (old, now)));
+        }
+        Ok(found)
+    }
+
+    /// Has citations follow weekly and monthly files that are about to be written with other lines,
+    /// in all files but those of `whole`, which cite these lines already.
+    pub(crate) fn update_citations_of_written(
+        &self,
+        view: &RootSnapshot,
+        whole: &BTreeSet<&str>,
+        files: &mut Vec<FileWrite>,
+        recorded: &mut RecordedChanges,
+    ) -> Result<(), JobFailure> {
+        let known = self.context.lineage.cited_summaries()?;
+        let mut changed = LineMaps::new();
+        for file in &*files {
+            let stem = period_of_path(&file.path).and_then(Stem::of_summary);
+            let Some(old) = stem.and_then(|it| known.get(&it)) else { continue };
+            let text = file.text.as_deref();
+            let new = text.and_then(|it| records::lines_of_summary(&old.stem, &file.path, it));
+            if let Some(new) = new.filter(|it| it.hash != old.hash) {
+                changed.insert(old.stem.clone(), map_lines(old, &new));
+                recorded.logs.push(new);
+            }
+        }
+        let mut rewriter = CitationRewriter::new(self.context, view, &known, &changed);
+        rewriter.update_memories_and_wisdom()?;
+        rewriter.update_summaries()?;
+        let CitationRewriter { files: citing, documents, .. } = rewriter;
+        files.extend(citing.into_iter().filter(|it| !whole.contains(&it.path[..])));
+        recorded.documents.extend(documents.into_iter().filter(|it| !whole.contains(&it.path[..])));
+        Ok(())
+    }
+
+    /// Writes files that followed their logs, and a job that says so; returns whether there were any.
+    pub(crate) fn record_citation_update(
+        &mut self,
+        noticing: &mut ReconcileRun<'_>,
+        view: &RootSnapshot,
+        followed: CitationUpdate<'_>,
+    ) -> Result<bool, JobFailure> {
+        let CitationUpdate { what, reason, period, logs, id: step, files, recorded } = followed;
+        if files.is_empty() {
+            Journal::new(self.context).write_files(None, None, &[], &recorded)?;
+            return Ok(false);
+        }
+        let ReconcileRun { run, trigger, now, report } = noticing;
+        let run = self.context.ensure_run(run, trigger, *now).map_err(JobFailure::Critical)?;
+        let hash_of = |stem: &Stem| match view.inventory.logs.get(stem) {
+            Some(log) => log.input_hash.hex16(),
+            None => {
+                summary_file(&view.inventory, stem).map_or_else(String::new, |it| it.hash.hex16())
+            }
+        };
+        let input = |it: &&Stem| (it.to_string(), hash_of(it));
+        let inputs: BTreeMap<String, String> = logs.iter().map(input).collect();
+        let fold = plan::fingerprint(Tier::Weekly, period, &inputs);
+        let job = NewJob {
+            // Not the fingerprint of a fold: the fold of these inputs may still be due.
+            fingerprint: ContentHash::of(format!("{what} {fold}")),
+            tier: Tier::Weekly,
+            period,
+            engine: self.context.engine.id().to_owned(),
+            inputs: step,
+            now: *now,
+        };
+        let id = self.context.lineage.begin_job(run, &job)?;
+        let mut receipt =
+            Receipt::new(JobOutcome::Written, Some(reason.clone()), (self.context.clock)());
+        let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
+        receipt.path = paths.first().cloned();
+        receipt.metrics.sources = count_u32(logs.len());
+        Journal::new(self.context).write_files(None, Some((id, &receipt)), &files, &recorded)?;
+        report.push(JobReport::new(Tier::Weekly, period, &receipt, paths, &reason));
+        self.mark_months_distilled(run, view, &files, &reason)?;
+        Ok(true)
+    }
+
+    /// A month in which nothing but citations followed says what it said: what lasts of it is in
+    /// `WISDOM.md` already. Should a crash come before, it is looked at once more.
+    fn mark_months_distilled(
+        &mut self,
+        run: RunId,
+        view: &RootSnapshot,
+        files: &[FileWrite],
+        reason: &str,
+    ) -> Result<(), JobFailure> {
+        for file in files {
+            let (Some(month), Some(text)) = (period_of_path(&file.path), &file.text) else {
+                continue;
+            };
+            let Some(before) = view.inventory.monthly.get(&month) else { continue };
+            if view.record.distilled.get(&month) != Some(&Some(before.body_hash.clone())) {
+                continue;
+            }
+            let body = document::body_hash(text).hex16();
+            let input = view.inventory.rules.summary_input_hash(month, &body);
+            let inputs = BTreeMap::from([(month.to_string(), input)]);
+            let job = self.context.new_job(&CompactionJob {
+                tier: Tier::Wisdom,
+                period: month,
+                reason: DueReason::Changed(vec![month.to_string()]),
+                fingerprint: plan::fingerprint(Tier::Wisdom, month, &inputs),
+                inputs,
+                partial: false,
+            });
+            let receipt = Receipt::new(
+                JobOutcome::Unchanged,
+                Some(reason.to_owned()),
+                (self.context.clock)(),
+            );
+            let commit = Commit { at: receipt.ended, ..Commit::default() };
+            self.context.lineage.commit_finished_jobs(run, &[(&job, &receipt, commit)])?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the lines of the weekly and monthly files that items cite and that were not cited before.
+///
+/// # Errors
+///
+/// Returns [`JobFailure::Stale`] where one reads otherwise than citations of it suppose: then they
+/// are to follow first.
+pub(crate) fn newly_cited_summaries(
+    context: &RunContext<'_>,
+    items: &[ItemRecord],
+    view: &RootSnapshot,
+) -> Result<Vec<LogRecord>, JobFailure> {
+    let cited = items.iter().filter_map(|it| it.citation.as_ref());
+    let stems: BTreeSet<&Stem> =
+        cited.flat_map(Citation::files).map(|it| it.0).filter(|it| it.is_summary()).collect();
+    let mut found = Vec::new();
+    for stem in stems {
+        let path = context.vault.layout().source_path(stem);
+        if view.record.damaged.contains_key(&path) {
+            continue;
+        }
+        let Some(text) = context.vault.read_text(&path)? else { continue };
+        let Some(now) = records::lines_of_summary(stem, &path, &text) else { continue };
+        match context.lineage.log(stem)? {
+            None => found.push(now),
+            Some(known) if known.hash == now.hash => {}
+            Some(_) => return Err(JobFailure::SourceChanged(path)),
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the weekly or monthly file that is cited by this name.
+fn summary_file<'a>(inventory: &'a Inventory, stem: &Stem) -> Option<&'a SummaryFile> {
+    let period = stem.summary_period()?;
+    match period.grain() {
+        Grain::Week => inventory.weekly.get(&period),
+        _ => inventory.monthly.get(&period),
+    }
+}
+
+/// Names the step from the files that citations were right for to those that stand now. What stands
+/// now of a weekly or monthly file is left out, since the step itself may rewrite it.
+fn update_id(
+    known: &BTreeMap<Stem, LogRecord>,
+    changed: &LineMaps,
+    view: &RootSnapshot,
+) -> ContentHash {
+    let hex = |it: Option<ContentHash>| it.map_or_else(String::new, |it| it.hex16());
+    let of = |stem: &Stem| {
+        let before = hex(known.get(stem).map(|it| it.hash));
+        format!("{stem} {before} {}", hex(view.inventory.logs.get(stem).map(|it| it.hash)))
+    };
+    ContentHash::of(changed.keys().map(of).collect::<Vec<_>>().join("\n"))
+}

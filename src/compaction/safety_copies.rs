@@ -1,0 +1,44 @@
+//! What is kept beside the database and the record of decisions, to notice that one of them was lost.
+
+use super::error::CompactionError;
+use crate::{
+    memory::decision::Decisions,
+    store::{
+        db::lineage::Lineage,
+        fs::{
+            private_folder::{self, CommitMarker},
+            vault::{Vault, VaultError},
+        },
+    },
+};
+
+/// Has the witnesses beside the database say what it knows by now.
+pub(crate) fn update_commit_marker(
+    vault: &Vault,
+    lineage: &mut Lineage,
+) -> Result<(), CompactionError> {
+    let layout = vault.layout();
+    let failed = |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
+    if let Some((run, seal)) = lineage.last_ended_run()? {
+        let said = CommitMarker { run: run.0, checksum: seal };
+        if private_folder::read_commit_marker(layout) != Some(said) {
+            private_folder::write_commit_marker(layout, said).map_err(failed)?;
+        }
+    }
+    update_decisions_copy(vault)
+}
+
+/// Keeps a copy of the decisions as they are by now.
+pub(crate) fn update_decisions_copy(vault: &Vault) -> Result<(), CompactionError> {
+    let layout = vault.layout();
+    let Some(now) = vault.read(&layout.decisions())? else { return Ok(()) };
+    let copy = private_folder::decisions_copy(layout);
+    // One that did not grow from the copy is told by `doctor`, and the copy kept for it.
+    let grew = copy.as_ref().is_none_or(|it| now.bytes.starts_with(it) && now.bytes != *it);
+    if grew && Decisions::parse(&String::from_utf8_lossy(&now.bytes)).unreadable().is_empty() {
+        private_folder::write_decisions_copy(layout, &now.bytes).map_err(|source| {
+            VaultError::Io { action: "write", path: layout.private_dir(), source }
+        })?;
+    }
+    Ok(())
+}
