@@ -228,7 +228,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
     /// # Errors
     ///
     /// Returns why nothing was put right, or what stopped the folds above it.
-    pub fn correct(
+    pub(crate) fn correct(
         &mut self,
         asked: &CorrectionRequest<'_>,
         fold: bool,

@@ -360,7 +360,7 @@ impl<'c, 'a> Redactor<'c, 'a> {
     /// # Errors
     ///
     /// Returns what ended it; what was taken out is out, and the rest goes when it is asked for again.
-    pub fn redact(&mut self, purge: bool) -> Result<RedactionReport, CompactionError> {
+    pub(crate) fn redact(&mut self, purge: bool) -> Result<RedactionReport, CompactionError> {
         let _alone = self.context.acquire_run_lock(&|| false)?;
         let now = (self.context.clock)();
         RunPreparation::new(self.context).reconcile_locked("redact", now)?;
