@@ -1,4 +1,4 @@
-//! `memoird blame`: says of each line of a generated file when it came, by which run, and what drafted it.
+//! `memoird blame`: shows when each line of a generated file was added, by which run and engine.
 
 use std::{collections::BTreeMap, process::ExitCode};
 
@@ -22,7 +22,7 @@ use crate::{
     store::{db::lineage::history::VersionCause, fs::layout::FileKind},
 };
 
-/// Say of each line of a generated file when it came, by which run, and what drafted it
+/// Show when each line of a generated file was added, by which run and engine
 #[derive(Debug, clap::Args)]
 pub(super) struct BlameArgs {
     /// A weekly or monthly file, a typed memory, WISDOM.md, or MEMORY.md
@@ -41,9 +41,9 @@ struct BlameReport<'a> {
 #[derive(Serialize)]
 struct BlameLine<'a> {
     line: usize,
-    /// When it came.
+    /// When the line was added.
     at: Option<String>,
-    /// `engine`, `person`, or `unknown` where no version of before is kept.
+    /// `engine`, `person`, or `unknown` if no earlier version is kept.
     by: &'static str,
     run: Option<i64>,
     trigger: Option<&'a str>,
@@ -51,15 +51,15 @@ struct BlameLine<'a> {
     text: &'a str,
 }
 
-/// When and by whom the lines of a file came.
+/// When and by whom the lines of a file were added.
 struct LineOrigins {
     /// The first line of the body, from 1.
     body_start: usize,
     /// For each line of the file, an index into the versions.
     origins: Vec<usize>,
-    /// The versions whose bytes are known, the oldest first.
+    /// The versions whose bytes are known, oldest first.
     versions: Vec<FileVersion>,
-    /// By version: the job that wrote it.
+    /// The job that wrote each version, by index of the version.
     jobs: BTreeMap<usize, GenerationJob>,
     text: String,
 }
@@ -75,13 +75,13 @@ pub(super) fn run(
     let history = past.find(&args.file)?;
     let kind = root.vault.layout().kind_of(&history.path);
     if matches!(kind, Some(FileKind::Log | FileKind::Session)) {
-        let what = format!("`{}` is no file that memoird made", history.path);
+        let what = format!("`{}` is not a generated file", history.path);
         return Err(CommandError::new(CommandErrorKind::Usage, what)
             .hint(format!("memoird history {}", history.path))
             .hint(format!("memoird trace --up {}:1", history.path)));
     }
     let lines = line_origins(&past, &history)?;
-    // What is shown went through the door of what may be seen, line for line.
+    // The sanitized view has the same lines, so line numbers match.
     let shown = root.sanitized_file(&history.path, lines.text.as_bytes()).text;
     if ui.is_json() {
         ui.json(&BlameReport {
@@ -97,10 +97,10 @@ pub(super) fn run(
     let rows: Vec<[String; 4]> = lines
         .body_lines(&shown)
         .map(|(at, _)| {
-            let told = lines.blame_line(at, "", &past);
-            let day = told.at.as_deref().map_or("-", |it| it.get(..10).unwrap_or(it)).to_owned();
-            let run = told.run.map_or_else(|| "-".to_owned(), |it| format!("run {it}"));
-            let by = told.engine.unwrap_or(if told.by == "person" { "you" } else { "-" });
+            let line = lines.blame_line(at, "", &past);
+            let day = line.at.as_deref().map_or("-", |it| it.get(..10).unwrap_or(it)).to_owned();
+            let run = line.run.map_or_else(|| "-".to_owned(), |it| format!("run {it}"));
+            let by = line.engine.unwrap_or(if line.by == "person" { "you" } else { "-" });
             [day, run, by.to_owned(), (at + 1).to_string()]
         })
         .collect();
@@ -119,12 +119,12 @@ pub(super) fn run(
         ui.data(line.trim_end());
     }
     if lines.versions.iter().all(|it| it.run.is_none()) {
-        ui.note("no run has recorded this file yet, so that nothing is known of its lines");
+        ui.note("no run has recorded this file yet, so the origin of its lines is unknown");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads how the lines of a file came about.
+/// Finds the version that added each line of a file.
 fn line_origins(
     past: &HistoryReader<'_>,
     history: &FileHistory,
@@ -162,7 +162,7 @@ fn line_origins(
 }
 
 impl LineOrigins {
-    /// Returns the lines of the body as they may be seen, each with its index in the file.
+    /// Returns the sanitized lines of the body, each with its index in the file.
     fn body_lines<'a>(&self, shown: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
         let lines = shown.lines().enumerate();
         lines.skip(self.body_start - 1).skip_while(|it| it.1.trim().is_empty())
@@ -179,7 +179,7 @@ impl LineOrigins {
         let job = origin.and_then(|it| self.jobs.get(&it));
         let by = match version {
             _ if job.is_some() => "engine",
-            // What stood there before the first version was kept is anybody's.
+            // The author of text that is older than the first kept version is unknown.
             Some(it) if it.cause == VersionCause::ExternalWrite && origin == Some(0) => "unknown",
             Some(_) => "person",
             None => "unknown",
@@ -196,8 +196,7 @@ impl LineOrigins {
     }
 }
 
-/// Returns how the items of files came about, as far as it is known. One that a person wrote into a file
-/// came about by no run.
+/// Returns which runs wrote the items at these lines, as far as known. An item that a person wrote has none.
 pub(super) fn item_producers(
     call: &Invocation,
     root: &MemoryRoot,
@@ -205,10 +204,10 @@ pub(super) fn item_producers(
 ) -> Result<GenerationRecords, CommandError> {
     let past = HistoryReader::open(call, root)?;
     let mut files: BTreeMap<String, Option<LineOrigins>> = BTreeMap::new();
-    let mut makers = GenerationRecords::new();
+    let mut records = GenerationRecords::new();
     for (path, line) in places {
         if !files.contains_key(&path) {
-            // What cannot be told of one file is no reason to tell nothing of the others.
+            // An unreadable history of one file must not hide the others.
             let lines = past.history_of(&path).and_then(|it| line_origins(&past, &it)).ok();
             files.insert(path.clone(), lines);
         }
@@ -217,7 +216,7 @@ pub(super) fn item_producers(
         let Some(&origin) = at.and_then(|it| lines.origins.get(it)) else { continue };
         let version = &lines.versions[origin];
         let (VersionCause::Written, Some(run)) = (version.cause, version.run) else { continue };
-        makers.insert(
+        records.insert(
             format!("{path}:{line}"),
             GenerationRecord {
                 run: run.0,
@@ -227,5 +226,5 @@ pub(super) fn item_producers(
             },
         );
     }
-    Ok(makers)
+    Ok(records)
 }

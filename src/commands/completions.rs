@@ -7,7 +7,7 @@ use super::ui::Ui;
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionsArgs {
-    /// Which shell
+    /// The shell to print the script for
     #[arg(value_enum)]
     shell: clap_complete::Shell,
 }

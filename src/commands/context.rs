@@ -1,8 +1,8 @@
 //! `memoird context`: what an agent should read at the start of a session, within a budget.
 //!
-//! Reads a handful of files and no database, so that a session starts without a wait. Each file goes
-//! through the door of what may be seen. What takes longer or is known to most agents already (instruction
-//! files, git, a whole month, logs) is only read where it is asked for.
+//! Reads a few files and no database, so that sessions start without delay, and shows only their
+//! sanitized view. What takes longer or most agents load anyway (instruction files, git, a whole
+//! month, logs) is read only on request.
 
 use std::{
     path::{Path, PathBuf},
@@ -33,71 +33,71 @@ use crate::{
     store::fs::layout::FileKind,
 };
 
-/// A folder with more files than this is looked at no further.
+/// How many files of a folder are listed at most.
 const FILES_MAX: usize = 20_000;
-/// So many logs `--all` reads.
+/// How many logs `--all` reads.
 const LOGS_WITH_ALL: usize = 3;
 
-/// How it is printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum ContextFormat {
-    /// As text.
+    /// Text.
     #[default]
     Text,
-    /// As one JSON document.
+    /// One JSON document.
     Json,
-    /// As Claude Code takes it from a hook.
+    /// The JSON that Claude Code expects from a hook.
     ClaudeHook,
 }
 
 /// Print what an agent should read at the start of a session
 #[derive(Debug, clap::Args)]
 pub(super) struct ContextArgs {
-    /// At most so many tokens [default: what the configuration says]
+    /// Print at most this many tokens [default: context.budget_tokens]
     #[arg(long, value_name = "TOKENS")]
     budget: Option<usize>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: ContextFormat,
-    /// Say what went in and what it weighs, instead of printing it
+    /// List the parts and their size instead of printing them
     #[arg(long)]
     explain: bool,
-    /// Show the lines that bullets rest on, instead of their days
+    /// Show the cited lines of bullets instead of their days
     #[arg(long)]
     cite: bool,
     #[command(flatten)]
     more: ExtraParts,
 }
 
-/// What is read beyond what lasts and the decisions and open items of the newest week.
+/// Optional parts, in addition to wisdom, memories, and the decisions and open items of the newest week.
 #[derive(Debug, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct ExtraParts {
-    /// The instruction files that agents read too (CLAUDE.md, AGENTS.md, rules), with what they include
+    /// Include the instruction files of agents (CLAUDE.md, AGENTS.md, rules) and the files they include
     #[arg(long)]
     instructions: bool,
-    /// With --instructions: read those of this folder too
+    /// With --instructions: also read those of this folder
     #[arg(long, value_name = "DIR")]
     add_dir: Vec<PathBuf>,
-    /// With --instructions: a file at hand; rules for certain files go in where it is one of them
+    /// With --instructions: a file being worked on; includes the rules that apply to it
     #[arg(long = "for", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// With --instructions: files of the project may include others from outside of it
+    /// With --instructions: let files of the project include files outside it
     #[arg(long)]
     include_outside: bool,
-    /// The newest month
+    /// Include the newest month
     #[arg(long)]
     month: bool,
-    /// All of the newest week
+    /// Include all of the newest week
     #[arg(long)]
     week: bool,
-    /// The last N daily logs
+    /// Include the last N daily logs
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3")]
     logs: Option<usize>,
-    /// Where the git repository around the working folder stands
+    /// Include the state of the git repository of the current folder
     #[arg(long)]
     git: bool,
-    /// All of these
+    /// Include all of these
     #[arg(long)]
     all: bool,
 }
@@ -126,8 +126,8 @@ pub(super) fn run(
     root.require_memory_folder()?;
     let chars_max =
         if args.format == ContextFormat::ClaudeHook { HOOK_CHARS_MAX } else { usize::MAX };
-    let asked = ComposeOptions { budget: args.budget, chars_max, cite: args.cite };
-    let composed = compose(&call, &root, &asked, &args.more, ui)?;
+    let options = ComposeOptions { budget: args.budget, chars_max, cite: args.cite };
+    let composed = compose(&call, &root, &options, &args.more, ui)?;
     if args.explain && !ui.is_json() {
         let rows: Vec<Vec<String>> = composed
             .parts
@@ -137,8 +137,8 @@ pub(super) fn run(
                 [vec![it.name.to_owned()], numbers.to_vec(), vec![it.command.clone()]].concat()
             })
             .collect();
-        ui.table(&["part", "tokens", "lines", "left out", "all of it"], &rows);
-        ui.note(format!("about {} tokens in all", composed.tokens));
+        ui.table(&["part", "tokens", "lines", "left out", "to see all"], &rows);
+        ui.note(format!("about {} tokens in total", composed.tokens));
     } else if ui.is_json() || args.format == ContextFormat::Json {
         ui.json(&composed);
     } else if args.format == ContextFormat::ClaudeHook {
@@ -149,7 +149,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Answers the hook of a session that begins in `cwd`; where no memory is for it, with nothing.
+/// Answers the hook of a session that starts in `cwd`; prints nothing if no memory folder belongs to it.
 pub(super) fn answer_hook(
     global: &GlobalArgs,
     around: &Environment,
@@ -164,15 +164,15 @@ pub(super) fn answer_hook(
     let Some(path) = path else { return Ok(()) };
     let root = call.open_root(&path)?;
     root.require_memory_folder()?;
-    let asked = ComposeOptions { budget: None, chars_max: HOOK_CHARS_MAX, cite: false };
-    let composed = compose(&call, &root, &asked, &ExtraParts::default(), ui)?;
+    let options = ComposeOptions { budget: None, chars_max: HOOK_CHARS_MAX, cite: false };
+    let composed = compose(&call, &root, &options, &ExtraParts::default(), ui)?;
     if composed.parts.iter().any(|it| it.lines > 0) {
         ui.json(&hook_output(&composed));
     }
     Ok(())
 }
 
-/// Composes what an agent reads first, as the verb does without options but a budget.
+/// Composes the context as `memoird context` does with no option but `--budget`.
 pub(crate) fn compose_default(
     call: &Invocation,
     root: &MemoryRoot,
@@ -180,8 +180,8 @@ pub(crate) fn compose_default(
     ui: &Ui,
 ) -> Result<SessionContext, CommandError> {
     root.require_memory_folder()?;
-    let asked = ComposeOptions { budget, chars_max: usize::MAX, cite: false };
-    compose(call, root, &asked, &ExtraParts::default(), ui)
+    let options = ComposeOptions { budget, chars_max: usize::MAX, cite: false };
+    compose(call, root, &options, &ExtraParts::default(), ui)
 }
 
 fn hook_output(composed: &SessionContext) -> HookOutput<'_> {
@@ -193,7 +193,6 @@ fn hook_output(composed: &SessionContext) -> HookOutput<'_> {
     }
 }
 
-/// How it is to be composed.
 struct ComposeOptions {
     budget: Option<usize>,
     chars_max: usize,
@@ -203,7 +202,7 @@ struct ComposeOptions {
 fn compose(
     call: &Invocation,
     root: &MemoryRoot,
-    asked: &ComposeOptions,
+    options: &ComposeOptions,
     more: &ExtraParts,
     ui: &Ui,
 ) -> Result<SessionContext, CommandError> {
@@ -216,50 +215,31 @@ fn compose(
         };
         parts = instruction_files::read_instructions(&call.environment, files, &root.rules, ui);
     }
-    // What is about the person holds in every project.
-    for known in &call.config.roots {
-        if known.path == *root.vault.layout().root() {
+    // Memory about the person applies in every project.
+    for configured in &call.config.roots {
+        if configured.path == *root.vault.layout().root() {
             continue;
         }
-        // A root that cannot be opened is told by `memoird status`, and is none of this one's concern.
+        // An error of another root is shown by `memoird status`; it must not fail this one.
         let other =
-            call.open_root(&known.path).ok().filter(|it| it.settings.kind == RootKind::User);
+            call.open_root(&configured.path).ok().filter(|it| it.settings.kind == RootKind::User);
         if let Some(other) = other {
-            let of = format!("memoird --root '{}' show", known.path.display());
-            add_lasting_memory(
-                &other,
-                &mut parts,
-                ["About the person", "Memories about the person"],
-                &of,
-            )?;
+            let show = format!("memoird --root '{}' show", configured.path.display());
+            let heads =
+                LastingHeads { wisdom: "About the person", memories: "Memories about the person" };
+            add_lasting_memory(&other, &mut parts, &heads, &show)?;
         }
     }
-    add_lasting_memory(
-        root,
-        &mut parts,
-        ["What lasts (WISDOM.md)", "Memories (MEMORY.md)"],
-        "memoird show",
-    )?;
+    let heads = LastingHeads { wisdom: "What lasts (WISDOM.md)", memories: "Memories (MEMORY.md)" };
+    add_lasting_memory(root, &mut parts, &heads, "memoird show")?;
     let now = call.now.with_timezone(&root.settings.zone.name.0);
-    let all = |it: &[SummarySection]| it.iter().map(|it| it.title()).collect::<Vec<_>>();
+    let today = now.date_naive();
     if more.all || more.month {
-        let part = (ContextPartKind::Month, "Month", all(&MONTH_SECTIONS));
-        add_summary_parts(root, (Grain::Month, now.date_naive()), &[part], asked.cite, &mut parts)?;
+        add_summary_parts(root, Grain::Month, today, &[MONTH_PART], options.cite, &mut parts)?;
     }
-    let mut of_week = vec![
-        (ContextPartKind::Decisions, "Decisions of", all(&[SummarySection::Decisions])),
-        (
-            ContextPartKind::Open,
-            "Blockers and open items of",
-            all(&[SummarySection::BlockersAndOpenItems]),
-        ),
-    ];
-    if more.all || more.week {
-        let rest = all(&[SummarySection::KeyOutcomes, SummarySection::Context]);
-        of_week.push((ContextPartKind::Week, "Outcomes and context of", rest));
-    }
-    add_summary_parts(root, (Grain::Week, now.date_naive()), &of_week, asked.cite, &mut parts)?;
-    add_last_sessions(root, now.date_naive(), &mut parts)?;
+    let week_parts = if more.all || more.week { &WEEK_PARTS[..] } else { &WEEK_PARTS[..2] };
+    add_summary_parts(root, Grain::Week, today, week_parts, options.cite, &mut parts)?;
+    add_last_sessions(root, today, &mut parts)?;
     if let Some(count) = more.logs.or(more.all.then_some(LOGS_WITH_ALL)) {
         add_last_logs(root, count, &mut parts)?;
     }
@@ -268,85 +248,123 @@ fn compose(
     }
     let today = now.format("%Y-%m-%d, %A").to_string();
     let configured = root.settings.settings.context.budget_tokens;
-    let budget = asked.budget.unwrap_or(usize::try_from(configured).unwrap_or(usize::MAX));
-    Ok(context::compose(&parts, &today, budget, asked.chars_max))
+    let budget = options.budget.unwrap_or(usize::try_from(configured).unwrap_or(usize::MAX));
+    Ok(context::compose(&parts, &today, budget, options.chars_max))
 }
 
-/// The sections of a month.
-const MONTH_SECTIONS: [SummarySection; 4] = [
-    SummarySection::Themes,
-    SummarySection::Milestones,
-    SummarySection::Trajectory,
-    SummarySection::CarriedForward,
+/// Sections of a summary that make one part of the context.
+struct SummaryPart {
+    kind: ContextPartKind,
+    /// The heading; the period follows.
+    head: &'static str,
+    sections: &'static [SummarySection],
+}
+
+const MONTH_PART: SummaryPart = SummaryPart {
+    kind: ContextPartKind::Month,
+    head: "Month",
+    sections: &[
+        SummarySection::Themes,
+        SummarySection::Milestones,
+        SummarySection::Trajectory,
+        SummarySection::CarriedForward,
+    ],
+};
+
+/// The parts of a week; the last one is optional.
+const WEEK_PARTS: [SummaryPart; 3] = [
+    SummaryPart {
+        kind: ContextPartKind::Decisions,
+        head: "Decisions of",
+        sections: &[SummarySection::Decisions],
+    },
+    SummaryPart {
+        kind: ContextPartKind::Open,
+        head: "Blockers and open items of",
+        sections: &[SummarySection::BlockersAndOpenItems],
+    },
+    SummaryPart {
+        kind: ContextPartKind::Week,
+        head: "Outcomes and context of",
+        sections: &[SummarySection::KeyOutcomes, SummarySection::Context],
+    },
 ];
+
+/// The headings of wisdom and memories.
+struct LastingHeads {
+    wisdom: &'static str,
+    memories: &'static str,
+}
 
 /// Adds wisdom and the index of memories of a root.
 fn add_lasting_memory(
     root: &MemoryRoot,
     parts: &mut Vec<ContextPart>,
-    [wisdom, memories]: [&str; 2],
+    heads: &LastingHeads,
     show: &str,
 ) -> Result<(), CommandError> {
     let layout = root.vault.layout();
     let path = layout.wisdom();
     if let Some(found) = root.vault.read(&path)? {
         let lines = context::wisdom_lines(&root.sanitized_file(&path, &found.bytes).text);
+        let head = heads.wisdom.to_owned();
         let command = format!("{show} WISDOM.md");
-        add_part(parts, ContextPartKind::Wisdom, wisdom, (lines, 0), command);
+        let kind = ContextPartKind::Wisdom;
+        add_part(parts, ContextPart { kind, head, lines, left_out: 0, command });
     }
     let path = layout.index();
     if let Some(found) = root.vault.read(&path)? {
-        let lines = context::index_lines(&root.sanitized_file(&path, &found.bytes).text);
-        add_part(parts, ContextPartKind::Memories, memories, lines, format!("{show} MEMORY.md"));
+        let (lines, left_out) =
+            context::index_lines(&root.sanitized_file(&path, &found.bytes).text);
+        let head = heads.memories.to_owned();
+        let command = format!("{show} MEMORY.md");
+        let kind = ContextPartKind::Memories;
+        add_part(parts, ContextPart { kind, head, lines, left_out, command });
     }
     Ok(())
 }
 
-/// Adds a part that says something.
-fn add_part(
-    parts: &mut Vec<ContextPart>,
-    kind: ContextPartKind,
-    head: &str,
-    (lines, left_out): (Vec<String>, usize),
-    command: String,
-) {
-    if !lines.is_empty() {
-        parts.push(ContextPart { kind, head: head.to_owned(), lines, left_out, command });
+/// Adds a part unless it is empty.
+fn add_part(parts: &mut Vec<ContextPart>, part: ContextPart) {
+    if !part.lines.is_empty() {
+        parts.push(part);
     }
 }
 
-/// Adds sections of the newest file of a tier.
+/// Adds sections of the newest summary of a tier.
 fn add_summary_parts(
     root: &MemoryRoot,
-    (grain, today): (Grain, NaiveDate),
-    wanted: &[(ContextPartKind, &str, Vec<&str>)],
-    cites: bool,
+    grain: Grain,
+    today: NaiveDate,
+    summary_parts: &[SummaryPart],
+    cite: bool,
     parts: &mut Vec<ContextPart>,
 ) -> Result<(), CommandError> {
     let Some((period, text)) = newest_summary(root, grain, today)? else { return Ok(()) };
-    for (kind, head, sections) in wanted {
-        let lines = context::section_bullets(&text, sections, cites);
+    for &SummaryPart { kind, head, sections } in summary_parts {
+        let sections: Vec<&str> = sections.iter().map(|it| it.title()).collect();
+        let lines = context::section_bullets(&text, &sections, cite);
+        let head = format!("{head} {period}");
         let command = format!("memoird show {period}");
-        add_part(parts, *kind, &format!("{head} {period}"), (lines, 0), command);
+        add_part(parts, ContextPart { kind, head, lines, left_out: 0, command });
     }
     Ok(())
 }
 
-/// Returns the newest file of a tier, as it may be seen.
+/// Returns the newest summary of a tier, sanitized.
 ///
-/// It is mostly that of the last weeks or months, so that these are asked for by name: to look at all of
-/// them takes longer with each year.
+/// Tries the last weeks or months by name first, because listing the folder takes longer every year.
 fn newest_summary(
     root: &MemoryRoot,
     grain: Grain,
     today: NaiveDate,
 ) -> Result<Option<(Period, String)>, CommandError> {
-    const ASKED_FOR: usize = 8;
+    const TRIED_BY_NAME: usize = 8;
     let layout = root.vault.layout();
-    // A file of the future, which a wrong clock made, is no newer one.
+    // Skips summaries of the future, which a wrong clock may have written.
     let newest = Period::containing(grain, today);
     let before = |it: &Period| it.first().pred_opt().map(|day| Period::containing(grain, day));
-    for period in std::iter::successors(Some(newest), before).take(ASKED_FOR) {
+    for period in std::iter::successors(Some(newest), before).take(TRIED_BY_NAME) {
         let path = layout.summary(period);
         if let Some(found) = root.vault.read(&path)? {
             return Ok(Some((period, root.sanitized_file(&path, &found.bytes).text)));
@@ -363,7 +381,7 @@ fn newest_summary(
     Ok(Some((period, root.sanitized_file(&path, &found.bytes).text)))
 }
 
-/// Adds what the last sessions were about, the oldest of them first: no week tells of them while it runs.
+/// Adds the descriptions of the last sessions, oldest first: the current week has no summary yet.
 fn add_last_sessions(
     root: &MemoryRoot,
     today: NaiveDate,
@@ -384,18 +402,24 @@ fn add_last_sessions(
     for (stem, path) in recent.drain(recent.len().saturating_sub(SESSIONS)..) {
         let Some(found) = root.vault.read(&path)? else { continue };
         let text = root.sanitized_file(&path, &found.bytes).text;
-        // What is no record is passed over, as everywhere.
+        // Files without a record header are ignored, as everywhere.
         let Some(about) = RecordHeader::parse(&text).and_then(|it| it.description) else {
             continue;
         };
         lines.push(format!("- {}: {} ({stem})", stem.date(), about.trim()));
     }
-    let command = "memoird session list; memoird session show ID".to_owned();
-    add_part(parts, ContextPartKind::Sessions, "Last sessions", (lines, 0), command);
+    let part = ContextPart {
+        kind: ContextPartKind::Sessions,
+        head: "Last sessions".to_owned(),
+        lines,
+        left_out: 0,
+        command: "memoird session list; memoird session show ID".to_owned(),
+    };
+    add_part(parts, part);
     Ok(())
 }
 
-/// Adds the logs of the last days on which there is one, the oldest of them first.
+/// Adds the last `count` logs, oldest first.
 fn add_last_logs(
     root: &MemoryRoot,
     count: usize,
@@ -414,27 +438,30 @@ fn add_last_logs(
         let body = crate::memory::frontmatter::split(&text).body(&text).to_owned();
         let lines = body.lines().filter(|it| !it.trim().is_empty() && !it.starts_with("# "));
         let lines = lines.map(str::to_owned).collect();
-        let command = format!("memoird show {stem}");
-        add_part(parts, ContextPartKind::Log, &format!("Log {stem}"), (lines, 0), command);
+        let (head, command) = (format!("Log {stem}"), format!("memoird show {stem}"));
+        let kind = ContextPartKind::Log;
+        add_part(parts, ContextPart { kind, head, lines, left_out: 0, command });
     }
     Ok(())
 }
 
-/// Adds where the repository around the working folder stands. Who writes its commits may be anybody.
+/// Adds the state of the git repository of the current folder. Quarantines suspicious lines, because
+/// anybody may have written its commits.
 fn add_git(call: &Invocation, root: &MemoryRoot, parts: &mut Vec<ContextPart>) {
     let lines = git_snapshot::snapshot_lines(&call.environment.cwd);
-    let seen = lines.into_iter().map(|it| {
+    let lines = lines.into_iter().map(|it| {
         if quarantine::concerns(&it, TextOrigin::External).is_empty() {
             root.rules.mask_secrets(&it).into_owned()
         } else {
             quarantine::PLACEHOLDER.to_owned()
         }
     });
-    add_part(
-        parts,
-        ContextPartKind::Git,
-        "Git",
-        (seen.collect(), 0),
-        "git status; git log".to_owned(),
-    );
+    let part = ContextPart {
+        kind: ContextPartKind::Git,
+        head: "Git".to_owned(),
+        lines: lines.collect(),
+        left_out: 0,
+        command: "git status; git log".to_owned(),
+    };
+    add_part(parts, part);
 }

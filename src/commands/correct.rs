@@ -1,4 +1,4 @@
-//! `memoird correct`: puts an item right, here and above.
+//! `memoird correct`: corrects an item and everything derived from it.
 
 use std::process::ExitCode;
 
@@ -15,8 +15,7 @@ use crate::{
     compaction::{
         self, RunOutcome,
         correct::{CorrectError, CorrectionDraft, CorrectionRequest},
-        plan::CompactionPlan,
-        report::{JobReport, RunReport},
+        report::JobReport,
     },
     memory::{
         address::Stem,
@@ -27,21 +26,20 @@ use crate::{
     store::{db::lineage::Lineage, fs::layout::FileKind},
 };
 
-/// Put an item right, here and above
+/// Correct an item and everything derived from it
 ///
-/// The words take the place of the bullet's, the entry's, or the memory's; its citation stays, unless
-/// the words end in one of their own. From then on the item is yours: memoird keeps it as it is, and
-/// what rests on it says the same.
+/// TEXT replaces the text of the bullet, entry or memory. The citation stays unless TEXT ends with its
+/// own. From then on the item is yours: memoird keeps it as it is, and updates what is derived from it.
 #[derive(Debug, clap::Args)]
 pub(super) struct CorrectArgs {
     /// A line of a weekly or monthly file or of WISDOM.md, or a typed memory
     /// (2026-W14:19, memory/monthly/2026-04.md:9, WISDOM.md:12)
     #[arg(value_name = "PATH:LINE")]
     target: String,
-    /// What is right
+    /// The correct text
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
-    /// Leave what rests on it to the next `compact`
+    /// Leave what is derived from it to the next `compact`
     #[arg(long)]
     no_fold: bool,
     /// Show what would change, and change nothing
@@ -76,47 +74,45 @@ pub(super) fn run(
 ) -> Result<ExitCode, CommandError> {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
-    let said = args.text.join(" ");
-    if root.rules.mask_secrets(&said) != said {
-        ui.warn("there is a secret in these words; a mark takes its place");
+    let text = args.text.join(" ");
+    if root.rules.mask_secrets(&text) != text {
+        ui.warn("the text contains a secret, which is masked");
     }
-    let how = CorrectOptions { update_dependents: !args.no_fold, dry_run: args.dry_run };
-    let (draft, passed) = correct_item(&call, &root, &args.target, &said, how)?;
-    let failed = passed.as_ref().is_some_and(|it| it.report.failed > 0);
-    show(&root, &draft, args, passed.as_ref().map(|it| (&it.report, &it.plan)), ui);
+    let options = CorrectOptions { update_dependents: !args.no_fold, dry_run: args.dry_run };
+    let (draft, outcome) = correct_item(&call, &root, &args.target, &text, options)?;
+    let failed = outcome.as_ref().is_some_and(|it| it.report.failed > 0);
+    show(&root, &draft, args, outcome.as_ref(), ui);
     Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
-/// What is done beside the words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CorrectOptions {
-    /// Whether what rests on the item follows at once.
+    /// Whether to update the files derived from the item at once.
     pub(super) update_dependents: bool,
-    /// Whether nothing is written.
     pub(super) dry_run: bool,
 }
 
-/// Puts the item at `PATH:LINE` right; where nothing is to be written, only says what would change.
+/// Corrects the item at `PATH:LINE`. In a dry run, returns what would change, and no outcome.
 pub(super) fn correct_item(
     call: &Invocation,
     root: &MemoryRoot,
     target: &str,
-    said: &str,
-    how: CorrectOptions,
+    text: &str,
+    options: CorrectOptions,
 ) -> Result<(CorrectionDraft, Option<RunOutcome>), CommandError> {
-    let words = CorrectionText::parse(&root.rules.mask_secrets(said))
+    let words = CorrectionText::parse(&root.rules.mask_secrets(text))
         .map_err(|error| invalid_correction(error, target))?;
     let (name, line) = split_target(target);
     let (path, kind) = root.resolve_file(&call.environment, name)?;
     if let (FileKind::Log | FileKind::Session, Some(line)) = (kind, line) {
         return Err(log_line_error(root, &path, line));
     }
-    let asked = CorrectionRequest { path: &path, kind, line, words: &words };
-    if how.dry_run {
+    let request = CorrectionRequest { path: &path, kind, line, words: &words };
+    if options.dry_run {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
         view.refuse_damaged(|it| it == path)?;
-        let draft = CorrectionDraft::new(&root.vault, &asked)
+        let draft = CorrectionDraft::new(&root.vault, &request)
             .map_err(|error| missing_line_error(error, target, &words))?;
         return Ok((draft, None));
     }
@@ -125,18 +121,18 @@ pub(super) fn correct_item(
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    let (draft, passed) = compactor
-        .correct(&asked, how.update_dependents, &mut ())
+    let (draft, outcome) = compactor
+        .correct(&request, options.update_dependents, &mut ())
         .map_err(|error| missing_line_error(error, target, &words))?;
-    Ok((draft, Some(passed)))
+    Ok((draft, Some(outcome)))
 }
 
-/// Says what a person can do about words that cannot be put there.
+/// Adds a hint to the error of an unusable text.
 fn invalid_correction(error: CorrectionTextError, target: &str) -> CommandError {
     let hint = match error {
         CorrectionTextError::Empty => {
             let (name, _) = split_target(target);
-            format!("memoird show {name}, and delete its line in the file")
+            format!("to remove the item, delete its line in the file: memoird show {name}")
         }
         CorrectionTextError::InvalidCitation(_) => keep_citation_hint(target, "TEXT"),
     };
@@ -144,14 +140,14 @@ fn invalid_correction(error: CorrectionTextError, target: &str) -> CommandError 
 }
 
 fn keep_citation_hint(target: &str, text: &str) -> String {
-    format!("memoird correct {target} \"{text}\", which keeps the lines that it cites")
+    format!("to keep the current citation: memoird correct {target} \"{text}\"")
 }
 
-/// Says what a person can do about a citation of a line that is not there.
+/// Adds a hint to the error of a citation of a missing line.
 fn missing_line_error(error: CorrectError, target: &str, words: &CorrectionText) -> CommandError {
     let hint = match &error {
         CorrectError::NoLine { address, is_log_there: true } => {
-            format!("memoird show {}, which lines there are", address.stem)
+            format!("to see its lines: memoird show {}", address.stem)
         }
         CorrectError::NoLine { .. } => keep_citation_hint(target, &words.text),
         _ => return error.into(),
@@ -163,10 +159,10 @@ fn show(
     root: &MemoryRoot,
     draft: &CorrectionDraft,
     args: &CorrectArgs,
-    done: Option<(&RunReport, &CompactionPlan)>,
+    outcome: Option<&RunOutcome>,
     ui: &Ui,
 ) {
-    let jobs = done.map_or(&[][..], |(report, _)| &report.jobs);
+    let jobs = outcome.map_or(&[][..], |it| &it.report.jobs);
     let (path, corrected) = (&draft.path, &draft.corrected);
     let line = corrected.line;
     let (before, after) =
@@ -193,7 +189,7 @@ fn show(
         return;
     }
     if draft.is_unchanged() {
-        ui.note(format!("{path}:{line} says so already; nothing was changed"));
+        ui.note(format!("{path}:{line} already says that; nothing was changed"));
         return;
     }
     ui.heading(format!("{path}:{line}"));
@@ -211,36 +207,36 @@ fn show(
         })
         .collect();
     let above = names.join(" and ");
-    let Some((report, plan)) = done else {
+    let Some(RunOutcome { report, plan, .. }) = outcome else {
         ui.note("nothing was changed");
         if !above.is_empty() {
-            ui.note(format!("what rests on it would follow: {above}"));
+            ui.note(format!("would also update what is derived from it: {above}"));
         }
         return;
     };
-    ui.success("written; it is yours now and stays as it is");
+    ui.success("corrected; the item is yours now, and memoird will not change it");
     for job in &report.jobs {
         let what = job.path.as_deref().unwrap_or(job.tier);
-        let told = match job.outcome {
-            "written" => format!("{what} follows"),
-            "unchanged" => format!("{what} says nothing else by it"),
+        let line = match job.outcome {
+            "written" => format!("{what} was updated"),
+            "unchanged" => format!("{what} did not change"),
             other => format!("{what} {other}: {}", job.reason),
         };
-        if matches!(job.outcome, "failed" | "parked") { ui.warn(told) } else { ui.note(told) }
+        if matches!(job.outcome, "failed" | "parked") { ui.warn(line) } else { ui.note(line) }
     }
     if args.no_fold && !above.is_empty() {
-        ui.note(format!("{above} will follow with the next `memoird compact`"));
+        ui.note(format!("the next `memoird compact` updates {above}"));
     } else if !plan.due_after.is_empty() || (report.jobs.is_empty() && !draft.dependents.is_empty())
     {
-        ui.note(format!("{above} will follow when its time comes; `memoird status` says when"));
+        ui.note(format!("{above} will be updated when due; see `memoird status`"));
     }
 }
 
-/// Says that logs are not ours to change, and what of ours rests on the line.
+/// Returns the error for a line of a log, with hints to correct the items that cite it instead.
 fn log_line_error(root: &MemoryRoot, path: &str, line: u32) -> CommandError {
     let what = format!(
-        "`{path}` holds what people and agents wrote, and memoird does not change it; \
-         edit line {line} there, or correct what was made of it"
+        "cannot correct `{path}`: memoird does not change logs; edit line {line} yourself, or \
+         correct the items derived from it"
     );
     let error = CommandError::new(CommandErrorKind::Usage, what);
     let stem = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
@@ -250,7 +246,7 @@ fn log_line_error(root: &MemoryRoot, path: &str, line: u32) -> CommandError {
         .and_then(|stem| Lineage::open_existing(&database).ok()??.items_citing(&stem, line).ok());
     let items = items.unwrap_or_default();
     if items.is_empty() {
-        return error.hint(format!("nothing of memoird's rests on line {line}"));
+        return error.hint(format!("no item cites line {line}"));
     }
     items.iter().fold(error, |error, item| {
         error.hint(format!("memoird correct {}:{} \"TEXT\"", item.path, item.line))
@@ -267,7 +263,7 @@ impl From<CorrectError> for CommandError {
             }
             CorrectError::NeedsLine { ref path } => (
                 CommandErrorKind::Usage,
-                Some(format!("memoird trace {path}, which shows the line of each")),
+                Some(format!("to see the line of each item: memoird trace {path}")),
             ),
             CorrectError::NoItem { ref path, nearest, .. } => (
                 CommandErrorKind::Usage,

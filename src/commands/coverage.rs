@@ -1,4 +1,4 @@
-//! `memoird coverage`: lists log lines that reached no summary.
+//! `memoird coverage`: lists log lines that no summary covers.
 
 use std::{collections::HashMap, process::ExitCode};
 
@@ -31,16 +31,16 @@ use crate::{
     },
 };
 
-/// List log lines that reached no summary
+/// List log lines that no summary covers
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct CoverageArgs {
-    /// A week, a month, or a day of a week (2026-W14, 2026-04, 2026-04-02); by default the newest
-    /// week that was summarised
+    /// A week, a month, or a day of a week (2026-W14, 2026-04, 2026-04-02) [default: the newest week
+    /// with a summary]
     period: Option<Period>,
-    /// One line for each week and month instead
+    /// Show one row per week and month instead
     #[arg(long, conflicts_with = "period")]
     all: bool,
-    /// How to print it; --json is the same as --format json
+    /// Output format; --json is the same as --format json
     #[arg(long, value_enum, default_value_t, conflicts_with = "all")]
     format: TraceFormat,
 }
@@ -70,11 +70,11 @@ pub(super) fn run(
     if all {
         let inventory = root.vault.scan(&HashMap::new())?.inventory;
         newest_summary(&inventory)?;
-        let mut recorded = LineageReader::open(&call, &root)?;
+        let mut reader = LineageReader::open(&call, &root)?;
         let periods = inventory.weekly.keys().chain(inventory.monthly.keys());
         let rows = periods.map(|&period| {
             let Coverage { period, lines, covered, uncovered } =
-                period_coverage(period, &inventory, &root, &mut recorded)?;
+                period_coverage(period, &inventory, &root, &mut reader)?;
             Ok(CoverageRow { period, lines, covered, uncovered: uncovered.len() })
         });
         show_table(rows.collect::<Result<_, CommandError>>()?, ui);
@@ -90,7 +90,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns what was left out as a graph, with the job that made the file.
+/// Returns the uncovered lines as a graph, with the job that wrote the summary.
 fn coverage_graph(
     call: &Invocation,
     root: &MemoryRoot,
@@ -99,16 +99,16 @@ fn coverage_graph(
     let period: Period =
         coverage.period.parse().map_err(|it| CommandError::new(CommandErrorKind::Data, it))?;
     let path = root.vault.layout().summary(summary_period(period));
-    let recorded = LineageReader::open(call, root)?;
-    let places = recorded.lineage().items_of(&path)?.into_iter().map(|it| (path.clone(), it.line));
-    let makers = blame::item_producers(call, root, places)?;
+    let reader = LineageReader::open(call, root)?;
+    let items = reader.lineage().items_of(&path)?.into_iter().map(|it| (path.clone(), it.line));
+    let records = blame::item_producers(call, root, items)?;
     // The newest run that wrote an item of the file.
-    let newest = makers.into_values().max_by_key(|it| it.run);
-    let makers: GenerationRecords = newest.map(|it| (path.clone(), it)).into_iter().collect();
-    Ok(TraceGraph::from_coverage(&path, coverage).with_generations(makers))
+    let newest = records.into_values().max_by_key(|it| it.run);
+    let records: GenerationRecords = newest.map(|it| (path.clone(), it)).into_iter().collect();
+    Ok(TraceGraph::from_coverage(&path, coverage).with_generations(records))
 }
 
-/// Returns the period into whose file the logs of a period are folded: that of a day is its week.
+/// Returns the period whose summary covers the logs of a period: a day belongs to its week.
 fn summary_period(period: Period) -> Period {
     match period.grain() {
         Grain::Day => period.parent().unwrap_or(period),
@@ -116,60 +116,60 @@ fn summary_period(period: Period) -> Period {
     }
 }
 
-/// Tells of a period, or of the newest week that was summarised.
+/// Returns the coverage of a period, or of the newest week with a summary.
 pub(super) fn coverage_of_period(
     call: &Invocation,
     root: &MemoryRoot,
     period: Option<Period>,
 ) -> Result<Coverage, CommandError> {
     let database = root.vault.layout().database();
-    // What the last look saw need not be read again to know which files there are.
+    // The recorded state of the last scan saves reading the files again.
     let lineage = Lineage::open_existing(&database)?;
     let inventory = compaction::read_snapshot(&root.vault, lineage.as_ref())?.inventory;
     let newest = newest_summary(&inventory)?;
-    let mut recorded = LineageReader::open(call, root)?;
-    period_coverage(period.unwrap_or(newest), &inventory, root, &mut recorded)
+    let mut reader = LineageReader::open(call, root)?;
+    period_coverage(period.unwrap_or(newest), &inventory, root, &mut reader)
 }
 
-/// Returns the newest week that was summarised, or month where there is no week.
+/// Returns the newest week with a summary, or the newest month if there is no week.
 fn newest_summary(inventory: &Inventory) -> Result<Period, CommandError> {
     let week = inventory.weekly.keys().next_back().copied();
     week.or_else(|| inventory.monthly.keys().next_back().copied()).ok_or_else(|| {
-        CommandError::new(CommandErrorKind::Usage, "nothing has been summarised here yet")
+        CommandError::new(CommandErrorKind::Usage, "there are no summaries yet")
             .hint("memoird compact")
     })
 }
 
-/// Tells what of a period's logs reached its file; of a day's, the file of its week.
+/// Returns which log lines of a period its summary covers; for a day, the summary of its week.
 fn period_coverage(
     period: Period,
     inventory: &Inventory,
     root: &MemoryRoot,
-    recorded: &mut LineageReader<'_>,
+    reader: &mut LineageReader<'_>,
 ) -> Result<Coverage, CommandError> {
-    let folded = summary_period(period);
-    let path = root.vault.layout().summary(folded);
+    let summarized = summary_period(period);
+    let path = root.vault.layout().summary(summarized);
     let present = current_hash(&root.vault, &path)?;
-    if present.is_some() && recorded.lineage().document_hash(&path)? != present {
-        recorded.record_edits()?;
+    if present.is_some() && reader.lineage().document_hash(&path)? != present {
+        reader.record_edits()?;
     }
     let mut logs = Vec::new();
-    let beneath = match period.grain() {
-        // Only weeks that have a file fed the month.
+    let sources = match period.grain() {
+        // A month is written only from weeks that have a summary.
         Grain::Month => {
             period.weeks().into_iter().filter(|it| inventory.weekly.contains_key(it)).collect()
         }
         Grain::Day | Grain::Week => vec![period],
     };
-    for (stem, _) in beneath.iter().flat_map(|it| inventory.logs_of(*it)) {
+    for (stem, _) in sources.iter().flat_map(|it| inventory.logs_of(*it)) {
         logs.extend(root.vault.read_log(stem)?.map(|it| privacy::sanitize(&it, &root.rules)));
     }
-    for week in beneath.into_iter().filter(|it| it.grain() == Grain::Week && *it != period) {
+    for week in sources.into_iter().filter(|it| it.grain() == Grain::Week && *it != period) {
         logs.extend(quarantined_in_week(week, root)?);
     }
-    let mut found = coverage(folded, &path, &logs, recorded.lineage(), root)?;
+    let mut found = coverage(summarized, &path, &logs, reader.lineage(), root)?;
     found.period = period.to_string();
-    // What a person deleted since the file was made no job could record.
+    // No job records lines that a person deleted after the summary was written.
     if let Some(text) = root.vault.read_text(&root.vault.layout().decisions())? {
         let decisions = Decisions::parse(&text);
         for line in &mut found.uncovered {
@@ -181,7 +181,7 @@ fn period_coverage(
     Ok(found)
 }
 
-/// Returns what a person or somebody else wrote in the file of a week and what is held of it.
+/// Returns the quarantined lines that people added to the summary of a week.
 fn quarantined_in_week(
     week: Period,
     root: &MemoryRoot,
@@ -201,7 +201,7 @@ fn current_hash(vault: &Vault, path: &str) -> Result<Option<ContentHash>, Comman
 fn show(coverage: &Coverage, ui: &Ui) {
     let Coverage { period, lines, covered, uncovered } = coverage;
     ui.note(format!(
-        "{period}: {covered} of {lines} lines reached its file ({}), {} did not{}",
+        "{period}: its summary covers {covered} of {lines} lines ({}), {} are not covered{}",
         percent(*covered, *lines),
         uncovered.len(),
         if uncovered.is_empty() { "" } else { ":" },
@@ -210,17 +210,17 @@ fn show(coverage: &Coverage, ui: &Ui) {
         ui.tree(&uncovered_tree(coverage));
         return;
     }
-    let place = |path: &str, line: u32| format!("{path}:{line}");
+    let address = |path: &str, line: u32| format!("{path}:{line}");
     let widest = |of: &dyn Fn(&UncoveredLine) -> usize| uncovered.iter().map(of).max().unwrap_or(0);
-    let places = widest(&|it| place(&it.path, it.line).chars().count());
-    let reasons = widest(&|it| it.reason.chars().count());
+    let address_width = widest(&|it| address(&it.path, it.line).chars().count());
+    let reason_width = widest(&|it| it.reason.chars().count());
     for it in uncovered {
-        let (place, text) = (place(&it.path, it.line), it.text.trim());
-        ui.data(format!("{place:places$}  {:reasons$}  {text}", it.reason));
+        let (address, text) = (address(&it.path, it.line), it.text.trim());
+        ui.data(format!("{address:address_width$}  {:reason_width$}  {text}", it.reason));
     }
 }
 
-/// Returns what was left out as a tree: the period, its logs, their lines, each with the reason.
+/// Returns the uncovered lines as a tree: the period, its logs, their lines with the reason.
 fn uncovered_tree(coverage: &Coverage) -> TraceNode {
     let branch =
         |place: String| TraceNode { place, text: String::new(), note: None, children: vec![] };
@@ -257,7 +257,7 @@ fn show_table(periods: Vec<CoverageRow>, ui: &Ui) {
             ]
         })
         .collect();
-    ui.table(&["period", "lines", "reached", "did not", "share"], &rows);
+    ui.table(&["period", "lines", "covered", "not covered", "share"], &rows);
 }
 
 fn percent(part: usize, whole: usize) -> String {

@@ -1,8 +1,8 @@
-//! `memoird demo`: the whole chain on a sample journal, in a folder of its own.
+//! `memoird demo`: shows every stage on a sample journal, in a folder of its own.
 //!
-//! What most people see first. It reads no configuration but to keep out of the folders named
-//! there, writes nothing outside its folder, and stands in the week after the journal's last day,
-//! so that everybody gets the same files.
+//! Most people see this first. It reads the configuration only to stay out of the folders named
+//! there, writes nothing outside its own folder, and sets the clock to the week after the journal's
+//! last day, so that everybody gets the same files.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -52,22 +52,21 @@ use crate::{
 static MARA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/tests/data/journal/mara");
 static JONAS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/tests/data/journal/jonas");
 
-/// Where it is unpacked when no folder is named.
 const DIR_DEFAULT: &str = "memoird-demo";
-/// The width that the text is broken to: what every terminal and every mail shows.
+/// The line width, which fits every terminal and every mail.
 const WIDTH: usize = 80;
 /// How many bullets of the week are shown.
 const BULLETS_SHOWN_MAX: usize = 6;
 /// How many characters of one piece of text are shown.
 const TEXT_SHOWN_MAX: usize = 300;
 
-/// Show the whole chain on a sample journal
+/// Show every stage on a sample journal
 #[derive(Debug, clap::Args)]
 pub(super) struct DemoArgs {
-    /// The new folder [default: ./memoird-demo]
+    /// The folder to create [default: ./memoird-demo]
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Whose journal: mara writes English, jonas German
+    /// The journal to use: mara writes in English, jonas in German
     #[arg(long, value_enum, default_value_t, value_name = "NAME")]
     journal: SampleJournal,
 }
@@ -84,7 +83,7 @@ enum SampleJournal {
 struct DemoReport {
     root: PathBuf,
     journal: &'static str,
-    /// When the demo takes place.
+    /// The time that the demo assumes.
     now: DateTime<Utc>,
     first_log: Option<String>,
     last_log: Option<String>,
@@ -92,9 +91,9 @@ struct DemoReport {
     /// The newest week.
     week: DemoFile,
     wisdom: Vec<DemoEntry>,
-    /// One bullet down to its log lines.
+    /// One bullet traced to its log lines.
     trace: Option<Trace>,
-    /// What to type next.
+    /// Commands to try next.
     next: Vec<NextCommand>,
 }
 
@@ -103,7 +102,7 @@ struct TierSize {
     tier: &'static str,
     files: usize,
     chars: usize,
-    /// Characters in relation to those of the logs.
+    /// Characters, as a share of the characters of the logs.
     share: f64,
 }
 
@@ -146,13 +145,8 @@ pub(super) fn run(global: &GlobalArgs, args: &DemoArgs, ui: &Ui) -> Result<ExitC
 
     let inventory = root.vault.scan(&HashMap::new())?.inventory;
     let week = inventory.weekly.values().next_back().map_or_else(String::new, |it| it.path.clone());
-    let why = inventory
-        .monthly
-        .values()
-        .next_back()
-        .map(|it| traceable_bullet(&it.path, &root, &lineage))
-        .transpose()?;
-    let trace = why.flatten();
+    let month = inventory.monthly.values().next_back();
+    let trace = month.map(|it| traceable_bullet(&it.path, &root, &lineage)).transpose()?.flatten();
     let shown = DemoReport {
         next: next_commands(&dir, trace.as_ref(), &inventory),
         journal: args.journal.name(),
@@ -196,7 +190,7 @@ impl SampleJournal {
     }
 }
 
-/// Returns the new folder as an absolute path; it must be empty, and no part of another root.
+/// Returns the absolute path of the new folder; it must be empty and outside other roots.
 fn demo_folder(call: &Invocation, dir: &Path) -> Result<PathBuf, CommandError> {
     let elsewhere = "name another folder: `memoird demo /tmp/memoird-demo`";
     let path =
@@ -212,42 +206,41 @@ fn demo_folder(call: &Invocation, dir: &Path) -> Result<PathBuf, CommandError> {
         Err(_) => true,
     };
     if taken {
-        let what =
-            format!("`{}` is there already, and the demo needs a new folder", path.display());
+        let what = format!("`{}` already exists; the demo needs a new folder", path.display());
         return Err(CommandError::new(CommandErrorKind::Usage, what).hint(elsewhere));
     }
     Ok(path)
 }
 
-/// Puts the journal into the folder.
+/// Writes the journal into the folder.
 fn unpack(
     global: &GlobalArgs,
     call: &Invocation,
     args: &DemoArgs,
     path: &Path,
 ) -> Result<MemoryRoot, CommandError> {
-    let cannot = |e: std::io::Error| {
+    let unpack_error = |e: std::io::Error| {
         CommandError::new(
             CommandErrorKind::CannotWrite,
             format!("cannot unpack into `{}`: {e}", path.display()),
         )
     };
-    fs::create_dir_all(path).map_err(cannot)?;
-    args.journal.files().extract(path).map_err(cannot)?;
+    fs::create_dir_all(path).map_err(unpack_error)?;
+    args.journal.files().extract(path).map_err(unpack_error)?;
     let mut file = RootFile::default();
     file.agent_name = Some(args.journal.agent_name().to_owned());
     file.zone = Some(ZoneName(chrono_tz::Europe::Berlin));
     file.memory_dir = Some("memory".to_owned());
     write_settings(&path.join(ROOT_FILE_NAME), &file.print())?;
-    // Settings of the person's own could keep the chain from being shown whole.
+    // The user's own settings could switch off some stages.
     let settings =
         Config::from_text(None, &global.set, &call.environment)?.open(path, &call.environment)?;
     let layout = Layout::new(settings.path.clone(), &settings.memory_dir.to_string_lossy());
     Ok(MemoryRoot { settings, vault: Vault::new(layout), rules: PrivacyRules::default() })
 }
 
-/// Returns the morning after the last log's week, so that all weeks are closed; unless the clock is
-/// frozen by the caller.
+/// Returns the morning after the last log's week, so that all weeks are closed, unless `MEMOIRD_NOW`
+/// sets the clock.
 fn demo_now(call: &Invocation, root: &MemoryRoot, inventory: &Inventory) -> DateTime<Utc> {
     let last = inventory
         .logs
@@ -262,7 +255,7 @@ fn demo_now(call: &Invocation, root: &MemoryRoot, inventory: &Inventory) -> Date
     morning.map_or(call.now, |it| it.with_timezone(&Utc))
 }
 
-/// Counts what came out, tier by tier.
+/// Returns the number and size of files per tier.
 fn tier_sizes(root: &MemoryRoot, inventory: &Inventory) -> Result<Vec<TierSize>, CommandError> {
     let mut logs = 0;
     for stem in inventory.logs.keys() {
@@ -297,8 +290,8 @@ fn wisdom_entries(inventory: &Inventory) -> Vec<DemoEntry> {
         .collect()
 }
 
-/// Picks the bullet of a month that shows best how it came about: one week on the way, few log
-/// lines, none of them a mere heading, and figures that can be compared.
+/// Picks the bullet of a month whose trace is easiest to read: through one week, to a few log lines,
+/// none of them a heading, with figures to compare.
 fn traceable_bullet(
     month: &str,
     root: &MemoryRoot,
@@ -317,7 +310,7 @@ fn traceable_bullet(
     }))
 }
 
-/// Says what to type next.
+/// Returns the commands to try next.
 fn next_commands(dir: &Path, trace: Option<&Trace>, inventory: &Inventory) -> Vec<NextCommand> {
     let call = format!(
         "{} --root {}",
@@ -328,17 +321,17 @@ fn next_commands(dir: &Path, trace: Option<&Trace>, inventory: &Inventory) -> Ve
     let mut add = |command: String, does| {
         next.push(NextCommand { command: format!("{call} {command}"), does });
     };
-    add("status".to_owned(), "what there is, what is due and why");
+    add("status".to_owned(), "what is there, what is due, and why");
     if let Some(TracedItem { path, line: Some(line), .. }) = trace.map(|it| &it.target) {
-        add(format!("trace {path}:{line}"), "what stands above, for any line");
+        add(format!("trace {path}:{line}"), "the trace above, for any line");
     }
     if let Some(week) = inventory.weekly.keys().next_back() {
         add(format!("coverage {week}"), "what that week left out, and why");
     }
     add("show WISDOM.md".to_owned(), "what an agent reads first");
-    add("compact".to_owned(), "what has fallen due since the demo's day");
+    add("compact".to_owned(), "run what became due since the demo's date");
     let remove = format!("rm -r {}", shell_quoted(&dir.to_string_lossy()));
-    next.push(NextCommand { command: remove, does: "leaves nothing behind" });
+    next.push(NextCommand { command: remove, does: "remove the demo" });
     next
 }
 
@@ -347,7 +340,7 @@ fn program_name() -> String {
     std::env::args().next().unwrap_or_else(|| "memoird".to_owned())
 }
 
-/// Writes a word so that a shell takes it as one.
+/// Quotes a word for a shell, if needed.
 fn shell_quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -375,7 +368,7 @@ impl DemoReport {
             ),
         );
 
-        print_section(ui, "What came of it");
+        print_section(ui, "What was written");
         let rows: Vec<Vec<String>> = self
             .tiers
             .iter()
@@ -408,7 +401,7 @@ impl DemoReport {
             print_branch(ui, &TraceNode::from_trace(trace), "  ", "  ");
         }
 
-        print_section(ui, "Go on");
+        print_section(ui, "Try next");
         for NextCommand { command, does } in &self.next {
             ui.data(format_args!("  # {does}\n  {command}"));
         }
@@ -422,20 +415,20 @@ impl DemoReport {
         };
         let Ok(week) = Summary::parse(period, &self.week.text) else { return };
         let bullets = week.bullets().count();
-        let mut told = 0;
+        let mut shown = 0;
         for block in &week.blocks {
             match block {
-                _ if told == BULLETS_SHOWN_MAX => break,
+                _ if shown == BULLETS_SHOWN_MAX => break,
                 SummaryBlock::Section(section, _) => print_wrapped(ui, "  ", section.title()),
                 SummaryBlock::Bullet(_, raw) => {
-                    told += 1;
+                    shown += 1;
                     print_wrapped(ui, "    - ", raw.trim_start_matches(['-', ' ']));
                 }
                 SummaryBlock::Other(_) => {}
             }
         }
-        if told < bullets {
-            print_wrapped(ui, "    ", &format!("… and {} more", bullets - told));
+        if shown < bullets {
+            print_wrapped(ui, "    ", &format!("… and {} more", bullets - shown));
         }
     }
 }
@@ -446,7 +439,7 @@ fn print_section(ui: &Ui, title: &str) {
     ui.heading(title);
 }
 
-/// Prints a node of a tree and what is beneath it, each text broken to the width.
+/// Prints a node of a tree and its children, wrapped to the width.
 fn print_branch(ui: &Ui, branch: &TraceNode, lead: &str, below: &str) {
     ui.data(format_args!("{lead}{}", branch.place));
     let bar = if branch.children.is_empty() { "  " } else { "│ " };
@@ -458,7 +451,7 @@ fn print_branch(ui: &Ui, branch: &TraceNode, lead: &str, below: &str) {
     }
 }
 
-/// Prints a text broken at spaces to the width; a marker in `lead` stands before the first line only.
+/// Prints a text wrapped to the width; a marker in `lead` appears only before the first line.
 fn print_wrapped(ui: &Ui, lead: &str, text: &str) {
     let rest = lead.replace('-', " ");
     for (i, line) in wrapped(text, WIDTH.saturating_sub(lead.chars().count())).iter().enumerate() {
@@ -466,7 +459,7 @@ fn print_wrapped(ui: &Ui, lead: &str, text: &str) {
     }
 }
 
-/// Breaks a text at spaces into lines of at most `width` characters; a longer word stands alone.
+/// Breaks a text at spaces into lines of at most `width` characters; a longer word gets its own line.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let shown = if text.chars().count() > TEXT_SHOWN_MAX {
         text.chars().take(TEXT_SHOWN_MAX).chain(['…']).collect()
@@ -486,7 +479,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Writes a number with its thousands apart.
+/// Formats a number with thousands separators.
 fn with_thousands_separators(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -509,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_broken_at_spaces_by_characters() {
+    fn text_wraps_at_spaces_and_counts_characters() {
         check("one two three", 7, &["one two", "three"]);
         check("größer als süß", 10, &["größer als", "süß"]);
         check("a https://example.org/long b", 6, &["a", "https://example.org/long", "b"]);
@@ -517,13 +510,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_grouped() {
+    fn numbers_get_thousands_separators() {
         let seen = [0, 999, 1000, 1_234_567].map(with_thousands_separators);
         assert_eq!(seen, ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]
-    fn a_shell_takes_a_quoted_word_as_one() {
+    fn words_are_quoted_for_a_shell() {
         let seen = ["./memoird-demo", "a b", "it's", ""].map(shell_quoted);
         assert_eq!(seen, ["./memoird-demo", "'a b'", "'it'\\''s'", "''"]);
     }

@@ -16,17 +16,17 @@ use crate::recall::history::{self, FileHistory, FileVersion, Hunk, VersionSelect
 
 /// Show what changed between two versions of a file
 ///
-/// By default what the newest version changed; an edit that no run has taken notice of is the newest.
-/// Exit code 0 whether or not there is a difference.
+/// By default, shows what the newest version changed. An edit that no run has recorded yet counts as the
+/// newest version. The exit code is 0 whether or not there is a difference.
 #[derive(Debug, clap::Args)]
 pub(super) struct DiffArgs {
-    /// A path, a day, week, or month, or the name of a memory; it need not be there any more
+    /// A path, a day, week, or month, or the name of a memory; deleted files work too
     #[arg(value_name = "FILE")]
     file: String,
-    /// The older version: its number, or a time at which it stood there
+    /// The older version: its number, or a time at which it was current
     #[arg(long, value_name = "ID|TIME")]
     from: Option<String>,
-    /// The newer version; by default the newest
+    /// The newer version [default: the newest]
     #[arg(long, value_name = "ID|TIME")]
     to: Option<String>,
 }
@@ -35,7 +35,7 @@ pub(super) struct DiffArgs {
 #[derive(Serialize)]
 struct DiffReport<'a> {
     path: &'a str,
-    /// `None` where there is no version before.
+    /// `None` if there is no earlier version.
     from: Option<VersionSummary>,
     to: VersionSummary,
     hunks: Vec<Hunk>,
@@ -56,12 +56,12 @@ pub(super) fn run(global: &GlobalArgs, args: &DiffArgs, ui: &Ui) -> Result<ExitC
     let from = args.from.as_ref().map(named).transpose()?;
     let to = match args.to.as_ref().map(named).transpose()? {
         Some(to) => to,
-        // A history that was found has a newest version.
+        // A history that was found always has a newest version.
         None => history.versions.last().ok_or_else(|| before_history(&past, &history))?,
     };
     let from = from.or_else(|| history.previous(to));
     let Some(from) = from else {
-        // All of it would be new, which `show` says better.
+        // Every line would be new, which `show` presents better.
         if ui.is_json() {
             let to = past.version_summary(to, None);
             ui.json(&DiffReport { path: &history.path, from: None, to, hunks: Vec::new() });

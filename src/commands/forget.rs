@@ -1,4 +1,4 @@
-//! `memoird forget`: removes lines, and all that derives from them, everywhere.
+//! `memoird forget`: removes lines and everything derived from them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -14,7 +14,7 @@ use super::{
     compact::{self, require_writer},
     error::{CommandError, CommandErrorKind},
     secrets,
-    ui::Ui,
+    ui::{Ui, counted},
     workspace::{self, Invocation, MemoryRoot},
 };
 use crate::{
@@ -41,11 +41,11 @@ use crate::{
     store::{db::lineage::Lineage, fs::layout::FileKind},
 };
 
-/// Remove lines of logs and all that derives from them, everywhere
+/// Remove lines of logs and everything derived from them
 ///
-/// What goes is shown first: bullets, entries, typed memories, kept versions, and copies. It cannot be
-/// undone. The daily log itself stays as it is, and its line is barred from every summary; with
-/// --from-log the line leaves the log too.
+/// Shows first what would be removed: bullets, entries, typed memories, kept versions, and copies. This
+/// cannot be undone. The daily log itself does not change, but no summary will use the line again; with
+/// --from-log the line is also removed from the log.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct ForgetArgs {
@@ -53,30 +53,30 @@ pub(super) struct ForgetArgs {
     /// (memory/weekly/2026-W14.md:9, WISDOM.md:20), a log, a typed memory, or words
     #[arg(value_name = "LINE|PATH|QUERY", required_unless_present_any = ["from_file", "secrets"])]
     what: Vec<String>,
-    /// Read what to forget from a file, one to a line; - for stdin
+    /// Read what to forget from a file, one per line; - for stdin
     #[arg(long, value_name = "FILE")]
     from_file: Option<PathBuf>,
-    /// Take everything for words, also what looks like a line or a path
+    /// Treat every argument as words, even if it looks like a line or a path
     #[arg(long)]
     words: bool,
-    /// Remove the lines from the logs, too
+    /// Also remove the lines from the logs
     #[arg(long)]
     from_log: bool,
-    /// Take secrets that rules have learned to tell since out of generated files, the history, and
-    /// copies; the logs stay as they are
+    /// Remove secrets that newer rules detect from generated files, the history, and copies; the logs do
+    /// not change
     #[arg(long, conflicts_with_all = ["what", "from_file", "words", "from_log"])]
     secrets: bool,
-    /// Show what would go, and change nothing
+    /// Show what would be removed, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
 }
 
-/// Words shorter than this stand everywhere.
+/// Shorter words would match nearly every line.
 const WORDS_CHARS_MIN: usize = 3;
-/// More of a list than this is only counted, unless `--verbose`.
+/// How many entries of a list are shown without `--verbose`.
 const SHOWN_MAX: usize = 20;
 
 /// What `--json` prints.
@@ -111,87 +111,96 @@ pub(super) fn run(
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     if args.secrets {
-        let asked = secrets::SecretsRequest {
+        let request = secrets::SecretsRequest {
             action: secrets::SecretsAction::Purge,
             dry_run: args.dry_run,
             yes: args.yes,
             command: "memoird forget --secrets",
         };
-        return secrets::run(&call, &root, asked, ui);
+        return secrets::run(&call, &root, request, ui);
     }
     let engine = root.engine(&call)?;
     let now = call.now;
-    let wanted = args.targets()?;
+    let targets = args.targets()?;
     if args.dry_run {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         compaction::read_snapshot(&root.vault, lineage.as_ref())?.refuse_damaged(|_| true)?;
-        let wish = TargetResolver::new(&root, &call.environment, args, lineage.as_ref())?
-            .request(&wanted)?;
-        let reach = find_impact(&root.vault, lineage.as_ref(), &wish)?;
-        show(&root, &reach, args, None, ui);
+        let request = TargetResolver::new(&root, &call.environment, args, lineage.as_ref())?
+            .request(&targets)?;
+        let impact = find_impact(&root.vault, lineage.as_ref(), &request)?;
+        show(&root, &impact, args, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
     require_writer(&call, &root)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    // What people did to the files since the last pass would shift the lines that are cited.
+    // Edits since the last run may have moved the cited lines.
     compactor.reconcile("forget", now)?;
     compactor.take_snapshot(now)?.refuse_damaged(|_| true)?;
-    let known = Some(&*compactor.context.lineage);
-    let wish = TargetResolver::new(&root, &call.environment, args, known)?.request(&wanted)?;
-    let reach = find_impact(&root.vault, known, &wish)?;
-    if reach.is_empty() {
-        show(&root, &reach, args, None, ui);
+    let recorded = Some(&*compactor.context.lineage);
+    let request =
+        TargetResolver::new(&root, &call.environment, args, recorded)?.request(&targets)?;
+    let impact = find_impact(&root.vault, recorded, &request)?;
+    if impact.is_empty() {
+        show(&root, &impact, args, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
     if !args.yes {
-        show(&root, &reach, args, None, ui);
-        match ui.confirm("Forget all this? It cannot be undone.") {
+        show(&root, &impact, args, None, ui);
+        match ui.confirm("Forget all of this? It cannot be undone.") {
             Some(true) => {}
             Some(false) => {
                 ui.note("nothing was changed");
                 return Ok(ExitCode::SUCCESS);
             }
             None => {
-                let what = "nothing was changed: nobody can be asked here";
+                let what = "nothing was changed: cannot ask for confirmation without a terminal";
                 return Err(CommandError::new(CommandErrorKind::Usage, what)
-                    .hint("add --yes to do it, or --dry-run to look only"));
+                    .hint("add --yes to forget, or --dry-run to preview"));
             }
         }
     }
-    let done = compactor.forget(&wish)?;
+    let forgotten = compactor.forget(&request)?;
     let selection = Selection { only_rewrite: true, ..Selection::default() };
-    let passed = compact::run_compaction(&mut compactor, "forget", &selection, ui)?;
-    show(&root, &done.impact, args, Some((&done, &passed.report)), ui);
-    let failed = passed.report.failed > 0;
+    let report = compact::run_compaction(&mut compactor, "forget", &selection, ui)?.report;
+    let done = CompletedForget { forgotten: &forgotten, report: &report };
+    show(&root, &forgotten.impact, args, Some(done), ui);
+    let failed = report.failed > 0;
     Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
 impl ForgetArgs {
-    /// Returns what is named on the command line and in the file.
+    /// Returns the targets from the command line and the file.
     fn targets(&self) -> Result<Vec<String>, CommandError> {
-        let mut wanted = self.what.clone();
+        let mut targets = self.what.clone();
         if let Some(path) = &self.from_file {
-            let cannot = |error: std::io::Error| {
+            let read_error = |error: std::io::Error| {
                 let what = format!("cannot read `{}`: {error}", path.display());
                 CommandError::new(CommandErrorKind::Usage, what)
             };
             let text = if path.as_os_str() == "-" {
                 let mut text = String::new();
-                std::io::stdin().read_to_string(&mut text).map_err(cannot)?;
+                std::io::stdin().read_to_string(&mut text).map_err(read_error)?;
                 text
             } else {
-                std::fs::read_to_string(path).map_err(cannot)?
+                std::fs::read_to_string(path).map_err(read_error)?
             };
-            wanted
+            targets
                 .extend(text.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned));
         }
-        Ok(wanted)
+        Ok(targets)
     }
 }
 
-/// Turns what a person named into a wish.
+/// What `forget` removed, and the run that followed.
+#[derive(Clone, Copy)]
+struct CompletedForget<'a> {
+    forgotten: &'a ForgetOutcome,
+    report: &'a RunReport,
+}
+
+/// Turns the arguments into a [`ForgetRequest`].
 struct TargetResolver<'a> {
     root: &'a MemoryRoot,
     around: &'a Environment,
@@ -210,15 +219,15 @@ impl<'a> TargetResolver<'a> {
         lineage: Option<&'a Lineage>,
     ) -> Result<Self, CommandError> {
         let inventory = root.vault.scan(&HashMap::new())?.inventory;
-        let wish = ForgetRequest { from_log: args.from_log, ..ForgetRequest::default() };
+        let request = ForgetRequest { from_log: args.from_log, ..ForgetRequest::default() };
         let mut stems: Vec<Stem> = inventory.logs.into_keys().collect();
         if let Some(lineage) = lineage {
             stems.extend(vanished_logs(&root.vault, lineage)?.into_iter().map(|it| it.0));
         }
-        Ok(Self { root, around, args, lineage, memories: inventory.memories, stems, request: wish })
+        Ok(Self { root, around, args, lineage, memories: inventory.memories, stems, request })
     }
 
-    /// Returns the file that an argument names; it need not be there any more if the history knows it.
+    /// Returns the file that an argument names; a deleted file is found by its history.
     fn resolve_file(&self, named: &str) -> Result<(String, FileKind), CommandError> {
         let layout = self.root.vault.layout();
         let is_known = |path: &str| {
@@ -231,7 +240,7 @@ impl<'a> TargetResolver<'a> {
         Ok((path, kind))
     }
 
-    /// Reads a file as it stands, or, where it is gone, as it stood last.
+    /// Returns the text of a file, or of its last kept version if it is deleted.
     fn file_text(&self, path: &str) -> Result<String, CommandError> {
         let vault = &self.root.vault;
         if let Some(text) = vault.read_text(path)? {
@@ -243,14 +252,14 @@ impl<'a> TargetResolver<'a> {
         text.ok_or_else(|| workspace::no_such_file(&path))
     }
 
-    /// Reads a log as it stands, or, where it is gone, as it stood last.
+    /// Returns a log, or its last kept version if it is deleted.
     fn log(&self, stem: &Stem) -> Option<DailyLog> {
         let text = self.file_text(&self.root.vault.log_path(stem)).ok()?;
         DailyLog::parse(stem.clone(), text.as_bytes()).ok()
     }
 
-    fn request(mut self, wanted: &[String]) -> Result<ForgetRequest, CommandError> {
-        for named in wanted {
+    fn request(mut self, targets: &[String]) -> Result<ForgetRequest, CommandError> {
+        for named in targets {
             self.add(named)?;
         }
         Ok(self.request)
@@ -267,9 +276,9 @@ impl<'a> TargetResolver<'a> {
             let (path, kind) = self.resolve_file(file)?;
             return self.add_lines(named, &path, kind, &lines);
         }
-        // A name with a slash that stands nowhere may be words: TCP/IP.
-        let there = || self.root.vault.exists(named);
-        if looks_like_file(named) && (!named.contains('/') || is_markdown(named) || there()) {
+        // A name with a slash may be words (TCP/IP) unless the file exists.
+        let exists = || self.root.vault.exists(named);
+        if looks_like_file(named) && (!named.contains('/') || is_markdown(named) || exists()) {
             let (path, kind) = self.resolve_file(named)?;
             return self.add_file(&path, kind);
         }
@@ -279,9 +288,9 @@ impl<'a> TargetResolver<'a> {
     fn add_words(&mut self, words: &str) -> Result<(), CommandError> {
         let words = normalized(words);
         if words.chars().filter(|it| !it.is_whitespace()).count() < WORDS_CHARS_MIN {
-            let what = format!("`{words}` is too short: it stands in nearly every line");
+            let what = format!("`{words}` is too short: it would match nearly every line");
             return Err(CommandError::new(CommandErrorKind::Usage, what)
-                .hint("name the line, or more words"));
+                .hint("name the line, or use more words"));
         }
         self.request.words.insert(words);
         Ok(())
@@ -311,7 +320,7 @@ impl<'a> TargetResolver<'a> {
                     }))
                 });
                 if cited.is_none_or(|it| self.add_cited(&it) == 0) {
-                    return Err(none("line with words"));
+                    return Err(none("line with text"));
                 }
             }
             FileKind::Weekly | FileKind::Monthly => {
@@ -361,15 +370,15 @@ impl<'a> TargetResolver<'a> {
         Ok(())
     }
 
-    /// Adds an item and, if it is ours, the lines that it rests on.
-    fn add_item(&mut self, path: &str, text: &str, citation: Option<&Citation>, ours: bool) {
+    /// Adds an item and, if memoird wrote it, the lines that it cites.
+    fn add_item(&mut self, path: &str, text: &str, citation: Option<&Citation>, is_managed: bool) {
         self.request.items.entry(path.to_owned()).or_default().insert(normalized(text));
-        if let Some(citation) = citation.filter(|_| ours) {
+        if let Some(citation) = citation.filter(|_| is_managed) {
             self.add_cited(citation);
         }
     }
 
-    /// Adds the cited lines that are there, and returns how many.
+    /// Adds the cited lines that exist, and returns their number.
     fn add_cited(&mut self, citation: &Citation) -> usize {
         let mut added = 0;
         for (stem, lines) in citation.files().filter(|(stem, _)| !is_summary(stem)) {
@@ -404,16 +413,16 @@ impl<'a> TargetResolver<'a> {
             }
             FileKind::Index => Err(index_error()),
             FileKind::Weekly | FileKind::Monthly | FileKind::Wisdom => {
-                let what = format!("`{path}` is made of other files, and would be made again");
+                let what = format!("cannot forget all of `{path}`: it would be generated again");
                 Err(CommandError::new(CommandErrorKind::Usage, what).hint(format!(
-                    "name one bullet or entry of it, `memoird forget {path}:LINE`, or the log"
+                    "name one bullet or entry, `memoird forget {path}:LINE`, or the log"
                 )))
             }
         }
     }
 
-    /// Adds all of a log. What stands in no other log is forgotten everywhere; a heading or a line
-    /// that others share is forgotten in this one alone.
+    /// Adds all lines of a log. Lines that only this log contains are forgotten everywhere; lines that
+    /// other logs share, such as headings, only here.
     fn add_log(&mut self, path: &str) -> Result<(), CommandError> {
         let stem = stem_of(path).ok_or_else(|| workspace::no_such_file(path))?;
         let log = self.log(&stem).ok_or_else(|| workspace::no_such_file(path))?;
@@ -475,144 +484,134 @@ fn stem_of(path: &str) -> Option<Stem> {
 
 fn show(
     root: &MemoryRoot,
-    reach: &ForgetImpact,
+    impact: &ForgetImpact,
     args: &ForgetArgs,
-    done: Option<(&ForgetOutcome, &RunReport)>,
+    done: Option<CompletedForget<'_>>,
     ui: &Ui,
 ) {
-    let mut seen = reach.clone();
-    let ForgetImpact {
-        lines, vanished_lines: vanished, items, memories, user_lines: others, ..
-    } = &mut seen;
+    let mut sanitized = impact.clone();
+    let ForgetImpact { lines, vanished_lines, items, memories, user_lines, .. } = &mut sanitized;
     let mut readers: HashMap<String, SanitizedLines> = HashMap::new();
-    for gone in [lines, vanished, items, memories, others].into_iter().flat_map(|it| it.iter_mut())
-    {
-        let words = gone.whole.take().and_then(|whole| {
-            // A line of a person's in a file of ours may stand elsewhere than it was said to.
-            let is_there = |it: &str| it.trim() == gone.text;
-            let said = usize::try_from(gone.line).unwrap_or(1).saturating_sub(1);
-            let at = match whole.split('\n').nth(said).filter(|it| is_there(it)) {
-                Some(_) => said,
-                None => whole.split('\n').position(is_there).unwrap_or(said),
+    let lists = [lines, vanished_lines, items, memories, user_lines];
+    for removed in lists.into_iter().flat_map(|it| it.iter_mut()) {
+        let text = removed.whole.take().and_then(|whole| {
+            // A line that a person added to a generated file may have moved since.
+            let is_match = |it: &str| it.trim() == removed.text;
+            let recorded = usize::try_from(removed.line).unwrap_or(1).saturating_sub(1);
+            let at = match whole.split('\n').nth(recorded).filter(|it| is_match(it)) {
+                Some(_) => recorded,
+                None => whole.split('\n').position(is_match).unwrap_or(recorded),
             };
-            let reader = readers.entry(gone.path.clone()).or_insert_with(|| {
-                SanitizedLines::new(stem_of(&gone.path).as_ref(), &whole, &root.rules)
+            let reader = readers.entry(removed.path.clone()).or_insert_with(|| {
+                SanitizedLines::new(stem_of(&removed.path).as_ref(), &whole, &root.rules)
             });
             reader.line(at).map(str::to_owned)
         });
-        gone.text = framing::sanitize_line(words.as_deref().unwrap_or(&gone.text), &root.rules);
+        removed.text =
+            framing::sanitize_line(text.as_deref().unwrap_or(&removed.text), &root.rules);
     }
-    show_sanitized(&seen, args, done, ui);
+    show_sanitized(&sanitized, args, done, ui);
 }
 
 fn show_sanitized(
-    reach: &ForgetImpact,
+    impact: &ForgetImpact,
     args: &ForgetArgs,
-    done: Option<(&ForgetOutcome, &RunReport)>,
+    done: Option<CompletedForget<'_>>,
     ui: &Ui,
 ) {
     if ui.is_json() {
-        let again = reach.to_rebuild.iter();
+        let again = impact.to_rebuild.iter();
         ui.json(&ForgetReport {
             dry_run: done.is_none(),
             from_log: args.from_log,
-            lines: &reach.lines,
-            vanished: &reach.vanished_lines,
-            items: &reach.items,
-            memories: &reach.memories,
-            others: &reach.user_lines,
-            versions: reach.versions.len(),
-            copies: &reach.copies,
-            untouched: &reach.untouched,
+            lines: &impact.lines,
+            vanished: &impact.vanished_lines,
+            items: &impact.items,
+            memories: &impact.memories,
+            others: &impact.user_lines,
+            versions: impact.versions.len(),
+            copies: &impact.copies,
+            untouched: &impact.untouched,
             again: again
                 .map(|it| RegeneratedSummary { tier: it.0.name(), period: it.1.to_string() })
                 .collect(),
-            vacuumed: done.map(|it| it.0.vacuumed),
-            refolded: done.map(|it| it.1),
+            vacuumed: done.map(|it| it.forgotten.vacuumed),
+            refolded: done.map(|it| it.report),
         });
         return;
     }
-    if reach.is_empty() {
-        ui.note("nothing holds it");
+    if impact.is_empty() {
+        ui.note("nothing to forget: no match");
         return;
     }
-    if let Some((forgotten, report)) = done {
-        let ForgetImpact { lines, items, memories, versions, .. } = reach;
+    if let Some(CompletedForget { forgotten, report }) = done {
+        let ForgetImpact { lines, items, memories, versions, .. } = impact;
         ui.success(format!(
-            "forgotten: {}, {}, {}, {}; {} made again",
-            counted(lines.len() + reach.vanished_lines.len(), "line", "lines"),
+            "forgot {}, {}, {}, {}; rewrote {}",
+            counted(lines.len() + impact.vanished_lines.len(), "line", "lines"),
             counted(items.len(), "bullet or entry", "bullets and entries"),
             counted(memories.len(), "typed memory", "typed memories"),
             counted(versions.len(), "kept version", "kept versions"),
             counted(report.written, "file", "files"),
         ));
         if !forgotten.vacuumed {
-            ui.warn("somebody reads the database, so what was there is not overwritten yet; `memoird compact` does it");
+            ui.warn("the database is in use, so the old bytes are not overwritten yet; run `memoird compact` to do it");
         }
     } else {
-        show_impact(reach, args, ui);
+        show_impact(impact, args, ui);
     }
     if done.is_none() || !args.dry_run {
-        for it in &reach.untouched {
-            ui.note(format!("stays: {} ({})", it.path, it.reason));
+        for it in &impact.untouched {
+            ui.note(format!("not changed: {} ({})", it.path, it.reason));
         }
     }
 }
 
-/// Writes a number with what it counts.
-fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
-fn show_impact(reach: &ForgetImpact, args: &ForgetArgs, ui: &Ui) {
+fn show_impact(impact: &ForgetImpact, args: &ForgetArgs, ui: &Ui) {
     let stays = if args.from_log {
         ""
     } else {
-        " (they stay there, barred from every summary; --from-log removes them)"
+        " (stays in the log, but no summary will use it; --from-log removes it)"
     };
     let (line, lines) = (format!("line of a log{stays}"), format!("lines of logs{stays}"));
     for (one, many, list) in [
-        (&line[..], &lines[..], &reach.lines),
-        (
-            "line of a log that is no longer there",
-            "lines of logs that are no longer there",
-            &reach.vanished_lines,
-        ),
-        ("bullet or entry", "bullets and entries", &reach.items),
-        ("typed memory", "typed memories", &reach.memories),
-        ("line of yours in these files", "lines of yours in these files", &reach.user_lines),
+        (&line[..], &lines[..], &impact.lines),
+        ("line of a deleted log", "lines of deleted logs", &impact.vanished_lines),
+        ("bullet or entry", "bullets and entries", &impact.items),
+        ("typed memory", "typed memories", &impact.memories),
+        ("line of yours in these files", "lines of yours in these files", &impact.user_lines),
     ] {
         if list.is_empty() {
             continue;
         }
         ui.heading(counted(list.len(), one, many));
         let shown = if ui.is_verbose() { list.len() } else { SHOWN_MAX };
-        for gone in list.iter().take(shown) {
-            let yours = if gone.by_person { "  (yours)" } else { "" };
-            let text = gone.text.lines().next().unwrap_or_default();
-            ui.data(format!("  {}:{}  {text}{yours}", gone.path, gone.line));
+        for removed in list.iter().take(shown) {
+            let yours = if removed.by_person { "  (yours)" } else { "" };
+            let text = removed.text.lines().next().unwrap_or_default();
+            ui.data(format!("  {}:{}  {text}{yours}", removed.path, removed.line));
         }
         if list.len() > shown {
             ui.data(format!("  … and {} more (--verbose)", list.len() - shown));
         }
     }
-    if !reach.versions.is_empty() {
+    if !impact.versions.is_empty() {
         ui.heading(counted(
-            reach.versions.len(),
+            impact.versions.len(),
             "kept version of a file",
             "kept versions of files",
         ));
     }
-    if !reach.copies.is_empty() {
-        ui.heading(counted(reach.copies.len(), "copy", "copies"));
-        for copy in &reach.copies {
+    if !impact.copies.is_empty() {
+        ui.heading(counted(impact.copies.len(), "copy", "copies"));
+        for copy in &impact.copies {
             ui.data(format!("  {copy}"));
         }
     }
     let again: Vec<String> =
-        reach.to_rebuild.iter().map(|it| format!("{} {}", it.0, it.1)).collect();
+        impact.to_rebuild.iter().map(|it| format!("{} {}", it.0, it.1)).collect();
     if !again.is_empty() {
-        ui.note(format!("made again where it changed: {}", again.join(", ")));
+        ui.note(format!("rewritten if affected: {}", again.join(", ")));
     }
     ui.note("this cannot be undone");
 }

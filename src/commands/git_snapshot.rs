@@ -1,6 +1,6 @@
-//! Where a git repository stands, as told at the start of a session.
+//! The state of a git repository, shown to an agent at the start of a session.
 //!
-//! Git is only asked: nothing that a repository's own configuration names is run, and no lock is taken.
+//! Only queries git: runs no program that the repository configures, and takes no lock.
 
 use std::{
     io::Read as _,
@@ -13,16 +13,16 @@ use std::{
 
 use crate::config::api_key;
 
-/// A status is cut after so many characters.
+/// The longest status shown.
 const STATUS_CHARS_MAX: usize = 2_000;
-/// So much of what git says is read.
+/// How much output of one git command is read.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
-/// Git has so long for all of it; what it has not said by then is left out.
+/// The time for all git commands together; output that comes later is left out.
 const GIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Returns the lines of a snapshot; none where the folder is in no repository, or git is not there.
+/// Returns the lines of a snapshot; none if the folder is in no repository or git is not installed.
 pub(super) fn snapshot_lines(folder: &Path) -> Vec<String> {
-    let asked = [
+    let queries = [
         &["rev-parse", "--is-inside-work-tree"][..],
         &["symbolic-ref", "--quiet", "--short", "HEAD"],
         &["rev-parse", "--quiet", "--verify", "--short", "HEAD"],
@@ -32,26 +32,24 @@ pub(super) fn snapshot_lines(folder: &Path) -> Vec<String> {
         &["log", "--oneline", "--no-decorate", "--no-show-signature", "-n", "5"],
         &["config", "user.name"],
     ];
-    // All at once: what they take together is what the slowest takes.
+    // The commands run in parallel, so that all take only as long as the slowest.
     let running: Vec<Option<GitQuery>> =
-        asked.iter().map(|it| GitQuery::start(folder, it)).collect();
+        queries.iter().map(|it| GitQuery::start(folder, it)).collect();
     let until = Instant::now() + GIT_TIMEOUT;
-    let said: Vec<Option<String>> =
+    let answers: Vec<Option<String>> =
         running.into_iter().map(|it| it.and_then(|it| it.wait(until))).collect();
-    let said = |at: usize| said[at].as_deref().map(str::trim_end).filter(|it| !it.is_empty());
-    if said(0) != Some("true") {
+    let answer = |at: usize| answers[at].as_deref().map(str::trim_end).filter(|it| !it.is_empty());
+    if answer(0) != Some("true") {
         return Vec::new();
     }
-    let mut lines = vec![
-        "As it stood when this was printed; it does not change with the repository.".to_owned(),
-    ];
-    let branch = said(1).map(str::to_owned).or_else(|| Some(format!("none, at {}", said(2)?)));
+    let mut lines = vec!["Snapshot at the start of the session; it does not update.".to_owned()];
+    let branch = answer(1).map(str::to_owned).or_else(|| Some(format!("none, at {}", answer(2)?)));
     lines.extend(branch.map(|it| format!("Branch: {it}")));
-    let main = said(3).map(|it| it.strip_prefix("origin/").unwrap_or(it));
-    let main = main.or_else(|| said(4)?.lines().next());
+    let main = answer(3).map(|it| it.strip_prefix("origin/").unwrap_or(it));
+    let main = main.or_else(|| answer(4)?.lines().next());
     lines.extend(main.map(|it| format!("Main branch: {it}")));
-    lines.extend(said(7).map(|it| format!("User: {it}")));
-    match said(5) {
+    lines.extend(answer(7).map(|it| format!("User: {it}")));
+    match answer(5) {
         Some(status) => {
             lines.push("Status:".to_owned());
             let mut chars = 0;
@@ -68,14 +66,14 @@ pub(super) fn snapshot_lines(folder: &Path) -> Vec<String> {
         }
         None => lines.push("Status: clean".to_owned()),
     }
-    if let Some(log) = said(6) {
+    if let Some(log) = answer(6) {
         lines.push("Last commits:".to_owned());
         lines.extend(log.lines().map(str::to_owned));
     }
     lines
 }
 
-/// A question to git.
+/// A running git command.
 struct GitQuery {
     child: Child,
     output: mpsc::Receiver<String>,
@@ -91,8 +89,8 @@ impl GitQuery {
         let mut child =
             api_key::remove_key_variables(&mut command).process_group(0).spawn().ok()?;
         let out = child.stdout.take()?;
-        let (sender, said) = mpsc::channel();
-        // Ends with the output of git, which is killed where it takes too long.
+        let (sender, output) = mpsc::channel();
+        // The thread ends with the output of git, which is killed if it takes too long.
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
             let read = out.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
@@ -100,19 +98,19 @@ impl GitQuery {
                 drop(sender.send(String::from_utf8_lossy(&bytes).into_owned()));
             }
         });
-        Some(Self { child, output: said })
+        Some(Self { child, output })
     }
 
     fn wait(mut self, until: Instant) -> Option<String> {
         let left = until.saturating_duration_since(Instant::now());
-        let said = self.output.recv_timeout(left).ok();
-        if said.is_none()
+        let output = self.output.recv_timeout(left).ok();
+        if output.is_none()
             && let Err(error) = self.child.kill()
         {
-            tracing::debug!("git cannot be ended: {error}");
+            tracing::debug!("cannot kill git: {error}");
         }
-        // Whatever it said to the end of its output counts, however it ended.
+        // Complete output counts whatever the exit code is.
         self.child.wait().ok()?;
-        said
+        output
     }
 }

@@ -1,4 +1,4 @@
-//! `memoird history`: lists the versions of a file, or the runs with what each wrote.
+//! `memoird history`: lists the versions of a file, or the runs and what each wrote.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,13 +22,13 @@ use crate::{
 
 /// List the versions of a file, or the runs
 ///
-/// Without a file: the runs, each with what it wrote.
+/// Without a file, lists the runs and what each wrote.
 #[derive(Debug, clap::Args)]
 pub(super) struct HistoryArgs {
-    /// A path, a day, week, or month, or the name of a memory; it need not be there any more
+    /// A path, a day, week, or month, or the name of a memory; deleted files work too
     #[arg(value_name = "FILE")]
     file: Option<String>,
-    /// How many to list, the newest first
+    /// How many to list, newest first
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     last: usize,
     /// List all
@@ -41,11 +41,10 @@ pub(super) struct HistoryArgs {
 struct FileHistoryReport {
     path: String,
     versions: Vec<VersionSummary>,
-    /// How many older ones are not listed.
+    /// How many older versions are not listed.
     older: usize,
 }
 
-/// One version.
 #[derive(Serialize)]
 pub(super) struct VersionSummary {
     version: Option<i64>,
@@ -65,7 +64,7 @@ pub(super) struct VersionSummary {
 #[derive(Serialize)]
 struct RunsReport {
     runs: Vec<RunSummary>,
-    /// How many older ones are not listed.
+    /// How many older runs are not listed.
     older: usize,
 }
 
@@ -77,15 +76,15 @@ struct RunSummary {
     ended: Option<String>,
     written: Vec<String>,
     removed: Vec<String>,
-    /// Amounts and days of the lines that items of a model are about.
+    /// Amounts and dates in the log lines that a model's items cite.
     amounts: u32,
-    /// Those of them that the items say, too.
+    /// How many of these amounts and dates the items contain.
     amounts_kept: u32,
-    /// The run that took this one back.
+    /// The run that undid this one.
     taken_back_by: Option<i64>,
 }
 
-/// What is known of the files of a root: the recorded versions and the files as they stand.
+/// Reads the recorded versions of files and the current files.
 pub(super) struct HistoryReader<'a> {
     call: &'a Invocation,
     root: &'a MemoryRoot,
@@ -103,7 +102,7 @@ impl<'a> HistoryReader<'a> {
         self.lineage.as_ref()
     }
 
-    /// Returns all that is known of the file that an argument names.
+    /// Returns the history of the file that an argument names.
     pub(super) fn find(&self, named: &str) -> Result<FileHistory, CommandError> {
         let is_known = |path: &str| {
             let path = self.root.vault.layout().recorded_path(path);
@@ -113,31 +112,30 @@ impl<'a> HistoryReader<'a> {
         let path = self.root.resolve_known_file(&self.call.environment, named, &is_known)?;
         let history = self.history_of(&path)?;
         match history.versions.last() {
-            // It never was there.
             None => Err(workspace::no_such_file(&history.path)),
             Some(_) => Ok(history),
         }
     }
 
-    /// Returns all that is known of the file at `path`.
+    /// Returns the history of the file at `path`; without versions if there never was such a file.
     pub(super) fn history_of(&self, path: &str) -> Result<FileHistory, CommandError> {
         let vault = &self.root.vault;
-        // A log has one history, wherever it stands.
+        // A log keeps its history when it moves into the archive.
         let path = vault.layout().recorded_path(path);
         let recorded = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
         let recorded = recorded.unwrap_or_default();
-        let standing = vault.read(&vault.current_path(&path))?.map(|it| CurrentFile {
+        let current = vault.read(&vault.current_path(&path))?.map(|it| CurrentFile {
             hash: ContentHash::of(&it.bytes),
             size: it.bytes.len() as u64,
             changed: DateTime::UNIX_EPOCH + TimeDelta::nanoseconds(it.stamp.mtime_ns),
         });
-        if recorded.is_empty() && standing.is_none() {
+        if recorded.is_empty() && current.is_none() {
             return Ok(FileHistory { path, versions: Vec::new() });
         }
-        Ok(FileHistory::new(path, recorded, standing, self.call.now))
+        Ok(FileHistory::new(path, recorded, current, self.call.now))
     }
 
-    /// Returns the bytes of a version; `None` where nothing stood there.
+    /// Returns the bytes of a version; `None` if the file did not exist then.
     pub(super) fn version_bytes(
         &self,
         history: &FileHistory,
@@ -157,7 +155,7 @@ impl<'a> HistoryReader<'a> {
             }
             VersionCause::Pruned => {
                 let what = format!(
-                    "{version} of `{path}` is no longer kept: it was older than `history.keep` says, or lost with a damaged database"
+                    "{version} of `{path}` is no longer kept: it was older than `history.keep`, or lost with a damaged database"
                 );
                 return Err(CommandError::new(CommandErrorKind::Usage, what)
                     .hint(format!("memoird history {path}")));
@@ -175,7 +173,7 @@ impl<'a> HistoryReader<'a> {
         bytes.map(Some).ok_or_else(lost)
     }
 
-    /// Returns the text of a version as it is handed out, empty where nothing stood there.
+    /// Returns the sanitized text of a version, empty if the file did not exist then.
     pub(super) fn version_text(
         &self,
         history: &FileHistory,
@@ -185,7 +183,7 @@ impl<'a> HistoryReader<'a> {
         Ok(self.root.sanitized_file(&history.path, &bytes).text)
     }
 
-    /// Writes a time as the clocks of the root show it.
+    /// Formats a time in the time zone of the root.
     pub(super) fn local_time(&self, time: DateTime<Utc>) -> String {
         let zone = self.root.settings.zone.name.0;
         time.with_timezone(&zone).format("%Y-%m-%d %H:%M:%S").to_string()
@@ -215,8 +213,7 @@ impl<'a> HistoryReader<'a> {
         }
     }
 
-    /// Counts the lines by which a version differs from the one before it; `None` where either is
-    /// not kept.
+    /// Counts the lines by which a version differs from the one before it; `None` if either is not kept.
     fn line_counts(
         &self,
         history: &FileHistory,
@@ -287,7 +284,7 @@ fn show_versions(
     Ok(())
 }
 
-/// When a history begins, in words.
+/// Says when a history begins.
 pub(super) const HISTORY_BEGINS: &str = "history begins with the next run";
 
 fn note_older(older: usize, ui: &Ui) {
@@ -299,8 +296,8 @@ fn note_older(older: usize, ui: &Ui) {
 fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> {
     let runs = past.lineage().map(|it| it.last_runs(u32::MAX)).transpose()?.unwrap_or_default();
     let older = runs.len().saturating_sub(last);
-    let taken = past.lineage().map(Lineage::undone_runs).transpose()?.unwrap_or_default();
-    let taken_by: HashMap<i64, i64> = taken.into_iter().map(|(by, it)| (it.0, by.0)).collect();
+    let undone = past.lineage().map(Lineage::undone_runs).transpose()?.unwrap_or_default();
+    let undone_by: HashMap<i64, i64> = undone.into_iter().map(|(by, it)| (it.0, by.0)).collect();
     let mut listed = Vec::new();
     for run in runs.into_iter().take(last) {
         let writes = past.lineage().map(|it| it.writes_of_run(run.id)).transpose()?;
@@ -317,7 +314,7 @@ fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> Result<(), Comma
             removed: written_files(removed),
             amounts: figures.iter().map(|it| it.amounts).sum(),
             amounts_kept: figures.iter().map(|it| it.amounts_kept).sum(),
-            taken_back_by: taken_by.get(&run.id.0).copied(),
+            taken_back_by: undone_by.get(&run.id.0).copied(),
         };
         listed.push((past.local_time(run.started), line));
     }
@@ -330,12 +327,12 @@ fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> Result<(), Comma
         return Ok(());
     }
     let rows: Vec<Vec<String>> = listed.into_iter().map(|(when, run)| run.row(when)).collect();
-    ui.table(&["run", "began", "by", "written", "removed", "files"], &rows);
+    ui.table(&["run", "started", "by", "written", "removed", "files"], &rows);
     note_older(older, ui);
     Ok(())
 }
 
-/// Returns the files that were written, each once, in the order of the last writes.
+/// Returns the written files, each once, ordered by their last write.
 fn written_files(writes: Vec<IntentRow>) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut files: Vec<String> = writes.into_iter().rev().map(|it| it.target).collect();
@@ -352,27 +349,26 @@ impl RunSummary {
         let (written, removed) = (count(&self.written), count(&self.removed));
         let mut files: Vec<String> = self.removed;
         files.extend(self.written);
-        // The last ones are those that people read first.
+        // The files written last (months, wisdom) matter most to people.
         files.reverse();
         let more = files.len().saturating_sub(NAMED_MAX);
         files.truncate(NAMED_MAX);
-        let mut told = files;
         if more > 0 {
-            told.push(format!("and {more} more"));
+            files.push(format!("and {more} more"));
         }
         if let Some(by) = self.taken_back_by {
-            told.push(format!("(taken back by run {by})"));
+            files.push(format!("(undone by run {by})"));
         }
         if self.ended.is_none() {
-            told.push("(not ended)".to_owned());
+            files.push("(not finished)".to_owned());
         }
-        vec![self.run.to_string(), when, self.trigger, written, removed, told.join(" ")]
+        vec![self.run.to_string(), when, self.trigger, written, removed, files.join(" ")]
     }
 }
 
 impl From<ParseTimeError> for CommandError {
     fn from(error: ParseTimeError) -> Self {
         Self::new(CommandErrorKind::Usage, error)
-            .hint("memoird history FILE, which says when each version came about")
+            .hint("to see the times of all versions: memoird history FILE")
     }
 }

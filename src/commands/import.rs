@@ -1,7 +1,7 @@
-//! `memoird import`: brings in what other programs have kept: sessions of agents, daily logs.
+//! `memoird import`: imports sessions and notes of other programs.
 //!
-//! What is read stays as it is. It is shown first what would come of it; the same thing twice changes
-//! nothing. Each session goes to the memory folder of its own project and to no other.
+//! It never changes the sources, shows first what it would import, and imports nothing twice. Each
+//! session goes to the memory folder of its own project and to no other.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use super::{
     hooks::project_folder,
     import_notes,
     session::{read_transcript, record_store},
-    ui::Ui,
+    ui::{Ui, counted},
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
@@ -33,12 +33,12 @@ use crate::{
     store::fs::layout::ROOT_FILE,
 };
 
-/// So many folders deep sessions are looked for.
+/// How deep folders are searched for sessions.
 const DEPTH_MAX: usize = 6;
-/// So many sessions are looked at.
+/// How many sessions are read at most.
 const FILES_MAX: usize = 20_000;
 
-/// Where something comes from.
+/// The program that wrote the sessions or notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum ImportSource {
     /// Sessions of Claude Code
@@ -49,9 +49,9 @@ pub(super) enum ImportSource {
     Jsonl,
     /// Notes of `OpenClaw`: MEMORY.md, USER.md, memory/DATE.md of a workspace
     Openclaw,
-    /// Notes of Recall: WISDOM.md, memory/DATE.md, and what lies beside it
+    /// Notes of Recall: WISDOM.md, memory/DATE.md, and the files next to it
     Recall,
-    /// Notes of teammates: the same of each in .teammates/
+    /// Notes of teammates: the same files of each teammate in .teammates/
     Teammates,
     /// Notes of Hipocampus: MEMORY.md, USER.md, memory/DATE.md, knowledge/
     Hipocampus,
@@ -59,22 +59,22 @@ pub(super) enum ImportSource {
     BasicMemory,
 }
 
-/// Bring in sessions that were held before memoird was there, or notes of other programs
+/// Import earlier sessions of agents, or notes of other programs
 #[derive(Debug, clap::Args)]
 pub(super) struct ImportArgs {
-    /// Where they come from
+    /// The program they come from
     #[arg(value_enum, value_name = "FROM")]
     from: ImportSource,
-    /// A transcript, or a folder of them or of notes [default: where the program keeps them]
+    /// A transcript, or a folder of transcripts or notes [default: the program's own folder]
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
-    /// Of sessions only those that were written to in the last N days; 0 for all
+    /// Import only sessions that changed in the last N days; 0 for all
     #[arg(long, value_name = "N", default_value_t = 30)]
     days: u32,
-    /// Show what would come of it, and write nothing
+    /// Show what would be imported, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do it without asking
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
 }
@@ -84,13 +84,13 @@ pub(super) struct ImportArgs {
 struct ImportReport {
     dry_run: bool,
     sessions: Vec<ImportCandidate>,
-    /// How many are kept now, or would be.
+    /// How many sessions were imported, or would be.
     kept: usize,
-    /// How many entries in logs that makes.
+    /// How many log entries they add.
     entries: usize,
 }
 
-/// A session that was found.
+/// A session that may be imported.
 #[derive(Serialize)]
 struct ImportCandidate {
     transcript: String,
@@ -102,12 +102,12 @@ struct ImportCandidate {
     state: ImportState,
     /// The days that get an entry.
     days: Vec<NaiveDate>,
-    /// Its record, once it is kept.
+    /// The id of its record, once imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     record: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// The folder that it ran in.
+    /// The working folder of the session.
     #[serde(skip)]
     folder: Option<PathBuf>,
     #[serde(skip)]
@@ -116,26 +116,25 @@ struct ImportCandidate {
     file: PathBuf,
 }
 
-/// What becomes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ImportState {
-    /// It is brought in.
+    /// It is imported.
     New,
-    /// The same, and its project gets a memory folder for that.
+    /// It is imported, and its project gets a new memory folder.
     First,
-    /// All that was said in it is in the logs.
+    /// The logs already contain it.
     Known,
     /// Its project has no memory folder.
     Homeless,
-    /// It is another memory folder's than the one that is named.
+    /// It belongs to another memory folder than the named one.
     Elsewhere,
-    /// It cannot be read or kept.
+    /// It cannot be read or saved.
     Failed,
 }
 
 impl ImportSource {
-    /// Returns whose notes are meant, if notes are.
+    /// Returns the program whose notes are imported; `None` for sessions.
     fn notes_program(self) -> Option<NotesProgram> {
         match self {
             Self::ClaudeCode | Self::Codex | Self::Jsonl => None,
@@ -151,12 +150,12 @@ impl ImportSource {
 impl ImportState {
     fn describe(self, is_done: bool) -> &'static str {
         match self {
-            Self::New if is_done => "is brought in",
-            Self::New => "would be brought in",
-            Self::First => "would be brought in, into a new memory folder of its project",
-            Self::Known => "is there already",
-            Self::Homeless => "no memory folder for its project",
-            Self::Elsewhere => "of another memory folder",
+            Self::New if is_done => "imported",
+            Self::New => "would be imported",
+            Self::First => "would be imported into a new memory folder of its project",
+            Self::Known => "already imported",
+            Self::Homeless => "its project has no memory folder",
+            Self::Elsewhere => "belongs to another memory folder",
             Self::Failed => "failed",
         }
     }
@@ -178,9 +177,9 @@ pub(super) fn run(
             (None, NotesProgram::BasicMemory) => home("basic-memory"),
             (None, _) => call.environment.cwd.clone(),
         };
-        let asked =
+        let request =
             import_notes::NotesImportRequest { of, path, dry_run: args.dry_run, yes: args.yes };
-        return import_notes::run(&call, &root, &asked, ui);
+        return import_notes::run(&call, &root, &request, ui);
     }
     let files = args.transcripts(&call)?;
     let mut report = ImportReport { dry_run: true, ..ImportReport::default() };
@@ -192,22 +191,21 @@ pub(super) fn run(
         report.sessions.push(session);
     }
     if report.kept > 0 && !args.dry_run {
-        // Who is asked sees first what it is about.
         if !args.yes && ui.is_interactive() {
             report.print_table(ui);
         }
-        let question = format!("Bring in {} sessions?", report.kept);
-        let may = args.yes || ui.confirm(question).unwrap_or(false);
-        if may {
+        let question = format!("Import {}?", counted(report.kept, "session", "sessions"));
+        let agreed = args.yes || ui.confirm(question).unwrap_or(false);
+        if agreed {
             report.dry_run = false;
             let firsts = report.sessions.iter().filter(|it| it.state == ImportState::First);
             let folders: Vec<PathBuf> = firsts.filter_map(|it| it.folder.clone()).collect();
-            let fresh;
+            let reloaded;
             if !folders.is_empty() {
-                // Another process may have made them meanwhile.
+                // Reload the configuration, which now lists the new folders.
                 project_folder::create_project_folders(&call.config, &call.environment, &folders)?;
-                fresh = Invocation::load(global)?;
-                roots = TargetRoots::new(&fresh, global)?;
+                reloaded = Invocation::load(global)?;
+                roots = TargetRoots::new(&reloaded, global)?;
                 for it in report.sessions.iter_mut().filter(|it| it.state == ImportState::First) {
                     *it = roots.examine(std::mem::take(&mut it.file));
                 }
@@ -217,10 +215,11 @@ pub(super) fn run(
             }
         }
     }
-    let (new, dry_run) = (ImportState::New, report.dry_run);
-    let comes =
-        |it: &&ImportCandidate| it.state == new || dry_run && it.state == ImportState::First;
-    report.kept = report.sessions.iter().filter(comes).count();
+    let dry_run = report.dry_run;
+    let is_imported = |it: &&ImportCandidate| {
+        it.state == ImportState::New || dry_run && it.state == ImportState::First
+    };
+    report.kept = report.sessions.iter().filter(is_imported).count();
     report.entries = report.sessions.iter().map(|it| it.days.len()).sum();
     if ui.is_json() {
         ui.json(&report);
@@ -228,17 +227,17 @@ pub(super) fn run(
         report.print_table(ui);
         report.print_summary(args, ui);
     }
-    let is_well = report.sessions.iter().all(|it| it.state != ImportState::Failed);
-    Ok(if is_well { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
+    let failed = report.sessions.iter().any(|it| it.state == ImportState::Failed);
+    Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
 impl ImportArgs {
-    /// Asks for the sessions of a program in the last days, where it keeps them.
+    /// Returns the arguments that import a program's sessions of the last 30 days.
     pub(super) fn recent(from: ImportSource, yes: bool) -> Self {
         Self { from, path: None, days: 30, dry_run: false, yes }
     }
 
-    /// Returns the transcripts that are meant, the oldest first.
+    /// Returns the transcripts to import, oldest first.
     fn transcripts(&self, call: &Invocation) -> Result<Vec<PathBuf>, CommandError> {
         let path = match (&self.path, self.from) {
             (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
@@ -247,13 +246,13 @@ impl ImportArgs {
             (None, _) => {
                 return Err(CommandError::new(
                     CommandErrorKind::Usage,
-                    "jsonl needs a file or a folder",
+                    "`memoird import jsonl` needs a file or a folder",
                 )
                 .hint("memoird import jsonl PATH"));
             }
         };
         if !path.exists() {
-            let what = format!("there is nothing at `{}`", path.display());
+            let what = format!("`{}` does not exist", path.display());
             return Err(CommandError::new(CommandErrorKind::Usage, what)
                 .hint("name the file or the folder: memoird import FROM PATH"));
         }
@@ -262,7 +261,7 @@ impl ImportArgs {
         let mut folders = vec![(path, 0)];
         while let Some((path, depth)) = folders.pop() {
             if path.is_dir() {
-                // What an agent's helpers said stands in the session of the agent too.
+                // The session of an agent contains what its subagents reported.
                 if depth > DEPTH_MAX || path.file_name().is_some_and(|it| it == "subagents") {
                     continue;
                 }
@@ -285,9 +284,9 @@ impl ImportArgs {
 /// The memory folders that sessions belong to, each opened once.
 struct TargetRoots<'a> {
     call: &'a Invocation,
-    /// The one that is named: nothing goes to another.
+    /// The folder that `--root` names; nothing goes to another one.
     named: Option<PathBuf>,
-    /// Where a session goes that does not say where it ran.
+    /// The folder for sessions without a working folder.
     fallback: Option<PathBuf>,
     open: BTreeMap<PathBuf, MemoryRoot>,
 }
@@ -305,7 +304,7 @@ impl<'a> TargetRoots<'a> {
         Ok(Self { call, named, fallback, open: BTreeMap::new() })
     }
 
-    /// Returns the folder of a session, if there is one.
+    /// Returns the memory folder of a session, if there is one.
     fn root_for(&self, transcript: &Transcript) -> Option<PathBuf> {
         match &transcript.cwd {
             Some(cwd) => self.call.config.root_for_folder(Path::new(cwd), &self.call.environment),
@@ -313,7 +312,7 @@ impl<'a> TargetRoots<'a> {
         }
     }
 
-    /// Returns whether the project of a folder gets a memory folder of its own.
+    /// Returns whether a memory folder can be created for the project of a folder.
     fn can_create_root(&self, folder: &Path) -> bool {
         let Invocation { config, environment: around, .. } = self.call;
         let dir = config.projects_dir(around).filter(|_| self.named.is_none());
@@ -324,7 +323,7 @@ impl<'a> TargetRoots<'a> {
     fn open_root(&mut self, path: &Path) -> Result<Option<&MemoryRoot>, CommandError> {
         if !self.open.contains_key(path) {
             let root = self.call.open_root(path)?;
-            // A folder that nobody made a memory folder is none.
+            // An ordinary folder, neither configured nor set up by `memoird init`.
             if !root.settings.configured && !path.join(ROOT_FILE).is_file() {
                 return Ok(None);
             }
@@ -333,7 +332,7 @@ impl<'a> TargetRoots<'a> {
         Ok(self.open.get(path))
     }
 
-    /// Says of a transcript what would become of it.
+    /// Reads a transcript and decides whether to import it.
     fn examine(&mut self, file: PathBuf) -> ImportCandidate {
         let mut session = ImportCandidate {
             transcript: PrivacyRules::mask_message(&file.to_string_lossy()),
@@ -367,8 +366,8 @@ impl<'a> TargetRoots<'a> {
         let call = self.call;
         let Some(path) = home else {
             session.folder = transcript.cwd.as_deref().map(PathBuf::from);
-            let may = session.folder.as_ref().is_some_and(|it| self.can_create_root(it));
-            session.state = if may { ImportState::First } else { ImportState::Homeless };
+            let can_create = session.folder.as_ref().is_some_and(|it| self.can_create_root(it));
+            session.state = if can_create { ImportState::First } else { ImportState::Homeless };
             return Ok(());
         };
         session.root = Some(path.display().to_string());
@@ -390,7 +389,6 @@ impl<'a> TargetRoots<'a> {
         Ok(())
     }
 
-    /// Brings a session in.
     fn import(&mut self, session: &mut ImportCandidate) {
         if let Err(error) = self.try_import(session) {
             session.state = ImportState::Failed;
@@ -407,8 +405,8 @@ impl<'a> TargetRoots<'a> {
         match record_store(call, root)
             .save(&SaveRequest::for_ended_session(&transcript, Some(&file)))
         {
-            Ok(kept) => session.record = Some(kept.id),
-            // A session that was copied: what it says was brought in with the other one.
+            Ok(saved) => session.record = Some(saved.id),
+            // A copy of a session that was already imported.
             Err(SaveError::NothingNew) => {
                 session.state = ImportState::Known;
                 session.days.clear();
@@ -442,27 +440,28 @@ impl ImportReport {
     }
 
     fn print_summary(&self, args: &ImportArgs, ui: &Ui) {
-        let Self { kept, entries, .. } = self;
+        let sessions = counted(self.kept, "session", "sessions");
+        let entries = counted(self.entries, "log entry", "log entries");
         if self.sessions.is_empty() {
             let days = args.days;
-            ui.note(format!("no session of the last {days} days; --days 0 looks at all"));
-        } else if *kept == 0 {
-            ui.success("nothing to do: no session is new");
+            ui.note(format!("no sessions in the last {days} days; --days 0 searches all"));
+        } else if self.kept == 0 {
+            ui.success("nothing to do: no new sessions");
         } else if self.dry_run {
             ui.note(format!(
-                "{kept} sessions would make as many records and {entries} entries in logs; that asks no \
-                 model and costs nothing. Nothing was written: --yes does it"
+                "would import {sessions}, with one record each and {entries}; this takes no model \
+                 calls. Nothing was written; add --yes to import"
             ));
         } else {
             ui.success(format!(
-                "{kept} sessions are brought in, with {entries} entries in logs; `memoird compact \
-                 --dry-run` shows what is made of those, and what that costs"
+                "imported {sessions}, with {entries}; `memoird compact --dry-run` shows what is due \
+                 now and what it costs"
             ));
         }
         if self.sessions.iter().any(|it| it.state == ImportState::Homeless) {
             ui.note(
-                "for the sessions of a project: `memoird init DIR` in it, then the same again; or \
-                 `memoird init --projects DIR`, and each gets a folder of its own",
+                "to import the sessions of a project, run `memoird init DIR` in it and import again; \
+                 `memoird init --projects DIR` gives every project its own folder",
             );
         }
     }

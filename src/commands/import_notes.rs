@@ -1,5 +1,5 @@
-//! `memoird import openclaw|recall|teammates|hipocampus|basic-memory`: brings in notes that other
-//! programs have kept. They are only read.
+//! `memoird import openclaw|recall|teammates|hipocampus|basic-memory`: imports notes of other
+//! programs, and never changes them.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{
     error::{CommandError, CommandErrorKind},
     session::record_store,
-    ui::Ui,
+    ui::{Ui, counted},
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
@@ -24,12 +24,11 @@ use crate::{
     },
 };
 
-/// So many folders deep notes are looked for.
+/// How deep folders are searched for notes.
 const DEPTH_MAX: usize = 8;
-/// So many files are looked at.
+/// How many files are read at most.
 const FILES_MAX: usize = 20_000;
 
-/// What is asked for.
 pub(super) struct NotesImportRequest {
     pub(super) of: NotesProgram,
     pub(super) path: PathBuf,
@@ -42,18 +41,18 @@ pub(super) struct NotesImportRequest {
 struct NotesImportReport {
     dry_run: bool,
     notes: Vec<NoteCandidate>,
-    /// How many lines the logs have more now, or would have.
+    /// How many lines were added to logs, or would be.
     lines: usize,
 }
 
-/// A file that was found.
+/// A file that may be imported.
 #[derive(Serialize)]
 struct NoteCandidate {
     file: String,
     date: Option<NaiveDate>,
     /// How many of its lines are new.
     lines: usize,
-    /// Its record, once it is kept.
+    /// The id of its record, once imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     record: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,34 +64,36 @@ struct NoteCandidate {
 pub(super) fn run(
     call: &Invocation,
     root: &MemoryRoot,
-    asked: &NotesImportRequest,
+    request: &NotesImportRequest,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
-    if !asked.path.is_dir() {
-        let what = format!("there is no folder `{}`", asked.path.display());
-        let hint = format!("name the folder: memoird import {} PATH", asked.of.name());
+    let program = request.of;
+    if !request.path.is_dir() {
+        let what = format!("there is no folder `{}`", request.path.display());
+        let hint = format!("name the folder: memoird import {} PATH", program.name());
         return Err(CommandError::new(CommandErrorKind::Usage, what).hint(hint));
     }
-    let keeper = record_store(call, root);
-    let mut found: Vec<NoteCandidate> = note_files(asked)
+    let store = record_store(call, root);
+    let mut notes: Vec<NoteCandidate> = note_files(request)
         .into_iter()
         .map(|(name, path)| read_note(call, root, &name, &path))
         .collect();
-    let mut standing = keeper.logged_notes()?;
-    for it in &mut found {
-        it.lines = it.note.as_ref().map_or(0, |it| keeper.new_lines(asked.of, it, &standing).len());
+    let mut logged = store.logged_notes()?;
+    for it in &mut notes {
+        it.lines = it.note.as_ref().map_or(0, |it| store.new_lines(program, it, &logged).len());
     }
-    let mut report = NotesImportReport { dry_run: true, notes: found, lines: 0 };
+    let mut report = NotesImportReport { dry_run: true, notes, lines: 0 };
     let new = report.notes.iter().filter(|it| it.lines > 0).count();
-    if new > 0 && !asked.dry_run {
-        if !asked.yes && ui.is_interactive() {
+    if new > 0 && !request.dry_run {
+        if !request.yes && ui.is_interactive() {
             report.print_table(ui);
         }
-        if asked.yes || ui.confirm(format!("Bring in {new} files?")).unwrap_or(false) {
+        let question = format!("Import {}?", counted(new, "file", "files"));
+        if request.yes || ui.confirm(question).unwrap_or(false) {
             report.dry_run = false;
             for it in report.notes.iter_mut().filter(|it| it.lines > 0) {
                 let Some(note) = &it.note else { continue };
-                match keeper.import_note(asked.of, note, &mut standing) {
+                match store.import_note(program, note, &mut logged) {
                     Ok((id, lines)) => (it.record, it.lines) = (Some(id), lines),
                     Err(SaveError::NothingNew) => it.lines = 0,
                     Err(error) => (it.error, it.lines) = (Some(error.to_string()), 0),
@@ -107,18 +108,18 @@ pub(super) fn run(
         report.print_table(ui);
         report.print_summary(ui);
     }
-    let is_well = report.notes.iter().all(|it| it.error.is_none());
-    Ok(if is_well { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
+    let failed = report.notes.iter().any(|it| it.error.is_some());
+    Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
 }
 
-/// Returns the notes below a folder, by name, links not followed.
-fn note_files(asked: &NotesImportRequest) -> Vec<(String, PathBuf)> {
+/// Returns the notes below a folder, sorted by name; does not follow links.
+fn note_files(request: &NotesImportRequest) -> Vec<(String, PathBuf)> {
     // A team keeps its notes in a folder of its project.
-    let inner = asked.path.join(".teammates");
-    let top = if asked.of == NotesProgram::Teammates && inner.is_dir() {
+    let inner = request.path.join(".teammates");
+    let top = if request.of == NotesProgram::Teammates && inner.is_dir() {
         inner
     } else {
-        asked.path.clone()
+        request.path.clone()
     };
     let mut found = Vec::new();
     let mut folders = vec![(top.clone(), 0)];
@@ -131,7 +132,7 @@ fn note_files(asked: &NotesImportRequest) -> Vec<(String, PathBuf)> {
                 continue;
             }
             let Ok(relative) = path.strip_prefix(&top) else { continue };
-            if kind.is_file() && found.len() < FILES_MAX && asked.of.is_note(relative) {
+            if kind.is_file() && found.len() < FILES_MAX && request.of.is_note(relative) {
                 found.push((relative.to_string_lossy().into_owned(), path));
             }
         }
@@ -140,7 +141,6 @@ fn note_files(asked: &NotesImportRequest) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Reads a file.
 fn read_note(call: &Invocation, root: &MemoryRoot, name: &str, path: &Path) -> NoteCandidate {
     let name = PrivacyRules::mask_message(name);
     let failed = |file: String, error: Option<String>| NoteCandidate {
@@ -165,7 +165,7 @@ fn read_note(call: &Invocation, root: &MemoryRoot, name: &str, path: &Path) -> N
     let changed = found.modified().map_or(call.now, DateTime::<Utc>::from);
     let date = imported_notes::note_date(&name, &text)
         .unwrap_or_else(|| changed.with_timezone(&zone).date_naive())
-        // Nothing belongs to a day that has not come.
+        // A note with a future date goes to today's log.
         .min(call.now.with_timezone(&zone).date_naive());
     let note = ImportedNote { name: name.clone(), text, date };
     NoteCandidate { date: Some(date), note: Some(note), ..failed(name, None) }
@@ -190,18 +190,19 @@ impl NotesImportReport {
 
     fn print_summary(&self, ui: &Ui) {
         let files = self.notes.iter().filter(|it| it.lines > 0).count();
-        let lines = self.lines;
+        let count = counted(files, "file", "files");
+        let lines = counted(self.lines, "line", "lines");
         if self.notes.is_empty() {
-            ui.note("no notes of its kind are in that folder");
+            ui.note("this folder has no notes of this program");
         } else if files == 0 {
-            ui.success("nothing to do: no line is new");
+            ui.success("nothing to do: no new lines");
         } else if self.dry_run {
             ui.note(format!(
-                "{files} files would make as many records and {lines} lines in logs; that asks no model and \
-                 costs nothing. Nothing was written: --yes does it"
+                "would import {count}, with one record each and {lines} in logs; this takes no model \
+                 calls. Nothing was written; add --yes to import"
             ));
         } else {
-            ui.success(format!("{files} files are brought in, with {lines} lines in logs"));
+            ui.success(format!("imported {count}, with {lines} in logs"));
         }
     }
 }

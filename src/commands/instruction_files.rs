@@ -1,5 +1,5 @@
-//! Finds and reads the instruction files that an agent is given: those of the host, of the person, of the
-//! project, and the person's own for the project, the one that weighs least first.
+//! Finds and reads the instruction files of an agent: of the host, the user, the project, and the user's
+//! own for the project, in order of increasing priority.
 
 use std::{
     collections::HashSet,
@@ -18,30 +18,29 @@ use crate::{
     },
 };
 
-/// What whoever runs the host says to all.
+/// Instructions of the administrator for all users of the host.
 const MANAGED_INSTRUCTIONS: &str = "/etc/claude-code/CLAUDE.md";
-/// A larger file was not written to be read by an agent.
+/// Larger files are skipped: nobody writes them for an agent.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
-/// So many files are read.
+/// How many files are read at most.
 const FILES_MAX: usize = 200;
 
-/// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InstructionOptions<'a> {
-    /// Folders beside the working folder whose files count too.
+    /// Additional folders to read instruction files from.
     pub(super) add_dirs: &'a [PathBuf],
-    /// The files at hand: rules for others are left out.
+    /// The files being worked on; rules for other files are left out.
     pub(super) files: &'a [PathBuf],
-    /// Whether files of a project may include what lies outside of it.
+    /// Whether files of a project may include files outside it.
     pub(super) include_outside: bool,
 }
 
-/// Whose a file is.
+/// Who wrote an instruction file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum InstructionOwner {
-    /// The host's or the person's: it may include anything.
+    /// The administrator or the user: it may include any file.
     Trusted,
-    /// The project's, below this folder.
+    /// The project.
     Project,
 }
 
@@ -50,38 +49,36 @@ struct InstructionReader<'a> {
     options: InstructionOptions<'a>,
     rules: &'a PrivacyRules,
     ui: &'a Ui,
-    /// The folder of the project.
     project: PathBuf,
-    /// The files at hand, relative to the project.
+    /// The files being worked on, relative to the project.
     files: Vec<String>,
     seen: HashSet<PathBuf>,
     parts: Vec<ContextPart>,
 }
 
-/// Reads them all. Rules with `paths:` go in where one of the files at hand is theirs.
+/// Reads all instruction files. Rules with `paths:` apply only if a file being worked on matches.
 pub(super) fn read_instructions(
     around: &Environment,
-    asked: InstructionOptions<'_>,
+    options: InstructionOptions<'_>,
     rules: &PrivacyRules,
     ui: &Ui,
 ) -> Vec<ContextPart> {
     let cwd = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
     let project = cwd.ancestors().find(|it| it.join(".git").exists()).unwrap_or(&cwd).to_owned();
-    let files = asked.files.iter().map(|it| {
+    let files = options.files.iter().map(|it| {
         let full = around.absolute(it, &cwd);
         let full = full.canonicalize().unwrap_or(full);
         full.strip_prefix(&project).unwrap_or(&full).to_string_lossy().into_owned()
     });
     let files = files.collect();
-    let seen = HashSet::new();
     let mut reader = InstructionReader {
         around,
-        options: asked,
+        options,
         rules,
         ui,
         project,
         files,
-        seen,
+        seen: HashSet::new(),
         parts: Vec::new(),
     };
     reader.read_file(Path::new(MANAGED_INSTRUCTIONS), InstructionOwner::Trusted, 0);
@@ -90,7 +87,7 @@ pub(super) fn read_instructions(
     reader.read_folder(&own.join("rules"), InstructionOwner::Trusted);
     let mut folders: Vec<PathBuf> = cwd.ancestors().map(Path::to_owned).collect();
     folders.reverse();
-    folders.extend(asked.add_dirs.iter().map(|it| around.absolute(it, &around.cwd)));
+    folders.extend(options.add_dirs.iter().map(|it| around.absolute(it, &around.cwd)));
     for folder in &folders {
         reader.read_file(&folder.join("AGENTS.md"), InstructionOwner::Project, 0);
         reader.read_file(&folder.join("CLAUDE.md"), InstructionOwner::Project, 0);
@@ -104,7 +101,7 @@ pub(super) fn read_instructions(
 }
 
 impl InstructionReader<'_> {
-    /// Reads the rules in a folder and below it, by name.
+    /// Reads the rules in a folder and its subfolders, sorted by name.
     fn read_folder(&mut self, folder: &Path, owner: InstructionOwner) {
         let mut files = Vec::new();
         let mut folders = vec![(folder.to_owned(), 0)];
@@ -126,9 +123,9 @@ impl InstructionReader<'_> {
         }
     }
 
-    /// Reads a file and those that it includes, each once.
+    /// Reads a file and the files it includes, each once.
     fn read_file(&mut self, path: &Path, owner: InstructionOwner, depth: usize) {
-        // Links lead where they lead: a file counts once, under whatever name.
+        // A file counts once, even if links give it several names.
         let Ok(real) = path.canonicalize() else { return };
         if self.seen.contains(&real) || self.parts.len() >= FILES_MAX {
             return;
@@ -138,19 +135,19 @@ impl InstructionReader<'_> {
             && self.is_outside(path, &real, depth)
         {
             self.ui.warn(format!(
-                "`{}` lies outside of the project and is not read; --include-outside allows it",
+                "`{}` is outside the project and was not read; --include-outside allows it",
                 path.display()
             ));
             return;
         }
         let Some(text) = read_text(&real) else { return };
         self.seen.insert(real.clone());
-        let said = Instructions::parse(&text);
-        if !said.applies_to(&self.files) {
+        let instructions = Instructions::parse(&text);
+        if !instructions.applies_to(&self.files) {
             return;
         }
-        if said.lines.iter().any(|it| !it.trim().is_empty()) {
-            let text = self.rules.mask_secrets(&said.lines.join("\n")).into_owned();
+        if instructions.lines.iter().any(|it| !it.trim().is_empty()) {
+            let text = self.rules.mask_secrets(&instructions.lines.join("\n")).into_owned();
             self.parts.push(ContextPart {
                 kind: ContextPartKind::Instructions,
                 head: path.display().to_string(),
@@ -162,24 +159,26 @@ impl InstructionReader<'_> {
                 ),
             });
         }
-        for named in &said.includes {
+        for named in &instructions.includes {
             let base = real.parent().unwrap_or(Path::new("/"));
             let full = self.around.absolute(Path::new(named), base);
             if depth == INCLUDE_DEPTH_MAX {
                 self.ui.warn(format!(
-                    "`{}` includes `@{named}` more than {INCLUDE_DEPTH_MAX} files deep; it is not read",
+                    "`{}` includes `@{named}` more than {INCLUDE_DEPTH_MAX} files deep; it was not read",
                     path.display()
                 ));
             } else if full.is_file() {
                 self.read_file(&full, owner, depth + 1);
             } else if named.starts_with(['.', '~', '/']) {
-                self.ui
-                    .warn(format!("`{}` includes `@{named}`, which is not there", path.display()));
+                self.ui.warn(format!(
+                    "`{}` includes `@{named}`, which does not exist",
+                    path.display()
+                ));
             }
         }
     }
 
-    /// Returns whether a file of the project leads out of it: an include, or a link.
+    /// Returns whether an include or a link of the project leads outside it.
     fn is_outside(&self, path: &Path, real: &Path, depth: usize) -> bool {
         let is_within = |folder: &Path| folder.canonicalize().is_ok_and(|it| real.starts_with(it));
         let is_known = is_within(&self.project)
@@ -188,13 +187,13 @@ impl InstructionReader<'_> {
                 .add_dirs
                 .iter()
                 .any(|it| is_within(&self.around.absolute(it, &self.around.cwd)));
-        // The folders above a project are looked into too, but not by way of a link.
+        // Files in the folders above a project are read too, unless they are links.
         let is_above = depth == 0 && path.symlink_metadata().is_ok_and(|it| it.is_file());
         !(is_known || is_above)
     }
 }
 
-/// Reads a file of text; one that is too large or none is passed over.
+/// Reads a text file; `None` if it is too large or not text.
 fn read_text(path: &Path) -> Option<String> {
     if !path.is_file() {
         return None;

@@ -1,7 +1,7 @@
 //! `memoird log`: appends an entry to today's log.
 //!
-//! The one verb that writes to a log; `review edit` does it by the same [`append_entry`]. It takes the write lock for the length of one append, so it
-//! works beside the daemon and beside other agents.
+//! `review edit` uses the same [`append_entry`]. It holds the write lock only for one append, so that
+//! it works while the daemon and other agents run.
 
 use std::{io::Read as _, process::ExitCode};
 
@@ -25,13 +25,13 @@ use crate::{
     },
 };
 
-/// The longest entry. What is longer is a file of its own, and would drown the day around it.
+/// The longest entry. Longer text belongs in its own file.
 const ENTRY_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Append an entry to today's log
 #[derive(Debug, clap::Args)]
 pub(super) struct LogArgs {
-    /// What to write down; `-` reads it from stdin
+    /// The text of the entry; `-` reads it from stdin
     #[arg(value_name = "TEXT")]
     text: Vec<String>,
 }
@@ -61,7 +61,7 @@ pub(super) fn run(global: &GlobalArgs, args: &LogArgs, ui: &Ui) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Appends an entry to the log of today, and says where it stands.
+/// Appends an entry to today's log and returns its line.
 pub(crate) fn append_entry(
     call: &Invocation,
     root: &MemoryRoot,
@@ -70,12 +70,12 @@ pub(crate) fn append_entry(
     let now = call.now.with_timezone(&root.settings.zone.name.0);
     let date = now.date_naive();
     let Some(entry) = format_entry(now.time(), text) else {
-        return Err(CommandError::new(CommandErrorKind::Usage, "there is nothing to write down")
+        return Err(CommandError::new(CommandErrorKind::Usage, "the entry is empty")
             .hint("memoird log \"Chose SQLite, because one file is easier to back up\", or `memoird log -` for stdin"));
     };
     let path = root.vault.layout().source_path(&Stem::day(date));
     let lock = WriteLock::acquire(root.vault.layout().root())?;
-    // A link, or bytes that are no text, are refused before anything is added to them.
+    // Reading first refuses links and files that are not text.
     let before = root.vault.read_text(&path)?;
     if (before.map_or(0, |it| it.len()) + entry.len()) as u64 > FILE_BYTES_MAX {
         return Err(VaultError::TooLarge { path: path.into() }.into());
@@ -87,13 +87,13 @@ pub(crate) fn append_entry(
     Ok(AppendedEntry { path, line })
 }
 
-/// Takes the log of today into the search index, where there is one and nobody else does: who asked has
-/// the answer by now.
+/// Adds today's log to the search index, if there is one and no daemon does it. Runs after the answer is
+/// printed.
 fn update_index(call: &Invocation, root: &MemoryRoot) {
     let holder = DaemonLock::holder(&root.vault.layout().daemon_lock());
     if matches!(holder, Ok(None)) {
         let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
-        // The next search makes good what failed.
+        // If this fails, the next search updates the index.
         drop(search::update_index_log(&root.vault, &Stem::day(today), &root.rules));
     }
 }
@@ -104,9 +104,9 @@ fn read_stdin() -> Result<String, CommandError> {
         CommandError::new(CommandErrorKind::Data, format!("cannot read stdin: {e}"))
     })?;
     if bytes.len() as u64 > ENTRY_BYTES_MAX {
-        let what = format!("stdin holds more than {} KiB", ENTRY_BYTES_MAX / 1024);
+        let what = format!("the entry on stdin is longer than {} KiB", ENTRY_BYTES_MAX / 1024);
         return Err(CommandError::new(CommandErrorKind::Data, what)
-            .hint("keep it as a file beside the logs, and log in a line what it is"));
+            .hint("save it as a file next to the logs, and log one line about it"));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();

@@ -1,7 +1,7 @@
-//! What is logged, and where to: the journal of systemd where that runs us, else standard error.
+//! Sets up logging: to the systemd journal if systemd started the process, otherwise to stderr.
 //!
-//! Runs and calls of a model are spans: `run`, and `chat` with the attributes that the OpenTelemetry
-//! conventions for generative AI name. No log line holds the words of a log, of a reply, or a key.
+//! Runs and model calls are spans: `run`, and `chat` with the attributes of the OpenTelemetry
+//! conventions for generative AI. Log lines never contain text of logs or replies, or keys.
 
 use std::io::IsTerminal as _;
 
@@ -15,40 +15,39 @@ use super::{
     ui::Ui,
 };
 
-/// Says what is logged, in the words of [`EnvFilter`].
+/// The variable with the log filter, in the syntax of [`EnvFilter`].
 const VARIABLE: &str = "MEMOIRD_LOG";
 
-/// How the log is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LogFormat {
-    /// To the journal where that runs us, else lines of text
+    /// The journal if systemd started the process, otherwise text
     #[default]
     Auto,
     /// Lines of text
     Text,
-    /// A JSON document on each line
+    /// One JSON document per line
     Json,
 }
 
-/// Begins to log, as the daemon does.
+/// Starts logging for the daemon.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with `MEMOIRD_LOG`.
+/// Fails if `MEMOIRD_LOG` is invalid.
 pub(super) fn start(global: &GlobalArgs, format: LogFormat, ui: &Ui) -> Result<(), CommandError> {
-    let usual = match (global.quiet, ui.is_verbose()) {
+    let default = match (global.quiet, ui.is_verbose()) {
         (true, _) => "error",
         (false, true) => "memoird=debug",
         (false, false) => "memoird=info",
     };
-    install(filter_from_env().as_deref().unwrap_or(usual), format)
+    install(filter_from_env().as_deref().unwrap_or(default), format)
 }
 
-/// Begins to log where `MEMOIRD_LOG` asks for it, as all other verbs do.
+/// Starts logging for the other verbs, if `MEMOIRD_LOG` is set.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with `MEMOIRD_LOG`.
+/// Fails if `MEMOIRD_LOG` is invalid.
 pub(super) fn start_if_requested() -> Result<(), CommandError> {
     filter_from_env().map_or(Ok(()), |it| install(&it, LogFormat::Auto))
 }
@@ -60,9 +59,9 @@ fn filter_from_env() -> Option<String> {
 fn install(filter: &str, format: LogFormat) -> Result<(), CommandError> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         CommandError::new(CommandErrorKind::Config, format!("{VARIABLE}: {error}"))
-            .hint(format!("{VARIABLE}=debug, or leave it out"))
+            .hint(format!("set {VARIABLE}=debug, or unset it"))
     })?;
-    // Fields of spans and events become fields of the journal: `journalctl -o json` shows them.
+    // Fields of spans and events become journal fields: `journalctl -o json` shows them.
     let to_journal = is_journald() && format == LogFormat::Auto;
     let journal = to_journal.then(tracing_journald::layer).and_then(Result::ok);
     let lines = tracing_subscriber::fmt::layer()
@@ -70,7 +69,7 @@ fn install(filter: &str, format: LogFormat) -> Result<(), CommandError> {
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     let log = match journal {
-        // `journalctl MEMOIRD_ROOT=/home/ada/lexicon` finds what was done there.
+        // `journalctl MEMOIRD_ROOT=/home/ada/lexicon` finds the lines about that folder.
         Some(journal) => journal
             .with_syslog_identifier("memoird".to_owned())
             .with_field_prefix(Some("MEMOIRD".to_owned()))
@@ -80,7 +79,7 @@ fn install(filter: &str, format: LogFormat) -> Result<(), CommandError> {
             .with_writer(std::io::stderr)
             .with_target(false)
             .boxed(),
-        // The journal has a time of its own.
+        // The journal adds its own time.
         None if is_journald() => lines.without_time().boxed(),
         None => lines.boxed(),
     };
@@ -88,7 +87,7 @@ fn install(filter: &str, format: LogFormat) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Returns whether what is printed here goes to the journal.
+/// Returns whether stderr goes to the journal.
 fn is_journald() -> bool {
     std::env::var_os("JOURNAL_STREAM").is_some()
 }

@@ -1,4 +1,4 @@
-//! `memoird man`: the manual page, in roff, one for all verbs.
+//! `memoird man`: one manual page for all verbs, in roff.
 
 use std::{io, process::ExitCode};
 
@@ -17,7 +17,7 @@ pub(super) fn run(_args: ManArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Renders the page of the program, then a section for each verb.
+/// Renders the page of the program with a section for each verb.
 fn render() -> io::Result<Vec<u8>> {
     let command = super::clap_command();
     let mut page = Vec::new();

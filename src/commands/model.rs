@@ -1,4 +1,4 @@
-//! `memoird model test`: one small round trip to the model, and what its work would cost.
+//! `memoird model test`: makes one small call to the model and estimates the cost of its work.
 
 use std::{process::ExitCode, time::Instant};
 
@@ -32,7 +32,7 @@ use crate::{
     store::{db::lineage::Lineage, fs::vault::Vault},
 };
 
-/// Ask the model that is configured
+/// Test the configured model
 #[derive(Debug, clap::Args)]
 pub(super) struct ModelArgs {
     #[command(subcommand)]
@@ -41,8 +41,7 @@ pub(super) struct ModelArgs {
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 enum ModelCommand {
-    /// Make one small round trip; show latency, price, and what a week, a year and the backlog would
-    /// cost
+    /// Make one small call; show latency, price, and the estimated cost of a week, a year and the backlog
     Test,
 }
 
@@ -52,23 +51,22 @@ struct ModelTestReport {
     provider: &'static str,
     server: String,
     model: String,
-    /// The model that answered, as it calls itself.
+    /// The name of the model in its reply.
     answered_by: Option<String>,
     latency_ms: u64,
-    /// Whether the reply had the form that was asked for.
+    /// Whether the reply matched the requested schema.
     holds_schema: bool,
     context_tokens: u32,
-    /// How many characters a token has, as far as that was learned.
+    /// Average characters per token, learned from earlier calls.
     chars_per_token: f64,
     price: Option<PriceReport>,
     cost_usd: f64,
     forecast: CostForecast,
-    /// What makes vectors for the search by meaning, where that is configured.
+    /// The test of the embedding server, if one is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     embeddings: Option<EmbeddingTest>,
 }
 
-/// A vector was made.
 #[derive(Serialize)]
 struct EmbeddingTest {
     server: String,
@@ -84,7 +82,7 @@ struct PriceReport {
     date: String,
 }
 
-/// What drafting would take, by the characters of the last four weeks of logs.
+/// The estimated cost of drafting, from the size of the last four weeks of logs.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct CostForecast {
     week: CostEstimate,
@@ -92,14 +90,13 @@ struct CostForecast {
     backlog: CostEstimate,
 }
 
-/// An estimate: tokens as long as the model's have been so far, and a reply of about a third of what is
-/// read.
+/// An estimate that assumes the model's average token length, and replies of a third of the input.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct CostEstimate {
     calls: u64,
     input_tokens: u64,
     output_tokens: u64,
-    /// US dollars; null without a price.
+    /// US dollars; null if the price is unknown.
     usd: Option<f64>,
 }
 
@@ -119,36 +116,34 @@ pub(super) fn run(
             return Ok(ExitCode::SUCCESS);
         }
         ui.note(
-            "the engine is extractive: no model is asked. This tests the one that is configured",
+            "the extractive engine is in use and calls no model; testing the configured one anyway",
         );
     }
-    let config = |e: connect::ModelConfigError| {
-        CommandError::new(CommandErrorKind::Config, e).hint("memoird doctor")
-    };
     let vault = Vault::for_root(&root.settings)?;
-    let door =
-        connect::client(&call.config, &root.settings, &call.environment, vault, MODEL_WAIT_MAX);
-    let door = door.map_err(config)?;
-    let pricing = connect::pricing(&call.environment).map_err(config)?;
-    // A person who asks again has seen to what was wrong.
-    door.reset_circuit()?;
-    let begun = Instant::now();
-    let reply = door.complete(&test_request()).map_err(|error| call_error(error, ui))?;
-    let latency_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let client =
+        connect::client(&call.config, &root.settings, &call.environment, vault, MODEL_WAIT_MAX)
+            .map_err(config_error)?;
+    let pricing = connect::pricing(&call.environment).map_err(config_error)?;
+    // A user who tests the model has fixed what paused it.
+    client.reset_circuit()?;
+    let started = Instant::now();
+    let reply = client.complete(&test_request()).map_err(|error| call_error(error, ui))?;
+    let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let holds_schema =
         reply_json::find_value(&reply.text).is_some_and(|it| it["answer"] == "ready");
-    let cost_usd = door.take_spending().cost_usd;
-    door.finish_work(WorkOutcome::Done);
-    let price = pricing.of(&settings.model.name).filter(|_| !door.endpoint().is_local());
-    let chars_per_token = token_estimate::average_chars_per_token(door.token_ratio());
-    let tested = ModelTestReport {
-        provider: door.endpoint().provider(),
-        server: door.endpoint().server().to_owned(),
+    let cost_usd = client.take_spending().cost_usd;
+    client.finish_work(WorkOutcome::Done);
+    let is_local = client.endpoint().is_local();
+    let price = pricing.of(&settings.model.name).filter(|_| !is_local);
+    let chars_per_token = token_estimate::average_chars_per_token(client.token_ratio());
+    let report = ModelTestReport {
+        provider: client.endpoint().provider(),
+        server: client.endpoint().server().to_owned(),
         model: settings.model.name.clone(),
         answered_by: reply.model,
         latency_ms,
         holds_schema,
-        context_tokens: door.context_tokens(),
+        context_tokens: client.context_tokens(),
         price: price.map(|it| PriceReport {
             input_usd: it.input,
             output_usd: it.output,
@@ -157,54 +152,55 @@ pub(super) fn run(
         cost_usd,
         chars_per_token,
         embeddings,
-        forecast: forecast(&call, &root, price, (door.endpoint().is_local(), chars_per_token))?,
+        forecast: forecast(&call, &root, price, is_local, chars_per_token)?,
     };
     if ui.is_json() {
-        ui.json(&tested);
+        ui.json(&report);
     } else {
-        show(&tested, ui);
+        show(&report, ui);
     }
     Ok(if holds_schema { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
 }
 
-/// Has one vector made, where a server for that is configured.
+fn config_error(error: connect::ModelConfigError) -> CommandError {
+    CommandError::new(CommandErrorKind::Config, error).hint("memoird doctor")
+}
+
+/// Computes one vector, if an embedding server is configured.
 fn test_embeddings(
     call: &Invocation,
     root: &MemoryRoot,
     ui: &Ui,
 ) -> Result<Option<EmbeddingTest>, CommandError> {
-    let made = connect::embedding_client(
+    let embedder = connect::embedding_client(
         &call.config,
         &root.settings,
         &call.environment,
         EmbeddingInput::Line,
     );
-    let config = |e: connect::ModelConfigError| {
-        CommandError::new(CommandErrorKind::Config, e).hint("memoird doctor")
-    };
-    let Some(embedder) = made.map_err(config)? else { return Ok(None) };
-    let door = embedder.client();
-    door.reset_circuit()?;
-    let begun = Instant::now();
+    let Some(embedder) = embedder.map_err(config_error)? else { return Ok(None) };
+    let client = embedder.client();
+    client.reset_circuit()?;
+    let started = Instant::now();
     let vectors = embedder
         .embed(&["Are you ready?"], EmbeddingInput::Line)
         .map_err(|it| call_error(it, ui))?;
     Ok(Some(EmbeddingTest {
-        server: door.endpoint().server().to_owned(),
-        model: door.model().to_owned(),
-        latency_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        server: client.endpoint().server().to_owned(),
+        model: client.model().to_owned(),
+        latency_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         dimensions: vectors.first().map_or(0, Vec::len),
     }))
 }
 
-fn show_embedding_test(embedded: &EmbeddingTest, ui: &Ui) {
-    let EmbeddingTest { server, model, latency_ms, dimensions } = embedded;
+fn show_embedding_test(test: &EmbeddingTest, ui: &Ui) {
+    let EmbeddingTest { server, model, latency_ms, dimensions } = test;
     if ui.is_json() {
-        ui.json(&json!({ "embeddings": embedded }));
+        ui.json(&json!({ "embeddings": test }));
         return;
     }
     ui.success(format!(
-        "{model} at {server} made a vector of {dimensions} numbers in {latency_ms} ms"
+        "{model} at {server} computed a vector of {dimensions} numbers in {latency_ms} ms"
     ));
 }
 
@@ -229,10 +225,10 @@ fn test_request() -> ModelRequest {
     }
 }
 
-/// Says why there was no answer; here, on a terminal, in the provider's own words too.
+/// Returns the error of a failed call, and shows the provider's own message.
 fn call_error(error: CallError, ui: &Ui) -> CommandError {
-    if let Some(words) = error.provider_message() {
-        ui.note(format!("it says: {words}"));
+    if let Some(message) = error.provider_message() {
+        ui.note(format!("the provider says: {message}"));
     }
     let kind = match error.class() {
         ErrorClass::Account => CommandErrorKind::Config,
@@ -242,7 +238,7 @@ fn call_error(error: CallError, ui: &Ui) -> CommandError {
         ErrorClass::Request => CommandErrorKind::Job,
     };
     let hint = match &error {
-        CallError::Connect { .. } => "is it running? check model.base_url",
+        CallError::Connect { .. } => "check that the server is running, and model.base_url",
         CallError::Account { .. } | CallError::AccountBlocked { .. } => "memoird doctor",
         CallError::Request { .. } => "check model.name; the server may not have it",
         _ => "memoird status",
@@ -250,12 +246,13 @@ fn call_error(error: CallError, ui: &Ui) -> CommandError {
     CommandError::new(kind, error).hint(hint)
 }
 
-/// Estimates what drafting would take.
+/// Estimates the cost of drafting.
 fn forecast(
     call: &Invocation,
     root: &MemoryRoot,
     price: Option<&Price>,
-    (is_local, chars_per_token): (bool, f64),
+    is_local: bool,
+    chars_per_token: f64,
 ) -> Result<CostForecast, CommandError> {
     const WEEKS: u64 = 4;
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
@@ -269,64 +266,64 @@ fn forecast(
     let recent = logs.iter().filter(|(stem, _)| stem.date() > since && stem.date() <= today);
     let (days, bytes) =
         recent.fold((0, 0), |(days, bytes), (_, log)| (days + 1, bytes + log.stamp.size));
-    // The daemon's weeks and months go into batches.
+    // The daemon submits weeks and months in batches, at a lower price.
     let model = &root.settings.settings.model;
-    let share =
+    let batch_factor =
         price.map_or(1.0, |it| it.batch_factor(model.batch && model.provider.supports_batches()));
-    let of = |calls: u64, chars: u64, folded: u64| {
-        // Each call brings its instructions along, about a thousand tokens.
+    let estimate = |calls: u64, chars: u64, summary_chars: u64| {
+        // The instructions of each call are about a thousand tokens.
         let input_tokens = token_estimate::estimate(chars, chars_per_token) + calls * 1000;
         let output_tokens = token_estimate::estimate(chars / 3, chars_per_token);
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let batched = folded as f64 / chars.max(1) as f64;
+        let batched = summary_chars as f64 / chars.max(1) as f64;
         let worst = price.map(|it| it.worst_case_cost(input_tokens, output_tokens));
-        let usd = worst.map(|it| it * (1.0 - batched * (1.0 - share)));
+        let usd = worst.map(|it| it * (1.0 - batched * (1.0 - batch_factor)));
         let usd = usd.or(is_local.then_some(0.0));
         CostEstimate { calls, input_tokens, output_tokens, usd }
     };
     // A day is read for memories and for its week; a month and wisdom read about a third of it again.
-    let folded = bytes / WEEKS * 6 / 5;
-    let week = of(days / WEEKS + 2, folded * 2, folded);
-    let year = of(week.calls * 52 + 24, folded * 2 * 52, folded * 52);
+    let summarized = bytes / WEEKS * 6 / 5;
+    let week = estimate(days / WEEKS + 2, summarized * 2, summarized);
+    let year = estimate(week.calls * 52 + 24, summarized * 2 * 52, summarized * 52);
     let due = |job: &CompactionJob| match job.tier {
         Tier::Extract | Tier::Weekly => {
             view.inventory.logs_of(job.period).map(|(_, log)| log.stamp.size).sum::<u64>()
         }
         _ => 20_000,
     };
-    let is_fold = |job: &&CompactionJob| matches!(job.tier, Tier::Weekly | Tier::Monthly);
+    let is_summary = |job: &&CompactionJob| matches!(job.tier, Tier::Weekly | Tier::Monthly);
     let due_bytes: u64 = plan.jobs.iter().map(due).sum();
-    let folded: u64 = plan.jobs.iter().filter(is_fold).map(due).sum();
-    let backlog = of((plan.jobs.len() + plan.due_after.len()) as u64, due_bytes, folded);
+    let summarized: u64 = plan.jobs.iter().filter(is_summary).map(due).sum();
+    let backlog = estimate((plan.jobs.len() + plan.due_after.len()) as u64, due_bytes, summarized);
     Ok(CostForecast { week, year, backlog })
 }
 
-fn show(tested: &ModelTestReport, ui: &Ui) {
+fn show(report: &ModelTestReport, ui: &Ui) {
     let ModelTestReport { provider, server, model, answered_by, latency_ms, holds_schema, .. } =
-        tested;
+        report;
     ui.success(format!("{model} at {server} ({provider}) answered in {latency_ms} ms"));
-    if let Some(embeddings) = &tested.embeddings {
+    if let Some(embeddings) = &report.embeddings {
         show_embedding_test(embeddings, ui);
     }
     if let Some(other) = answered_by.as_ref().filter(|it| *it != model) {
         ui.note(format!("it calls itself {other}"));
     }
     if !holds_schema {
-        ui.warn("the reply did not have the form that was asked for; memories and wisdom need it");
+        ui.warn("the reply did not match the requested schema; memories and wisdom need it");
     }
     ui.note(format!(
-        "reads and writes {} tokens in a call, of {:.1} characters each",
-        tested.context_tokens, tested.chars_per_token
+        "context of {} tokens, {:.1} characters per token",
+        report.context_tokens, report.chars_per_token
     ));
-    match &tested.price {
+    match &report.price {
         Some(PriceReport { input_usd, output_usd, date }) => ui.note(format!(
-            "{input_usd} USD for a million tokens read, {output_usd} written (price of {date}); this \
-             call cost {:.6} USD",
-            tested.cost_usd
+            "{input_usd} USD per million input tokens, {output_usd} per million output tokens (price \
+             of {date}); this call cost {:.6} USD",
+            report.cost_usd
         )),
-        None => ui.note("no price is known; on this machine a call costs nothing"),
+        None => ui.note("price unknown; calls to a local server cost nothing"),
     }
-    let CostForecast { week, year, backlog } = tested.forecast;
+    let CostForecast { week, year, backlog } = report.forecast;
     let row = |name: &str, it: CostEstimate| {
         vec![
             name.to_owned(),
@@ -336,8 +333,8 @@ fn show(tested: &ModelTestReport, ui: &Ui) {
             it.usd.map_or_else(|| "?".to_owned(), |it| format!("{it:.2}")),
         ]
     };
-    let rows = [row("a week", week), row("a year", year), row("what is due", backlog)];
-    ui.table(&["would take about", "calls", "tokens in", "tokens out", "usd"], &rows);
+    let rows = [row("one week", week), row("one year", year), row("due now", backlog)];
+    ui.table(&["estimate", "calls", "tokens in", "tokens out", "usd"], &rows);
 }
 
 impl From<CallError> for CommandError {

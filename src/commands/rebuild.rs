@@ -1,4 +1,4 @@
-//! `memoird rebuild`: makes the database anew from the files.
+//! `memoird rebuild`: rebuilds the database from the files.
 
 use std::process::ExitCode;
 
@@ -13,10 +13,10 @@ use crate::{
     store::db::search_index::PostingsDb,
 };
 
-/// Make the database anew from the files
+/// Rebuild the database from the files
 ///
-/// The files say where each line comes from, so nothing is lost but receipts, and those only where
-/// the database is missing or damaged. A damaged one is moved aside, never deleted.
+/// The files record the source of each line, so only receipts can be lost, and only if the database is
+/// missing or damaged. A damaged database is moved aside, never deleted.
 #[derive(Debug, clap::Args)]
 pub(super) struct RebuildArgs {}
 
@@ -27,14 +27,14 @@ struct RebuildReport {
     documents: u32,
     /// Bullets, entries, and typed memories in them.
     items: u32,
-    /// Ranges of log lines that they rest on.
+    /// Ranges of log lines that the items cite.
     sources: u32,
     logs: u32,
     /// Logs whose extraction is known to be done.
     extracted: usize,
-    /// Where the damaged database is now, relative to the root.
+    /// The new path of the damaged database, relative to the root.
     set_aside: Option<String>,
-    /// Whether earlier receipts are still there.
+    /// Whether earlier receipts were kept.
     receipts_kept: bool,
 }
 
@@ -48,19 +48,19 @@ pub(super) fn run(
     require_writer(&call, &root)?;
     let engine = root.engine(&call)?;
     let now = call.now;
-    let OpenedDatabase { mut lineage, is_new, pending_rebuild: mending } =
+    let OpenedDatabase { mut lineage, is_new, pending_rebuild } =
         rebuild::open(&root.vault, CheckDepth::Full, now)?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    let set_aside = mending.as_ref().and_then(|it| match &it.recovery {
+    let set_aside = pending_rebuild.as_ref().and_then(|it| match &it.recovery {
         DatabaseRecovery::SetAside { path, .. } => {
             let relative = path.strip_prefix(root.vault.layout().root()).unwrap_or(path.as_path());
             Some(relative.display().to_string())
         }
         DatabaseRecovery::Missing => None,
     });
-    let rebuilt = match mending {
-        Some(mending) => compactor.rebuild_recovered(mending, now),
+    let rebuilt = match pending_rebuild {
+        Some(pending) => compactor.rebuild_recovered(pending, now),
         None => compactor.rebuild(now),
     }?;
     PostingsDb::remove(&root.vault.layout().search_index());
@@ -84,13 +84,13 @@ fn show(report: &RebuildReport, ui: &Ui) {
         return;
     }
     if let Some(path) = &report.set_aside {
-        ui.warn(format!("the database was damaged; it is kept as {path}"));
+        ui.warn(format!("the database was damaged; it was moved to {path}"));
     }
     let RebuildReport { documents, items, sources, logs, .. } = report;
     ui.success(format!(
         "recorded {documents} files: {items} items, {sources} sources, {logs} logs"
     ));
     if !report.receipts_kept {
-        ui.note("earlier receipts are not in the files and begin anew");
+        ui.note("earlier receipts are lost, because the files do not contain them");
     }
 }

@@ -1,6 +1,7 @@
-//! `memoird review`: what waits for a person, one by one or in batches.
+//! `memoird review`: the queue of quarantined lines and proposed changes.
 //!
-//! Held lines are shown here and nowhere else, secrets marked and invisible characters escaped.
+//! Quarantined lines are shown here and nowhere else, with secrets masked and invisible characters
+//! escaped.
 
 use std::process::ExitCode;
 
@@ -26,14 +27,17 @@ use crate::{
     store::db::lineage::{Lineage, review::QuarantineScope},
 };
 
-/// Accept, refuse, or edit what is held or proposed
+/// Accept, refuse, or edit quarantined lines and proposed changes
 ///
-/// Text from elsewhere that reads like an instruction, text with hidden characters, and what an engine
-/// would remember though only a stranger said it is kept out of every file until you accept it; the
-/// built-in engine remembers none of that by itself. Where the lines beneath a memory of your own, or one that you edited, say otherwise now, what
-/// would become of it waits here; with `wisdom.review: manual` changes of WISDOM.md do, too. What a model
-/// drafted and its lines do not say is listed, and cannot be accepted. Without
-/// a verb it asks, on a terminal, about one after the other; elsewhere it lists them.
+/// The queue contains:
+///
+/// - Quarantined lines: external text that reads like an instruction, text with hidden characters, and
+///   memories that only external text supports. No file contains them until you accept them.
+/// - Proposed changes: updates to memories that you wrote or edited whose log lines now say something else;
+///   with `wisdom.review: manual`, also changes of WISDOM.md.
+/// - Unsupported items: drafts of a model that their log lines do not support. These cannot be accepted.
+///
+/// Without a subcommand, asks about each on a terminal; otherwise lists them.
 #[derive(Debug, clap::Args)]
 pub(super) struct ReviewArgs {
     #[command(subcommand)]
@@ -42,38 +46,38 @@ pub(super) struct ReviewArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ReviewCommand {
-    /// List what waits
+    /// List the queue
     List {
-        /// Also what was decided before
+        /// Also list what was decided before
         #[arg(long)]
         decided: bool,
     },
-    /// Let lines be seen, and make proposed changes
+    /// Release quarantined lines and apply proposed changes
     Accept(ReviewSelection),
-    /// Keep lines out for good, and drop proposed changes
+    /// Keep lines out permanently and drop proposed changes
     Refuse(ReviewSelection),
-    /// Take back what was said: it waits again. A change that was made is taken back by `undo` first
+    /// Withdraw a decision, so that it waits again; use `undo` first for a change that was applied
     Reopen(ReviewSelection),
-    /// Say it in your own words: of a change, what is written; of a line, an entry of today's log, and
-    /// the line stays out
+    /// Use your own words: for a change, they are written instead; for a line, they become an entry of
+    /// today's log, and the line stays out
     Edit {
-        /// What it is called in the list
+        /// The id in the list
         id: String,
-        /// Your words; of a change of WISDOM.md, its heading and text as "Heading: text"
+        /// Your words; for a change of WISDOM.md, "Heading: text"
         text: String,
     },
 }
 
-/// Which of what waits.
+/// Selects parts of the queue.
 #[derive(Debug, clap::Args)]
 struct ReviewSelection {
-    /// What they are called in the list; a log (2026-04-02) for all of its lines
+    /// The ids in the list; a log (2026-04-02) selects all of its lines
     #[arg(value_name = "ID", required_unless_present = "all")]
     ids: Vec<String>,
-    /// All that the list shows
+    /// Everything in the list
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// With --all: only those held for this reason (as in the list)
+    /// With --all: only those with this reason (as in the list)
     #[arg(long, value_name = "REASON", requires = "all")]
     why: Option<String>,
 }
@@ -81,9 +85,9 @@ struct ReviewSelection {
 /// What `--json` prints; a document of `schema/review.schema.json`.
 #[derive(Debug, Serialize)]
 struct ReviewReport {
-    /// What waits, or what was decided about.
+    /// The listed or decided entries.
     items: Vec<ReviewEntry>,
-    /// What was done with them: nothing for a list.
+    /// The decision; missing for a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     done: Option<&'static str>,
 }
@@ -95,36 +99,36 @@ struct ReviewEntry {
     what: &'static str,
     /// Why it waits.
     why: Vec<String>,
-    /// The line as it stands, secrets marked; of a change, what would be written.
+    /// The current line with secrets masked; for a change, the new text.
     text: String,
-    /// The file: a log, or the one that would be changed.
+    /// The log, or the file to change.
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<&'static str>,
-    /// Of a change, what stands there now.
+    /// For a change: the current text.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<String>,
-    /// Of a change, the log lines that it rests on.
+    /// For a change: the log lines that it cites.
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<String>,
-    /// Of a change, those lines as they may be seen.
+    /// For a change: the sanitized text of these lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     source_lines: Vec<SourceLine>,
-    /// Of a change, whether it can no longer be made.
+    /// For a change: whether it can no longer be applied.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stale: bool,
-    /// Of an item, whether it can be accepted.
+    /// For an item: whether it can be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     acceptable: Option<bool>,
-    /// Of an item, who drafted it.
+    /// For an item: the engine that drafted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     engine: Option<String>,
-    /// Of a change or an item, the run that it came of.
+    /// For a change or an item: the run that proposed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<i64>,
-    /// What was said of it before.
+    /// The earlier decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
 }
@@ -146,36 +150,36 @@ pub(super) fn run(
         &args.verb,
         Some(ReviewCommand::List { decided: true } | ReviewCommand::Reopen(_))
     );
-    let mut waiting = load_queue(&root, decided)?;
+    let mut queue = load_queue(&root, decided)?;
     match &args.verb {
-        None if ui.is_interactive() => return review_interactively(&call, &root, &waiting, ui),
-        None | Some(ReviewCommand::List { .. }) => list(&waiting, ui),
-        Some(ReviewCommand::Accept(chosen)) => {
-            retain_selected(&mut waiting, chosen)?;
-            if chosen.all {
-                skip_stale(&mut waiting, ui);
-                skip_unacceptable(&mut waiting, ui);
+        None if ui.is_interactive() => return review_interactively(&call, &root, &queue, ui),
+        None | Some(ReviewCommand::List { .. }) => list(&queue, ui),
+        Some(ReviewCommand::Accept(selection)) => {
+            retain_selected(&mut queue, selection)?;
+            if selection.all {
+                skip_stale(&mut queue, ui);
+                skip_unacceptable(&mut queue, ui);
             }
-            accept(&call, &root, &waiting)?;
-            show_done(&waiting, "accepted", ui);
+            accept(&call, &root, &queue)?;
+            show_done(&queue, "accepted", ui);
         }
-        Some(ReviewCommand::Refuse(chosen)) => {
-            retain_selected(&mut waiting, chosen)?;
-            record_verdict(&call, &root, &waiting, Some(Verdict::Refused))?;
-            show_done(&waiting, "refused", ui);
+        Some(ReviewCommand::Refuse(selection)) => {
+            retain_selected(&mut queue, selection)?;
+            record_verdict(&call, &root, &queue, Some(Verdict::Refused))?;
+            show_done(&queue, "refused", ui);
         }
-        Some(ReviewCommand::Reopen(chosen)) => {
-            waiting.changes.retain(|it| it.verdict.is_some());
-            waiting.lines.retain(|it| it.verdict.is_some());
-            retain_selected(&mut waiting, chosen)?;
-            record_verdict(&call, &root, &waiting, None)?;
-            show_done(&waiting, "reopened", ui);
+        Some(ReviewCommand::Reopen(selection)) => {
+            queue.changes.retain(|it| it.verdict.is_some());
+            queue.lines.retain(|it| it.verdict.is_some());
+            retain_selected(&mut queue, selection)?;
+            record_verdict(&call, &root, &queue, None)?;
+            show_done(&queue, "reopened", ui);
         }
         Some(ReviewCommand::Edit { id, text }) => {
             let ids = vec![id.clone()];
-            retain_selected(&mut waiting, &ReviewSelection { ids, all: false, why: None })?;
-            edit(&call, &root, &waiting, text, ui)?;
-            show_done(&waiting, "edited", ui);
+            retain_selected(&mut queue, &ReviewSelection { ids, all: false, why: None })?;
+            edit(&call, &root, &queue, text, ui)?;
+            show_done(&queue, "edited", ui);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -187,62 +191,61 @@ fn load_queue(root: &MemoryRoot, decided: bool) -> Result<ReviewQueue, CommandEr
     Ok(review::review_queue(&root.vault, lineage.as_ref(), &view.inventory, decided)?)
 }
 
-/// Keeps what was chosen.
+/// Removes everything from the queue that was not selected.
 fn retain_selected(
-    waiting: &mut ReviewQueue,
-    chosen: &ReviewSelection,
+    queue: &mut ReviewQueue,
+    selection: &ReviewSelection,
 ) -> Result<(), CommandError> {
-    if chosen.all {
-        if let Some(why) = &chosen.why {
-            waiting.lines.retain(|it| it.reasons.contains(why));
-            waiting.changes.retain(|it| why == change_kind(&it.change));
+    if selection.all {
+        if let Some(why) = &selection.why {
+            queue.lines.retain(|it| it.reasons.contains(why));
+            queue.changes.retain(|it| why == change_kind(&it.change));
         }
         return Ok(());
     }
-    for id in &chosen.ids {
-        let known = waiting.lines.iter().any(|it| line_matches(it, id))
-            || waiting.changes.iter().any(|it| it.id == *id);
-        if !known {
+    for id in &selection.ids {
+        let exists = queue.lines.iter().any(|it| line_matches(it, id))
+            || queue.changes.iter().any(|it| it.id == *id);
+        if !exists {
             return Err(CommandError::new(
                 CommandErrorKind::Usage,
-                format!("nothing that waits is called `{id}`"),
+                format!("the review queue has no `{id}`"),
             )
             .hint("memoird review list"));
         }
     }
-    waiting.lines.retain(|it| chosen.ids.iter().any(|id| line_matches(it, id)));
-    waiting.changes.retain(|it| chosen.ids.contains(&it.id));
+    queue.lines.retain(|it| selection.ids.iter().any(|id| line_matches(it, id)));
+    queue.changes.retain(|it| selection.ids.contains(&it.id));
     Ok(())
 }
 
-/// Leaves out of a batch what can no longer be made, and says so.
-fn skip_stale(waiting: &mut ReviewQueue, ui: &Ui) {
-    for stale in waiting.changes.extract_if(.., |it| it.is_stale) {
-        ui.warn(format!("{} is left: {STALE}", stale.id));
+/// Removes changes from a batch that can no longer be applied, and warns about each.
+fn skip_stale(queue: &mut ReviewQueue, ui: &Ui) {
+    for stale in queue.changes.extract_if(.., |it| it.is_stale) {
+        ui.warn(format!("skipped {}: {STALE}", stale.id));
     }
 }
 
-/// Leaves out of a batch what nobody can accept, and says so.
-fn skip_unacceptable(waiting: &mut ReviewQueue, ui: &Ui) {
-    let told = waiting.changes.extract_if(.., |it| is_unacceptable(&it.change)).count();
-    if told > 0 {
-        ui.warn(format!("{told} left: {UNACCEPTABLE}"));
+/// Removes items from a batch that nobody can accept, and warns about them.
+fn skip_unacceptable(queue: &mut ReviewQueue, ui: &Ui) {
+    let skipped = queue.changes.extract_if(.., |it| is_unacceptable(&it.change)).count();
+    if skipped > 0 {
+        ui.warn(format!("skipped {skipped}: {UNACCEPTABLE}"));
     }
 }
 
-/// Returns whether it is listed and no more.
+/// Returns whether the change is only listed and cannot be accepted.
 fn is_unacceptable(change: &ProposedChange) -> bool {
     matches!(change, ProposedChange::Item { passes: false, .. })
 }
 
-/// Why an item that was kept out cannot be accepted.
-const UNACCEPTABLE: &str = "no word of a person makes a drafted item true; refuse it when it is read, and say \
-                    it in your own words if it is missed";
+const UNACCEPTABLE: &str = "unsupported items cannot be accepted; refuse them, or edit them to write them in \
+                    your own words";
 
-/// Why a change can no longer be made.
-const STALE: &str = "its file or its source lines were changed since it was proposed";
+/// Why a change can no longer be applied.
+const STALE: &str = "its file or its source lines changed since it was proposed";
 
-/// Says what a change is about.
+/// Returns the kind of a change, as JSON and `--why` name it.
 fn change_kind(change: &ProposedChange) -> &'static str {
     match change {
         ProposedChange::Memory { .. } => "typed",
@@ -258,11 +261,11 @@ fn line_matches(line: &QuarantinedLine, id: &str) -> bool {
 }
 
 fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> Result<(), CommandError> {
-    if let Some(told) = chosen.changes.iter().find(|it| is_unacceptable(&it.change)) {
-        let id = &told.id;
+    if let Some(unsupported) = chosen.changes.iter().find(|it| is_unacceptable(&it.change)) {
+        let id = &unsupported.id;
         return Err(CommandError::new(
             CommandErrorKind::Usage,
-            format!("{id} cannot be accepted: {UNACCEPTABLE}"),
+            format!("cannot accept {id}: {UNACCEPTABLE}"),
         )
         .hint(format!("memoird review edit {id} TEXT")));
     }
@@ -285,7 +288,7 @@ fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> Result<
     Ok(compactor.accept_items(&items)?)
 }
 
-/// Makes changes of files.
+/// Applies changes to files.
 fn apply_changes(
     call: &Invocation,
     root: &MemoryRoot,
@@ -331,13 +334,13 @@ fn edit(
     text: &str,
     ui: &Ui,
 ) -> Result<(), CommandError> {
-    let said = text.trim();
-    let text = &*root.rules.mask_secrets(said);
-    if text != said {
-        ui.warn("there is a secret in these words; a mark takes its place");
+    let unmasked = text.trim();
+    let text = &*root.rules.mask_secrets(unmasked);
+    if text != unmasked {
+        ui.warn("the text contains a secret, which is masked");
     }
     if text.is_empty() {
-        return Err(CommandError::new(CommandErrorKind::Usage, "there are no words to say it in")
+        return Err(CommandError::new(CommandErrorKind::Usage, "the text is empty")
             .hint("memoird review refuse ID"));
     }
     let of = |places: &str| format!("{text} (of {places})");
@@ -363,29 +366,28 @@ fn edit(
         return apply_changes(call, root, &[(change.clone(), Some(own))]);
     }
     require_writer(call, root)?;
-    // Words that stand on several lines have one name, and are said once.
+    // Lines with the same text share one id and get one entry.
     let lines: Vec<String> = chosen.lines.iter().map(|it| it.address.to_string()).collect();
     log::append_entry(call, root, &of(&lines.join(", ")))?;
     record_verdict(call, root, chosen, Some(Verdict::Refused))
 }
 
-/// Asks about one after the other.
+/// Asks about each entry of the queue.
 fn review_interactively(
     call: &Invocation,
     root: &MemoryRoot,
-    waiting: &ReviewQueue,
+    queue: &ReviewQueue,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
-    if waiting.lines.is_empty() && waiting.changes.is_empty() {
-        ui.note("nothing waits");
+    if queue.lines.is_empty() && queue.changes.is_empty() {
+        ui.note("nothing to review");
         return Ok(ExitCode::SUCCESS);
     }
     require_writer(call, root)?;
-    let alone =
-        |line: &QuarantinedLine| ReviewQueue { lines: vec![line.clone()], changes: Vec::new() };
+    let line = |it: &QuarantinedLine| ReviewQueue { lines: vec![it.clone()], changes: Vec::new() };
     let change = |it: &ReviewProposal| ReviewQueue { lines: Vec::new(), changes: vec![it.clone()] };
     let all: Vec<ReviewQueue> =
-        waiting.lines.iter().map(alone).chain(waiting.changes.iter().map(change)).collect();
+        queue.lines.iter().map(line).chain(queue.changes.iter().map(change)).collect();
     for (i, one) in all.iter().enumerate() {
         let Some(item) = entries(one).pop() else { continue };
         ui.note(format!("\n{} of {}", i + 1, all.len()));
@@ -402,7 +404,7 @@ fn review_interactively(
                 Some("a" | "accept") => accept(call, root, one)?,
                 Some("r" | "refuse") => record_verdict(call, root, one, Some(Verdict::Refused))?,
                 Some("e" | "edit") => {
-                    let Some(text) = ui.prompt("in your words:") else { continue };
+                    let Some(text) = ui.prompt("your text:") else { continue };
                     if let Err(error) = edit(call, root, one, &text, ui) {
                         ui.warn(error);
                         continue;
@@ -415,16 +417,16 @@ fn review_interactively(
             break;
         }
     }
-    ui.note("`memoird compact` (or the daemon) makes the summaries again; `memoird review reopen` takes back what was said");
+    ui.note("`memoird compact` (or the daemon) updates the summaries; `memoird review reopen` withdraws a decision");
     Ok(ExitCode::SUCCESS)
 }
 
-fn entries(waiting: &ReviewQueue) -> Vec<ReviewEntry> {
-    waiting
+fn entries(queue: &ReviewQueue) -> Vec<ReviewEntry> {
+    queue
         .lines
         .iter()
         .map(ReviewEntry::of_line)
-        .chain(waiting.changes.iter().map(ReviewEntry::of_change))
+        .chain(queue.changes.iter().map(ReviewEntry::of_change))
         .collect()
 }
 
@@ -504,23 +506,22 @@ fn verdict_name(verdict: Verdict) -> &'static str {
     }
 }
 
-fn list(waiting: &ReviewQueue, ui: &Ui) {
-    let items = entries(waiting);
+fn list(queue: &ReviewQueue, ui: &Ui) {
+    let items = entries(queue);
     if ui.is_json() {
         ui.json(&ReviewReport { items, done: None });
         return;
     }
     if items.is_empty() {
-        ui.note("nothing waits");
+        ui.note("nothing to review");
         return;
     }
     for item in &items {
         show(item, ui);
     }
     let waits = match items.iter().filter(|it| it.verdict.is_none()).count() {
-        0 => return ui.note("nothing waits; `memoird review reopen ID…` takes back what was said"),
-        1 => "1 waits".to_owned(),
-        several => format!("{several} wait"),
+        0 => return ui.note("nothing to review; `memoird review reopen ID…` withdraws a decision"),
+        count => format!("{count} to review"),
     };
     ui.note(format!(
         "{waits}: `memoird review accept ID…`, `refuse ID…`, `edit ID TEXT`, or all: `accept --all`"
@@ -535,10 +536,11 @@ fn show(item: &ReviewEntry, ui: &Ui) {
     let origin = item.origin.map(|it| format!(", {it}")).unwrap_or_default();
     let verdict = item.verdict.map(|it| format!(" – {it}")).unwrap_or_default();
     let run = item.run.map(|it| format!(", run {it}")).unwrap_or_default();
-    let by = item.engine.as_ref().map(|it| format!(", kept out of {it}{run}")).unwrap_or_default();
+    let by = item.engine.as_ref().map(|it| format!(", rejected draft of {it}{run}"));
+    let by = by.unwrap_or_default();
     ui.heading(format!("{}  {place}{origin}{by}: {}{verdict}", item.id, item.why.join(", ")));
     if item.acceptable == Some(false) {
-        ui.data("  is only told: `refuse` when it is read, `edit` to say it in your own words");
+        ui.data("  cannot be accepted: `refuse` it, or `edit` it to write it in your own words");
     }
     if item.stale {
         ui.data(format!("  stale: {STALE}"));
@@ -558,7 +560,7 @@ fn show(item: &ReviewEntry, ui: &Ui) {
     }
 }
 
-/// Shows words of several lines below each other.
+/// Shows a text of several lines, indented below its label.
 fn show_text(label: &str, text: &str, ui: &Ui) {
     for (i, line) in text.trim().lines().filter(|it| !it.trim().is_empty()).enumerate() {
         let label = if i == 0 { label.to_owned() } else { " ".repeat(label.len()) };
@@ -566,17 +568,17 @@ fn show_text(label: &str, text: &str, ui: &Ui) {
     }
 }
 
-fn show_done(waiting: &ReviewQueue, what: &'static str, ui: &Ui) {
-    let items = entries(waiting);
+fn show_done(decided: &ReviewQueue, what: &'static str, ui: &Ui) {
+    let items = entries(decided);
     if ui.is_json() {
         ui.json(&ReviewReport { items, done: Some(what) });
         return;
     }
     ui.success(format!("{what}: {}", items.len()));
     let is_item = |it: &ReviewProposal| change_kind(&it.change) == "item";
-    let rests_on_it = !waiting.lines.is_empty() || waiting.changes.iter().any(is_item);
-    if what == "accepted" && rests_on_it {
-        ui.note("`memoird compact` (or the daemon) makes what rests on it again");
+    let has_dependents = !decided.lines.is_empty() || decided.changes.iter().any(is_item);
+    if what == "accepted" && has_dependents {
+        ui.note("`memoird compact` (or the daemon) updates what is derived from it");
     }
 }
 

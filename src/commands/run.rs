@@ -1,6 +1,6 @@
 //! `memoird run`: the daemon, in the foreground.
 //!
-//! Sets up what belongs to a process and not to the loop: the log, and what a panic leaves there.
+//! Sets up the process around the daemon's loop: logging, panic messages, memory allocation.
 
 use std::{
     os::unix::process::CommandExt as _,
@@ -22,23 +22,23 @@ use crate::{
     },
 };
 
-/// Watch memory folders and summarise what is due, in the foreground
+/// Watch memory folders and compact what is due, in the foreground
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Serves all folders of the configuration, or the one that --root names. SIGTERM ends it after the \
-job at hand; SIGHUP reads the configuration anew. MEMOIRD_LOG sets what is logged (error, warn, \
-info, debug); -q and -v do so too.")]
+Serves all configured folders, or only the one that --root names. SIGTERM stops the daemon after the \
+current job; SIGHUP reloads the configuration. MEMOIRD_LOG sets the log level (error, warn, info, \
+debug), as do -q and -v.")]
 pub(super) struct RunArgs {
-    /// Whether it shuts itself in, so that it can write to its folders alone: auto is where a service
-    /// manager runs it, which starts it again when a folder comes in
+    /// Whether to run in a sandbox that allows writing only to the memory folders. auto: if a service
+    /// manager runs it, which restarts it when a folder is added
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     sandbox: SandboxMode,
-    /// How the log is written
+    /// Log format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: logging::LogFormat,
 }
 
-/// When the daemon shuts itself in.
+/// When the daemon enters its sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum SandboxMode {
     #[default]
@@ -47,12 +47,11 @@ enum SandboxMode {
     Off,
 }
 
-/// The exit code of a daemon that wants to be started again. A service manager that starts it again
-/// after failures needs to know no more of it than that it is not 0.
+/// The exit code that asks the service manager for a restart. Any code but 0 does that.
 const EXIT_RESTART: u8 = 79;
 
-/// What the allocator is told. It reads that before `main` and at no other time. Told nothing, it gives
-/// pages back only at the next work after a second, which for a daemon may be tomorrow's.
+/// The settings of the allocator, which reads them only before `main`. By default it returns free pages
+/// only at the next allocation after a second, which for an idle daemon may be the next day.
 const ALLOCATOR_ENV: [(&str, &str); 2] =
     [("MIMALLOC_PURGE_DELAY", "0"), ("MIMALLOC_ALLOW_THP", "0")];
 
@@ -65,40 +64,40 @@ pub(super) fn run(global: &GlobalArgs, args: &RunArgs, ui: &Ui) -> Result<ExitCo
         std::env::current_dir().map_err(|source| config::ConfigError::NoWorkingDir { source })?;
     let load =
         || RuntimeConfig::read(global.config.as_deref(), &global.set, global.root.as_deref(), &cwd);
-    let shut_in = match args.sandbox {
+    let use_sandbox = match args.sandbox {
         SandboxMode::Auto => std::env::var_os("INVOCATION_ID").is_some(),
         SandboxMode::On => true,
         SandboxMode::Off => false,
     };
-    Ok(match daemon::run(&load, shut_in)? {
+    Ok(match daemon::run(&load, use_sandbox)? {
         DaemonExit::Stopped => ExitCode::SUCCESS,
         DaemonExit::Restart => EXIT_RESTART.into(),
     })
 }
 
-/// Begins anew as the same process, with an allocator that keeps nothing that is free: what a fold took is
-/// given back when it ends. Whoever tells the allocator something else is heard.
+/// Restarts this process with an allocator that returns free memory at once, so that a run's memory is
+/// freed when it ends. Does nothing if the user set one of the variables.
 fn reexec_with_allocator_settings() {
     if ALLOCATOR_ENV.iter().any(|(name, _)| std::env::var_os(name).is_some()) {
         return;
     }
     let mut args = std::env::args_os();
     if let (Some(name), Ok(program)) = (args.next(), std::env::current_exe()) {
-        // It returns only where it failed, and then all goes on with more memory.
+        // `exec` returns only if it failed; the daemon then runs on and uses more memory.
         let error = Command::new(program).arg0(name).args(args).envs(ALLOCATOR_ENV).exec();
-        tracing::debug!("the allocator keeps its settings: {error}");
+        tracing::debug!("cannot restart with allocator settings: {error}");
     }
 }
 
-/// Memory comes in pages of 2 MB where the system has them, of which a daemon that mostly sleeps uses
-/// little: without them it takes half as much.
+/// Disables transparent huge pages of 2 MB: an idle daemon uses little of each, and needs half the
+/// memory without them.
 fn disable_huge_pages() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        tracing::debug!("large pages stay: {error}");
+        tracing::debug!("cannot disable huge pages: {error}");
     }
 }
 
-/// The message of a panic may quote a log; only its place is told.
+/// Logs only the location of panics, because their messages may quote logs.
 pub(super) fn hide_panic_messages() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();

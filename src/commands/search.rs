@@ -20,17 +20,17 @@ use crate::{
 /// Find the log lines that answer a question
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-In the query: \"words in a row\", -not, -\"not this\", OR between phrases, and the fields
+Query syntax: \"exact phrase\", -word, -\"excluded phrase\", OR between alternatives, and the fields
 tier:weekly, type:feedback, on:2026-04-02, after:2026-03, before:2026-W14, until:, project:NAME.
-Days and months that a question names (\"on March 26\", \"last week\") count by themselves.")]
+Dates in a question (\"on March 26\", \"last week\") are recognized.")]
 pub(super) struct SearchArgs {
     /// What to look for
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
-    /// Only what stands in this tier, or was found by it: daily, session, weekly, monthly, wisdom, memory
+    /// Only hits in this tier, or found through it: daily, session, weekly, monthly, wisdom, memory
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(search::query::TIERS))]
     tier: Vec<String>,
-    /// Only what typed memories of this kind rest on: user, feedback, project, reference
+    /// Only sources of typed memories of this kind: user, feedback, project, reference
     #[arg(long = "type", value_name = "TYPE", value_parser = ["user", "feedback", "project", "reference"])]
     kind: Option<String>,
     /// Only from this day, week, or month on (2026-04-02, 2026-W14, 2026-04)
@@ -39,16 +39,16 @@ pub(super) struct SearchArgs {
     /// Only up to the end of this day, week, or month
     #[arg(long, value_name = "PERIOD")]
     until: Option<Period>,
-    /// The most hits
+    /// Show at most this many hits
     #[arg(long, short = 'n', default_value_t = 10, value_name = "N")]
     limit: usize,
-    /// Show so many lines before and after each hit
+    /// Show this many lines before and after each hit
     #[arg(long, short = 'C', default_value_t = 0, value_name = "N")]
     context: usize,
-    /// Show items of summaries as they stand, and lead none of them to its lines
+    /// Show items of summaries themselves instead of the log lines they cite
     #[arg(long)]
     raw: bool,
-    /// Exit with 1 where nothing is found, as grep does
+    /// Exit with 1 if nothing is found, as grep does
     #[arg(long)]
     exit_code: bool,
 }
@@ -68,27 +68,27 @@ pub(super) fn run(
     if query.text.trim().is_empty() && query.since.is_none() && query.until.is_none() {
         return Err(CommandError::new(
             CommandErrorKind::Usage,
-            "there is nothing to look for in that query",
+            "the query has no words to search for",
         )
         .hint("memoird search WORDS"));
     }
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
-    let how =
+    let options =
         SearchOptions { limit: args.limit.max(1), context: args.context, raw: args.raw, today };
-    let found = find(&call, &root, &query, how, None)?;
+    let found = find(&call, &root, &query, options, None)?;
     let is_empty = found.hits.is_empty();
     show(&found, &query.words, ui);
     Ok(if is_empty && args.exit_code { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Looks through all that stands in a root: by meaning, too, where a server for that is configured. On a
-/// shelf lies what an earlier search of the same process found out.
+/// Searches a root, also by meaning if an embedding server is configured. `cache` keeps state between
+/// searches of one process.
 pub(crate) fn find(
     call: &Invocation,
     root: &MemoryRoot,
     query: &Query,
-    how: SearchOptions,
-    shelf: Option<&SearchCache>,
+    options: SearchOptions,
+    cache: Option<&SearchCache>,
 ) -> Result<SearchResults, CommandError> {
     let embedder = connect::embedding_client(
         &call.config,
@@ -101,9 +101,9 @@ pub(crate) fn find(
         Err(error) => (None, Some(error.to_string())),
     };
     let embedder = embedder.as_ref().map(|it| it as &dyn EmbeddingModel);
-    let found = match shelf {
-        Some(shelf) => shelf.find(&root.vault, query, how, embedder),
-        None => search::find(&root.vault, query, how, embedder),
+    let found = match cache {
+        Some(cache) => cache.find(&root.vault, query, options, embedder),
+        None => search::find(&root.vault, query, options, embedder),
     }?;
     Ok(SearchResults { words_only: found.words_only.or(why), ..found })
 }
@@ -117,16 +117,16 @@ fn show(found: &SearchResults, words: &str, ui: &Ui) {
         ui.warn(format!("searched by words only: {why}"));
     }
     if found.hits.is_empty() {
-        ui.note("nothing was found");
+        ui.note("nothing found");
         return;
     }
-    let mut marks = Highlighter::of(words);
+    let mut highlighter = Highlighter::of(words);
     for (hit, more) in search::group_duplicates(&found.hits) {
         let more = if more > 0 { format!("  (and {more} more like it)") } else { String::new() };
         let origin = if hit.origin == "external" { "  external" } else { "" };
         let by = match hit.found_by[..] {
             ["meaning"] => "  by meaning",
-            ["spelling"] => "  nearly written so",
+            ["spelling"] => "  similar spelling",
             _ => "",
         };
         let newer = hit.superseded_by.as_ref();
@@ -136,7 +136,7 @@ fn show(found: &SearchResults, words: &str, ui: &Ui) {
         for line in &hit.before {
             ui.data(format!("    {line}"));
         }
-        ui.highlighted("  ", &hit.text, &marks.ranges(&hit.text));
+        ui.highlighted("  ", &hit.text, &highlighter.ranges(&hit.text));
         for line in &hit.after {
             ui.data(format!("    {line}"));
         }

@@ -1,6 +1,6 @@
-//! `doctor --secrets` and `forget --secrets`: secrets that stand where none should.
+//! `doctor --secrets` and `forget --secrets`: find and remove secrets outside of logs.
 //!
-//! Kinds, counts, and places are told, and never a value.
+//! Shows kinds, counts and locations, but never a value.
 
 use std::{collections::BTreeMap, process::ExitCode};
 
@@ -20,37 +20,35 @@ use crate::{
     store::db::lineage::Lineage,
 };
 
-/// What is to be done about what was found.
+/// What to do with the secrets found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SecretsAction {
-    /// It is told.
     List,
-    /// It is taken out of generated files; the history keeps what they were.
+    /// Masks them in generated files; the history keeps the old versions.
     Redact,
-    /// It is taken out of the history and of copies, too.
+    /// Also masks them in the history and removes copies.
     Purge,
 }
 
-/// How a deed is to be done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SecretsRequest {
     pub(super) action: SecretsAction,
     pub(super) dry_run: bool,
     pub(super) yes: bool,
-    /// The verb as a person types it, for what to try next.
+    /// The command line, for hints.
     pub(super) command: &'static str,
 }
 
 /// What `--json` prints; a document of `schema/secrets.schema.json`.
 #[derive(Debug, Serialize)]
 struct SecretsReport {
-    /// Whether no secret stands where it would be served.
+    /// Whether no secret is outside the logs.
     ok: bool,
     kinds: Vec<SecretKindCounts>,
     findings: Vec<SecretFinding>,
-    /// Files that were written anew.
+    /// Files in which secrets were masked.
     files: Vec<String>,
-    /// Versions of which the history keeps other bytes now.
+    /// How many versions in the history were masked.
     versions: usize,
     /// Copies that were removed.
     copies: Vec<String>,
@@ -60,13 +58,13 @@ struct SecretsReport {
 struct SecretKindCounts {
     kind: String,
     personal: bool,
-    /// In daily logs, where the served view keeps it out.
+    /// In daily logs, where the sanitized view masks them.
     logs: usize,
     /// In generated files.
     derived: usize,
     /// In versions of generated files.
     history: usize,
-    /// In copies that a repair kept.
+    /// In copies that a repair saved.
     copies: usize,
 }
 
@@ -74,36 +72,40 @@ struct SecretKindCounts {
 struct SecretFinding {
     place: &'static str,
     path: String,
-    /// The line; of a version its number.
+    /// The line, or the number of the version.
     at: u64,
     kind: String,
 }
 
-/// More of a list than this is only counted, unless `--verbose`.
+/// How many entries of a list are shown without `--verbose`.
 const SHOWN_MAX: usize = 20;
 
 pub(super) fn run(
     call: &Invocation,
     root: &MemoryRoot,
-    asked: SecretsRequest,
+    request: SecretsRequest,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
     let found = find_secrets(root)?;
     let leaks = found.iter().filter(|it| is_leak(it)).count();
-    if asked.action == SecretsAction::List || asked.dry_run || leaks == 0 {
-        show(&found, &RedactionReport::default(), asked, ui);
-        let told = asked.action == SecretsAction::List && leaks > 0;
-        return Ok(if told { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS });
+    if request.action == SecretsAction::List || request.dry_run || leaks == 0 {
+        show(&found, &RedactionReport::default(), request.action, ui);
+        let leaked = request.action == SecretsAction::List && leaks > 0;
+        return Ok(if leaked {
+            CommandErrorKind::Job.exit_code().into()
+        } else {
+            ExitCode::SUCCESS
+        });
     }
-    if !asked.yes {
+    if !request.yes {
         if !ui.is_json() {
-            show(&found, &RedactionReport::default(), asked, ui);
+            show(&found, &RedactionReport::default(), request.action, ui);
         }
-        let question = match asked.action {
+        let question = match request.action {
             SecretsAction::Purge => {
-                "Take them out of files, history, and copies? It cannot be undone."
+                "Remove them from files, history, and copies? This cannot be undone."
             }
-            _ => "Take them out of the generated files?",
+            _ => "Mask them in the generated files?",
         };
         match ui.confirm(question) {
             Some(true) => {}
@@ -114,10 +116,10 @@ pub(super) fn run(
             None => {
                 return Err(CommandError::new(
                     CommandErrorKind::Usage,
-                    "nothing was changed: nobody can be asked here",
+                    "nothing was changed: cannot ask for confirmation without a terminal",
                 )
-                .hint(format!("{} --yes", asked.command))
-                .hint(format!("{} --dry-run", asked.command)));
+                .hint(format!("{} --yes", request.command))
+                .hint(format!("{} --dry-run", request.command)));
             }
         }
     }
@@ -126,13 +128,13 @@ pub(super) fn run(
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    let redacted = compactor.redact(asked.action == SecretsAction::Purge)?;
+    let redacted = compactor.redact(request.action == SecretsAction::Purge)?;
     let left = find_secrets(root)?;
-    show(&left, &redacted, asked, ui);
-    // What is left in the history is what was asked to stay there.
+    show(&left, &redacted, request.action, ui);
+    // Only a purge removes secrets from the history.
     let is_left = |it: &StoredSecret| {
         is_leak(it)
-            && (asked.action == SecretsAction::Purge || it.location == SecretLocation::Generated)
+            && (request.action == SecretsAction::Purge || it.location == SecretLocation::Generated)
     };
     Ok(if left.iter().any(is_left) {
         CommandErrorKind::Job.exit_code().into()
@@ -147,12 +149,12 @@ fn find_secrets(root: &MemoryRoot) -> Result<Vec<StoredSecret>, CommandError> {
     Ok(redact::find_secrets(&root.vault, &view, lineage.as_ref())?)
 }
 
-/// Returns whether it stands where it should not.
+/// Returns whether a secret is outside the logs.
 fn is_leak(finding: &StoredSecret) -> bool {
     finding.location != SecretLocation::Log && finding.is_redacted
 }
 
-fn show(found: &[StoredSecret], redacted: &RedactionReport, asked: SecretsRequest, ui: &Ui) {
+fn show(found: &[StoredSecret], redacted: &RedactionReport, action: SecretsAction, ui: &Ui) {
     let mut kinds: BTreeMap<&str, SecretKindCounts> = BTreeMap::new();
     for it in found {
         let kind = kinds.entry(&it.kind).or_insert_with(|| SecretKindCounts {
@@ -189,16 +191,16 @@ fn show(found: &[StoredSecret], redacted: &RedactionReport, asked: SecretsReques
         return;
     }
     for path in &redacted.files {
-        ui.success(format!("{path}: secrets replaced by marks"));
+        ui.success(format!("masked secrets in {path}"));
     }
     if redacted.versions > 0 {
-        ui.success(format!("{} kept versions now hold marks", redacted.versions));
+        ui.success(format!("masked secrets in {} kept versions", redacted.versions));
     }
     for path in &redacted.copies {
-        ui.success(format!("{path} removed"));
+        ui.success(format!("removed {path}"));
     }
     if found.is_empty() {
-        ui.note("no secrets and no personal data");
+        ui.note("no secrets or personal data found");
         return;
     }
     let count = |it: usize| if it == 0 { "–".to_owned() } else { it.to_string() };
@@ -221,13 +223,13 @@ fn show(found: &[StoredSecret], redacted: &RedactionReport, asked: SecretsReques
         ui.data(format!("{}:{at}  {} ({})", it.path, it.kind, place_name(it.location)));
     }
     if leaks.len() > most {
-        ui.note(format!("and {} more; --verbose names all", leaks.len() - most));
+        ui.note(format!("and {} more; --verbose lists all", leaks.len() - most));
     }
-    match (leaks.is_empty(), asked.action) {
-        (true, _) => ui.success("no secret stands outside of the logs"),
+    match (leaks.is_empty(), action) {
+        (true, _) => ui.success("no secrets outside the logs"),
         (false, SecretsAction::List) => {
-            ui.note("take them out of the generated files: `memoird doctor --secrets --repair`");
-            ui.note("and out of the history and copies: `memoird forget --secrets`");
+            ui.note("to mask them in the generated files: `memoird doctor --secrets --repair`");
+            ui.note("to remove them from history and copies too: `memoird forget --secrets`");
         }
         (false, _) => {}
     }

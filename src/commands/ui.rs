@@ -327,6 +327,11 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// Formats a number with its noun: `1 log`, `2 logs`.
+pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// Replaces characters as [`escape`] does, each by what `spell` adds to the text.
 fn escape_with(text: &str, spell: impl Fn(char, &mut String)) -> String {
     if text.bytes().all(|b| matches!(b, b'\n' | b'\t' | b' '..=b'~')) {

@@ -1,4 +1,4 @@
-//! `memoird usage`: what calls of models took and cost.
+//! `memoird usage`: tokens and cost of model calls.
 
 use std::process::ExitCode;
 
@@ -11,17 +11,18 @@ use super::{
     ui::Ui,
     workspace::Invocation,
 };
+use crate::config::settings::Cap;
 use crate::store::db::ledger::{ChargedTotals, Ledger, LedgerError, UsageGroupBy, UsageTotals};
 
-/// Show what calls of models took and cost
+/// Show tokens and cost of model calls
 ///
-/// Over all memory folders, unless --root names one.
+/// Covers all memory folders unless --root names one.
 #[derive(Debug, clap::Args)]
 pub(super) struct UsageArgs {
-    /// What to sum up by
+    /// What to group by
     #[arg(long, value_enum, default_value_t = UsageGrouping::Day)]
     by: UsageGrouping,
-    /// Only calls of this day or later
+    /// Only calls since this day
     #[arg(long, value_name = "DATE")]
     since: Option<NaiveDate>,
 }
@@ -43,9 +44,9 @@ struct UsageReport {
     cache_read_tokens: u64,
     cache_write_tokens: u64,
     cost_usd: f64,
-    /// Calls of which nobody knows the price.
+    /// Calls without a known price.
     unpriced: u64,
-    /// Calls that were made in a batch.
+    /// Calls made in a batch.
     batched: u64,
     today: ChargedTotals,
     this_month: ChargedTotals,
@@ -70,7 +71,7 @@ pub(super) fn run(
         UsageGrouping::Run => UsageGroupBy::Run,
         UsageGrouping::Model => UsageGroupBy::Model,
     };
-    // The days of the caps are those of the folder, where one is meant.
+    // Budget days follow the time zone of the folder, if one is selected.
     let zone = call.selected_root(global).ok().map(|it| it.settings.zone.name.0);
     let today = zone
         .map_or_else(|| call.now.date_naive(), |zone| call.now.with_timezone(&zone).date_naive());
@@ -95,69 +96,77 @@ pub(super) fn run(
     };
     if ui.is_json() {
         ui.json(&usage);
-        return Ok(ExitCode::SUCCESS);
-    }
-    if usage.by.is_empty() {
-        ui.note("no model was called");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let money = |usd: f64| format!("{usd:.4}");
-    let row = |key: &str, it: &UsageTotals| {
-        vec![
-            key.to_owned(),
-            it.calls.to_string(),
-            it.input_tokens.to_string(),
-            it.cache_read_tokens.to_string(),
-            it.output_tokens.to_string(),
-            money(it.cost_usd),
-        ]
-    };
-    let mut rows: Vec<Vec<String>> = usage.by.iter().map(|it| row(&it.key, it)).collect();
-    if rows.len() > 1 {
-        let all = UsageTotals {
-            key: String::new(),
-            calls: usage.calls,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_tokens,
-            cache_write_tokens: usage.cache_write_tokens,
-            cost_usd: usage.cost_usd,
-            unpriced: usage.unpriced,
-            batched: usage.batched,
-        };
-        rows.push(row("all", &all));
-    }
-    let key = match args.by {
-        UsageGrouping::Day => "day",
-        UsageGrouping::Tier => "tier",
-        UsageGrouping::Run => "run",
-        UsageGrouping::Model => "model",
-    };
-    ui.table(&[key, "calls", "tokens in", "of these cached", "tokens out", "usd"], &rows);
-    if usage.unpriced > 0 {
-        ui.note(format!(
-            "of {} calls nobody knows the price; they count as nothing",
-            usage.unpriced
-        ));
-    }
-    if usage.batched > 0 {
-        ui.note(format!("{} of these calls were made in batches", usage.batched));
-    }
-    let budget = &call.config.settings.budget;
-    for (name, charged, cap) in [("today", day, &budget.day), ("this month", month, &budget.month)]
-    {
-        let of = cap.usd.map(|it| format!(" of {it:.2}")).unwrap_or_default();
-        let lost =
-            if charged.is_lost { "; the ledger was lost, so the cap counts as spent" } else { "" };
-        ui.note(format!("{name}: {:.4}{of} USD, {} calls{lost}", charged.usd, charged.calls));
+    } else if usage.by.is_empty() {
+        ui.note("no model calls yet");
+    } else {
+        let budget = &call.config.settings.budget;
+        usage.print(args.by, [&budget.day, &budget.month], ui);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl UsageReport {
+    fn print(&self, by: UsageGrouping, caps: [&Cap; 2], ui: &Ui) {
+        self.print_table(by, ui);
+        if self.unpriced > 0 {
+            ui.note(format!("{} calls have no known price; they count as 0 USD", self.unpriced));
+        }
+        if self.batched > 0 {
+            ui.note(format!("{} calls were made in batches", self.batched));
+        }
+        let spans = [("today", &self.today), ("this month", &self.this_month)];
+        for ((name, charged), cap) in spans.into_iter().zip(caps) {
+            let of = cap.usd.map(|it| format!(" of {it:.2}")).unwrap_or_default();
+            let lost = if charged.is_lost {
+                "; the ledger was lost, so the budget counts as exhausted"
+            } else {
+                ""
+            };
+            ui.note(format!("{name}: {:.4}{of} USD, {} calls{lost}", charged.usd, charged.calls));
+        }
+    }
+
+    fn print_table(&self, by: UsageGrouping, ui: &Ui) {
+        let mut rows: Vec<Vec<String>> = self.by.iter().map(|it| usage_row(&it.key, it)).collect();
+        if rows.len() > 1 {
+            let all = UsageTotals {
+                key: String::new(),
+                calls: self.calls,
+                input_tokens: self.input_tokens,
+                output_tokens: self.output_tokens,
+                cache_read_tokens: self.cache_read_tokens,
+                cache_write_tokens: self.cache_write_tokens,
+                cost_usd: self.cost_usd,
+                unpriced: self.unpriced,
+                batched: self.batched,
+            };
+            rows.push(usage_row("all", &all));
+        }
+        let key = match by {
+            UsageGrouping::Day => "day",
+            UsageGrouping::Tier => "tier",
+            UsageGrouping::Run => "run",
+            UsageGrouping::Model => "model",
+        };
+        ui.table(&[key, "calls", "tokens in", "cached", "tokens out", "usd"], &rows);
+    }
+}
+
+fn usage_row(key: &str, it: &UsageTotals) -> Vec<String> {
+    vec![
+        key.to_owned(),
+        it.calls.to_string(),
+        it.input_tokens.to_string(),
+        it.cache_read_tokens.to_string(),
+        it.output_tokens.to_string(),
+        format!("{:.4}", it.cost_usd),
+    ]
 }
 
 impl From<LedgerError> for CommandError {
     fn from(error: LedgerError) -> Self {
         Self::new(CommandErrorKind::Data, error).hint(
-            "move the ledger away: what was spent is forgotten then, and today's caps count as spent",
+            "move the ledger away: past spending is forgotten, and today's budget counts as exhausted",
         )
     }
 }

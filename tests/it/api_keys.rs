@@ -95,7 +95,7 @@ fn check_way(way: Way) {
     }
     let doctor = run(&["doctor", "-v"]).ok();
     let said = match way {
-        Way::File => "~/keys/model, closed to others",
+        Way::File => "~/keys/model, not readable by others",
         Way::Credential => "the systemd credential memoird-api-key",
         Way::Variable => "the variable MEMOIRD_API_KEY",
     };
@@ -245,7 +245,10 @@ fn doctor_warns_of_a_key_in_a_comment_and_in_an_argument() {
     let keys: Vec<&str> =
         ran.stdout.lines().skip_while(|it| !it.contains("  keys ")).take(2).collect();
     assert!(keys[0].starts_with("note  keys "), "{ran}");
-    assert!(keys[0].contains("config.yaml, line 2: looks like a key; put it into a file"), "{ran}");
+    assert!(
+        keys[0].contains("config.yaml, line 2: looks like a key; move it to its own file"),
+        "{ran}"
+    );
     assert!(keys[1].contains("an argument of this call looks like a key"), "{ran}");
     assert_absent(ran.stdout.as_bytes(), PART, "stdout");
 }

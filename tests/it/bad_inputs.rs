@@ -544,10 +544,10 @@ fn input_58_a_folder_of_sessions_that_is_a_link_is_told_of() {
 fn input_56_a_line_end_in_a_name_starts_no_line() {
     let root = root();
     root.write("memory/2026-W1\nto look at: nothing.md", "x\n");
-    root.write("memory/2026-3-4\n  all is well.md", "x\n");
+    root.write("memory/2026-3-4\n  all checks passed.md", "x\n");
     for verb in ["status", "doctor"] {
         let ran = root.run(&[verb]);
-        let said = |it: &str| it.trim_start().starts_with("all is well");
+        let said = |it: &str| it.trim_start().starts_with("all checks passed");
         assert!(!ran.stdout.lines().chain(ran.stderr.lines()).any(said), "{ran}");
     }
 }

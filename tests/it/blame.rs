@@ -63,7 +63,7 @@ fn what_has_no_history_says_so() {
     let root = Root::small();
     root.write("memory/weekly/2026-W09.md", "# Mine\n\n- a\n");
     let ran = root.run(&["blame", "2026-W09"]).ok();
-    assert!(ran.stdout.contains(") - a") && ran.stderr.contains("nothing is known"), "{ran}");
+    assert!(ran.stdout.contains(") - a") && ran.stderr.contains("its lines is unknown"), "{ran}");
     insta::assert_snapshot!(root.run(&["blame", "2026-03-03"]), @r"
     $ memoird blame 2026-03-03
     ! error: `memory/2026-03-03.md` is no file that memoird made

@@ -239,7 +239,7 @@ fn a_killed_run_that_its_parent_has_not_buried_holds_nothing_up() {
     let pid = Pid::from_child(&killed);
     waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
     let doctor = root.run(&["doctor"]);
-    assert!(doctor.stdout.contains("a run ended by a crash"), "{doctor}");
+    assert!(doctor.stdout.contains("a run was interrupted by a crash"), "{doctor}");
     root.run(&["compact"]).ok();
     root.run(&["doctor"]).ok();
     let again = root.run(&["compact", "--json"]).ok().json_as("compact");
@@ -293,7 +293,7 @@ fn explaining_shows_what_came_in_and_what_was_left_out_first() {
         root.run(&["compact", "--explain", "2026-03", "--json"]).ok().json_as("compact-explain");
     assert!(month["chosen"].as_array().unwrap().iter().any(|it| it["section"] == "Themes"));
     let shown = root.run(&["compact", "--explain", "2026-W12"]).ok();
-    assert!(shown.stdout.contains("Came in, best first"), "{shown}");
+    assert!(shown.stdout.contains("Chosen, best first"), "{shown}");
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn what_cannot_be_explained_is_told() {
     assert!(day.stderr.contains("compact --explain 2026-W12"), "{day}");
     let month = root.run(&["compact", "--explain", "2026-03"]);
     assert_eq!(month.code, 2, "{month}");
-    assert!(month.stderr.contains("nothing beneath it"), "{month}");
+    assert!(month.stderr.contains("has no sources to choose from"), "{month}");
     let empty = root.run(&["compact", "--explain", "2019-W03"]);
     assert_eq!(empty.code, 2, "{empty}");
     assert!(empty.stderr.contains("2019-W03"), "{empty}");

@@ -35,9 +35,9 @@ fn a_bullet_of_a_week_is_put_right_in_the_month_too() {
     memory/weekly/2026-W11.md:17
     - - The cellar was painted on day 10 [2026-03-10:4]
     + - The cellar was painted by Ottilie on day 10 [2026-03-10:4]
-    ! written; it is yours now and stays as it is
-    ! memory/monthly/2026-03.md follows
-    ! WISDOM.md says nothing else by it
+    ! corrected; the item is yours now, and memoird will not change it
+    ! memory/monthly/2026-03.md was updated
+    ! WISDOM.md did not change
     ");
     let line = at.rsplit_once(':').unwrap().1;
     assert!(
@@ -65,7 +65,7 @@ fn a_bullet_of_a_week_is_put_right_in_the_month_too() {
     // Said once more, nothing happens.
     insta::assert_snapshot!(root.run(&["correct", &at, "The cellar was painted by Ottilie on day 10"]), @r"
     $ memoird correct memory/weekly/2026-W11.md:17 The cellar was painted by Ottilie on day 10
-    ! memory/weekly/2026-W11.md:17 says so already; nothing was changed
+    ! memory/weekly/2026-W11.md:17 already says that; nothing was changed
     ");
     assert_eq!(root.files(), before);
 }
@@ -142,7 +142,7 @@ fn an_entry_of_wisdom_is_put_right_and_is_the_persons_then() {
     - The upload limit must always stay under 40 MB per file
     + **Ask Jo before an upload.**
     + Ask Jo before an upload.
-    ! written; it is yours now and stays as it is
+    ! corrected; the item is yours now, and memoird will not change it
     ");
     let wisdom = root.read("WISDOM.md");
     root.append("memory/2026-03-17.md", RULE);
@@ -189,7 +189,7 @@ fn a_dry_run_shows_and_changes_nothing() {
     - - The cellar was painted on day 10 [2026-03-10:4]
     + - It was painted twice [2026-03-10:4]
     ! nothing was changed
-    ! what rests on it would follow: monthly 2026-03 and WISDOM.md
+    ! would also update what is derived from it: monthly 2026-03 and WISDOM.md
     ");
     let shown = root.run(&["correct", &at, "It was painted twice", "--dry-run", "--json"]).ok();
     assert_eq!(shown.json_as("correct")["changed"], false);
@@ -208,7 +208,7 @@ fn what_is_not_to_be_corrected_says_what_is() {
     let report = |args: &[&str]| root.run(args).to_string();
     insta::assert_snapshot!(report(&["correct", "2026-03-10:4", "x"]), @r#"
     $ memoird correct 2026-03-10:4 x
-    ! error: `memory/2026-03-10.md` holds what people and agents wrote, and memoird does not change it; edit line 4 there, or correct what was made of it
+    ! error: cannot correct `memory/2026-03-10.md`: memoird does not change logs; edit line 4 yourself, or correct the items derived from it
     !   try: memoird correct memory/weekly/2026-W11.md:17 "TEXT"
     !   try: memoird correct memory/monthly/2026-03.md:20 "TEXT"
     [exit 2]
@@ -216,7 +216,7 @@ fn what_is_not_to_be_corrected_says_what_is() {
     insta::assert_snapshot!(report(&["correct", "2026-W11", "x"]), @r"
     $ memoird correct 2026-W11 x
     ! error: `memory/weekly/2026-W11.md` has many items; name the line of one
-    !   try: memoird trace memory/weekly/2026-W11.md, which shows the line of each
+    !   try: to see the line of each item: memoird trace memory/weekly/2026-W11.md
     [exit 2]
     ");
     insta::assert_snapshot!(report(&["correct", "2026-W11:3", "x"]), @r#"
@@ -228,18 +228,18 @@ fn what_is_not_to_be_corrected_says_what_is() {
     insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-03-10:99]"]), @r"
     $ memoird correct 2026-W11:15 x [2026-03-10:99]
     ! error: `2026-03-10:99` is cited, and there is no such line
-    !   try: memoird show 2026-03-10, which lines there are
+    !   try: to see its lines: memoird show 2026-03-10
     [exit 2]
     ");
     let never = report(&["correct", "2026-W11:15", "x [2030-01-01:3]"]);
-    let next = "try: memoird correct 2026-W11:15 \"x\", which keeps the lines that it cites";
+    let next = "try: to keep the current citation: memoird correct 2026-W11:15 \"x\"";
     assert!(never.contains(next), "{never}");
     let empty = report(&["correct", "2026-W11:15", " "]);
-    assert!(empty.contains("try: memoird show 2026-W11, and delete its line"), "{empty}");
+    assert!(empty.contains("delete its line in the file: memoird show 2026-W11"), "{empty}");
     insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-13-10:9]"]), @r#"
     $ memoird correct 2026-W11:15 x [2026-13-10:9]
     ! error: `[2026-13-10:9]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])
-    !   try: memoird correct 2026-W11:15 "TEXT", which keeps the lines that it cites
+    !   try: to keep the current citation: memoird correct 2026-W11:15 "TEXT"
     [exit 2]
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W40:15", "x"]), @r"

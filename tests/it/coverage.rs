@@ -7,21 +7,21 @@ fn what_a_person_sees() {
     let root = Root::small();
     insta::assert_snapshot!(root.run(&["coverage"]), @r"
     $ memoird coverage
-    ! error: nothing has been summarised here yet
+    ! error: there are no summaries yet
     !   try: memoird compact
     [exit 2]
     ");
     root.run(&["compact"]).ok();
     insta::assert_snapshot!(root.run(&["missed"]), @r"
     $ memoird missed
-    ! 2026-W11: 1 of 1 lines reached its file (100%), 0 did not
+    ! 2026-W11: its summary covers 1 of 1 lines (100%), 0 are not covered
     ");
     insta::assert_snapshot!(root.run(&["coverage", "--all"]), @r"
     $ memoird coverage --all
-     PERIOD    LINES  REACHED  DID NOT  SHARE
-     2026-W10  3      3        0        100%
-     2026-W11  1      1        0        100%
-     2026-03   4      4        0        100%
+     PERIOD    LINES  COVERED  NOT COVERED  SHARE
+     2026-W10  3      3        0            100%
+     2026-W11  1      1        0            100%
+     2026-03   4      4        0            100%
     ");
     insta::assert_snapshot!(root.run(&["coverage", "2026-W20"]), @r"
     $ memoird coverage 2026-W20

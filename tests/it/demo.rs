@@ -29,20 +29,20 @@ fn the_page_fits_a_terminal_and_shows_the_whole_chain() {
         let chain = ["memory/monthly/2026-03.md:", "└─ memory/weekly/2026-W", "└─ memory/2026-03-"];
         assert!(chain.iter().all(|it| ran.stdout.contains(it)), "{ran}");
         insta::allow_duplicates! {
-            let next = ran.stdout.split("Go on\n").nth(1).unwrap();
+            let next = ran.stdout.split("Try next\n").nth(1).unwrap();
             insta::with_settings!({filters => [(r"2026-03\.md:\d+", "2026-03.md:N")]}, {
                 insta::assert_snapshot!(next, @r"
-                # what there is, what is due and why
+                # what is there, what is due, and why
                 memoird --root memoird-demo status
-                # what stands above, for any line
+                # the trace above, for any line
                 memoird --root memoird-demo trace memory/monthly/2026-03.md:N
                 # what that week left out, and why
                 memoird --root memoird-demo coverage 2026-W14
                 # what an agent reads first
                 memoird --root memoird-demo show WISDOM.md
-                # what has fallen due since the demo's day
+                # run what became due since the demo's date
                 memoird --root memoird-demo compact
-                # leaves nothing behind
+                # remove the demo
                 rm -r memoird-demo
                 ");
             });
@@ -113,7 +113,7 @@ fn nothing_is_touched_outside_a_new_folder() {
     assert_eq!(names("other"), ["new"]);
     insta::assert_snapshot!(run("new"), @r"
     $ memoird demo new
-    ! error: `~/other/new` is there already, and the demo needs a new folder
+    ! error: `~/other/new` already exists; the demo needs a new folder
     !   try: name another folder: `memoird demo /tmp/memoird-demo`
     [exit 2]
     ");

@@ -29,11 +29,11 @@ fn after_a_run_all_is_well() {
     ]}, {
         insta::assert_snapshot!(root.run(&["doctor"]), @r"
         $ memoird doctor
-        ok    configuration        no config.yaml; the defaults hold
-        ok    keys                 none is set, and none is needed
+        ok    configuration        no config.yaml; using defaults
+        ok    keys                 none set, none needed
         ok    root                 ~/small
         ok    memory folder        ~/small/memory
-        ok    private files        closed to others
+        ok    private files        not accessible to others
         ok    file system          local
         ok    disk space           [N] MiB free
         ok    SQLite               [VERSION]
@@ -45,13 +45,13 @@ fn after_a_run_all_is_well() {
         ok    citations            8 cited lines exist
         ok    orphans              none
         ok    links                none
-        ok    typed memories       0 are in form
+        ok    typed memories       0 are valid
         ok    MEMORY.md            not needed yet
-        ok    names and encodings  every file can be read
+        ok    names and encodings  all files are readable
         ok    decisions            none yet
-        ok    clock                no log and no run lies in the future
+        ok    clock                no log or run is in the future
         ok    unfinished work      none
-        ! all is well
+        ! all checks passed
         ");
     });
 }
@@ -121,7 +121,7 @@ fn files_that_are_not_in_form_are_named() {
         "2026-W10.md:16 cites 2026-03-03:3, but that log ends on line 1",
     );
     let memory = "---\nname: x\ndescription: y\ntype: user\n---\n\nZ.\n";
-    check(|it| it.write("memory/user_x.md", memory), "MEMORY.md", "not in step");
+    check(|it| it.write("memory/user_x.md", memory), "MEMORY.md", "out of date");
     check(|it| it.write("memory/.memoird-tmp-9-9", ""), "unfinished work", ".memoird-tmp-9-9");
 }
 

@@ -327,7 +327,7 @@ fn it_shows_first_and_asks() {
         "memory/weekly/2026-W10.md",
         "memory/monthly/2026-03.md",
         "kept versions",
-        "stays: notes.md",
+        "not changed: notes.md",
         "cannot be undone",
         "--yes",
     ] {
@@ -340,11 +340,14 @@ fn it_shows_first_and_asks() {
     assert_eq!(root.files(), before);
     insta::assert_snapshot!(root.run(&["forget", "ab"]), @r"
     $ memoird forget ab
-    ! error: `ab` is too short: it stands in nearly every line
-    !   try: name the line, or more words
+    ! error: `ab` is too short: it would match nearly every line
+    !   try: name the line, or use more words
     [exit 2]
     ");
-    assert_eq!(root.run(&["forget", "--yes", "stands nowhere"]).ok().stderr, "nothing holds it\n");
+    assert_eq!(
+        root.run(&["forget", "--yes", "stands nowhere"]).ok().stderr,
+        "nothing to forget: no match\n"
+    );
 }
 
 /// `weekly` is what is left of the week after `named` was forgotten.
@@ -375,7 +378,7 @@ fn a_line_an_item_and_a_log_can_be_named() {
     let line = 1 + week.lines().position(|it| it.contains(begun)).unwrap();
     check_named(&format!("memory/weekly/2026-W10.md:{line}"), &[shipped, mine], &[begun]);
     for (named, says) in [
-        ("2026-03-03:99", "there is no line with words at"),
+        ("2026-03-03:99", "there is no line with text at"),
         ("memory/weekly/2026-W10.md", "name one bullet"),
         ("memory/2026-03-04.md", "there is no `memory/2026-03-04.md`"),
     ] {
@@ -452,7 +455,7 @@ fn a_line_of_a_log_that_is_gone_can_be_named() {
     check_sound(&root);
     // The history has the only copy of its other lines, which stay where they are cited.
     let ran = root.run(&["forget", "-y", "2026-03-03:4"]);
-    assert!(ran.code == 2 && ran.stderr.contains("there is no line with words at"), "{ran}");
+    assert!(ran.code == 2 && ran.stderr.contains("there is no line with text at"), "{ran}");
     let kept = root.run(&["show", "2026-03-03", "--as-of", "2026-04-13T09:00:00+02:00"]);
     assert!(!kept.to_string().contains("2019 begun"), "{kept}");
     assert!(!holders(&root, "importer v2 shipped, 3.2 s per gb\n\n- backfill of 2018").is_empty());
@@ -511,15 +514,11 @@ fn one_of_a_kind_is_counted_as_one() {
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
     let asked = root.run(&["forget", "2026-03-03:4"]).to_string();
-    for said in ["1 line of a log (they stay", "2 bullets and entries", "3 kept versions of files"]
-    {
+    for said in ["1 line of a log (stays in", "2 bullets and entries", "3 kept versions of files"] {
         assert!(asked.contains(said), "{said}\n{asked}");
     }
     let done = root.run(&["forget", "-y", "2026-03-03:4"]).ok().to_string();
-    assert!(
-        done.contains("forgotten: 1 line, 2 bullets and entries, 0 typed memories, "),
-        "{done}"
-    );
+    assert!(done.contains("forgot 1 line, 2 bullets and entries, 0 typed memories, "), "{done}");
 }
 
 #[test]

@@ -362,7 +362,7 @@ fn what_is_older_than_the_history_is_let_go_of() {
     assert_eq!(listed, ["pruned", "folded"]);
     insta::assert_snapshot!(root.run(&["show", "--version", &first]), @r"
     $ memoird show --version 1
-    ! error: version 1 of `memory/2026-03-03.md` is no longer kept: it was older than `history.keep` says, or lost with a damaged database
+    ! error: version 1 of `memory/2026-03-03.md` is no longer kept: it was older than `history.keep`, or lost with a damaged database
     !   try: memoird history memory/2026-03-03.md
     [exit 2]
     ");

@@ -43,7 +43,7 @@ fn a_new_folder_is_made_and_a_second_call_changes_nothing() {
     $ memoird init lexicon
     ! ~/agents/lexicon (Lexicon, Europe/Berlin)
     !   found       nothing yet
-    ! nothing to do: the folder is set up
+    ! nothing to do: the folder is already set up
     ");
     assert_eq!(root.files(), made);
     assert_eq!(fs::read_to_string(root.home(".config/memoird/config.yaml")).unwrap(), config);
@@ -65,16 +65,16 @@ fn what_people_have_is_adopted_and_not_touched() {
     insta::assert_snapshot!(root.run(&["init"]), @r"
     $ memoird init
     ! ~/mara (mara, Europe/Berlin)
-    !   found       64 logs from 2026-01-05 to 2026-04-02, 52 KiB: never changed, only read
-    !               1 weekly file of somebody else: read, never written
-    !               1 typed memory: people's own are read, never written
-    !               MEMORY.md: memoird keeps a block in it, all else stays
-    !               WISDOM.md with 1 entry of people's own: kept as written
-    !   left alone  memory/2026-02-30.md: there is no such day
+    !   found       64 logs from 2026-01-05 to 2026-04-02, 52 KiB: read, never changed
+    !               1 weekly file not written by memoird: read, never changed
+    !               1 typed memory: those that people wrote are read, never changed
+    !               MEMORY.md: memoird updates its own block and keeps the rest
+    !               WISDOM.md with 1 entry that people wrote: kept as written
+    !   skipped     memory/2026-02-30.md: there is no such day
     !   wrote       memoird.yaml
     !               .memoird/
     !               ~/.config/memoird/config.yaml
-    ! ready; `memoird compact --dry-run` shows what is due, `memoird compact` does it
+    ! ready; `memoird compact --dry-run` shows what is due, `memoird compact` runs it
     ");
     let mut after = root.files();
     assert!(after.remove("memoird.yaml").is_some());
@@ -118,7 +118,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     ");
     insta::assert_snapshot!(root.run(&["init", "file"]), @r"
     $ memoird init file
-    ! error: `~/agents/file` is no folder
+    ! error: `~/agents/file` is not a folder
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["init", "other", "--zone", "Berlin"]), @r"
@@ -132,7 +132,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     command.current_dir(root.home(""));
     insta::assert_snapshot!(root.finish(command, &["init"]), @r"
     $ memoird init
-    ! error: `~` holds more than one agent's memory
+    ! error: cannot use `~` as a memory folder
     !   try: name a folder: `memoird init ~/agents/NAME`
     [exit 2]
     ");
@@ -167,7 +167,7 @@ fn in_a_git_repository_the_private_folder_is_ignored_when_wanted() {
     $ memoird init agent --no-config --yes
     ! ~/project/agent (agent, Europe/Berlin)
     !   found       nothing yet
-    ! nothing to do: the folder is set up
+    ! nothing to do: the folder is already set up
     ");
     for (line, ignored) in
         [("**/.memoird/", true), ("/other/.memoird", true), (".memoird/x", false)]
@@ -245,8 +245,8 @@ fn the_service_is_installed_and_a_missing_manager_is_no_failure() {
     $ memoird init a --service
     ! ~/agents/a (a, Europe/Berlin)
     !   found       nothing yet
-    !   to do       ~/.config/systemd/user/memoird.service is kept, though memoird would write it otherwise now; to have it written anew: memoird service install --force
-    !               the service is not started (systemctl: No such file or directory (os error 2)); type: systemctl --user daemon-reload && systemctl --user enable --now memoird
-    ! nothing to do: the folder is set up
+    !   to do       ~/.config/systemd/user/memoird.service differs from the current unit and was not changed; to overwrite it: memoird service install --force
+    !               the service was not started (systemctl: No such file or directory (os error 2)); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
+    ! nothing to do: the folder is already set up
     ");
 }

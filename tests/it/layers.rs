@@ -209,7 +209,7 @@ fn imports_point_down_only() {
 #[test]
 fn text_of_memories_is_shown_through_one_check() {
     const READERS: [(&str, &str); 15] = [
-        ("src/commands/compact/mod.rs", "counts characters"),
+        ("src/commands/compact/preview.rs", "counts characters"),
         ("src/commands/workspace.rs", "makes that check"),
         ("src/commands/coverage.rs", "reads the sanitized logs and the decisions"),
         ("src/commands/demo.rs", "shows its own sample journal"),

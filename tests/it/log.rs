@@ -78,8 +78,8 @@ fn what_cannot_be_logged_is_refused_and_changes_nothing() {
     ");
     insta::assert_snapshot!(root.run_with_stdin(&["log", "-"], vec![b'a'; 1024 * 1024 + 1]), @r"
     $ memoird log -
-    ! error: stdin holds more than 1024 KiB
-    !   try: keep it as a file beside the logs, and log in a line what it is
+    ! error: the entry on stdin is longer than 1024 KiB
+    !   try: save it as a file next to the logs, and log one line about it
     [exit 65]
     ");
     assert_eq!(root.files(), before);

@@ -71,7 +71,7 @@ fn a_damaged_database_is_kept_aside() {
     insta::with_settings!({filters => vec![(r"\d+ (files|items|sources|logs)", "[N] $1")]}, {
         insta::assert_snapshot!(root.run(&["rebuild"]), @r"
         $ memoird rebuild
-        ! warning: the database was damaged; it is kept as .memoird/lineage.db.damaged-20260413T070000000Z
+        ! warning: the database was damaged; it was moved to .memoird/lineage.db.damaged-20260413T070000000Z
         ! recorded [N] files: [N] items, [N] sources, [N] logs
             ");
     });

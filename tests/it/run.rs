@@ -482,7 +482,7 @@ fn who_types_compact_meanwhile_is_told_and_waits() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let words = "another process makes summaries of this folder; waiting";
+    let words = "another process is compacting this folder; waiting";
     let (mut said, mut more) = (String::new(), [0; 4096]);
     while !said.contains(words) {
         let length = child.stderr.as_mut().unwrap().read(&mut more).unwrap();

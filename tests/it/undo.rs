@@ -285,7 +285,7 @@ fn nothing_is_taken_back_unasked() {
     ");
     insta::assert_snapshot!(refused(&["compact"]), @r"
     $ memoird compact
-    ! nothing to do: all closed periods are up to date; weekly 2026-W16 is open until 2026-04-20 02:00 CEST; taken back by undo and waiting for changed input: 2 (`memoird status`)
+    ! nothing to do: all closed periods are up to date; weekly 2026-W16 is open until 2026-04-20 02:00 CEST; undone and waiting for changed sources: 2 (see `memoird status`)
     ");
 }
 

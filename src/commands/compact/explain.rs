@@ -1,4 +1,4 @@
-//! How the extractive engine chooses for a week or a month, without writing it.
+//! `memoird compact --explain`: how the extractive engine chooses sentences, without writing anything.
 
 use std::{
     process::ExitCode,
@@ -22,7 +22,7 @@ use crate::{
     store::db::lineage::Lineage,
 };
 
-/// Takes down how the extractive engine chooses, and drafts nothing.
+/// Records how the extractive engine chooses, and drafts nothing.
 #[derive(Default)]
 struct ExplainingEngine {
     explanation: Mutex<Option<SummaryExplanation>>,
@@ -34,8 +34,8 @@ impl Engine for ExplainingEngine {
     }
 
     fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {
-        let told = extractive::explain(input);
-        *self.explanation.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        let explanation = extractive::explain(input);
+        *self.explanation.lock().unwrap_or_else(PoisonError::into_inner) = Some(explanation);
         Err(EngineError::EmptySources { period: input.period })
     }
 
@@ -48,7 +48,7 @@ impl Engine for ExplainingEngine {
     }
 }
 
-/// Prints what each sentence of a period is worth, which of them came in, and why others did not.
+/// Prints the score of each sentence of a period, which sentences were chosen, and why others were not.
 pub(super) fn show_explanation(
     call: &Invocation,
     root: &MemoryRoot,
@@ -58,7 +58,7 @@ pub(super) fn show_explanation(
     if period.grain() == Grain::Day {
         return Err(CommandError::new(
             CommandErrorKind::Usage,
-            format!("{period} is a day, and nothing is chosen for a day"),
+            format!("cannot explain {period}: days have no summary"),
         )
         .hint(format!(
             "memoird compact --explain {}",
@@ -74,11 +74,11 @@ pub(super) fn show_explanation(
     if plan.without_source.is_none() {
         preview::preview_requests(&root.vault, &settings, &view, &plan, &engine)?;
     }
-    let told = engine.explanation.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let Some(told) = told else {
+    let explanation = engine.explanation.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Some(explanation) = explanation else {
         return Err(CommandError::new(
             CommandErrorKind::Usage,
-            format!("{period} has nothing beneath it that could be chosen"),
+            format!("{period} has no sources to choose from"),
         )
         .hint(if period.grain() == Grain::Month {
             "memoird compact"
@@ -87,41 +87,42 @@ pub(super) fn show_explanation(
         }));
     };
     if root.settings.settings.engine != EngineKind::Extractive {
-        ui.note("a model drafts this root; this is how the engine without one would choose");
+        ui.note("this folder uses a model; this is how the extractive engine would choose");
     }
     if ui.is_json() {
-        ui.json(&told);
+        ui.json(&explanation);
     } else {
-        print_explanation(&told, ui);
+        print_explanation(&explanation, ui);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_explanation(told: &SummaryExplanation, ui: &Ui) {
-    let SummaryExplanation { period, whole, target_chars, chars, units, chosen, left_out } = told;
+fn print_explanation(explanation: &SummaryExplanation, ui: &Ui) {
+    let SummaryExplanation { period, whole, target_chars, chars, units, chosen, left_out } =
+        explanation;
     if *whole {
-        ui.data(format!("{period}: the sources are short, and every line of theirs is kept"));
+        ui.data(format!("{period}: the sources are short, so every line is kept"));
         return;
     }
     ui.data(format!(
         "{period}: {} of {units} sentences and clauses, {chars} of {target_chars} characters",
         chosen.len()
     ));
-    ui.data("VALUE is what one added for each 100 characters when its turn came.");
+    ui.data("VALUE is the gain per 100 characters at the time of the choice.");
     ui.data("");
-    ui.heading("Came in, best first");
+    ui.heading("Chosen, best first");
     let rows: Vec<_> = chosen.iter().map(|it| choice_row(it, it.section)).collect();
-    ui.table(&["VALUE", "CHARS", "LINE", "SECTION", "WEIGHS MOST", "TEXT"], &rows);
+    ui.table(&["VALUE", "CHARS", "LINE", "SECTION", "TOP WORDS", "TEXT"], &rows);
     if !left_out.is_empty() {
         ui.data("");
-        ui.heading("Left out first");
+        ui.heading("Left out, best first");
         let rows: Vec<_> = left_out.iter().map(|it| choice_row(it, it.why.label())).collect();
-        ui.table(&["VALUE", "CHARS", "LINE", "WHY", "WEIGHS MOST", "TEXT"], &rows);
+        ui.table(&["VALUE", "CHARS", "LINE", "WHY", "TOP WORDS", "TEXT"], &rows);
     }
 }
 
-fn choice_row(choice: &ExplainedUnit, told: &str) -> Vec<String> {
-    /// More would wrap on most terminals; `--json` has all.
+fn choice_row(choice: &ExplainedUnit, section_or_reason: &str) -> Vec<String> {
+    /// Longer text would wrap on most terminals; `--json` has all of it.
     const TEXT_MAX: usize = 60;
     let weighs = choice.weighs_most.iter().take(3);
     let weighs: Vec<_> = weighs.map(|(words, weight)| format!("{words} {weight:.1}")).collect();
@@ -134,7 +135,7 @@ fn choice_row(choice: &ExplainedUnit, told: &str) -> Vec<String> {
         format!("{:.2}", choice.value),
         choice.chars.to_string(),
         choice.address.to_string(),
-        told.to_owned(),
+        section_or_reason.to_owned(),
         weighs.join(", "),
         text,
     ]

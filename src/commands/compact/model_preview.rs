@@ -1,4 +1,4 @@
-//! What a model would be asked, and what that may cost.
+//! The requests that a run would send to a model, and their cost.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -21,21 +21,22 @@ use crate::{
     store::db::lineage::Lineage,
 };
 
-/// What jobs would take of a model. Tokens are estimated by what was learned of it; the price is that of
-/// the longest replies that are allowed.
+/// Estimated model use of planned jobs.
+///
+/// Tokens are estimated from earlier calls of the model; the price assumes the longest allowed replies.
 #[derive(Clone, Copy, Serialize)]
 pub(super) struct RunForecast {
     calls: usize,
     chars: usize,
-    /// How many characters a token has, on average.
+    /// Average characters per token.
     chars_per_token: f64,
     input_tokens: u64,
     output_tokens_max: u64,
-    /// US dollars; null without a price.
+    /// US dollars; null if the price is unknown.
     usd_max: Option<f64>,
 }
 
-/// Returns what jobs would ask of a model; `None` with the extractive engine.
+/// Returns the requests that the jobs would send; `None` with the extractive engine.
 fn planned_requests(
     call: &Invocation,
     root: &MemoryRoot,
@@ -45,15 +46,15 @@ fn planned_requests(
     if root.settings.settings.engine == EngineKind::Extractive {
         return Ok(None);
     }
-    let known = connect::model_info(&call.environment, &root.settings.settings.model);
-    let recorder = Arc::new(RequestRecorder::for_model(known));
+    let info = connect::model_info(&call.environment, &root.settings.settings.model);
+    let recorder = Arc::new(RequestRecorder::for_model(info));
     let engine = configured::recording_engine(&recorder, &root.settings, &call.environment)
         .map_err(|e| CommandError::new(CommandErrorKind::Config, e))?;
     preview::preview_requests(&root.vault, &root.settings, view, plan, &engine)?;
     Ok(Some(recorder.take_requests()))
 }
 
-/// Returns what jobs would take of a model; `None` with the extractive engine.
+/// Returns the estimated model use of the jobs; `None` with the extractive engine.
 pub(super) fn forecast(
     call: &Invocation,
     root: &MemoryRoot,
@@ -65,8 +66,8 @@ pub(super) fn forecast(
         .map_err(|e| CommandError::new(CommandErrorKind::Config, e))?;
     let price = pricing.of(&root.settings.settings.model.name);
     let chars = requests.iter().map(ModelRequest::chars).sum();
-    let known = connect::model_info(&call.environment, &root.settings.settings.model);
-    let chars_per_token = token_estimate::average_chars_per_token(known.token_ratio);
+    let info = connect::model_info(&call.environment, &root.settings.settings.model);
+    let chars_per_token = token_estimate::average_chars_per_token(info.token_ratio);
     let tokens = |it: &ModelRequest| token_estimate::estimate(it.chars() as u64, chars_per_token);
     let costs = |it: &ModelRequest| {
         price.map(|p| p.worst_case_cost(tokens(it), it.max_output_tokens.into()))
@@ -81,15 +82,15 @@ pub(super) fn forecast(
     }))
 }
 
-/// Returns the settings by which is foreseen what a person's pass does: it waits until logs that were just
-/// written are quiet.
+/// Returns settings without the quiet period, to preview `memoird compact`, which waits until recently
+/// written logs are quiet.
 pub(super) fn without_quiet_period(root: &MemoryRoot) -> RootSettings {
     let mut settings = root.settings.clone();
     settings.settings.compaction.quiet = Span::from_secs(0);
     settings
 }
 
-/// Prints what would be asked, and sends nothing.
+/// Prints the requests to the model, and sends nothing.
 pub(super) fn show_prompts(
     call: &Invocation,
     root: &MemoryRoot,
@@ -104,7 +105,7 @@ pub(super) fn show_prompts(
     let Some(requests) = planned_requests(call, root, &view, &plan)? else {
         return Err(CommandError::new(
             CommandErrorKind::Usage,
-            "the extractive engine asks no model",
+            "the extractive engine sends no prompts",
         )
         .hint("memoird compact --show-prompt --set engine=model"));
     };
@@ -113,7 +114,7 @@ pub(super) fn show_prompts(
         return Ok(ExitCode::SUCCESS);
     }
     if requests.is_empty() {
-        ui.note("nothing would be asked");
+        ui.note("no prompt would be sent");
     }
     for request in &requests {
         ui.heading(format!("{} {}", request.stage.name(), request.period));
@@ -127,8 +128,7 @@ pub(super) fn show_prompts(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what it may cost to do again what another engine did, and asks whether to go on. Where no model
-/// is asked, nobody is.
+/// Shows the cost of `--redo` and asks whether to go on. Without a model there is no cost and no question.
 pub(super) fn confirm_cost(
     call: &Invocation,
     root: &MemoryRoot,
@@ -142,14 +142,17 @@ pub(super) fn confirm_cost(
         compaction::plan_snapshot(&view, &without_quiet_period(root), &engine, selection, call.now);
     let forecast = forecast(call, root, &view, &plan)?.filter(|it| it.calls > 0);
     let Some(forecast) = forecast else { return Ok(true) };
-    let told = forecast.describe(plan.due_after.len());
-    match ui.confirm(format!("{} jobs {told}; go on?", plan.jobs.len())) {
+    let cost = forecast.describe(plan.due_after.len());
+    match ui.confirm(format!("{} jobs {cost}; continue?", plan.jobs.len())) {
         Some(agreed) => Ok(agreed),
         None => Err(CommandError::new(
             CommandErrorKind::Usage,
-            format!("{} jobs {told}, and nobody can be asked here", plan.jobs.len()),
+            format!(
+                "{} jobs {cost}; cannot ask for confirmation without a terminal",
+                plan.jobs.len()
+            ),
         )
-        .hint("add --yes to do it, or --dry-run to look only")),
+        .hint("add --yes to run them, or --dry-run to preview")),
     }
 }
 
@@ -157,9 +160,9 @@ impl RunForecast {
     pub(super) fn describe(&self, following: usize) -> String {
         let money = match self.usd_max {
             Some(usd) => format!("at most {usd:.2} USD"),
-            None => "no price is known".to_owned(),
+            None => "price unknown".to_owned(),
         };
-        let more = if following > 0 { "; what follows comes on top" } else { "" };
+        let more = if following > 0 { "; not counting the jobs that follow" } else { "" };
         format!(
             "would take {} calls of about {} tokens in and at most {} out, {money}{more}",
             self.calls, self.input_tokens, self.output_tokens_max

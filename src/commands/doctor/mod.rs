@@ -1,16 +1,16 @@
-//! `memoird doctor`: checks files, database, and settings, and repairs what a program can.
+//! `memoird doctor`: checks files, database and settings, and repairs what can be repaired.
 //!
-//! Without `--repair` it reads and never writes. Each check stands alone, so that one that cannot be
-//! made hides no other. What the machine is asked stands in `system` and `keys`, what is asked of memory in
-//! [`crate::compaction::integrity::check`], and what is done about it in [`crate::compaction::integrity::repair`].
+//! Without `--repair` it never writes. The checks are independent: a failing check does not hide the
+//! others. `root` runs them; checks of the machine are in `system` and `keys`, checks of memory in
+//! [`crate::compaction::integrity::check`], repairs in [`crate::compaction::integrity::repair`].
 
 mod keys;
+mod root;
 mod sandbox;
 mod system;
 
 use std::process::ExitCode;
 
-use chrono::{DateTime, Duration, Utc};
 use serde::Serialize;
 
 use super::{
@@ -18,55 +18,41 @@ use super::{
     compact::require_writer,
     error::{CommandError, CommandErrorKind},
     secrets,
-    ui::{self, Ui},
+    ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
-        self, RootSnapshot,
+        self,
         integrity::{
             check::{self, CheckOutcome, CheckResult},
-            damage,
             rebuild::{self, CheckDepth, OpenedDatabase},
             repair,
         },
-        plan::Selection,
-        undo::resume,
     },
-    engine::configured,
-    memory::{hash::ContentHash, index, typed_schema},
-    model::{connect, embedding::EmbeddingInput},
-    store::{
-        db::{
-            lineage::{Lineage, LineageError},
-            search_index::PostingsDb,
-            vectors::VectorDb,
-        },
-        fs::{lock::RunLock, vault::crash_cleanup::REPLACED_DIR},
-    },
+    store::db::lineage::{Lineage, LineageError},
 };
 
 /// Check files, database, and settings
 ///
-/// Without --repair it changes nothing. Exit code 0 says that all is well, 1 that something is not.
+/// Without --repair it changes nothing. The exit code is 0 if all checks pass, and 1 if any check fails.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct DoctorArgs {
-    /// Put right what can be put right: nothing is deleted, what is replaced is kept in
-    /// .memoird/quarantine
+    /// Repair what can be repaired; deletes nothing, and keeps replaced files in .memoird/quarantine
     #[arg(long)]
     repair: bool,
-    /// Look for secrets instead, in logs, generated files, and the history: kinds and places, never a
-    /// value. With --repair they are replaced in generated files
+    /// Look for secrets instead, in logs, generated files, and the history; lists their kind and
+    /// location, never the value. With --repair, mask them in generated files
     #[arg(long)]
     secrets: bool,
-    /// Shut this process in as the daemon is, try what must not work, and say what holds
+    /// Enter the daemon's sandbox, try what it must forbid, and show what is refused
     #[arg(long, conflicts_with_all = ["repair", "secrets"])]
     sandbox: bool,
-    /// With --repair: show what would be done, and do nothing
+    /// With --repair: show what would be done, and change nothing
     #[arg(long, requires = "repair")]
     dry_run: bool,
-    /// With --repair: do not ask
+    /// With --repair: do not ask for confirmation
     #[arg(long, short, requires = "repair")]
     yes: bool,
 }
@@ -86,12 +72,12 @@ struct DoctorCheck {
     name: &'static str,
     ok: bool,
     detail: String,
-    /// Whether it is well now but may not stay so.
+    /// Whether the check passed, but needs attention.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     warning: bool,
 }
 
-/// No list of findings says more than this; the rest is counted.
+/// How many findings of a check are listed; the rest is counted.
 const FINDINGS_MAX: usize = 20;
 
 pub(super) fn run(
@@ -102,7 +88,7 @@ pub(super) fn run(
     if args.secrets {
         let call = Invocation::load(global)?;
         let root = call.selected_root(global)?;
-        let asked = secrets::SecretsRequest {
+        let request = secrets::SecretsRequest {
             action: if args.repair {
                 secrets::SecretsAction::Redact
             } else {
@@ -112,7 +98,7 @@ pub(super) fn run(
             yes: args.yes,
             command: "memoird doctor --secrets --repair",
         };
-        return secrets::run(&call, &root, asked, ui);
+        return secrets::run(&call, &root, request, ui);
     }
     if args.sandbox {
         let checks = sandbox::sandbox_checks(global)?;
@@ -131,14 +117,14 @@ pub(super) fn run(
             if args.repair {
                 repairs = run_repair(&root, &call, args, ui)?;
             }
-            root_checks(&root, &call)
+            root::root_checks(&root, &call)
         }
-        // A configuration that does not load is what was asked about; a root that nobody named is not.
+        // A bad configuration is a finding; a missing root is an error of the call.
         Err(error) if error.kind() == CommandErrorKind::Config => {
-            let mut found = vec![error.to_string()];
-            found.extend(error.hints().iter().cloned());
+            let mut findings = vec![error.to_string()];
+            findings.extend(error.hints().iter().cloned());
             let mut checks =
-                vec![DoctorCheck::new("configuration", Ok(CheckOutcome::Failed(found)))];
+                vec![DoctorCheck::new("configuration", Ok(CheckOutcome::Failed(findings)))];
             let keys = keys::check_keys_without_root(global.config.as_deref());
             checks.extend(keys.map(|it| DoctorCheck::new("keys", Ok(it))));
             checks
@@ -150,7 +136,7 @@ pub(super) fn run(
     Ok(if report.ok { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
 }
 
-/// Repairs what can be repaired, if a person says so; `None` when they do not.
+/// Repairs what can be repaired, if the user agrees; `None` if not.
 fn run_repair(
     root: &MemoryRoot,
     call: &Invocation,
@@ -172,7 +158,7 @@ fn run_repair(
     let mut plan = Vec::new();
     if let Some(detail) = &damaged {
         plan.push(format!(
-            "the database is damaged ({detail}): put it aside, make it anew from the files, and take over what it still holds"
+            "the database is damaged ({detail}): set it aside, rebuild it from the files, and recover what is readable"
         ));
     }
     {
@@ -188,13 +174,13 @@ fn run_repair(
         for step in &plan {
             ui.note(step);
         }
-        match ui.confirm("Do this? Nothing is deleted.") {
+        match ui.confirm("Repair? Nothing is deleted.") {
             Some(true) => {}
             Some(false) => return Ok(None),
             None => {
                 return Err(CommandError::new(
                     CommandErrorKind::Usage,
-                    "`--repair` asks, and nobody can answer",
+                    "cannot ask for confirmation without a terminal",
                 )
                 .hint("memoird doctor --repair --yes")
                 .hint("memoird doctor --repair --dry-run"));
@@ -202,109 +188,19 @@ fn run_repair(
         }
     }
     let clock = call.clock();
-    let OpenedDatabase { mut lineage, pending_rebuild: mending, .. } =
+    let OpenedDatabase { mut lineage, pending_rebuild, .. } =
         rebuild::open(&root.vault, CheckDepth::Full, now)?;
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    let mut said = Vec::new();
-    if let Some(mending) = mending {
-        said.push(mending.recovery.to_string());
-        compactor.rebuild_recovered(mending, now)?;
+    let mut repairs = Vec::new();
+    if let Some(rebuild) = pending_rebuild {
+        repairs.push(rebuild.recovery.to_string());
+        compactor.rebuild_recovered(rebuild, now)?;
     }
-    // What is left to do is looked at again: with the database much may have been put right.
+    // Rebuilding the database may have repaired much, so the steps are planned again.
     let view = compactor.take_snapshot(now)?;
     let steps = repair::plan_repair(&root.vault, &view, Some(compactor.context.lineage))?;
-    said.extend(compactor.repair(&steps, now)?);
-    Ok(Some(said))
-}
-
-fn root_checks(root: &MemoryRoot, call: &Invocation) -> Vec<DoctorCheck> {
-    let vault = &root.vault;
-    let layout = vault.layout();
-    let is_reader = !root.settings.is_writer(&call.environment.host);
-    let mut checks = vec![
-        DoctorCheck::new("configuration", Ok(check_configuration(root, call))),
-        DoctorCheck::new("keys", Ok(keys::check_keys(root, call))),
-        DoctorCheck::new("root", system::check_folder(layout.root(), is_reader)),
-        DoctorCheck::new(
-            "memory folder",
-            system::check_folder(&layout.full(layout.memory_dir()), is_reader),
-        ),
-        DoctorCheck::new("private files", system::check_private_files(layout)),
-        DoctorCheck::new("file system", system::check_file_system(layout.root())),
-        DoctorCheck::new("disk space", system::check_disk_space(layout.root())),
-        DoctorCheck::new("SQLite", Ok(system::check_sqlite())),
-    ];
-    let (lineage, database) = match Lineage::open_existing(&layout.database()) {
-        Ok(Some(lineage)) => {
-            let sound = check::database(&lineage);
-            let counts = sound.and_then(|()| lineage.counts()).map(|it| {
-                let version = Lineage::schema_version();
-                CheckOutcome::Passed(format!(
-                    "schema {version}, {} items, {} logs",
-                    it.items, it.logs
-                ))
-            });
-            (Some(lineage), counts)
-        }
-        Ok(None) => (None, Ok(CheckOutcome::Passed("none yet".to_owned()))),
-        Err(error) => (None, Err(error)),
-    };
-    let is_sound = database.is_ok();
-    checks.push(DoctorCheck::new("database", database.map_err(Into::into)));
-    let lineage = lineage.filter(|_| is_sound);
-    let lineage = lineage.as_ref();
-    if is_sound {
-        checks.push(DoctorCheck::new("last run", check::commit_marker(layout, lineage)));
-    }
-    match compaction::read_snapshot(vault, lineage) {
-        Ok(view) => {
-            let documents = check::documents(vault, &view);
-            let torn = damage::damaged_files(vault, &view, lineage);
-            checks.push(DoctorCheck::new(
-                "torn files",
-                torn.map(|it| check::files(&it)).map_err(Into::into),
-            ));
-            if is_sound {
-                let compared = check::compare_records(vault, &view, lineage, &documents);
-                checks.push(DoctorCheck::new(
-                    "records",
-                    compared.map(Into::into).map_err(Into::into),
-                ));
-                let told = lineage.map_or_else(|| Ok(Vec::new()), Lineage::last_receipts);
-                let found = told.map_err(Into::into);
-                let found = found.and_then(|it| check::receipts(vault, lineage, &it, None));
-                checks.push(DoctorCheck::new("receipts", found));
-            }
-            checks.push(DoctorCheck::new("citations", check::citations(vault, &documents)));
-            checks.push(DoctorCheck::new("orphans", Ok(check::orphans(vault, &view))));
-            checks.push(DoctorCheck::new("links", Ok(system::check_links(layout, &view))));
-            checks.push(DoctorCheck::new("typed memories", Ok(check_typed_memories(&view))));
-            checks.push(DoctorCheck::new("MEMORY.md", Ok(check_index(&view))));
-            checks.push(DoctorCheck::new("names and encodings", Ok(check_names(&view))));
-            checks.push(DoctorCheck::new("decisions", check::decisions(vault, &view)));
-            checks.push(DoctorCheck::new("clock", check_clock(root, call.now, &view, lineage)));
-        }
-        Err(error) => checks.push(DoctorCheck::new("files", Err(error.into()))),
-    }
-    if is_sound {
-        checks.push(DoctorCheck::new("unfinished work", check_unfinished_work(root, lineage)));
-        if let Some(begun) = resume::unfinished_message(vault, lineage).transpose() {
-            checks.push(DoctorCheck::new(
-                "undo",
-                begun.map(CheckOutcome::Warning).map_err(Into::into),
-            ));
-        }
-    }
-    if let Some(said) = PostingsDb::find_damage(&layout.search_index()) {
-        let said = format!("damaged ({said}); the next search makes it anew");
-        checks.push(DoctorCheck::new("search index", Ok(CheckOutcome::Warning(said))));
-    }
-    if let Some(said) = VectorDb::find_damage(&layout.vectors()) {
-        let said = format!("damaged ({said}); the next pass has them made anew");
-        checks.push(DoctorCheck::new("vectors", Ok(CheckOutcome::Warning(said))));
-    }
-    checks.extend(check_replaced_copies(root).map(|it| DoctorCheck::new("kept copies", it)));
-    checks
+    repairs.extend(compactor.repair(&steps, now)?);
+    Ok(Some(repairs))
 }
 
 impl DoctorCheck {
@@ -322,140 +218,13 @@ impl DoctorCheck {
             }
             Err(error) => {
                 let source = error.source().map(ToString::to_string);
-                let said = error.to_string();
-                let source = source.filter(|it| !said.contains(it.as_str()));
-                (false, false, source.map_or(said.clone(), |it| format!("{said}: {it}")))
+                let message = error.to_string();
+                let source = source.filter(|it| !message.contains(it.as_str()));
+                (false, false, source.map_or(message.clone(), |it| format!("{message}: {it}")))
             }
         };
         Self { name, ok, detail, warning }
     }
-}
-
-fn check_configuration(root: &MemoryRoot, call: &Invocation) -> CheckOutcome {
-    let made = configured::open_engine(
-        &call.config,
-        &root.settings,
-        &call.environment,
-        std::time::Duration::ZERO,
-    );
-    if let Err(error) = made {
-        return CheckOutcome::Failed(vec![error.to_string()]);
-    }
-    if let Err(error) = connect::embedding_client(
-        &call.config,
-        &root.settings,
-        &call.environment,
-        EmbeddingInput::Line,
-    ) {
-        return CheckOutcome::Failed(vec![format!("search.embeddings: {error}")]);
-    }
-    CheckOutcome::Passed(match &call.config.file {
-        Some(file) => file.display().to_string(),
-        None => "no config.yaml; the defaults hold".to_owned(),
-    })
-}
-
-fn check_typed_memories(view: &RootSnapshot) -> CheckOutcome {
-    let memories = &view.inventory.memories;
-    let findings =
-        memories.iter().filter_map(|it| Some(typed_schema::validate(it).err()?.to_string()));
-    CheckOutcome::from_findings(findings.collect(), || format!("{} are in form", memories.len()))
-}
-
-fn check_index(view: &RootSnapshot) -> CheckOutcome {
-    let inventory = &view.inventory;
-    let present = inventory.index.as_deref();
-    if present.is_none() && inventory.memories.is_empty() {
-        return CheckOutcome::Passed("not needed yet".to_owned());
-    }
-    let wanted =
-        index::render(present, &inventory.memories, &|it| inventory.rules.sanitize_output(it));
-    if present.map(ContentHash::of) == Some(ContentHash::of(&wanted)) {
-        CheckOutcome::Passed("lists all typed memories".to_owned())
-    } else {
-        CheckOutcome::Failed(vec![
-            "not in step with the typed memories; `memoird compact`".to_owned(),
-        ])
-    }
-}
-
-fn check_names(view: &RootSnapshot) -> CheckOutcome {
-    let problems = &view.inventory.problems;
-    let findings = problems.iter().map(|it| ui::one_line(&format!("{}: {}", it.path, it.reason)));
-    CheckOutcome::from_findings(findings.collect(), || "every file can be read".to_owned())
-}
-
-/// Compares the clock with the dates of logs and with the last run.
-///
-/// Times of files are no witness: a file that was copied from elsewhere may carry any.
-fn check_clock(
-    root: &MemoryRoot,
-    now: DateTime<Utc>,
-    view: &RootSnapshot,
-    lineage: Option<&Lineage>,
-) -> CheckResult {
-    let selection = Selection::default();
-    let plan = compaction::plan_snapshot(
-        view,
-        &root.settings,
-        &configured::engine_id(&root.settings.settings),
-        &selection,
-        now,
-    );
-    let mut findings: Vec<String> =
-        plan.problems.iter().map(|it| format!("{}: {}", it.path, it.reason)).collect();
-    let runs = lineage.map_or_else(|| Ok(Vec::new()), |it| it.last_runs(1))?;
-    for run in runs.iter().filter(|it| it.started > now + Duration::days(1)) {
-        let zone = root.settings.zone.name.0;
-        let (then, now) = (run.started.with_timezone(&zone), now.with_timezone(&zone));
-        let date = "%Y-%m-%d %H:%M";
-        findings.push(format!(
-            "the last run was on {}, but it is {} now; is the clock right?",
-            then.format(date),
-            now.format(date)
-        ));
-    }
-    Ok(CheckOutcome::from_findings(findings, || "no log and no run lies in the future".to_owned()))
-}
-
-/// Looks for what a crash left.
-fn check_unfinished_work(root: &MemoryRoot, lineage: Option<&Lineage>) -> CheckResult {
-    let temporary = root.vault.temp_files()?;
-    let runs = lineage.map_or_else(|| Ok(Vec::new()), Lineage::open_runs)?;
-    if RunLock::is_held(&root.vault.layout().run_lock())? {
-        let run = runs.last().map_or_else(String::new, |(run, _)| format!(" {run}"));
-        return Ok(CheckOutcome::Passed(format!("run{run} is at work")));
-    }
-    let mut findings = Vec::new();
-    if !runs.is_empty() {
-        findings.push("a run ended by a crash; `memoird compact` puts it right".to_owned());
-    }
-    let intents = lineage.map_or_else(|| Ok(Vec::new()), Lineage::open_intents)?;
-    findings.extend(intents.iter().map(|it| {
-        format!("{} was about to be written; `memoird compact` puts it right", it.target)
-    }));
-    let jobs = lineage.map_or_else(|| Ok(Vec::new()), Lineage::live_jobs)?;
-    findings.extend(jobs.iter().map(|it| format!("{} {} never ended", it.tier, it.period)));
-    findings.extend(
-        temporary.iter().map(|it| format!("{it} is left; the next run that writes removes it")),
-    );
-    findings.extend(check::unfinished_forget(&root.vault));
-    Ok(CheckOutcome::from_findings(findings, || "none".to_owned()))
-}
-
-/// Tells of copies of what stood under a temporary name after a crash: somebody's words may be in
-/// them, and only a person can tell. Says nothing where there are none.
-fn check_replaced_copies(root: &MemoryRoot) -> Option<CheckResult> {
-    let count = match root.vault.saved_copies() {
-        Ok(copies) if copies.is_empty() => return None,
-        Ok(copies) => copies.len(),
-        Err(error) => return Some(Err(error.into())),
-    };
-    let dir = root.vault.layout().private_dir().join(REPLACED_DIR);
-    Some(Ok(CheckOutcome::Warning(format!(
-        "{count} in `{}`: what a crash left half replaced; look at them, then delete them",
-        dir.display()
-    ))))
 }
 
 fn show(report: &DoctorReport, dry_run: bool, ui: &Ui) {
@@ -464,10 +233,10 @@ fn show(report: &DoctorReport, dry_run: bool, ui: &Ui) {
         return;
     }
     for step in report.repairs.iter().flatten() {
-        ui.note(if dry_run { format!("would be done: {step}") } else { step.clone() });
+        ui.note(if dry_run { format!("would do: {step}") } else { step.clone() });
     }
     if report.repairs.as_ref().is_some_and(Vec::is_empty) {
-        ui.note("there is nothing that a program can repair");
+        ui.note("nothing to repair");
     }
     let width = report.checks.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
     for DoctorCheck { name, ok, detail, warning } in &report.checks {
@@ -482,10 +251,10 @@ fn show(report: &DoctorReport, dry_run: bool, ui: &Ui) {
             ui.data(format!("      {:width$}  {line}", ""));
         }
     }
-    let ill = report.checks.iter().filter(|it| !it.ok).count();
-    if ill > 0 {
-        ui.warn(format!("{ill} of {} checks found something", report.checks.len()));
+    let failed = report.checks.iter().filter(|it| !it.ok).count();
+    if failed > 0 {
+        ui.warn(format!("{failed} of {} checks failed", report.checks.len()));
     } else {
-        ui.success("all is well");
+        ui.success("all checks passed");
     }
 }

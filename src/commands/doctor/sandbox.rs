@@ -1,8 +1,8 @@
-//! `memoird doctor --sandbox`: shuts itself in as the daemon would, tries what must not work, and says
-//! what holds.
+//! `memoird doctor --sandbox`: enters the daemon's sandbox, tries what it must forbid, and shows the
+//! results.
 //!
-//! Only this process is shut in; nothing that it tries changes anything. What a unit of systemd adds
-//! is seen when the check runs inside one.
+//! The sandbox applies only to this process, and no attempt changes anything. To test the protection
+//! of the systemd unit as well, run the check inside a unit.
 
 use std::{
     fs,
@@ -23,42 +23,41 @@ use crate::{
     },
 };
 
-/// The name of the files that are tried to be made.
+/// The name prefix of the files that the checks try to create.
 const PROBE: &str = ".memoird-probe";
 
-/// Makes the checks.
+/// Runs the checks.
 pub(super) fn sandbox_checks(global: &GlobalArgs) -> Result<Vec<DoctorCheck>, CommandError> {
     let cwd =
         std::env::current_dir().map_err(|source| config::ConfigError::NoWorkingDir { source })?;
     let loaded =
         RuntimeConfig::read(global.config.as_deref(), &global.set, global.root.as_deref(), &cwd)?;
     let limits = SandboxLimits::of(&loaded);
-    // Made before, since none can be made afterwards.
+    // The sandbox forbids new listeners, so this one is opened first.
     let listener = TcpListener::bind("127.0.0.1:0");
-    let held = limits.enter();
-    let kernel = match held {
-        Ok(SandboxStatus::Full) => CheckOutcome::Passed("the kernel holds all rules".to_owned()),
-        Ok(SandboxStatus::Partial) => {
-            CheckOutcome::Warning("the kernel is older, and holds some of the rules".to_owned())
-        }
+    let kernel = match limits.enter() {
+        Ok(SandboxStatus::Full) => CheckOutcome::Passed("the kernel enforces all rules".to_owned()),
+        Ok(SandboxStatus::Partial) => CheckOutcome::Warning(
+            "the kernel is old and enforces only some of the rules".to_owned(),
+        ),
         Ok(SandboxStatus::Unsupported) => {
-            CheckOutcome::Warning("this kernel has no Landlock".to_owned())
+            CheckOutcome::Warning("this kernel does not support Landlock".to_owned())
         }
-        Err(error) => CheckOutcome::Warning(format!("the kernel refuses: {error}")),
+        Err(error) => CheckOutcome::Warning(format!("cannot enter the sandbox: {error}")),
     };
     let mut checks = vec![DoctorCheck::new("sandbox", Ok(kernel))];
     if let Some(why) = &limits.relaxed_reason {
-        let told = format!("{why}, so only writing outside your home is forbidden");
-        checks.push(DoctorCheck::new("loosened", Ok(CheckOutcome::Warning(told))));
+        let detail = format!("{why}, so only writing outside your home is forbidden");
+        checks.push(DoctorCheck::new("loosened", Ok(CheckOutcome::Warning(detail))));
     }
     for root in &loaded.roots {
-        let made = create_probe(root);
+        let probe = create_probe(root);
         checks.push(DoctorCheck::new(
             "memory folder",
-            Ok(match made {
-                Ok(()) => CheckOutcome::Passed(format!("{} can be written", root.display())),
+            Ok(match probe {
+                Ok(()) => CheckOutcome::Passed(format!("{} is writable", root.display())),
                 Err(error) => CheckOutcome::Failed(vec![format!(
-                    "{} cannot be written: {error}",
+                    "cannot write in {}: {error}",
                     root.display()
                 )]),
             }),
@@ -79,51 +78,51 @@ pub(super) fn sandbox_checks(global: &GlobalArgs) -> Result<Vec<DoctorCheck>, Co
     Ok(checks)
 }
 
-/// Judges something that must not work.
-fn expect_refused(what: &'static str, tried: &io::Result<()>) -> DoctorCheck {
+/// Passes if the sandbox refused the attempt.
+fn expect_refused(what: &'static str, attempt: &io::Result<()>) -> DoctorCheck {
     DoctorCheck::new(
         what,
-        Ok(match tried {
-            Ok(()) => CheckOutcome::Warning("works".to_owned()),
+        Ok(match attempt {
+            Ok(()) => CheckOutcome::Warning("is allowed".to_owned()),
             Err(error) => match error.kind() {
                 ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                     CheckOutcome::Passed("is refused".to_owned())
                 }
-                ErrorKind::NotFound => CheckOutcome::Passed("is not there".to_owned()),
-                _ => CheckOutcome::Warning(format!("cannot be told: {error}")),
+                ErrorKind::NotFound => CheckOutcome::Passed("does not exist".to_owned()),
+                _ => CheckOutcome::Warning(format!("unclear: {error}")),
             },
         }),
     )
 }
 
-/// Makes a file in a folder and takes it away.
+/// Creates a file in a folder and deletes it.
 fn create_probe(folder: &Path) -> io::Result<()> {
     let probe = tempfile::Builder::new().prefix(PROBE).tempfile_in(folder)?;
     probe.close()
 }
 
-/// Says what the kernel knows of this process.
+/// Reports the restrictions of this process as the kernel sees them.
 fn process_restrictions() -> CheckOutcome {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(':'));
         line.unwrap_or("unknown").trim().to_owned()
     };
-    let words = [
+    let fields = [
         ("NoNewPrivs", "new privileges", "1"),
         ("Seccomp", "system calls filtered", "2"),
         ("CapEff", "capabilities", "0000000000000000"),
     ];
-    let told = words.map(|(name, words, good)| {
+    let described = fields.map(|(name, label, good)| {
         let value = field(name);
         match (name, value == good) {
             ("NoNewPrivs", true) => "no new privileges".to_owned(),
-            ("NoNewPrivs", false) => "new privileges could be gained".to_owned(),
-            ("Seccomp", true) => words.to_owned(),
+            ("NoNewPrivs", false) => "can gain new privileges".to_owned(),
+            ("Seccomp", true) => label.to_owned(),
             ("Seccomp", false) => "system calls not filtered (the unit does that)".to_owned(),
             (_, true) => "no capabilities".to_owned(),
-            (_, false) => format!("{words} {value}"),
+            (_, false) => format!("{label} {value}"),
         }
     });
-    CheckOutcome::Passed(told.join(", "))
+    CheckOutcome::Passed(described.join(", "))
 }

@@ -1,4 +1,4 @@
-//! What the machine is asked: folders, rights, file system, space, SQLite.
+//! Checks of the machine: folders, permissions, file system, disk space, SQLite.
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
@@ -13,57 +13,57 @@ use crate::{
     },
 };
 
-/// A pass writes every file twice for a moment, and the database grows with it.
+/// A run briefly writes every file twice, and the database grows with it.
 const DISK_FREE_MIN: u64 = 64 * 1024 * 1024;
 
-/// Looks at a folder that memoird writes in; one that only reads needs no more than that.
+/// Checks the permissions of a folder; a host that only reads needs no write access.
 pub(super) fn check_folder(path: &Path, is_reader: bool) -> CheckResult {
     use rustix::fs::Access;
     let shown = path.display();
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let what = format!("there is no `{shown}`; `memoird log TEXT` makes it");
+            let what = format!("`{shown}` does not exist; `memoird log TEXT` creates it");
             return Ok(CheckOutcome::Failed(vec![what]));
         }
-        Err(e) => return Err(format!("cannot look at `{shown}`: {e}").into()),
+        Err(e) => return Err(format!("cannot read `{shown}`: {e}").into()),
     };
     let mut findings = Vec::new();
     if !meta.is_dir() {
-        findings.push(format!("`{shown}` is no folder"));
+        findings.push(format!("`{shown}` is not a folder"));
     }
     let access = Access::READ_OK | Access::EXEC_OK;
     let access = if is_reader { access } else { access | Access::WRITE_OK };
     if rustix::fs::access(path, access).is_err() {
-        let what = if is_reader { "read" } else { "written" };
-        findings.push(format!("`{shown}` cannot be {what} by this user"));
+        let what = if is_reader { "readable" } else { "writable" };
+        findings.push(format!("`{shown}` is not {what} for this user"));
     }
     let mode = meta.mode() & 0o7777;
     if is_world_writable(mode) {
-        findings.push(format!("anybody may write in `{shown}`; chmod o-w '{shown}'"));
+        findings.push(format!("any user can write in `{shown}`; run `chmod o-w '{shown}'`"));
     } else if mode & 0o002 != 0 && findings.is_empty() {
         return Ok(CheckOutcome::Warning(format!(
-            "{shown}: anybody may add files, and what they add is read as a log"
+            "{shown}: any user can add files, which memoird would read as logs"
         )));
     }
     Ok(CheckOutcome::from_findings(findings, || shown.to_string()))
 }
 
-/// Looks whether others can get at what is private.
+/// Checks that other users cannot read private files.
 pub(super) fn check_private_files(layout: &Layout) -> CheckResult {
     let findings = private_folder::exposed_files(layout)?.into_iter().map(|it| {
         let shown = it.path.display();
-        let (mode, wanted) = (it.mode, it.required_mode);
+        let (mode, required) = (it.mode, it.required_mode);
         if it.is_foreign {
-            format!("`{shown}` belongs to another user; chown it to the one who runs memoird")
+            format!("`{shown}` belongs to another user; chown it to the user who runs memoird")
         } else {
-            format!("`{shown}` is open to others (mode {mode:o}); chmod {wanted:o} '{shown}'")
+            format!("`{shown}` is open to other users (mode {mode:o}); run `chmod {required:o} '{shown}'`")
         }
     });
-    Ok(CheckOutcome::from_findings(findings.collect(), || "closed to others".to_owned()))
+    Ok(CheckOutcome::from_findings(findings.collect(), || "not accessible to others".to_owned()))
 }
 
-/// Looks for files that are seen under other names too, or stand behind a link.
+/// Looks for files with several names (hard links) and folders behind symbolic links.
 pub(super) fn check_links(layout: &Layout, view: &RootSnapshot) -> CheckOutcome {
     let mut notes = Vec::new();
     let root = layout.root();
@@ -83,10 +83,10 @@ pub(super) fn check_links(layout: &Layout, view: &RootSnapshot) -> CheckOutcome 
     let memories =
         inventory.memories.iter().map(|it| layout.typed_memory(&it.file_name.to_string_lossy()));
     let paths = logs.chain(summaries.map(|it| it.path.clone())).chain(memories);
-    let several = paths.chain([layout.wisdom(), layout.index()]).filter(|path| {
+    let hard_linked = paths.chain([layout.wisdom(), layout.index()]).filter(|path| {
         fs::symlink_metadata(layout.full(path)).is_ok_and(|it| it.is_file() && it.nlink() > 1)
     });
-    notes.extend(several.map(|it| format!("{it} has a second name, under which it may change")));
+    notes.extend(hard_linked.map(|it| format!("{it} has a second hard link, which may change it")));
     if notes.is_empty() {
         CheckOutcome::Passed("none".to_owned())
     } else {
@@ -94,26 +94,26 @@ pub(super) fn check_links(layout: &Layout, view: &RootSnapshot) -> CheckOutcome 
     }
 }
 
-/// Judges the file system.
+/// Checks the type of the file system.
 pub(super) fn check_file_system(path: &Path) -> CheckResult {
     let kind = filesystem::detect(path)?;
     Ok(match filesystem::refused_name(&kind, filesystem::is_fuse_trusted()) {
         Some(name) => CheckOutcome::Failed(vec![format!(
-            "{name}: no database is kept there, and changes from other hosts are not noticed; move the folder to a local disk (or set {}=1 if this one is)",
+            "{name}: databases are not safe there, and changes by other hosts go unnoticed; move the folder to a local disk (or set {}=1 if it is local)",
             filesystem::TRUST_FUSE
         )]),
         None => CheckOutcome::Passed("local".to_owned()),
     })
 }
 
-/// Looks for room.
+/// Checks the free disk space.
 pub(super) fn check_disk_space(path: &Path) -> CheckResult {
     let stat = rustix::fs::statvfs(path)?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let shown = format!("{} MiB free", free / 1024 / 1024);
     Ok(if free < DISK_FREE_MIN {
         CheckOutcome::Failed(vec![format!(
-            "{shown}, at least {} are needed",
+            "{shown}, at least {} MiB needed",
             DISK_FREE_MIN / 1024 / 1024
         )])
     } else {
@@ -121,12 +121,12 @@ pub(super) fn check_disk_space(path: &Path) -> CheckResult {
     })
 }
 
-/// Asks which SQLite is linked.
+/// Checks the version of the linked SQLite.
 pub(super) fn check_sqlite() -> CheckOutcome {
     match Lineage::sqlite_version() {
         (version, true) => CheckOutcome::Passed(version.to_owned()),
         (version, false) => {
-            CheckOutcome::Failed(vec![format!("{version} can damage a database; update it")])
+            CheckOutcome::Failed(vec![format!("{version} can damage databases; update it")])
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The same service under launchd: the text of a launch agent, and what macOS is asked.
+//! The service under launchd: the text of a launch agent, and calls of `launchctl`.
 //!
-//! The text is a pure function, made and tested on every system, and `service print --for launchd` shows
-//! it anywhere. Only macOS has a `launchctl` to hand it to.
+//! The text is generated and tested on every system, and `service print --for launchd` shows it
+//! anywhere. Only macOS has `launchctl`.
 
 use std::{
     fs,
@@ -16,72 +16,69 @@ use crate::{
     store::fs::vault::settings_files::write_settings,
 };
 
-/// The name by which launchd knows the agent.
+/// The label of the launch agent.
 const LABEL: &str = "memoird";
 
 /// A launch agent for this program.
 #[derive(Debug)]
 pub(super) struct LaunchAgent {
-    /// Where it belongs.
     pub(super) path: PathBuf,
-    /// What it says.
     pub(super) text: String,
 }
 
 impl LaunchAgent {
-    /// Prepares the agent for the program at `program`; where the configuration was named by hand,
-    /// `config` is its file.
+    /// Prepares the agent that starts `program`, with `--config` if `config` is given.
     pub(super) fn new(around: &Environment, program: &Path, config: Option<&Path>) -> Self {
         let library = around.home.join("Library");
         let path = library.join("LaunchAgents").join(format!("{LABEL}.plist"));
         Self { path, text: plist(program, config, &library.join("Logs/memoird.log")) }
     }
 
-    /// Returns whether the file there says the same; `None` where there is none.
+    /// Returns whether the installed file is the same; `None` if there is none.
     pub(super) fn matches_file(&self) -> Option<bool> {
         fs::read_to_string(&self.path).ok().map(|it| it == self.text)
     }
 
-    /// Writes it.
+    /// Writes the file.
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Fails if the file cannot be written.
     pub(super) fn write(&self) -> Result<(), CommandError> {
         Ok(write_settings(&self.path, &self.text)?)
     }
 
-    /// Removes it.
+    /// Removes the file.
     ///
     /// # Errors
     ///
-    /// Returns what the system says.
+    /// Fails if the file cannot be removed.
     pub(super) fn remove(&self) -> Result<(), CommandError> {
         fs::remove_file(&self.path).map_err(|e| file_error("remove", &self.path, &e))
     }
 
-    /// Has launchd start it; returns why not.
+    /// Makes launchd start the agent; returns why it failed.
     pub(super) fn start(&self) -> Result<(), String> {
-        // One that runs has the text from before.
+        // A running agent still uses the old text.
         drop(stop());
         launchctl(&["bootstrap", &domain(), &self.path.to_string_lossy()]).map(drop)
     }
 
-    /// Returns what to type where launchd does not answer.
+    /// Returns the command to start the agent by hand.
     pub(super) fn start_command(&self) -> String {
         format!("launchctl bootstrap {} \"{}\"", domain(), self.path.display())
     }
 }
 
-/// Has launchd stop the agent; returns why not.
+/// Makes launchd stop the agent; returns why it failed.
 pub(super) fn stop() -> Result<(), String> {
     launchctl(&["bootout", &format!("{}/{LABEL}", domain())]).map(drop)
 }
 
-/// Returns the line in which launchd says how the agent is; or why there is none.
+/// Returns the state that launchd reports, or why it reports none.
 pub(super) fn agent_state() -> Result<String, String> {
-    let said = launchctl(&["print", &format!("{}/{LABEL}", domain())])?;
-    let line = said.lines().map(str::trim).find(|it| it.starts_with("state = "));
+    let output = launchctl(&["print", &format!("{}/{LABEL}", domain())])?;
+    let line = output.lines().map(str::trim).find(|it| it.starts_with("state = "));
     Ok(line.map_or_else(|| "unknown".to_owned(), |it| it["state = ".len()..].to_owned()))
 }
 
@@ -99,11 +96,11 @@ fn launchctl(words: &[&str]) -> Result<String, String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     Err(format!(
         "launchctl {}: {}",
         words.join(" "),
-        said.lines().next().unwrap_or("no reason given")
+        message.lines().next().unwrap_or("no reason given")
     ))
 }
 
@@ -119,7 +116,7 @@ fn plist(program: &Path, config: Option<&Path>, log: &Path) -> String {
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<!-- A launch agent: it runs while you are logged in. It reads its configuration anew at
+<!-- A launch agent: it runs while you are logged in. To reload its configuration:
      launchctl kill HUP {domain}/{LABEL} -->
 <plist version="1.0">
 <dict>
@@ -130,16 +127,16 @@ fn plist(program: &Path, config: Option<&Path>, log: &Path) -> String {
 {arguments}    </array>
     <key>RunAtLoad</key>
     <true/>
-    <!-- Started again after a failure, not after it was asked to end. -->
+    <!-- Restarted after a failure, but not after it was asked to stop. -->
     <key>KeepAlive</key>
     <dict>
         <key>SuccessfulExit</key>
         <false/>
     </dict>
-    <!-- A bad configuration waits for a person; it is not tried more often than this, in seconds. -->
+    <!-- The shortest time between restarts, in seconds: a bad configuration has to be fixed first. -->
     <key>ThrottleInterval</key>
     <integer>60</integer>
-    <!-- A stop ends the job at hand at its next safe point. -->
+    <!-- A stop ends the current job at its next safe point. -->
     <key>ExitTimeOut</key>
     <integer>30</integer>
     <key>ProcessType</key>
@@ -149,7 +146,7 @@ fn plist(program: &Path, config: Option<&Path>, log: &Path) -> String {
         <key>PATH</key>
         <string>/usr/local/bin:/usr/bin:/bin</string>
     </dict>
-    <!-- What is generated takes after its folder, and what is private is made so whatever the mask. -->
+    <!-- No umask: generated files take the mode of their folder, and private files are always private. -->
     <key>StandardErrorPath</key>
     <string>{log}</string>
 </dict>
@@ -159,7 +156,7 @@ fn plist(program: &Path, config: Option<&Path>, log: &Path) -> String {
     )
 }
 
-/// Writes a text as the content of an element.
+/// Escapes the text of an XML element.
 fn xml_escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -168,7 +165,7 @@ fn xml_escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The strings of the array or the one string after a key.
+    /// Returns the strings of the array, or the single string, after a key.
     fn strings(text: &str, key: &str) -> Vec<String> {
         let after = text.split_once(&format!("<key>{key}</key>")).unwrap().1;
         let until =
@@ -180,10 +177,10 @@ mod tests {
 
     #[test]
     fn the_agent_starts_this_program_with_its_configuration() {
-        let made = plist(Path::new("/usr/local/bin/memoird"), None, Path::new("/l"));
-        assert_eq!(strings(&made, "ProgramArguments"), ["/usr/local/bin/memoird", "run"]);
-        assert_eq!(strings(&made, "Label"), ["memoird"]);
-        assert_eq!(strings(&made, "StandardErrorPath"), ["/l"]);
+        let text = plist(Path::new("/usr/local/bin/memoird"), None, Path::new("/l"));
+        assert_eq!(strings(&text, "ProgramArguments"), ["/usr/local/bin/memoird", "run"]);
+        assert_eq!(strings(&text, "Label"), ["memoird"]);
+        assert_eq!(strings(&text, "StandardErrorPath"), ["/l"]);
         let odd =
             plist(Path::new("/a & <b>/memoird"), Some(Path::new("/c d.yaml")), Path::new("/l"));
         assert_eq!(
@@ -194,13 +191,13 @@ mod tests {
 
     #[test]
     fn every_element_of_the_agent_is_closed() {
-        let made = plist(Path::new("/a/memoird"), None, Path::new("/l"));
+        let text = plist(Path::new("/a/memoird"), None, Path::new("/l"));
         for name in ["plist", "dict", "array", "key", "string", "integer"] {
-            let count = |it: &str| made.matches(it).count();
+            let count = |it: &str| text.matches(it).count();
             let opened = count(&format!("<{name}>")) + count(&format!("<{name} "));
             assert_eq!(opened, count(&format!("</{name}>")), "{name}");
         }
-        assert!(made.starts_with("<?xml ") && made.ends_with("</plist>\n"));
-        assert_eq!(made.matches("<!--").count(), made.matches("-->").count());
+        assert!(text.starts_with("<?xml ") && text.ends_with("</plist>\n"));
+        assert_eq!(text.matches("<!--").count(), text.matches("-->").count());
     }
 }

@@ -1,6 +1,6 @@
-//! The user's service manager, asked through its own programs.
+//! Calls of `systemctl` and `loginctl`.
 //!
-//! Where none answers (a container, another init) a person is told what to type.
+//! If no service manager answers (a container, another init), the caller shows the command to type.
 
 use std::{
     collections::BTreeMap,
@@ -12,52 +12,52 @@ use crate::config::api_key;
 /// The name of the unit.
 pub(super) const UNIT_NAME: &str = "memoird.service";
 
-/// Has the user manager read the unit and start it, or start it again; returns why not.
-pub(in crate::commands) fn start(again: bool) -> Result<(), String> {
+/// Makes the user manager load and start the unit, or restart it; returns why it failed.
+pub(in crate::commands) fn start(restart: bool) -> Result<(), String> {
     systemctl(&["daemon-reload"])?;
     systemctl(&["enable", "--now", UNIT_NAME])?;
-    if again {
+    if restart {
         systemctl(&["restart", UNIT_NAME])?;
     }
     Ok(())
 }
 
-/// Has the user manager stop the unit and forget it; returns why not.
+/// Makes the user manager stop and disable the unit; returns why it failed.
 pub(super) fn stop() -> Result<(), String> {
     systemctl(&["disable", "--now", UNIT_NAME]).map(drop)
 }
 
-/// Has the user manager notice that files are gone.
+/// Makes the user manager reload its unit files.
 pub(super) fn reload() -> Result<(), String> {
     systemctl(&["daemon-reload"]).map(drop)
 }
 
-/// What the manager says of the unit.
+/// The properties of the unit, as the manager reports them.
 #[derive(Debug, Default)]
 pub(super) struct UnitProperties(BTreeMap<String, String>);
 
 impl UnitProperties {
-    /// Asks; returns why there is no answer.
+    /// Queries the manager; returns why it failed.
     pub(super) fn query() -> Result<Self, String> {
         let names = "LoadState,UnitFileState,ActiveState,SubState,StatusText,MainPID,NRestarts,Result,MemoryCurrent";
-        let said = systemctl(&["show", UNIT_NAME, "--property", names])?;
-        let pairs = said.lines().filter_map(|it| it.split_once('='));
+        let output = systemctl(&["show", UNIT_NAME, "--property", names])?;
+        let pairs = output.lines().filter_map(|it| it.split_once('='));
         let pairs = pairs.filter(|(_, value)| !value.is_empty() && *value != "[not set]");
         Ok(Self(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()))
     }
 
-    /// Returns what it says under that name.
+    /// Returns the property of this name, if it is set.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 }
 
-/// Returns whether the user's services run while the user is logged out; `None` when nobody says so.
+/// Returns whether the user's services run while the user is logged out; `None` if unknown.
 pub(in crate::commands) fn is_linger_enabled() -> Option<bool> {
     let user = rustix::process::getuid().as_raw().to_string();
-    let said =
+    let output =
         run_program("loginctl", &["show-user", &user, "--property", "Linger", "--value"]).ok()?;
-    match said.trim() {
+    match output.trim() {
         "yes" => Some(true),
         "no" => Some(false),
         _ => None,
@@ -79,9 +79,9 @@ fn run_program(program: &str, words: &[&str]) -> Result<String, String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    // What it did before it failed comes first.
-    let mut lines = said.lines().filter(|it| !it.starts_with("Created symlink"));
-    let said = lines.next().unwrap_or("it gave no reason").trim().to_owned();
-    Err(format!("{program} {}: {said}", words.join(" ")))
+    let message = String::from_utf8_lossy(&output.stderr);
+    // Skip messages about steps that succeeded.
+    let mut lines = message.lines().filter(|it| !it.starts_with("Created symlink"));
+    let reason = lines.next().unwrap_or("no reason given").trim();
+    Err(format!("{program} {}: {reason}", words.join(" ")))
 }

@@ -139,7 +139,7 @@ fn sessions_of_before_are_shown_first_and_brought_in_once() {
     }
     let told = root.run(&["import", "claude-code"]).ok();
     assert!(
-        told.stderr.contains("2 sessions would make") && told.stderr.contains("--yes"),
+        told.stderr.contains("would import 2 sessions") && told.stderr.contains("--yes"),
         "{told}"
     );
     assert_eq!(states(&["--yes"]), all("new", 1));

@@ -34,7 +34,7 @@ fn the_start_of_a_session_is_told_in_a_budget_and_the_same_each_time() {
     assert!(root.run(&["context", "--cite"]).ok().stdout.contains("[2026-0"));
     let explained = root.run(&["context", "--explain"]).ok();
     assert!(
-        explained.stdout.contains("wisdom") && explained.stderr.contains("tokens in all"),
+        explained.stdout.contains("wisdom") && explained.stderr.contains("tokens in total"),
         "{explained}"
     );
 }

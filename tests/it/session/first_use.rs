@@ -107,7 +107,7 @@ fn the_first_hour_shows_sessions_and_brings_them_in() {
     assert!(shown.stdout.contains("into a new memory folder"), "{shown}");
     assert!(!memories.join("tide").exists());
     let told = run_in(&root, "tide", &["import", "claude-code", "--days", "0", "--yes"]).ok();
-    assert!(told.stderr.contains("1 sessions are brought in"), "{told}");
+    assert!(told.stderr.contains("imported 1 session,"), "{told}");
     assert_eq!(logs(&root, "memories/tide/memory"), 1);
     // Where hooks are entered, that is shown at once.
     let hooked = root.run(&["init", "--claude-code", "--projects", memories.to_str().unwrap()]);

@@ -91,7 +91,7 @@ fn what_a_program_made_of_its_notes_stays_out_and_secrets_are_marked() {
     root.write("../theirs/memory/ROOT.md", "- An index\n");
     let path = root.path("../theirs");
     let ran = root.run(&["import", "hipocampus", path.to_str().unwrap(), "--yes"]).ok();
-    assert!(ran.stderr.contains("1 files are brought in"), "{ran}");
+    assert!(ran.stderr.contains("imported 1 file,"), "{ran}");
     let log = root.read("memory/2026-03-13.md");
     assert!(log.contains("The token is") && !log.contains("ghp_aB3d"), "{log}");
     let all = root.files().into_values().collect::<String>();

@@ -1,0 +1,150 @@
+//! What `memoird compact` did, for people and as JSON.
+
+use std::process::ExitCode;
+
+use crate::{
+    commands::{error::CommandErrorKind, ui::Ui},
+    compaction::{
+        plan::{CompactionPlan, WaitCause},
+        report::{JobReport, RunReport},
+    },
+    memory::period::Period,
+};
+
+/// Shows what a run did; `unknown` is a requested period that has no logs.
+pub(super) fn show_report(
+    report: &RunReport,
+    plan: &CompactionPlan,
+    has_logs: bool,
+    unknown: Option<Period>,
+    ui: &Ui,
+) {
+    if ui.is_json() {
+        ui.json(report);
+        return;
+    }
+    let shown = report
+        .jobs
+        .iter()
+        .filter(|it| ui.is_verbose() || it.tier != "extract" || it.outcome != "unchanged");
+    let rows: Vec<Vec<String>> = shown.map(report_row).collect();
+    if !rows.is_empty() {
+        ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
+    }
+    for it in &report.put_back {
+        ui.warn(it);
+    }
+    for it in &report.finished {
+        ui.warn(it);
+    }
+    if !report.joined.is_empty() {
+        let logs = report.joined.len();
+        ui.success(format!(
+            "added late lines to {logs} archived logs, which moved back from the archive"
+        ));
+    }
+    if !report.archived.is_empty() {
+        ui.success(format!("archived {} logs", report.archived.len()));
+    }
+    if let Some(why) = &report.archive_held {
+        ui.warn(format!("old logs were not archived: {why}"));
+    }
+    if report.jobs.is_empty() {
+        if report.archived.is_empty() && report.joined.is_empty() {
+            ui.note(nothing_to_do(plan, has_logs, unknown));
+        }
+        return;
+    }
+    let quiet =
+        report.jobs.iter().filter(|it| it.tier == "extract" && it.outcome == "unchanged").count();
+    let days =
+        if quiet > 0 { format!("; {quiet} days had nothing to extract") } else { String::new() };
+    let summary = format!(
+        "{} written, {} unchanged, {} failed{days}",
+        report.written,
+        report.unchanged - quiet,
+        report.failed
+    );
+    let amounts = match report.amounts {
+        0 => String::new(),
+        of => format!("; {} of {of} amounts and dates kept", report.amounts_kept),
+    };
+    let summary = format!("{summary}{amounts}");
+    if report.failed > 0 {
+        ui.warn(format!("{summary}; see `memoird status`"));
+    } else {
+        ui.success(summary);
+    }
+}
+
+fn report_row(job: &JobReport) -> Vec<String> {
+    let done = matches!(job.outcome, "written" | "unchanged");
+    let files = if job.paths.is_empty() {
+        job.path.clone().unwrap_or_default()
+    } else {
+        job.paths.join(" ")
+    };
+    vec![
+        job.tier.to_owned(),
+        job.period.clone(),
+        job.outcome.to_owned(),
+        job.figures.items.to_string(),
+        job.figures.output_chars.to_string(),
+        job.figures.source_chars.to_string(),
+        match (done, job.reason.split_once("; ")) {
+            // Removed files are named only in the reason.
+            (true, Some((_, removed))) => format!("{files} ({removed})").trim_start().to_owned(),
+            (true, None) => files,
+            (false, _) => job.reason.clone(),
+        },
+    ]
+}
+
+/// Returns a sentence that says why there is nothing to do, and what comes next.
+pub(super) fn nothing_to_do(
+    plan: &CompactionPlan,
+    has_logs: bool,
+    unknown: Option<Period>,
+) -> String {
+    if !has_logs {
+        return "nothing to do: there are no logs yet (`memoird log TEXT` writes one)".to_owned();
+    }
+    if let Some(period) = unknown {
+        return format!("nothing to do: there are no logs of {period}");
+    }
+    if let Some((tier, period)) = plan.due_after.first() {
+        return format!(
+            "nothing to do: {tier} {period} waits for its sources (`memoird compact` does all tiers)"
+        );
+    }
+    let is_stuck = |it: &WaitCause| matches!(it, WaitCause::Stuck(_) | WaitCause::Damaged(_));
+    let stuck = plan.waiting.iter().filter(|it| is_stuck(&it.cause)).count();
+    if stuck > 0 {
+        return format!("nothing to do, but {stuck} stuck; see `memoird status`");
+    }
+    let undone = plan.waiting.iter().filter(|it| it.cause == WaitCause::Undone).count();
+    let and_undone = if undone > 0 {
+        format!("; undone and waiting for changed sources: {undone} (see `memoird status`)")
+    } else {
+        String::new()
+    };
+    let next = plan.waiting.iter().find(|it| it.cause != WaitCause::Undone);
+    let up_to_date = match next {
+        Some(next) => format!(
+            "nothing to do: all closed periods are up to date; {} {} is {}",
+            next.tier, next.period, next.cause
+        ),
+        None => "nothing to do: all closed periods are up to date".to_owned(),
+    };
+    up_to_date + &and_undone
+}
+
+/// Returns 69 if only the model was unavailable or the budget exhausted, and 1 if a job failed otherwise.
+pub(super) fn exit_code(report: &RunReport) -> ExitCode {
+    let waits = report.unanswered > 0 || report.model.is_some() && report.left > 0;
+    match report.failed.saturating_sub(report.unanswered) + report.held.len() {
+        0 if waits => CommandErrorKind::Unavailable.exit_code().into(),
+        0 => ExitCode::SUCCESS,
+        _ => CommandErrorKind::Job.exit_code().into(),
+    }
+}

@@ -1,0 +1,183 @@
+//! What `memoird init` found and did, for people and as JSON.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use chrono::NaiveDate;
+use serde::Serialize;
+
+use crate::{
+    commands::ui::{self, Ui, counted},
+    memory::{address::Stem, period::Period, wisdom::WisdomFile},
+    store::fs::inventory::{Inventory, SummaryFile},
+};
+
+/// How many skipped files are listed one by one.
+const PROBLEMS_SHOWN_MAX: usize = 10;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+pub(super) struct InitReport {
+    pub(super) root: PathBuf,
+    pub(super) agent_name: String,
+    pub(super) zone: String,
+    pub(super) memory_dir: String,
+    pub(super) dry_run: bool,
+    pub(super) found: FolderContents,
+    /// What was written, or in a dry run would be: relative to the root, otherwise absolute.
+    pub(super) wrote: Vec<String>,
+    /// Changes to the settings of agent programs, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) hooks: Vec<String>,
+    /// What is left for the user to do, in sentences.
+    pub(super) to_do: Vec<String>,
+}
+
+/// What the folder contained before.
+#[derive(Default, Serialize)]
+pub(super) struct FolderContents {
+    logs: usize,
+    log_bytes: u64,
+    first_log: Option<NaiveDate>,
+    last_log: Option<NaiveDate>,
+    weekly: usize,
+    weekly_foreign: usize,
+    monthly: usize,
+    monthly_foreign: usize,
+    memories: usize,
+    index: bool,
+    wisdom_entries: usize,
+    wisdom_entries_own: usize,
+    wisdom: bool,
+    /// Files that are skipped although their names resemble ours.
+    problems: Vec<SkippedFile>,
+}
+
+#[derive(Serialize)]
+struct SkippedFile {
+    path: String,
+    reason: String,
+}
+
+impl FolderContents {
+    pub(super) fn new(inventory: &Inventory) -> Self {
+        let foreign = |files: &BTreeMap<Period, SummaryFile>| {
+            files.values().filter(|it| it.header.is_none()).count()
+        };
+        let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
+        let entries = || wisdom.iter().flat_map(WisdomFile::entries);
+        Self {
+            logs: inventory.logs.len(),
+            log_bytes: inventory.logs.values().map(|it| it.stamp.size).sum(),
+            first_log: inventory.logs.keys().next().map(Stem::date),
+            last_log: inventory.logs.keys().next_back().map(Stem::date),
+            weekly: inventory.weekly.len(),
+            weekly_foreign: foreign(&inventory.weekly),
+            monthly: inventory.monthly.len(),
+            monthly_foreign: foreign(&inventory.monthly),
+            memories: inventory.memories.len(),
+            index: inventory.index.is_some(),
+            wisdom_entries: entries().count(),
+            wisdom_entries_own: entries().filter(|it| !it.is_managed()).count(),
+            wisdom: wisdom.is_some(),
+            problems: inventory
+                .problems
+                .iter()
+                .map(|it| SkippedFile { path: it.path.clone(), reason: it.reason.clone() })
+                .collect(),
+        }
+    }
+
+    /// Returns lines that say what was found and how memoird treats it.
+    fn describe(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let (Some(first), Some(last)) = (self.first_log, self.last_log) {
+            lines.push(format!(
+                "{} from {first} to {last}, {}: read, never changed",
+                counted(self.logs, "log", "logs"),
+                human_size(self.log_bytes)
+            ));
+        }
+        for (all, foreign, one, many) in [
+            (self.weekly, self.weekly_foreign, "weekly file", "weekly files"),
+            (self.monthly, self.monthly_foreign, "monthly file", "monthly files"),
+        ] {
+            if all > foreign {
+                lines.push(format!("{} written by memoird", counted(all - foreign, one, many)));
+            }
+            if foreign > 0 {
+                lines.push(format!(
+                    "{} not written by memoird: read, never changed",
+                    counted(foreign, one, many)
+                ));
+            }
+        }
+        if self.memories > 0 {
+            let all = counted(self.memories, "typed memory", "typed memories");
+            lines.push(format!("{all}: those that people wrote are read, never changed"));
+        }
+        if self.index {
+            lines.push("MEMORY.md: memoird updates its own block and keeps the rest".to_owned());
+        }
+        if self.wisdom {
+            let own = counted(self.wisdom_entries_own, "entry", "entries");
+            lines.push(match self.wisdom_entries - self.wisdom_entries_own {
+                0 => format!("WISDOM.md with {own} that people wrote: kept as written"),
+                ours => format!(
+                    "WISDOM.md with {} by memoird and {own} that people wrote",
+                    counted(ours, "entry", "entries")
+                ),
+            });
+        }
+        if lines.is_empty() {
+            lines.push("nothing yet".to_owned());
+        }
+        lines
+    }
+}
+
+impl InitReport {
+    pub(super) fn print(&self, ui: &Ui) {
+        ui.note(format_args!("{} ({}, {})", self.root.display(), self.agent_name, self.zone));
+        let say = |label: &str, lines: &[String]| {
+            for (i, line) in lines.iter().enumerate() {
+                ui.note(format_args!("  {:<12}{line}", if i == 0 { label } else { "" }));
+            }
+        };
+        say("found", &self.found.describe());
+        let mut left: Vec<String> = self
+            .found
+            .problems
+            .iter()
+            .take(PROBLEMS_SHOWN_MAX)
+            .map(|it| ui::one_line(&format!("{}: {}", it.path, it.reason)))
+            .collect();
+        if let Some(more) =
+            self.found.problems.len().checked_sub(PROBLEMS_SHOWN_MAX).filter(|it| *it > 0)
+        {
+            left.push(format!("and {more} more"));
+        }
+        say("skipped", &left);
+        say(if self.dry_run { "would write" } else { "wrote" }, &self.wrote);
+        say("hooks", &self.hooks);
+        say("to do", &self.to_do);
+        if self.wrote.is_empty() {
+            ui.success("nothing to do: the folder is already set up");
+        } else if self.dry_run {
+            ui.note("nothing was changed");
+        } else if self.found.logs == 0 {
+            ui.success("ready; write the first entry: `memoird log TEXT`");
+        } else {
+            ui.success(
+                "ready; `memoird compact --dry-run` shows what is due, `memoird compact` runs it",
+            );
+        }
+    }
+}
+
+fn human_size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} KiB", bytes / 1024),
+        _ => format!("{} MiB", bytes / 1_048_576),
+    }
+}

@@ -1,0 +1,232 @@
+//! The files and folders that `memoird init` has to write.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::InitArgs;
+use crate::{
+    commands::{
+        GlobalArgs,
+        error::{CommandError, CommandErrorKind},
+        hooks::project_folder,
+        service::{
+            self,
+            unit::{SystemdUnit, UnitState},
+        },
+        ui::Ui,
+        workspace::Invocation,
+    },
+    config::{
+        edit,
+        root::{ROOT_FILE_NAME, RootFile},
+    },
+    store::fs::{
+        layout::{Layout, PRIVATE_DIR},
+        vault::{Vault, settings_files::write_settings},
+    },
+};
+
+/// One file or folder to write.
+pub(super) struct InitStep {
+    /// The path as shown: relative to the root, otherwise absolute.
+    pub(super) name: String,
+    action: InitAction,
+}
+
+enum InitAction {
+    CreateFolder(PathBuf),
+    CreatePrivateFolder,
+    WriteFile(PathBuf, String),
+    InstallUnit(SystemdUnit),
+}
+
+/// Collects the steps, and what is left for the user to do.
+pub(super) struct StepPlanner<'a> {
+    pub(super) call: &'a Invocation,
+    pub(super) global: &'a GlobalArgs,
+    pub(super) args: &'a InitArgs,
+    pub(super) layout: &'a Layout,
+    pub(super) ui: &'a Ui,
+    pub(super) to_do: &'a mut Vec<String>,
+}
+
+impl StepPlanner<'_> {
+    /// Returns what is missing. `root_file` is the `memoird.yaml` to write, if there is none yet.
+    pub(super) fn plan(
+        &mut self,
+        root_file: Option<RootFile>,
+    ) -> Result<Vec<InitStep>, CommandError> {
+        let (layout, args) = (self.layout, self.args);
+        let root = layout.root();
+        let mut steps = Vec::new();
+        let memory = layout.full(layout.memory_dir());
+        if !memory.is_dir() {
+            let dir = layout.memory_dir();
+            let name = format!("{}/", if dir.is_empty() { "." } else { dir });
+            steps.push(InitStep { name, action: InitAction::CreateFolder(memory) });
+        }
+        if let Some(file) = root_file {
+            steps.push(InitStep {
+                name: ROOT_FILE_NAME.to_owned(),
+                action: InitAction::WriteFile(root.join(ROOT_FILE_NAME), file.print()),
+            });
+        } else {
+            if args.name.is_some() || args.zone.is_some() {
+                self.to_do.push(format!(
+                    "{ROOT_FILE_NAME} already exists and was not changed; edit it to change the \
+                     name or the time zone"
+                ));
+            }
+            steps.extend(self.take_over_step()?);
+        }
+        if !layout.private_dir().is_dir() {
+            steps.push(InitStep {
+                name: format!("{PRIVATE_DIR}/"),
+                action: InitAction::CreatePrivateFolder,
+            });
+        }
+        if !args.no_config && !self.call.config.roots.iter().any(|it| it.path == root) {
+            steps.extend(self.config_step()?);
+        }
+        steps.extend(self.gitignore_step()?);
+        if args.service {
+            steps.extend(self.unit_step()?);
+        }
+        Ok(steps)
+    }
+
+    /// Makes this host the writer in an existing `memoird.yaml`, if `--take-over` asks for it.
+    fn take_over_step(&mut self) -> Result<Option<InitStep>, CommandError> {
+        let root = self.layout.root();
+        let settings = self.call.config.open(root, &self.call.environment)?;
+        let host = &self.call.environment.host;
+        if !self.args.take_over || settings.writer.as_ref() == Some(host) {
+            return Ok(None);
+        }
+        let file = root.join(ROOT_FILE_NAME);
+        let text = fs::read_to_string(&file).map_err(|e| read_error(&file, &e))?;
+        if let Some(before) = &settings.writer {
+            self.to_do.push(format!(
+                "the host {before} stops when it sees the new {ROOT_FILE_NAME}: let your sync tool \
+                 finish before you write on both hosts"
+            ));
+        }
+        let text = edit::set_writer(&text, &file, host)?;
+        let name = ROOT_FILE_NAME.to_owned();
+        Ok(Some(InitStep { name, action: InitAction::WriteFile(file, text) }))
+    }
+
+    /// Adds the root to the user's configuration.
+    fn config_step(&mut self) -> Result<Option<InitStep>, CommandError> {
+        let root = self.layout.root();
+        let (file, text) = project_folder::config_text(&self.call.config, &self.call.environment)?;
+        if let Some(text) = edit::add_root(&text, &file, root, None)? {
+            let name = file.display().to_string();
+            return Ok(Some(InitStep { name, action: InitAction::WriteFile(file, text) }));
+        }
+        self.to_do.push(format!(
+            "add the folder to `roots` in {} by hand: - path: {}",
+            file.display(),
+            root.display()
+        ));
+        Ok(None)
+    }
+
+    /// Adds the private folder to `.gitignore`, if the root is in a git repository and the user agrees.
+    fn gitignore_step(&mut self) -> Result<Option<InitStep>, CommandError> {
+        let root = self.layout.root();
+        let Some(top) = root.ancestors().find(|it| it.join(".git").exists()) else {
+            return Ok(None);
+        };
+        let inner: Vec<&Path> = root.ancestors().take_while(|it| it.starts_with(top)).collect();
+        let ignored = |dir: &&Path| {
+            let text = fs::read_to_string(dir.join(".gitignore")).unwrap_or_default();
+            let own = root.strip_prefix(dir).unwrap_or(root).join(PRIVATE_DIR);
+            text.lines()
+                .map(|it| it.trim().trim_end_matches('/').trim_start_matches("**/"))
+                .any(|it| it == PRIVATE_DIR || Path::new(it.trim_start_matches('/')) == own)
+        };
+        if inner.iter().any(ignored) {
+            return Ok(None);
+        }
+        let line = format!("{PRIVATE_DIR}/");
+        let agreed = self.args.yes
+            || (!self.args.dry_run
+                && self.ui.confirm(format_args!(
+                    "Add `{line}` to .gitignore? It holds a database that does not belong in git"
+                )) == Some(true));
+        if !agreed {
+            self.to_do.push(format!(
+                "this is a git repository: add the line {line} to {}/.gitignore (or run \
+                 `memoird init --yes`)",
+                root.display()
+            ));
+            return Ok(None);
+        }
+        let file = root.join(".gitignore");
+        let mut text = match fs::read_to_string(&file) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(|e| read_error(&file, &e))?,
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&line);
+        text.push('\n');
+        let name = ".gitignore".to_owned();
+        Ok(Some(InitStep { name, action: InitAction::WriteFile(file, text) }))
+    }
+
+    /// Installs the systemd unit, unless the user changed it.
+    fn unit_step(&mut self) -> Result<Option<InitStep>, CommandError> {
+        let unit = service::systemd_unit(self.call, self.global, Some(self.layout.root()))?;
+        let name = unit.path.display().to_string();
+        Ok(match unit.state {
+            UnitState::New | UnitState::OtherPaths => {
+                Some(InitStep { name, action: InitAction::InstallUnit(unit) })
+            }
+            UnitState::Same => None,
+            UnitState::Differs => {
+                self.to_do.push(format!(
+                    "{name} differs from the current unit and was not changed; to overwrite it: \
+                     memoird service install --force"
+                ));
+                None
+            }
+        })
+    }
+}
+
+/// Returns whether the paths in an installed unit change.
+pub(super) fn unit_paths_changed(steps: &[InitStep]) -> bool {
+    steps.iter().any(|it| {
+        matches!(&it.action, InitAction::InstallUnit(unit) if unit.state == UnitState::OtherPaths)
+    })
+}
+
+pub(super) fn apply_steps(steps: &[InitStep], vault: &Vault) -> Result<(), CommandError> {
+    for step in steps {
+        match &step.action {
+            InitAction::CreateFolder(path) => create_folder(path)?,
+            InitAction::CreatePrivateFolder => vault.create_private_dir()?,
+            InitAction::WriteFile(path, text) => write_settings(path, text)?,
+            InitAction::InstallUnit(unit) => unit.write()?,
+        }
+    }
+    Ok(())
+}
+
+/// Creates a folder and its parents.
+pub(super) fn create_folder(path: &Path) -> Result<(), CommandError> {
+    fs::create_dir_all(path).map_err(|e| {
+        let what = format!("cannot create `{}`: {e}", path.display());
+        CommandError::new(CommandErrorKind::CannotWrite, what)
+    })
+}
+
+fn read_error(file: &Path, error: &io::Error) -> CommandError {
+    let what = format!("cannot read `{}`: {error}", file.display());
+    CommandError::new(CommandErrorKind::Data, what)
+}
