@@ -1,7 +1,7 @@
-//! Errors at the edge: a kind, which gives the exit code, and hints, which give the next command.
+//! Errors of commands: a kind, which gives the exit code, and hints, which give the next command.
 //!
-//! The layers below return typed errors that say what went wrong with what; each command turns
-//! them into a [`CommandError`] here, where it is known what a person can do about it.
+//! The layers below return typed errors; the commands convert them to a [`CommandError`] and add what
+//! the user can do.
 
 use std::{error::Error, fmt, process::ExitCode};
 
@@ -11,22 +11,22 @@ use crate::{
     store::fs::{lock::LockError, vault::VaultError},
 };
 
-/// What kind of failure ends a command. Each has one exit code.
+/// The kind of a failure. Each has its own exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandErrorKind {
     /// A job failed or is stuck.
     Job,
-    /// The command line asks for something that is not there.
+    /// The command line is wrong or names something that does not exist.
     Usage,
-    /// A file holds what it may not hold.
+    /// A file has invalid contents.
     Data,
-    /// Only the model is missing, or a cap is reached.
+    /// The model is unavailable, or the budget is exhausted.
     Unavailable,
     /// A file cannot be written.
     CannotWrite,
-    /// Another instance holds the root.
+    /// Another process uses the root.
     Busy,
-    /// The configuration is bad.
+    /// The configuration is invalid.
     Config,
 }
 
@@ -45,7 +45,7 @@ impl CommandErrorKind {
     }
 }
 
-/// A failure as a person sees it.
+/// A failure as the user sees it.
 #[derive(Debug)]
 pub struct CommandError {
     kind: CommandErrorKind,
@@ -59,13 +59,13 @@ impl CommandError {
         Self { kind, source: source.into(), hints: Vec::new() }
     }
 
-    /// Adds what to do next, best as a command to type.
+    /// Adds a hint: what to do next, best as a command.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(PrivacyRules::mask_message(&hint.into()));
         self
     }
 
-    /// Puts the folder that the call named into the commands that the hints give.
+    /// Adds `--root` to the commands in the hints.
     pub fn with_root(mut self, root: &std::path::Path) -> Self {
         for hint in &mut self.hints {
             if hint.contains("memoird ")
@@ -96,15 +96,15 @@ impl CommandError {
 }
 
 impl fmt::Display for CommandError {
-    /// Prints the error and all its sources on one line, without secrets: it may quote what a person
-    /// typed or wrote.
+    /// Prints the error and all its sources on one line. Masks secrets, because the message may quote
+    /// arguments or files.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut last = self.source.to_string();
         let mut whole = last.clone();
         let mut next = self.source.source();
         while let Some(error) = next {
             let text = error.to_string();
-            // Wrappers that already quote their source would say everything twice.
+            // Skips sources that the wrapping error already quotes.
             if !last.contains(&text) {
                 whole.push_str(": ");
                 whole.push_str(&text);
@@ -116,7 +116,7 @@ impl fmt::Display for CommandError {
     }
 }
 
-/// Its sources stand in its words already.
+/// Has no source: `Display` already includes the sources.
 impl Error for CommandError {}
 
 impl From<ClockError> for CommandError {
@@ -135,9 +135,9 @@ impl From<VaultError> for CommandError {
         let wrapped = Self::new(kind, error);
         match kind {
             CommandErrorKind::CannotWrite => {
-                wrapped.hint("`memoird doctor` looks at rights and free space")
+                wrapped.hint("`memoird doctor` checks permissions and free space")
             }
-            CommandErrorKind::Busy => wrapped.hint("do the same again"),
+            CommandErrorKind::Busy => wrapped.hint("run the command again"),
             _ => wrapped,
         }
     }
@@ -152,12 +152,12 @@ impl From<LockError> for CommandError {
                 });
                 (
                     CommandErrorKind::Busy,
-                    Some(format!("see `memoird status`, or stop the other one: {stop}")),
+                    Some(format!("see `memoird status`, or stop the other daemon: {stop}")),
                 )
             }
             LockError::Busy { .. } => (
                 CommandErrorKind::Busy,
-                Some("try again; `memoird status` names the daemon".to_owned()),
+                Some("try again; `memoird status` shows the daemon".to_owned()),
             ),
             LockError::WorldWritable { root, .. } => {
                 (CommandErrorKind::CannotWrite, Some(format!("chmod o-w '{}'", root.display())))

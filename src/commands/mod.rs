@@ -1,9 +1,9 @@
 //! The command line: one file per verb.
 //!
 //! - [`ui`] is the only place that prints; [`error`] turns failures into exit codes and hints.
-//! - [`workspace`] finds the configuration and the root that a verb works on.
-//! - Each verb has `Args` and `run`: it reads its arguments, calls the layers below, and shows
-//!   what they return. No verb decides anything about memory itself.
+//! - [`workspace`] opens the configuration and the root that a verb works on.
+//! - Each verb has its arguments and `run`: it calls the layers below and shows what they return. No
+//!   verb decides anything about memory itself.
 
 pub mod error;
 pub mod ui;
@@ -55,44 +55,44 @@ use self::{
     ui::{ColorChoice, Ui},
 };
 
-/// How `--help` lists the verbs: by what one wants to do.
+/// The `--help` page, with the verbs grouped by purpose.
 const HELP_TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
 
 Everyday:
-  init         Make or adopt a memory folder
-  status       Show what there is, what is due and why
+  init         Create or adopt a memory folder
+  status       Show what is in the folder, what is due, and why
   log          Append an entry to today's log
   search       Find the log lines that answer a question
-  trace        Lead a line back to the log lines it rests on (alias: why)
-  correct      Put an item right, here and above
-  undo         Take back a run
-  demo         Show the whole chain on a sample journal
+  trace        Trace a line to the log lines it comes from (alias: why)
+  correct      Correct an item and everything derived from it
+  undo         Undo a run
+  demo         Show every stage on a sample journal
 
-Look inside:
+Inspect:
   context      Print what an agent should read at the start of a session
-  coverage     List log lines that reached no summary (alias: missed)
-  show         Print a file of the memory folder, as it stands or as it stood
+  coverage     List log lines that no summary covers (alias: missed)
+  show         Print a file of the memory folder, now or at an earlier time
   history      List the versions of a file, or the runs
-  blame        Say of each line of a file when it came, and what drafted it
+  blame        Show when each line of a file was added, by which run and engine
   diff         Show what changed between two versions of a file
-  usage        Show what calls of models took and cost (alias: cost)
+  usage        Show tokens and cost of model calls (alias: cost)
 
-Keep in order:
-  compact      Do all that is due now
-  review       Accept, refuse, or edit what is held or proposed
-  forget       Remove lines and all that derives from them, everywhere
+Maintain:
+  compact      Run everything that is due now
+  review       Accept, refuse, or edit quarantined lines and proposed changes
+  forget       Remove lines of logs and everything derived from them
   doctor       Check files, database, and settings
-  rebuild      Make the database anew from the files
-  model test   Ask the model that is configured, and foresee what it would cost
+  rebuild      Rebuild the database from the files
+  model test   Test the configured model and estimate its cost
 
 Plumbing:
-  run          Watch and summarise in the foreground (systemd runs this)
-  service      Install, remove, or look at the systemd user service
-  session      Sum up sessions of coding agents, and keep records of them
-  import       Bring in sessions that were held before memoird was there
-  hook         Take part in the sessions of an agent (its program calls this)
+  run          Watch memory folders and compact what is due (systemd runs this)
+  service      Install, remove, or inspect the systemd user service
+  session      Summarize sessions of coding agents and keep records of them
+  import       Import earlier sessions of agents, or notes of other programs
+  hook         Handle the session events of an agent (its program calls this)
   mcp          Serve the memory folder to an agent over MCP (its program calls this)
   completions  Print a completion script for a shell
   man          Print the manual page
@@ -104,9 +104,9 @@ Options:
 #[derive(Debug, Parser)]
 #[command(name = "memoird", version, help_template = HELP_TEMPLATE, max_term_width = 100)]
 #[command(
-    after_help = "`memoird VERB --help` says more about one verb. Exit codes: 0 done or nothing to do, \
-1 a job failed or is stuck, 2 usage, 65 bad data, 69 only the model was missing, 73 cannot write, \
-75 another instance holds the folder, 78 bad configuration."
+    after_help = "`memoird VERB --help` describes one verb. Exit codes: 0 done or nothing to do, 1 a job \
+failed or is stuck, 2 usage, 65 bad data, 69 model unavailable, 73 cannot write, 75 another process \
+uses the folder, 78 bad configuration."
 )]
 struct Cli {
     #[command(flatten)]
@@ -115,13 +115,13 @@ struct Cli {
     verb: CliCommand,
 }
 
-/// Options of every verb.
+/// Global options.
 #[derive(Clone, Debug, clap::Args)]
 struct GlobalArgs {
-    /// Work on this memory folder
+    /// Use this memory folder
     #[arg(long, global = true, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Read this configuration instead of the user's
+    /// Read this configuration file instead of the user's
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Set a configuration key for this call (compaction.weekly.ratio=0.1)
@@ -130,13 +130,13 @@ struct GlobalArgs {
     /// Print one JSON document on stdout
     #[arg(long, global = true)]
     json: bool,
-    /// Say nothing but errors
+    /// Print only errors and warnings
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Say more
+    /// Print more details
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// When to use colour
+    /// When to use color
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     color: ColorChoice,
 }
@@ -177,17 +177,17 @@ enum CliCommand {
     Man(man::ManArgs),
 }
 
-/// Reads the command line, does what it asks, and returns the exit code.
+/// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
     process_hardening::disable_core_dumps();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(usage) => {
-            // Whatever is wrong with the call of a hook must not stop the agent that made it.
+            // A bad call of a hook must not stop the agent that made it.
             if is_hook() && usage.exit_code() != 0 {
                 return ExitCode::SUCCESS;
             }
-            // Help and version are no errors; clap knows which stream each goes to.
+            // Includes `--help` and `--version`; clap chooses the stream.
             drop(usage.print());
             return u8::try_from(usage.exit_code()).unwrap_or(2).into();
         }
@@ -195,12 +195,12 @@ pub fn main() -> ExitCode {
     let GlobalArgs { json, quiet, verbose, color, .. } = cli.global;
     let ui = Ui::new(json, quiet, verbose, color);
     let root = cli.global.root.clone();
-    let done = dispatch(cli, &ui)
+    let result = dispatch(cli, &ui)
         .map_err(|error| root.iter().fold(error, |error, root| error.with_root(root)));
     if is_hook() {
         return ExitCode::SUCCESS;
     }
-    let code = done.unwrap_or_else(|error| {
+    let code = result.unwrap_or_else(|error| {
         ui.error(&error);
         error.exit_code()
     });
@@ -210,7 +210,7 @@ pub fn main() -> ExitCode {
     code
 }
 
-/// Returns whether this process was started as a hook, however wrong the rest of the line may be.
+/// Returns whether this process was started as a hook, even if the rest of the command line is invalid.
 fn is_hook() -> bool {
     let mut args = std::env::args_os().skip(1);
     while let Some(arg) = args.next() {
@@ -262,7 +262,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
     }
 }
 
-/// Returns the command line as clap knows it, for completions and the manual.
+/// Returns the clap command, for completions and the manual page.
 fn clap_command() -> clap::Command {
     Cli::command()
 }
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound_and_help_lists_every_verb() {
+    fn the_command_line_is_valid_and_help_lists_every_verb() {
         clap_command().debug_assert();
         for verb in clap_command().get_subcommands().map(clap::Command::get_name) {
             assert!(

@@ -1,4 +1,4 @@
-//! `memoird show`: prints a file of the memory folder, as it stands or as it stood.
+//! `memoird show`: prints a file of the memory folder, now or at an earlier time.
 
 use std::process::ExitCode;
 
@@ -19,19 +19,19 @@ use crate::{
     store::{db::lineage::history::VersionId, fs::layout::FileKind},
 };
 
-/// Print a file of the memory folder, as it stands or as it stood
+/// Print a file of the memory folder, now or at an earlier time
 #[derive(Debug, clap::Args)]
 pub(super) struct ShowArgs {
     /// A path, a day, week, or month (2026-04-02, 2026-W14, 2026-04), or the name of a memory
     #[arg(value_name = "FILE", required_unless_present = "version")]
     file: Option<String>,
-    /// As it stood then: 2026-04-02 (at the end of the day), "2026-04-02 14:00", "3 days ago"
+    /// The file as it was at this time: 2026-04-02 (end of the day), "2026-04-02 14:00", "3 days ago"
     #[arg(long, value_name = "TIME", requires = "file")]
     as_of: Option<String>,
     /// The version with this number; `memoird history FILE` lists them
     #[arg(long, value_name = "ID", conflicts_with = "as_of")]
     version: Option<i64>,
-    /// Show it byte for byte, with the secrets and the held lines in it: for people alone
+    /// Print the file byte for byte, including secrets and quarantined lines; only for people
     #[arg(long)]
     raw: bool,
 }
@@ -42,8 +42,8 @@ struct ShowReport<'a> {
     path: &'a str,
     kind: Option<&'static str>,
     #[serde(flatten)]
-    handed: FramedText,
-    /// Which version it is, where one was asked for.
+    framed: FramedText,
+    /// The version, if an earlier one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<VersionSummary>,
 }
@@ -51,12 +51,10 @@ struct ShowReport<'a> {
 pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
-    // `--json` belongs to all verbs, so that the parser cannot tell.
+    // `--json` is a global option, so clap cannot declare the conflict.
     if args.raw && ui.is_json() {
-        let what = "--raw is for people, and not for --json";
-        return Err(
-            CommandError::new(CommandErrorKind::Usage, what).hint("leave one of the two out")
-        );
+        let what = "--raw cannot be used with --json";
+        return Err(CommandError::new(CommandErrorKind::Usage, what).hint("omit one of the two"));
     }
     match args {
         ShowArgs { version: Some(id), file, .. } => {
@@ -69,22 +67,23 @@ pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> Result<ExitC
         ShowArgs { as_of: Some(time), file: Some(file), .. } => {
             let past = HistoryReader::open(&call, &root)?;
             let time = history::parse_time(time, root.settings.zone.name.0, call.now);
-            let again = || format!("memoird show {file} --as-of \"1 day ago\"");
-            let time = time
-                .map_err(|error| CommandError::new(CommandErrorKind::Usage, error).hint(again()))?;
+            let example = || format!("memoird show {file} --as-of \"1 day ago\"");
+            let time = time.map_err(|error| {
+                CommandError::new(CommandErrorKind::Usage, error).hint(example())
+            })?;
             let history = past.find(file)?;
             let version = history.at(time).ok_or_else(|| before_history(&past, &history))?;
             show_version(&past, &root, &history, version, args.raw, ui)?;
         }
         ShowArgs { file: Some(file), .. } => show_current(&call, &root, file, args.raw, ui)?,
-        // clap asks for one of them.
+        // clap requires a file or a version.
         ShowArgs { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns a file as it may be seen, as it stands or as it stood at a time, with its path and the time
-/// since when it stood so.
+/// Returns the path and the sanitized text of a file, now or at an earlier time; then also the time of
+/// that version.
 pub(crate) fn sanitized_at(
     call: &Invocation,
     root: &MemoryRoot,
@@ -95,8 +94,8 @@ pub(crate) fn sanitized_at(
         let (path, _) = root.resolve_file(&call.environment, file)?;
         let bytes = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?.bytes;
         root.vault.read_text(&path)?;
-        let handed = root.sanitized_file(&path, &bytes);
-        return Ok((path, handed, None));
+        let framed = root.sanitized_file(&path, &bytes);
+        return Ok((path, framed, None));
     };
     let past = HistoryReader::open(call, root)?;
     let time = history::parse_time(time, root.settings.zone.name.0, call.now)?;
@@ -105,8 +104,8 @@ pub(crate) fn sanitized_at(
     let bytes = past
         .version_bytes(&history, version)?
         .ok_or_else(|| absent_version(&past, &history, version))?;
-    let handed = root.sanitized_file(&history.path, &bytes);
-    Ok((history.path.clone(), handed, Some(past.rfc3339(version.at))))
+    let framed = root.sanitized_file(&history.path, &bytes);
+    Ok((history.path.clone(), framed, Some(past.rfc3339(version.at))))
 }
 
 fn show_current(
@@ -119,10 +118,10 @@ fn show_current(
     let (path, kind) = root.resolve_file(&call.environment, file)?;
     let bytes = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?.bytes;
     if ui.is_json() {
-        // What is no text cannot be shown in JSON, whatever may be seen of it.
+        // JSON needs valid text.
         root.vault.read_text(&path)?;
-        let handed = root.sanitized_file(&path, &bytes);
-        ui.json(&ShowReport { path: &path, kind: Some(kind.name()), handed, version: None });
+        let framed = root.sanitized_file(&path, &bytes);
+        ui.json(&ShowReport { path: &path, kind: Some(kind.name()), framed, version: None });
     } else if raw {
         ui.bytes(&bytes);
     } else {
@@ -146,7 +145,7 @@ fn show_version(
         ui.json(&ShowReport {
             path: &history.path,
             kind: root.vault.layout().kind_of(&history.path).map(FileKind::name),
-            handed: root.sanitized_file(&history.path, &bytes),
+            framed: root.sanitized_file(&history.path, &bytes),
             version: Some(past.version_summary(version, None)),
         });
         return Ok(());
@@ -165,7 +164,7 @@ fn show_version(
     Ok(())
 }
 
-/// Returns the history of the file that a version is of; a file that is named too has to be that.
+/// Returns the history of the file that a version belongs to; fails if `file` names another one.
 fn history_of_version(
     past: &HistoryReader<'_>,
     id: VersionId,
@@ -176,7 +175,7 @@ fn history_of_version(
     if let Some(file) = file {
         let named = past.find(file)?.path;
         if named != path {
-            let what = format!("version {} is one of `{path}`, not of `{named}`", id.0);
+            let what = format!("version {} belongs to `{path}`, not to `{named}`", id.0);
             return Err(CommandError::new(CommandErrorKind::Usage, what)
                 .hint(format!("memoird show --version {}", id.0))
                 .hint(format!("memoird history {named}")));
@@ -190,13 +189,13 @@ pub(super) fn unknown_version(id: i64) -> CommandError {
         .hint("`memoird history FILE` lists the versions of a file")
 }
 
-/// The time lies before anything that is known.
+/// Returns the error for a time before the first recorded version.
 pub(super) fn before_history(past: &HistoryReader<'_>, history: &FileHistory) -> CommandError {
     let path = &history.path;
     match history.versions.first() {
         Some(first) if first.id.is_some() => {
             let what = format!(
-                "nothing is known of `{path}` at that time: its history begins on {} ({first})",
+                "no version of `{path}` at that time: its history begins on {} ({first})",
                 past.local_time(first.at)
             );
             CommandError::new(CommandErrorKind::Usage, what).hint(format!("memoird history {path}"))
@@ -209,7 +208,7 @@ pub(super) fn before_history(past: &HistoryReader<'_>, history: &FileHistory) ->
     }
 }
 
-/// Nothing stood there then.
+/// Returns the error for a version in which the file did not exist.
 fn absent_version(
     past: &HistoryReader<'_>,
     history: &FileHistory,
@@ -217,7 +216,7 @@ fn absent_version(
 ) -> CommandError {
     let path = &history.path;
     let what = format!(
-        "`{path}` was not there then: {} on {}{}",
+        "`{path}` did not exist then: {} on {}{}",
         history.describe_cause(version),
         past.local_time(version.at),
         version.id.map_or(String::new(), |it| format!(" (version {})", it.0)),

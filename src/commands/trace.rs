@@ -1,8 +1,6 @@
-//! `memoird trace`: leads a line back to the log lines it rests on, and a log line up to what came
-//! of it.
+//! `memoird trace`: traces a line to its log lines, and a log line to everything derived from it.
 //!
-//! A file that was edited by hand since it was recorded is taken notice of first, so that the answer
-//! is about the lines as they stand.
+//! Records edits of the file first, so that the answer is about its current lines.
 
 use std::{path::Path, process::ExitCode};
 
@@ -29,28 +27,28 @@ use crate::{
     store::db::lineage::Lineage,
 };
 
-/// Lead a line back to the log lines it rests on
+/// Trace a line to the log lines it comes from
 #[derive(Debug, clap::Args)]
 pub(super) struct TraceArgs {
     /// A file, a line of it, or a period (memory/weekly/2026-W14.md:19, WISDOM.md, 2026-W14:19)
     #[arg(value_name = "PATH[:LINE]")]
     target: String,
-    /// From a log line up to all that came of it (2026-04-02:12)
+    /// Trace a log line to everything derived from it (2026-04-02:12)
     #[arg(long)]
     up: bool,
-    /// How to print it; --json is the same as --format json
+    /// Output format; --json is the same as --format json
     #[arg(long, value_enum, default_value_t)]
     format: TraceFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum TraceFormat {
-    /// Lines to read
+    /// A text tree
     #[default]
     Tree,
     /// One JSON document
     Json,
-    /// A drawing for Graphviz
+    /// A graph for Graphviz
     Dot,
     /// W3C PROV-JSON
     Prov,
@@ -65,19 +63,19 @@ pub(super) fn run(global: &GlobalArgs, args: TraceArgs, ui: &Ui) -> Result<ExitC
     let day: DayFormatter<'_> = &|at| at.with_timezone(&zone).date_naive().to_string();
     if up {
         let up = trace_to_derived(&call, &root, &target)?;
-        let places = up.derived.iter().filter_map(|it| location(&it.place)).collect();
-        show_up(&up, format, &producers(&call, &root, format, places)?, day, ui);
+        let items = up.derived.iter().filter_map(|it| location(&it.place)).collect();
+        show_up(&up, format, &producers(&call, &root, format, items)?, day, ui);
         return Ok(ExitCode::SUCCESS);
     }
     let down = trace_to_sources(&call, &root, &target)?;
-    let mut places = Vec::new();
-    item_locations(&down, &mut places);
-    let makers = producers(&call, &root, format, places)?;
-    show(&down, format, &makers, day, ui);
+    let mut items = Vec::new();
+    item_locations(&down, &mut items);
+    let producers = producers(&call, &root, format, items)?;
+    show(&down, format, &producers, day, ui);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Leads what `PATH[:LINE]` names down to log lines, as they may be seen.
+/// Traces `PATH[:LINE]` to its log lines, sanitized.
 pub(crate) fn trace_to_sources(
     call: &Invocation,
     root: &MemoryRoot,
@@ -85,13 +83,13 @@ pub(crate) fn trace_to_sources(
 ) -> Result<Trace, CommandError> {
     let (name, line) = split_target(target);
     let path = resolve_target(name, root, call);
-    let mut recorded = LineageReader::open(call, root)?;
-    let mut found = recorded.query(&path, |lineage| trace(&path, line, lineage, root))?;
+    let mut reader = LineageReader::open(call, root)?;
+    let mut found = reader.query(&path, |lineage| trace(&path, line, lineage, root))?;
     framing::sanitize_trace(&mut found, &root.rules);
     Ok(found)
 }
 
-/// Leads a log line up to all that came of it, as it may be seen.
+/// Traces a log line to everything derived from it, sanitized.
 pub(crate) fn trace_to_derived(
     call: &Invocation,
     root: &MemoryRoot,
@@ -99,18 +97,18 @@ pub(crate) fn trace_to_derived(
 ) -> Result<TraceUp, CommandError> {
     let (name, line) = split_target(target);
     let path = resolve_target(name, root, call);
-    let mut recorded = LineageReader::open(call, root)?;
+    let mut reader = LineageReader::open(call, root)?;
     let address = log_address(&path, line, root)?;
-    let mut up = recorded.query(&path, |lineage| trace_up(&address, lineage, root))?;
+    let mut up = reader.query(&path, |lineage| trace_up(&address, lineage, root))?;
     framing::sanitize_trace_up(&mut up, &root.rules);
-    // A line of a file of ours, which only another week or month cites: a trace leads on.
-    if up.derived.is_empty() && recorded.lineage().document(&path)?.is_some() {
+    // A line of a generated file that nothing cites: `--up` is of no use there.
+    if up.derived.is_empty() && reader.lineage().document(&path)?.is_some() {
         return Err(not_a_log(&path));
     }
     Ok(up)
 }
 
-/// The database of a root, which takes notice of edits when an answer needs it.
+/// Queries the database of a root, and records edits of files when an answer needs it.
 pub(super) struct LineageReader<'a> {
     call: &'a Invocation,
     root: &'a MemoryRoot,
@@ -118,35 +116,35 @@ pub(super) struct LineageReader<'a> {
 }
 
 impl<'a> LineageReader<'a> {
-    /// Opens the database that is there.
+    /// Opens the existing database.
     pub(super) fn open(call: &'a Invocation, root: &'a MemoryRoot) -> Result<Self, CommandError> {
         let path = root.vault.layout().database();
         if let Some(lineage) = Lineage::open_existing(&path)? {
             return Ok(Self { call, root, lineage });
         }
-        // Before the first fold what sessions left in the logs leads to their records.
+        // Before the first run, log entries of sessions can still be traced to their records.
         let layout = root.vault.layout();
         let has_records = layout.full(&layout.sessions_dir()).is_dir();
         if has_records && root.settings.is_writer(&call.environment.host) {
-            let mut recorded = Self { call, root, lineage: root.lineage()? };
-            recorded.record_edits()?;
-            return Ok(recorded);
+            let mut reader = Self { call, root, lineage: root.lineage()? };
+            reader.record_edits()?;
+            return Ok(reader);
         }
         let what = format!("nothing is recorded yet: there is no `{}`", path.display());
         Err(CommandError::new(CommandErrorKind::Data, what)
-            .hint("memoird rebuild, if there are files that memoird made")
-            .hint("memoird compact, to make them"))
+            .hint("if there are generated files: memoird rebuild")
+            .hint("to generate them: memoird compact"))
     }
 
-    /// Asks, and asks once more after taking notice of edits where the answer needs it.
+    /// Runs a query, and again after recording edits if the files changed.
     fn query<T>(
         &mut self,
         path: &str,
         question: impl Fn(&Lineage) -> Result<T, TraceError>,
     ) -> Result<T, CommandError> {
         match question(&self.lineage) {
-            Err(TraceError::FileMissing { path: gone }) if gone == path => {
-                Err(TraceError::FileMissing { path: gone }.into())
+            Err(TraceError::FileMissing { path: missing }) if missing == path => {
+                Err(TraceError::FileMissing { path: missing }.into())
             }
             Err(
                 TraceError::FileChanged { .. }
@@ -160,7 +158,7 @@ impl<'a> LineageReader<'a> {
         }
     }
 
-    /// Takes notice of edits, unless another host does that.
+    /// Records edits, unless another host does that.
     pub(super) fn record_edits(&mut self) -> Result<(), CommandError> {
         let Self { call, root, .. } = self;
         if !root.settings.is_writer(&call.environment.host) {
@@ -169,7 +167,7 @@ impl<'a> LineageReader<'a> {
         let now = call.now;
         let clock = call.clock();
         let engine = root.engine(call)?;
-        // The one that is open may only be read.
+        // The open database may be read-only.
         self.lineage = root.lineage()?;
         let mut compactor = root.compactor(&mut self.lineage, engine.as_ref(), &clock);
         Ok(compactor.reconcile("trace", now)?)
@@ -181,8 +179,8 @@ impl<'a> LineageReader<'a> {
     }
 }
 
-/// Returns the path relative to the root that an argument names: a period, a log, a path in the
-/// root, or one in the working folder. A log is found where it stands, archived or not.
+/// Returns the path, relative to the root, that an argument names: a period, a log, or a path relative to
+/// the root or the current folder. Finds archived logs too.
 fn resolve_target(name: &str, root: &MemoryRoot, call: &Invocation) -> String {
     let path = named_path(name, root, call);
     root.vault.layout().stem_at(&path).map_or(path, |stem| root.vault.log_path(&stem))
@@ -219,18 +217,18 @@ fn log_address(path: &str, line: Option<u32>, root: &MemoryRoot) -> Result<Addre
         (Some(stem), Some(line)) => Ok(Address { stem, line }),
         (None, _) => Err(not_a_log(path)),
         (Some(stem), None) => {
-            Err(CommandError::new(CommandErrorKind::Usage, "--up needs a line of the log")
+            Err(CommandError::new(CommandErrorKind::Usage, "--up needs a line of a log")
                 .hint(format!("memoird trace --up {stem}:1")))
         }
     }
 }
 
 fn not_a_log(path: &str) -> CommandError {
-    CommandError::new(CommandErrorKind::Usage, format!("`{path}` is no log, where --up begins"))
+    CommandError::new(CommandErrorKind::Usage, format!("--up needs a log, and `{path}` is none"))
         .hint(format!("memoird trace {path}"))
 }
 
-/// Returns all items of a trace.
+/// Collects the lines of all items of a trace.
 fn item_locations(trace: &Trace, found: &mut Vec<(String, u32)>) {
     fn of_sources(sources: &[SourceRange], found: &mut Vec<(String, u32)>) {
         for source in sources {
@@ -243,46 +241,46 @@ fn item_locations(trace: &Trace, found: &mut Vec<(String, u32)>) {
     trace.items.iter().for_each(|it| item_locations(it, found));
 }
 
-/// Spells the day of a time.
+/// Formats the date of a time.
 type DayFormatter<'a> = &'a dyn Fn(DateTime<Utc>) -> String;
 
 fn location(place: &TracedItem) -> Option<(String, u32)> {
     Some((place.path.clone(), place.line?))
 }
 
-/// Returns how items came about, where the form says it. JSON does not: it is the same after the database
-/// was made anew.
+/// Returns which runs wrote the items, for formats that show it. JSON does not, so that it stays the same
+/// after a rebuild of the database.
 fn producers(
     call: &Invocation,
     root: &MemoryRoot,
     format: TraceFormat,
-    places: Vec<(String, u32)>,
+    items: Vec<(String, u32)>,
 ) -> Result<GenerationRecords, CommandError> {
     if format == TraceFormat::Json {
         return Ok(GenerationRecords::new());
     }
-    blame::item_producers(call, root, places.into_iter())
+    blame::item_producers(call, root, items.into_iter())
 }
 
 fn show(
     trace: &Trace,
     format: TraceFormat,
-    makers: &GenerationRecords,
+    producers: &GenerationRecords,
     day: DayFormatter<'_>,
     ui: &Ui,
 ) {
     match format {
         TraceFormat::Json => ui.json(&FramedTrace { found: trace, notice: NOTICE }),
         TraceFormat::Prov => {
-            ui.json(&TraceGraph::from_trace(trace).with_generations(makers.clone()).to_prov());
+            ui.json(&TraceGraph::from_trace(trace).with_generations(producers.clone()).to_prov());
         }
         TraceFormat::Dot => ui.data(
-            TraceGraph::from_trace(trace).with_generations(makers.clone()).to_dot().trim_end(),
+            TraceGraph::from_trace(trace).with_generations(producers.clone()).to_dot().trim_end(),
         ),
         TraceFormat::Tree => {
-            ui.tree(&TraceNode::from_trace(trace).with_generations(makers, day));
+            ui.tree(&TraceNode::from_trace(trace).with_generations(producers, day));
             if trace.sources.is_empty() && trace.items.is_empty() {
-                ui.note("it rests on no log line: a person wrote it");
+                ui.note("no log lines: a person wrote it");
             }
         }
     }
@@ -291,25 +289,25 @@ fn show(
 fn show_up(
     up: &TraceUp,
     format: TraceFormat,
-    makers: &GenerationRecords,
+    producers: &GenerationRecords,
     day: DayFormatter<'_>,
     ui: &Ui,
 ) {
     match format {
         TraceFormat::Json => ui.json(&FramedTrace { found: up, notice: NOTICE }),
         TraceFormat::Tree => {
-            ui.tree(&TraceNode::from_trace_up(up).with_generations(makers, day));
+            ui.tree(&TraceNode::from_trace_up(up).with_generations(producers, day));
             if up.derived.is_empty() {
                 ui.note(
-                    "nothing rests on this line; `memoird coverage` says why lines are left out",
+                    "nothing is derived from this line; `memoird coverage` shows why lines are left out",
                 );
             }
         }
         TraceFormat::Dot => ui.data(
-            TraceGraph::from_trace_up(up).with_generations(makers.clone()).to_dot().trim_end(),
+            TraceGraph::from_trace_up(up).with_generations(producers.clone()).to_dot().trim_end(),
         ),
         TraceFormat::Prov => {
-            ui.json(&TraceGraph::from_trace_up(up).with_generations(makers.clone()).to_prov());
+            ui.json(&TraceGraph::from_trace_up(up).with_generations(producers.clone()).to_prov());
         }
     }
 }

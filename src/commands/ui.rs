@@ -1,8 +1,8 @@
 //! The only place that prints.
 //!
-//! Data goes to stdout, words to stderr. With `--json` stdout is one JSON document and nothing
-//! else. A terminal gets colour, tables, and progress; a pipe does not. Text that came from files
-//! is escaped before it reaches a terminal, so that no log can move the cursor or hide a line.
+//! Data goes to stdout, messages to stderr. With `--json`, stdout is one JSON document and nothing
+//! else. A terminal gets color, tables and progress; a pipe does not. Text from files is escaped
+//! before it reaches a terminal, so that no log can move the cursor or hide a line.
 
 use std::{
     fmt::{self, Write as _},
@@ -20,7 +20,7 @@ use crate::recall::{
     trace_formats::{TraceNode, TreeRow},
 };
 
-/// When to use colour.
+/// When to use color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -32,7 +32,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// How a command talks to whoever started it.
+/// The output of a command.
 #[derive(Debug)]
 pub struct Ui {
     json: bool,
@@ -40,7 +40,7 @@ pub struct Ui {
     terminal: bool,
 }
 
-/// How many words are wanted.
+/// How many messages to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verbosity {
     Quiet,
@@ -48,7 +48,7 @@ enum Verbosity {
     Verbose,
 }
 
-/// Styles of words; empty when the stream shows no colour, since `anstream` strips them.
+/// Text styles. `anstream` strips them if the stream shows no color.
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const REMOVED: Style = AnsiColor::Red.on_default();
@@ -64,25 +64,25 @@ impl Ui {
             ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
             ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
         }
-        let loudness = match (quiet, verbose) {
+        let verbosity = match (quiet, verbose) {
             (true, _) => Verbosity::Quiet,
             (false, true) => Verbosity::Verbose,
             (false, false) => Verbosity::Usual,
         };
-        Self { json, verbosity: loudness, terminal: io::stderr().is_terminal() }
+        Self { json, verbosity, terminal: io::stderr().is_terminal() }
     }
 
-    /// Returns whether stdout is to be one JSON document.
+    /// Returns whether stdout must be one JSON document.
     pub fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Returns whether more than the usual words are wanted.
+    /// Returns whether `--verbose` is set.
     pub fn is_verbose(&self) -> bool {
         self.verbosity == Verbosity::Verbose
     }
 
-    /// Returns whether somebody watches the words.
+    /// Returns whether messages go to a terminal.
     pub fn is_terminal(&self) -> bool {
         self.terminal && self.verbosity > Verbosity::Quiet
     }
@@ -92,7 +92,7 @@ impl Ui {
         write_stdout(format_args!("{}\n", escape(&line.to_string())));
     }
 
-    /// Prints bytes of a file as they stand; to a terminal escaped.
+    /// Prints the bytes of a file unchanged, but escaped on a terminal.
     pub fn bytes(&self, bytes: &[u8]) {
         let mut stdout = io::stdout().lock();
         let done = if stdout.is_terminal() {
@@ -103,7 +103,7 @@ impl Ui {
         ignore_closed_pipe(done.and_then(|()| stdout.flush()));
     }
 
-    /// Prints what `write` writes as it stands: it may be much. To a terminal escaped.
+    /// Prints the output of `write`: streamed to a pipe, buffered and escaped on a terminal.
     pub fn stream(&self, write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) {
         if io::stdout().is_terminal() {
             let mut bytes = Vec::new();
@@ -115,9 +115,9 @@ impl Ui {
         ignore_closed_pipe(done.and_then(|()| stdout.flush()));
     }
 
-    /// Prints a unified diff: its head, and each line with the character that says what became of it.
+    /// Prints a unified diff.
     ///
-    /// A terminal gets colour and escapes; a pipe gets lines that `patch` understands.
+    /// A terminal gets color and escapes; a pipe gets lines that `patch` understands.
     pub fn diff(&self, head: [&str; 2], hunks: &[Hunk]) {
         let shown = anstream::stdout().current_choice() != anstream::ColorChoice::Never;
         let safe = |text: &str| if shown { escape(text) } else { text.to_owned() };
@@ -141,8 +141,7 @@ impl Ui {
         }
     }
 
-    /// Prints the JSON document of a command. What cannot be seen is spelled in it, which changes no
-    /// value.
+    /// Prints the JSON document of a command. Escapes invisible characters, which changes no value.
     pub fn json(&self, value: &impl Serialize) {
         let mut stdout = io::stdout().lock();
         let done = serde_json::to_string_pretty(value).map_err(io::Error::from).and_then(|text| {
@@ -152,19 +151,19 @@ impl Ui {
         ignore_closed_pipe(done.and_then(|()| stdout.flush()));
     }
 
-    /// Prints one line of data, with some of its words to be seen at a glance: stretches of bytes, in order.
-    pub fn highlighted(&self, lead: &str, text: &str, marks: &[Range<usize>]) {
+    /// Prints one line of data with highlighted ranges: byte ranges of `text`, in order.
+    pub fn highlighted(&self, lead: &str, text: &str, ranges: &[Range<usize>]) {
         let mut shown = escape(lead);
         let mut from = 0;
-        for mark in marks {
-            let Some((before, word)) = text.get(from..mark.start).zip(text.get(mark.clone()))
+        for range in ranges {
+            let Some((before, word)) = text.get(from..range.start).zip(text.get(range.clone()))
             else {
                 continue;
             };
             shown.push_str(&escape(before));
             write!(shown, "{HIGHLIGHT}{}{HIGHLIGHT:#}", escape(word))
                 .expect("writing to a string never fails");
-            from = mark.end;
+            from = range.end;
         }
         write_stdout(format_args!("{shown}{}\n", escape(text.get(from..).unwrap_or_default())));
     }
@@ -174,12 +173,12 @@ impl Ui {
         write_stdout(format_args!("{STRONG}{}{STRONG:#}\n", escape(&text.to_string())));
     }
 
-    /// Returns whether stdout leads to somebody who looks at it.
+    /// Returns whether stdout is a terminal.
     pub fn is_stdout_terminal(&self) -> bool {
         columns().is_some()
     }
 
-    /// Prints a tree; on a terminal within its width, with the places to be seen at a glance.
+    /// Prints a tree; on a terminal, fits it to the width and highlights the addresses.
     pub fn tree(&self, tree: &TraceNode) {
         let Some(columns) = columns() else { return self.data(tree.to_string().trim_end()) };
         for TreeRow { lead, place, text, note } in tree.rows(columns) {
@@ -194,7 +193,7 @@ impl Ui {
         }
     }
 
-    /// Prints a table of data with a heading line; columns are as wide as they need.
+    /// Prints a table of data with a heading line; columns are as wide as their content.
     pub fn table(&self, head: &[&str], rows: &[Vec<String>]) {
         let mut table = comfy_table::Table::new();
         table.load_style(comfy_table::presets::NOTHING);
@@ -208,58 +207,58 @@ impl Ui {
         }
     }
 
-    /// Says something in words, unless `--quiet`.
+    /// Prints a message, unless `--quiet` is set.
     pub fn note(&self, text: impl fmt::Display) {
         if self.verbosity > Verbosity::Quiet {
             write_stderr(format_args!("{}\n", escape(&text.to_string())));
         }
     }
 
-    /// Says something in words that only `--verbose` wants.
+    /// Prints a message only with `--verbose`.
     pub fn detail(&self, text: impl fmt::Display) {
         if self.is_verbose() {
             write_stderr(format_args!("{FAINT}{}{FAINT:#}\n", escape(&text.to_string())));
         }
     }
 
-    /// Says that something went well.
+    /// Prints a message of success.
     pub fn success(&self, text: impl fmt::Display) {
         if self.verbosity > Verbosity::Quiet {
             write_stderr(format_args!("{GOOD}{}{GOOD:#}\n", escape(&text.to_string())));
         }
     }
 
-    /// Says that something went wrong though the command goes on; also with `--quiet`.
+    /// Prints a warning, even with `--quiet`.
     pub fn warn(&self, text: impl fmt::Display) {
         write_stderr(format_args!("{BAD}warning:{BAD:#} {}\n", escape(&text.to_string())));
     }
 
-    /// Says why a command ends.
+    /// Prints the error that ends a command, with its hints.
     pub fn error(&self, error: &CommandError) {
         write_stderr(format_args!("{BAD}error:{BAD:#} {}\n", escape(&error.to_string())));
         for hint in error.hints() {
-            write_stderr(format_args!("  {FAINT}try:{FAINT:#} {}\n", escape(hint)));
+            write_stderr(format_args!("  {FAINT}hint:{FAINT:#} {}\n", escape(hint)));
         }
     }
 
-    /// Asks a person yes or no, where one sits; `None` where nobody can answer.
+    /// Asks a yes-or-no question; `None` if nobody can answer.
     pub fn confirm(&self, question: impl fmt::Display) -> Option<bool> {
         if !self.is_interactive() {
             return None;
         }
         write_stderr(format_args!("{STRONG}{}{STRONG:#} [y/N] ", escape(&question.to_string())));
         let mut answer = String::new();
-        // An answer that cannot be read is none.
+        // An unreadable answer counts as none.
         io::stdin().read_line(&mut answer).ok()?;
         Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// Returns whether a person sits there to be asked.
+    /// Returns whether a person can answer questions.
     pub fn is_interactive(&self) -> bool {
         self.terminal && !self.json && io::stdin().is_terminal()
     }
 
-    /// Asks a person for a line of text; `None` where nobody can answer, or the input has ended.
+    /// Asks for a line of text; `None` if nobody can answer or the input has ended.
     pub fn prompt(&self, question: impl fmt::Display) -> Option<String> {
         if !self.is_interactive() {
             return None;
@@ -270,7 +269,7 @@ impl Ui {
         (read > 0).then(|| answer.trim().to_owned())
     }
 
-    /// Starts a progress display of `total` steps; it shows on a terminal only.
+    /// Starts a progress display of `total` steps, which is visible only on a terminal.
     pub fn progress(&self, total: u64) -> ProgressDisplay {
         let shown = self.is_terminal() && !self.json && total > 1;
         let target = if shown {
@@ -293,12 +292,12 @@ pub struct ProgressDisplay {
 }
 
 impl ProgressDisplay {
-    /// Sets how many steps there are.
+    /// Sets the number of steps.
     pub fn total(&self, total: u64) {
         self.bar.set_length(total);
     }
 
-    /// Names the step that is under way; `done` are behind it.
+    /// Shows the current step after `done` completed ones.
     pub fn step(&self, done: u64, name: &str) {
         self.bar.set_position(done);
         self.bar.set_message(escape(name));
@@ -311,14 +310,14 @@ impl Drop for ProgressDisplay {
     }
 }
 
-/// Replaces what steers a terminal, turns text around, or cannot be seen by its escape; line ends and
-/// tabs stay, and so do joiners where a script or an emoji needs them.
+/// Escapes control characters, characters that change the text direction, and invisible ones. Keeps line
+/// ends, tabs, and joiners that a script or an emoji needs.
 pub fn escape(text: &str) -> String {
     escape_with(text, |c, out| out.extend(c.escape_unicode()))
 }
 
-/// Replaces what [`escape`] does, and line ends and tabs too: a name of a file may hold them, and must
-/// not look like a line of ours.
+/// Escapes like [`escape`], and line ends and tabs too: a file name may contain them, and must not look
+/// like a line of output.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in escape(text).chars() {
@@ -332,8 +331,8 @@ pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Replaces characters as [`escape`] does, each by what `spell` adds to the text.
-fn escape_with(text: &str, spell: impl Fn(char, &mut String)) -> String {
+/// Escapes the characters that [`escape`] does, each by what `write_escape` appends.
+fn escape_with(text: &str, write_escape: impl Fn(char, &mut String)) -> String {
     if text.bytes().all(|b| matches!(b, b'\n' | b'\t' | b' '..=b'~')) {
         return text.to_owned();
     }
@@ -342,7 +341,7 @@ fn escape_with(text: &str, spell: impl Fn(char, &mut String)) -> String {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         if is_hidden(before, c, chars.peek().copied().unwrap_or('\0')) {
-            spell(c, &mut shown);
+            write_escape(c, &mut shown);
         } else {
             shown.push(c);
         }
@@ -351,12 +350,12 @@ fn escape_with(text: &str, spell: impl Fn(char, &mut String)) -> String {
     shown
 }
 
-/// Returns whether a character between two others does what a reader cannot see.
+/// Returns whether a character is invisible or has an invisible effect between these two.
 fn is_hidden(before: char, c: char, after: char) -> bool {
-    // Pictures that a joiner makes one of, with the selectors of their colours between.
+    // Emoji and variation selectors, which joiners combine.
     let is_picture =
         |c| matches!(c, '\u{2190}'..='\u{2bff}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}');
-    // Arabic, the scripts of India, and their neighbours join letters or keep them apart.
+    // Arabic, Indic and neighboring scripts use joiners between letters.
     let joins_letters = |c| matches!(c, '\u{600}'..='\u{109f}' | '\u{1780}'..='\u{17ff}');
     match c {
         '\n' | '\t' => false,
@@ -365,7 +364,7 @@ fn is_hidden(before: char, c: char, after: char) -> bool {
             let joins_pictures = is_picture(before) && is_picture(after);
             !joins_pictures && !joins_letters(before)
         }
-        // One chooses how a character looks; a row of them says something else.
+        // One variation selector changes a glyph; several in a row can hide data.
         '\u{fe00}'..='\u{fe0f}' => {
             matches!(before, '\0' | '\n' | '\t' | ' ' | '\u{fe00}'..='\u{fe0f}')
         }
@@ -380,15 +379,15 @@ fn is_hidden(before: char, c: char, after: char) -> bool {
     }
 }
 
-/// Spells a character as JSON does, so that the value stays the same.
+/// Writes a JSON escape of a character, which keeps the value the same.
 fn escape_json(c: char, out: &mut String) {
     for unit in c.encode_utf16(&mut [0; 2]) {
         write!(out, "\\u{unit:04x}").expect("writing to a string never fails");
     }
 }
 
-/// Escapes all but the styles of this module: what reaches a stream passes here last, so that a
-/// caller that forgets to escape a text can at most colour it.
+/// Escapes everything except style sequences. All output passes through it last, so that text which a
+/// caller forgot to escape can change only colors.
 fn escape_keeping_styles(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -408,7 +407,7 @@ fn escape_keeping_styles(text: &str) -> String {
     shown + &escape(rest)
 }
 
-/// Returns how wide the terminal is that stdout leads to; `None` where it leads elsewhere.
+/// Returns the width of the terminal on stdout; `None` if stdout is no terminal.
 fn columns() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -423,7 +422,7 @@ fn write_stdout(text: fmt::Arguments<'_>) {
     );
 }
 
-/// Prints for a program that reads lines as they stand.
+/// Prints without escapes, for programs that read the exact lines.
 fn write_stdout_raw(text: fmt::Arguments<'_>) {
     ignore_closed_pipe(anstream::stdout().write_fmt(text));
 }
@@ -434,18 +433,18 @@ fn write_stderr(text: fmt::Arguments<'_>) {
     );
 }
 
-/// Set when stdout or stderr refused text for another reason than a reader that went away.
+/// Set when writing to stdout or stderr failed for another reason than a closed pipe.
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whoever closed the pipe wants no more, which is no failure of ours. Any other refusal (a full
-/// disk behind a redirection) is told by the exit code.
+/// Ignores a closed pipe: the reader wants no more. Other failures, such as a full disk behind a
+/// redirection, set the exit code.
 fn ignore_closed_pipe(result: io::Result<()>) {
     if result.is_err_and(|e| e.kind() != io::ErrorKind::BrokenPipe) {
         OUTPUT_LOST.store(true, Ordering::Relaxed);
     }
 }
 
-/// Returns whether all that was printed reached its reader, or the reader went away.
+/// Returns whether all output was written, or the reader closed the pipe.
 pub fn output_complete() -> bool {
     !OUTPUT_LOST.load(Ordering::Relaxed)
 }
@@ -460,13 +459,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_a_file_stays_in_its_line() {
+    fn line_ends_in_file_names_are_escaped() {
         assert_eq!(one_line("a\nb\tc\r\u{202e}d.md"), "a\\nb\\tc\\u{d}\\u{202e}d.md");
         assert_eq!(one_line("memory/2026-03-02.md"), "memory/2026-03-02.md");
     }
 
     #[test]
-    fn what_could_steer_a_terminal_is_escaped() {
+    fn control_and_invisible_characters_are_escaped() {
         check("plain\ttext\nnext – ünïcode 日本", "plain\ttext\nnext – ünïcode 日本");
         check("\u{1b}[2Jgone", "\\u{1b}[2Jgone");
         check("\r\u{7}", "\\u{d}\\u{7}");
@@ -503,16 +502,16 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_needs_stays() {
+    fn joiners_that_a_script_needs_are_kept() {
         check("می\u{200c}خواهم", "می\u{200c}خواهم");
         check("क्\u{200d}ष", "क्\u{200d}ष");
         check("👩\u{200d}💻 ❤\u{fe0f}", "👩\u{200d}💻 ❤\u{fe0f}");
         check("a\u{fe01}\u{fe02}\u{fe03}", "a\u{fe01}\\u{fe02}\\u{fe03}");
     }
 
-    /// Whatever a caller passes on unescaped, no more than a colour comes of it.
+    /// Text that a caller forgot to escape can change only colors.
     #[test]
-    fn the_streams_themselves_let_nothing_steer() {
+    fn output_streams_escape_everything_but_styles() {
         assert_eq!(
             escape_keeping_styles("\u{1b}[1;32mdone\u{1b}[0m\n"),
             "\u{1b}[1;32mdone\u{1b}[0m\n"
@@ -525,13 +524,12 @@ mod tests {
         assert_eq!(escape_keeping_styles("\u{1b}["), "\\u{1b}[");
         let source = include_str!("ui.rs").split("#[cfg(test)]").next().unwrap();
         let writers = ["anstream::stdout()", "anstream::stderr()", "io::stdout().lock()"];
-        // `out`, `out_raw`, and a question; `err`; and what `file`, `stream` and `json` write by
-        // themselves.
+        // `diff`, `write_stdout` and `write_stdout_raw`; `write_stderr`; `bytes`, `stream` and `json`.
         assert_eq!(writers.map(|it| source.matches(it).count()), [3, 1, 3]);
     }
 
     #[test]
-    fn json_keeps_its_values() {
+    fn escapes_in_json_keep_its_values() {
         let value = serde_json::json!({"a\u{202e}": "b\u{e0041}\u{1b}\u{9b} \u{fe0f} é"});
         let text = escape_with(&value.to_string(), escape_json);
         assert!(text.chars().all(|c| c == 'é' || matches!(c, ' '..='~')), "{text}");

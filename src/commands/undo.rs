@@ -1,4 +1,4 @@
-//! `memoird undo`: takes back what a run wrote.
+//! `memoird undo`: restores the files that a run wrote.
 
 use std::{collections::BTreeSet, process::ExitCode};
 
@@ -9,7 +9,7 @@ use super::{
     GlobalArgs,
     compact::require_writer,
     error::{CommandError, CommandErrorKind},
-    ui::Ui,
+    ui::{Ui, counted},
     workspace::Invocation,
 };
 use crate::{
@@ -32,24 +32,24 @@ use crate::{
     },
 };
 
-/// Take back a run
+/// Undo a run
 ///
-/// Its files stand again as they stood before it; what somebody else changed since is left alone.
-/// Its work is not done again until an input changes. Taking back is a run itself: `memoird undo`
-/// once more puts everything back.
+/// Restores the files of the run as they were before it; keeps files that somebody changed since. The
+/// jobs of the run are not repeated until a source changes. Undoing is a run itself: to redo
+/// everything, call `memoird undo` again.
 #[derive(Debug, clap::Args)]
 pub(super) struct UndoArgs {
-    /// The number of the run; when none is given, one that is taken back only in part, else the last
-    /// one that wrote something
+    /// The number of the run [default: a run that is only partly undone, otherwise the last one that
+    /// wrote something]
     #[arg(value_name = "RUN")]
     run: Option<i64>,
-    /// Also the later runs that rest on it
+    /// Also undo the later runs that depend on it
     #[arg(long, requires = "run")]
     with_later: bool,
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
 }
@@ -58,7 +58,7 @@ pub(super) struct UndoArgs {
 #[derive(Serialize)]
 struct UndoReport<'a> {
     dry_run: bool,
-    /// The run that took the others back.
+    /// The run that undid the others.
     run: Option<i64>,
     taken_back: Vec<UndoneRun<'a>>,
     files: Vec<UndoFileEntry<'a>>,
@@ -100,13 +100,13 @@ pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> Result<ExitC
         require_writer(&call, &root)?;
     }
     let mut request = UndoRequest { run: args.run.map(RunId), with_dependents: args.with_later };
-    let foreseen = {
+    let plan = {
         let nothing = || command_error(UndoError::NothingToUndo, zone);
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let lineage = lineage.ok_or_else(nothing)?;
         let view = compaction::read_snapshot(&root.vault, Some(&lineage))?;
         view.refuse_damaged(|_| true)?;
-        let foresight = UndoPreview {
+        let preview = UndoPreview {
             vault: &root.vault,
             lineage: &lineage,
             view: &view,
@@ -114,23 +114,23 @@ pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> Result<ExitC
             engine: engine.id(),
             now,
         };
-        // What was begun goes on as it was asked for.
-        request = foresight.resolve_request(request)?;
-        foresight.plan(request).map_err(|error| command_error(error, zone))?
+        // An interrupted undo continues with its original request.
+        request = preview.resolve_request(request)?;
+        preview.plan(request).map_err(|error| command_error(error, zone))?
     };
     if args.dry_run {
-        show(None, &foreseen, zone, ui);
+        show(None, &plan, zone, ui);
         if !ui.is_json() {
             ui.note("nothing was changed");
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let runs: Vec<RunId> = foreseen.runs.iter().map(|it| it.id).collect();
+    let runs: Vec<RunId> = plan.runs.iter().map(|it| it.id).collect();
     if !args.yes {
         if ui.is_terminal() && !ui.is_json() {
-            show(None, &foreseen, zone, ui);
+            show(None, &plan, zone, ui);
         }
-        match ui.confirm(format!("take back {}?", run_names(&foreseen.runs, zone))) {
+        match ui.confirm(format!("Undo {}?", run_names(&plan.runs, zone))) {
             Some(true) => {}
             Some(false) => {
                 ui.note("nothing was changed");
@@ -139,7 +139,7 @@ pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> Result<ExitC
             None => return Err(confirmation_required(&runs, request)),
         }
     }
-    // What was shown is what is done, whatever was written meanwhile.
+    // Undoes exactly the runs that were shown, whatever was written meanwhile.
     request.run = runs.last().copied();
     let mut lineage = root.lineage()?;
     let clock = call.clock();
@@ -147,41 +147,42 @@ pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> Result<ExitC
     let (run, done) = compactor.undo(request, &runs).map_err(|error| command_error(error, zone))?;
     show(Some(run), &done, zone, ui);
     if !ui.is_json() {
-        ui.success(format!("run {run} took back {}", run_names(&done.runs, zone)));
-        ui.note(format!("`memoird undo {run}` puts it back"));
+        ui.success(format!("run {run} undid {}", run_names(&done.runs, zone)));
+        ui.note(format!("`memoird undo {run}` reverts this"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Nobody can be asked, and nobody said yes.
+/// Returns the error for a call without a terminal and without `--yes`.
 fn confirmation_required(runs: &[RunId], request: UndoRequest) -> CommandError {
     let run = runs.last().map(ToString::to_string).unwrap_or_default();
     let later = if request.with_dependents { " --with-later" } else { "" };
-    CommandError::new(CommandErrorKind::Usage, format!("taking back run {run} needs a yes"))
+    let what = format!("undoing run {run} needs confirmation");
+    CommandError::new(CommandErrorKind::Usage, what)
         .hint(format!("memoird undo {run}{later} --dry-run"))
         .hint(format!("memoird undo {run}{later} --yes"))
 }
 
-fn show(run: Option<RunId>, undoing: &UndoPlan, zone: Tz, ui: &Ui) {
+fn show(run: Option<RunId>, plan: &UndoPlan, zone: Tz, ui: &Ui) {
     if ui.is_json() {
-        ui.json(&UndoReport::of(run, undoing, zone));
+        ui.json(&UndoReport::of(run, plan, zone));
         return;
     }
-    let rows: Vec<Vec<String>> = undoing
+    let rows: Vec<Vec<String>> = plan
         .files
         .iter()
         .filter(|it| it.outcome != UndoOutcome::Unchanged || ui.is_verbose())
         .map(|it| vec![it.path.clone(), describe_outcome(it)])
         .collect();
     if rows.is_empty() {
-        ui.note("its files stand as they should already");
+        ui.note("its files are already restored");
     } else {
-        ui.table(&["file", "what becomes of it"], &rows);
+        ui.table(&["file", "outcome"], &rows);
     }
-    if !undoing.relocated.is_empty() {
+    if !plan.relocated.is_empty() {
         ui.note(format!(
-            "citations that followed lines that moved stay where the lines are ({} files)",
-            undoing.relocated.len()
+            "citations of relocated lines keep their new line numbers ({})",
+            counted(plan.relocated.len(), "file", "files")
         ));
     }
     let shown = |list: &[UndoJob]| -> String {
@@ -193,19 +194,19 @@ fn show(run: Option<RunId>, undoing: &UndoPlan, zone: Tz, ui: &Ui) {
             .map(|it| format!("{} {}", it.tier, it.period))
             .collect();
         if days > 0 {
-            names.push(format!("extraction of {days} days"));
+            names.push(format!("extraction of {}", counted(days, "day", "days")));
         }
         names.join(", ")
     };
-    if !undoing.refused.is_empty() {
-        ui.note(format!("not done again until an input changes: {}", shown(&undoing.refused)));
+    if !plan.refused.is_empty() {
+        ui.note(format!("not repeated until a source changes: {}", shown(&plan.refused)));
     }
-    if !undoing.lifted.is_empty() {
-        ui.note(format!("no longer refused: {}", shown(&undoing.lifted)));
+    if !plan.lifted.is_empty() {
+        ui.note(format!("will be repeated when due: {}", shown(&plan.lifted)));
     }
 }
 
-/// Names each period once: it may have been made twice, of other inputs.
+/// Returns each period once: it may have been written twice, from different sources.
 fn unique_jobs(list: &[UndoJob]) -> Vec<&UndoJob> {
     let mut seen = BTreeSet::new();
     list.iter().filter(|it| seen.insert((it.tier, it.period))).collect()
@@ -220,10 +221,10 @@ fn describe_outcome(file: &UndoFile) -> String {
                 None => "removed".to_owned(),
             };
             if file.outcome == UndoOutcome::Unchanged {
-                text = format!("stands as it should ({text})");
+                text = format!("unchanged ({text})");
             }
             if file.citations_updated {
-                text.push_str(", citations where the lines are now");
+                text.push_str(", with citations of the current lines");
             }
             if reason.is_empty() { text } else { format!("{text}: {reason}") }
         }
@@ -233,7 +234,7 @@ fn describe_outcome(file: &UndoFile) -> String {
     }
 }
 
-/// Names runs with when and what: `run 7 (2026-04-13 09:00, compact)`.
+/// Describes runs: `run 7 (2026-04-13 09:00, compact)`.
 fn run_names(runs: &[RunRow], zone: Tz) -> String {
     let one = |it: &RunRow| {
         let at = it.started.with_timezone(&zone).format("%Y-%m-%d %H:%M");
@@ -242,7 +243,7 @@ fn run_names(runs: &[RunRow], zone: Tz) -> String {
     runs.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Of the files that tie a run to another, so many are named.
+/// How many files of a dependent run are named.
 const NAMED_MAX: usize = 2;
 
 fn describe_later_run(later: &DependentRun, zone: Tz) -> String {
@@ -255,7 +256,7 @@ fn describe_later_run(later: &DependentRun, zone: Tz) -> String {
     format!("{named}: {}{more}", paths.join(", "))
 }
 
-/// Says what a person can do about it.
+/// Adds hints to an error.
 fn command_error(error: UndoError, zone: Tz) -> CommandError {
     let usage = |error: UndoError| CommandError::new(CommandErrorKind::Usage, error);
     match error {
@@ -275,25 +276,25 @@ fn command_error(error: UndoError, zone: Tz) -> CommandError {
             };
             let later = if with_later { " --with-later" } else { "" };
             CommandError::new(kind, error)
-                .hint(format!("put that right, then take it up again: memoird undo {run}{later}"))
+                .hint(format!("fix the cause, then continue: memoird undo {run}{later}"))
         }
         UndoError::HasDependents { run, later } => {
-            let told: Vec<String> = later.iter().map(|it| describe_later_run(it, zone)).collect();
-            let what = format!("later runs rest on run {run}: {}", told.join("; "));
+            let runs: Vec<String> = later.iter().map(|it| describe_later_run(it, zone)).collect();
+            let what = format!("later runs depend on run {run}: {}", runs.join("; "));
             CommandError::new(CommandErrorKind::Usage, what)
                 .hint(format!("memoird undo {run} --with-later"))
         }
         UndoError::UnknownRun { run, known } => {
             let known: Vec<String> = known.iter().rev().take(5).map(ToString::to_string).collect();
             let hint = if known.is_empty() {
-                "nothing was written yet".to_owned()
+                "no run has written anything yet".to_owned()
             } else {
-                format!("the last ones that can be taken back: {}", known.join(", "))
+                format!("the last runs that can be undone: {}", known.join(", "))
             };
             usage(UndoError::UnknownRun { run, known: Vec::new() }).hint(hint)
         }
         UndoError::ReviewOnly { run, before } => {
-            let older = before.map(|it| format!("; what was done before it: memoird undo {it}"));
+            let older = before.map(|it| format!("; to undo the run before it: memoird undo {it}"));
             let hint = format!(
                 "memoird review list --decided, then memoird review reopen ID{}",
                 older.unwrap_or_default()
@@ -304,34 +305,34 @@ fn command_error(error: UndoError, zone: Tz) -> CommandError {
             usage(UndoError::AlreadyUndone { run, by }).hint(format!("memoird undo {by}"))
         }
         error @ UndoError::ChangedSinceShown => {
-            CommandError::new(CommandErrorKind::Busy, error).hint("do the same again")
+            CommandError::new(CommandErrorKind::Busy, error).hint("run the command again")
         }
         error @ UndoError::NoFileRestorable { .. } => {
             CommandError::new(CommandErrorKind::Data, error)
         }
         error @ (UndoError::IsForget { .. } | UndoError::NoFilesWritten { .. }) => usage(error)
-            .hint("`memoird history` lists the runs; `memoird undo RUN` takes another one"),
+            .hint("`memoird history` lists the runs; `memoird undo RUN` undoes another one"),
         error @ UndoError::IsRepair { .. } => {
-            usage(error).hint("what stood there is kept in .memoird/quarantine")
+            usage(error).hint("the replaced files are kept in .memoird/quarantine")
         }
         error => usage(error).hint("`memoird history` lists the runs"),
     }
 }
 
 impl<'a> UndoReport<'a> {
-    fn of(run: Option<RunId>, undoing: &'a UndoPlan, zone: Tz) -> Self {
-        let works = |list: &'a [UndoJob]| {
-            let work = |it: &'a UndoJob| UndoJobEntry {
+    fn of(run: Option<RunId>, plan: &'a UndoPlan, zone: Tz) -> Self {
+        let entries = |list: &'a [UndoJob]| {
+            let entry = |it: &'a UndoJob| UndoJobEntry {
                 tier: it.tier.name(),
                 period: it.period.to_string(),
                 path: &it.path,
             };
-            unique_jobs(list).into_iter().map(work).collect()
+            unique_jobs(list).into_iter().map(entry).collect()
         };
         Self {
             dry_run: run.is_none(),
             run: run.map(|it| it.0),
-            taken_back: undoing
+            taken_back: plan
                 .runs
                 .iter()
                 .map(|it| UndoneRun {
@@ -340,7 +341,7 @@ impl<'a> UndoReport<'a> {
                     started: it.started.with_timezone(&zone).to_rfc3339(),
                 })
                 .collect(),
-            files: undoing
+            files: plan
                 .files
                 .iter()
                 .map(|it| UndoFileEntry {
@@ -351,9 +352,9 @@ impl<'a> UndoReport<'a> {
                     reason: it.reason.as_deref(),
                 })
                 .collect(),
-            moved: undoing.relocated.iter().map(String::as_str).collect(),
-            refused: works(&undoing.refused),
-            lifted: works(&undoing.lifted),
+            moved: plan.relocated.iter().map(String::as_str).collect(),
+            refused: entries(&plan.refused),
+            lifted: entries(&plan.lifted),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Finds what a verb works on: configuration, root, vault, database.
+//! Opens what a verb works on: configuration, root, vault, database.
 
 use std::{
     collections::HashMap,
@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-/// How long a command waits in all for a model that fails.
+/// How long a command waits in total for a failing model.
 pub(super) const MODEL_WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// The configuration and the time of a call.
@@ -48,7 +48,7 @@ pub(crate) struct Invocation {
 pub(crate) struct MemoryRoot {
     pub(crate) settings: RootSettings,
     pub(crate) vault: Vault,
-    /// What of its logs may not be seen.
+    /// The rules of the sanitized view.
     pub(crate) rules: PrivacyRules,
 }
 
@@ -60,7 +60,7 @@ impl Invocation {
         Ok(Self { environment: around, config, now: clock::now()? })
     }
 
-    /// Opens the root that the call means.
+    /// Opens the root that the options or the current folder select.
     pub(super) fn selected_root(&self, global: &GlobalArgs) -> Result<MemoryRoot, CommandError> {
         let path = self.config.select_root(global.root.as_deref(), &self.environment)?;
         self.open_root(&path)
@@ -74,7 +74,7 @@ impl Invocation {
         Ok(MemoryRoot { settings, vault, rules })
     }
 
-    /// Returns the clock of a pass. Should the machine's fail later on, it stands still.
+    /// Returns the clock of a run. If the system clock fails later, it returns the start time.
     pub(crate) fn clock(&self) -> impl Fn() -> DateTime<Utc> + use<> {
         let now = self.now;
         move || clock::now().unwrap_or(now)
@@ -82,20 +82,20 @@ impl Invocation {
 }
 
 impl MemoryRoot {
-    /// Returns the engine that the root is configured for. Nothing is sent before it drafts.
+    /// Returns the configured engine. It sends nothing before it drafts.
     pub(crate) fn engine(&self, call: &Invocation) -> Result<Box<dyn Engine>, CommandError> {
         configured::open_engine(&call.config, &self.settings, &call.environment, MODEL_WAIT_MAX)
             .map_err(|e| CommandError::new(CommandErrorKind::Config, e).hint("memoird doctor"))
     }
 
-    /// Opens the database, and makes it when there is none.
+    /// Opens the database, and creates it if there is none.
     pub(crate) fn lineage(&self) -> Result<Lineage, CommandError> {
         self.require_memory_folder()?;
         self.vault.create_private_dir()?;
         Ok(Lineage::open(&self.vault.layout().database())?)
     }
 
-    /// Returns what works on this root, with that database, engine, and clock.
+    /// Returns a compactor of this root.
     pub(crate) fn compactor<'a>(
         &'a self,
         lineage: &'a mut Lineage,
@@ -111,13 +111,13 @@ impl MemoryRoot {
         })
     }
 
-    /// Refuses a folder that nobody made a memory folder.
+    /// Refuses an ordinary folder: not configured, and without `memoird.yaml` and logs.
     pub(crate) fn require_memory_folder(&self) -> Result<(), CommandError> {
         let layout = self.vault.layout();
-        let known = self.settings.configured || layout.full(ROOT_FILE).is_file();
-        if !known && !layout.full(layout.memory_dir()).is_dir() {
+        let is_set_up = self.settings.configured || layout.full(ROOT_FILE).is_file();
+        if !is_set_up && !layout.full(layout.memory_dir()).is_dir() {
             let what = format!(
-                "`{}` is no memory folder: it has no `{}`",
+                "`{}` is not a memory folder: it has no `{}`",
                 layout.root().display(),
                 layout.memory_dir()
             );
@@ -129,11 +129,10 @@ impl MemoryRoot {
 }
 
 impl MemoryRoot {
-    /// Returns the file of ours that an argument names: a path relative to the root or to the
-    /// working folder, a period, or the name of a log, a session record, or a typed memory.
+    /// Returns the memory file that an argument names: a path relative to the root or to the current
+    /// folder, a period, or the name of a log, a session record, or a typed memory.
     ///
-    /// Whether a file stands there is not asked for, but of two readings of a path the one where
-    /// something stands is taken.
+    /// The file need not exist. If a path can be read in two ways, an existing file wins.
     pub(super) fn resolve_file(
         &self,
         around: &Environment,
@@ -141,53 +140,53 @@ impl MemoryRoot {
     ) -> Result<(String, FileKind), CommandError> {
         let layout = self.vault.layout();
         let root = layout.root();
-        let readings = self.path_candidates(around, named);
-        let there = readings
+        let candidates = self.path_candidates(around, named);
+        let existing = candidates
             .iter()
             .flatten()
             .find(|it| !it.is_empty() && layout.full(it).symlink_metadata().is_ok());
-        if let Some(path) = there {
+        if let Some(path) = existing {
             let unknown = || {
-                CommandError::new(CommandErrorKind::Usage, format!("`{path}` is none of the files that memoird knows")).hint(
+                CommandError::new(CommandErrorKind::Usage, format!("`{path}` is not a memory file")).hint(
                     "name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md",
                 )
             };
             return layout.kind_of(path).map(|kind| (path.clone(), kind)).ok_or_else(unknown);
         }
-        let known = |path: String| layout.kind_of(&path).map(|kind| (path, kind));
+        let with_kind = |path: String| layout.kind_of(&path).map(|kind| (path, kind));
         let by_name = if let Ok(stem) = named.parse::<Stem>() {
-            known(self.vault.log_path(&stem))
+            with_kind(self.vault.log_path(&stem))
         } else if let Ok(period) = named.parse::<Period>() {
-            known(layout.summary(period))
+            with_kind(layout.summary(period))
         } else {
             let file = match named {
                 INDEX_FILE | "MEMORY" => layout.index(),
                 "WISDOM" => layout.wisdom(),
                 name => layout.typed_memory(&format!("{name}.md")),
             };
-            known(file).filter(|(path, _)| {
+            with_kind(file).filter(|(path, _)| {
                 !named.contains('/') && layout.full(path).symlink_metadata().is_ok()
             })
         };
         if let Some(found) = by_name {
             return Ok(found);
         }
-        // People know a memory by the name in it rather than by that of its file.
+        // People know a memory by the name in its frontmatter rather than by its file name.
         let memories = self.vault.scan(&HashMap::new())?.inventory.memories;
         if let Some(memory) = memories.iter().find(|it| it.name == named) {
             let path = layout.typed_memory(&memory.file_name.to_string_lossy());
             return Ok((path, FileKind::Memory));
         }
-        if readings.iter().all(Option::is_none) {
-            let what = format!("`{named}` lies outside of the memory folder `{}`", root.display());
+        if candidates.iter().all(Option::is_none) {
+            let what = format!("`{named}` is outside the memory folder `{}`", root.display());
             return Err(CommandError::new(CommandErrorKind::Usage, what)
-                .hint("name the folder that it is in: `--root DIR`"));
+                .hint("name its memory folder: `--root DIR`"));
         }
         Err(no_such_file(named))
     }
 
-    /// Returns the file that an argument names, as [`Self::find`] does, or one that is no longer
-    /// there, if something is known of it.
+    /// Returns the file that an argument names, as [`Self::resolve_file`] does, or a deleted one for which
+    /// `is_known` holds.
     pub(super) fn resolve_known_file(
         &self,
         around: &Environment,
@@ -212,7 +211,7 @@ impl MemoryRoot {
         Err(error)
     }
 
-    /// Returns what of a file is handed out, and what is said with it.
+    /// Returns the sanitized text of a file, framed as data.
     pub(super) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {
         let layout = self.vault.layout();
         let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md")).unwrap_or(path);
@@ -224,8 +223,8 @@ impl MemoryRoot {
         framing::frame(stem.as_ref(), date, &String::from_utf8_lossy(bytes), &self.rules)
     }
 
-    /// Reads an argument as a path relative to the root and to the working folder; `None` for one
-    /// that leads out of the root.
+    /// Returns an argument as a path relative to the root and to the current folder; `None` for a path
+    /// outside the root.
     fn path_candidates(&self, around: &Environment, named: &str) -> [Option<String>; 2] {
         let root = self.vault.layout().root();
         let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
@@ -236,13 +235,13 @@ impl MemoryRoot {
     }
 }
 
-/// There is no file under a name that could be one.
+/// Returns the error for a file that does not exist.
 pub(super) fn no_such_file(named: &str) -> CommandError {
     CommandError::new(CommandErrorKind::Usage, format!("there is no `{named}`"))
-        .hint("`memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given")
+        .hint("name a path, a period (2026-W14), or a memory; `memoird status` shows what there is")
 }
 
-/// Returns an absolute path relative to `root`, `..` resolved by name; `None` when it lies outside.
+/// Returns an absolute path relative to `root`, with `..` resolved by name; `None` if it is outside.
 fn relative_to_root(root: &Path, path: &Path) -> Option<String> {
     let mut plain = PathBuf::new();
     for step in path.components() {
@@ -253,7 +252,7 @@ fn relative_to_root(root: &Path, path: &Path) -> Option<String> {
         }
     }
     let whole = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
-    // The way to a file may lead through a link that the root's own path does not have.
+    // The path may go through a link that is not part of the root's path.
     let relative = match plain.strip_prefix(root) {
         Ok(relative) => relative.to_owned(),
         Err(_) => whole()?.strip_prefix(root).ok()?.to_owned(),
@@ -261,7 +260,7 @@ fn relative_to_root(root: &Path, path: &Path) -> Option<String> {
     relative.to_str().map(str::to_owned)
 }
 
-/// The vault as `recall` reads it.
+/// The files as `recall` reads them.
 impl TraceSources for MemoryRoot {
     fn log(&self, stem: &Stem) -> Option<SanitizedLog> {
         self.vault.read_log(stem).ok().flatten().map(|it| privacy::sanitize(&it, &self.rules))
@@ -303,7 +302,7 @@ impl From<config::ConfigError> for CommandError {
 
 impl From<PrivacyPolicyError> for CommandError {
     fn from(error: PrivacyPolicyError) -> Self {
-        let hint = format!("correct {}, then `memoird status`", error.file.display());
+        let hint = format!("fix {}, then run `memoird status`", error.file.display());
         Self::new(CommandErrorKind::Config, error).hint(hint)
     }
 }
@@ -312,11 +311,11 @@ impl From<LineageError> for CommandError {
     fn from(error: LineageError) -> Self {
         if error.is_read_only() {
             return Self::new(CommandErrorKind::CannotWrite, error)
-                .hint("give this user the right to write `.memoird` in the memory folder");
+                .hint("give this user write access to `.memoird` in the memory folder");
         }
         if error.is_write_failure() {
             return Self::new(CommandErrorKind::CannotWrite, error)
-                .hint("`memoird doctor` looks at rights and free space");
+                .hint("`memoird doctor` checks permissions and free space");
         }
         let kind = match &error {
             LineageError::Busy { .. }
@@ -327,7 +326,7 @@ impl From<LineageError> for CommandError {
             }
             LineageError::SymbolicLink { .. } => {
                 return Self::new(CommandErrorKind::Data, error).hint(
-                    "put what it leads to in its place, or remove it: then `memoird rebuild`",
+                    "replace it with the file it points to, or remove it, then run `memoird rebuild`",
                 );
             }
             _ => CommandErrorKind::Data,

@@ -66,9 +66,9 @@ fn what_has_no_history_says_so() {
     assert!(ran.stdout.contains(") - a") && ran.stderr.contains("its lines is unknown"), "{ran}");
     insta::assert_snapshot!(root.run(&["blame", "2026-03-03"]), @r"
     $ memoird blame 2026-03-03
-    ! error: `memory/2026-03-03.md` is no file that memoird made
-    !   try: memoird history memory/2026-03-03.md
-    !   try: memoird trace --up memory/2026-03-03.md:1
+    ! error: `memory/2026-03-03.md` is not a generated file
+    !   hint: memoird history memory/2026-03-03.md
+    !   hint: memoird trace --up memory/2026-03-03.md:1
     [exit 2]
     ");
     let ran = root.run(&["blame", "2026-W30"]);

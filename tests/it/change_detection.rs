@@ -175,7 +175,7 @@ fn what_is_too_much_to_tell_is_looked_for() {
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
     assert_eq!(state(&root)["overflows"], 1);
     let status = root.run(&["status"]).ok().stdout;
-    assert!(status.contains("1 times too much to tell"), "{status}");
+    assert!(status.contains("1 event queue overflows"), "{status}");
 }
 
 /// Starts a daemon for which the system watches no folder, where that can be had.
@@ -206,7 +206,7 @@ fn where_nothing_can_be_watched_it_looks_itself_and_says_why() {
     daemon.await_idle();
     let status = root.run(&["status"]).ok().stdout;
     assert!(
-        status.contains("by looking every half minute, since no more folders can be watched"),
+        status.contains("by polling every half minute, because no more folders can be watched"),
         "{status}"
     );
     let json = root.run(&["status", "--json"]).ok().json_as("status");

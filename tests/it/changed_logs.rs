@@ -272,7 +272,7 @@ fn what_a_vanished_log_said_stays_and_is_marked() {
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W11", "--force"]), @r"
     $ memoird compact --period 2026-W11 --force
     ! error: no source of weekly 2026-W11 is there, so it cannot be made; what was made of it stays
-    !   try: restore its logs first; `memoird status` lists the missing ones
+    !   hint: restore its logs first; `memoird status` lists the missing ones
     [exit 2]
     ");
     let args = ["compact", "--period", "2026-W30", "--force", "--dry-run"];
@@ -309,8 +309,8 @@ fn a_mass_disappearance_pauses_and_goes_on_when_the_files_are_back() {
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
     ! error: 37 of 99 known files are gone (memory/2026-01-05.md, memory/2026-01-06.md, memory/2026-01-07.md, and 34 more); nothing was done
-    !   try: restore the files, then run `memoird compact`
-    !   try: if they are gone for good: `memoird compact --accept-missing`
+    !   hint: restore the files, then run `memoird compact`
+    !   hint: if they are gone for good: `memoird compact --accept-missing`
     [exit 65]
     ");
     assert_eq!(root.run(&["compact", "--dry-run"]).code, 65);

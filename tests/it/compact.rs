@@ -175,21 +175,21 @@ fn what_cannot_be_meant_is_refused() {
     insta::assert_snapshot!(root.run(&anthropic), @r"
     $ memoird compact --set engine=model --set model.provider=anthropic
     ! error: no key for https://api.anthropic.com: set model.key_file to a file that contains it, or set MEMOIRD_API_KEY
-    !   try: memoird doctor
+    !   hint: memoird doctor
     [exit 78]
     ");
     insta::assert_snapshot!(root.run(&["compact", "--root", "nowhere"]), @r"
     $ memoird compact --root nowhere
     ! error: no memory folder at ~/jonas/nowhere: No such file or directory (os error 2)
-    !   try: make it: `memoird init ~/jonas/nowhere`
+    !   hint: make it: `memoird init ~/jonas/nowhere`
     [exit 2]
     ");
     assert_eq!(root.files(), before);
     root.append("memoird.yaml", "writer: attic\n");
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
-    ! error: `~/jonas` is summarised by the host `attic`; this one only reads it
-    !   try: memoird init --take-over DIR
+    ! error: `~/jonas` is written by the host `attic`; this host only reads it
+    !   hint: memoird init --take-over DIR
     [exit 75]
     ");
 }

@@ -209,43 +209,43 @@ fn what_is_not_to_be_corrected_says_what_is() {
     insta::assert_snapshot!(report(&["correct", "2026-03-10:4", "x"]), @r#"
     $ memoird correct 2026-03-10:4 x
     ! error: cannot correct `memory/2026-03-10.md`: memoird does not change logs; edit line 4 yourself, or correct the items derived from it
-    !   try: memoird correct memory/weekly/2026-W11.md:17 "TEXT"
-    !   try: memoird correct memory/monthly/2026-03.md:20 "TEXT"
+    !   hint: memoird correct memory/weekly/2026-W11.md:17 "TEXT"
+    !   hint: memoird correct memory/monthly/2026-03.md:20 "TEXT"
     [exit 2]
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W11", "x"]), @r"
     $ memoird correct 2026-W11 x
     ! error: `memory/weekly/2026-W11.md` has many items; name the line of one
-    !   try: to see the line of each item: memoird trace memory/weekly/2026-W11.md
+    !   hint: to see the line of each item: memoird trace memory/weekly/2026-W11.md
     [exit 2]
     ");
     insta::assert_snapshot!(report(&["correct", "2026-W11:3", "x"]), @r#"
     $ memoird correct 2026-W11:3 x
     ! error: line 3 of `memory/weekly/2026-W11.md` is no item; the nearest one begins on line 16
-    !   try: memoird correct memory/weekly/2026-W11.md:16 "TEXT"
+    !   hint: memoird correct memory/weekly/2026-W11.md:16 "TEXT"
     [exit 2]
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-03-10:99]"]), @r"
     $ memoird correct 2026-W11:15 x [2026-03-10:99]
     ! error: `2026-03-10:99` is cited, and there is no such line
-    !   try: to see its lines: memoird show 2026-03-10
+    !   hint: to see its lines: memoird show 2026-03-10
     [exit 2]
     ");
     let never = report(&["correct", "2026-W11:15", "x [2030-01-01:3]"]);
-    let next = "try: to keep the current citation: memoird correct 2026-W11:15 \"x\"";
+    let next = "hint: to keep the current citation: memoird correct 2026-W11:15 \"x\"";
     assert!(never.contains(next), "{never}");
     let empty = report(&["correct", "2026-W11:15", " "]);
     assert!(empty.contains("delete its line in the file: memoird show 2026-W11"), "{empty}");
     insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-13-10:9]"]), @r#"
     $ memoird correct 2026-W11:15 x [2026-13-10:9]
     ! error: `[2026-13-10:9]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])
-    !   try: to keep the current citation: memoird correct 2026-W11:15 "TEXT"
+    !   hint: to keep the current citation: memoird correct 2026-W11:15 "TEXT"
     [exit 2]
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W40:15", "x"]), @r"
     $ memoird correct 2026-W40:15 x
     ! error: there is no `memory/weekly/2026-W40.md`
-    !   try: memoird status
+    !   hint: memoird status
     [exit 2]
     ");
     let foreign = "# Week 11\n\n- mine\n";

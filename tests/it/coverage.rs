@@ -8,7 +8,7 @@ fn what_a_person_sees() {
     insta::assert_snapshot!(root.run(&["coverage"]), @r"
     $ memoird coverage
     ! error: there are no summaries yet
-    !   try: memoird compact
+    !   hint: memoird compact
     [exit 2]
     ");
     root.run(&["compact"]).ok();
@@ -26,7 +26,7 @@ fn what_a_person_sees() {
     insta::assert_snapshot!(root.run(&["coverage", "2026-W20"]), @r"
     $ memoird coverage 2026-W20
     ! error: 2026-W20 has not been summarised: `memory/weekly/2026-W20.md` is not in the lineage; `memoird status` shows what is due
-    !   try: memoird status
+    !   hint: memoird status
     [exit 2]
     ");
 }

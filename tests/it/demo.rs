@@ -91,7 +91,7 @@ fn nothing_is_touched_outside_a_new_folder() {
     insta::assert_snapshot!(root.run(&["demo"]), @r"
     $ memoird demo
     ! error: memory folder ~/mara/memoird-demo lies within ~/mara
-    !   try: name another folder: `memoird demo /tmp/memoird-demo`
+    !   hint: name another folder: `memoird demo /tmp/memoird-demo`
     [exit 2]
     ");
     assert_eq!(root.files(), before);
@@ -114,7 +114,7 @@ fn nothing_is_touched_outside_a_new_folder() {
     insta::assert_snapshot!(run("new"), @r"
     $ memoird demo new
     ! error: `~/other/new` already exists; the demo needs a new folder
-    !   try: name another folder: `memoird demo /tmp/memoird-demo`
+    !   hint: name another folder: `memoird demo /tmp/memoird-demo`
     [exit 2]
     ");
     fs::create_dir(root.home("other/empty")).unwrap();

@@ -258,7 +258,7 @@ fn an_undo_that_cannot_finish_says_so_and_is_taken_up() {
     let ran = root.run(&["undo", "--yes"]);
     chmod(root.path("memory/weekly"), 0o700);
     assert_eq!(ran.code, 73, "{ran}");
-    assert!(ran.stderr.contains("only in part"), "{ran}");
+    assert!(ran.stderr.contains("only partly undone"), "{ran}");
     assert!(ran.stderr.contains("memoird undo 1"), "{ran}");
     assert_eq!(root.read(WEEK), before);
     root.run(&["undo", "--yes"]).ok();

@@ -373,7 +373,7 @@ fn a_memory_folder_that_is_gone_is_not_taken_for_an_empty_one() {
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
     ! error: the memory folder `~/mara/memory` is gone, and 64 logs were known in it; nothing was done
-    !   try: mount the folder or move it back, then run `memoird compact`
+    !   hint: mount the folder or move it back, then run `memoird compact`
     [exit 65]
     ");
     assert!(!root.path("memory").exists());

@@ -341,7 +341,7 @@ fn it_shows_first_and_asks() {
     insta::assert_snapshot!(root.run(&["forget", "ab"]), @r"
     $ memoird forget ab
     ! error: `ab` is too short: it would match nearly every line
-    !   try: name the line, or use more words
+    !   hint: name the line, or use more words
     [exit 2]
     ");
     assert_eq!(

@@ -76,19 +76,19 @@ fn before_the_first_run_there_is_no_version() {
     insta::assert_snapshot!(root.run(&["show", "2026-03-03", "--as-of", "2020-01-01"]), @r"
     $ memoird show 2026-03-03 --as-of 2020-01-01
     ! error: there is no version of `memory/2026-03-03.md` yet: history begins with the next run
-    !   try: memoird show memory/2026-03-03.md
+    !   hint: memoird show memory/2026-03-03.md
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["history", "2026-W10"]), @r"
     $ memoird history 2026-W10
     ! error: there is no `memory/weekly/2026-W10.md`
-    !   try: `memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given
+    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "--version", "7"]), @r"
     $ memoird show --version 7
     ! error: there is no version 7
-    !   try: `memoird history FILE` lists the versions of a file
+    !   hint: `memoird history FILE` lists the versions of a file
     [exit 2]
     ");
     assert_eq!(root.run(&["show"]).code, 2);
@@ -134,10 +134,10 @@ fn ten_versions_come_back_byte_for_byte() {
     assert_eq!(early.code, 2);
     let wrong = root.run(&["show", WEEK, "--as-of", "soon"]);
     assert!(wrong.stderr.contains("`soon` is not a time"), "{wrong}");
-    let next = format!("try: memoird show {WEEK} --as-of \"1 day ago\"");
+    let next = format!("hint: memoird show {WEEK} --as-of \"1 day ago\"");
     assert!(wrong.stderr.contains(&next), "{wrong}");
     let wrong = root.run(&["diff", WEEK, "--from", "soon"]);
-    assert!(wrong.stderr.contains("try: memoird history"), "{wrong}");
+    assert!(wrong.stderr.contains("memoird history FILE"), "{wrong}");
 }
 
 #[test]
@@ -250,8 +250,8 @@ fn what_is_gone_can_be_read() {
     assert_eq!(causes(&root, &name), ["written", "gone"]);
     assert_eq!(root.run(&["show", &name, "--as-of", &minute(0)]).ok().stdout, text);
     let gone = root.run(&["show", &name, "--as-of", &minute(1)]);
-    assert!(gone.stderr.contains("was not there then: removed by somebody else on"), "{gone}");
-    assert!(gone.stderr.contains("try: memoird show --version"), "{gone}");
+    assert!(gone.stderr.contains("did not exist then: removed by somebody else on"), "{gone}");
+    assert!(gone.stderr.contains("hint: memoird show --version"), "{gone}");
     assert_eq!(gone.code, 2);
     let diff = root.run(&["diff", &name]).ok();
     assert!(diff.stdout.contains("+++ /dev/null\t"), "{diff}");
@@ -363,7 +363,7 @@ fn what_is_older_than_the_history_is_let_go_of() {
     insta::assert_snapshot!(root.run(&["show", "--version", &first]), @r"
     $ memoird show --version 1
     ! error: version 1 of `memory/2026-03-03.md` is no longer kept: it was older than `history.keep`, or lost with a damaged database
-    !   try: memoird history memory/2026-03-03.md
+    !   hint: memoird history memory/2026-03-03.md
     [exit 2]
     ");
     assert!(root.run(&["diff", LOG]).stderr.contains("no longer kept"));

@@ -107,13 +107,13 @@ fn folders_that_cannot_be_roots_are_refused() {
     insta::assert_snapshot!(root.run(&["init", "lexicon/memory"]), @r"
     $ memoird init lexicon/memory
     ! error: memory folder ~/agents/lexicon/memory lies within ~/agents/lexicon
-    !   try: use the folder around: `--root ~/agents/lexicon`
+    !   hint: use the folder around: `--root ~/agents/lexicon`
     [exit 78]
     ");
     insta::assert_snapshot!(root.run(&["init", "."]), @r"
     $ memoird init .
     ! error: memory folder ~/agents/lexicon lies within ~/agents
-    !   try: name another folder; ~/agents/lexicon stays as it is
+    !   hint: name another folder; ~/agents/lexicon stays as it is
     [exit 78]
     ");
     insta::assert_snapshot!(root.run(&["init", "file"]), @r"
@@ -133,7 +133,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     insta::assert_snapshot!(root.finish(command, &["init"]), @r"
     $ memoird init
     ! error: cannot use `~` as a memory folder
-    !   try: name a folder: `memoird init ~/agents/NAME`
+    !   hint: name a folder: `memoird init ~/agents/NAME`
     [exit 2]
     ");
     assert_eq!(root.files(), made);
@@ -214,7 +214,7 @@ fn a_configuration_of_ones_own_keeps_its_words() {
     insta::assert_snapshot!(root.run(&["init", "third"]), @r"
     $ memoird init third
     ! error: ~/.config/memoird/config.yaml: engin: unknown key, did you mean engine?
-    !   try: correct ~/.config/memoird/config.yaml, then `memoird status`
+    !   hint: correct ~/.config/memoird/config.yaml, then `memoird status`
     [exit 78]
     ");
     assert!(!root.path("third").exists());
@@ -232,7 +232,7 @@ fn the_service_is_installed_and_a_missing_manager_is_no_failure() {
     !               .memoird/
     !               ~/.config/memoird/config.yaml
     !               ~/.config/systemd/user/memoird.service
-    !   to do       the service is not started (systemctl: No such file or directory (os error 2)); type: systemctl --user daemon-reload && systemctl --user enable --now memoird
+    !   to do       the service was not started (systemctl: No such file or directory (os error 2)); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
     ! ready; write the first entry: `memoird log TEXT`
     ");
     let unit = root.home(".config/systemd/user/memoird.service");

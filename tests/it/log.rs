@@ -62,13 +62,13 @@ fn what_cannot_be_logged_is_refused_and_changes_nothing() {
     insta::assert_snapshot!(root.run(&["log"]), @r#"
     $ memoird log
     ! error: there is nothing to write down
-    !   try: memoird log "Chose SQLite, because one file is easier to back up", or `memoird log -` for stdin
+    !   hint: memoird log "Chose SQLite, because one file is easier to back up", or `memoird log -` for stdin
     [exit 2]
     "#);
     insta::assert_snapshot!(root.run_with_stdin(&["log", "-"], " \n"), @r#"
     $ memoird log -
     ! error: there is nothing to write down
-    !   try: memoird log "Chose SQLite, because one file is easier to back up", or `memoird log -` for stdin
+    !   hint: memoird log "Chose SQLite, because one file is easier to back up", or `memoird log -` for stdin
     [exit 2]
     "#);
     insta::assert_snapshot!(root.run_with_stdin(&["log", "-"], [b'a', 0xff]), @r"
@@ -79,7 +79,7 @@ fn what_cannot_be_logged_is_refused_and_changes_nothing() {
     insta::assert_snapshot!(root.run_with_stdin(&["log", "-"], vec![b'a'; 1024 * 1024 + 1]), @r"
     $ memoird log -
     ! error: the entry on stdin is longer than 1024 KiB
-    !   try: save it as a file next to the logs, and log one line about it
+    !   hint: save it as a file next to the logs, and log one line about it
     [exit 65]
     ");
     assert_eq!(root.files(), before);

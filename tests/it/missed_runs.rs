@@ -102,7 +102,7 @@ fn while_a_model_is_left_alone_no_run_is_begun_for_nothing() {
     let status = root.run(&["status", "--json"]).json_as("status");
     let why = status["not_yet"].as_str().unwrap();
     assert!(
-        why.contains("is paused until") && why.contains("tried again at 2026-04-13T09:05"),
+        why.contains("is paused until") && why.contains("next try at 2026-04-13T09:05"),
         "{why}"
     );
     let (asked, recorded) = (server.count(), record(&root));

@@ -50,10 +50,7 @@ fn asked(root: &Root) -> String {
 fn the_service_is_installed_shown_and_removed() {
     let root = home();
     let dry = run(&root, &["service", "install", "--dry-run"]).ok();
-    assert!(
-        dry.stderr.contains("would be written: ~/.config/systemd/user/memoird.service"),
-        "{dry}"
-    );
+    assert!(dry.stderr.contains("would write ~/.config/systemd/user/memoird.service"), "{dry}");
     assert!(!root.home(".config/systemd").exists());
     let installed = run(&root, &["service", "install"]).ok();
     assert!(installed.stderr.contains("loginctl enable-linger"), "{installed}");
@@ -75,7 +72,7 @@ fn the_service_is_installed_shown_and_removed() {
     // Nothing that a person wrote is replaced; paths that changed are.
     write(&root.home(".config/memoird/config.yaml"), "roots: [{path: ~/small}]\n");
     let status = run(&root, &["service", "status"]).ok();
-    assert!(status.stdout.contains("names other paths than are configured now"), "{status}");
+    assert!(status.stdout.contains("with other paths than those configured"), "{status}");
     assert!(status.stdout.contains("service   active (process 7), enabled"), "{status}");
     run(&root, &["service", "install"]).ok();
     assert!(!unit(&root).contains("/other"));

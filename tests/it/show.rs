@@ -43,50 +43,50 @@ fn what_is_not_ours_is_not_shown() {
     root.run(&["compact"]).ok();
     insta::assert_snapshot!(root.run(&["show", "memory/notes.txt"]), @r"
     $ memoird show memory/notes.txt
-    ! error: `memory/notes.txt` is none of the files that memoird knows
-    !   try: name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md
+    ! error: `memory/notes.txt` is not a memory file
+    !   hint: name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", ".memoird/lineage.db"]), @r"
     $ memoird show .memoird/lineage.db
-    ! error: `.memoird/lineage.db` is none of the files that memoird knows
-    !   try: name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md
+    ! error: `.memoird/lineage.db` is not a memory file
+    !   hint: name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "memory/.decisions.jsonl"]), @r"
     $ memoird show memory/.decisions.jsonl
     ! error: there is no `memory/.decisions.jsonl`
-    !   try: `memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given
+    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "/etc/passwd"]), @r"
     $ memoird show /etc/passwd
-    ! error: `/etc/passwd` lies outside of the memory folder `~/mara`
-    !   try: name the folder that it is in: `--root DIR`
+    ! error: `/etc/passwd` is outside the memory folder `~/mara`
+    !   hint: name its memory folder: `--root DIR`
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "../../etc/passwd"]), @r"
     $ memoird show ../../etc/passwd
-    ! error: `../../etc/passwd` lies outside of the memory folder `~/mara`
-    !   try: name the folder that it is in: `--root DIR`
+    ! error: `../../etc/passwd` is outside the memory folder `~/mara`
+    !   hint: name its memory folder: `--root DIR`
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "2026-W30"]), @r"
     $ memoird show 2026-W30
     ! error: there is no `memory/weekly/2026-W30.md`
-    !   try: `memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given
+    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "nothing"]), @r"
     $ memoird show nothing
     ! error: there is no `nothing`
-    !   try: `memoird status` says what there is; a path, a period (2026-W14), or the name of a memory can be given
+    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "memory"]), @r"
     $ memoird show memory
-    ! error: `memory` is none of the files that memoird knows
-    !   try: name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md
+    ! error: `memory` is not a memory file
+    !   hint: name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md
     [exit 2]
     ");
 }

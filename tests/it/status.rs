@@ -22,7 +22,7 @@ fn a_new_folder_shows_what_is_due_and_stays_as_it_is() {
     insta::assert_snapshot!(root.run(&["status"]), @r"
     $ memoird status
     ~/small
-    small · days in Europe/Berlin, named by memoird.yaml
+    small · time zone Europe/Berlin, from memoird.yaml
 
                      FILES  CHARS  NEWEST      DUE
      logs            3      140    2026-04-13
@@ -36,9 +36,9 @@ fn a_new_folder_shows_what_is_due_and_stays_as_it_is() {
       extract 2026-03-10: new
       weekly 2026-W10: new
       weekly 2026-W11: new
-      monthly 2026-03: waits for what lies beneath it
-      wisdom 2026-03: waits for what lies beneath it
-    `memoird compact` does it now
+      monthly 2026-03: waits for its sources
+      wisdom 2026-03: waits for its sources
+    run `memoird compact` to do it now
 
     engine    extractive (offline, free), ready
     daemon    not running; `memoird run` starts it
@@ -61,7 +61,7 @@ fn after_a_run_nothing_is_due_and_nothing_is_written() {
     insta::assert_snapshot!(root.run(&["status"]), @r"
     $ memoird status
     ~/small
-    small · days in Europe/Berlin, named by memoird.yaml
+    small · time zone Europe/Berlin, from memoird.yaml
 
                      FILES  CHARS  NEWEST      DUE
      logs            3      140    2026-04-13
@@ -117,7 +117,7 @@ fn files_that_a_person_should_look_at_are_named() {
     insta::assert_snapshot!(root.run(&["status"]), @r"
     $ memoird status
     ~/r
-    r · days in Europe/Berlin, named by memoird.yaml
+    r · time zone Europe/Berlin, from memoird.yaml
 
                      FILES  CHARS  NEWEST      DUE
      logs            2      33     2026-05-30
@@ -128,14 +128,14 @@ fn files_that_a_person_should_look_at_are_named() {
 
     due (1)
       extract 2026-04-02: new
-    `memoird compact` does it now
-    files of somebody else, read and never written (1)
+    run `memoird compact` to do it now
+    not written by memoird, read but never changed (1)
       memory/weekly/2026-W14.md; `memoird compact --period 2026-W14 --force` adopts it
-    to look at (4)
-      memory/.decisions.jsonl: has lost its key, so nothing is written: `memoird doctor --repair` puts it back as it was after the last run, `memoird compact --accept-missing` takes it as it is
+    problems (4)
+      memory/.decisions.jsonl: has lost its key, so nothing is written: `memoird doctor --repair` restores it as it was after the last run, `memoird compact --accept-missing` accepts it as it is
       memory/2026-02-30.md: there is no such day
       memory/2026-05-30.md: dated in the future (today is 2026-04-13); it waits for its day
-      memory/.decisions.jsonl: cannot read line 1 and passes over it
+      memory/.decisions.jsonl: cannot read line 1, which is ignored
 
     engine    extractive (offline, free), ready
     daemon    not running; `memoird run` starts it
@@ -178,7 +178,7 @@ fn several_folders_are_shown_in_one_table() {
      MEMORY FOLDER  LOGS  DUE  STUCK  PROBLEMS  DAEMON
      ~/small        3     6    0      0         not running
      ~/nowhere      -     -    -      -         no memory folder at ~/nowhere: No such file or directory (os error 2)
-    ! `memoird --root DIR status` says more about one
+    ! `memoird --root DIR status` shows one in detail
     [exit 1]
     ");
     let json = outside(&["status", "--json"]).json_as("status");

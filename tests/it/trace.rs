@@ -42,25 +42,25 @@ fn what_cannot_be_traced_says_what_can() {
     insta::assert_snapshot!(root.run(&["trace", "2026-W10:2"]), @r"
     $ memoird trace 2026-W10:2
     ! error: line 2 of `memory/weekly/2026-W10.md` is no item; the nearest one begins on line 16
-    !   try: memoird trace memory/weekly/2026-W10.md:16
+    !   hint: memoird trace memory/weekly/2026-W10.md:16
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["trace", "2026-03-03:3"]), @r"
     $ memoird trace 2026-03-03:3
     ! error: `memory/2026-03-03.md` is a log, where traces end; to see what came of a line, use `--up`
-    !   try: memoird trace --up memory/2026-03-03.md:LINE
+    !   hint: memoird trace --up memory/2026-03-03.md:LINE
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03"]), @r"
     $ memoird trace --up 2026-03-03
     ! error: --up needs a line of the log
-    !   try: memoird trace --up 2026-03-03:1
+    !   hint: memoird trace --up 2026-03-03:1
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-W10:16"]), @r"
     $ memoird trace --up 2026-W10:16
-    ! error: `memory/weekly/2026-W10.md` is no log, where --up begins
-    !   try: memoird trace memory/weekly/2026-W10.md
+    ! error: --up needs a log, and `memory/weekly/2026-W10.md` is none
+    !   hint: memoird trace memory/weekly/2026-W10.md
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03:999"]), @r"
@@ -71,7 +71,7 @@ fn what_cannot_be_traced_says_what_can() {
     insta::assert_snapshot!(root.run(&["trace", "memory/nothing.md:3"]), @r"
     $ memoird trace memory/nothing.md:3
     ! error: `memory/nothing.md` is not in the lineage; if it is a file that memoird generated, run `memoird rebuild`
-    !   try: memoird status
+    !   hint: memoird status
     [exit 2]
     ");
 }
@@ -82,8 +82,8 @@ fn without_a_database_nothing_is_made() {
     insta::assert_snapshot!(root.run(&["trace", "2026-W10"]), @r"
     $ memoird trace 2026-W10
     ! error: nothing is recorded yet: there is no `~/small/.memoird/lineage.db`
-    !   try: memoird rebuild, if there are files that memoird made
-    !   try: memoird compact, to make them
+    !   hint: if there are generated files: memoird rebuild
+    !   hint: to generate them: memoird compact
     [exit 65]
     ");
     assert!(!root.path(".memoird").exists());

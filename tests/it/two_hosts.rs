@@ -76,7 +76,7 @@ fn a_daemon_whose_program_was_replaced_is_to_be_restarted() {
     let next = root.home("memoird.next");
     write(&next, "#!/bin/sh\n");
     fs::rename(next, &program).unwrap();
-    assert_eq!(restart(), "its program was replaced since it began");
+    assert_eq!(restart(), "its program was replaced since it started");
     let status = root.run(&["status"]).ok().stdout;
     assert!(status.contains("restart it: its program was replaced"), "{status}");
 }

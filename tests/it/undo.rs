@@ -141,7 +141,7 @@ fn a_run_that_others_rest_on_goes_with_them_or_not_at_all() {
     let refused = root.run(&["undo", "5", "--yes"]);
     assert_eq!(refused.code, 2);
     let later =
-        "later runs rest on run 5: run 6 (2026-04-06 09:00, compact): memory/weekly/2026-W12.md";
+        "later runs depend on run 5: run 6 (2026-04-06 09:00, compact): memory/weekly/2026-W12.md";
     assert!(refused.stderr.contains(later), "{refused}");
     assert!(refused.stderr.contains("memoird undo 5 --with-later"), "{refused}");
     let after = files(&root);
@@ -237,50 +237,50 @@ fn nothing_is_taken_back_unasked() {
     insta::assert_snapshot!(refused(&["undo", "--yes"]), @r"
     $ memoird undo --yes
     ! error: no recorded run can be undone
-    !   try: `memoird history` lists the runs
+    !   hint: `memoird history` lists the runs
     [exit 2]
     ");
     root.run(&["compact"]).ok();
     let before = root.files();
     insta::assert_snapshot!(refused(&["undo"]), @r"
     $ memoird undo
-    ! error: taking back run 1 needs a yes
-    !   try: memoird undo 1 --dry-run
-    !   try: memoird undo 1 --yes
+    ! error: undoing run 1 needs confirmation
+    !   hint: memoird undo 1 --dry-run
+    !   hint: memoird undo 1 --yes
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["undo", "--dry-run"]), @r"
     $ memoird undo --dry-run
-     FILE                       WHAT BECOMES OF IT
+     FILE                       OUTCOME
      WISDOM.md                  removed; its text stays in the history
      memory/monthly/2026-03.md  removed; its text stays in the history
      memory/weekly/2026-W10.md  removed; its text stays in the history
      memory/weekly/2026-W11.md  removed; its text stays in the history
-    ! not done again until an input changes: weekly 2026-W10, weekly 2026-W11, monthly 2026-03, wisdom 2026-03, extraction of 2 days
+    ! not repeated until a source changes: weekly 2026-W10, weekly 2026-W11, monthly 2026-03, wisdom 2026-03, extraction of 2 days
     ! nothing was changed
     ");
     insta::assert_snapshot!(refused(&["undo", "9", "--yes"]), @r"
     $ memoird undo 9 --yes
     ! error: there is no run 9
-    !   try: the last ones that can be taken back: 1
+    !   hint: the last runs that can be undone: 1
     [exit 2]
     ");
     assert_same(&root.files(), &before);
     insta::assert_snapshot!(refused(&["undo", "--yes"]), @r"
     $ memoird undo --yes
-     FILE                       WHAT BECOMES OF IT
+     FILE                       OUTCOME
      WISDOM.md                  removed; its text stays in the history
      memory/monthly/2026-03.md  removed; its text stays in the history
      memory/weekly/2026-W10.md  removed; its text stays in the history
      memory/weekly/2026-W11.md  removed; its text stays in the history
-    ! not done again until an input changes: weekly 2026-W10, weekly 2026-W11, monthly 2026-03, wisdom 2026-03, extraction of 2 days
-    ! run 2 took back run 1 (2026-04-13 09:00, compact)
-    ! `memoird undo 2` puts it back
+    ! not repeated until a source changes: weekly 2026-W10, weekly 2026-W11, monthly 2026-03, wisdom 2026-03, extraction of 2 days
+    ! run 2 undid run 1 (2026-04-13 09:00, compact)
+    ! `memoird undo 2` reverts this
     ");
     insta::assert_snapshot!(refused(&["undo", "1", "--yes"]), @r"
     $ memoird undo 1 --yes
     ! error: run 1 was already undone, by run 2
-    !   try: memoird undo 2
+    !   hint: memoird undo 2
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["compact"]), @r"
@@ -380,10 +380,10 @@ fn status_names_all_that_was_taken_back_once() {
     }
     let shown = root.run(&["status", "-v"]).ok().stdout;
     let line = "weekly 2026-W11 with the typed memories of 5 days; \
-        `memoird compact --period 2026-W11 --force` lifts it";
+        `memoird compact --period 2026-W11 --force` runs it again";
     assert!(shown.contains(line), "{shown}");
     assert!(
-        shown.contains("`memoird compact wisdom --period 2026-03 --force` lifts it"),
+        shown.contains("`memoird compact wisdom --period 2026-03 --force` runs it again"),
         "{shown}"
     );
 

@@ -160,6 +160,12 @@ pub(super) fn run(
     // If this fails, the next search indexes the files or reports the error.
     drop(search::update_index(&root.vault, inventory));
     embed_new_lines(&call, &root, Some(inventory), ui);
+    warn_of_held_work(&report, ui);
+    Ok(exit_code(&report))
+}
+
+/// Warns about files that were not written, and about a model that is unavailable.
+fn warn_of_held_work(report: &RunReport, ui: &Ui) {
     for held in &report.held {
         ui.warn(format!("{} {}", held.path, held.reason));
     }
@@ -168,7 +174,6 @@ pub(super) fn run(
             if report.left > 0 || report.unanswered > 0 { "; the remaining jobs wait" } else { "" };
         ui.warn(format!("{why}{waits}"));
     }
-    Ok(exit_code(&report))
 }
 
 /// Lists the missing and damaged files that `--accept-missing` accepts.

@@ -1,7 +1,7 @@
-//! `memoird service`: the daemon as a service of the user's own manager.
+//! `memoird service`: runs the daemon as a service of the user's service manager.
 //!
-//! - [`unit`]: the text of the unit, for this program and these folders.
-//! - [`manager`]: the manager, asked through its own programs.
+//! - [`unit`]: the text of the systemd unit.
+//! - [`manager`]: calls of `systemctl` and `loginctl`.
 //! - [`launchd`]: both for macOS.
 
 mod launchd;
@@ -25,7 +25,7 @@ use super::{
     workspace::Invocation,
 };
 
-/// Install, remove, or look at the service of your own: a systemd user unit, on macOS a launch agent
+/// Install, remove, or inspect the service: a systemd user unit, or a launch agent on macOS
 #[derive(Debug, clap::Args)]
 pub(super) struct ServiceArgs {
     #[command(subcommand)]
@@ -36,7 +36,7 @@ pub(super) struct ServiceArgs {
 enum ServiceCommand {
     /// Write the unit for this program and the configured folders, and start it
     Install(InstallArgs),
-    /// Stop the service and remove its unit; nothing else is touched
+    /// Stop the service and remove its unit, and nothing else
     Uninstall(UninstallArgs),
     /// Show the unit, its state, and whether it runs while you are logged out
     Status,
@@ -46,12 +46,11 @@ enum ServiceCommand {
 
 #[derive(Debug, clap::Args)]
 struct PrintArgs {
-    /// What is to run it; by default what this system has
-    #[arg(long = "for", value_enum, value_name = "SYSTEM_MANAGER")]
+    /// The service manager to print it for [default: that of this system]
+    #[arg(long = "for", value_enum, value_name = "MANAGER")]
     manager: Option<ServiceManagerKind>,
 }
 
-/// What keeps services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ServiceManagerKind {
     /// A user unit
@@ -62,23 +61,23 @@ enum ServiceManagerKind {
 
 #[derive(Debug, clap::Args)]
 struct InstallArgs {
-    /// Replace a unit that says something else
+    /// Overwrite a unit that was edited or is from another version
     #[arg(long)]
     force: bool,
-    /// Write the unit and do not start it
+    /// Write the unit but do not start it
     #[arg(long)]
     no_start: bool,
-    /// Say what would be done, and do nothing
+    /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]
 struct UninstallArgs {
-    /// Say what would be done, and do nothing
+    /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Answer yes to what would be asked
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
 }
@@ -90,7 +89,7 @@ struct ServiceReport {
     wrote: Vec<String>,
     removed: Vec<String>,
     started: bool,
-    /// Why namespaces are not used.
+    /// Why the service runs without namespaces.
     plain: Option<String>,
     to_do: Vec<String>,
 }
@@ -99,7 +98,7 @@ struct ServiceReport {
 #[derive(Default, Serialize)]
 struct ServiceStatus {
     unit: String,
-    /// `none`, `same`, `other-paths`, or `differs` from what would be written now.
+    /// How the installed unit compares to the current one: `none`, `same`, `other-paths`, or `differs`.
     installed: &'static str,
     enabled: Option<String>,
     active: Option<String>,
@@ -109,7 +108,7 @@ struct ServiceStatus {
     memory_bytes: Option<u64>,
     lingers: Option<bool>,
     plain: bool,
-    /// Why the manager does not answer.
+    /// Why the service manager did not answer.
     manager: Option<String>,
 }
 
@@ -139,7 +138,7 @@ pub(super) fn run(
     }
 }
 
-/// What keeps the services of this system.
+/// The service manager of this system.
 const SYSTEM_MANAGER: ServiceManagerKind = if cfg!(target_os = "macos") {
     ServiceManagerKind::Launchd
 } else {
@@ -152,7 +151,7 @@ fn launch_agent(call: &Invocation, global: &GlobalArgs) -> Result<LaunchAgent, C
     Ok(LaunchAgent::new(&call.environment, &this_program()?, config))
 }
 
-/// Does on macOS what the others do with systemd.
+/// Installs, removes or inspects the launch agent on macOS.
 fn run_with_launchd(
     call: &Invocation,
     agent: &LaunchAgent,
@@ -165,7 +164,7 @@ fn run_with_launchd(
         ServiceCommand::Install(args) => {
             require_configured_folders(call)?;
             if agent.matches_file() == Some(false) && !args.force {
-                let what = format!("`{shown}` says something else than what would be written now");
+                let what = format!("`{shown}` differs from the current launch agent");
                 return Err(CommandError::new(CommandErrorKind::Usage, what)
                     .hint("memoird service install --force"));
             }
@@ -177,7 +176,7 @@ fn run_with_launchd(
                     match agent.start() {
                         Ok(()) => report.started = true,
                         Err(why) => report.to_do.push(format!(
-                            "the service is not started ({why}); type: {}",
+                            "the service was not started ({why}); start it with: {}",
                             agent.start_command()
                         )),
                     }
@@ -192,7 +191,7 @@ fn run_with_launchd(
                     return Ok(ExitCode::SUCCESS);
                 }
                 if let Err(why) = launchd::stop() {
-                    report.to_do.push(format!("the service could not be stopped ({why})"));
+                    report.to_do.push(format!("cannot stop the service ({why})"));
                 }
                 agent.remove()?;
             }
@@ -230,7 +229,7 @@ fn this_program() -> Result<std::path::PathBuf, CommandError> {
     std::env::current_exe().map_err(|e| {
         CommandError::new(
             CommandErrorKind::CannotWrite,
-            format!("cannot tell where this program is: {e}"),
+            format!("cannot find the path of this program: {e}"),
         )
     })
 }
@@ -239,23 +238,23 @@ fn require_configured_folders(call: &Invocation) -> Result<(), CommandError> {
     if !call.config.roots.is_empty() {
         return Ok(());
     }
-    let what = "no memory folder is configured, so the service would have nothing to do";
+    let what = "no memory folder is configured, so the service has nothing to do";
     Err(CommandError::new(CommandErrorKind::Usage, what).hint("memoird init DIR --service"))
 }
 
-/// Asks whether the service may be removed.
+/// Asks for confirmation to remove the service.
 fn confirm_removal(args: &UninstallArgs, ui: &Ui) -> Result<bool, CommandError> {
     if args.yes {
         return Ok(true);
     }
-    match ui.confirm("Stop the service and remove its unit? Memories and settings stay.") {
+    match ui.confirm("Stop the service and remove its unit? Memories and settings are kept.") {
         Some(true) => Ok(true),
         Some(false) => {
             ui.note("nothing was changed");
             Ok(false)
         }
         None => {
-            let what = "`uninstall` asks, and nobody can answer";
+            let what = "cannot ask for confirmation without a terminal";
             Err(CommandError::new(CommandErrorKind::Usage, what)
                 .hint("memoird service uninstall --yes")
                 .hint("memoird service uninstall --dry-run"))
@@ -263,7 +262,7 @@ fn confirm_removal(args: &UninstallArgs, ui: &Ui) -> Result<bool, CommandError> 
     }
 }
 
-/// Prepares the unit for this program, with one more folder where one is being set up.
+/// Prepares the unit for this program; `more` is an additional folder that is being set up.
 pub(super) fn systemd_unit(
     call: &Invocation,
     global: &GlobalArgs,
@@ -274,13 +273,13 @@ pub(super) fn systemd_unit(
     Ok(SystemdUnit::new(&call.environment, &call.config, &program, named, more))
 }
 
-/// What to type where the manager does not answer.
+/// Starts the service by hand.
 pub(super) const START_COMMAND: &str =
     "systemctl --user daemon-reload && systemctl --user enable --now memoird";
 
-/// What to type so that the service runs while nobody is logged in.
+/// How to keep the service running while nobody is logged in.
 pub(super) const LINGER_HINT: &str =
-    "it runs only while you are logged in; so that it always does, type: loginctl enable-linger";
+    "the service runs only while you are logged in; to run it always: loginctl enable-linger";
 
 fn install(
     call: &Invocation,
@@ -291,10 +290,10 @@ fn install(
     require_configured_folders(call)?;
     let shown = unit.path.display().to_string();
     if unit.state == UnitState::Differs && !args.force {
-        let what = format!("`{shown}` says something else than what would be written now");
+        let what = format!("`{shown}` differs from the current unit");
         return Err(CommandError::new(CommandErrorKind::Usage, what)
-            .hint("memoird service install --force")
-            .hint("what is yours belongs into a drop-in: systemctl --user edit memoird"));
+            .hint("to overwrite it: memoird service install --force")
+            .hint("to keep your own settings, use a drop-in: systemctl --user edit memoird"));
     }
     let mut report = ServiceReport {
         dry_run: args.dry_run,
@@ -312,9 +311,9 @@ fn install(
         if !args.no_start {
             match manager::start(matches!(unit.state, UnitState::Differs | UnitState::OtherPaths)) {
                 Ok(()) => report.started = true,
-                Err(why) => report
-                    .to_do
-                    .push(format!("the service is not started ({why}); type: {START_COMMAND}")),
+                Err(why) => report.to_do.push(format!(
+                    "the service was not started ({why}); start it with: {START_COMMAND}"
+                )),
             }
         }
     }
@@ -337,11 +336,11 @@ fn uninstall(unit: &SystemdUnit, args: &UninstallArgs, ui: &Ui) -> Result<ExitCo
         return Ok(ExitCode::SUCCESS);
     }
     if let Err(why) = manager::stop() {
-        report.to_do.push(format!("the service could not be stopped ({why})"));
+        report.to_do.push(format!("cannot stop the service ({why})"));
     }
     for file in &files {
         fs::remove_file(file).map_err(|e| file_error("remove", file, &e))?;
-        // The folder of drop-ins, where nothing else is in it.
+        // Removes the folder of drop-ins if it is empty.
         if let Some(folder) = file.parent().filter(|it| it.extension().is_some()) {
             drop(fs::remove_dir(folder));
         }
@@ -354,13 +353,12 @@ fn uninstall(unit: &SystemdUnit, args: &UninstallArgs, ui: &Ui) -> Result<ExitCo
 }
 
 fn status(unit: &SystemdUnit, ui: &Ui) -> ExitCode {
-    let asked = UnitProperties::query();
-    let (shown, manager) = match asked {
-        Ok(shown) => (shown, None),
+    let (properties, manager) = match UnitProperties::query() {
+        Ok(properties) => (properties, None),
         Err(why) => (UnitProperties::default(), Some(why)),
     };
-    let text = |name: &str| shown.get(name).map(str::to_owned);
-    let number = |name: &str| shown.get(name).and_then(|it| it.parse::<u64>().ok());
+    let text = |name: &str| properties.get(name).map(str::to_owned);
+    let number = |name: &str| properties.get(name).and_then(|it| it.parse::<u64>().ok());
     let small = |name: &str| number(name).and_then(|it| u32::try_from(it).ok());
     let status = ServiceStatus {
         unit: unit.path.display().to_string(),
@@ -380,30 +378,30 @@ fn status(unit: &SystemdUnit, ui: &Ui) -> ExitCode {
         plain: unit.drop_in().exists(),
         manager,
     };
-    let is_well = status.active.as_deref() != Some("failed");
+    let has_failed = status.active.as_deref() == Some("failed");
     if ui.is_json() {
         ui.json(&status);
     } else {
         status.print(unit, ui);
     }
-    if is_well { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() }
+    if has_failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS }
 }
 
 impl ServiceStatus {
     fn print(&self, unit: &SystemdUnit, ui: &Ui) {
         ui.data(match unit.state {
             UnitState::New => {
-                "unit      not installed; `memoird service install` does it".to_owned()
+                "unit      not installed; `memoird service install` installs it".to_owned()
             }
             UnitState::Same => format!("unit      {}", self.unit),
             UnitState::OtherPaths => format!(
-                "unit      {}, which names other paths than are configured now; \
-                 `memoird service install` brings it in step",
+                "unit      {}, with other paths than those configured; \
+                 `memoird service install` updates it",
                 self.unit
             ),
             UnitState::Differs => format!(
-                "unit      {}, which says something else than what would be written now; \
-                 `memoird service install --force` writes it anew",
+                "unit      {}, which differs from the current unit; \
+                 `memoird service install --force` overwrites it",
                 self.unit
             ),
         });
@@ -421,17 +419,17 @@ impl ServiceStatus {
             ui.data(format!("says      {says}"));
         }
         if let Some(restarts) = self.restarts.filter(|it| *it > 0) {
-            ui.data(format!("restarts  {restarts}; `journalctl --user -u memoird` says why"));
+            ui.data(format!("restarts  {restarts}; see `journalctl --user -u memoird`"));
         }
         ui.data(match (self.plain, &unit.plain_reason) {
             (true, Some(why)) => format!("sandbox   without namespaces: {why}"),
             (true, None) => "sandbox   without namespaces, by a drop-in".to_owned(),
             (false, _) => {
-                "sandbox   it sees the memory folders and nothing else of your home".to_owned()
+                "sandbox   sees the memory folders and nothing else of your home".to_owned()
             }
         });
         match self.lingers {
-            Some(true) => ui.data("linger    it runs while you are logged out, too"),
+            Some(true) => ui.data("linger    runs even while you are logged out"),
             Some(false) => ui.data(format!("linger    {LINGER_HINT}")),
             None => {}
         }
@@ -444,12 +442,13 @@ impl ServiceReport {
             ui.json(self);
             return;
         }
-        let would = if self.dry_run { "would be " } else { "" };
+        let (wrote, removed) =
+            if self.dry_run { ("would write", "would remove") } else { ("wrote", "removed") };
         for file in &self.wrote {
-            ui.note(format!("{would}written: {file}"));
+            ui.note(format!("{wrote} {file}"));
         }
         for file in &self.removed {
-            ui.note(format!("{would}removed: {file}"));
+            ui.note(format!("{removed} {file}"));
         }
         if let Some(why) = &self.plain {
             ui.note(format!("runs without namespaces: {why}"));
@@ -458,14 +457,14 @@ impl ServiceReport {
             ui.warn(what);
         }
         if self.started {
-            ui.success("the service runs; `memoird service status` says how it is");
+            ui.success("the service is running; `memoird service status` shows its state");
         } else if self.wrote.is_empty() && self.removed.is_empty() && self.to_do.is_empty() {
             ui.note("nothing to do");
         }
     }
 }
 
-/// Says that a file or folder could not be changed.
+/// Returns the error of an action on a file or folder.
 pub(super) fn file_error(what: &str, path: &Path, error: &io::Error) -> CommandError {
     CommandError::new(
         CommandErrorKind::CannotWrite,

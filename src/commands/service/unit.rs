@@ -1,7 +1,7 @@
 //! The systemd user unit: its text for this program and these memory folders.
 //!
-//! The unit as it is shipped names the usual paths; the lines that name paths are written anew. A
-//! service sees nothing of a home but what is listed, so each path that the daemon needs is.
+//! The shipped unit is a template: its lines with paths are replaced. The service sees only the listed
+//! paths of the home folder, so every path that the daemon needs must be listed.
 
 use std::{
     fs, io,
@@ -14,47 +14,47 @@ use crate::{
     store::fs::vault::settings_files::write_settings,
 };
 
-/// The unit as it is shipped.
+/// The shipped unit.
 const UNIT_TEMPLATE: &str = include_str!("../../../systemd/memoird.service");
-/// What takes out of it what needs namespaces.
+/// The drop-in that disables everything that needs namespaces.
 const PLAIN_DROP_IN: &str = include_str!("../../../systemd/memoird-plain.conf");
 
-/// The lines of the unit that name paths, and are written anew.
+/// The keys of the lines with paths, which are replaced.
 const PATH_KEYS: [&str; 3] = ["ExecStart=", "BindReadOnlyPaths=", "BindPaths="];
 
-/// The socket of the manager itself, in a folder that is hidden.
+/// The notification socket of the manager, in a folder that the unit hides.
 const NOTIFY_SOCKET: &str = "BindReadOnlyPaths=%t/systemd/notify";
 
-/// What is to be done with the unit.
+/// The unit for this program and configuration.
 #[derive(Debug)]
 pub(in crate::commands) struct SystemdUnit {
-    /// Where it belongs.
+    /// The path to install it at.
     pub(in crate::commands) path: PathBuf,
     text: String,
-    /// How it stands to the file that is there.
+    /// How it compares to the installed unit.
     pub(in crate::commands) state: UnitState,
-    /// Why it is to run without namespaces.
+    /// Why it has to run without namespaces.
     pub(in crate::commands) plain_reason: Option<String>,
-    /// Folders that must be there when it starts.
+    /// Folders that must exist when it starts.
     folders: Vec<PathBuf>,
 }
 
-/// How a unit stands to the file of its name.
+/// How a unit compares to the installed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum UnitState {
-    /// There is no file.
+    /// No unit is installed.
     New,
-    /// The file says the same.
+    /// The installed unit is the same.
     Same,
-    /// The file names other paths, and is ours for the rest.
+    /// The installed unit differs only in its paths.
     OtherPaths,
-    /// The file says something else, so it is somebody's own or an older one.
+    /// The installed unit differs otherwise: a user edited it, or it is from another version.
     Differs,
 }
 
 impl SystemdUnit {
-    /// Prepares the unit for the program at `program`, which serves the folders of a configuration
-    /// and `more`. Where the file of the configuration was named by hand, `named` says so.
+    /// Prepares the unit that runs `program` for the configured folders and `more`. `named` says whether
+    /// the user named the configuration file.
     pub(in crate::commands) fn new(
         around: &Environment,
         config: &Config,
@@ -66,10 +66,10 @@ impl SystemdUnit {
         let state_folder =
             around.ledger_path().parent().map_or_else(|| around.ledger_path(), Path::to_path_buf);
         let mut readable = vec![program.to_path_buf(), around.config_folder()];
-        // A configuration is often a link into a folder that its owner keeps.
+        // The configuration is often a link into another folder.
         let file = config.file.as_deref();
         let files = file.into_iter().flat_map(|it| [Some(it.to_owned()), it.canonicalize().ok()]);
-        // It may be made only now; its folder is named already.
+        // The configuration folder itself is already listed.
         let elsewhere = |it: &PathBuf| !it.starts_with(around.config_folder());
         readable.extend(files.flatten().filter(elsewhere));
         readable.extend(
@@ -86,38 +86,38 @@ impl SystemdUnit {
         let metrics = config.settings.metrics_file.as_ref();
         let metrics = metrics.map(|it| around.absolute(Path::new(it), &around.home));
         writable.extend(metrics.and_then(|it| Some(it.parent()?.to_path_buf())));
-        let places = UnitPaths {
+        let paths = UnitPaths {
             program,
             config: file.filter(|_| named),
             readable: &distinct(readable),
             state: &state_folder,
             writable: &distinct(writable),
         };
-        let text = unit_text(&places);
+        let text = unit_text(&paths);
         let state = match fs::read_to_string(&path) {
-            Ok(there) if there == text => UnitState::Same,
-            Ok(there) if lines_without_paths(&there).eq(lines_without_paths(&text)) => {
+            Ok(installed) if installed == text => UnitState::Same,
+            Ok(installed) if lines_without_paths(&installed).eq(lines_without_paths(&text)) => {
                 UnitState::OtherPaths
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => UnitState::New,
             _ => UnitState::Differs,
         };
-        let plain = user_program_reason(config)
+        let plain_reason = user_program_reason(config)
             .or_else(|| namespaces_disabled_reason(Path::new("/proc/sys")));
-        Self { path, text, state, plain_reason: plain, folders: vec![state_folder] }
+        Self { path, text, state, plain_reason, folders: vec![state_folder] }
     }
 
-    /// Returns what it says.
+    /// Returns the text of the unit.
     pub(in crate::commands) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns where the drop-in belongs that makes it run without namespaces.
+    /// Returns the path of the drop-in that makes it run without namespaces.
     pub(in crate::commands) fn drop_in(&self) -> PathBuf {
         self.path.with_extension("service.d").join("plain.conf")
     }
 
-    /// Writes the unit, with the drop-in where it is needed and without it where it is not.
+    /// Writes the unit, and adds or removes the drop-in as needed.
     pub(in crate::commands) fn write(&self) -> Result<(), CommandError> {
         use std::os::unix::fs::DirBuilderExt as _;
         for folder in &self.folders {
@@ -125,13 +125,13 @@ impl SystemdUnit {
                 .recursive(true)
                 .mode(0o700)
                 .create(folder)
-                .map_err(|e| super::file_error("make", folder, &e))?;
+                .map_err(|e| super::file_error("create", folder, &e))?;
         }
         write_settings(&self.path, &self.text)?;
         let drop_in = self.drop_in();
         match &self.plain_reason {
             Some(_) => write_settings(&drop_in, PLAIN_DROP_IN)?,
-            // One that a person wrote stays.
+            // A drop-in that the user wrote is kept.
             None if fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN_DROP_IN) => {
                 fs::remove_file(&drop_in).map_err(|e| super::file_error("remove", &drop_in, &e))?;
             }
@@ -140,7 +140,7 @@ impl SystemdUnit {
         Ok(())
     }
 
-    /// Returns the files of it that stand there, the drop-in of ours too.
+    /// Returns the installed files: the unit, and the drop-in unless the user wrote it.
     pub(in crate::commands) fn files(&self) -> Vec<PathBuf> {
         let drop_in = self.drop_in();
         let ours = fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN_DROP_IN);
@@ -149,7 +149,7 @@ impl SystemdUnit {
     }
 }
 
-/// What a unit names.
+/// The paths in a unit.
 struct UnitPaths<'a> {
     program: &'a Path,
     config: Option<&'a Path>,
@@ -158,8 +158,8 @@ struct UnitPaths<'a> {
     writable: &'a [PathBuf],
 }
 
-fn unit_text(places: &UnitPaths<'_>) -> String {
-    let UnitPaths { program, config, readable, state, writable } = places;
+fn unit_text(paths: &UnitPaths<'_>) -> String {
+    let UnitPaths { program, config, readable, state, writable } = paths;
     let mut start = format!("ExecStart={} run", systemd_quoted(program));
     if let Some(config) = config {
         start = format!("{start} --config {}", systemd_quoted(config));
@@ -171,13 +171,13 @@ fn unit_text(places: &UnitPaths<'_>) -> String {
     binds.extend(lines("BindPaths", writable));
     let mut reads = vec![NOTIFY_SOCKET.to_owned()];
     reads.extend(lines("BindReadOnlyPaths", readable));
-    let mut written = [Some(vec![start]), Some(reads), Some(binds)];
+    let mut replacements = [Some(vec![start]), Some(reads), Some(binds)];
     let mut text = String::new();
     for line in UNIT_TEMPLATE.lines() {
         match PATH_KEYS.iter().position(|key| line.starts_with(key)) {
-            // The first line of a key becomes all of them.
+            // All lines of a key replace its first line.
             Some(at) => {
-                for line in written[at].take().into_iter().flatten() {
+                for line in replacements[at].take().into_iter().flatten() {
                     text += &(line + "\n");
                 }
             }
@@ -187,25 +187,25 @@ fn unit_text(places: &UnitPaths<'_>) -> String {
     text
 }
 
-/// Returns the lines of a unit that name no paths.
+/// Returns the lines of a unit without paths.
 fn lines_without_paths(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|it| !PATH_KEYS.iter().any(|key| it.starts_with(key)))
 }
 
-/// Says which programs of the person's own the daemon starts: they need a home.
+/// Returns why the daemon needs the home folder: it starts a program of the user.
 fn user_program_reason(config: &Config) -> Option<String> {
     let settings = &config.settings;
     let is_program = matches!(settings.model.provider, Provider::Command | Provider::ClaudeCli);
     if settings.model.command.is_some() || is_program {
         return Some("the model is a program of yours, which needs your home".to_owned());
     }
-    let asks = settings.on_problem.is_some();
-    asks.then(|| "on_problem starts a program of yours, which needs your home".to_owned())
+    let starts_program = settings.on_problem.is_some();
+    starts_program.then(|| "on_problem starts a program of yours, which needs your home".to_owned())
 }
 
-/// Says why an unprivileged process can make no user namespace here.
+/// Returns why an unprivileged process cannot create user namespaces here.
 fn namespaces_disabled_reason(sysctl: &Path) -> Option<String> {
-    let says = |name: &str, value: &str| {
+    let has_value = |name: &str, value: &str| {
         fs::read_to_string(sysctl.join(name)).is_ok_and(|it| it.trim() == value)
     };
     let off = [
@@ -213,12 +213,9 @@ fn namespaces_disabled_reason(sysctl: &Path) -> Option<String> {
         ("kernel/unprivileged_userns_clone", "0"),
         ("kernel/apparmor_restrict_unprivileged_userns", "1"),
     ];
-    let found = off.into_iter().find(|(name, value)| says(name, value));
+    let found = off.into_iter().find(|(name, value)| has_value(name, value));
     found.map(|(name, value)| {
-        format!(
-            "unprivileged user namespaces are switched off ({} = {value})",
-            name.replace('/', ".")
-        )
+        format!("unprivileged user namespaces are disabled ({} = {value})", name.replace('/', "."))
     })
 }
 
@@ -232,7 +229,7 @@ fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     seen
 }
 
-/// Writes a path as one word of a line of systemd.
+/// Quotes a path as one word of a systemd unit.
 fn systemd_quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     let escaped =
@@ -266,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_starts_this_program_and_shows_it_these_folders() {
+    fn the_unit_starts_this_program_and_binds_these_folders() {
         check("/usr/bin/memoird", None, "/usr/bin/memoird run");
         check(
             "/home/a b/50%/$x/memoird",
@@ -276,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_drop_in_takes_out_all_that_needs_a_namespace() {
+    fn the_drop_in_disables_every_option_that_needs_a_namespace() {
         let options = |text: &str| -> Vec<String> {
             text.lines()
                 .filter(|it| !it.starts_with('#'))
@@ -296,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_without_user_namespaces_is_told_by_its_settings() {
+    fn disabled_user_namespaces_are_detected_by_sysctl() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(namespaces_disabled_reason(dir.path()), None);
         let path = dir.path().join("user/max_user_namespaces");

@@ -1,4 +1,4 @@
-//! Whether a daemon serves the folder, how it notices changes, and why what is due is not done.
+//! The daemon that serves the folder, how it notices changes, and why due jobs wait.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::{
     store::fs::lock::{DaemonLock, RunLock},
 };
 
-/// When a line of the schedule fires next.
+/// The next time of one schedule.
 #[derive(Serialize)]
 pub(super) struct ScheduleEntry {
     pub(super) job: &'static str,
@@ -24,28 +24,27 @@ pub(super) struct ScheduleEntry {
     pub(super) shown: String,
 }
 
-/// Who serves the folder.
+/// The daemon that serves the folder.
 #[derive(Default, Serialize)]
 pub(super) struct DaemonStatus {
     pub(super) running: bool,
     pub(super) pid: Option<u32>,
     pub(super) since: Option<String>,
-    /// Its version, where it says so.
     pub(super) version: Option<String>,
-    /// Why it should be started again.
+    /// Why it should be restarted.
     pub(super) restart: Option<String>,
-    /// Why it writes nothing until a person has done something.
+    /// Why it writes nothing until the user acts.
     pub(super) paused: Option<String>,
-    /// Why work that is due waits, and until when.
+    /// Why due jobs wait, and until when.
     pub(super) waiting: Option<String>,
     pub(super) waiting_until: Option<String>,
 }
 
-/// How changes are noticed.
+/// How the daemon notices changes.
 #[derive(Default, Serialize)]
 pub(super) struct WatcherStatus {
     pub(super) mode: Option<String>,
-    /// Why it looks itself, though the system could tell it.
+    /// Why it polls instead of using notifications of the system.
     pub(super) why: Option<String>,
     pub(super) last_event: Option<String>,
     pub(super) last_scan: Option<String>,
@@ -53,7 +52,7 @@ pub(super) struct WatcherStatus {
     pub(super) overflows: Option<u64>,
 }
 
-/// What the daemon writes about itself.
+/// The contents of `daemon.json`, which the daemon writes.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct DaemonFile {
@@ -72,12 +71,12 @@ struct DaemonFile {
 }
 
 impl DaemonStatus {
-    /// Says in a word or two what it does.
+    /// Returns the state in a word or two.
     pub(super) fn state(&self) -> &'static str {
         match self {
             Self { running: false, .. } => "not running",
             Self { paused: Some(_), .. } => "paused",
-            Self { restart: Some(_), .. } => "to be restarted",
+            Self { restart: Some(_), .. } => "needs a restart",
             _ => "running",
         }
     }
@@ -94,7 +93,7 @@ pub(super) fn daemon_status(
     };
     let about = std::fs::read(layout.private_dir().join("daemon.json")).ok();
     let about = about.and_then(|it| serde_json::from_slice::<DaemonFile>(&it).ok());
-    // One that another process left says nothing of this one.
+    // Ignores a file that another process left.
     let about = about.filter(|it| it.pid == Some(pid)).unwrap_or_default();
     // The lock file is written when the daemon starts, and never again.
     let locked = std::fs::metadata(&lock).and_then(|it| it.modified()).ok();
@@ -121,19 +120,19 @@ pub(super) fn daemon_status(
     Ok((daemon, watcher))
 }
 
-/// Says why a daemon should be started again: it is another version than this program, or its program
-/// was replaced since it began.
+/// Returns why a daemon should be restarted: its version differs from this program's, or its program
+/// file was replaced since it started.
 fn restart_reason(pid: u32, version: Option<&str>) -> Option<String> {
     let ours = env!("CARGO_PKG_VERSION");
     if let Some(version) = version.filter(|it| *it != ours) {
-        return Some(format!("it is memoird {version}, and this is {ours}"));
+        return Some(format!("it runs memoird {version}, but {ours} is installed"));
     }
     let program = std::fs::read_link(Path::new("/proc").join(pid.to_string()).join("exe")).ok()?;
     let is_gone = program.to_string_lossy().ends_with(" (deleted)");
-    is_gone.then(|| "its program was replaced since it began".to_owned())
+    is_gone.then(|| "its program was replaced since it started".to_owned())
 }
 
-/// Says why what is due is not done yet.
+/// Returns why due jobs have not run yet.
 pub(super) fn delay_reason(
     root: &MemoryRoot,
     daemon: &DaemonStatus,
@@ -142,7 +141,7 @@ pub(super) fn delay_reason(
     let settings = &root.settings.settings;
     let is_free = settings.engine == EngineKind::Extractive;
     if RunLock::is_held(&root.vault.layout().run_lock()).unwrap_or(false) {
-        return "it is being made right now".to_owned();
+        return "a run is in progress".to_owned();
     }
     if !daemon.running {
         return "no daemon is running".to_owned();
@@ -152,16 +151,16 @@ pub(super) fn delay_reason(
     }
     if let Some(why) = &daemon.waiting {
         let until = daemon.waiting_until.as_ref();
-        let until = until.map(|it| format!("; tried again at {it}")).unwrap_or_default();
+        let until = until.map(|it| format!("; next try at {it}")).unwrap_or_default();
         return format!("{why}{until}");
     }
     if settings.schedule.on_change.resolve(is_free) {
-        return "it begins when no more changes come".to_owned();
+        return "the run starts when no more changes arrive".to_owned();
     }
     let next = ticks.iter().filter(|it| it.next.is_some()).min_by_key(|it| it.next.clone());
     next.map_or_else(
-        || "no line of the schedule ever fires".to_owned(),
-        |it| format!("the daemon asks again at {} ({})", it.shown, it.job),
+        || "the schedule never fires".to_owned(),
+        |it| format!("scheduled for {} ({})", it.shown, it.job),
     )
 }
 
@@ -180,7 +179,7 @@ pub(super) fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec
     ]
 }
 
-/// Prints a time as people read it.
+/// Formats a time for people.
 pub(super) fn local_time(time: DateTime<Tz>) -> String {
     time.format("%a %Y-%m-%d %H:%M").to_string()
 }

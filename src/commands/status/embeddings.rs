@@ -1,4 +1,4 @@
-//! What makes vectors for the search by meaning, and how far it is.
+//! The embedding server, and how many lines have vectors.
 
 use serde::Serialize;
 
@@ -14,34 +14,33 @@ use crate::{
     store::db::{ledger::Ledger, vectors::VectorDb},
 };
 
-/// The server that makes vectors, as `status` shows it.
+/// The embedding server, as `status` shows it.
 #[derive(Serialize)]
 pub(super) struct EmbeddingsStatus {
     model: String,
     server: Option<String>,
     /// How many lines have vectors.
     lines: u64,
-    /// How many logs were without some of theirs at the last look; null before the first.
+    /// How many logs lacked some vectors at the last check; null before the first check.
     left: Option<u64>,
-    /// `ready`, or why none are made.
+    /// `ready`, or why no vectors are computed.
     state: String,
 }
 
-/// Looks at the server of a root and at what it has made; `None` where none is configured. Makes nothing,
-/// and sends nothing.
+/// Returns the state of the embedding server; `None` if none is configured. Writes and sends nothing.
 pub(super) fn embeddings_status(
     call: &Invocation,
     root: &MemoryRoot,
 ) -> Result<Option<EmbeddingsStatus>, CommandError> {
     let Some(settings) = &root.settings.settings.search.embeddings else { return Ok(None) };
     let model = settings.name.clone();
-    let made = connect::embedding_client(
+    let client = connect::embedding_client(
         &call.config,
         &root.settings,
         &call.environment,
         EmbeddingInput::Line,
     );
-    let embedder = match made {
+    let embedder = match client {
         Ok(Some(embedder)) => embedder,
         Ok(None) => return Ok(None),
         Err(error) => {
@@ -50,16 +49,16 @@ pub(super) fn embeddings_status(
         }
     };
     let ledger = Ledger::open_existing(&call.environment.ledger_path())?;
-    let closed =
+    let paused =
         ledger.map(|it| embedder.client().circuit_error(&it, call.now)).transpose()?.flatten();
-    let known = VectorDb::open_existing(&root.vault.layout().vectors(), embedder.space_id());
-    let counted = known.and_then(|it| {
+    let database = VectorDb::open_existing(&root.vault.layout().vectors(), embedder.space_id());
+    let counts = database.and_then(|it| {
         let Some(it) = it else { return Ok((0, None)) };
         Ok((it.count()?, it.pending_files()?))
     });
-    let (lines, left) = counted.as_ref().map_or((0, None), |it| *it);
-    let state = match (closed, counted) {
-        (Some(closed), _) => closed.to_string(),
+    let (lines, left) = counts.as_ref().map_or((0, None), |it| *it);
+    let state = match (paused, counts) {
+        (Some(paused), _) => paused.to_string(),
         (None, Err(error)) => error.to_string(),
         (None, Ok(_)) => "ready".to_owned(),
     };
@@ -68,13 +67,13 @@ pub(super) fn embeddings_status(
 }
 
 impl EmbeddingsStatus {
-    /// Says it in a few words.
+    /// Describes the state in a few words.
     pub(super) fn describe(&self) -> String {
         let Self { model, lines, left, state, .. } = self;
         let left = match left {
-            None => ", none looked at yet".to_owned(),
+            None => ", not started yet".to_owned(),
             Some(0) => String::new(),
-            Some(left) => format!(", {left} logs to go"),
+            Some(left) => format!(", {left} logs remaining"),
         };
         format!("{model}, {state}; {lines} lines{left}")
     }

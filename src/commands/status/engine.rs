@@ -1,4 +1,4 @@
-//! What drafts, whether it can be had, and what of the budget is left.
+//! The engine, whether it is available, and how much of the budget is used.
 
 use serde::Serialize;
 
@@ -21,11 +21,11 @@ pub(super) struct EngineStatus {
     pub(super) engine: &'static str,
     pub(super) provider: Option<String>,
     pub(super) model: Option<String>,
-    /// `ready`, or why nothing is drafted.
+    /// `ready`, or why the engine cannot draft.
     pub(super) state: Option<String>,
 }
 
-/// Caps and what has been used of them.
+/// The budgets and their use.
 #[derive(Default, Serialize)]
 pub(super) struct BudgetStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub(super) struct BudgetStatus {
     pub(super) month: Option<BudgetUse>,
 }
 
-/// What has been used in one stretch of time, over all roots; what is under way counts as its worst case.
+/// The use of one budget by all roots; running calls count as their worst case.
 #[derive(Serialize)]
 pub(super) struct BudgetUse {
     #[serde(flatten)]
@@ -44,7 +44,7 @@ pub(super) struct BudgetUse {
     pub(super) cap_calls: Option<u32>,
 }
 
-/// Looks at the engine of a root and at the ledger. Makes nothing, and sends nothing.
+/// Returns the state of the engine and the budget. Writes and sends nothing.
 pub(super) fn engine_status(
     call: &Invocation,
     root: &MemoryRoot,
@@ -57,24 +57,24 @@ pub(super) fn engine_status(
     }
     let ledger = Ledger::open_existing(&call.environment.ledger_path())?;
     let vault = Vault::for_root(&root.settings)?;
-    let door = connect::client(
+    let client = connect::client(
         &call.config,
         &root.settings,
         &call.environment,
         vault,
         std::time::Duration::ZERO,
     );
-    let state = match (&door, &ledger) {
+    let state = match (&client, &ledger) {
         (Err(error), _) => error.to_string(),
-        (Ok(door), Some(ledger)) => door
+        (Ok(client), Some(ledger)) => client
             .circuit_error(ledger, call.now)?
             .map_or_else(|| "ready".to_owned(), |it| it.to_string()),
         (Ok(_), None) => "ready".to_owned(),
     };
     let root_name = root.settings.path.to_string_lossy();
-    let waiting =
+    let pending =
         ledger.as_ref().map(|it| it.pending_batch_requests(&root_name)).transpose()?.flatten();
-    let state = match waiting {
+    let state = match pending {
         Some((count, since)) => {
             let since = since.with_timezone(&root.settings.zone.name.0).format("%Y-%m-%d %H:%M");
             let requests = if count == 1 { "request" } else { "requests" };
@@ -107,7 +107,7 @@ pub(super) fn engine_status(
 }
 
 impl BudgetUse {
-    /// Says it in a few words: `0.12 of 1.00 USD, 14 of 200 calls`.
+    /// Describes the use in a few words: `0.12 of 1.00 USD, 14 of 200 calls`.
     pub(super) fn describe(&self) -> String {
         let Self { charged, cap_usd, cap_tokens, cap_calls } = self;
         let of = |cap: Option<String>| cap.map(|it| format!(" of {it}")).unwrap_or_default();
@@ -123,7 +123,7 @@ impl BudgetUse {
             words = format!("{words}, {}{cap} tokens", charged.tokens);
         }
         if charged.is_lost {
-            words.push_str(" (the ledger was lost: it counts as spent)");
+            words.push_str(" (the ledger was lost, so the budget counts as exhausted)");
         }
         words
     }

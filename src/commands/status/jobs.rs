@@ -1,4 +1,4 @@
-//! What is due, stuck, taken back, failed, and what was done last.
+//! Jobs that are due, stuck, undone or failed, and the last run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,11 +55,11 @@ pub(super) struct LastRunStatus {
     pub(super) trigger: String,
     pub(super) started: String,
     pub(super) ended: Option<String>,
-    /// How many jobs ended in which way.
+    /// The number of jobs by outcome.
     pub(super) outcomes: BTreeMap<&'static str, usize>,
-    /// Amounts and days of the lines that items of a model are about.
+    /// Amounts and dates in the log lines that a model's items cite.
     pub(super) amounts: u32,
-    /// Those of them that the items say, too.
+    /// How many of these amounts and dates the items contain.
     pub(super) amounts_kept: u32,
 }
 
@@ -113,7 +113,7 @@ pub(super) fn tier_reports(
         let then = plan.due_after.iter().filter(|it| it.0 == tier);
         let then = then.map(|(_, period)| DueJob {
             period: period.to_string(),
-            reason: "waits for what lies beneath it".to_owned(),
+            reason: "waits for its sources".to_owned(),
         });
         tiers.push(TierReport {
             tier: tier.name(),
@@ -139,8 +139,8 @@ pub(super) fn stuck_jobs(plan: &CompactionPlan) -> Vec<StuckJob> {
     stuck.collect()
 }
 
-/// Returns the work that was taken back and waits, each once. What stood beneath it may be gone with
-/// it, so that no plan names it: then its last receipt does.
+/// Returns the undone jobs that wait, each once. The plan does not contain jobs whose sources were
+/// removed by the undo; these are found by their last receipt.
 pub(super) fn undone_jobs(
     receipts: &[JobRow],
     view: &RootSnapshot,
@@ -161,15 +161,15 @@ pub(super) fn undone_jobs(
         is_skipped && decisions.is_undone(job.fingerprint)
     });
     undone.extend(refused.map(|it| (it.tier, it.period)).filter(|it| !due.contains(it)));
-    let told = undone.into_iter().map(|(tier, period)| StuckJob {
+    let jobs = undone.into_iter().map(|(tier, period)| StuckJob {
         tier: tier.name(),
         period: period.to_string(),
         reason: WaitCause::Undone.to_string(),
     });
-    told.collect()
+    jobs.collect()
 }
 
-/// Returns the jobs that failed when last tried and are due still.
+/// Returns the jobs that failed when last tried and are still due.
 pub(super) fn failed_jobs(receipts: &[JobRow], plan: &CompactionPlan) -> Vec<StuckJob> {
     let failed = receipts.iter().filter_map(|job| {
         let receipt = job.receipt.as_ref().filter(|it| report::outcome_name(it) == "failed")?;
@@ -192,9 +192,9 @@ pub(super) fn last_run(
     let Some(run) = lineage.last_runs(1)?.into_iter().next() else { return Ok(None) };
     let mut outcomes = BTreeMap::new();
     let (mut amounts, mut amounts_kept) = (0, 0);
-    // Nothing came after it, so its receipts are the last ones.
-    let under_way = lineage.live_jobs()?;
-    for job in receipts.iter().chain(&under_way).filter(|it| it.run == run.id) {
+    // It is the last run, so its receipts are among the last ones.
+    let running = lineage.live_jobs()?;
+    for job in receipts.iter().chain(&running).filter(|it| it.run == run.id) {
         if let Some(receipt) = &job.receipt {
             amounts += receipt.metrics.amounts;
             amounts_kept += receipt.metrics.amounts_kept;
@@ -213,7 +213,7 @@ pub(super) fn last_run(
     }))
 }
 
-/// Returns the period that becomes due first of those that only wait for their end.
+/// Returns the first period to become due of those that wait only for their end.
 pub(super) fn next_due(plan: &CompactionPlan, zone: Tz) -> Option<NextDueJob> {
     let closing = plan.waiting.iter().filter_map(|it| match it.cause {
         WaitCause::Closes(at) => Some((at, it)),

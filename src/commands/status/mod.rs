@@ -1,6 +1,6 @@
-//! `memoird status`: what there is, what is due and why, and who works on it.
+//! `memoird status`: what is in the folder, what is due and why, and whether a daemon runs.
 //!
-//! Reads and never writes: without a database there is none afterwards either.
+//! Never writes, and does not create a database.
 
 mod daemon;
 mod embeddings;
@@ -46,48 +46,91 @@ use crate::{
     store::db::lineage::{Lineage, LineageError, jobs::JobRow},
 };
 
-/// Show what there is, what is due and why
+/// Show what is in the folder, what is due, and why
 ///
-/// Exit code 1 says that something is stuck or failed when it was last tried.
+/// The exit code is 1 if a job is stuck or failed when it was last tried.
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {}
 
-/// What is said of one root; a document of `schema/status.schema.json`.
+/// The status of one root; a document of `schema/status.schema.json`.
 #[derive(Serialize)]
 struct StatusReport {
+    #[serde(flatten)]
+    folder: FolderStatus,
+    tiers: Vec<TierReport>,
+    #[serde(flatten)]
+    service: ServiceState,
+    #[serde(flatten)]
+    engine: EngineUse,
+    #[serde(flatten)]
+    blocked: BlockedJobs,
+    #[serde(flatten)]
+    files: FileFindings,
+    /// Sessions that hooks queued, of this folder and of projects without one.
+    sessions: SessionQueueStatus,
+    #[serde(flatten)]
+    runs: RunTimes,
+}
+
+/// Which folder it is, and whose.
+#[derive(Serialize)]
+struct FolderStatus {
     root: String,
     agent_name: String,
     zone: String,
-    /// Who named the zone.
+    /// Where the time zone is configured.
     zone_source: &'static str,
-    /// The host that alone writes here, where it is another one.
+    /// The host that writes here, if it is another one.
     writer: Option<String>,
-    tiers: Vec<TierReport>,
+}
+
+/// Whether and when a daemon works on the folder.
+#[derive(Serialize)]
+struct ServiceState {
     schedule: Vec<ScheduleEntry>,
     daemon: DaemonStatus,
     watcher: WatcherStatus,
+}
+
+/// What drafts, and what it may spend.
+#[derive(Serialize)]
+struct EngineUse {
     model: EngineStatus,
     budget: BudgetStatus,
-    /// What makes vectors for the search by meaning.
+    /// The embedding server for semantic search.
     #[serde(skip_serializing_if = "Option::is_none")]
     embeddings: Option<EmbeddingsStatus>,
+}
+
+/// Jobs that do not simply run when due.
+#[derive(Serialize)]
+struct BlockedJobs {
+    /// Stuck jobs.
     parked: Vec<StuckJob>,
-    /// Work that was taken back and waits for changed input.
+    /// Undone jobs that wait for changed sources.
     undone: Vec<StuckJob>,
-    /// Jobs that are due and did not work when they were last tried.
+    /// Due jobs that failed when last tried.
     failed: Vec<StuckJob>,
+}
+
+/// Files that need attention.
+#[derive(Serialize)]
+struct FileFindings {
     quarantined: usize,
-    /// How many of the logs stand in the archive.
+    /// How many logs are in the archive.
     archived: usize,
-    /// Files of somebody else under names of ours.
+    /// Files with names of generated files that memoird did not write.
     foreign: Vec<ForeignFile>,
     problems: Vec<StatusProblem>,
-    /// What hooks left of sessions, of this folder and of none.
-    sessions: SessionQueueStatus,
+}
+
+/// The last run, and when the next one is due.
+#[derive(Serialize)]
+struct RunTimes {
     last_run: Option<LastRunStatus>,
-    /// The period that is due next by itself, and when.
+    /// The period that becomes due next, and when.
     next_due: Option<NextDueJob>,
-    /// Why what is due is not done yet.
+    /// Why due jobs have not run yet.
     not_yet: Option<String>,
 }
 
@@ -98,18 +141,18 @@ struct ForeignFile {
     path: String,
 }
 
-/// What is said of all roots.
+/// The status of all roots.
 #[derive(Serialize)]
 struct AllRootsReport {
     roots: Vec<RootStatus>,
 }
 
-/// A root, or why nothing can be said of it.
+/// The status of a root, or why it is unavailable.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum RootStatus {
-    There(Box<StatusReport>),
-    Not { root: String, error: String },
+    Available(Box<StatusReport>),
+    Unavailable { root: String, error: String },
 }
 
 pub(super) fn run(
@@ -135,41 +178,42 @@ pub(super) fn run(
     }
 }
 
-fn exit_code(is_well: bool) -> ExitCode {
-    if is_well { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() }
+fn exit_code(is_healthy: bool) -> ExitCode {
+    if is_healthy { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() }
 }
 
-/// Shows each configured root in a line; one that is missing stops no other.
+/// Shows one line per configured root. An error of one root does not hide the others.
 fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
     let roots: Vec<RootStatus> = call
         .config
         .roots
         .iter()
-        .map(|known| match root_status(call, &known.path) {
-            Ok(status) => RootStatus::There(Box::new(status)),
-            Err(error) => {
-                RootStatus::Not { root: known.path.display().to_string(), error: error.to_string() }
-            }
+        .map(|root| match root_status(call, &root.path) {
+            Ok(status) => RootStatus::Available(Box::new(status)),
+            Err(error) => RootStatus::Unavailable {
+                root: root.path.display().to_string(),
+                error: error.to_string(),
+            },
         })
         .collect();
-    let is_well =
-        roots.iter().all(|it| matches!(it, RootStatus::There(status) if status.is_healthy()));
+    let is_healthy =
+        roots.iter().all(|it| matches!(it, RootStatus::Available(status) if status.is_healthy()));
     if ui.is_json() {
         ui.json(&AllRootsReport { roots });
-        return exit_code(is_well);
+        return exit_code(is_healthy);
     }
     let rows: Vec<Vec<String>> = roots
         .iter()
         .map(|it| match it {
-            RootStatus::There(it) => vec![
-                with_tilde(&it.root, call),
+            RootStatus::Available(it) => vec![
+                with_tilde(&it.folder.root, call),
                 it.tiers.iter().find(|it| it.tier == DAILY).map_or(0, |it| it.files).to_string(),
                 it.due().count().to_string(),
-                (it.parked.len() + it.failed.len()).to_string(),
-                it.problems.len().to_string(),
-                it.daemon.state().to_owned(),
+                (it.blocked.parked.len() + it.blocked.failed.len()).to_string(),
+                it.files.problems.len().to_string(),
+                it.service.daemon.state().to_owned(),
             ],
-            RootStatus::Not { root, error } => {
+            RootStatus::Unavailable { root, error } => {
                 let unknown = || "-".to_owned();
                 let root = with_tilde(root, call);
                 vec![root, unknown(), unknown(), unknown(), unknown(), error.clone()]
@@ -177,11 +221,11 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
         })
         .collect();
     ui.table(&["memory folder", "logs", "due", "stuck", "problems", "daemon"], &rows);
-    ui.note("`memoird --root DIR status` says more about one");
-    exit_code(is_well)
+    ui.note("`memoird --root DIR status` shows one in detail");
+    exit_code(is_healthy)
 }
 
-/// Returns a path with `~` for the person's home.
+/// Returns a path with `~` for the user's home.
 fn with_tilde(path: &str, call: &Invocation) -> String {
     match Path::new(path).strip_prefix(&call.environment.home) {
         Ok(below) => format!("~/{}", below.display()),
@@ -189,7 +233,7 @@ fn with_tilde(path: &str, call: &Invocation) -> String {
     }
 }
 
-/// Looks at one root, for whoever asks for the document that `--json` prints.
+/// Returns the status of one root as the document that `--json` prints.
 pub(super) fn status_json(
     call: &Invocation,
     path: &Path,
@@ -198,58 +242,37 @@ pub(super) fn status_json(
         .map_err(|e| CommandError::new(CommandErrorKind::Data, e))
 }
 
-/// The name of the tier of logs, which nothing makes.
+/// The name of the tier of logs.
 const DAILY: &str = "daily";
 
-/// Looks at one root.
 fn root_status(call: &Invocation, path: &Path) -> Result<StatusReport, CommandError> {
     let root = call.open_root(path)?;
     let settings = &root.settings;
     let zone = settings.zone.name.0;
     let now = call.now;
     let mut problems = Vec::new();
-    let seen = match gather(&root, now) {
-        // What the files say can be shown without it.
+    let inputs = match gather(&root, now) {
+        // The files can be shown without the database.
         Err(CompactionError::Lineage(
             error @ (LineageError::Damaged { .. } | LineageError::ForeignDatabase { .. }),
         )) => {
-            let path = ".memoird/lineage.db".to_owned();
+            let path = DATABASE_PATH.to_owned();
             problems.push(StatusProblem { path, reason: error.to_string() });
             StatusInputs::read(&root, None, now)
         }
-        seen => seen,
+        inputs => inputs,
     };
-    let StatusInputs { view, plan, asked, logs, above } = seen?;
-    let DatabaseFindings { failed, undone, undoing, last_run, missing, amiss, waiting } = asked;
-    let path = ".memoird/lineage.db";
+    let StatusInputs { view, plan, findings, logs, quarantined_in_summaries } = inputs?;
     if problems.is_empty() {
+        let path = DATABASE_PATH.to_owned();
         problems.extend(
-            amiss.into_iter().map(|reason| StatusProblem { path: path.to_owned(), reason }),
+            findings
+                .disagreements
+                .into_iter()
+                .map(|reason| StatusProblem { path: path.clone(), reason }),
         );
     }
-    problems.extend(missing.map(|it| StatusProblem {
-        path: settings.memory_dir.display().to_string(),
-        reason: format!(
-            "{it}; nothing is written until they are back, or until \
-             `memoird compact --accept-missing` says that they are gone for good"
-        ),
-    }));
-    let path = root.vault.layout().decisions();
-    problems.extend(vanished_files::decisions_damage(&root.vault)?.map(|why| StatusProblem {
-        reason: format!(
-            "{}, so nothing is written: `memoird doctor --repair` puts it back as it was after the last \
-             run, `memoird compact --accept-missing` takes it as it is",
-            why.trim_start_matches(&format!("`{path}` "))
-        ),
-        path,
-    }));
-    problems.extend(
-        check::unfinished_forget(&root.vault)
-            .map(|reason| StatusProblem { path: root.vault.layout().forget_state(), reason }),
-    );
-    problems.extend(
-        undoing.map(|reason| StatusProblem { path: root.vault.layout().undo_state(), reason }),
-    );
+    problems.extend(folder_problems(&root, findings.missing, findings.unfinished_undo)?);
     let log_chars = logs.chars;
     problems.extend(problems::collect_problems(&root, &view, &plan, logs));
     let (daemon, watcher) = daemon::daemon_status(&root, zone)?;
@@ -257,63 +280,99 @@ fn root_status(call: &Invocation, path: &Path) -> Result<StatusReport, CommandEr
     let is_due = !plan.jobs.is_empty() || !plan.due_after.is_empty();
     let not_yet = is_due.then(|| daemon::delay_reason(&root, &daemon, &schedule));
     let (model, budget) = engine::engine_status(call, &root)?;
+    let foreign = plan.foreign.iter().map(|&(tier, period)| ForeignFile {
+        tier: tier.name(),
+        period: period.to_string(),
+        path: root.vault.layout().summary(period),
+    });
     Ok(StatusReport {
-        root: settings.path.display().to_string(),
-        agent_name: PrivacyRules::mask_message(&settings.agent_name),
-        zone: settings.zone.name.to_string(),
-        zone_source: zone_source(settings.zone.source),
-        writer: settings.writer.clone().filter(|it| *it != call.environment.host),
+        folder: FolderStatus {
+            root: settings.path.display().to_string(),
+            agent_name: PrivacyRules::mask_message(&settings.agent_name),
+            zone: settings.zone.name.to_string(),
+            zone_source: zone_source(settings.zone.source),
+            writer: settings.writer.clone().filter(|it| *it != call.environment.host),
+        },
         tiers: jobs::tier_reports(&view.inventory, &plan, log_chars),
-        schedule,
-        daemon,
-        watcher,
-        model,
-        budget,
-        embeddings: embeddings::embeddings_status(call, &root)?,
-        parked: jobs::stuck_jobs(&plan),
-        undone,
-        failed,
-        quarantined: waiting + above,
-        archived: view.inventory.archived.len(),
-        foreign: plan
-            .foreign
-            .iter()
-            .map(|&(tier, period)| ForeignFile {
-                tier: tier.name(),
-                period: period.to_string(),
-                path: root.vault.layout().summary(period),
-            })
-            .collect(),
-        problems,
+        service: ServiceState { schedule, daemon, watcher },
+        engine: EngineUse {
+            model,
+            budget,
+            embeddings: embeddings::embeddings_status(call, &root)?,
+        },
+        blocked: BlockedJobs {
+            parked: jobs::stuck_jobs(&plan),
+            undone: findings.undone,
+            failed: findings.failed,
+        },
+        files: FileFindings {
+            quarantined: findings.review_queue + quarantined_in_summaries,
+            archived: view.inventory.archived.len(),
+            foreign: foreign.collect(),
+            problems,
+        },
         sessions: SessionQueueStatus::read(call, &settings.path),
-        last_run,
-        next_due: jobs::next_due(&plan, zone),
-        not_yet,
+        runs: RunTimes {
+            last_run: findings.last_run,
+            next_due: jobs::next_due(&plan, zone),
+            not_yet,
+        },
     })
 }
 
-/// What files and database say together.
+/// The database, as problems name it.
+const DATABASE_PATH: &str = ".memoird/lineage.db";
+
+/// Returns problems that keep the folder from being written, and unfinished work.
+fn folder_problems(
+    root: &MemoryRoot,
+    missing: Option<compaction::VanishedFiles>,
+    unfinished_undo: Option<String>,
+) -> Result<Vec<StatusProblem>, CommandError> {
+    let layout = root.vault.layout();
+    let missing = missing.map(|it| StatusProblem {
+        path: root.settings.memory_dir.display().to_string(),
+        reason: format!(
+            "{it}; nothing is written until they are restored, or until \
+             `memoird compact --accept-missing` accepts that they are gone"
+        ),
+    });
+    let path = layout.decisions();
+    let decisions = vanished_files::decisions_damage(&root.vault)?.map(|why| StatusProblem {
+        reason: format!(
+            "{}, so nothing is written: `memoird doctor --repair` restores it as it was after the last \
+             run, `memoird compact --accept-missing` accepts it as it is",
+            why.trim_start_matches(&format!("`{path}` "))
+        ),
+        path,
+    });
+    let forget = check::unfinished_forget(&root.vault)
+        .map(|reason| StatusProblem { path: layout.forget_state(), reason });
+    let undo = unfinished_undo.map(|reason| StatusProblem { path: layout.undo_state(), reason });
+    Ok([missing, decisions, forget, undo].into_iter().flatten().collect())
+}
+
+/// What the files and the database contain.
 struct StatusInputs {
     view: RootSnapshot,
     plan: CompactionPlan,
-    asked: DatabaseFindings,
+    findings: DatabaseFindings,
     logs: LogScan,
-    /// How much of weeks and months waits for `review`.
-    above: usize,
+    /// How many lines of weeks and months wait for `review`.
+    quarantined_in_summaries: usize,
 }
 
-/// What the database is asked.
+/// What the database contains.
 struct DatabaseFindings {
     failed: Vec<StuckJob>,
     undone: Vec<StuckJob>,
-    /// What was begun to be taken back and is not finished.
-    undoing: Option<String>,
+    unfinished_undo: Option<String>,
     last_run: Option<LastRunStatus>,
     missing: Option<compaction::VanishedFiles>,
-    /// What the last receipts say that the files do not.
-    amiss: Vec<String>,
-    /// How much of logs, and how many changes, wait for `review`.
-    waiting: usize,
+    /// Where the last receipts and the files disagree.
+    disagreements: Vec<String>,
+    /// How many lines of logs and proposed changes wait for `review`.
+    review_queue: usize,
 }
 
 fn gather(root: &MemoryRoot, now: DateTime<Utc>) -> Result<StatusInputs, CompactionError> {
@@ -337,8 +396,8 @@ impl StatusInputs {
             &selection,
             now,
         );
-        // The files are read beside what the database is asked.
-        let (asked, logs, above) = std::thread::scope(|scope| {
+        // Reads the logs while this thread queries the database.
+        let (findings, logs, quarantined) = std::thread::scope(|scope| {
             let inventory = &view.inventory;
             let files = scope.spawn(move || {
                 let logs = LogScan::read(root, inventory);
@@ -348,12 +407,18 @@ impl StatusInputs {
                         .map(|it| it.len()),
                 )
             });
-            let asked = Self::query_database(root, lineage, &receipts, &view, &plan);
-            let (logs, above) =
+            let findings = Self::query_database(root, lineage, &receipts, &view, &plan);
+            let (logs, quarantined) =
                 files.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (asked, logs, above)
+            (findings, logs, quarantined)
         });
-        Ok(Self { view, plan, asked: asked?, logs: logs?, above: above? })
+        Ok(Self {
+            view,
+            plan,
+            findings: findings?,
+            logs: logs?,
+            quarantined_in_summaries: quarantined?,
+        })
     }
 
     fn query_database(
@@ -366,31 +431,37 @@ impl StatusInputs {
         let settings = &root.settings;
         let failed = jobs::failed_jobs(receipts, plan);
         let undone = jobs::undone_jobs(receipts, view, plan);
-        let undoing = resume::unfinished_message(&root.vault, lineage)?;
+        let unfinished_undo = resume::unfinished_message(&root.vault, lineage)?;
         let last_run = jobs::last_run(lineage, receipts, settings.zone.name.0)?;
         let missing =
             lineage.map(|it| vanished_files::find_vanished(&root.vault, it)).transpose()?.flatten();
         let inventory = Some(&view.inventory);
-        let amiss = [
+        let checks = [
             check::receipts(&root.vault, lineage, receipts, inventory),
             check::commit_marker(root.vault.layout(), lineage),
         ];
-        let amiss = amiss.into_iter().filter_map(|it| match it {
+        let disagreements = checks.into_iter().filter_map(|it| match it {
             Ok(CheckOutcome::Failed(found)) => Some(found),
             _ => None,
         });
-        let amiss = amiss.flatten().collect();
-        let waiting = lineage.map_or(Ok(0), Lineage::review_queue_len)?;
-        Ok(DatabaseFindings { failed, undone, undoing, last_run, missing, amiss, waiting })
+        Ok(DatabaseFindings {
+            failed,
+            undone,
+            unfinished_undo,
+            last_run,
+            missing,
+            disagreements: disagreements.flatten().collect(),
+            review_queue: lineage.map_or(Ok(0), Lineage::review_queue_len)?,
+        })
     }
 }
 
 impl StatusReport {
     fn is_healthy(&self) -> bool {
-        self.parked.is_empty() && self.failed.is_empty()
+        self.blocked.parked.is_empty() && self.blocked.failed.is_empty()
     }
 
-    /// Returns all that is due.
+    /// Returns all due jobs.
     fn due(&self) -> impl Iterator<Item = &DueJob> {
         self.tiers.iter().flat_map(|it| &it.due)
     }

@@ -1,4 +1,4 @@
-//! What a person should look at.
+//! Problems that the user should look at.
 
 use serde::Serialize;
 
@@ -34,25 +34,25 @@ pub(super) fn collect_problems(
         .collect();
     problems.extend(missing_sources(root, &view.inventory));
     problems.extend(logs.unread_origins);
-    let held = view.record.damaged.iter();
+    let damaged = view.record.damaged.iter();
     problems.extend(
-        held.map(|(path, why)| StatusProblem { path: path.clone(), reason: why.to_string() }),
+        damaged.map(|(path, why)| StatusProblem { path: path.clone(), reason: why.to_string() }),
     );
     let unreadable = view.inventory.decisions.unreadable();
     if !unreadable.is_empty() {
         let lines: Vec<String> = unreadable.iter().map(usize::to_string).collect();
         problems.push(StatusProblem {
             path: root.vault.layout().decisions(),
-            reason: format!("cannot read line {} and passes over it", lines.join(", ")),
+            reason: format!("cannot read line {}, which is ignored", lines.join(", ")),
         });
     }
     problems
 }
 
-/// What only the bytes of the logs say. Each is read once: with many, that is most of the work.
+/// What needs the bytes of all logs. Each log is read only once, because this is most of the work.
 pub(super) struct LogScan {
     pub(super) chars: usize,
-    /// Those whose frontmatter says of their origin what nobody understands.
+    /// Logs whose frontmatter has an invalid origin.
     pub(super) unread_origins: Vec<StatusProblem>,
 }
 
@@ -74,23 +74,23 @@ impl LogScan {
         stem: &Stem,
         file: &LogFile,
     ) -> Result<(usize, Option<StatusProblem>), VaultError> {
-        // One that went away meanwhile has no characters.
+        // A log that was deleted meanwhile has no characters.
         let Some(found) = folders.read(&file.path)? else { return Ok((0, None)) };
         let chars = String::from_utf8_lossy(&found.bytes).chars().count();
         if !may_declare_origin(&found.bytes) {
             return Ok((chars, None));
         }
-        // One that cannot be read is told by the scan.
+        // The scan reports logs that cannot be parsed.
         let error = DailyLog::parse(stem.clone(), &found.bytes).ok().and_then(|it| it.origin_error);
-        let told = |error: OriginError| StatusProblem {
+        let problem = |error: OriginError| StatusProblem {
             path: file.path.clone(),
             reason: error.to_string(),
         };
-        Ok((chars, error.map(told)))
+        Ok((chars, error.map(problem)))
     }
 }
 
-/// Names the logs that weekly files rest on and that are no longer there.
+/// Returns the missing logs that weekly summaries cite.
 fn missing_sources(root: &MemoryRoot, inventory: &Inventory) -> Vec<StatusProblem> {
     let layout = root.vault.layout();
     let mut problems = Vec::new();
@@ -100,7 +100,7 @@ fn missing_sources(root: &MemoryRoot, inventory: &Inventory) -> Vec<StatusProble
         for stem in stems.filter(|it| !inventory.logs.contains_key(it)) {
             let path = layout.source_path(&stem);
             if !root.vault.exists(&path) {
-                let reason = format!("source gone; what {} says of it stays", file.path);
+                let reason = format!("source gone; {} keeps what it says about it", file.path);
                 problems.push(StatusProblem { path, reason });
             }
         }

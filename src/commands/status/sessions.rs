@@ -1,4 +1,4 @@
-//! What hooks left of sessions and nobody has kept yet.
+//! Sessions that hooks queued and that are not saved yet.
 
 use std::path::Path;
 
@@ -10,18 +10,17 @@ use crate::{
     session::queue::{self, QueuedSession},
 };
 
-/// What is said of it.
 #[derive(Default, Serialize)]
 pub(super) struct SessionQueueStatus {
-    /// Sessions of this folder that wait for whoever does the work.
+    /// Sessions of this folder that wait to be saved.
     pub(super) waiting: usize,
-    /// Sessions of projects that have no memory folder.
+    /// Sessions of projects without a memory folder.
     pub(super) homeless: usize,
-    /// Sessions that failed for good.
+    /// Sessions that failed permanently.
     pub(super) failed: Vec<FailedSession>,
 }
 
-/// A session that could not be kept.
+/// A session that could not be saved.
 #[derive(Serialize)]
 pub(super) struct FailedSession {
     pub(super) transcript: String,
@@ -29,19 +28,19 @@ pub(super) struct FailedSession {
 }
 
 impl SessionQueueStatus {
-    /// Looks at what is left, of the folder at `root` and of none.
+    /// Reads the queue, for sessions of the folder at `root` and of projects without a folder.
     pub(super) fn read(call: &Invocation, root: &Path) -> Self {
-        let left = queue::contents(&call.environment);
+        let queue = queue::contents(&call.environment);
         let home = |job: &QueuedSession| call.config.root_for_folder(&job.cwd, &call.environment);
         let mut found = Self::default();
-        for job in &left.waiting {
+        for job in &queue.waiting {
             match home(job) {
                 Some(path) if path == root => found.waiting += 1,
                 Some(_) => {}
                 None => found.homeless += 1,
             }
         }
-        for (_, job) in left.failed {
+        for (_, job) in queue.failed {
             if home(&job).is_none_or(|it| it == root) {
                 found.failed.push(FailedSession {
                     transcript: PrivacyRules::mask_message(&job.transcript.to_string_lossy()),

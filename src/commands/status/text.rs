@@ -1,99 +1,104 @@
-//! The status in words.
+//! Prints the status for people.
 
 use std::collections::BTreeMap;
 
 use super::{
-    DAILY, StatusReport,
+    BlockedJobs, DAILY, EngineUse, FileFindings, FolderStatus, ServiceState, StatusReport,
     daemon::WatcherStatus,
     jobs::{StuckJob, TierReport},
 };
 use crate::{
-    commands::ui::{self, Ui},
+    commands::ui::{self, Ui, counted},
     memory::{item::Tier, period::Period},
 };
 
-/// More than this is said with `--verbose` only.
+/// How many entries of a list are shown without `--verbose`.
 const SHOWN_MAX: usize = 5;
-/// Of what is due, so many of each tier.
+/// How many due jobs of each tier are shown.
 const SHOWN_OF_TIER_MAX: usize = 3;
 
 pub(super) fn print_status(status: &StatusReport, ui: &Ui) {
-    let zone = &status.zone;
-    ui.heading(&status.root);
-    ui.data(format!("{} · days in {zone}, named by {}", status.agent_name, status.zone_source));
-    if let Some(writer) = &status.writer {
-        ui.data(format!("summarised by the host {writer}; this one only reads it"));
+    let FolderStatus { root, agent_name, zone, zone_source, writer } = &status.folder;
+    ui.heading(root);
+    let origin = match *zone_source {
+        "nobody" => " by default".to_owned(),
+        source => format!(", from {source}"),
+    };
+    ui.data(format!("{agent_name} · time zone {zone}{origin}"));
+    if let Some(writer) = writer {
+        ui.data(format!("written by the host {writer}; this host only reads it"));
     }
     ui.data("");
     show_tiers(status, ui);
-    if status.archived > 0 {
-        ui.data(format!("{} of the logs are archived", status.archived));
+    let FileFindings { quarantined, archived, foreign, problems } = &status.files;
+    if *archived > 0 {
+        ui.data(format!("{archived} of the logs are archived"));
     }
     ui.data("");
     show_due(status, ui);
-    show_list(ui, "stuck", &status.parked, |it| {
+    let BlockedJobs { parked, undone, failed } = &status.blocked;
+    show_list(ui, "stuck", parked, |it| {
         let StuckJob { tier, period, reason } = it;
         format!(
             "{tier} {period}: {reason}; try `memoird compact{} --period {period} --force`",
             tier_argument(tier)
         )
     });
-    let undone = undone_lines(&status.undone);
-    show_list(ui, "taken back by undo, waits for changed input", &undone, Clone::clone);
-    show_list(ui, "failed, tried again by the next run", &status.failed, |it| {
+    let undone = undone_lines(undone);
+    show_list(ui, "undone, waiting for changed sources", &undone, Clone::clone);
+    show_list(ui, "failed, the next run tries again", failed, |it| {
         format!("{} {}: {}", it.tier, it.period, it.reason)
     });
-    show_list(ui, "files of somebody else, read and never written", &status.foreign, |it| {
+    show_list(ui, "not written by memoird, read but never changed", foreign, |it| {
         format!("{}; `memoird compact --period {} --force` adopts it", it.path, it.period)
     });
-    if status.quarantined > 0 {
-        ui.data(format!("{} held for review: `memoird review`", status.quarantined));
+    if *quarantined > 0 {
+        ui.data(format!("{quarantined} waiting for review: `memoird review`"));
     }
-    show_list(ui, "to look at", &status.problems, |it| format!("{}: {}", it.path, it.reason));
+    show_list(ui, "problems", problems, |it| format!("{}: {}", it.path, it.reason));
     show_sessions(status, ui);
-    if let Some(told) = other_engine_line(status) {
-        ui.data(told);
+    if let Some(line) = other_engine_line(status) {
+        ui.data(line);
     }
     show_engine(status, ui);
 }
 
-/// Says what hooks left that is not kept.
+/// Shows the sessions that hooks queued and that are not saved yet.
 fn show_sessions(status: &StatusReport, ui: &Ui) {
     let sessions = &status.sessions;
     show_list(
         ui,
-        "sessions that could not be kept; `memoird session retry` tries again",
+        "sessions that could not be saved; `memoird session retry` tries again",
         &sessions.failed,
         |it| format!("{}: {}", it.transcript, it.reason),
     );
     if sessions.waiting > 0 {
-        ui.data(format!("{} sessions wait to be kept; the daemon does it", sessions.waiting));
+        let waiting = counted(sessions.waiting, "session waits", "sessions wait");
+        ui.data(format!("{waiting} to be saved by the daemon"));
     }
     if sessions.homeless > 0 {
+        let homeless = counted(sessions.homeless, "session", "sessions");
         ui.data(format!(
-            "{} sessions are of projects without a memory folder; `memoird init DIR` in a project makes one",
-            sessions.homeless
+            "{homeless} of projects without a memory folder; `memoird init DIR` in a project creates one"
         ));
     }
 }
 
-/// Says how much was made or read by another engine than the one at work.
+/// Returns a line about the files that another engine than the current one wrote.
 fn other_engine_line(status: &StatusReport) -> Option<String> {
     let (days, files): (Vec<_>, Vec<_>) =
         status.tiers.iter().partition(|it| it.tier == Tier::Extract.name());
     let count = |tiers: Vec<&TierReport>| tiers.iter().map(|it| it.older_engine).sum::<usize>();
-    let told = match (count(files), count(days)) {
+    let what = match (count(files), count(days)) {
         (0, 0) => return None,
-        (files, 0) => format!("{files} files were made"),
-        (0, days) => format!("{days} days were read for typed memories"),
-        (files, days) => {
-            format!("{files} files were made, and {days} days read for typed memories,")
-        }
+        (files, 0) => format!("{files} files"),
+        (0, days) => format!("the typed memories of {days} days"),
+        (files, days) => format!("{files} files and the typed memories of {days} days"),
     };
-    Some(format!("{told} by another engine; `memoird compact --redo` does it again"))
+    Some(format!("another engine wrote {what}; `memoird compact --redo` redoes them"))
 }
 
-/// Returns the argument that names a tier where the period does not.
+/// Returns the argument that names a tier if the period alone is ambiguous.
 fn tier_argument(tier: &str) -> &'static str {
     if tier == Tier::Wisdom.name() { " wisdom" } else { "" }
 }
@@ -125,7 +130,7 @@ fn show_tiers(status: &StatusReport, ui: &Ui) {
 fn show_due(status: &StatusReport, ui: &Ui) {
     let count = status.due().count();
     if count == 0 {
-        let next = status.next_due.as_ref();
+        let next = status.runs.next_due.as_ref();
         let next = next.map(|it| format!("; {} {} closes {}", it.tier, it.period, it.shown));
         ui.data(format!("nothing is due{}", next.unwrap_or_default()));
         return;
@@ -136,15 +141,15 @@ fn show_due(status: &StatusReport, ui: &Ui) {
             format!("{} {}: {}", tier.tier, it.period, it.reason)
         });
     }
-    if status.daemon.running
-        && let Some(why) = &status.not_yet
+    if status.service.daemon.running
+        && let Some(why) = &status.runs.not_yet
     {
         ui.data(format!("not yet: {}", ui::one_line(why)));
     }
-    ui.data("`memoird compact` does it now");
+    ui.data("run `memoird compact` to do it now");
 }
 
-/// Shows a heading with the first few of a list, or nothing of an empty one.
+/// Shows a heading with the first few entries of a list; nothing for an empty one.
 fn show_list<T>(ui: &Ui, heading: &str, list: &[T], line: impl Fn(&T) -> String) {
     if list.is_empty() {
         return;
@@ -153,7 +158,7 @@ fn show_list<T>(ui: &Ui, heading: &str, list: &[T], line: impl Fn(&T) -> String)
     show_first(ui, SHOWN_MAX, list, line);
 }
 
-/// Shows the first few of a list, with `--verbose` all.
+/// Shows the first few entries of a list, or all with `--verbose`.
 fn show_first<T>(ui: &Ui, at_most: usize, list: &[T], line: impl Fn(&T) -> String) {
     let shown = if ui.is_verbose() { list.len() } else { at_most };
     for it in list.iter().take(shown) {
@@ -165,17 +170,18 @@ fn show_first<T>(ui: &Ui, at_most: usize, list: &[T], line: impl Fn(&T) -> Strin
 }
 
 fn show_engine(status: &StatusReport, ui: &Ui) {
-    let StatusReport { daemon, watcher, model, .. } = status;
+    let ServiceState { schedule, daemon, watcher } = &status.service;
+    let EngineUse { model, budget, embeddings } = &status.engine;
     ui.data("");
     let engine = match (&model.provider, &model.model) {
         (Some(provider), Some(name)) => format!("model {name} ({provider})"),
         _ => "extractive (offline, free)".to_owned(),
     };
     ui.data(format!("engine    {engine}, {}", model.state.as_deref().unwrap_or("unknown")));
-    if let (Some(day), Some(month)) = (&status.budget.day, &status.budget.month) {
+    if let (Some(day), Some(month)) = (&budget.day, &budget.month) {
         ui.data(format!("budget    today {}; this month {}", day.describe(), month.describe()));
     }
-    if let Some(embeddings) = &status.embeddings {
+    if let Some(embeddings) = embeddings {
         ui.data(format!("vectors   {}", embeddings.describe()));
     }
     let since = daemon.since.as_ref().map(|it| format!(" since {it}")).unwrap_or_default();
@@ -190,40 +196,38 @@ fn show_engine(status: &StatusReport, ui: &Ui) {
     } else {
         ui.data("daemon    not running; `memoird run` starts it");
     }
-    if let Some(run) = &status.last_run {
+    if let Some(run) = &status.runs.last_run {
         let outcomes: Vec<String> =
             run.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
-        let ended = if run.ended.is_some() { "" } else { ", not ended" };
+        let ended = if run.ended.is_some() { "" } else { ", not finished" };
         let what = if outcomes.is_empty() { "nothing".to_owned() } else { outcomes.join(", ") };
-        let kept = match run.amounts {
+        let amounts = match run.amounts {
             0 => String::new(),
-            of => format!("; {} of {of} amounts and days kept", run.amounts_kept),
+            of => format!("; {} of {of} amounts and dates kept", run.amounts_kept),
         };
-        ui.data(format!("last run  {} by {}: {what}{kept}{ended}", run.started, run.trigger));
+        ui.data(format!("last run  {} by {}: {what}{amounts}{ended}", run.started, run.trigger));
     }
-    let ticks: Vec<String> =
-        status.schedule.iter().map(|it| format!("{} {}", it.job, it.shown)).collect();
+    let ticks: Vec<String> = schedule.iter().map(|it| format!("{} {}", it.job, it.shown)).collect();
     ui.data(format!("next      {}", ticks.join(", ")));
 }
 
-/// Says how changes are noticed.
+/// Describes how the daemon notices changes.
 fn watching_line(watcher: &WatcherStatus) -> String {
     let WatcherStatus { mode, why, last_scan, missed, overflows, .. } = watcher;
     let mut words = match (mode.as_deref(), why) {
-        (Some("poll"), Some(why)) => format!("by looking every half minute, since {why}"),
+        (Some("poll"), Some(why)) => format!("by polling every half minute, because {why}"),
         (mode, _) => mode.unwrap_or("unknown").to_owned(),
     };
-    words.extend(last_scan.iter().map(|it| format!(", last look {it}")));
-    let counts =
-        [(missed, "looks found what nobody had told of"), (overflows, "times too much to tell")];
+    words.extend(last_scan.iter().map(|it| format!(", last scan {it}")));
+    let counts = [(missed, "scans found missed changes"), (overflows, "event queue overflows")];
     for (count, what) in counts {
         words.extend(count.filter(|it| *it > 0).map(|it| format!(", {it} {what}")));
     }
     words
 }
 
-/// Tells of work that was taken back: the days of a week in one line, with the week itself if it is
-/// among it, and how each line is lifted.
+/// Describes undone jobs, and how to run them again. The days of a week share one line, with the week
+/// itself if it was undone too.
 fn undone_lines(undone: &[StuckJob]) -> Vec<String> {
     let of_tier = |tier: Tier| undone.iter().filter(move |it| it.tier == tier.name());
     let mut days: BTreeMap<String, usize> = BTreeMap::new();
@@ -231,15 +235,15 @@ fn undone_lines(undone: &[StuckJob]) -> Vec<String> {
         let week = it.period.parse::<Period>().ok().and_then(Period::parent);
         *days.entry(week.map_or_else(|| it.period.clone(), |it| it.to_string())).or_default() += 1;
     }
-    let counted = |days: usize| format!("{days} {}", if days == 1 { "day" } else { "days" });
+    let day_count = |days: usize| counted(days, "day", "days");
     let mut lines = Vec::new();
     for StuckJob { period, .. } in of_tier(Tier::Weekly) {
         let days = days.remove(period);
-        let days = days.map(|it| format!(" with the typed memories of {}", counted(it)));
+        let days = days.map(|it| format!(" with the typed memories of {}", day_count(it)));
         lines.push((period.clone(), format!("weekly {period}{}", days.unwrap_or_default()), ""));
     }
     for (week, days) in days {
-        let line = format!("typed memories of {} in {week}", counted(days));
+        let line = format!("typed memories of {} in {week}", day_count(days));
         lines.push((week, line, " extract"));
     }
     lines.sort();
@@ -250,8 +254,8 @@ fn undone_lines(undone: &[StuckJob]) -> Vec<String> {
             tier_argument(it.tier),
         ));
     }
-    let told = lines.into_iter().map(|(period, line, tier)| {
-        format!("{line}; `memoird compact{tier} --period {period} --force` lifts it")
+    let lines = lines.into_iter().map(|(period, line, tier)| {
+        format!("{line}; `memoird compact{tier} --period {period} --force` runs it again")
     });
-    told.collect()
+    lines.collect()
 }

@@ -293,10 +293,7 @@ fn days_that_only_the_built_in_engine_read_are_read_again_when_asked() {
     desk.run(&["compact"]).ok();
     assert_eq!(desk.server.count(), 0, "what was read is not read again unasked");
     let status = desk.run(&["status"]).ok();
-    assert!(
-        status.stdout.contains("2 days read for typed memories, by another engine"),
-        "{status}"
-    );
+    assert!(status.stdout.contains("files and the typed memories of 2 days"), "{status}");
     let count = |status: serde_json::Value| {
         let tiers = status["tiers"].as_array().unwrap().clone();
         tiers.iter().find(|it| it["tier"] == "extract").unwrap()["older_engine"].clone()

@@ -82,7 +82,7 @@ fn instruction_files_are_read_as_agents_read_them() {
     {
         assert!(!text.contains(absent), "{absent}: {text}");
     }
-    assert!(ran.stderr.contains("lies outside of the project"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is outside the project"), "{}", ran.stderr);
     let args = ["context", "--instructions", "--for", "src/a/b.rs", "--include-outside"];
     let text = root.run(&args).ok().stdout;
     assert!(text.contains("Only for Rust") && text.contains("Outside of the project"), "{text}");
