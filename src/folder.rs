@@ -1,9 +1,8 @@
-//! A memory folder, for programs that have memoird built in.
+//! A memory folder, for programs that embed memoird.
 //!
-//! [`Folder`] does by a function what a verb does on the command line, by the same code: the same
-//! settings are read, the same locks taken, the same text held back. It can stand beside a daemon and
-//! beside any number of other programs. What fails says what, where, and why
-//! ([`CommandError`], which also knows what to do next).
+//! [`Folder`] offers the verbs of the command line as functions. They share the same code: settings,
+//! locks, and sanitized output. Any number of programs can use a folder beside a daemon. Errors say
+//! what failed, where, and why ([`CommandError`], which also suggests the next step).
 //!
 //! # Example: from logs to an answer
 //!
@@ -63,25 +62,25 @@ use crate::{
     store::db::lineage::Lineage,
 };
 
-/// A memory folder, opened with the settings that hold for it.
+/// A memory folder, opened with its settings.
 ///
-/// Nothing of it is held between two calls; what stays is what it was opened with (settings, and what a
-/// person decided may be seen: open it again to see changes of those), and what a search found out, for as
-/// long as no file changes.
+/// It holds no lock between two calls. The settings and review decisions are those of the time when it
+/// was opened. A search is cached for the next one while no file changes.
 #[derive(Debug)]
 pub struct Folder {
     call: Invocation,
     root: MemoryRoot,
     now: Option<DateTime<Utc>>,
-    /// What earlier searches found out.
+    /// The search cache.
     search_cache: SearchCache,
 }
 
 impl Folder {
-    /// Opens the folder at `path`: one that `memoird init` made, or one with daily logs in `memory/`.
+    /// Opens the folder at `path`: one that `memoird init` created, or one with daily logs in
+    /// `memory/`.
     ///
-    /// The settings are those of the command line: the person's configuration, the folder's own
-    /// `memoird.yaml`, and variables.
+    /// The settings are those of the command line: the user's configuration, the folder's
+    /// `memoird.yaml`, and environment variables.
     ///
     /// # Errors
     ///
@@ -101,21 +100,21 @@ impl Folder {
         Ok(Self { call, root, now: None, search_cache: SearchCache::default() })
     }
 
-    /// Sets the clock of all that follows: for tests, and to ask what would be due at another time.
+    /// Sets the clock of all later calls: for tests, and to ask what would be due at another time.
     pub fn with_now(mut self, now: DateTime<Utc>) -> Self {
         self.call.now = now;
         self.now = Some(now);
         self
     }
 
-    /// Finds the log lines that answer a question, the best first.
+    /// Searches for the log lines that answer a question, the best first.
     ///
-    /// The question is understood as `memoird search` does: plain words, `"words in a row"`, `-not`,
+    /// The syntax is that of `memoird search`: plain words, `"words in a row"`, `-not`,
     /// `on:2026-04-02`, `tier:weekly`, and more.
     ///
     /// # Errors
     ///
-    /// Returns why a file or the database could not be read; no question is an error.
+    /// Returns why a file or the database could not be read. Any text is a question.
     pub fn search(&self, question: &str, limit: usize) -> Result<SearchResults, CommandError> {
         let now = self.now()?.with_timezone(&self.root.settings.zone.name.0);
         let how =
@@ -123,13 +122,13 @@ impl Folder {
         search::find(&self.call, &self.root, &Query::parse(question), how, Some(&self.search_cache))
     }
 
-    /// Leads a line of a generated file, or a whole file, down to the log lines that it rests on.
+    /// Traces a line of a generated file, or a whole file, down to its log lines.
     ///
     /// # Errors
     ///
-    /// Returns that nothing is recorded, or that the line is no item.
+    /// Returns that the file is not recorded, or that the line is no item.
     ///
-    /// # Example: why a bullet stands there
+    /// # Example: the source of a bullet
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -141,7 +140,7 @@ impl Folder {
     /// let week = folder.trace("2026-W10")?;
     /// assert_eq!(week.items[0].sources[0].path, "memory/2026-03-03.md");
     /// assert_eq!(week.items[0].sources[0].line_start, 1);
-    /// // And the other way: what came of the line.
+    /// // And the other way: the items derived from the line.
     /// let up = folder.trace_up("2026-03-03:1")?;
     /// assert_eq!(up.derived[0].tier, "weekly");
     /// # Ok(())
@@ -151,7 +150,7 @@ impl Folder {
         trace::trace_to_sources(&self.call, &self.root, target)
     }
 
-    /// Leads a line of a log (`2026-04-02:12`) up to all that came of it.
+    /// Traces a line of a log (`2026-04-02:12`) up to all items derived from it.
     ///
     /// # Errors
     ///
@@ -160,8 +159,8 @@ impl Folder {
         trace::trace_to_derived(&self.call, &self.root, line)
     }
 
-    /// Returns what an agent should read at the start of a session; without a budget, as many tokens as the
-    /// configuration says.
+    /// Returns what an agent should read at the start of a session; without a budget, as many tokens as
+    /// configured.
     ///
     /// # Errors
     ///
@@ -183,17 +182,18 @@ impl Folder {
         context::compose_default(&self.call, &self.root, budget_tokens, &ui)
     }
 
-    /// Reads a file as it may be seen: a path in the folder, a day, a week, a month, or the name of a
-    /// memory; as it stands, or as it stood at a time (`2026-04-02`, `3 days ago`).
+    /// Reads a sanitized file: a path in the folder, a day, a week, a month, or the name of a memory;
+    /// now, or at an earlier time (`2026-04-02`, `3 days ago`).
     ///
     /// # Errors
     ///
-    /// Returns that there is no such file, or that nothing is known of it at that time.
+    /// Returns that there is no such file, or that it is not known at that time.
     pub fn read(&self, file: &str, as_of: Option<&str>) -> Result<FramedText, CommandError> {
         Ok(show::sanitized_at(&self.call, &self.root, file, as_of)?.1)
     }
 
-    /// Appends an entry to today's log; it is on the disk when this returns. Returns the log and the line.
+    /// Appends an entry to today's log, and returns the log and the line. The entry is on disk when
+    /// this returns.
     ///
     /// # Errors
     ///
@@ -218,7 +218,7 @@ impl Folder {
         Ok((logged.path, logged.line))
     }
 
-    /// Says what is due, and changes nothing.
+    /// Returns what is due, without changing anything.
     ///
     /// # Errors
     ///
@@ -232,12 +232,12 @@ impl Folder {
         Ok(compaction::plan_snapshot(&view, settings, &engine, &selection, self.now()?))
     }
 
-    /// Does all that is due, by the engine that is configured. Waits for whoever writes to the folder.
+    /// Compacts everything that is due with the configured engine. Waits for other writers.
     ///
     /// # Errors
     ///
-    /// Returns what stopped the pass; each job that was done is done. A job that failed alone is told in
-    /// the report.
+    /// Returns what stopped the run; jobs that had ended before are complete. Jobs that failed by
+    /// themselves are in the report.
     ///
     /// # Example: a second run does nothing
     ///

@@ -126,29 +126,29 @@ impl ChangeDetector {
     /// Records the changes that the system reported.
     pub(super) fn on_changes<'a>(
         &mut self,
-        told: impl Iterator<Item = (&'a PathBuf, &'a ChangedNames)>,
+        changes: impl Iterator<Item = (&'a PathBuf, &'a ChangedNames)>,
         overflow: bool,
         now: DateTime<Utc>,
     ) {
-        for (folder, names) in told {
+        for (folder, names) in changes {
             self.reported.add(folder, names);
         }
         if overflow {
             self.reported.add_overflow();
             self.overflows += 1;
         }
-        let told = &self.reported;
+        let reported = &self.reported;
         if let Some((suspects, _)) = &mut self.unreported {
-            suspects.retain(|(folder, name)| !told.reports(folder, *name));
+            suspects.retain(|(folder, name)| !reported.reports(folder, *name));
         }
         self.last_event = Some(now);
         self.extend_burst();
     }
 
     /// Records a poll, and returns whether the folder changed.
-    pub(super) fn on_polled(&mut self, found: Option<&FolderSnapshot>) -> bool {
+    pub(super) fn on_polled(&mut self, snapshot: Option<&FolderSnapshot>) -> bool {
         // The next run reports why it could not be listed.
-        let is_news = found.is_none() || found != self.last_snapshot.as_ref();
+        let is_news = snapshot.is_none() || snapshot != self.last_snapshot.as_ref();
         if is_news {
             self.reported.add_overflow();
             self.extend_burst();
@@ -200,32 +200,32 @@ impl ChangeDetector {
     /// run that still needs one.
     pub(super) fn on_run_finished(
         &mut self,
-        found: Option<FolderSnapshot>,
+        snapshot: Option<FolderSnapshot>,
         is_done: bool,
         at: DateTime<Utc>,
     ) {
         self.last_scan = Some(at);
-        if let (DetectionMode::Notified, Some(last), Some(found)) =
-            (&self.mode, &self.last_snapshot, &found)
+        if let (DetectionMode::Notified, Some(last), Some(snapshot)) =
+            (&self.mode, &self.last_snapshot, &snapshot)
         {
             let mut watched = self.watched_before.clone();
             watched.retain(|folder, id| self.watched.get(folder) == Some(id));
-            let changed = last.changes_to(found, &watched);
-            let is_told = |folder: &PathBuf, name: u64| {
+            let changed = last.changes_to(snapshot, &watched);
+            let is_reported = |folder: &PathBuf, name: u64| {
                 self.reported.reports(folder, name) || self.reported_before.reports(folder, name)
             };
-            let (told, untold): (Vec<_>, Vec<_>) =
-                changed.into_iter().partition(|(folder, name)| is_told(folder, *name));
-            if untold.is_empty() {
+            let (reported, unreported): (Vec<_>, Vec<_>) =
+                changed.into_iter().partition(|(folder, name)| is_reported(folder, *name));
+            if unreported.is_empty() {
                 // Without a change this run is no evidence that reports work.
-                self.misses_in_a_row = if told.is_empty() { self.misses_in_a_row } else { 0 };
+                self.misses_in_a_row = if reported.is_empty() { self.misses_in_a_row } else { 0 };
             } else {
                 let until = Instant::now() + REPORT_DELAY_MAX;
                 let suspects = self.unreported.take().map_or_else(Vec::new, |it| it.0);
-                self.unreported = Some((suspects.into_iter().chain(untold).collect(), until));
+                self.unreported = Some((suspects.into_iter().chain(unreported).collect(), until));
             }
         }
-        self.last_snapshot = found;
+        self.last_snapshot = snapshot;
         // A change reported during this scan is new only if it differs from the scan. The settings were
         // read before the run, so their change always needs another one.
         self.needs_recheck = !is_done || self.reported.may_contain(ROOT_FILE_NAME);
@@ -286,16 +286,16 @@ mod tests {
     /// A watched folder and its detector.
     struct Case {
         dir: tempfile::TempDir,
-        noticing: ChangeDetector,
+        detector: ChangeDetector,
     }
 
     impl Case {
         fn new() -> Self {
             let mut case =
-                Self { dir: tempfile::tempdir().unwrap(), noticing: ChangeDetector::new() };
+                Self { dir: tempfile::tempdir().unwrap(), detector: ChangeDetector::new() };
             case.write("a.md");
-            case.pass();
-            case.pass();
+            case.run();
+            case.run();
             case
         }
 
@@ -310,38 +310,38 @@ mod tests {
             file.write_all(b"more\n").unwrap();
         }
 
-        fn tell(&mut self, name: &str) {
+        fn report(&mut self, name: &str) {
             let (path, names) = (self.path(), ChangedNames::These([name.into()].into()));
-            self.noticing.on_changes([(&path, &names)].into_iter(), false, DateTime::UNIX_EPOCH);
+            self.detector.on_changes([(&path, &names)].into_iter(), false, DateTime::UNIX_EPOCH);
         }
 
-        fn look(&self) -> FolderSnapshot {
+        fn snapshot(&self) -> FolderSnapshot {
             let folder = WatchedFolder { path: self.path(), interest: NameFilter::Memory };
             FolderSnapshot::take(&[folder]).unwrap()
         }
 
-        fn begin(&mut self) {
+        fn start_run(&mut self) {
             let path = self.path();
             let id = folder_snapshot::folder_id(&path).unwrap();
-            self.noticing.on_run_started([(path, id)].into());
+            self.detector.on_run_started([(path, id)].into());
         }
 
-        fn pass(&mut self) {
-            self.begin();
-            let found = self.look();
-            self.noticing.on_run_finished(Some(found), true, DateTime::UNIX_EPOCH);
+        fn run(&mut self) {
+            self.start_run();
+            let found = self.snapshot();
+            self.detector.on_run_finished(Some(found), true, DateTime::UNIX_EPOCH);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_ends_when_it_is_quiet_and_not_later_than_a_minute() {
         let mut case = Case::new();
-        assert_eq!(case.noticing.burst_deadline(), None);
+        assert_eq!(case.detector.burst_deadline(), None);
         let start = Instant::now();
         for second in 0..100 {
-            case.tell("b.md");
+            case.report("b.md");
             let expected = (second + 2).min(60);
-            assert_eq!(case.noticing.burst_deadline(), Some(start + Duration::from_secs(expected)));
+            assert_eq!(case.detector.burst_deadline(), Some(start + Duration::from_secs(expected)));
             tokio::time::advance(Duration::from_secs(1)).await;
         }
     }
@@ -349,27 +349,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn files_that_a_run_wrote_itself_are_not_new() {
         let mut case = Case::new();
-        case.begin();
+        case.start_run();
         case.write("a.md");
-        case.tell("a.md");
-        let found = case.look();
-        case.noticing.on_run_finished(Some(found), true, DateTime::UNIX_EPOCH);
-        assert_eq!(case.noticing.burst_deadline(), None);
+        case.report("a.md");
+        let found = case.snapshot();
+        case.detector.on_run_finished(Some(found), true, DateTime::UNIX_EPOCH);
+        assert_eq!(case.detector.burst_deadline(), None);
         // A log that came during the run was seen, but not yet processed.
-        case.begin();
+        case.start_run();
         case.write("b.md");
-        case.tell("b.md");
-        let found = case.look();
-        case.noticing.on_run_finished(Some(found), false, DateTime::UNIX_EPOCH);
-        assert!(case.noticing.burst_deadline().is_some() && case.noticing.end_burst());
-        case.pass();
+        case.report("b.md");
+        let found = case.snapshot();
+        case.detector.on_run_finished(Some(found), false, DateTime::UNIX_EPOCH);
+        assert!(case.detector.burst_deadline().is_some() && case.detector.end_burst());
+        case.run();
         // A late report is not new either; a change by somebody else is.
-        case.tell("a.md");
-        assert!(!case.noticing.end_burst());
+        case.report("a.md");
+        assert!(!case.detector.end_burst());
         case.write("a.md");
-        case.tell("a.md");
-        assert!(case.noticing.end_burst());
-        assert!(!case.noticing.end_burst(), "a burst ends once");
+        case.report("a.md");
+        assert!(case.detector.end_burst());
+        assert!(!case.detector.end_burst(), "a burst ends once");
     }
 
     #[tokio::test(start_paused = true)]
@@ -377,71 +377,71 @@ mod tests {
         let mut case = Case::new();
         let miss = async |case: &mut Case, name: &str| {
             case.write(name);
-            case.pass();
-            assert_eq!(case.noticing.count_missed(), None, "it may be reported late");
+            case.run();
+            assert_eq!(case.detector.count_missed(), None, "it may be reported late");
             tokio::time::advance(REPORT_DELAY_MAX).await;
-            case.noticing.count_missed()
+            case.detector.count_missed()
         };
         assert_eq!(miss(&mut case, "a.md").await, Some((1, false)));
         // A reported change in between shows that reports work.
         case.write("a.md");
-        case.tell("a.md");
-        case.pass();
+        case.report("a.md");
+        case.run();
         assert_eq!(miss(&mut case, "b.md").await, Some((1, false)));
         // A scan without a change is no evidence.
-        case.pass();
-        assert_eq!(case.noticing.mode(), &DetectionMode::Notified);
+        case.run();
+        assert_eq!(case.detector.mode(), &DetectionMode::Notified);
         assert_eq!(miss(&mut case, "c.md").await, Some((1, true)));
-        assert_eq!(case.noticing.missed, 3);
+        assert_eq!(case.detector.missed, 3);
         assert!(
-            matches!(case.noticing.mode(), DetectionMode::Polled(why) if why.contains("two scans"))
+            matches!(case.detector.mode(), DetectionMode::Polled(why) if why.contains("two scans"))
         );
-        assert!(!case.noticing.set_watch_failure(None), "not before a day has passed");
+        assert!(!case.detector.set_watch_failure(None), "not before a day has passed");
         tokio::time::advance(DISTRUST_PERIOD).await;
-        assert!(case.noticing.set_watch_failure(None));
+        assert!(case.detector.set_watch_failure(None));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_change_reported_late_or_in_an_unwatched_folder_is_not_missed() {
         let mut case = Case::new();
         case.write("a.md");
-        case.pass();
-        case.tell("a.md");
+        case.run();
+        case.report("a.md");
         tokio::time::advance(REPORT_DELAY_MAX).await;
-        assert_eq!(case.noticing.count_missed(), None);
+        assert_eq!(case.detector.count_missed(), None);
         // A folder whose watch was placed only now.
-        case.noticing.on_run_started(BTreeMap::new());
+        case.detector.on_run_started(BTreeMap::new());
         case.write("b.md");
-        let found = case.look();
-        case.noticing.on_run_finished(Some(found), true, DateTime::UNIX_EPOCH);
+        let found = case.snapshot();
+        case.detector.on_run_finished(Some(found), true, DateTime::UNIX_EPOCH);
         case.write("c.md");
-        case.pass();
-        assert_eq!(case.noticing.unreported_deadline(), None);
-        assert_eq!(case.noticing.missed, 0);
+        case.run();
+        assert_eq!(case.detector.unreported_deadline(), None);
+        assert_eq!(case.detector.missed, 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_failed_run_keeps_the_reported_changes() {
         let mut case = Case::new();
         case.write("b.md");
-        case.tell("b.md");
-        assert!(case.noticing.end_burst());
-        case.begin();
-        case.noticing.on_run_failed();
-        case.pass();
-        assert_eq!(case.noticing.unreported_deadline(), None);
+        case.report("b.md");
+        assert!(case.detector.end_burst());
+        case.start_run();
+        case.detector.on_run_failed();
+        case.run();
+        assert_eq!(case.detector.unreported_deadline(), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_poll_reports_a_folder_that_changed() {
         let mut case = Case::new();
-        assert!(case.noticing.set_watch_failure(Some("NFS".to_owned())));
-        let same = case.look();
-        assert!(!case.noticing.on_polled(Some(&same)));
+        assert!(case.detector.set_watch_failure(Some("NFS".to_owned())));
+        let same = case.snapshot();
+        assert!(!case.detector.on_polled(Some(&same)));
         case.write("b.md");
-        let other = case.look();
-        assert!(case.noticing.on_polled(Some(&other)) && case.noticing.end_burst());
-        assert!(case.noticing.on_polled(None));
+        let other = case.snapshot();
+        assert!(case.detector.on_polled(Some(&other)) && case.detector.end_burst());
+        assert!(case.detector.on_polled(None));
         assert!(other.differs_at(Path::new("/no"), OsStr::new("b.md")));
     }
 }

@@ -204,7 +204,7 @@ mod tests {
     fn every_folder_on_the_path_to_the_memory_folder_is_watched() {
         let seen = |memory_dir: &str| {
             let folders = watched_folders(&Layout::new("/a", memory_dir));
-            let told = folders.iter().map(|it| {
+            let described = folders.iter().map(|it| {
                 let names = match &it.interest {
                     NameFilter::Memory => "*".to_owned(),
                     NameFilter::Only(names) => {
@@ -213,7 +213,7 @@ mod tests {
                 };
                 format!("{}: {names}", it.path.display())
             });
-            told.collect::<Vec<_>>()
+            described.collect::<Vec<_>>()
         };
         assert_eq!(seen("")[0], "/a: *");
         assert_eq!(seen("x/y")[..3], ["/a: WISDOM.md memoird.yaml x", "/a/x: y", "/a/x/y: *"]);

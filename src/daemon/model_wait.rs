@@ -40,14 +40,14 @@ impl ModelWait {
         let why = closed.map(ToString::to_string).or_else(|| unanswered.map(str::to_owned))?;
         let before = before.map_or(TimeDelta::zero(), |it| it.pause);
         let pause = (before * 2).clamp(RETRY_DELAY_MIN, RETRY_DELAY_MAX);
-        let said = match closed {
+        let blocked_until = match closed {
             Some(CallError::CircuitOpen { until, .. }) => Some(*until),
             // Only a person can help, and that may take hours.
             Some(CallError::AccountBlocked { .. }) => Some(at + RETRY_DELAY_MAX),
             _ => None,
         };
         let soonest = at + TimeDelta::seconds(1);
-        let until = said.unwrap_or(at + pause).clamp(soonest, at + WAIT_MAX);
+        let until = blocked_until.unwrap_or(at + pause).clamp(soonest, at + WAIT_MAX);
         Some(Self { reason: why, until, pause, is_blocked: closed.is_some() })
     }
 

@@ -50,10 +50,10 @@ impl Notifier {
         now: Vec<RootProblem>,
     ) {
         let kinds: BTreeSet<&'static str> = now.iter().map(|it| it.kind).collect();
-        let told = self.notified.entry(root.to_owned()).or_default();
+        let notified = self.notified.entry(root.to_owned()).or_default();
         let fresh: Vec<RootProblem> =
-            now.into_iter().filter(|it| !told.contains(it.kind)).collect();
-        *told = kinds;
+            now.into_iter().filter(|it| !notified.contains(it.kind)).collect();
+        *notified = kinds;
         let Some([program, args @ ..]) = command else { return };
         for problem in fresh {
             let (program, args) = (program.clone(), args.to_vec());

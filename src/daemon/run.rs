@@ -426,15 +426,15 @@ impl FinishedRun {
     /// Describes which logs moved.
     fn moved_logs(&self) -> Option<String> {
         let RunReport { archived, joined, archive_held, .. } = &self.report;
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         if !joined.is_empty() {
-            said.push(format!("added late lines to {} archived logs", joined.len()));
+            parts.push(format!("added late lines to {} archived logs", joined.len()));
         }
         if !archived.is_empty() {
-            said.push(format!("archived {} logs", archived.len()));
+            parts.push(format!("archived {} logs", archived.len()));
         }
-        said.extend(archive_held.iter().map(|why| format!("archived no more logs: {why}")));
-        (!said.is_empty()).then(|| said.join(", "))
+        parts.extend(archive_held.iter().map(|why| format!("archived no more logs: {why}")));
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
 

@@ -70,15 +70,15 @@ pub(super) enum ChangedNames {
 impl FolderWatcher {
     /// Returns a watcher without folders.
     pub(super) fn new() -> Self {
-        let mut watch = Self {
+        let mut watcher = Self {
             watcher: None,
             watched: BTreeMap::new(),
             folders_by_root: BTreeMap::new(),
             mailbox: Arc::default(),
         };
         // `watch_folders` tries again and returns the error.
-        drop(watch.start_watcher());
-        watch
+        drop(watcher.start_watcher());
+        watcher
     }
 
     /// Watches exactly those of `folders` that exist, for the root at `root`.
@@ -92,25 +92,25 @@ impl FolderWatcher {
         folders: &[WatchedFolder],
     ) -> Result<(), notify::Error> {
         self.start_watcher()?;
-        let there: BTreeMap<&PathBuf, (&NameFilter, FolderId)> = folders
+        let existing: BTreeMap<&PathBuf, (&NameFilter, FolderId)> = folders
             .iter()
             .filter_map(|it| {
                 Some((&it.path, (&it.interest, folder_snapshot::folder_id(&it.path)?)))
             })
             .collect();
-        let had = self.folders_by_root.get(root).cloned().unwrap_or_default();
-        for folder in had.iter().filter(|it| !there.contains_key(it)) {
+        let previous = self.folders_by_root.get(root).cloned().unwrap_or_default();
+        for folder in previous.iter().filter(|it| !existing.contains_key(it)) {
             self.unwatch_for_root(root, folder);
         }
-        for (folder, (interest, id)) in there {
+        for (folder, (interest, id)) in existing {
             if self.watched.get(folder).is_some_and(|it| *it != id) {
                 self.unwatch(folder);
             }
-            let mut heard = self.mailbox.lock();
-            let interests = heard.interests.entry(folder.clone()).or_default();
+            let mut pending = self.mailbox.lock();
+            let interests = pending.interests.entry(folder.clone()).or_default();
             interests.insert(root.to_owned(), interest.clone());
             // The watcher's thread may need the lock while it places a watch.
-            drop(heard);
+            drop(pending);
             self.folders_by_root.entry(root.to_owned()).or_default().insert(folder.clone());
             let Some(watcher) = &mut self.watcher else { continue };
             if !self.watched.contains_key(folder) {
@@ -138,9 +138,9 @@ impl FolderWatcher {
     /// Waits for a change. Dropping the future loses none.
     pub(super) async fn next_changes(&self) -> ChangedPaths {
         loop {
-            let dirty = self.take_changes();
-            if dirty != ChangedPaths::default() {
-                return dirty;
+            let changes = self.take_changes();
+            if changes != ChangedPaths::default() {
+                return changes;
             }
             self.mailbox.notify.notified().await;
         }
@@ -161,15 +161,15 @@ impl FolderWatcher {
 
     /// Stops watching a folder for one root; others may still need it.
     fn unwatch_for_root(&mut self, root: &Path, folder: &Path) {
-        let mut heard = self.mailbox.lock();
-        let is_wanted = heard.interests.get_mut(folder).is_some_and(|it| {
+        let mut pending = self.mailbox.lock();
+        let is_wanted = pending.interests.get_mut(folder).is_some_and(|it| {
             it.remove(root);
             !it.is_empty()
         });
         if !is_wanted {
-            heard.interests.remove(folder);
+            pending.interests.remove(folder);
         }
-        drop(heard);
+        drop(pending);
         if let Some(folders) = self.folders_by_root.get_mut(root) {
             folders.remove(folder);
         }
@@ -277,9 +277,9 @@ impl PendingChanges {
     /// Records a change at `path`, and returns whether any root is interested.
     fn record(&mut self, path: &Path) -> bool {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
-        let mut wanted = self.interests.get(folder).into_iter().flat_map(BTreeMap::values);
+        let mut filters = self.interests.get(folder).into_iter().flat_map(BTreeMap::values);
         // A watched folder also reports its own removal or renaming.
-        if !self.interests.contains_key(path) && !wanted.any(|it| it.matches(name)) {
+        if !self.interests.contains_key(path) && !filters.any(|it| it.matches(name)) {
             return false;
         }
         self.changes.add(folder, &ChangedNames::These([name.to_owned()].into()));
@@ -293,13 +293,13 @@ impl ChangeMailbox {
         // After an error any event may have been lost.
         let lost = event.as_ref().map_or(true, notify::Event::need_rescan);
         let paths = event.ok().filter(|it| is_change(it.kind)).map(|it| it.paths);
-        let mut heard = self.lock();
-        heard.changes.overflow |= lost;
+        let mut pending = self.lock();
+        pending.changes.overflow |= lost;
         let mut is_news = lost;
         for path in paths.iter().flatten() {
-            is_news |= heard.record(path);
+            is_news |= pending.record(path);
         }
-        drop(heard);
+        drop(pending);
         if is_news {
             self.notify.notify_one();
         }
@@ -345,10 +345,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(kind: EventKind, path: &str, dirty: bool) {
+    fn check(kind: EventKind, path: &str, changes: bool) {
         let notices = notices();
         notices.on_event(Ok(Event::new(kind).add_path(path.into())));
-        assert_eq!(taken(&notices).touches(Path::new("/a")), dirty, "{kind:?} {path}");
+        assert_eq!(taken(&notices).touches(Path::new("/a")), changes, "{kind:?} {path}");
     }
 
     #[test]
@@ -377,8 +377,8 @@ mod tests {
     fn lost_events_make_everything_dirty() {
         let notices = notices();
         notices.on_event(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
-        let dirty = taken(&notices);
-        assert!(dirty.is_overflow() && dirty.touches(Path::new("/any")));
+        let changes = taken(&notices);
+        assert!(changes.is_overflow() && changes.touches(Path::new("/any")));
         assert_eq!(taken(&notices), ChangedPaths::default());
         notices.on_event(Err(notify::Error::generic("no")));
         assert!(taken(&notices).is_overflow());
@@ -391,9 +391,9 @@ mod tests {
             let path = format!("/a/memory/2026-04-02-{n}.md").into();
             notices.on_event(Ok(Event::new(EventKind::Create(CreateKind::File)).add_path(path)));
         }
-        let dirty = taken(&notices);
-        assert_eq!(dirty.folders()[Path::new("/a/memory")], ChangedNames::Many);
-        assert!(dirty.reports(Path::new("/a/memory"), 7) && !dirty.reports(Path::new("/a"), 7));
+        let changes = taken(&notices);
+        assert_eq!(changes.folders()[Path::new("/a/memory")], ChangedNames::Many);
+        assert!(changes.reports(Path::new("/a/memory"), 7) && !changes.reports(Path::new("/a"), 7));
     }
 
     #[test]
@@ -408,7 +408,7 @@ mod tests {
         assert!(runtime.block_on(watch.next_changes()).touches(&root));
         watch.watch_folders(&root, &folders).unwrap();
         fs::File::create(memory.join("2026-04-02.md")).unwrap();
-        let of_memory = |dirty: &ChangedPaths| dirty.folders().contains_key(&memory);
+        let of_memory = |changes: &ChangedPaths| changes.folders().contains_key(&memory);
         while !of_memory(&runtime.block_on(watch.next_changes())) {}
         fs::rename(&memory, root.join("old")).unwrap();
         fs::create_dir(&memory).unwrap();
@@ -431,7 +431,7 @@ mod tests {
         watch.watch_folders(&root, &[WatchedFolder { path: above.clone(), interest }]).unwrap();
         fs::create_dir(above.join("other")).unwrap();
         fs::create_dir(&root).unwrap();
-        let dirty = runtime.block_on(watch.next_changes());
-        assert!(dirty.touches(&root) && !dirty.touches(&above.join("other")));
+        let changes = runtime.block_on(watch.next_changes());
+        assert!(changes.touches(&root) && !changes.touches(&above.join("other")));
     }
 }

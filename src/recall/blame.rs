@@ -11,20 +11,20 @@ pub fn origins(texts: &[String]) -> Vec<usize> {
     let mut old = "";
     for (at, new) in texts.iter().enumerate() {
         let diff = TextDiff::from_lines(old, new);
-        let mut gone: Vec<(&str, usize)> = Vec::new();
+        let mut removed: Vec<(&str, usize)> = Vec::new();
         let mut changes = Vec::new();
         for change in diff.iter_all_changes() {
             let before = change.old_index().and_then(|it| origins.get(it)).copied();
             if change.tag() == ChangeTag::Delete {
-                gone.extend(before.map(|it| (change.value(), it)));
+                removed.extend(before.map(|it| (change.value(), it)));
             } else {
                 changes.push((change.value(), before));
             }
         }
         // A line removed at one place and added at another was moved.
         let mut moved = |line: &str| {
-            let found = gone.iter().position(|it| it.0 == line && !line.trim().is_empty())?;
-            Some(gone.swap_remove(found).1)
+            let position = removed.iter().position(|it| it.0 == line && !line.trim().is_empty())?;
+            Some(removed.swap_remove(position).1)
         };
         origins = changes
             .into_iter()

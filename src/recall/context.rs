@@ -298,8 +298,8 @@ impl<'a> RenderedPart<'a> {
     fn truncated_to(&self, room: TextSize) -> (String, usize) {
         let all = self.lines.len();
         let is_whole = self.full_size.fits_in(room);
-        let mut said = self.head.clone();
-        let mut taken = TextSize::of(&said);
+        let mut text = self.head.clone();
+        let mut taken = TextSize::of(&text);
         let note = TextSize::of(&omission_note(self.part, all + self.part.left_out));
         let mut count = 0;
         for line in &self.lines {
@@ -307,15 +307,15 @@ impl<'a> RenderedPart<'a> {
             if !is_whole && !more.plus(note).fits_in(room) {
                 break;
             }
-            said.push_str(line);
+            text.push_str(line);
             taken = more;
             count += 1;
         }
         let left_out = all - count + self.part.left_out;
         if left_out > 0 {
-            said.push_str(&omission_note(self.part, left_out));
+            text.push_str(&omission_note(self.part, left_out));
         }
-        (said, count)
+        (text, count)
     }
 }
 
@@ -350,9 +350,9 @@ pub fn index_lines(text: &str) -> (Vec<String>, usize) {
         bytes += it.len() + 1;
         bytes <= INDEX_BYTES_MAX
     });
-    let kept = fits.count();
-    let left_out = lines.len() - kept;
-    lines.truncate(kept);
+    let shown = fits.count();
+    let left_out = lines.len() - shown;
+    lines.truncate(shown);
     (lines, left_out)
 }
 
@@ -360,7 +360,7 @@ pub fn index_lines(text: &str) -> (Vec<String>, usize) {
 /// unless `cites` is set.
 pub fn section_bullets(text: &str, sections: &[&str], cites: bool) -> Vec<String> {
     let mut is_in = false;
-    let mut found = Vec::new();
+    let mut bullets = Vec::new();
     for line in text.lines() {
         if let Some(head) =
             line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
@@ -368,7 +368,7 @@ pub fn section_bullets(text: &str, sections: &[&str], cites: bool) -> Vec<String
             is_in = sections.contains(&head.trim());
         } else if let Some(bullet) = line.strip_prefix("- ").filter(|_| is_in) {
             let item = Item::parse(bullet);
-            found.push(match &item.citation {
+            bullets.push(match &item.citation {
                 Some(_) if cites => line.to_owned(),
                 Some(citation) => {
                     let mut days: Vec<String> =
@@ -380,7 +380,7 @@ pub fn section_bullets(text: &str, sections: &[&str], cites: bool) -> Vec<String
             });
         }
     }
-    found
+    bullets
 }
 
 #[cfg(test)]
@@ -439,8 +439,9 @@ mod tests {
 
     #[test]
     fn instructions_come_before_the_notice_about_notes() {
-        let told = ContextPart { kind: ContextPartKind::Instructions, ..part(&["Use tabs."]) };
-        let text = compose(&[told, part(&["- a"])], "2026-04-13", 1_000, 9_000).text;
+        let instructions =
+            ContextPart { kind: ContextPartKind::Instructions, ..part(&["Use tabs."]) };
+        let text = compose(&[instructions, part(&["- a"])], "2026-04-13", 1_000, 9_000).text;
         let at = |it: &str| text.find(it).unwrap();
         assert!(at(INSTRUCTIONS_HEADER) < at("Use tabs.") && at("Use tabs.") < at(NOTICE));
         assert!(at(NOTICE) < at("- a"));

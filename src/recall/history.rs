@@ -215,7 +215,7 @@ impl From<VersionRow> for FileVersion {
 }
 
 impl FileVersion {
-    /// Returns whether nothing stood there.
+    /// Returns whether the file did not exist.
     pub fn is_absent(&self) -> bool {
         matches!(self.cause, VersionCause::Removed | VersionCause::ExternalRemoval)
     }
@@ -231,7 +231,7 @@ impl fmt::Display for FileVersion {
 }
 
 impl VersionSelector {
-    /// Reads the number of a version, or a time.
+    /// Parses the number of a version, or a time.
     ///
     /// # Errors
     ///
@@ -244,12 +244,12 @@ impl VersionSelector {
     }
 }
 
-/// Reads a time as people write it. A day, a minute, or a second means its end, so that what
-/// happened in it has happened.
+/// Parses a time as people write it. A day, a minute, or a second means its end, so that everything in
+/// it has happened.
 ///
 /// # Errors
 ///
-/// Returns [`ParseTimeError`] for text that is no time.
+/// Returns [`ParseTimeError`] for text that is not a time.
 pub fn parse_time(
     text: &str,
     zone: Tz,
@@ -274,7 +274,7 @@ pub fn parse_time(
     Ok(end - Duration::milliseconds(1))
 }
 
-/// Reads `3 days`, `1 hour`, `90m`.
+/// Parses `3 days`, `1 hour`, `90m`.
 fn parse_duration(text: &str) -> Option<Span> {
     if let Ok(span) = text.parse() {
         return Some(span);
@@ -291,10 +291,10 @@ fn parse_duration(text: &str) -> Option<Span> {
     format!("{number}{unit}").parse().ok()
 }
 
-/// Returns when clocks show a time, the second time where they do so twice; where they leap over it,
-/// soon after.
+/// Returns when clocks in a zone show a time. A time that they show twice means the second one, a time
+/// that they skip the one soon after.
 fn local_to_utc(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Utc>> {
-    // No zone leaps over more than a day.
+    // No zone skips more than a day.
     let mut later = (0..=96).map(|quarters| wall + Duration::minutes(15 * quarters));
     let found = later.find_map(|it| zone.from_local_datetime(&it).latest());
     found.map(|it| it.with_timezone(&Utc))

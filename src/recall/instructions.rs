@@ -32,14 +32,14 @@ impl Instructions {
         let split = frontmatter::split(text);
         let paths = split.yaml.and_then(path_globs);
         let body = split.body(text);
-        let mut found = Self { paths, ..Self::default() };
+        let mut instructions = Self { paths, ..Self::default() };
         let lines: Vec<&str> = body.lines().collect();
         let kinds = markdown::classify_lines(lines.iter().copied());
         let mut in_comment = false;
         for (at, (line, kind)) in lines.iter().zip(&kinds).enumerate() {
             let is_code = matches!(kind, LineKind::Fence | LineKind::Code);
             if is_code && !in_comment {
-                found.lines.push((*line).to_owned());
+                instructions.lines.push((*line).to_owned());
                 continue;
             }
             let closes_later = || lines[at + 1..].iter().any(|it| it.contains("-->"));
@@ -47,18 +47,18 @@ impl Instructions {
             if said.trim().is_empty() && !line.trim().is_empty() {
                 continue;
             }
-            collect_includes(&said, &mut found.includes);
-            found.lines.push(said);
+            collect_includes(&said, &mut instructions.includes);
+            instructions.lines.push(said);
         }
         let is_blank = |it: &String| it.trim().is_empty();
-        found.lines.dedup_by(|a, b| is_blank(a) && is_blank(b));
-        while found.lines.last().is_some_and(is_blank) {
-            found.lines.pop();
+        instructions.lines.dedup_by(|a, b| is_blank(a) && is_blank(b));
+        while instructions.lines.last().is_some_and(is_blank) {
+            instructions.lines.pop();
         }
-        if found.lines.first().is_some_and(is_blank) {
-            found.lines.remove(0);
+        if instructions.lines.first().is_some_and(is_blank) {
+            instructions.lines.remove(0);
         }
-        found
+        instructions
     }
 
     /// Returns whether it applies to one of these files, named relative to the project.
@@ -125,24 +125,24 @@ fn glob_to_regex(text: &str) -> Option<Regex> {
 
 /// Returns a line without its comments. A comment that is never closed is text.
 fn strip_comments(line: &str, in_comment: &mut bool, closes_later: &dyn Fn() -> bool) -> String {
-    let mut said = String::new();
+    let mut text = String::new();
     let mut rest = line;
     loop {
         if *in_comment {
-            let Some((_, behind)) = rest.split_once("-->") else { return said };
+            let Some((_, behind)) = rest.split_once("-->") else { return text };
             *in_comment = false;
             rest = behind;
         }
         let Some(at) = find_outside_code(rest, "<!--") else {
-            said.push_str(rest);
-            return said;
+            text.push_str(rest);
+            return text;
         };
         let behind = &rest[at + 4..];
         if !behind.contains("-->") && !closes_later() {
-            said.push_str(rest);
-            return said;
+            text.push_str(rest);
+            return text;
         }
-        said.push_str(&rest[..at]);
+        text.push_str(&rest[..at]);
         *in_comment = true;
         rest = behind;
     }
@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn comments_are_removed_and_code_stays() {
         let text = "\u{feff}# A\n<!-- for people\nonly -->\n\nuse `<!-- x -->` so <!-- no --> yes\n\n\n```html\n<!-- code @./no.md -->\n```\nend <!-- open\n";
-        let found = Instructions::parse(text);
+        let instructions = Instructions::parse(text);
         assert_eq!(
-            found.lines,
+            instructions.lines,
             [
                 "# A",
                 "",
@@ -215,7 +215,7 @@ mod tests {
                 "end <!-- open"
             ]
         );
-        assert_eq!(found.includes, Vec::<String>::new());
+        assert_eq!(instructions.includes, Vec::<String>::new());
     }
 
     #[test]

@@ -435,8 +435,8 @@ fn prov_names_entities_and_derivations() {
 fn coverage_names_each_line_and_why() {
     let mut root = root();
     let week = |root: &TraceFixture| {
-        let told = coverage("2026-W14".parse().unwrap(), WEEK, &root.logs(), &root.lineage, root);
-        serde_json::to_value(told.unwrap()).unwrap()
+        let actual = coverage("2026-W14".parse().unwrap(), WEEK, &root.logs(), &root.lineage, root);
+        serde_json::to_value(actual.unwrap()).unwrap()
     };
     let left = |path: &str, line: u32, text: &str, reason: &str| {
         let path = format!("memory/{path}.md");
@@ -468,6 +468,6 @@ fn coverage_names_each_line_and_why() {
 fn a_period_without_a_file_has_no_coverage() {
     let root = root();
     let path = "memory/weekly/2026-W15.md";
-    let told = coverage("2026-W15".parse().unwrap(), path, &[], &root.lineage, &root);
-    assert!(matches!(told, Err(CoverageError::NotSummarized { .. })), "{told:?}");
+    let result = coverage("2026-W15".parse().unwrap(), path, &[], &root.lineage, &root);
+    assert!(matches!(result, Err(CoverageError::NotSummarized { .. })), "{result:?}");
 }

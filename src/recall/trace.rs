@@ -337,11 +337,11 @@ impl<'a> Tracer<'a> {
         citation: Option<&Citation>,
         depth: usize,
     ) -> Result<Vec<SourceRange>, TraceError> {
-        let mut found = Vec::new();
+        let mut ranges = Vec::new();
         for (stem, lines) in citation.into_iter().flat_map(Citation::files) {
             for &range in lines.ranges() {
                 if is_removed_line(range.0) {
-                    found.push(self.missing_range(stem, range));
+                    ranges.push(self.missing_range(stem, range));
                     continue;
                 }
                 let mut between = self.lineage.items_citing_range(stem, range)?;
@@ -353,14 +353,14 @@ impl<'a> Tracer<'a> {
                         source.via.push(self.traced_item(item)?);
                     }
                     source.sources = self.nested_sources(&source, depth + 1)?;
-                    found.push(source);
+                    ranges.push(source);
                 }
             }
         }
         // The sources of a user's bullet that is cited are shown below it, not again beside it.
-        let beneath: Vec<SourceRange> = found.iter().flat_map(|it| it.sources.clone()).collect();
-        found.retain(|it| !beneath.iter().any(|lower| lower.contains(it)));
-        Ok(found)
+        let nested: Vec<SourceRange> = ranges.iter().flat_map(|it| it.sources.clone()).collect();
+        ranges.retain(|it| !nested.iter().any(|lower| lower.contains(it)));
+        Ok(ranges)
     }
 
     /// Returns a range that is gone, with its former line numbers.
@@ -422,16 +422,16 @@ impl<'a> Tracer<'a> {
         source: &SourceRange,
         depth: usize,
     ) -> Result<Vec<SourceRange>, TraceError> {
-        let mut found = Vec::new();
+        let mut nested = Vec::new();
         if depth > SOURCE_DEPTH_MAX {
-            return Ok(found);
+            return Ok(nested);
         }
         let Some((kind, _)) = self.lineage.document(&source.path)? else {
             return self.session_sources(source);
         };
         for item in self.lineage.items_of(&source.path)? {
             if (source.line_start..=source.line_end).contains(&item.line) {
-                found.extend(self.cited_ranges(
+                nested.extend(self.cited_ranges(
                     &source.path,
                     kind,
                     item.citation.as_ref(),
@@ -439,26 +439,26 @@ impl<'a> Tracer<'a> {
                 )?);
             }
         }
-        Ok(found)
+        Ok(nested)
     }
 
     /// Returns the session records that lines of a log cite.
     fn session_sources(&mut self, source: &SourceRange) -> Result<Vec<SourceRange>, TraceError> {
-        let mut found = Vec::new();
+        let mut ranges = Vec::new();
         for line in source.text.lines() {
             let Some(citation) = Item::parse(line).citation else { continue };
             for (stem, lines) in citation.files().filter(|(stem, _)| stem.is_session()) {
                 for &(start, end) in lines.ranges() {
-                    found.push(self.log_range(stem, start, end)?);
+                    ranges.push(self.log_range(stem, start, end)?);
                 }
             }
         }
-        Ok(found)
+        Ok(ranges)
     }
 
     /// Returns the log lines that cite a line of a session record.
     fn lines_citing_session(&mut self, of: &Address) -> Result<Vec<Address>, TraceError> {
-        let mut found = Vec::new();
+        let mut addresses = Vec::new();
         for stem in self.sources.logs_citing_session(&of.stem) {
             let Some(log) = &self.traced_log(&stem)?.sanitized else { continue };
             for line in log.lines() {
@@ -466,11 +466,11 @@ impl<'a> Tracer<'a> {
                 let mut lines = citation.files().filter(|it| *it.0 == of.stem).map(|it| it.1);
                 let is_in = |&(start, end): &(u32, u32)| (start..=end).contains(&of.line);
                 if lines.any(|it| it.ranges().iter().any(is_in)) {
-                    found.push(log.address(line));
+                    addresses.push(log.address(line));
                 }
             }
         }
-        Ok(found)
+        Ok(addresses)
     }
 
     /// Returns an item's place and text.

@@ -1,9 +1,8 @@
-//! A trace, or what reached no item, in other forms: a tree to read, a drawing for Graphviz, and PROV-JSON to
-//! exchange.
+//! Output formats of a trace or a coverage: a tree to read, a Graphviz graph, and PROV-JSON to exchange.
 //!
-//! Pure functions of a [`Trace`] or a [`Coverage`], and of when and by what items came about ([`GenerationRecords`]).
-//! Words from logs may hold anything; what is control is replaced by a space here, so that no form can be
-//! broken out of.
+//! Pure functions of a [`Trace`] or a [`Coverage`], and of how items were generated ([`GenerationRecords`]).
+//! Text from logs may contain anything, so control characters are replaced by spaces and cannot break a
+//! format.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +17,7 @@ use super::{
     trace::{SourceRange, Trace, TraceUp, TracedItem},
 };
 
-/// How items came about, by their places: `memory/weekly/2026-W14.md:7`.
+/// How items were generated, by their places: `memory/weekly/2026-W14.md:7`.
 pub type GenerationRecords = BTreeMap<String, GenerationRecord>;
 
 /// How an item was generated.
@@ -354,9 +353,9 @@ impl TraceGraph {
 
     /// Returns the graph as PROV-JSON, as its W3C member submission describes it.
     ///
-    /// Items and ranges of log lines are entities, with why they reached no item where they did not; a file
-    /// that was traced as a whole is a collection. The jobs that wrote items are activities, which used what the items rest on and were carried out by an
-    /// engine, or for a person.
+    /// Items and ranges of log lines are entities; a log line that reached no item has a reason. A file that
+    /// was traced as a whole is a collection. The jobs that wrote items are activities, which used the items'
+    /// sources and were carried out by an engine, or for a person.
     pub fn to_prov(&self) -> Value {
         let entities: Map<_, _> = self
             .nodes

@@ -207,7 +207,7 @@ pub(crate) fn plugin_files(program: &Path) -> Vec<(&'static str, String)> {
     let program = program.to_string_lossy();
     // An empty object accepts hooks.
     let merged = merge_hooks(&mut hooks, AgentProgram::ClaudeCode, &program, false);
-    debug_assert!(merged.is_some(), "nothing stands in the way");
+    debug_assert!(merged.is_some(), "an empty object accepts hooks");
     let plugin = json!({
         "name": "memoird",
         "version": env!("CARGO_PKG_VERSION"),

@@ -72,9 +72,9 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> Result<(), Com
     if args.agent == WORKER {
         return run_worker(global);
     }
-    let told = if args.transcript.is_some() { Value::Null } else { read_stdin_json() };
-    let event = args.event.as_deref().or_else(|| event_name(&told)).unwrap_or_default();
-    let text = |key: &str| told.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let input = if args.transcript.is_some() { Value::Null } else { read_stdin_json() };
+    let event = args.event.as_deref().or_else(|| event_name(&input)).unwrap_or_default();
+    let text = |key: &str| input.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     let around = Environment::read()?;
     let cwd = args.cwd.clone().or_else(|| text("cwd").map(PathBuf::from));
     let cwd = cwd.map_or_else(|| around.cwd.clone(), |it| around.absolute(&it, &around.cwd));

@@ -43,8 +43,8 @@ type StatStamp = (u64, u64, i64, i64);
 
 impl ResourceWatcher {
     /// Returns a watcher of this service's files.
-    pub(super) fn new(desk: Arc<McpService>) -> Self {
-        Self { service: desk, last_snapshot: None }
+    pub(super) fn new(service: Arc<McpService>) -> Self {
+        Self { service, last_snapshot: None }
     }
 
     /// Scans once, so that later differences are changes.
@@ -75,16 +75,16 @@ impl ResourceWatcher {
     }
 
     async fn take_snapshot(&self, wanted: BTreeSet<String>) -> Option<ResourceSnapshot> {
-        let desk = Arc::clone(&self.service);
-        tokio::task::spawn_blocking(move || snapshot(&desk, wanted)).await.ok().flatten()
+        let service = Arc::clone(&self.service);
+        tokio::task::spawn_blocking(move || snapshot(&service, wanted)).await.ok().flatten()
     }
 }
 
-fn snapshot(desk: &McpService, wanted: BTreeSet<String>) -> Option<ResourceSnapshot> {
-    let seat = desk.open().ok()?;
-    let listed = resources::list(&seat).into_iter().map(|it| it.uri).collect();
+fn snapshot(service: &McpService, wanted: BTreeSet<String>) -> Option<ResourceSnapshot> {
+    let folder = service.open().ok()?;
+    let listed = resources::list(&folder).into_iter().map(|it| it.uri).collect();
     let stamps = wanted.into_iter().map(|uri| {
-        let path: Option<PathBuf> = resources::path_of_uri(&seat, &uri);
+        let path: Option<PathBuf> = resources::path_of_uri(&folder, &uri);
         let stamp = path.as_deref().and_then(stamp);
         (uri, stamp)
     });

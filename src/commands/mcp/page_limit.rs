@@ -16,8 +16,8 @@ pub(super) fn parse_cursor(cursor: Option<&String>) -> Result<usize, String> {
     let Some(cursor) = cursor else { return Ok(0) };
     let read = cursor.parse::<usize>().ok().filter(|it| *it <= PIECES_MAX * 1_000);
     read.ok_or_else(|| {
-        let said: String = cursor.chars().take(40).collect();
-        format!("`cursor`: `{said}` is not a `next_cursor` of an earlier response")
+        let shown: String = cursor.chars().take(40).collect();
+        format!("`cursor`: `{shown}` is not a `next_cursor` of an earlier response")
     })
 }
 

@@ -22,22 +22,22 @@ is nothing of that kind, say so and log nothing.";
 /// Returns the prompts.
 pub(super) fn list() -> Vec<Prompt> {
     let budget = PromptArgument::new("budget_tokens")
-        .with_description("At most so many tokens")
+        .with_description("The most tokens")
         .with_required(false);
     let about = PromptArgument::new("about")
         .with_description("What the session was about, in a few words")
         .with_required(false);
     vec![
-        Prompt::new(START, Some("Read what memory holds for this session"), Some(vec![budget]))
+        Prompt::new(START, Some("Read the memory for this session"), Some(vec![budget]))
             .with_title("Start of session"),
-        Prompt::new(END, Some("Log what of this session will matter"), Some(vec![about]))
+        Prompt::new(END, Some("Log what will matter of this session"), Some(vec![about]))
             .with_title("End of session"),
     ]
 }
 
 /// Returns the messages of a prompt.
 pub(super) fn get(
-    seat: &ServedFolder,
+    folder: &ServedFolder,
     name: &str,
     arguments: &serde_json::Map<String, serde_json::Value>,
 ) -> Result<GetPromptResult, CommandError> {
@@ -50,13 +50,13 @@ pub(super) fn get(
     let text = match name {
         START => {
             let budget = argument("budget_tokens").map(|it| {
-                let said: String = it.chars().take(40).collect();
+                let shown: String = it.chars().take(40).collect();
                 it.trim()
                     .parse::<usize>()
-                    .map_err(|_| bad(format!("`budget_tokens`: `{said}` is no number")))
+                    .map_err(|_| bad(format!("`budget_tokens`: `{shown}` is no number")))
             });
-            let asked = requests::ContextParams { budget_tokens: budget.transpose()? };
-            format!("{SESSION_START_TEXT}\n\n{}", seat.context(&asked)?.text)
+            let params = requests::ContextParams { budget_tokens: budget.transpose()? };
+            format!("{SESSION_START_TEXT}\n\n{}", folder.context(&params)?.text)
         }
         END => match argument("about").filter(|it| !it.trim().is_empty()) {
             Some(about) => {
@@ -66,8 +66,8 @@ pub(super) fn get(
             None => SESSION_END_TEXT.to_owned(),
         },
         _ => {
-            let said: String = name.chars().take(80).collect();
-            return Err(bad(format!("there is no prompt `{said}`; there are {START} and {END}")));
+            let shown: String = name.chars().take(80).collect();
+            return Err(bad(format!("there is no prompt `{shown}`; there are {START} and {END}")));
         }
     };
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]))

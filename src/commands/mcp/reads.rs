@@ -62,10 +62,10 @@ impl ServedFolder {
             raw: asked.raw,
             today: self.today(),
         };
-        let found = search::find(&self.call, root, &query, how, Some(&self.search_cache))?;
-        let hits = found.hits.iter().map(hit_response).collect();
+        let results = search::find(&self.call, root, &query, how, Some(&self.search_cache))?;
+        let hits = results.hits.iter().map(hit_response).collect();
         let (hits, next_cursor) = page_limit::cut_page(hits, start, limit);
-        let (query, words_only) = (found.query, found.words_only);
+        let (query, words_only) = (results.query, results.words_only);
         Ok(responses::SearchResponse { notice: NOTICE, query, words_only, hits, next_cursor })
     }
 
@@ -199,9 +199,9 @@ impl ServedFolder {
         let period =
             requests::parse_period("period", asked.period.as_ref()).map_err(invalid_argument)?;
         let start = page_limit::parse_cursor(asked.cursor.as_ref()).map_err(invalid_argument)?;
-        let told = coverage::coverage_of_period(&self.call, &self.agent, period)?;
-        let left_out = told.uncovered.len();
-        let lines = told.uncovered.into_iter().map(|it| {
+        let coverage_report = coverage::coverage_of_period(&self.call, &self.agent, period)?;
+        let left_out = coverage_report.uncovered.len();
+        let lines = coverage_report.uncovered.into_iter().map(|it| {
             let UncoveredLine { path, line, text, reason } = it;
             let date = self.date_of(&path);
             responses::LeftOutLine {
@@ -214,7 +214,8 @@ impl ServedFolder {
         });
         let limit = asked.limit.unwrap_or(50).clamp(1, 200);
         let (uncovered, next_cursor) = page_limit::cut_page(lines.collect(), start, limit);
-        let (period, lines, covered) = (told.period, told.lines, told.covered);
+        let (period, lines, covered) =
+            (coverage_report.period, coverage_report.lines, coverage_report.covered);
         Ok(responses::CoverageResponse {
             notice: NOTICE,
             period,
@@ -272,8 +273,8 @@ pub(super) fn file_response(
 /// Returns the day in a file's text, if its name contains none.
 pub(super) fn date_from_text(kind: Option<FileKind>, text: &str) -> Option<String> {
     let line = |start: &str| {
-        let found = text.lines().take(60).find_map(|it| it.trim().strip_prefix(start));
-        found.map(|it| it.trim().trim_matches(['"', '\'']).to_owned())
+        let value = text.lines().take(60).find_map(|it| it.trim().strip_prefix(start));
+        value.map(|it| it.trim().trim_matches(['"', '\'']).to_owned())
     };
     let day = match kind? {
         FileKind::Wisdom => {

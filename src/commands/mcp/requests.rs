@@ -1,4 +1,4 @@
-//! What the tools are given. Their doc comments are what an agent reads.
+//! The arguments of the tools. Agents read their doc comments as descriptions.
 
 #![expect(clippy::doc_markdown, reason = "agents read these comments, not rustdoc")]
 
@@ -73,13 +73,13 @@ pub(super) struct SearchParams {
     #[serde(default)]
     #[schemars(range(min = 1, max = 50))]
     pub(super) limit: Option<usize>,
-    /// What an earlier answer called `next_cursor`
+    /// The `next_cursor` of an earlier answer
     #[serde(default)]
     pub(super) cursor: Option<String>,
-    /// Only what stands in these tiers, or was found by them
+    /// Only hits in these tiers, or found through them
     #[serde(default)]
     pub(super) tier: Option<Vec<TierFilter>>,
-    /// Only what typed memories of this kind rest on
+    /// Only source lines of typed memories of this kind
     #[serde(default, rename = "type")]
     pub(super) kind: Option<MemoryTypeFilter>,
     /// Only from this day, week, or month on (2026-04-02, 2026-W14, 2026-04)
@@ -88,11 +88,11 @@ pub(super) struct SearchParams {
     /// Only up to the end of this day, week, or month
     #[serde(default)]
     pub(super) until: Option<String>,
-    /// So many lines before and after each hit (0)
+    /// How many lines to add before and after each hit (0)
     #[serde(default)]
     #[schemars(range(min = 0, max = 10))]
     pub(super) context: Option<usize>,
-    /// Return items of summaries as they stand, and lead none of them to its log lines
+    /// Return items of summaries themselves instead of their log lines
     #[serde(default)]
     pub(super) raw: bool,
     /// Whose memory (agent)
@@ -109,11 +109,11 @@ pub(super) struct ReadParams {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) from: Option<usize>,
-    /// The last line to read (the last one that there is room for)
+    /// The last line to read (the last one that fits)
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) to: Option<usize>,
-    /// The file as it stood then: 2026-04-02 (at the end of the day), "2026-04-02 14:00", "3 days ago"
+    /// The file as it was then: 2026-04-02 (at the end of the day), "2026-04-02 14:00", "3 days ago"
     #[serde(default)]
     pub(super) as_of: Option<String>,
     /// Whose memory (agent)
@@ -124,7 +124,7 @@ pub(super) struct ReadParams {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ContextParams {
-    /// At most so many tokens (what the configuration says)
+    /// The most tokens (the configured number)
     #[serde(default)]
     #[schemars(range(min = 50, max = 20_000))]
     pub(super) budget_tokens: Option<usize>,
@@ -142,9 +142,9 @@ pub(super) struct LogParams {
 pub(super) struct CorrectParams {
     /// The item: a line of a weekly or monthly file or of WISDOM.md, or a typed memory (2026-W14:19, WISDOM.md:12, feedback_testing)
     pub(super) target: String,
-    /// What is right
+    /// The correct text
     pub(super) text: String,
-    /// Say what would change, and change nothing
+    /// Report what would change, and change nothing
     #[serde(default)]
     pub(super) dry_run: bool,
 }
@@ -154,14 +154,14 @@ pub(super) struct CorrectParams {
 pub(super) struct TraceParams {
     /// A line of a generated file, or the file (2026-W14:19, WISDOM.md:12, feedback_testing); with `up`, a line of a log (2026-04-02:12)
     pub(super) target: String,
-    /// From a log line up to all that came of it
+    /// Trace a log line up to the items derived from it
     #[serde(default)]
     pub(super) up: bool,
     /// The most sources (50)
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub(super) limit: Option<usize>,
-    /// What an earlier answer called `next_cursor`
+    /// The `next_cursor` of an earlier answer
     #[serde(default)]
     pub(super) cursor: Option<String>,
 }
@@ -169,14 +169,14 @@ pub(super) struct TraceParams {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CoverageParams {
-    /// A week, a month, or a day (2026-W14, 2026-04, 2026-04-02); the newest week that was summarised
+    /// A week, a month, or a day (2026-W14, 2026-04, 2026-04-02); the newest summarized week
     #[serde(default)]
     pub(super) period: Option<String>,
     /// The most lines (50)
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub(super) limit: Option<usize>,
-    /// What an earlier answer called `next_cursor`
+    /// The `next_cursor` of an earlier answer
     #[serde(default)]
     pub(super) cursor: Option<String>,
 }
@@ -191,7 +191,7 @@ pub(super) struct MemoryListParams {
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     pub(super) limit: Option<usize>,
-    /// What an earlier answer called `next_cursor`
+    /// The `next_cursor` of an earlier answer
     #[serde(default)]
     pub(super) cursor: Option<String>,
 }
@@ -225,7 +225,7 @@ pub(super) struct SessionListParams {
     #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub(super) limit: Option<usize>,
-    /// What an earlier answer called `next_cursor`
+    /// The `next_cursor` of an earlier answer
     #[serde(default)]
     pub(super) cursor: Option<String>,
 }
@@ -256,7 +256,7 @@ pub(super) enum CoreMemoryOperation {
     List,
     /// Read one record; needs `id`
     Export,
-    /// Keep a record; needs `text`, and that writing is allowed
+    /// Import a record; needs `text`, and writing must be allowed
     Import,
 }
 
@@ -281,7 +281,7 @@ pub(super) struct CoreMemoryParams {
     #[serde(default)]
     #[schemars(range(min = 1, max = 100))]
     pub(super) limit: Option<usize>,
-    /// For `list`: what an earlier answer called `next_cursor`
+    /// For `list`: the `next_cursor` of an earlier answer
     #[serde(default)]
     pub(super) cursor: Option<String>,
     /// For `export`: the first line to read, from 1
@@ -294,10 +294,10 @@ pub(super) struct CoreMemoryParams {
 #[serde(deny_unknown_fields)]
 pub(super) struct NoParams {}
 
-/// Reads a period that an argument names.
+/// Parses the period in an argument.
 pub(super) fn parse_period(
     argument: &str,
-    said: Option<&String>,
+    value: Option<&String>,
 ) -> Result<Option<Period>, String> {
-    said.map(|it| it.parse::<Period>()).transpose().map_err(|e| format!("`{argument}`: {e}"))
+    value.map(|it| it.parse::<Period>()).transpose().map_err(|e| format!("`{argument}`: {e}"))
 }

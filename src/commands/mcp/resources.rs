@@ -25,7 +25,7 @@ const FILES_MAX: usize = 20_000;
 
 /// Returns the listed resources: WISDOM.md and the index first, then months and weeks, the newest
 /// first.
-pub(super) fn list(seat: &ServedFolder) -> Vec<Resource> {
+pub(super) fn list(folder: &ServedFolder) -> Vec<Resource> {
     let mut all = Vec::new();
     let standing = |root: &MemoryRoot, path: &str| root.vault.layout().full(path).is_file();
     let mut add = |root: &MemoryRoot, [place, whose]: [&str; 2], priority: f32| {
@@ -42,15 +42,15 @@ pub(super) fn list(seat: &ServedFolder) -> Vec<Resource> {
             }
         }
     };
-    add(&seat.agent, ["", ""], 1.0);
-    if let Some(person) = &seat.person {
+    add(&folder.agent, ["", ""], 1.0);
+    if let Some(person) = &folder.person {
         add(person, ["person/", " about the person"], 0.9);
     }
     let month = |it: &Period| resource(&format!("month/{it}"), &format!("{it}.md"), "A month");
     let week = |it: &Period| resource(&format!("week/{it}"), &format!("{it}.md"), "A week");
-    let months = summary_periods(&seat.agent, Grain::Month);
+    let months = summary_periods(&folder.agent, Grain::Month);
     all.extend(months.iter().map(|it| month(it).with_annotations(with_priority(0.5))));
-    let weeks = summary_periods(&seat.agent, Grain::Week);
+    let weeks = summary_periods(&folder.agent, Grain::Week);
     all.extend(weeks.iter().map(|it| week(it).with_annotations(with_priority(0.4))));
     all
 }
@@ -99,19 +99,19 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 
 /// Returns the folder and the file of a URI.
 fn resolve_uri<'a>(
-    seat: &'a ServedFolder,
+    folder: &'a ServedFolder,
     uri: &str,
 ) -> Result<(&'a MemoryRoot, String), CommandError> {
-    let said: String = uri.chars().take(120).collect();
+    let shown: String = uri.chars().take(120).collect();
     let unknown = || {
-        let what = format!("`{said}` is not the URI of a resource");
+        let what = format!("`{shown}` is not the URI of a resource");
         CommandError::new(CommandErrorKind::Usage, what)
             .hint("resources/list and resources/templates/list return the valid URIs")
     };
     let place = uri.strip_prefix(SCHEME).ok_or_else(unknown)?;
     let (root, place) = match place.strip_prefix("person/") {
-        Some(place) => (seat.root_of(MemoryOwner::Person)?, place),
-        None => (&seat.agent, place),
+        Some(place) => (folder.root_of(MemoryOwner::Person)?, place),
+        None => (&folder.agent, place),
     };
     let layout = root.vault.layout();
     let file = match place.split_once('/') {
@@ -128,16 +128,16 @@ fn resolve_uri<'a>(
 }
 
 /// Returns the path of a URI's file relative to its root, whether or not it exists.
-pub(super) fn path_of_uri(seat: &ServedFolder, uri: &str) -> Option<std::path::PathBuf> {
-    let (root, file) = resolve_uri(seat, uri).ok()?;
-    let (path, _) = root.resolve_file(&seat.call.environment, &file).ok()?;
+pub(super) fn path_of_uri(folder: &ServedFolder, uri: &str) -> Option<std::path::PathBuf> {
+    let (root, file) = resolve_uri(folder, uri).ok()?;
+    let (path, _) = root.resolve_file(&folder.call.environment, &file).ok()?;
     Some(root.vault.layout().full(&path))
 }
 
 /// Reads the sanitized file of a URI.
-pub(super) fn read(seat: &ServedFolder, uri: &str) -> Result<ResourceContents, CommandError> {
-    let (root, file) = resolve_uri(seat, uri)?;
-    let (path, handed, _) = show::sanitized_at(&seat.call, root, &file, None)?;
+pub(super) fn read(folder: &ServedFolder, uri: &str) -> Result<ResourceContents, CommandError> {
+    let (root, file) = resolve_uri(folder, uri)?;
+    let (path, handed, _) = show::sanitized_at(&folder.call, root, &file, None)?;
     let origin = handed.note.origin;
     let kind = root.vault.layout().kind_of(&path);
     let date = handed.note.date.or_else(|| date_from_text(kind, &handed.text));

@@ -1,5 +1,5 @@
-//! What the tools answer. Every answer that holds words from memory says whose they are, of what day, and
-//! that they are no instruction.
+//! The results of the tools. Each result with text from memory contains its origin, its day, and a notice
+//! that it is no instruction.
 
 #![expect(clippy::doc_markdown, reason = "agents read these comments, not rustdoc")]
 
@@ -8,16 +8,16 @@ use serde::Serialize;
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct SearchResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
-    /// The query as it was understood to be typed
+    /// The query
     pub(super) query: String,
-    /// Why it was searched by words alone, where it was to be by meaning, too
+    /// Why the search used words alone, although search by meaning is configured
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) words_only: Option<String>,
     /// The hits, the best first
     pub(super) hits: Vec<MemoryHit>,
-    /// Give this as `cursor` for more
+    /// Pass this as `cursor` for more
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_cursor: Option<String>,
 }
@@ -28,17 +28,17 @@ pub(super) struct MemoryHit {
     pub(super) path: String,
     /// The line in it
     pub(super) line: u32,
-    /// The day that it is about
+    /// Its day
     pub(super) date: String,
     /// daily, session, weekly, monthly, wisdom, or memory
     pub(super) tier: String,
-    /// Whose words: human, agent, external, or derived
+    /// The origin: human, agent, external, or derived
     pub(super) origin: String,
     /// Higher is better
     pub(super) score: f64,
-    /// By what it was found: words, meaning, or both; spelling where it is only nearly written so
+    /// How it was found: words, meaning, or both; spelling for a similar spelling
     pub(super) found_by: Vec<String>,
-    /// The words
+    /// The text
     pub(super) text: String,
     /// Lines before it
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -46,63 +46,63 @@ pub(super) struct MemoryHit {
     /// Lines after it
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) after: Vec<String>,
-    /// The items above it by which it was found, too
+    /// The items above it that matched, too
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) via: Vec<String>,
-    /// What else is known of the hit
+    /// Notes on the hit
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub(super) more: serde_json::Map<String, serde_json::Value>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct FileResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
     /// The file, relative to the memory folder
     pub(super) path: String,
     /// daily, session, weekly, monthly, wisdom, memory, or index
     pub(super) kind: String,
-    /// Whose words: human, agent, external, or derived
+    /// The origin: human, agent, external, or derived
     pub(super) origin: String,
-    /// The day or the period that it is about
+    /// Its day or period
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) date: Option<String>,
-    /// Since when it stood so, where it was asked for as of a time
+    /// Since when it was so, if an earlier time was requested
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) since: Option<String>,
-    /// The first line that is given
+    /// The first line returned
     pub(super) from: usize,
-    /// The last line that is given
+    /// The last line returned
     pub(super) to: usize,
-    /// How many lines there are
+    /// How many lines the file has
     pub(super) lines: usize,
     /// The lines
     pub(super) text: String,
-    /// Give this as `from` for more
+    /// Pass this as `from` for more
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_from: Option<usize>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct ContextResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
-    /// The day that it was asked for
+    /// The day of the context
     pub(super) date: String,
     /// What to read
     pub(super) text: String,
-    /// About how many tokens that is
+    /// The approximate number of tokens
     pub(super) tokens: usize,
-    /// What went in, and what it took
+    /// The parts, and how much of each is included
     pub(super) parts: Vec<PartSize>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct PartSize {
     pub(super) name: String,
-    /// How many of its lines went in
+    /// How many of its lines are included
     pub(super) lines: usize,
-    /// How many did not
+    /// How many are left out
     pub(super) left_out: usize,
     pub(super) tokens: usize,
 }
@@ -115,27 +115,27 @@ pub(super) struct LogResponse {
     pub(super) line: usize,
     /// The day of the log
     pub(super) date: String,
-    /// That the entry is on the disk
+    /// Whether the entry is on disk
     pub(super) stored: bool,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct CorrectResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
     /// The day of the correction
     pub(super) date: String,
     pub(super) path: String,
     pub(super) line: u32,
-    /// What stood there
+    /// The previous text
     pub(super) before: String,
-    /// What stands there now, or would
+    /// The new text
     pub(super) after: String,
     pub(super) changed: bool,
     pub(super) dry_run: bool,
-    /// The files that rest on it
+    /// The files derived from it
     pub(super) above: Vec<String>,
-    /// What became of them
+    /// The jobs for these files
     pub(super) jobs: Vec<FollowUpJob>,
 }
 
@@ -150,17 +150,17 @@ pub(super) struct FollowUpJob {
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct TraceResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
-    /// What was asked for
+    /// The target
     pub(super) target: TargetLine,
-    /// The lines that it rests on
+    /// Its source lines
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) sources: Vec<CitedSource>,
-    /// With `up`: what rests on it
+    /// With `up`: the items derived from it
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) derived: Vec<DerivedEntry>,
-    /// Give this as `cursor` for more
+    /// Pass this as `cursor` for more
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_cursor: Option<String>,
 }
@@ -183,23 +183,23 @@ pub(super) struct CitedSource {
     /// The day of the log
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) date: Option<String>,
-    /// Whose words, the least trusted of them: human, agent, or external
+    /// The least trusted origin of the lines: human, agent, or external
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) origin: Option<String>,
     pub(super) text: String,
-    /// The lines are no longer there
+    /// The lines are gone
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) gone: bool,
-    /// The lines read otherwise than when they were cited
+    /// The lines have changed since they were cited
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) changed: bool,
-    /// The item of the target that rests on it, where the target is a whole file
+    /// The item of the target that cites it, if the target is a whole file
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) item: Option<String>,
     /// The items between the target and the lines
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) via: Vec<String>,
-    /// The source above, where this lies beneath one that is an item itself
+    /// The source above, if that is an item itself
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) beneath: Option<String>,
 }
@@ -215,18 +215,18 @@ pub(super) struct DerivedEntry {
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct CoverageResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
     pub(super) period: String,
     /// Lines that can carry a statement
     pub(super) lines: usize,
-    /// Those that reached the file
+    /// How many reached the file
     pub(super) covered: usize,
-    /// How many did not
+    /// How many are left out
     pub(super) left_out: usize,
-    /// These did not
+    /// The lines that did not reach the file
     pub(super) uncovered: Vec<LeftOutLine>,
-    /// Give this as `cursor` for more
+    /// Pass this as `cursor` for more
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_cursor: Option<String>,
 }
@@ -243,12 +243,12 @@ pub(super) struct LeftOutLine {
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct MemoryListResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
-    /// How many there are in all
+    /// The total number
     pub(super) total: usize,
     pub(super) memories: Vec<MemoryEntry>,
-    /// Give this as `cursor` for more
+    /// Pass this as `cursor` for more
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_cursor: Option<String>,
 }
@@ -263,36 +263,36 @@ pub(super) struct MemoryEntry {
     pub(super) kind: String,
     pub(super) description: String,
     pub(super) path: String,
-    /// human, where a person wrote it; else derived
+    /// human if a person wrote it, else derived
     pub(super) origin: String,
-    /// The day of the newest line that it rests on
+    /// The day of its newest source line
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) date: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct MemoryResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
     #[serde(flatten)]
     pub(super) memory: MemoryEntry,
-    /// The statement, and why, and how to apply it
+    /// The statement, its reason, and how to apply it
     pub(super) text: String,
-    /// The log lines that it rests on
+    /// Its source lines in the logs
     pub(super) sources: Vec<String>,
-    /// The memory that it took the place of
+    /// The memory that it replaced
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) supersedes: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct RecordListResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
-    /// How many there are in all
+    /// The total number
     pub(super) total: usize,
     pub(super) records: Vec<RecordEntry>,
-    /// Give this as `cursor` for more
+    /// Pass this as `cursor` for more
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_cursor: Option<String>,
 }
@@ -320,11 +320,11 @@ pub(super) struct ImportResponse {
     /// The day of the session
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) date: Option<String>,
-    /// That it stood there already
+    /// Whether it existed already
     pub(super) unchanged: bool,
 }
 
-/// What `core_memory` answers: the part that its operation is about.
+/// The result of `core_memory`: the part of its operation.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub(super) struct CoreMemoryResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -337,26 +337,26 @@ pub(super) struct CoreMemoryResponse {
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct StatusResponse {
-    /// What is to be kept in mind with all words from memory
+    /// How to treat text from memory
     pub(super) notice: &'static str,
     pub(super) agent_name: String,
     /// The day in the memory folder's zone
     pub(super) today: String,
     pub(super) zone: String,
     pub(super) tiers: Vec<TierCounts>,
-    /// Whether a daemon keeps the folder up to date
+    /// Whether a daemon serves the folder
     pub(super) daemon_running: bool,
     pub(super) engine: String,
-    /// Lines and items that wait for a person
+    /// Lines and items quarantined for review
     pub(super) held_for_review: usize,
-    /// Work that failed and waits for a person
+    /// Jobs that are stuck and wait for a person
     pub(super) stuck: usize,
     pub(super) problems: Vec<ReportedProblem>,
-    /// How many problems are not listed
+    /// How many further problems there are
     pub(super) more_problems: usize,
     /// Whether this server may correct items and import records
     pub(super) may_write: bool,
-    /// Whether there is a folder about the person, too
+    /// Whether there is also a folder about the person
     pub(super) person: bool,
 }
 

@@ -52,9 +52,9 @@ pub(super) struct McpServer {
 
 impl McpServer {
     /// Returns a server of this service.
-    pub(super) fn new(desk: McpService) -> Self {
+    pub(super) fn new(service: McpService) -> Self {
         Self {
-            service: Arc::new(desk),
+            service: Arc::new(service),
             tools: tools::all_tools(),
             permits: Arc::new(Semaphore::new(CONCURRENT_REQUESTS_MAX)),
             subscriptions: Arc::default(),
@@ -68,9 +68,9 @@ impl McpServer {
         work: impl FnOnce(&McpService) -> Result<T, CommandError> + Send + 'static,
     ) -> Result<T, CommandError> {
         let turn = Arc::clone(&self.permits).acquire_owned().await;
-        let desk = Arc::clone(&self.service);
+        let service = Arc::clone(&self.service);
         let work = tokio::task::spawn_blocking(move || {
-            let done = work(&desk);
+            let done = work(&service);
             drop(turn);
             done
         });
@@ -91,7 +91,9 @@ impl McpServer {
         context: &RequestContext<RoleServer>,
         work: impl FnOnce(&ServedFolder) -> Result<T, CommandError> + Send + 'static,
     ) -> Result<T, ErrorData> {
-        self.run_blocking(context, |desk| work(&desk.open()?)).await.map_err(|e| protocol_error(&e))
+        self.run_blocking(context, |service| work(&service.open()?))
+            .await
+            .map_err(|e| protocol_error(&e))
     }
 
     fn subscriptions(&self) -> BTreeSet<String> {
@@ -133,13 +135,14 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(at) = self.tools.iter().position(|it| it.name == request.name) else {
-            let said: String = request.name.chars().take(80).collect();
-            let what = format!("there is no tool `{said}`; tools/list says which there are");
+            let shown: String = request.name.chars().take(80).collect();
+            let what = format!("there is no tool `{shown}`; tools/list says which there are");
             return Err(ErrorData::invalid_params(what, None));
         };
         let tools = Arc::clone(&self.tools);
         let arguments = request.arguments.unwrap_or_default();
-        let done = self.run_blocking(&context, move |desk| tools[at].run(desk, arguments)).await;
+        let done =
+            self.run_blocking(&context, move |service| tools[at].run(service, arguments)).await;
         Ok(match done {
             Ok(answer) => CallToolResult::structured(answer).into(),
             Err(error) => {
@@ -156,7 +159,7 @@ impl ServerHandler for McpServer {
         let cursor = request.and_then(|it| it.cursor);
         let start = page_limit::parse_cursor(cursor.as_ref())
             .map_err(|e| ErrorData::invalid_params(e, None))?;
-        let all = self.with_folder(&context, |seat| Ok(resources::list(seat))).await?;
+        let all = self.with_folder(&context, |folder| Ok(resources::list(folder))).await?;
         let end = start.saturating_add(resources::RESOURCES_PER_PAGE);
         let next = (end < all.len()).then(|| end.to_string());
         let page = all.into_iter().skip(start).take(resources::RESOURCES_PER_PAGE).collect();
@@ -179,8 +182,9 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
-        let read =
-            self.run_blocking(&context, move |desk| resources::read(&desk.open()?, &uri)).await;
+        let read = self
+            .run_blocking(&context, move |service| resources::read(&service.open()?, &uri))
+            .await;
         match read {
             Ok(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
             Err(error) if error.kind() == CommandErrorKind::Usage => {
@@ -205,8 +209,9 @@ impl ServerHandler for McpServer {
     ) -> Result<GetPromptResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let name = request.name;
-        let said =
-            self.with_folder(&context, move |seat| prompts::get(seat, &name, &arguments)).await?;
+        let said = self
+            .with_folder(&context, move |folder| prompts::get(folder, &name, &arguments))
+            .await?;
         Ok(said.into())
     }
 
@@ -228,8 +233,8 @@ impl ServerHandler for McpServer {
                     return;
                 }
                 for uri in changes.updated {
-                    let said = ResourceUpdatedNotificationParam::new(uri);
-                    if peer.notify_resource_updated(said).await.is_err() {
+                    let params = ResourceUpdatedNotificationParam::new(uri);
+                    if peer.notify_resource_updated(params).await.is_err() {
                         return;
                     }
                 }
@@ -244,7 +249,7 @@ impl ServerHandler for McpServer {
     ) -> Result<(), ErrorData> {
         let uri = request.uri.clone();
         // A resource that cannot be read now is accepted silently, because it cannot change.
-        self.with_folder(&context, move |seat| resources::read(seat, &uri).map(drop)).await?;
+        self.with_folder(&context, move |folder| resources::read(folder, &uri).map(drop)).await?;
         let mut watched = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
         if watched.len() >= WATCHED_MAX {
             let what = format!("more than {WATCHED_MAX} subscriptions; cancel some first");
@@ -311,12 +316,12 @@ async fn wait_until_closed(peer: &rmcp::Peer<RoleServer>) {
 
 /// Returns what failed and why, and which tool to call next.
 fn error_text(error: &CommandError) -> String {
-    let mut said = error.to_string();
+    let mut text = error.to_string();
     for hint in error.hints() {
-        said.push_str("\nnext: ");
-        said.push_str(&with_tool_names(hint));
+        text.push_str("\nnext: ");
+        text.push_str(&with_tool_names(hint));
     }
-    said
+    text
 }
 
 fn protocol_error(error: &CommandError) -> ErrorData {

@@ -1,4 +1,4 @@
-//! `memoird session compact`: sums a session up, or makes its transcript smaller.
+//! `memoird session compact`: summarizes a session, or shrinks its transcript.
 
 use std::{
     collections::BTreeMap,
@@ -43,13 +43,13 @@ use crate::{
     },
 };
 
-/// So many lines that are kept out are shown.
+/// How many rejected lines are shown.
 const REJECTED_SHOWN_MAX: usize = 5;
 
-/// Names of what marks the folder of a project.
+/// Files and folders that mark a project.
 const PROJECT_MARKS: [&str; 3] = [".git", "package.json", ".claude"];
 
-/// Sum up a session, or make its transcript smaller
+/// Summarize a session, or shrink its transcript
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 pub(super) struct SessionCompactArgs {
@@ -59,84 +59,84 @@ pub(super) struct SessionCompactArgs {
     /// What the summary is for
     #[arg(long, value_enum, default_value = "full", conflicts_with = "micro")]
     style: SummaryStyle,
-    /// Only replace old results of tools, and write the transcript to stdout or to --out
+    /// Only replace old tool results, and write the transcript to stdout or to --out
     #[arg(long)]
     micro: bool,
     #[command(flatten)]
     smaller: MicroArgs,
-    /// Add these instructions to what the next agent is told
+    /// Add these instructions to the message for the next agent
     #[arg(long, value_name = "TEXT")]
     instructions: Option<String>,
-    /// Sum up only what comes after the line with this uuid
+    /// Summarize only what comes after the line with this uuid
     #[arg(long, value_name = "UUID", conflicts_with = "micro")]
     after: Option<String>,
-    /// The folder of the project; else found around the folder that the session ran in
+    /// The folder of the project [default: derived from the folder of the session]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Files that are attached take no more tokens than this
+    /// The most tokens of attached files
     #[arg(long, value_name = "TOKENS", default_value_t = FILES_TOKENS_MAX)]
     budget: u64,
-    /// Attach the files that were used last, and the plan, to what the next agent is told
+    /// Attach the plan and the files that were used last to the message for the next agent
     #[arg(long, conflicts_with = "micro")]
     reattach: bool,
-    /// What the session was about; else its first message
+    /// What the session was about [default: its first message]
     #[arg(long, value_name = "TEXT", conflicts_with = "micro")]
     description: Option<String>,
-    /// Words by which the record is found again
+    /// Tags of the record
     #[arg(long, value_name = "TAG,TAG", value_delimiter = ',', conflicts_with = "micro")]
     tags: Vec<String>,
-    /// Tell the next agent to go on without asking
+    /// Tell the next agent to continue without asking
     #[arg(long, conflicts_with = "micro")]
     auto_continue: bool,
-    /// Write an entry into the daily log too, of what is not there yet
+    /// Also add what is new to the daily log
     #[arg(long, conflicts_with_all = ["micro", "after"])]
     log: bool,
-    /// Ask no model, though one is configured
+    /// Use no model, even if one is configured
     #[arg(long, conflicts_with = "micro")]
     no_model: bool,
-    /// Print the summary and keep no record
+    /// Print the summary and save no record
     #[arg(long, conflicts_with_all = ["micro", "log"])]
     dry_run: bool,
-    /// Never ask before a record is kept
+    /// Never ask before saving a record
     #[arg(long)]
     force: bool,
-    /// What wrote the transcript; found out if not given
+    /// The format of the transcript [default: detected]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<TranscriptFormat>,
 }
 
-/// What `--json` prints of a summary.
+/// The `--json` output of a summary.
 #[derive(Serialize)]
 struct SessionCompactReport<'a> {
     style: &'static str,
     #[serde(flatten)]
-    kept: Option<&'a SavedSession>,
+    saved: Option<&'a SavedSession>,
     summary: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     continuation: Option<&'a str>,
-    /// What the model said and the session does not.
+    /// Lines of the model that the session does not support.
     rejected: &'a [RejectedLine],
     oddities: SkippedLines,
 }
 
-/// A line of a model's summary that is kept out.
+/// A rejected line of a model's summary.
 #[derive(Serialize)]
 struct RejectedLine {
     text: String,
     reason: String,
 }
 
-/// What a model made of a session, checked.
+/// A model's summary of a session, checked.
 struct ModelSummary {
     engine: String,
     sections: SummarySections,
     rejected: Vec<RejectedLine>,
-    /// Files that go with a handoff, and those that it names.
+    /// Files attached to a handoff, and files that it names.
     required: Vec<(String, String)>,
     references: Vec<String>,
 }
 
-/// What of the transcript was not read.
+/// Lines of the transcript that were not read.
 #[derive(Serialize)]
 struct SkippedLines {
     torn: bool,
@@ -144,6 +144,19 @@ struct SkippedLines {
     too_long: usize,
     doubles: usize,
     unread: BTreeMap<String, usize>,
+}
+
+impl SkippedLines {
+    fn of(transcript: &Transcript) -> Self {
+        let anomalies = transcript.anomalies.clone();
+        Self {
+            torn: anomalies.is_truncated,
+            broken: anomalies.malformed,
+            too_long: anomalies.too_long,
+            doubles: anomalies.duplicates,
+            unread: anomalies.unread,
+        }
+    }
 }
 
 pub(super) fn run(
@@ -157,24 +170,17 @@ pub(super) fn run(
     let call = Invocation::load(global)?;
     let whole = read_transcript(&args.file, args.format)?;
     warn_skipped_lines(&whole, ui);
-    let part = args.after.as_deref().map(|id| part_after(&whole, id)).transpose()?;
-    if args.style == SummaryStyle::Partial && part.is_none() {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            "--style partial needs to know what is kept as it is",
-        )
-        .hint("memoird session compact FILE --style partial --after UUID"));
-    }
+    let part = selected_part(args, &whole)?;
     let transcript = part.as_ref().unwrap_or(&whole);
     let root = session_root(&call, global, transcript)?;
     let project = project_folder(&call.environment, args, transcript);
     let workflow = project.as_deref().and_then(workflow_plan);
     let project = project.map(|it| it.to_string_lossy().into_owned());
     let path = args.file.canonicalize().ok().map(|it| it.to_string_lossy().into_owned());
-    let worded = ask_model(&call, &root, args, transcript, project.as_deref(), ui)?;
-    let required = worded.as_ref().map_or(&[][..], |it| &it.required[..]);
-    let references = worded.as_ref().map_or(&[][..], |it| &it.references[..]);
-    let rejected = worded.as_ref().map_or(&[][..], |it| &it.rejected[..]);
+    let from_model = ask_model(&call, &root, args, transcript, project.as_deref(), ui)?;
+    let required = from_model.as_ref().map_or(&[][..], |it| &it.required[..]);
+    let references = from_model.as_ref().map_or(&[][..], |it| &it.references[..]);
+    let rejected = from_model.as_ref().map_or(&[][..], |it| &it.rejected[..]);
     let request = SaveRequest {
         transcript,
         path: path.as_deref(),
@@ -184,42 +190,28 @@ pub(super) fn run(
         description: args.description.as_deref(),
         tags: &args.tags,
         is_logged: args.log,
-        sections: worded.as_ref().map(|it| (&it.engine[..], &it.sections)),
+        sections: from_model.as_ref().map(|it| (&it.engine[..], &it.sections)),
         files: NominatedFiles { required, references },
     };
-    let is_asked = args.style == SummaryStyle::Recovery && !args.force && !args.dry_run;
-    let wants = !is_asked || ui.confirm("Keep a record of this session?").unwrap_or(true);
-    let kept = if args.dry_run || !wants {
+    let saved = if args.dry_run || !is_confirmed(args, ui) {
         None
     } else {
         match record_store(&call, &root).save(&request) {
             Err(SaveError::NothingNew) if args.log => {
-                ui.note("nothing to do: all that was said in it is in the daily log");
-                if ui.is_json() {
-                    ui.json(&serde_json::json!({"style": args.style.name(), "unchanged": true}));
-                }
+                report_nothing_new(args.style, ui);
                 return Ok(ExitCode::SUCCESS);
             }
-            kept => Some(kept?),
+            saved => Some(saved?),
         }
     };
-    let (summary, plan) = match &kept {
-        Some(kept) => (kept.summary.clone(), kept.plan.clone()),
+    let (summary, plan) = match &saved {
+        Some(saved) => (saved.summary.clone(), saved.plan.clone()),
         None => summary_without_record(&root, &request),
     };
-    let mut files = required.to_vec();
-    if args.reattach {
-        let tokens: u64 =
-            files.iter().map(|it| micro_compaction::estimate_tokens(it.1.len() as u64)).sum();
-        let left = args.budget.saturating_sub(tokens);
-        let mut again = recent_files(&root, transcript, project.as_deref(), left, ui);
-        // One that the model chose is there already, by its name in the project.
-        again.retain(|(path, _)| !required.iter().any(|it| Path::new(path).ends_with(&it.0)));
-        files.extend(again);
-    }
-    let around = ContinuationParts {
+    let files = attached_files(&root, args, &request, ui);
+    let parts = ContinuationParts {
         transcript: path.as_deref(),
-        record: kept.as_ref().map(|it| &it.id[..]),
+        record: saved.as_ref().map(|it| &it.id[..]),
         instructions: args.instructions.as_deref(),
         auto_continue: args.auto_continue,
         files: &files,
@@ -227,34 +219,56 @@ pub(super) fn run(
     };
     let continuation =
         matches!(args.style, SummaryStyle::Full | SummaryStyle::Partial | SummaryStyle::Handoff)
-            .then(|| continuation::continuation_message(args.style, &summary, &around));
+            .then(|| continuation::continuation_message(args.style, &summary, &parts));
     if ui.is_json() {
-        let odd = transcript.anomalies.clone();
         ui.json(&SessionCompactReport {
             style: args.style.name(),
-            kept: kept.as_ref(),
+            saved: saved.as_ref(),
             summary: &summary,
             continuation: continuation.as_deref(),
             rejected,
-            oddities: SkippedLines {
-                torn: odd.is_truncated,
-                broken: odd.malformed,
-                too_long: odd.too_long,
-                doubles: odd.duplicates,
-                unread: odd.unread,
-            },
+            oddities: SkippedLines::of(transcript),
         });
         return Ok(ExitCode::SUCCESS);
     }
     ui.bytes(continuation.as_deref().unwrap_or(&summary).as_bytes());
-    if let Some(kept) = &kept {
-        report_saved(args.style, kept, ui);
+    if let Some(saved) = &saved {
+        report_saved(args.style, saved, ui);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has the model of the root word what the style leaves to it, and keeps out what the session does not say;
-/// `None` where none is configured or it does not answer: then all is made without it.
+/// Asks whether a record is to be saved, where the style needs that.
+fn is_confirmed(args: &SessionCompactArgs, ui: &Ui) -> bool {
+    let is_asked = args.style == SummaryStyle::Recovery && !args.force;
+    !is_asked || ui.confirm("Save a record of this session?").unwrap_or(true)
+}
+
+/// Returns the files for the next agent: those that the model chose, and with `--reattach` those that were
+/// used last.
+fn attached_files(
+    root: &MemoryRoot,
+    args: &SessionCompactArgs,
+    request: &SaveRequest<'_>,
+    ui: &Ui,
+) -> Vec<(String, String)> {
+    let required = request.files.required;
+    let mut files = required.to_vec();
+    if args.reattach {
+        let used: u64 =
+            files.iter().map(|it| micro_compaction::estimate_tokens(it.1.len() as u64)).sum();
+        let left = args.budget.saturating_sub(used);
+        let mut recent = recent_files(root, request.transcript, request.project, left, ui);
+        // The model names files relative to the project.
+        recent.retain(|(path, _)| !required.iter().any(|it| Path::new(path).ends_with(&it.0)));
+        files.extend(recent);
+    }
+    files
+}
+
+/// Asks the root's model for the sections that the style needs, and removes lines that the session does not
+/// support. Returns `None` if no model is configured or it does not answer; the summary is then made without
+/// it.
 fn ask_model(
     call: &Invocation,
     root: &MemoryRoot,
@@ -279,19 +293,19 @@ fn ask_model(
         return Ok(ask_for_handoff(call, &engine, root, args, (transcript, entries), project, ui));
     }
     let name = transcript.session.as_deref().unwrap_or("session");
-    let wanted = match args.style {
+    let scope = match args.style {
         SummaryStyle::Partial => SummaryScope::LaterPart,
         SummaryStyle::Recovery => SummaryScope::Recovery,
         SummaryStyle::Full | SummaryStyle::Handoff => SummaryScope::Whole,
     };
     let date = end_date(call, root, transcript);
     let check =
-        |it: &[String]| grounding::session::check(wanted.titles(), it, &entries, date, &root.rules);
+        |it: &[String]| grounding::session::check(scope.titles(), it, &entries, date, &root.rules);
     let rejects = |it: &[String]| check(it).rejected;
-    let asked =
-        engine.summarize_session(name, &entries, wanted, args.instructions.as_deref(), &rejects);
-    engine.end_work(work_end(&asked));
-    match asked {
+    let reply =
+        engine.summarize_session(name, &entries, scope, args.instructions.as_deref(), &rejects);
+    engine.end_work(work_end(&reply));
+    match reply {
         Ok(sections) => {
             let checked = check(&sections);
             let (sections, rejected) = report_rejected(checked, root, ui);
@@ -299,14 +313,14 @@ fn ask_model(
             Ok(Some(ModelSummary { engine: engine.id, sections, rejected, required, references }))
         }
         Err(error) => {
-            ui.warn(format!("the summary is made without the model: {error}"));
+            ui.warn(format!("the summary was made without the model: {error}"));
             Ok(None)
         }
     }
 }
 
-/// Has the model hand the session over, by tools that read the project; `None` where it does not come to a
-/// summary, which is said.
+/// Asks the model for a handoff, with tools that read the project. Returns `None`, with a warning, if it gives
+/// no summary.
 fn ask_for_handoff(
     call: &Invocation,
     engine: &ModelEngine,
@@ -317,27 +331,25 @@ fn ask_for_handoff(
     ui: &Ui,
 ) -> Option<ModelSummary> {
     if !engine.takes_tools() {
-        ui.warn(
-            "the handoff is made without the model: a program that is asked by `command` is given no tools",
-        );
+        ui.warn("the handoff was made without the model: a `command` model cannot use tools");
         return None;
     }
     let reading = project.and_then(|it| {
         HandoffFileReader::new(Path::new(it), &root.rules, entries.clone(), args.budget)
     });
     let Some(mut reading) = reading else {
-        ui.warn("the handoff is made without the model: the project's folder is not there (--project DIR)");
+        ui.warn("the handoff was made without the model: the project's folder does not exist (set --project DIR)");
         return None;
     };
     let name = transcript.session.as_deref().unwrap_or("session");
     let mut look = |tool: &str, path: &str| reading.call_tool(tool, path);
-    let asked = engine.handoff(name, &entries, args.instructions.as_deref(), &mut look);
-    engine.end_work(work_end(&asked));
+    let reply = engine.handoff(name, &entries, args.instructions.as_deref(), &mut look);
+    engine.end_work(work_end(&reply));
     let read = reading.finish();
-    match asked {
+    match reply {
         Ok(handed) => {
             if let Some(why) = &handed.stopped {
-                ui.warn(format!("the model did not come to an end: {why}"));
+                ui.warn(format!("the model did not finish: {why}"));
             }
             let date = end_date(call, root, transcript);
             let checked = grounding::session::check(
@@ -357,13 +369,13 @@ fn ask_for_handoff(
             })
         }
         Err(error) => {
-            ui.warn(format!("the handoff is made without the model: {error}"));
+            ui.warn(format!("the handoff was made without the model: {error}"));
             None
         }
     }
 }
 
-/// Says what became of the replies.
+/// Returns how the model's replies were used.
 fn work_end<T>(asked: &Result<T, EngineError>) -> WorkOutcome {
     match asked {
         Ok(_) => WorkOutcome::Done,
@@ -380,7 +392,7 @@ fn end_date(call: &Invocation, root: &MemoryRoot, transcript: &Transcript) -> ch
     transcript.time_span().map_or(call.now, |it| it.1).with_timezone(&zone).date_naive()
 }
 
-/// Tells which lines of a model's are kept out; returns them beside those that stand.
+/// Warns about rejected lines of the model. Returns the accepted sections and the rejected lines.
 fn report_rejected(
     checked: grounding::session::CheckedSession,
     root: &MemoryRoot,
@@ -393,7 +405,9 @@ fn report_rejected(
         .collect();
     if !rejected.is_empty() {
         let count = rejected.len();
-        ui.warn(format!("{count} lines of the model's are kept out; the session does not say so:"));
+        ui.warn(format!(
+            "{count} lines of the model were rejected, because the session does not support them:"
+        ));
     }
     for it in rejected.iter().take(REJECTED_SHOWN_MAX) {
         ui.note(format!("  {}: {}", it.reason, it.text));
@@ -401,36 +415,49 @@ fn report_rejected(
     (checked.sections, rejected)
 }
 
-/// Returns the part of a session after a line.
-fn part_after(transcript: &Transcript, id: &str) -> Result<Transcript, CommandError> {
-    transcript.after_line(id).ok_or_else(|| {
+/// Returns the part of a session after the line that `--after` names; `None` without `--after`.
+fn selected_part(
+    args: &SessionCompactArgs,
+    transcript: &Transcript,
+) -> Result<Option<Transcript>, CommandError> {
+    let Some(id) = &args.after else {
+        if args.style != SummaryStyle::Partial {
+            return Ok(None);
+        }
+        return Err(CommandError::new(
+            CommandErrorKind::Usage,
+            "--style partial needs --after, the line after which the summary begins",
+        )
+        .hint("memoird session compact FILE --style partial --after UUID"));
+    };
+    transcript.after_line(id).map(Some).ok_or_else(|| {
         CommandError::new(
             CommandErrorKind::Usage,
             format!("no line of the transcript has the uuid `{id}`"),
         )
-        .hint("the `uuid` of a line that stands in the file; the summary begins after it")
+        .hint("use the `uuid` of a line in the file; the summary begins after it")
     })
 }
 
-/// Opens the root that a call means: the one that is named, else that of the folder in which the session
-/// ran, else that of the working folder.
+/// Opens the selected root: the one named by `--root`, else that of the session's folder, else that of the
+/// working folder.
 fn session_root(
     call: &Invocation,
     global: &GlobalArgs,
     transcript: &Transcript,
 ) -> Result<MemoryRoot, CommandError> {
     if let (None, Some(cwd)) = (&global.root, &transcript.cwd) {
-        let mut there = call.environment.clone();
-        there.cwd = PathBuf::from(cwd);
-        if let Ok(path) = call.config.select_root(None, &there) {
+        let mut environment = call.environment.clone();
+        environment.cwd = PathBuf::from(cwd);
+        if let Ok(path) = call.config.select_root(None, &environment) {
             return call.open_root(&path);
         }
     }
     call.selected_root(global)
 }
 
-/// Returns the folder of the project: the one that is named, else the topmost one around the folder of the
-/// session that is marked as one. The home is none, whatever stands in it.
+/// Returns the folder of the project: the one named by `--project`, else the topmost marked parent of the
+/// session's folder. The home is never a project.
 fn project_folder(
     around: &Environment,
     args: &SessionCompactArgs,
@@ -446,7 +473,7 @@ fn project_folder(
     Some(cwd.ancestors().filter(is_project).last().unwrap_or(&cwd).to_owned())
 }
 
-/// Returns the plan of a workflow that is under way in a project.
+/// Returns the plan of the active workflow in a project.
 fn workflow_plan(project: &Path) -> Option<(String, String)> {
     let active = fs::read_dir(project.join(".workflow/active")).ok()?;
     let mut plans: Vec<PathBuf> = active
@@ -460,7 +487,7 @@ fn workflow_plan(project: &Path) -> Option<(String, String)> {
     Some((path.to_string_lossy().into_owned(), text))
 }
 
-/// Returns the summary of what is not kept.
+/// Returns the summary and the plan of a session that is not saved.
 fn summary_without_record(
     root: &MemoryRoot,
     request: &SaveRequest<'_>,
@@ -488,8 +515,8 @@ fn summary_without_record(
     (summary, digest.plan.map(|it| it.text()))
 }
 
-/// Reads the files that were used last, as they stand now: those of the project alone, of any that lead
-/// out of it and of what is no text none.
+/// Reads the current text of the files that were used last. Files outside the project, and files that are no
+/// text, are left out.
 fn recent_files(
     root: &MemoryRoot,
     transcript: &Transcript,
@@ -498,7 +525,7 @@ fn recent_files(
     ui: &Ui,
 ) -> Vec<(String, String)> {
     let Some(project) = project.and_then(|it| Path::new(it).canonicalize().ok()) else {
-        ui.note("nothing is attached: the project's folder is not there");
+        ui.note("no files attached: the project's folder does not exist");
         return Vec::new();
     };
     let digest = SessionDigest::of(transcript);
@@ -529,35 +556,42 @@ fn recent_files(
 fn warn_skipped_lines(transcript: &Transcript, ui: &Ui) {
     let odd = &transcript.anomalies;
     if odd.is_truncated {
-        ui.note("the last line is cut off: the session may still be under way");
+        ui.note("the last line is incomplete: the session may still be running");
     }
     if odd.malformed + odd.too_long > 0 {
         ui.warn(format!(
-            "{} lines are no JSON and {} are too long; they are passed over",
+            "{} lines are not JSON and {} are too long; they were skipped",
             odd.malformed, odd.too_long
         ));
     }
     for (kind, count) in &odd.unread {
-        ui.detail(format!("{count} lines of kind `{kind}` are not read"));
+        ui.detail(format!("skipped {count} lines of kind `{kind}`"));
     }
 }
 
-fn report_saved(style: SummaryStyle, kept: &SavedSession, ui: &Ui) {
-    let SavedSession { id, path, unchanged, logged, problems, .. } = kept;
+fn report_nothing_new(style: SummaryStyle, ui: &Ui) {
+    ui.note("nothing to do: the daily log contains the whole session already");
+    if ui.is_json() {
+        ui.json(&serde_json::json!({"style": style.name(), "unchanged": true}));
+    }
+}
+
+fn report_saved(style: SummaryStyle, saved: &SavedSession, ui: &Ui) {
+    let SavedSession { id, path, unchanged, logged, problems, .. } = saved;
     for problem in problems {
         ui.warn(problem);
     }
-    let how = if *unchanged { "stands already as" } else { "is kept as" };
+    let how = if *unchanged { "exists already as" } else { "is saved as" };
     if style == SummaryStyle::Recovery {
         let width = id.len() + 2;
         ui.note(format!("┌{}┐\n│ {id} │\n└{}┘", "─".repeat(width), "─".repeat(width)));
         ui.note(format!(
-            "The session {how} {path}. To stand there again: memoird session export --id {id}"
+            "The session {how} {path}. To restore it: memoird session export --id {id}"
         ));
     } else {
         ui.success(format!("The session {how} {path}; memoird session show {id}"));
     }
     for log in logged {
-        ui.note(format!("An entry stands in {log}"));
+        ui.note(format!("Added an entry to {log}"));
     }
 }

@@ -1,5 +1,5 @@
-//! `memoird session compact --micro`: a transcript without old results of bulky tools, and whether the
-//! session is to be summed up all the same.
+//! `memoird session compact --micro`: removes old results of bulky tools from a transcript, and says whether
+//! the session needs a summary nevertheless.
 
 use std::{
     path::{Path, PathBuf},
@@ -25,28 +25,29 @@ use crate::{
     store::fs::vault::settings_files::write_stream,
 };
 
-/// How it is made smaller.
+/// How a transcript is shrunk.
 #[derive(Debug, clap::Args)]
 pub(super) struct MicroArgs {
-    /// With --micro: so many results of tools stay, the last ones
+    /// With --micro: how many tool results stay, the last ones
     #[arg(long, value_name = "N", default_value_t = 5, requires = "micro")]
     keep_recent: usize,
-    /// With --micro: do nothing unless it saves much or the session has rested for an hour
+    /// With --micro: do nothing unless it saves much or the session was idle for an hour
     #[arg(long, requires = "micro")]
     if_due: bool,
-    /// With --micro: so many tokens the agent's window has, to tell whether a summary is due as well
+    /// With --micro: the agent's context window in tokens, to determine whether a summary is due as well
     #[arg(long, value_name = "TOKENS", default_value_t = 200_000, requires = "micro")]
     window: u64,
-    /// With --micro: so many tokens a reply of the agent may have
+    /// With --micro: the most tokens of a reply of the agent
     #[arg(long, value_name = "TOKENS", default_value_t = 20_000, requires = "micro")]
     reply: u64,
-    /// Write to this file, which may not be there yet
+    /// Write to this file, which must not exist yet
     #[arg(long, value_name = "FILE", requires = "micro")]
     out: Option<PathBuf>,
 }
 
 impl MicroArgs {
-    /// Tells whether a session of so many bytes is to be summed up. Whoever asks here has not failed at it.
+    /// Returns whether a session of this size needs a summary. There were no failed attempts here, so the
+    /// circuit is closed.
     fn full_need(&self, bytes: u64, now: DateTime<Utc>) -> FullCompactionNeed {
         let tokens = micro_compaction::estimate_tokens(bytes);
         FullCompactionNeed {
@@ -63,7 +64,7 @@ impl MicroArgs {
     }
 }
 
-/// What `--json` prints of a smaller transcript.
+/// The `--json` output.
 #[derive(Serialize)]
 struct MicroReport<'a> {
     out: Option<&'a Path>,
@@ -75,42 +76,24 @@ struct MicroReport<'a> {
     full: FullCompactionNeed,
 }
 
-/// Whether the session is to be summed up all the same.
+/// Whether the session needs a summary nevertheless.
 #[derive(Serialize)]
 struct FullCompactionNeed {
     due: bool,
-    /// About how many tokens it has.
+    /// Its approximate number of tokens.
     tokens: u64,
-    /// From how many on it is due.
+    /// The number from which a summary is due.
     from_tokens: u64,
 }
 
-/// Makes a transcript smaller. The file itself is only read.
+/// Writes a smaller copy of a transcript; the file itself is only read.
 pub(super) fn run(
     file: &Path,
     format: Option<TranscriptFormat>,
     args: &MicroArgs,
     ui: &Ui,
 ) -> Result<ExitCode, CommandError> {
-    if file == Path::new("-") {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            "--micro reads the file twice, which stdin cannot be",
-        )
-        .hint("memoird session compact FILE --micro"));
-    }
-    if ui.is_json() && args.out.is_none() {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            "with --json the transcript itself needs a file",
-        )
-        .hint("memoird session compact FILE --micro --out NEW --json"));
-    }
-    if let Some(out) = args.out.as_deref().filter(|it| it.symlink_metadata().is_ok()) {
-        let what =
-            format!("`{}` stands there already; a transcript is never replaced", out.display());
-        return Err(CommandError::new(CommandErrorKind::Usage, what).hint("name a new file"));
-    }
+    check_arguments(file, args, ui)?;
     let transcript = read_transcript(file, format)?;
     let settings = MicroSettings { keep_recent: args.keep_recent, ..MicroSettings::default() };
     let clearing = micro_compaction::plan_clearing(&transcript, &settings);
@@ -121,62 +104,94 @@ pub(super) fn run(
         micro_compaction::ClearingReason::Idle => "rested",
     });
     if args.if_due && due.is_none() {
-        ui.note("nothing to do: little would be saved, and the session has not rested for an hour");
+        ui.note("nothing to do: little would be saved, and the session was not idle for an hour");
         if ui.is_json() {
             let bytes = std::fs::metadata(file).map_or(0, |it| it.len());
-            let (out, results, tokens_saved) = (None, 0, 0);
-            let full = args.full_need(bytes, now);
-            ui.json(&MicroReport {
-                out,
-                due,
-                results,
-                bytes_before: 0,
-                bytes_after: 0,
-                tokens_saved,
-                full,
-            });
+            ui.json(&MicroReport::unchanged(args.full_need(bytes, now)));
         }
         return Ok(ExitCode::SUCCESS);
     }
     let input = open_input(file)?;
-    let mut saved = RewriteStats::default();
+    let mut stats = RewriteStats::default();
     let write = |output: &mut dyn std::io::Write| {
         let output = std::io::BufWriter::new(output);
-        saved = micro_compaction::rewrite(input, output, transcript.format, &clearing)?;
+        stats = micro_compaction::rewrite(input, output, transcript.format, &clearing)?;
         Ok(())
     };
     match &args.out {
         Some(out) => write_stream(out, write)?,
         None => ui.stream(write),
     }
-    let full = args.full_need(saved.bytes_after, now);
-    let tokens_saved =
-        micro_compaction::estimate_tokens(saved.bytes_before.saturating_sub(saved.bytes_after));
+    let report = MicroReport {
+        out: args.out.as_deref(),
+        due,
+        results: clearing.results,
+        bytes_before: stats.bytes_before,
+        bytes_after: stats.bytes_after,
+        tokens_saved: micro_compaction::estimate_tokens(
+            stats.bytes_before.saturating_sub(stats.bytes_after),
+        ),
+        full: args.full_need(stats.bytes_after, now),
+    };
     if ui.is_json() {
-        ui.json(&MicroReport {
-            out: args.out.as_deref(),
-            due,
-            results: clearing.results,
-            bytes_before: saved.bytes_before,
-            bytes_after: saved.bytes_after,
-            tokens_saved,
-            full,
-        });
+        ui.json(&report);
     } else {
+        report.print(file, args.window, ui);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Checks the arguments that depend on each other.
+fn check_arguments(file: &Path, args: &MicroArgs, ui: &Ui) -> Result<(), CommandError> {
+    if file == Path::new("-") {
+        return Err(CommandError::new(
+            CommandErrorKind::Usage,
+            "--micro reads the file twice, so it cannot be stdin",
+        )
+        .hint("memoird session compact FILE --micro"));
+    }
+    if ui.is_json() && args.out.is_none() {
+        return Err(CommandError::new(
+            CommandErrorKind::Usage,
+            "--json needs --out, because the transcript cannot go to stdout, too",
+        )
+        .hint("memoird session compact FILE --micro --out NEW --json"));
+    }
+    if let Some(out) = args.out.as_deref().filter(|it| it.symlink_metadata().is_ok()) {
+        let what = format!("`{}` exists already; a transcript is never replaced", out.display());
+        return Err(CommandError::new(CommandErrorKind::Usage, what).hint("name a new file"));
+    }
+    Ok(())
+}
+
+impl MicroReport<'_> {
+    /// Returns the report of a transcript that is left as it is.
+    fn unchanged(full: FullCompactionNeed) -> Self {
+        Self {
+            out: None,
+            due: None,
+            results: 0,
+            bytes_before: 0,
+            bytes_after: 0,
+            tokens_saved: 0,
+            full,
+        }
+    }
+
+    fn print(&self, file: &Path, window: u64, ui: &Ui) {
+        let Self { bytes_before, bytes_after, results, tokens_saved, full, .. } = self;
         ui.note(format!(
-            "{} of {} bytes are left; {} results of tools are left out, about {tokens_saved} tokens",
-            saved.bytes_after, saved.bytes_before, clearing.results
+            "{bytes_after} of {bytes_before} bytes left; {results} tool results removed, about \
+             {tokens_saved} tokens"
         ));
         if full.due {
             ui.note(format!(
-                "Still about {} tokens; from {} on a window of {} has no room for a reply and its summary. \
-                 To sum the session up: memoird session compact {}",
+                "About {} tokens are left; from {} on, a window of {window} has no room for a reply and \
+                 a summary. To summarize the session: memoird session compact {}",
                 full.tokens,
                 full.from_tokens,
-                args.window,
                 file.display()
             ));
         }
     }
-    Ok(ExitCode::SUCCESS)
 }

@@ -65,19 +65,19 @@ pub(super) fn is_duplicate(one: &str, other: &str) -> bool {
 /// Groups hits that say the same: the best of each group, and how many more there are.
 pub fn group_duplicates(hits: &[SearchHit]) -> Vec<(&SearchHit, usize)> {
     let mut at: HashMap<&str, usize> = HashMap::new();
-    let mut kept: Vec<(&SearchHit, usize, ComparedText)> = Vec::new();
+    let mut groups: Vec<(&SearchHit, usize, ComparedText)> = Vec::new();
     for hit in hits {
         let text = hit.text.trim();
-        let said = ComparedText::of(text);
-        let like = || kept.iter().position(|(.., it)| it.is_duplicate_of(&said));
+        let compared = ComparedText::of(text);
+        let like = || groups.iter().position(|(.., it)| it.is_duplicate_of(&compared));
         if let Some(first) = at.get(text).copied().or_else(like) {
-            kept[first].1 += 1;
+            groups[first].1 += 1;
         } else {
-            at.insert(text, kept.len());
-            kept.push((hit, 0, said));
+            at.insert(text, groups.len());
+            groups.push((hit, 0, compared));
         }
     }
-    kept.into_iter().map(|(hit, more, _)| (hit, more)).collect()
+    groups.into_iter().map(|(hit, more, _)| (hit, more)).collect()
 }
 
 #[cfg(test)]

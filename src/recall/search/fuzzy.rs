@@ -31,12 +31,12 @@ pub(super) fn find<'a>(
     if typed.is_empty() || !query.tiers.iter().all(|it| it == "daily" || it == "session") {
         return Ok(Vec::new());
     }
-    let wanted = |stem: &Stem| {
+    let selected = |stem: &Stem| {
         let tier = if stem.is_session() { "session" } else { "daily" };
         let is_of_tier = query.tiers.is_empty() || query.tiers.iter().any(|it| it == tier);
         is_of_tier && query.includes_day(stem.date())
     };
-    let logs: Vec<(Stem, &str)> = logs.filter(|it| wanted(&it.0)).collect();
+    let logs: Vec<(Stem, &str)> = logs.filter(|it| selected(&it.0)).collect();
     let parts: Vec<&[(Stem, &str)]> = logs.chunks(LOGS_PER_TASK).collect();
     let mut best = Vec::new();
     for found in parallel::map(&parts, |part| matches_in(vault, part, &typed)) {

@@ -19,18 +19,18 @@ impl Highlighter {
 
     /// Returns the byte ranges of these words, or other forms of them, in a text, in order.
     pub fn ranges(&mut self, text: &str) -> Vec<Range<usize>> {
-        let mut found: Vec<Range<usize>> = Vec::new();
+        let mut ranges: Vec<Range<usize>> = Vec::new();
         for word in word_ranges(text) {
             if self.terms.mask(&text[word.clone()], &mut self.stems) == 0 {
                 continue;
             }
-            match found.last_mut() {
+            match ranges.last_mut() {
                 // Pairs of characters overlap.
                 Some(last) if last.end > word.start => last.end = word.end,
-                _ => found.push(word),
+                _ => ranges.push(word),
             }
         }
-        found
+        ranges
     }
 }
 
@@ -82,9 +82,9 @@ mod tests {
             ("東京", "昨日東京都で", &["東京"]),
             ("pump", "no such thing", &[]),
         ] {
-            let found = Highlighter::of(query).ranges(text);
-            let found: Vec<&str> = found.into_iter().map(|it| &text[it]).collect();
-            assert_eq!(found, expected, "{query}");
+            let ranges = Highlighter::of(query).ranges(text);
+            let ranges: Vec<&str> = ranges.into_iter().map(|it| &text[it]).collect();
+            assert_eq!(ranges, expected, "{query}");
         }
     }
 }

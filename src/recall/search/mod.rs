@@ -19,6 +19,7 @@
 
 mod cache;
 mod duplicates;
+mod event_days;
 mod fuzzy;
 mod highlight;
 mod index;
@@ -43,7 +44,12 @@ pub use self::{
     semantic::{EmbedError, EmbedOutcome, embed_lines},
 };
 use self::{
-    index::{matches::QueryMatches, source::SearchSource, target::RootScan},
+    index::{
+        indexed_file,
+        matches::{QueryMatches, stem_of},
+        source::SearchSource,
+        target::RootScan,
+    },
     rank::{ScoredItem, ScoredLine},
     semantic::SemanticMatch,
     snippets::SnippetReader,
@@ -150,10 +156,10 @@ pub struct HitRef {
 pub fn find(
     vault: &Vault,
     query: &Query,
-    how: SearchOptions,
+    options: SearchOptions,
     embedder: Option<&dyn EmbeddingModel>,
 ) -> Result<SearchResults, VaultError> {
-    find_speculatively(vault, query, how, embedder, &|| SearchSource::open_existing(vault))
+    find_speculatively(vault, query, options, embedder, &|| SearchSource::open_existing(vault))
         .map(|it| it.0)
 }
 
@@ -162,42 +168,42 @@ pub fn find(
 fn find_speculatively(
     vault: &Vault,
     query: &Query,
-    how: SearchOptions,
+    options: SearchOptions,
     embedder: Option<&dyn EmbeddingModel>,
-    left: &dyn Fn() -> Option<SearchSource>,
+    previous: &dyn Fn() -> Option<SearchSource>,
 ) -> Result<(SearchResults, SearchSource, Inventory), VaultError> {
     thread::scope(|scope| {
-        let (tell, told) = mpsc::sync_channel(1);
+        let (sender, known_files) = mpsc::sync_channel(1);
         // If the sender panics, treat all files as unknown.
-        let looking =
-            scope.spawn(|| RootScan::scan(vault, move || told.recv().unwrap_or_default()));
-        let look = || looking.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let left = left();
-        // The scan fails only if its thread has, which `join` reports.
-        drop(tell.send(left.as_ref().map(SearchSource::known_files).unwrap_or_default()));
-        let asked = PreparedSearch::new(vault, query, how, embedder);
-        let look = if let Some(source) = left.as_ref() {
-            let searching = asked.clone().with_resolved_time(source);
-            let ranked = searching.rank(source);
-            let look = look()?;
+        let scan_thread =
+            scope.spawn(|| RootScan::scan(vault, move || known_files.recv().unwrap_or_default()));
+        let join_scan = || scan_thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let previous = previous();
+        // Sending fails only if the scan has failed, which `join_scan` reports.
+        drop(sender.send(previous.as_ref().map(SearchSource::known_files).unwrap_or_default()));
+        let search = PreparedSearch::new(vault, query, options, embedder);
+        let scan = if let Some(source) = previous.as_ref() {
+            let resolved = search.clone().with_resolved_time(source);
+            let ranked = resolved.rank(source);
+            let scan = join_scan()?;
             let hits = match ranked {
-                Ok(ranked) if source.is_up_to_date(vault, &look)? => {
-                    Some(searching.collect_hits(&ranked, &look.inventory)?)
+                Ok(ranked) if source.is_up_to_date(vault, &scan)? => {
+                    Some(resolved.collect_hits(&ranked, &scan.inventory)?)
                 }
                 _ => None,
             };
             if let Some(hits) = hits
-                && let Some(source) = left
+                && let Some(source) = previous
             {
-                return Ok((searching.into_results(hits), source, look.inventory));
+                return Ok((resolved.into_results(hits), source, scan.inventory));
             }
-            look
+            scan
         } else {
-            look()?
+            join_scan()?
         };
-        let source = SearchSource::refreshed(left, vault, &look)?;
-        let found = asked.run(&source, &look.inventory)?;
-        Ok((found, source, look.inventory))
+        let source = SearchSource::refreshed(previous, vault, &scan)?;
+        let results = search.run(&source, &scan.inventory)?;
+        Ok((results, source, scan.inventory))
     })
 }
 
@@ -237,7 +243,7 @@ pub fn update_index_log(
 struct PreparedSearch<'a> {
     vault: &'a Vault,
     query: &'a Query,
-    how: SearchOptions,
+    options: SearchOptions,
     time: TimeExpression,
     terms: QueryTerms,
     /// Each word of the question as a speaker id, with the mask of its terms.
@@ -259,24 +265,23 @@ impl<'a> PreparedSearch<'a> {
     fn new(
         vault: &'a Vault,
         query: &'a Query,
-        how: SearchOptions,
+        options: SearchOptions,
         embedder: Option<&dyn EmbeddingModel>,
     ) -> Self {
-        let embedder = embedder.filter(|_| !how.raw && !query.words.is_empty());
+        let embedder = embedder.filter(|_| !options.raw && !query.words.is_empty());
         let near = embedder.map(|it| semantic::nearest(vault, query, it));
         let (near, words_only) = match near.transpose() {
             Ok(near) => (near.unwrap_or_default(), None),
             Err(why) => (Vec::new(), Some(why)),
         };
-        let when = TimeExpression::parse(&query.words.to_lowercase(), how.today);
-        let (terms, said) = Default::default();
+        let time = TimeExpression::parse(&query.words.to_lowercase(), options.today);
         Self {
             vault,
             query,
-            how,
-            time: when,
-            terms,
-            speaker_masks: said,
+            options,
+            time,
+            terms: QueryTerms::default(),
+            speaker_masks: Vec::new(),
             semantic_matches: near,
             words_only,
         }
@@ -292,13 +297,8 @@ impl<'a> PreparedSearch<'a> {
             self.terms = QueryTerms::of(&question, &mut stems);
         }
         let words = question.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
-        let said = words.map(|it| {
-            (
-                crate::recall::search::index::indexed_file::speaker_id(it),
-                self.terms.mask(it, &mut stems),
-            )
-        });
-        self.speaker_masks = said.collect();
+        let masks = words.map(|it| (indexed_file::speaker_id(it), self.terms.mask(it, &mut stems)));
+        self.speaker_masks = masks.collect();
     }
 
     /// Finds the days of the question's event, and whether there are logs of its times.
@@ -306,7 +306,7 @@ impl<'a> PreparedSearch<'a> {
         self.time.apply_log_days(|stretch| source.has_logs(stretch));
         // If the index is unusable, the search itself notices.
         if let Some(event) = self.time.event.clone()
-            && let Ok(Some(days)) = event.find_days(source)
+            && let Ok(Some(days)) = event_days::find_event_days(&event, source)
         {
             self.time.set_event_days(&event, days);
         }
@@ -320,10 +320,10 @@ impl<'a> PreparedSearch<'a> {
         source: &SearchSource,
         inventory: &Inventory,
     ) -> Result<SearchResults, VaultError> {
-        let searching = self.clone().with_resolved_time(source);
-        if let Ok(ranked) = searching.rank(source) {
-            let hits = searching.collect_hits(&ranked, inventory)?;
-            return Ok(searching.into_results(hits));
+        let resolved = self.clone().with_resolved_time(source);
+        if let Ok(ranked) = resolved.rank(source) {
+            let hits = resolved.collect_hits(&ranked, inventory)?;
+            return Ok(resolved.into_results(hits));
         }
         let source = SearchSource::without_index(self.vault, inventory)?;
         let searching = self.with_resolved_time(&source);
@@ -345,15 +345,15 @@ impl<'a> PreparedSearch<'a> {
     /// Ranks all matches.
     fn rank<'s>(&'s self, source: &'s SearchSource) -> Result<RankedMatches<'s>, CacheDbError> {
         let mut matched = QueryMatches::of(source, &self.terms)?;
-        let how = self.how;
-        let wanted = (!self.query.has_filters()).then_some(how.candidates_max());
+        let options = self.options;
+        let limit = (!self.query.has_filters()).then_some(options.candidates_max());
         let (mut lines, mut alone) =
-            rank::rank(&mut matched, &self.speaker_masks, &self.time, !how.raw, wanted);
+            rank::rank(&mut matched, &self.speaker_masks, &self.time, !options.raw, limit);
         if !self.semantic_matches.is_empty() {
             let by_words = (lines, &mut alone[..]);
             lines = semantic::fuse(&mut matched, by_words, &self.semantic_matches, &self.time);
         }
-        if how.raw {
+        if options.raw {
             alone = rank::rank_items(&mut matched, &self.time);
         }
         match matched.take_error() {
@@ -369,15 +369,16 @@ impl<'a> PreparedSearch<'a> {
         inventory: &Inventory,
     ) -> Result<Vec<SearchHit>, VaultError> {
         let RankedMatches { source, matched, lines, standalone_items: alone } = ranked;
-        let how = self.how;
+        let options = self.options;
         let tiers = &self.query.tiers;
-        let items_only =
-            how.raw && !tiers.is_empty() && tiers.iter().all(|it| it != "daily" && it != "session");
+        let items_only = options.raw
+            && !tiers.is_empty()
+            && tiers.iter().all(|it| it != "daily" && it != "session");
         let mut texts = SnippetReader::new(self.vault, inventory);
         let mut hits = Vec::new();
         if !items_only {
             for scored in lines {
-                if hits.len() == how.candidates_max() {
+                if hits.len() == options.candidates_max() {
                     break;
                 }
                 if let Some(hit) = self.line_hit(matched, &mut texts, scored)? {
@@ -387,7 +388,7 @@ impl<'a> PreparedSearch<'a> {
         }
         let mut items = 0;
         for scored in alone {
-            if items == how.candidates_max() {
+            if items == options.candidates_max() {
                 break;
             }
             if let Some(hit) = self.item_hit(matched, &mut texts, *scored)? {
@@ -396,12 +397,12 @@ impl<'a> PreparedSearch<'a> {
             }
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
-        hits.truncate(how.candidates_max());
-        if hits.is_empty() && !how.raw {
-            hits = fuzzy::find(self.vault, inventory, self.query, how, source.logs())?;
+        hits.truncate(options.candidates_max());
+        if hits.is_empty() && !options.raw {
+            hits = fuzzy::find(self.vault, inventory, self.query, options, source.logs())?;
         }
         supersession::mark_superseded(&mut hits, &self.query.words, self.time.names_days());
-        hits.truncate(how.limit);
+        hits.truncate(options.limit);
         Ok(hits)
     }
 
@@ -414,10 +415,9 @@ impl<'a> PreparedSearch<'a> {
         scored: &ScoredLine,
     ) -> Result<Option<SearchHit>, VaultError> {
         let file = &matched.files[scored.file];
-        let tier = crate::recall::search::index::indexed_file::TIERS[file.head.tier];
-        let tier_of = |&(file, _): &(usize, usize)| {
-            crate::recall::search::index::indexed_file::TIERS[matched.files[file].head.tier]
-        };
+        let tier = indexed_file::TIERS[file.head.tier];
+        let tier_of =
+            |&(file, _): &(usize, usize)| indexed_file::TIERS[matched.files[file].head.tier];
         let kind_of = |&(file, _): &(usize, usize)| memory_kind(&matched.files[file].entry.path);
         let Query { tiers, kind, .. } = self.query;
         let of_tier = tiers.is_empty()
@@ -433,20 +433,20 @@ impl<'a> PreparedSearch<'a> {
         let Some(stem) = matched.stem(scored.file) else { return Ok(None) };
         let line = &matched.lines(scored.file)[scored.row];
         let number = line.number;
-        let is_alone = self.how.context == 0 && self.query.project.is_none();
+        let is_alone = self.options.context == 0 && self.query.project.is_none();
         let whole =
             if is_alone { texts.verbatim_line(&stem, file.entry.hash, line)? } else { None };
-        let found = if let Some(whole) = whole {
+        let snippet = if let Some(whole) = whole {
             whole
         } else {
-            let served = texts.log(&stem)?.and_then(|it| it.line(number, self.how.context));
-            let Some(found) = served else { return Ok(None) };
-            found
+            let served = texts.log(&stem)?.and_then(|it| it.line(number, self.options.context));
+            let Some(snippet) = served else { return Ok(None) };
+            snippet
         };
         let of_project = self.query.project.as_ref().is_none_or(|it| {
-            file.entry.path.to_lowercase().contains(it) || found.is_under_heading(it)
+            file.entry.path.to_lowercase().contains(it) || snippet.is_under_heading(it)
         });
-        if !(of_project && self.query.matches_text(&found.text)) {
+        if !(of_project && self.query.matches_text(&snippet.text)) {
             return Ok(None);
         }
         let mut via = Vec::new();
@@ -461,15 +461,15 @@ impl<'a> PreparedSearch<'a> {
             line: number,
             date: file.head.date,
             tier,
-            origin: found.origin,
+            origin: snippet.origin,
             score: scored.score,
             found_by: [(scored.matches_words, "words"), (scored.is_semantic, "meaning")]
                 .into_iter()
                 .filter_map(|(is_so, by)| is_so.then_some(by))
                 .collect(),
-            text: found.text,
-            before: found.before,
-            after: found.after,
+            text: snippet.text,
+            before: snippet.before,
+            after: snippet.after,
             via,
             superseded_by: None,
         }))
@@ -483,7 +483,7 @@ impl<'a> PreparedSearch<'a> {
     ) -> Result<Option<SearchHit>, VaultError> {
         let file = &matched.files[scored.file];
         let path = &file.entry.path;
-        let tier = crate::recall::search::index::indexed_file::TIERS[file.head.tier];
+        let tier = indexed_file::TIERS[file.head.tier];
         let Query { tiers, kind: wanted, project, .. } = self.query;
         let of_project = project.as_ref().is_none_or(|it| path.to_lowercase().contains(it));
         let of_kind = wanted.as_deref().is_none_or(|it| memory_kind(path) == Some(it));
@@ -522,20 +522,17 @@ fn add_hit(
     hit: SearchHit,
     texts: &mut SnippetReader<'_>,
 ) -> Result<(), VaultError> {
-    let (log, session) = (
-        crate::recall::search::index::indexed_file::TIERS[0],
-        crate::recall::search::index::indexed_file::TIERS[1],
-    );
+    let (log, session) = (indexed_file::TIERS[0], indexed_file::TIERS[1]);
     let mut at = 0;
     while let Some(there) = hits.get(at) {
         let (of_log, of_record) = if there.tier == log { (there, &hit) } else { (&hit, there) };
-        let is_told_twice = (of_log.tier, of_record.tier) == (log, session)
+        let is_duplicate = (of_log.tier, of_record.tier) == (log, session)
             && duplicates::is_duplicate(&of_log.text, &of_record.text)
             && match (log_stem(&of_log.path), log_stem(&of_record.path)) {
                 (Some(log), Some(record)) => texts.line_cites_record(&log, of_log.line, &record)?,
                 _ => false,
             };
-        if !is_told_twice {
+        if !is_duplicate {
             at += 1;
         } else if there.tier == log {
             return Ok(());
@@ -548,7 +545,7 @@ fn add_hit(
 }
 
 fn log_stem(path: &str) -> Option<Stem> {
-    crate::recall::search::index::matches::stem_of(path).parse().ok()
+    stem_of(path).parse().ok()
 }
 
 /// Returns the kind of the typed memory at a path.

@@ -1,10 +1,10 @@
-//! The score of a line: how well it answers a question, with what stands around it, its day, and what was
-//! made of it.
+//! Scores lines: how well each answers a question by its own words, its surroundings, its day, and the
+//! items derived from it.
 //!
-//! BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) with term counts of 0 or 1
-//! and idf over distinct lines, divided by the question's sum of idf, so that what is added to it means the
-//! same for all questions. An item passes its score down to the lines that it rests on and is no hit itself:
-//! what it shortened stands there whole. Pure.
+//! BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) with term counts of 0
+//! or 1 and idf over distinct lines, divided by the question's sum of idf, so that bonuses weigh the
+//! same in all questions. An item passes its score down to its source lines and is no hit itself,
+//! because they contain the full text. Pure.
 
 use chrono::NaiveDate;
 
@@ -28,7 +28,8 @@ const DAY_WEIGHT: f64 = 0.1;
 const PAIR_WEIGHT: f64 = 0.4;
 const NEAR_PAIR_WEIGHT: f64 = 0.15;
 const SPEAKER_WEIGHT: f64 = 0.35;
-/// What an answer has of the question in the line before it, and from which score of that on.
+/// The share of the previous line's score that an answer inherits if that line is a question, and from
+/// which score on.
 const PRECEDING_QUESTION_WEIGHT: f64 = 0.4;
 const PRECEDING_QUESTION_SCORE_MIN: f64 = 0.4;
 const QUESTION_PENALTY: f64 = 0.12;
@@ -36,41 +37,41 @@ const TIME_BONUS: f64 = 0.08;
 const OLDEST_BONUS: f64 = 0.1;
 const REPEAT_PENALTY: f64 = 0.05;
 
-/// So many lines of a day that is named come first; then other days have a say, too.
+/// This many lines of a named day come first; further ones compete with other days.
 const NAMED_DAY_LINES_MAX: usize = 10;
 const NAMED_DAY_OVERFLOW_PENALTY: f64 = 1.0;
 
-/// What a line gets of the score of an item above it.
+/// The share of an item's score that its source lines inherit.
 const INHERITED_SHARE: f64 = 0.9;
 
-/// A name that begins so many lines is that of somebody who speaks.
+/// A name that begins this many lines is a speaker's.
 const SPEAKER_LINES_MIN: usize = 10;
 
-/// A window ends so many lines before and after a line at the latest.
+/// The size of the window before and after a line.
 const WINDOW_RADIUS: usize = 2;
 
-/// At least so many of the best lines are put in order.
+/// At least this many of the best lines are sorted.
 const SORTED_LINES_MIN: usize = 3_000;
 
-/// What lines get from above: by their numbers among all the score, and the items by which it came.
+/// What lines inherit from items: by line number, the score and the items.
 type InheritedScores = NumberMap<usize, (f64, Vec<(usize, usize)>)>;
 
-/// A line, what it scored, and the items above it that brought it.
+/// A line, its score, and the items that led to it.
 #[derive(Clone, Debug)]
 pub(super) struct ScoredLine {
     pub(super) file: usize,
     pub(super) row: usize,
     pub(super) score: f64,
-    /// File and row of each.
+    /// File and row of each item.
     pub(super) via: Vec<(usize, usize)>,
     pub(super) hash: u32,
-    /// Whether it was found by its words.
+    /// Whether its words matched.
     pub(super) matches_words: bool,
-    /// Whether it is near in meaning.
+    /// Whether its meaning is similar.
     pub(super) is_semantic: bool,
 }
 
-/// An item whose lines are gone, or that has none.
+/// An item whose source lines are gone, or that has none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScoredItem {
     pub(super) file: usize,
@@ -78,9 +79,9 @@ pub(super) struct ScoredItem {
     pub(super) score: f64,
 }
 
-/// Scores what could be an answer, best first: lines, and items that lead to none. `said` is the
-/// question's words as the numbers of who could be called so, with what terms each of them is. Only
-/// the best `wanted` lines are returned, where that is said.
+/// Scores the possible answers, best first: lines, and items that lead to none. `said` contains each
+/// word of the question as a speaker id, with the mask of its terms. With `wanted`, only that many of
+/// the best lines are returned.
 pub(super) fn rank(
     matched: &mut QueryMatches<'_>,
     said: &[(u32, u64)],
@@ -88,7 +89,7 @@ pub(super) fn rank(
     with_items: bool,
     wanted: Option<usize>,
 ) -> (Vec<ScoredLine>, Vec<ScoredItem>) {
-    // Who is asked about says it; that the name stands in it tells nothing more.
+    // If the question names a speaker, the name inside a line says nothing more.
     let asked: Vec<(u32, u64)> = said
         .iter()
         .copied()
@@ -136,29 +137,29 @@ pub(super) fn rank(
     let speakers: Vec<u32> = asked.iter().map(|it| it.0).collect();
     let scoring =
         LineScorer { idf: &idf, pairs: &pairs, speakers: &speakers, when, inherited: &passed };
-    let mut found = scoring.score_all(&logs);
+    let mut scored = scoring.score_all(&logs);
     let date = |it: &ScoredLine| matched.files[it.file].head.date;
     if when.wants_oldest {
-        boost_oldest(&mut found, &date);
+        boost_oldest(&mut scored, &date);
     }
     let place = |it: &ScoredLine| (date(it), it.file, it.row);
     let order = |a: &ScoredLine, b: &ScoredLine| {
         b.score.total_cmp(&a.score).then_with(|| place(a).cmp(&place(b)))
     };
-    // Before anything is cut: the older line may stand far below.
-    penalize_repeats(&mut found, &place);
-    // Most of what matches a word is never looked at: only the best of it is put in order.
-    let best = found.len().min(wanted.unwrap_or(0).max(SORTED_LINES_MIN));
-    if found.len() > best {
-        found.select_nth_unstable_by(best, order);
+    // Before anything is cut off, because the older line may be far below.
+    penalize_repeats(&mut scored, &place);
+    // Most matches are never shown, so only the best ones are sorted.
+    let best = scored.len().min(wanted.unwrap_or(0).max(SORTED_LINES_MIN));
+    if scored.len() > best {
+        scored.select_nth_unstable_by(best, order);
     }
     if wanted.is_some() {
-        found.truncate(best);
+        scored.truncate(best);
     }
-    found[..best].sort_by(order);
-    found[best..].sort_unstable_by(order);
+    scored[..best].sort_by(order);
+    scored[best..].sort_unstable_by(order);
     alone.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
-    (found, alone)
+    (scored, alone)
 }
 
 /// Scores items as hits of their own, best first.
@@ -195,7 +196,7 @@ fn bit(mask: u64, term: usize) -> f64 {
     f64::from(u8::from(mask >> term & 1 == 1))
 }
 
-/// Lets the oldest of what was found gain a little.
+/// Adds a small bonus to the oldest lines.
 fn boost_oldest(found: &mut [ScoredLine], date: &impl Fn(&ScoredLine) -> NaiveDate) {
     let Some((from, to)) = found.iter().map(date).min().zip(found.iter().map(date).max()) else {
         return;
@@ -208,7 +209,7 @@ fn boost_oldest(found: &mut [ScoredLine], date: &impl Fn(&ScoredLine) -> NaiveDa
     }
 }
 
-/// Lets what says the same as an older line lose a little.
+/// Subtracts a small penalty from lines that repeat an older line.
 fn penalize_repeats<T: Ord>(found: &mut [ScoredLine], place: &impl Fn(&ScoredLine) -> T) {
     let mut first: NumberMap<u32, usize> = NumberMap::default();
     let mut repeats = Vec::new();
@@ -228,7 +229,7 @@ fn penalize_repeats<T: Ord>(found: &mut [ScoredLine], place: &impl Fn(&ScoredLin
     }
 }
 
-/// How rare each term is, and how long lines are.
+/// How rare each term is, and how long lines are on average.
 struct Idf {
     of: Vec<f64>,
     sum: f64,
@@ -237,7 +238,7 @@ struct Idf {
 }
 
 impl Idf {
-    /// Counts in distinct lines: what is copied from day to day is one. `names` count nothing.
+    /// Counts distinct lines, so that text copied from day to day counts once. `names` have no weight.
     fn of(matched: &QueryMatches<'_>, names: u64) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "counts of lines")]
         let count = |it: u64| it as f64;
@@ -264,7 +265,7 @@ impl Idf {
         }
     }
 
-    /// Returns a score between 0 and about 2; `count` tells how often a term stands there.
+    /// Returns a score between 0 and about 2; `count` is how often a term occurs.
     fn bm25(&self, length: f64, average: f64, count: impl Fn(usize) -> f64) -> f64 {
         if self.sum <= 0.0 {
             return 0.0;
@@ -277,7 +278,7 @@ impl Idf {
         gained.sum::<f64>() / self.sum
     }
 
-    /// Returns the share of the question that stands in a text with these terms.
+    /// Returns the share of the question that a text with these terms contains.
     fn matched_share(&self, mask: u64) -> f64 {
         if self.sum <= 0.0 {
             return 0.0;
@@ -287,8 +288,8 @@ impl Idf {
     }
 }
 
-/// Returns what lines gain by terms that stand side by side, or nearly so, as they do in the question;
-/// by the number of the line among all.
+/// Returns the bonuses of lines in which terms are adjacent or nearly so, as in the question, by line
+/// number.
 fn adjacency_gains(matched: &QueryMatches<'_>) -> NumberMap<usize, f64> {
     let mut gains: NumberMap<usize, f64> = NumberMap::default();
     let pairs = matched.terms.adjacent_pairs();
@@ -315,18 +316,18 @@ fn adjacency_gains(matched: &QueryMatches<'_>) -> NumberMap<usize, f64> {
 struct LogLines<'a> {
     file: usize,
     date: NaiveDate,
-    /// The number of its first line among all.
+    /// The number of its first line among all lines.
     first_row: usize,
     lines: &'a [IndexedLine],
-    /// Which terms stand in each.
+    /// The terms in each line.
     masks: &'a [u64],
-    /// The length of the window around each, in tenths.
+    /// The length of the window around each line, in tenths.
     window_lengths: &'a [u32],
-    /// Whether an item rests on one of them.
+    /// Whether an item cites one of its lines.
     has_items: bool,
 }
 
-/// By what lines are scored.
+/// The parameters with which lines are scored.
 struct LineScorer<'a> {
     idf: &'a Idf,
     pairs: &'a NumberMap<usize, f64>,
@@ -335,7 +336,7 @@ struct LineScorer<'a> {
     inherited: &'a InheritedScores,
 }
 
-/// From so many lines on it is worth while to score them side by side, and so many logs at a time.
+/// From this many lines on, logs are scored in parallel, this many per task.
 const PARALLEL_LINES_MIN: usize = 20_000;
 const LOGS_PER_TASK: usize = 128;
 
@@ -343,11 +344,11 @@ impl LineScorer<'_> {
     /// Scores the lines of all logs, in their order.
     fn score_all(&self, logs: &[LogLines<'_>]) -> Vec<ScoredLine> {
         let part = |logs: &[LogLines<'_>]| {
-            let mut found = Vec::new();
+            let mut scored = Vec::new();
             for log in logs {
-                self.score_log(log, &mut found);
+                self.score_log(log, &mut scored);
             }
-            found
+            scored
         };
         if logs.iter().map(|it| it.lines.len()).sum::<usize>() < PARALLEL_LINES_MIN {
             return part(logs);
@@ -399,7 +400,7 @@ impl LineScorer<'_> {
         }
     }
 
-    /// Returns what each line scores by itself and by what stands around it.
+    /// Returns the score of each line by its own words and its surroundings.
     fn base_scores(&self, log: &LogLines<'_>, sections: &LogSections) -> Vec<f64> {
         let &LogLines { lines, masks, window_lengths: around, .. } = log;
         let idf = self.idf;
@@ -410,7 +411,7 @@ impl LineScorer<'_> {
             .map(|it| (idf.matched_share(it.heading), idf.matched_share(it.mask)))
             .collect();
         let mut counts = vec![0.0; idf.of.len()];
-        // Most lines of a log have nothing to do with a question: these are told at once.
+        // Most lines of a log have no matching term nearby, which is decided quickly.
         let mut is_close = vec![false; lines.len()];
         for (row, _) in masks.iter().enumerate().filter(|it| *it.1 != 0) {
             is_close[row.saturating_sub(WINDOW_RADIUS)..lines.len().min(row + WINDOW_RADIUS + 1)]
@@ -422,7 +423,7 @@ impl LineScorer<'_> {
             let near = || {
                 WINDOW.into_iter().filter_map(|(step, weight)| {
                     let near = row.checked_add_signed(step)?;
-                    // A heading counts for all that stands below it, not for the first line alone.
+                    // A heading counts for its whole section, not only for the first line.
                     let is_said = lines.get(near).is_some_and(|it| it.level == 0);
                     (is_said && sections.of[near] == section).then(|| (masks[near], weight))
                 })
@@ -466,12 +467,12 @@ impl LineScorer<'_> {
     }
 }
 
-/// What stands under one heading.
+/// The lines under one heading.
 #[derive(Clone, Copy, Default)]
 struct LogSection {
     /// The terms in the headings above.
     heading: u64,
-    /// Those and the terms in its lines.
+    /// Those, and the terms in its lines.
     mask: u64,
 }
 

@@ -44,15 +44,15 @@ enum ValuePreference {
 
 impl ValuePreference {
     fn of(question: &str) -> Self {
-        let mut wanted = Self::Newer;
+        let mut preference = Self::Newer;
         terms::for_each_word(question, |word| {
             if FORMER_WORDS.contains(&word) {
-                wanted = Self::Older;
-            } else if PAST_WORDS.contains(&word) && wanted == Self::Newer {
-                wanted = Self::AsFound;
+                preference = Self::Older;
+            } else if PAST_WORDS.contains(&word) && preference == Self::Newer {
+                preference = Self::AsFound;
             }
         });
-        wanted
+        preference
     }
 }
 
@@ -64,18 +64,18 @@ struct LineValues {
 
 impl LineValues {
     fn of(text: &str) -> Self {
-        let mut said = Self { words: BTreeSet::new(), values: BTreeSet::new() };
+        let mut line = Self { words: BTreeSet::new(), values: BTreeSet::new() };
         // The time at which a line was written is no value.
         let text = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
         terms::for_each_word(text, |word| {
             let to = if word.contains(|c: char| c.is_ascii_digit()) {
-                &mut said.values
+                &mut line.values
             } else {
-                &mut said.words
+                &mut line.words
             };
             to.insert(word.to_owned());
         });
-        said
+        line
     }
 
     /// Returns whether another line says the same with other values.
@@ -94,23 +94,26 @@ impl LineValues {
 /// Marks superseded hits, and puts those first that the question asks for. `is_dated` says that it
 /// names days, so it asks about a past time.
 pub(super) fn mark_superseded(hits: &mut [SearchHit], question: &str, is_dated: bool) {
-    let said: Vec<LineValues> = hits.iter().map(|it| LineValues::of(&it.text)).collect();
+    let lines: Vec<LineValues> = hits.iter().map(|it| LineValues::of(&it.text)).collect();
     for older in 0..hits.len() {
         // Of several hits of that day the best one.
         let newer = (0..hits.len())
             .rev()
-            .filter(|&it| hits[it].date > hits[older].date && said[older].conflicts_with(&said[it]))
+            .filter(|&it| {
+                hits[it].date > hits[older].date && lines[older].conflicts_with(&lines[it])
+            })
             .max_by_key(|&it| hits[it].date);
         hits[older].superseded_by =
             newer.map(|it| HitRef { path: hits[it].path.clone(), line: hits[it].line });
     }
-    let wanted = if is_dated { ValuePreference::AsFound } else { ValuePreference::of(question) };
+    let preference =
+        if is_dated { ValuePreference::AsFound } else { ValuePreference::of(question) };
     let place = |hits: &[SearchHit], of: &HitRef| {
         hits.iter().position(|it| it.path == of.path && it.line == of.line)
     };
     // The wanted hit takes the place of the first that is not wanted.
     for at in 0..hits.len() {
-        let from = match wanted {
+        let from = match preference {
             ValuePreference::AsFound => None,
             ValuePreference::Newer => {
                 hits[at].superseded_by.as_ref().and_then(|it| place(hits, it))

@@ -154,7 +154,7 @@ fn nothing_is_logged_twice() {
     let log = |path: &str| root.run(&["session", "compact", path, "--log"]).ok();
     log(&path);
     let first = root.files();
-    insta::assert_snapshot!(log(&path).stderr, @"nothing to do: all that was said in it is in the daily log");
+    insta::assert_snapshot!(log(&path).stderr, @"nothing to do: the daily log contains the whole session already");
     assert_eq!(root.files(), first);
     // The session goes on, is resumed as a copy, and ends.
     put(&root, &text);

@@ -1,6 +1,8 @@
-//! What the index keeps of a file: of each line how long it is and what it is, and where each word stands.
+//! The packed form of a file in the index: for each line its length and attributes, and the positions
+//! of each word.
 //!
-//! No text: words are numbers. [`read_lines`] reads back what [`pack_log`] and [`pack_items`] packed.
+//! It contains no text, because words are numbers. [`read_lines`] reads what [`pack_log`] and
+//! [`pack_items`] packed.
 
 use std::collections::HashMap;
 
@@ -19,7 +21,7 @@ use crate::{
     store::db::search_index::{TermPositions, VarintReader, VarintWriter},
 };
 
-/// How much the lines around a line count, in tenths, from two before it to two after it.
+/// The weights of the lines around a line, in tenths, from two before to two after.
 pub(crate) const WINDOW: [(isize, u32); 5] = [(-2, 3), (-1, 6), (0, 10), (1, 4), (2, 2)];
 
 const QUESTION: u64 = 1;
@@ -30,7 +32,7 @@ const VERBATIM: u64 = 16;
 const ORIGINS: [TextOrigin; 3] = [TextOrigin::External, TextOrigin::Agent, TextOrigin::Human];
 const ORIGIN_SHIFT: u32 = 5;
 
-/// The names of the tiers, by the number that the index keeps.
+/// The names of the tiers; the index stores positions in this list.
 pub(crate) const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
 
 /// A line, a heading, or an item.
@@ -38,37 +40,37 @@ pub(crate) const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "w
 pub(crate) struct IndexedLine {
     /// In the file, from 1.
     pub(crate) number: u32,
-    /// Of a heading its level, of others 0.
+    /// The level of a heading; 0 for other lines.
     pub(crate) level: u8,
-    /// How many of its words say something.
+    /// How many of its words are terms.
     pub(crate) length: u32,
-    /// Nearly always equal for equal lines only.
+    /// A hash of the text; collisions are rare.
     pub(crate) hash: u32,
-    /// The first word of the name of who speaks, as a number; 0 for none.
+    /// The speaker's id; 0 for none.
     pub(crate) speaker: u32,
     pub(crate) is_question: bool,
     pub(crate) tells_time: bool,
-    /// Whose words it is, where it is seen as it stands in the file.
+    /// The origin, if the sanitized line equals the line in the file.
     pub(crate) verbatim_origin: Option<TextOrigin>,
 }
 
-/// What is known of a file without its lines.
+/// The attributes of a file as a whole.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IndexedFileHeader {
-    /// A place in [`TIERS`].
+    /// An index into [`TIERS`].
     pub(crate) tier: usize,
     pub(crate) date: NaiveDate,
-    /// Lines that say something: no heading.
+    /// Lines that are neither empty nor headings.
     pub(crate) line_count: u64,
     /// The sum of their lengths.
     pub(crate) length: u64,
     /// The sum of the lengths of their windows, in tenths.
     pub(crate) window_length: u64,
-    /// All lines, with the headings.
+    /// All lines, with headings.
     pub(crate) row_count: usize,
 }
 
-/// A file as the index keeps it.
+/// A file in its packed form.
 #[derive(Debug, Default)]
 pub(crate) struct IndexedFile {
     pub(crate) head: Vec<u8>,
@@ -81,15 +83,15 @@ pub(crate) struct IndexedFile {
 #[derive(Clone, Debug)]
 pub(crate) struct IndexedItem {
     pub(crate) line: u32,
-    /// The newest day that it is about.
+    /// The newest day that it covers.
     pub(crate) date: NaiveDate,
-    /// What is read before its words and not shown.
+    /// Indexed before its text, but not shown.
     pub(crate) heading: String,
     pub(crate) text: String,
     pub(crate) citation: Option<Citation>,
 }
 
-/// Takes a log or a session record as it may be seen.
+/// Packs a sanitized log or session record.
 pub(crate) fn pack_log(log: &SanitizedLog, stems: &mut QueryStemmer) -> IndexedFile {
     let mut making = IndexedFileBuilder::default();
     for line in log.lines() {
@@ -123,8 +125,8 @@ pub(crate) fn pack_log(log: &SanitizedLog, stems: &mut QueryStemmer) -> IndexedF
     making.finish(usize::from(log.stem().is_session()), log.date(), String::new())
 }
 
-/// Returns whether a line was said for the first time here: of a record of a session not what was made of it,
-/// which ends in the address of what it rests on, in the same record.
+/// Returns whether a line is original. In a session record a line that ends in an address of the same
+/// record was generated from it.
 pub(crate) fn is_original(log: &SanitizedLog, line: &SanitizedLine) -> bool {
     let text = line.text().trim_end();
     let is_own = || {
@@ -133,7 +135,7 @@ pub(crate) fn is_original(log: &SanitizedLog, line: &SanitizedLine) -> bool {
     !log.stem().is_session() || is_own()
 }
 
-/// Takes the items of a generated file.
+/// Packs the items of a generated file.
 pub(crate) fn pack_items(
     tier: usize,
     items: &[IndexedItem],
@@ -152,7 +154,7 @@ pub(crate) fn pack_items(
     making.finish(tier, newest, cites)
 }
 
-/// Reads the date and the citation of the item in the first row.
+/// Reads the date and citation of the first item.
 pub(crate) fn read_item_citation(rows: &str) -> Option<(NaiveDate, Option<Citation>)> {
     let (date, citation) = rows.lines().next()?.split_once('\t')?;
     Some((date.parse().ok()?, citation.parse().ok()))
@@ -192,14 +194,14 @@ impl IndexedFileBuilder {
     }
 
     fn finish(self, tier: usize, date: NaiveDate, cites: String) -> IndexedFile {
-        let said = || self.lines.iter().filter(|it| it.level == 0);
+        let content_lines = || self.lines.iter().filter(|it| it.level == 0);
         let around = window_lengths(&self.lines).iter().map(|it| u64::from(*it)).sum();
         let mut head = VarintWriter::default();
         let to = &mut head;
         to.number(tier as u64);
         to.number(u64::from(date.num_days_from_ce().cast_unsigned()));
-        to.number(said().count() as u64);
-        to.number(said().map(|it| u64::from(it.length)).sum());
+        to.number(content_lines().count() as u64);
+        to.number(content_lines().map(|it| u64::from(it.length)).sum());
         to.number(around);
         to.number(self.lines.len() as u64);
         let mut to = VarintWriter::default();
@@ -251,7 +253,7 @@ pub(crate) fn window_lengths(lines: &[IndexedLine]) -> Vec<u32> {
     (0..lines.len()).map(|at| if lines[at].level > 0 { 0 } else { of(at) }).collect()
 }
 
-/// Reads what is known of a file.
+/// Reads the attributes of a file.
 pub(crate) fn read_header(packed: &[u8]) -> Option<IndexedFileHeader> {
     let mut from = VarintReader::new(packed);
     let tier = usize::try_from(from.number()?).ok().filter(|it| *it < TIERS.len())?;
@@ -300,7 +302,7 @@ fn read_line(from: &mut VarintReader<'_>, before: u32) -> Option<IndexedLine> {
     Some(line)
 }
 
-/// Returns the number that stands for who is called so, by the first word of the name in lower case.
+/// Returns the id of a speaker, by the first word of the name in lower case.
 pub(crate) fn speaker_id(name: &str) -> u32 {
     let first = name.split(' ').next().unwrap_or(name);
     low_bits(ContentHash::of(first).prefix64()).max(1)
@@ -311,14 +313,14 @@ fn low_bits(number: u64) -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-/// Returns who says a line: `13:56 Caroline: …`, `**Ben:** …`.
+/// Returns the speaker of a line: `13:56 Caroline: …`, `**Ben:** …`.
 fn speaker_name(text: &str) -> Option<&str> {
     const NAME_CHARS_MAX: usize = 30;
     let text = text.trim_start_matches(|c: char| c.is_ascii_digit() || " :[]-*".contains(c));
     let (name, said) = text.split_once(':')?;
     let is_said = said.starts_with([' ', '*', '"', '“']);
     let name = name.trim_end_matches('*').trim();
-    // "Open loops: none" is no name.
+    // "Open loops: none" has no speaker.
     let is_name = name.split(' ').all(|it| it.chars().next().is_some_and(char::is_uppercase))
         && name.chars().count() <= NAME_CHARS_MAX
         && name.split(' ').count() <= 3
@@ -331,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_speaks_is_told_by_the_name_before_the_colon() {
+    fn the_name_before_a_colon_is_the_speaker() {
         for (text, expected) in [
             ("13:56 Caroline: Hey Mel!", Some("Caroline")),
             ("**Ben:** short replies, please", Some("Ben")),
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_read_back() {
+    fn a_packed_file_can_be_read() {
         let item = |line, text: &str| IndexedItem {
             line,
             date: NaiveDate::MIN,

@@ -1,4 +1,4 @@
-//! What generated files and typed memories say, item by item, as it may be seen.
+//! The sanitized items of generated files and typed memories.
 
 use chrono::NaiveDate;
 
@@ -16,17 +16,17 @@ use crate::{
     recall::framing,
 };
 
-/// Returns the tier of a weekly or monthly file, by its number.
+/// Returns the tier of a weekly or monthly file, as an index.
 pub(crate) fn tier_index(period: Period) -> usize {
     if period.grain() == Grain::Month { 3 } else { 2 }
 }
 
-/// Takes a weekly or monthly file.
+/// Returns the items of a weekly or monthly file.
 pub(crate) fn of_summary(summary: &Summary, text: &str, rules: &PrivacyRules) -> Vec<IndexedItem> {
     let own = privacy::sanitize_own_lines(summary, text, rules);
     let mut rows = Vec::new();
     for (lines, item, section) in summary.bullets_with_lines() {
-        // Words of a person that wait for a person.
+        // Text of a user that is quarantined.
         if own.as_ref().is_some_and(|own| own.cites_quarantined(item)) {
             continue;
         }
@@ -42,7 +42,7 @@ pub(crate) fn of_summary(summary: &Summary, text: &str, rules: &PrivacyRules) ->
     rows
 }
 
-/// Takes `WISDOM.md`.
+/// Returns the entries of `WISDOM.md`.
 pub(crate) fn of_wisdom(text: &str, rules: &PrivacyRules) -> Vec<IndexedItem> {
     let handed = framing::frame(None, None, text, rules);
     let file = WisdomFile::parse(&handed.text);
@@ -59,7 +59,7 @@ pub(crate) fn of_wisdom(text: &str, rules: &PrivacyRules) -> Vec<IndexedItem> {
     rows.collect()
 }
 
-/// Takes a typed memory.
+/// Returns the item of a typed memory.
 pub(crate) fn of_memory(memory: &TypedMemory, rules: &PrivacyRules) -> IndexedItem {
     let lines = memory.sources.iter().map(|(at, _)| at);
     let body = framing::frame(None, None, &memory.body, rules).text;

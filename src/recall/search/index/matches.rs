@@ -1,4 +1,4 @@
-//! What of the index concerns a question: the files, and in which of their lines its terms stand.
+//! The matches of a question in the index: the files, and the lines that contain its terms.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,31 +21,31 @@ pub(crate) const LOG_TIERS: usize = 2;
 pub(crate) struct MatchedFile<'a> {
     pub(crate) entry: &'a IndexEntry,
     pub(crate) head: IndexedFileHeader,
-    /// The number of its first line among all.
+    /// The number of its first line among all lines.
     pub(crate) first_row: usize,
-    /// By which its lines are asked for.
+    /// Its number in the index.
     number: i64,
     unpacked: Option<Arc<UnpackedLines>>,
 }
 
-/// Where a term stands in a line.
+/// An occurrence of a term in a line.
 struct TermOccurrence {
-    /// The number of the line among all.
+    /// The number of the line among all lines.
     row: usize,
     file: usize,
-    /// A stretch of `positions`.
+    /// A range of `positions`.
     from: usize,
     to: usize,
 }
 
-/// The files, and where the terms of a question stand in them.
+/// The files, and where the terms of a question occur in them.
 pub(crate) struct QueryMatches<'a> {
     source: &'a SearchSource,
     /// Why the lines of a file could not be read.
     error: Option<CacheDbError>,
     pub(crate) files: Vec<MatchedFile<'a>>,
     pub(crate) terms: &'a QueryTerms,
-    /// How many different lines there are.
+    /// The number of distinct lines.
     pub(crate) distinct: u64,
     masks: Vec<u64>,
     occurrences: Vec<Vec<TermOccurrence>>,
@@ -53,7 +53,7 @@ pub(crate) struct QueryMatches<'a> {
 }
 
 impl<'a> QueryMatches<'a> {
-    /// Looks the terms up.
+    /// Looks up the terms.
     pub(crate) fn of(
         source: &'a SearchSource,
         terms: &'a QueryTerms,
@@ -61,7 +61,7 @@ impl<'a> QueryMatches<'a> {
         let mut files = Vec::new();
         let mut from = 0;
         for ((number, entry), head) in source.entries().iter().zip(source.heads()) {
-            // One that cannot be read has its place all the same, and no lines.
+            // An unreadable file keeps its place, without lines.
             let head = head.unwrap_or_default();
             files.push(MatchedFile {
                 entry,
@@ -128,10 +128,10 @@ impl<'a> QueryMatches<'a> {
     /// Unpacks the lines of many files.
     fn load_all_lines(&mut self, files: &[usize]) {
         let of = |at: &usize| (self.files[*at].number, self.files[*at].head.row_count);
-        let wanted: Vec<(i64, usize)> = files.iter().map(of).collect();
-        for (at, known) in files.iter().zip(self.source.unpacked_all(&wanted)) {
+        let requests: Vec<(i64, usize)> = files.iter().map(of).collect();
+        for (at, known) in files.iter().zip(self.source.unpacked_all(&requests)) {
             self.files[*at].unpacked = known;
-            // What could not be read so is asked for once more, and says why.
+            // A file that could not be read is tried once more to get its error.
             self.load_lines(*at);
         }
     }
@@ -142,14 +142,14 @@ impl<'a> QueryMatches<'a> {
         if file.unpacked.is_some() {
             return;
         }
-        let known = self.source.unpacked(file.number, file.head.row_count);
-        file.unpacked = Some(known.unwrap_or_else(|error| {
+        let unpacked = self.source.unpacked(file.number, file.head.row_count);
+        file.unpacked = Some(unpacked.unwrap_or_else(|error| {
             self.error = Some(error);
             Arc::new(UnpackedLines::unreadable(file.head.row_count))
         }));
     }
 
-    /// Returns why what was read is not all that there is.
+    /// Returns why the matches are incomplete.
     pub(crate) fn take_error(&mut self) -> Option<CacheDbError> {
         self.error.take()
     }
@@ -162,32 +162,33 @@ impl<'a> QueryMatches<'a> {
         self.files[file].unpacked.as_ref()?.item_citation(row)
     }
 
-    /// Returns the length of the window around each line of a log that was read, in tenths.
+    /// Returns the length of the window around each line of an unpacked log, in tenths.
     pub(crate) fn window_lengths(&self, file: usize) -> &[u32] {
         self.files[file].unpacked.as_ref().map_or(&[], |it| &it.window_lengths)
     }
 
-    /// Returns the lines of a file that was read.
+    /// Returns the lines of an unpacked file.
     pub(crate) fn lines(&self, file: usize) -> &[IndexedLine] {
         self.files[file].unpacked.as_ref().map_or(&[], |it| &it.lines)
     }
 
-    /// Returns which terms stand in each line of a file.
+    /// Returns the terms in each line of a file, as bits.
     pub(crate) fn masks(&self, file: usize) -> &[u64] {
         let file = &self.files[file];
         &self.masks[file.first_row..file.first_row + file.head.row_count]
     }
 
-    /// Returns how many lines begin with a name. All of them hold it, so all were read.
+    /// Returns how many lines begin with a name. The name is a term, so the files of all of them are
+    /// unpacked.
     pub(crate) fn speaker_line_count(&self, speaker: u32) -> usize {
         let lines =
             self.files.iter().filter_map(|it| it.unpacked.as_ref()).flat_map(|it| &it.lines);
         lines.filter(|it| it.speaker == speaker).count()
     }
 
-    /// Returns in how many different lines of logs each term stands; `None` for one that stands nowhere.
+    /// Returns in how many distinct log lines each term occurs; `None` for a term that occurs nowhere.
     pub(crate) fn line_frequencies(&self) -> Vec<Option<u64>> {
-        // A bit for each hash of 24 bits.
+        // One bit per 24-bit hash.
         let mut seen = vec![0_u64; 1 << 18];
         let mut holding = Vec::new();
         for places in &self.occurrences {
@@ -212,7 +213,8 @@ impl<'a> QueryMatches<'a> {
         holding
     }
 
-    /// Calls `each` for each line with both terms: its number among all, and where they stand.
+    /// Calls `each` for each line with both terms: its number among all lines, and the positions of
+    /// both.
     pub(crate) fn for_each_line_with_both(
         &self,
         a: usize,
@@ -229,7 +231,7 @@ impl<'a> QueryMatches<'a> {
         }
     }
 
-    /// Returns the date of an item and the lines of logs that it rests on, as file and row.
+    /// Returns the date of an item and its source lines, as file and row.
     pub(crate) fn item_sources(&mut self, file: usize, row: usize) -> ItemSources {
         let known = self.files[file].unpacked.clone();
         let known = known.as_ref().and_then(|it| it.item_sources.get(row));
@@ -239,7 +241,7 @@ impl<'a> QueryMatches<'a> {
         }
         let found = self.find_item_sources(file, row);
         if let Some(known) = known {
-            // Who was there before has found the same.
+            // A concurrent search has found the same.
             drop(known.set(found.clone()));
         }
         found
@@ -253,8 +255,10 @@ impl<'a> QueryMatches<'a> {
         for address in citation.iter().flat_map(Citation::addresses) {
             let Some(of) = self.source.log_position(address.stem.as_str()) else { continue };
             self.load_lines(of);
-            let found = self.lines(of).binary_search_by_key(&address.line, |it| it.number);
-            rows.extend(found.ok().filter(|it| self.lines(of)[*it].level == 0).map(|it| (of, it)));
+            let position = self.lines(of).binary_search_by_key(&address.line, |it| it.number);
+            rows.extend(
+                position.ok().filter(|it| self.lines(of)[*it].level == 0).map(|it| (of, it)),
+            );
         }
         (date, rows)
     }
@@ -263,13 +267,13 @@ impl<'a> QueryMatches<'a> {
         self.item_citation(file, row).map_or(NaiveDate::MIN, |it| it.0)
     }
 
-    /// Returns the name by which a log is cited.
+    /// Returns the stem of a log.
     pub(crate) fn stem(&self, file: usize) -> Option<Stem> {
         stem_of(&self.files[file].entry.path).parse().ok()
     }
 }
 
-/// Returns the name by which a log is cited.
+/// Returns the stem in a path.
 pub(crate) fn stem_of(path: &str) -> &str {
     let name = path.rsplit_once('/').map_or(path, |it| it.1);
     name.strip_suffix(".md").unwrap_or(name)

@@ -1,5 +1,5 @@
-//! Where the search looks: the index, brought up to date first, or where it cannot be used the files
-//! themselves, read and taken apart in memory. Both say the same.
+//! The source of a search: the updated index, or if it is unusable, the files packed in memory. Both
+//! give the same results.
 
 use std::{
     borrow::Cow,
@@ -35,54 +35,53 @@ use crate::{
     },
 };
 
-/// So many bytes of logs are read without an index in a root that has no private folder yet.
+/// How many bytes of logs are searched without an index in a root that has no private folder yet.
 const UNINDEXED_BYTES_MAX: u64 = 1 << 20;
 
-/// What is taken apart at once before it is written.
+/// How much is packed at once before it is written.
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_FILES: usize = 2_000;
 
-/// So many new files at most are taken in for who searches next, and of more in all nothing else is made
-/// ready.
+/// The most new files that `update_index` adds; with more than that in all, it prepares nothing else.
 const NEW_FILES_MAX: usize = 20_000;
 
-/// Where the search looks.
+/// The source of a search.
 pub(crate) struct SearchSource {
     entries: IndexedFiles,
-    /// What is known of each as a whole, and where each stands among them.
+    /// The attributes of each file, and its position by number.
     heads: Vec<Option<IndexedFileHeader>>,
     by_number: NumberMap<i64, usize>,
-    /// Logs by the names by which they are cited.
+    /// Logs by stem.
     by_stem: HashMap<String, usize>,
     buckets: Vec<i64>,
     distinct: u64,
     backend: SourceBackend,
-    /// Of which state of the index all this is.
+    /// The state of the index that all this describes.
     changes: u64,
-    /// What was unpacked, where that is kept for the next search.
+    /// Unpacked lines, if they are cached for the next search.
     line_cache: Option<RefCell<LineCache>>,
 }
 
-/// What is known of the lines of a file, unpacked.
+/// The unpacked lines of a file.
 #[derive(Debug, Default)]
 pub(crate) struct UnpackedLines {
     pub(crate) lines: Vec<IndexedLine>,
     /// The length of the window around each line of a log, in tenths.
     pub(crate) window_lengths: Vec<u32>,
-    /// What its items cite, and where in it each row begins.
+    /// The citations of its items, and where each row begins in them.
     citations: String,
     rows: Vec<usize>,
-    /// What was found to stand beneath the item in each row.
+    /// The source lines of the item in each row, once they were looked up.
     pub(crate) item_sources: Vec<OnceLock<ItemSources>>,
 }
 
-/// The date of an item, and the lines of logs that it rests on, as file and row.
+/// The date of an item, and its source lines as file and row.
 pub(crate) type ItemSources = (NaiveDate, Vec<(usize, usize)>);
 
 impl UnpackedLines {
     fn of(detail: &LineDetail, count: usize) -> Self {
         let mut lines = indexed_file::read_lines(&detail.lines);
-        // Of a torn file the rest says nothing.
+        // The rest of a truncated record is ignored.
         lines.resize(count, IndexedLine { level: u8::MAX, ..IndexedLine::default() });
         let cites = detail.cites.clone();
         let around =
@@ -94,18 +93,18 @@ impl UnpackedLines {
         Self { lines, window_lengths: around, citations: cites, rows, item_sources: beneath }
     }
 
-    /// Returns a file of which nothing can be read.
+    /// Returns the lines of an unreadable file.
     pub(crate) fn unreadable(count: usize) -> Self {
         Self::of(&LineDetail::default(), count)
     }
 
-    /// Returns what the item in a row cites.
+    /// Returns the date and citation of the item in a row.
     pub(crate) fn item_citation(&self, row: usize) -> Option<(NaiveDate, Option<Citation>)> {
         indexed_file::read_item_citation(self.citations.get(*self.rows.get(row)?..)?)
     }
 }
 
-/// A hash for numbers that are hashes, or count.
+/// A hasher for numbers that are hashes or counters.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct NumberHasher(u64);
 
@@ -133,30 +132,31 @@ impl Hasher for NumberHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // Fibonacci hashing (Knuth, "Sorting and Searching", 6.4); the table takes the highest bits, too.
+        // Fibonacci hashing (Knuth, "Sorting and Searching", 6.4); the table also uses the highest
+        // bits.
         self.0 = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
     }
 }
 
-/// Numbers that are hashes, or count, to something.
+/// A map from such numbers.
 pub(crate) type NumberMap<N, T> = HashMap<N, T, BuildHasherDefault<NumberHasher>>;
 
-/// Files by their numbers, and how many lines they have in all.
+/// Unpacked files by number, and their total number of lines.
 #[derive(Default)]
 struct LineCache {
     files: NumberMap<i64, Arc<UnpackedLines>>,
     count: usize,
 }
 
-/// Of so many lines at most it is kept what is known: some 30 bytes each.
+/// The most lines that are cached, at some 30 bytes each.
 const CACHED_LINES_MAX: usize = 1_000_000;
 
-/// So many files at a time are unpacked beside others.
+/// How many files are unpacked in parallel.
 const FILES_AT_ONCE: usize = 512;
 
 enum SourceBackend {
     Index(PostingsDb),
-    /// Words, and files by their numbers.
+    /// Words, and the files by number.
     InMemory(HashMap<u64, Vec<u8>>, HashMap<i64, LineDetail>),
 }
 
@@ -164,8 +164,7 @@ enum SourceBackend {
 type IndexedFiles = Vec<(i64, IndexEntry)>;
 
 impl SearchSource {
-    /// Looks at the root, brings the index up to date, and returns it with what may be seen. An index
-    /// that cannot be used is as if there were none.
+    /// Scans the root, updates the index, and returns both. An unusable index counts as missing.
     pub(crate) fn open(vault: &Vault) -> Result<(Self, Inventory), VaultError> {
         let left = Self::open_existing(vault);
         let look =
@@ -173,45 +172,43 @@ impl SearchSource {
         Ok((Self::refreshed(left, vault, &look)?, look.inventory))
     }
 
-    /// Returns the index as it was left, whatever stands in the files by now; `None` without one that can
-    /// be used.
+    /// Returns the index without updating it; `None` if there is no usable one.
     pub(crate) fn open_existing(vault: &Vault) -> Option<Self> {
         let path = vault.layout().search_index();
-        // A folder of which nothing is kept yet stays so for a search.
+        // A search does not create the private folder.
         path.parent().filter(|it| it.exists())?;
         let index = PostingsDb::open(&path, vault.rules().policy_hash()).ok()?;
         let known = index.begin_read().and_then(|()| index.entries()).ok()?;
         Self::from_index(index, known.files).ok()
     }
 
-    /// Returns what the index knows of the files by which a change is told.
+    /// Returns the stamps of the indexed files, to detect changes.
     pub(crate) fn known_files(&self) -> HashMap<String, KnownFile> {
         search_index::known_files(&self.entries)
     }
 
-    /// Returns whether the index is as the files are.
+    /// Returns whether the index matches the files.
     pub(crate) fn is_up_to_date(&self, vault: &Vault, look: &RootScan) -> Result<bool, VaultError> {
-        let wanted = look.targets(vault)?;
-        let (come, gone) = index_changes(&self.entries, &wanted);
+        let targets = look.targets(vault)?;
+        let (come, gone) = index_changes(&self.entries, &targets);
         Ok(matches!(self.backend, SourceBackend::Index(_)) && come.is_empty() && gone.is_empty())
     }
 
-    /// Returns the index as the files are, brought up to date where it is not; what could not be used at
-    /// first may be made anew by now.
+    /// Returns the updated index. An index that was unusable at first may have been recreated since.
     pub(crate) fn refreshed(
         left: Option<Self>,
         vault: &Vault,
         look: &RootScan,
     ) -> Result<Self, VaultError> {
         let rules = &look.inventory.rules;
-        let wanted = look.targets(vault)?;
+        let targets = look.targets(vault)?;
         let kept = if let Some(Self { backend: SourceBackend::Index(index), entries, .. }) = left {
             Some((index, entries))
         } else {
             let path = vault.layout().search_index();
             let is_kept = path.parent().is_some_and(std::path::Path::exists);
             let is_large =
-                || wanted.iter().map(|it| it.stamp.size).sum::<u64>() > UNINDEXED_BYTES_MAX;
+                || targets.iter().map(|it| it.stamp.size).sum::<u64>() > UNINDEXED_BYTES_MAX;
             let open = || PostingsDb::open(&path, vault.rules().policy_hash()).ok();
             let index = if is_kept || is_large() { open() } else { None };
             let known = |it: &PostingsDb| it.begin_read().and_then(|()| it.entries());
@@ -221,21 +218,21 @@ impl SearchSource {
             })
         };
         if let Some((index, known)) = kept
-            && let Ok(source) = Self::from_updated_index(index, known, &wanted, vault, rules)?
+            && let Ok(source) = Self::from_updated_index(index, known, &targets, vault, rules)?
         {
             return Ok(source);
         }
-        Self::read_files(&wanted, vault, rules)
+        Self::read_files(&targets, vault, rules)
     }
 
-    /// Reads all files, for want of an index.
+    /// Reads all files, without an index.
     pub(crate) fn without_index(vault: &Vault, inventory: &Inventory) -> Result<Self, VaultError> {
         let sessions = vault.scan_sessions(&HashMap::new(), &inventory.rules)?;
         Self::read_files(&index_targets(vault, inventory, &sessions)?, vault, &inventory.rules)
     }
 
-    /// Brings the index up to date for who searches next, from what a pass has just seen. Where somebody is
-    /// at it, that is left to them.
+    /// Updates the index from a run's scan for the next search. If another process is doing that, it is
+    /// left to it.
     pub(crate) fn update_index(vault: &Vault, inventory: &Inventory) -> Result<(), VaultError> {
         let path = vault.layout().search_index();
         let Ok(mut index) = PostingsDb::open_in_background(&path, vault.rules().policy_hash())
@@ -247,7 +244,7 @@ impl SearchSource {
             vault.scan_sessions(&search_index::known_files(&known.files), &inventory.rules)?;
         let mut wanted = index_targets(vault, inventory, &sessions)?;
         if wanted.len() > NEW_FILES_MAX {
-            // Of a great many the newest come now, the others by and by: nobody waits for them.
+            // With very many new files the newest come now, the others in later runs.
             let there: HashSet<&str> = known.files.iter().map(|(_, it)| &it.path[..]).collect();
             let mut room = NEW_FILES_MAX;
             wanted.reverse();
@@ -257,7 +254,7 @@ impl SearchSource {
                 room = room.saturating_sub(usize::from(!is_there));
                 comes
             });
-            // The next search makes good what is left, and what could not be written.
+            // The next search does what is left, and what could not be written.
             return Self::apply_changes(&mut index, known.files, &wanted, vault, &inventory.rules)
                 .map(drop);
         }
@@ -265,7 +262,7 @@ impl SearchSource {
         Self::from_updated_index(index, known.files, &wanted, vault, &inventory.rules).map(drop)
     }
 
-    /// Takes one log into the index, if there is one.
+    /// Adds one log to the index, if there is one.
     pub(crate) fn update_index_log(
         vault: &Vault,
         stem: &Stem,
@@ -283,8 +280,8 @@ impl SearchSource {
         };
         let hash = ContentHash::of(&found.bytes);
         let input = rules.input_hash(stem, hash);
-        let wanted = log_target((stem, stem.date().year()), path, found.stamp, hash, input);
-        let come = build_entries(&[&wanted], vault, rules)?;
+        let target = log_target((stem, stem.date().year()), path, found.stamp, hash, input);
+        let come = build_entries(&[&target], vault, rules)?;
         // As above.
         drop(index.apply(&IndexChange { removed: Vec::new(), added: come }));
         Ok(())
@@ -307,7 +304,7 @@ impl SearchSource {
         }
     }
 
-    /// Brings the index up to date, and returns what was known where that is all there is.
+    /// Updates the index, and returns its files if they are complete.
     fn apply_changes(
         index: &mut PostingsDb,
         known: IndexedFiles,
@@ -329,7 +326,7 @@ impl SearchSource {
         let mut left = come.into_iter().peekable();
         loop {
             let next = left.next();
-            // A bucket is written once, so it is not parted.
+            // A bucket is written once, so it is not split.
             let is_full = (bytes >= BATCH_BYTES || batch.len() >= BATCH_FILES)
                 && next.zip(batch.last()).is_some_and(|(a, b)| a.bucket != b.bucket);
             if next.is_none() || is_full {
@@ -365,11 +362,11 @@ impl SearchSource {
                 let distinct =
                     count_distinct(&entries, |it| index.line_detail(it).map(Cow::Owned))?;
                 let numbers = [(DISTINCT, distinct), (COUNTED_AT, now), (COUNTED_OF, said)];
-                // Who cannot write it counts once more.
+                // If the count cannot be stored, the next search counts again.
                 if index.set_counters(&numbers).is_ok() {
                     index.end_read()?;
                     index.begin_read()?;
-                    // Somebody may have changed it between the two.
+                    // Another process may have changed the index between the two.
                     if index.change_count()? != now {
                         let known = index.entries()?;
                         return Self::from_index(index, known.files);
@@ -412,7 +409,7 @@ impl SearchSource {
         }
         entries.sort_by(|a, b| a.1.path.cmp(&b.1.path));
         let known = |it| Ok(details.get(&it).map_or_else(Cow::default, Cow::Borrowed));
-        // Nothing is asked of a database.
+        // This backend has no database.
         let distinct = count_distinct(&entries, known).unwrap_or(0);
         Ok(Self { distinct, ..Self::new(entries, SourceBackend::InMemory(words, details)) })
     }
@@ -437,41 +434,41 @@ impl SearchSource {
         }
     }
 
-    /// What is known of each file as a whole; nothing of one that cannot be read.
+    /// Returns the attributes of each file; `None` for an unreadable one.
     pub(crate) fn heads(&self) -> &[Option<IndexedFileHeader>] {
         &self.heads
     }
 
-    /// Returns whether there is a log, or a record of a session, of one of these days.
+    /// Returns whether there is a log or session record of one of these days.
     pub(crate) fn has_logs(&self, (first, last): (NaiveDate, NaiveDate)) -> bool {
         let logs = self.heads.iter().flatten().filter(|it| it.tier < LOG_TIERS);
         logs.map(|it| it.date).any(|it| (first..=last).contains(&it))
     }
 
-    /// Returns the place of a file among all by its number.
+    /// Returns the position of a file, by its number.
     pub(crate) fn file_position(&self, number: i64) -> Option<usize> {
         self.by_number.get(&number).copied()
     }
 
-    /// Returns the place of a log among all files by its name.
+    /// Returns the position of a log, by its stem.
     pub(crate) fn log_position(&self, stem: &str) -> Option<usize> {
         self.by_stem.get(stem).copied()
     }
 
-    /// Returns the logs and records of sessions, by path, each with its name.
+    /// Returns the logs and session records, with their paths.
     pub(crate) fn logs(&self) -> impl Iterator<Item = (Stem, &str)> {
         let all = self.entries.iter().zip(&self.heads).filter(|it| is_log(it.1.as_ref()));
         let paths = all.map(|((_, entry), _)| &entry.path[..]);
         paths.filter_map(|it| stem_of(it).parse().ok().map(|stem| (stem, it)))
     }
 
-    /// Keeps what it unpacks, for further searches.
+    /// Caches what it unpacks for further searches.
     pub(crate) fn with_line_cache(self) -> Self {
         let kept_lines = self.line_cache.or_else(|| Some(RefCell::default()));
         Self { line_cache: kept_lines, ..self }
     }
 
-    /// Lets others write to the index until the next search; returns whether there can be one.
+    /// Releases the index to writers until the next search; returns whether the source can be resumed.
     pub(crate) fn pause(&self) -> bool {
         match &self.backend {
             SourceBackend::Index(index) => index.end_read().is_ok(),
@@ -479,7 +476,8 @@ impl SearchSource {
         }
     }
 
-    /// Returns whether the index is as it was before the pause; then it stays so for this search.
+    /// Returns whether the index has not changed since the pause; then it does not change during this
+    /// search.
     pub(crate) fn resume(&self) -> bool {
         match &self.backend {
             SourceBackend::Index(index) => index
@@ -490,7 +488,7 @@ impl SearchSource {
         }
     }
 
-    /// Returns what is known of the lines of the file with this number, of which there are `count`.
+    /// Returns the unpacked lines of a file, of which there are `count`.
     pub(crate) fn unpacked(
         &self,
         file: i64,
@@ -504,7 +502,7 @@ impl SearchSource {
         Ok(unpacked)
     }
 
-    /// Like [`Self::unpacked`], of many files; those that cannot be read are left out.
+    /// Like [`Self::unpacked`], for many files; unreadable files are left out.
     pub(crate) fn unpacked_all(&self, files: &[(i64, usize)]) -> Vec<Option<Arc<UnpackedLines>>> {
         let mut all: Vec<_> = files.iter().map(|(file, _)| self.cached_lines(*file)).collect();
         let mut packed = Vec::new();
@@ -525,7 +523,7 @@ impl SearchSource {
         all
     }
 
-    /// Returns what is known of a file from an earlier search.
+    /// Returns cached lines of a file.
     fn cached_lines(&self, file: i64) -> Option<Arc<UnpackedLines>> {
         self.line_cache.as_ref()?.borrow().files.get(&file).cloned()
     }
@@ -540,7 +538,7 @@ impl SearchSource {
         kept.files.insert(file, Arc::clone(unpacked));
     }
 
-    /// Returns what is known of the lines of the file with this number.
+    /// Returns the packed lines of a file.
     fn detail(&self, file: i64) -> Result<Cow<'_, LineDetail>, CacheDbError> {
         match &self.backend {
             SourceBackend::Index(index) => index.line_detail(file).map(Cow::Owned),
@@ -550,17 +548,17 @@ impl SearchSource {
         }
     }
 
-    /// The files, by path, each with its number.
+    /// Returns the files, by path, each with its number.
     pub(crate) fn entries(&self) -> &[(i64, IndexEntry)] {
         &self.entries
     }
 
-    /// How many different lines the logs have.
+    /// Returns the number of distinct lines in the logs.
     pub(crate) fn distinct_lines(&self) -> u64 {
         self.distinct
     }
 
-    /// Calls `each` with the number of a file and where a word stands in it.
+    /// Calls `each` with the number of each file that contains a word, and the packed positions.
     pub(crate) fn for_each_match(
         &self,
         term: u64,
@@ -579,17 +577,18 @@ impl SearchSource {
     }
 }
 
-/// How many different lines there are; of which state of the index that is true, and of how many lines.
+/// Keys of the stored count: the number of distinct lines, the state of the index, and the lines
+/// counted.
 const DISTINCT: &str = "distinct";
 const COUNTED_AT: &str = "distinct_at";
 const COUNTED_OF: &str = "distinct_of";
 
-/// In an index of so many lines a part of so few that came or went is not counted anew: to the weight of a
-/// word it is nothing.
+/// In an index of this many lines the count is not repeated until this part of them has changed; the
+/// weight of a word would hardly change.
 const RECOUNT_LINES_MIN: u64 = 20_000;
 const RECOUNT_CHANGE_DIVISOR: u64 = 64;
 
-/// Returns which files are not in an index as they should be, and which are and should not.
+/// Returns the files that are missing or out of date in an index, and those that are to be removed.
 fn index_changes<'w>(
     known: &IndexedFiles,
     wanted: &'w [IndexTarget<'w>],
@@ -604,11 +603,11 @@ fn index_changes<'w>(
     };
     let come = wanted.iter().filter(is_new).collect();
     let stays: HashSet<&str> = wanted.iter().map(|it| it.path.as_str()).collect();
-    let gone = known.iter().map(|(_, it)| &it.path).filter(|it| !stays.contains(it.as_str()));
-    (come, gone.cloned().collect())
+    let removed = known.iter().map(|(_, it)| &it.path).filter(|it| !stays.contains(it.as_str()));
+    (come, removed.cloned().collect())
 }
 
-/// Returns whether it is known of a log, or of a record of a session.
+/// Returns whether the attributes are those of a log or session record.
 fn is_log(head: Option<&IndexedFileHeader>) -> bool {
     head.is_some_and(|it| it.tier < LOG_TIERS)
 }
@@ -617,7 +616,7 @@ fn count_distinct<'a>(
     entries: &[(i64, IndexEntry)],
     detail: impl Fn(i64) -> Result<Cow<'a, LineDetail>, CacheDbError>,
 ) -> Result<u64, CacheDbError> {
-    // A bit for each hash of 24 bits.
+    // One bit per 24-bit hash.
     let mut seen = vec![0_u64; 1 << 18];
     for (number, entry) in entries {
         let Some(head) = indexed_file::read_header(&entry.head) else { continue };

@@ -1,4 +1,4 @@
-//! What should stand in the index: each file of a root by what tells a change, and taken apart.
+//! The target state of the index: each file of a root with its stamp, and its packed form.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -26,12 +26,13 @@ use crate::{
     },
 };
 
-/// Logs of the newest year stand by month, older ones, which seldom change, by year: a search asks each
-/// bucket for each word. Summaries stand by year, far from them; the rest in one.
+/// Logs of the newest year are bucketed by month, older ones, which seldom change, by year, because a
+/// search reads each bucket for each word. Summaries are bucketed by year, in a separate range, and all
+/// other files share one bucket.
 const SUMMARY_BUCKETS: i64 = 1_000_000;
 const OTHER_BUCKET: i64 = 2_000_000;
 
-/// A file of the root as it should stand in the index.
+/// A file of the root as it should be in the index.
 pub(crate) struct IndexTarget<'a> {
     pub(crate) path: String,
     pub(crate) bucket: i64,
@@ -48,15 +49,15 @@ pub(crate) enum TargetKind<'a> {
     Memory(&'a TypedMemory),
 }
 
-/// What stands in a root.
+/// The files of a root.
 pub(crate) struct RootScan {
     pub(crate) inventory: Inventory,
     sessions: BTreeMap<Stem, LogFile>,
 }
 
 impl RootScan {
-    /// Looks at all files; what is as it was `seen` is not read. That is asked when the files have been
-    /// looked at.
+    /// Scans all files. Files with unchanged stamps are not read; `seen` is called after the folders
+    /// were listed.
     pub(crate) fn scan(
         vault: &Vault,
         seen: impl FnOnce() -> HashMap<String, KnownFile>,
@@ -67,13 +68,13 @@ impl RootScan {
         Ok(Self { inventory, sessions })
     }
 
-    /// Returns what should stand in the index.
+    /// Returns the target state of the index.
     pub(crate) fn targets(&self, vault: &Vault) -> Result<Vec<IndexTarget<'_>>, VaultError> {
         index_targets(vault, &self.inventory, &self.sessions)
     }
 }
 
-/// Returns how a log should stand in the index whose newest log is of that year.
+/// Returns the target of a log; `newest` is the year of the newest log.
 pub(crate) fn log_target(
     (stem, newest): (&Stem, i32),
     path: String,
@@ -87,18 +88,18 @@ pub(crate) fn log_target(
     IndexTarget { path, bucket, stamp, hash, input, kind: TargetKind::Log(stem) }
 }
 
-/// Returns what should stand in the index.
+/// Returns the target state of the index.
 pub(crate) fn index_targets<'a>(
     vault: &Vault,
     inventory: &'a Inventory,
     sessions: &'a BTreeMap<Stem, LogFile>,
 ) -> Result<Vec<IndexTarget<'a>>, VaultError> {
     let layout = vault.layout();
-    let mut wanted = Vec::new();
+    let mut targets = Vec::new();
     let logs = || inventory.logs.iter().chain(sessions);
     let newest = logs().map(|it| it.0.date().year()).max().unwrap_or_default();
     for (stem, file) in logs() {
-        wanted.push(log_target(
+        targets.push(log_target(
             (stem, newest),
             file.path.clone(),
             file.stamp,
@@ -107,7 +108,7 @@ pub(crate) fn index_targets<'a>(
         ));
     }
     let decided = vault.read_text(&layout.decisions())?.unwrap_or_default();
-    // What is no log depends on all that was decided: that is seldom, and such files are few.
+    // Generated files depend on all review decisions, which change seldom, and such files are few.
     let of_items = |path: String, bucket: i64, (stamp, hash): (FileStat, ContentHash), what| {
         let decided = format!("{} {decided}", hash.hex16());
         IndexTarget { path, bucket, stamp, hash, input: ContentHash::of(decided), kind: what }
@@ -115,22 +116,22 @@ pub(crate) fn index_targets<'a>(
     for (period, file) in inventory.weekly.iter().chain(&inventory.monthly) {
         let bucket = SUMMARY_BUCKETS + i64::from(period.first().year());
         let what = TargetKind::Summary(*period);
-        wanted.push(of_items(file.path.clone(), bucket, (file.stamp, file.hash), what));
+        targets.push(of_items(file.path.clone(), bucket, (file.stamp, file.hash), what));
     }
     let none = FileStat::default();
     if let Some(text) = &inventory.wisdom {
         let what = TargetKind::Wisdom(text);
-        wanted.push(of_items(layout.wisdom(), OTHER_BUCKET, (none, ContentHash::of(text)), what));
+        targets.push(of_items(layout.wisdom(), OTHER_BUCKET, (none, ContentHash::of(text)), what));
     }
     for memory in &inventory.memories {
         let path = layout.typed_memory(&memory.file_name.to_string_lossy());
         let hash = ContentHash::of(format!("{memory:?}"));
-        wanted.push(of_items(path, OTHER_BUCKET, (none, hash), TargetKind::Memory(memory)));
+        targets.push(of_items(path, OTHER_BUCKET, (none, hash), TargetKind::Memory(memory)));
     }
-    Ok(wanted)
+    Ok(targets)
 }
 
-/// Takes files apart, some at a time beside each other.
+/// Packs files, several in parallel.
 pub(crate) fn build_entries(
     wanted: &[&IndexTarget<'_>],
     vault: &Vault,
@@ -172,7 +173,7 @@ fn build_entry(
     rules: &PrivacyRules,
     stems: &mut QueryStemmer,
 ) -> Result<(IndexEntry, LineDetail, TermPositions), VaultError> {
-    // What is known of the lines is true of the bytes that were read.
+    // The packed lines describe the bytes that were read.
     let mut hash = wanted.hash;
     let IndexedFile { head, lines, places, citations: cites } = match &wanted.kind {
         TargetKind::Log(stem) => match vault.read_log(stem)? {
@@ -180,12 +181,12 @@ fn build_entry(
                 hash = log.hash;
                 indexed_file::pack_log(&privacy::sanitize(&log, rules), stems)
             }
-            // It went away since the folder was listed.
+            // It was removed since the folder was listed.
             None => IndexedFile::default(),
         },
         TargetKind::Summary(period) => {
             let text = vault.read_text(&wanted.path)?.unwrap_or_default();
-            // One that cannot be read as such is told of by `status`.
+            // `status` reports a file that cannot be parsed.
             let rows = Summary::parse(*period, &text)
                 .map_or_else(|_| Vec::new(), |it| items::of_summary(&it, &text, rules));
             indexed_file::pack_items(items::tier_index(*period), &rows, stems)

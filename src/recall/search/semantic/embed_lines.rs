@@ -1,6 +1,9 @@
-//! Has vectors made of the lines of logs, the newest first, as long as there is time for it.
+//! Computes the vectors of log lines, the newest first, as long as there is time.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
 use super::quantize;
 use crate::{
@@ -22,61 +25,61 @@ use crate::{
     },
 };
 
-/// The most texts and bytes of one request. The answer is some twenty bytes a number.
+/// The most texts and bytes of one request. A response has some twenty bytes per number.
 const TEXTS_MAX: usize = 256;
 const TEXTS_FIRST: usize = 32;
 const REQUEST_BYTES_MAX: usize = 64 * 1024;
 const ANSWER_BYTES_MAX: usize = 5 * 1024 * 1024;
 const ANSWER_NUMBER_BYTES: usize = 24;
 
-/// What is written at once.
+/// How many texts are written to the database at once.
 const GROUP_TEXTS: usize = 1_024;
 
-/// The most that is said of a line: models read about five hundred tokens at once, and the beginning says
-/// what it is about.
+/// The longest text of a line. Models read about five hundred tokens, and the beginning says what a line is
+/// about.
 const TEXT_CHARS_MAX: usize = 1_200;
 
-/// A line of fewer words is near to anything.
+/// A line with fewer words is similar to anything.
 const WORDS_MIN: usize = 2;
 
-/// What was learned.
+/// What [`embed_lines`] did.
 #[derive(Debug, Default)]
 pub struct EmbedOutcome {
-    /// How many lines have vectors now that had none.
+    /// How many lines got vectors.
     pub lines: usize,
-    /// How many logs are still without some.
+    /// How many logs still lack vectors.
     pub logs_left: usize,
-    /// Why it went no further, where that is not for want of time.
+    /// Why it stopped, unless time ran out.
     pub failed: Option<EmbedError>,
 }
 
-/// Why nothing can be learned now.
+/// Why no vectors can be computed now.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
-    /// The server makes no vectors now.
+    /// The server did not answer.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// They cannot be kept.
-    #[error("the vectors in {0}")]
+    /// They cannot be stored.
+    #[error("cannot store vectors: {0}")]
     Index(#[from] CacheDbError),
 }
 
-/// A line, as it is told to the server.
+/// A line, as it is sent to the server.
 struct LineToEmbed {
     key: LineKey,
     text: String,
 }
 
-/// A log that is to be learned.
+/// A log that lacks vectors.
 struct LogToEmbed {
     file: VectorFile,
     lines: Vec<LineToEmbed>,
-    /// What is known of it from before.
+    /// Its vectors from earlier calls, by text hash.
     known: HashMap<u64, PackedVector>,
 }
 
-/// Has vectors made of all lines that have none. `inventory` is what was just seen of the root, if
-/// anybody looked. Before each request `goes_on` is asked.
+/// Computes the vectors of all lines that have none, the newest first. `inventory` is a scan of the root, if
+/// there is a recent one. `goes_on` is asked before each request.
 ///
 /// # Errors
 ///
@@ -88,86 +91,93 @@ pub fn embed_lines(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<EmbedOutcome, VaultError> {
     let path = vault.layout().vectors();
-    let mut learned = EmbedOutcome::default();
-    if inventory.is_none() {
-        // Where nothing came since all was learned there is nothing to look at.
-        let is_done = |it: VectorDb| it.pending_files().ok().flatten() == Some(0);
-        let known = VectorDb::open_existing(&path, embedder.space_id()).ok().flatten();
-        if known.is_some_and(is_done) {
-            return Ok(learned);
-        }
+    let mut outcome = EmbedOutcome::default();
+    if inventory.is_none() && is_complete(&path, embedder.space_id()) {
+        return Ok(outcome);
     }
     if path.parent().is_none_or(|it| !it.exists()) {
-        return Ok(learned);
+        return Ok(outcome);
     }
     let opened = VectorDb::open(&path, embedder.space_id()).and_then(|it| Ok((it.files()?, it)));
-    let (known, mut open) = match opened {
+    let (known, mut db) = match opened {
         Ok(opened) => opened,
-        Err(error) => return Ok(EmbedOutcome { failed: Some(error.into()), ..learned }),
+        Err(error) => return Ok(EmbedOutcome { failed: Some(error.into()), ..outcome }),
     };
-    let looked;
+    let scanned;
     let inventory = if let Some(inventory) = inventory {
         inventory
     } else {
-        looked = vault.scan_hashes(&vectors::known_files(&known))?.inventory;
-        &looked
+        scanned = vault.scan_hashes(&vectors::known_files(&known))?.inventory;
+        &scanned
     };
-    let wanted = vector_files(inventory, vault.rules().policy_hash());
-    let there: HashSet<&str> = wanted.iter().map(|it| &it.1.path[..]).collect();
-    let gone: Vec<String> = known
-        .iter()
-        .map(|it| &it.path)
-        .filter(|it| !there.contains(it.as_str()))
-        .cloned()
-        .collect();
-    let by_path: HashMap<&str, &VectorFile> = known.iter().map(|it| (&it.path[..], it)).collect();
-    let mut left: Vec<(&Stem, VectorFile)> = Vec::new();
-    for (stem, file) in wanted.into_iter().rev() {
-        let is_new = |it: &&VectorFile| {
-            !it.is_complete || it.stamp != file.stamp || it.input_hash != file.input_hash
-        };
-        if by_path.get(&file.path[..]).is_none_or(is_new) {
-            left.push((stem, file));
-        }
-    }
-    if !gone.is_empty()
-        && let Err(error) = open.replace_files(&gone, &[])
+    let files = vector_files(inventory, vault.rules().policy_hash());
+    let removed = removed_files(&known, &files);
+    let pending = pending_files(&known, files);
+    if !removed.is_empty()
+        && let Err(error) = db.replace_files(&removed, &[])
     {
-        return Ok(EmbedOutcome { failed: Some(error.into()), logs_left: left.len(), ..learned });
+        let (failed, logs_left) = (Some(error.into()), pending.len());
+        return Ok(EmbedOutcome { failed, logs_left, ..outcome });
     }
-    let mut teacher = BatchEmbedder { embedder, at_once: TEXTS_FIRST, goes_on };
-    let mut left = left.into_iter().peekable();
-    while left.peek().is_some() && learned.failed.is_none() && (teacher.goes_on)() {
+    let mut batches = BatchEmbedder { embedder, at_once: TEXTS_FIRST, goes_on };
+    let mut pending = pending.into_iter().peekable();
+    while pending.peek().is_some() && outcome.failed.is_none() && (batches.goes_on)() {
         let mut group = Vec::new();
         let mut texts = 0;
         while texts < GROUP_TEXTS
-            && let Some((stem, file)) = left.next()
+            && let Some((stem, file)) = pending.next()
         {
-            let lesson = match prepare_log(vault, &inventory.rules, &open, stem, file)? {
-                Ok(lesson) => lesson,
+            let log = match prepare_log(vault, &inventory.rules, &db, stem, file)? {
+                Ok(log) => log,
                 Err(error) => {
-                    learned.failed = Some(error.into());
+                    outcome.failed = Some(error.into());
                     break;
                 }
             };
-            texts +=
-                lesson.lines.iter().filter(|it| !lesson.known.contains_key(&it.key.hash)).count();
-            group.push(lesson);
+            texts += log.lines.iter().filter(|it| !log.known.contains_key(&it.key.hash)).count();
+            group.push(log);
         }
-        let (made, error) = teacher.embed_missing(&group);
-        learned.failed = learned.failed.or(error.map(Into::into));
-        let done = assign_vectors(group, &made, &mut learned);
-        if let Err(error) = open.replace_files(&[], &done) {
-            learned.failed = Some(error.into());
+        let (vectors, error) = batches.embed_missing(&group);
+        outcome.failed = outcome.failed.or(error.map(Into::into));
+        let done = assign_vectors(group, &vectors, &mut outcome);
+        if let Err(error) = db.replace_files(&[], &done) {
+            outcome.failed = Some(error.into());
         }
     }
-    learned.logs_left += left.count();
-    // Who cannot note it looks once more.
-    drop(open.record_pending_files(learned.logs_left as u64));
-    Ok(learned)
+    outcome.logs_left += pending.count();
+    // If the number cannot be stored, the next call scans once more.
+    drop(db.record_pending_files(outcome.logs_left as u64));
+    Ok(outcome)
 }
 
-/// Returns the logs that should have vectors, by their days.
+/// Returns whether all lines had vectors at the end of the last call.
+fn is_complete(path: &Path, space_id: ContentHash) -> bool {
+    let db = VectorDb::open_existing(path, space_id).ok().flatten();
+    db.is_some_and(|it| it.pending_files().ok().flatten() == Some(0))
+}
+
+/// Returns the paths of logs that have vectors and no longer exist.
+fn removed_files(known: &[VectorFile], files: &[(&Stem, VectorFile)]) -> Vec<String> {
+    let existing: HashSet<&str> = files.iter().map(|it| &it.1.path[..]).collect();
+    let paths = known.iter().map(|it| &it.path);
+    paths.filter(|it| !existing.contains(it.as_str())).cloned().collect()
+}
+
+/// Returns the logs whose vectors are missing, incomplete, or out of date, the newest first.
+fn pending_files<'a>(
+    known: &[VectorFile],
+    files: Vec<(&'a Stem, VectorFile)>,
+) -> Vec<(&'a Stem, VectorFile)> {
+    let by_path: HashMap<&str, &VectorFile> = known.iter().map(|it| (&it.path[..], it)).collect();
+    let is_pending = |file: &VectorFile| {
+        by_path.get(&file.path[..]).is_none_or(|it| {
+            !it.is_complete || it.stamp != file.stamp || it.input_hash != file.input_hash
+        })
+    };
+    files.into_iter().rev().filter(|it| is_pending(&it.1)).collect()
+}
+
+/// Returns all logs, with the stamps that their vectors should have, by day.
 fn vector_files(inventory: &Inventory, policy: ContentHash) -> Vec<(&Stem, VectorFile)> {
     let file = |log: &LogFile| VectorFile {
         path: log.path.clone(),
@@ -186,13 +196,13 @@ fn prepare_log(
     stem: &Stem,
     file: VectorFile,
 ) -> Result<Result<LogToEmbed, CacheDbError>, VaultError> {
-    // One that went away since the folder was listed has no lines.
+    // A log that was removed since the scan has no lines.
     let log = vault.read_log(stem)?;
     let lines = log.map(|it| embeddable_lines(&privacy::sanitize(&it, rules))).unwrap_or_default();
     Ok(open.vectors_of(&file.path).map(|known| LogToEmbed { file, lines, known }))
 }
 
-/// Returns what of a log is told to the server: lines that say something, beneath their headings.
+/// Returns the texts of a log to be sent: its lines, each after the headings above it.
 fn embeddable_lines(log: &SanitizedLog) -> Vec<LineToEmbed> {
     let mut above: Vec<(u8, String)> = Vec::new();
     let mut lines = Vec::new();
@@ -216,11 +226,11 @@ fn embeddable_lines(log: &SanitizedLog) -> Vec<LineToEmbed> {
     lines
 }
 
-/// Parts what was made among the logs, and counts it.
+/// Assigns vectors to the lines of a group, and counts them.
 fn assign_vectors(
     group: Vec<LogToEmbed>,
     made: &HashMap<u64, PackedVector>,
-    learned: &mut EmbedOutcome,
+    outcome: &mut EmbedOutcome,
 ) -> Vec<(VectorFile, Vec<(LineKey, PackedVector)>)> {
     let mut done = Vec::new();
     for LogToEmbed { mut file, lines, known } in group {
@@ -231,11 +241,11 @@ fn assign_vectors(
                 have.push((key, packed.clone()));
             } else if let Some(packed) = made.get(&key.hash) {
                 have.push((key, packed.clone()));
-                learned.lines += 1;
+                outcome.lines += 1;
             }
         }
         file.is_complete = have.len() == all;
-        learned.logs_left += usize::from(!file.is_complete);
+        outcome.logs_left += usize::from(!file.is_complete);
         done.push((file, have));
     }
     done
@@ -243,24 +253,23 @@ fn assign_vectors(
 
 struct BatchEmbedder<'a> {
     embedder: &'a dyn EmbeddingModel,
-    /// How many texts go into a request.
+    /// How many texts the next request contains.
     at_once: usize,
     goes_on: &'a mut dyn FnMut() -> bool,
 }
 
 impl BatchEmbedder<'_> {
-    /// Has vectors made of what no log of a group knows yet, by their hashes: as many as there is time
-    /// for.
+    /// Computes the vectors that a group lacks, by text hash, as many as there is time for.
     fn embed_missing(
         &mut self,
         group: &[LogToEmbed],
     ) -> (HashMap<u64, PackedVector>, Option<CallError>) {
-        let mut asked: HashSet<u64> = HashSet::new();
+        let mut requested: HashSet<u64> = HashSet::new();
         let mut texts: Vec<(u64, &str)> = Vec::new();
         for lesson in group {
             for line in &lesson.lines {
                 let hash = line.key.hash;
-                if !lesson.known.contains_key(&hash) && asked.insert(hash) {
+                if !lesson.known.contains_key(&hash) && requested.insert(hash) {
                     texts.push((hash, &line.text));
                 }
             }

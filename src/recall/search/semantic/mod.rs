@@ -1,11 +1,11 @@
-//! Search by meaning, beside that by words: a server turns lines into vectors once, and each query into
-//! one; the nearest lines are fused with those that were found by words.
+//! Semantic search, in addition to words: a server turns each line once, and each query, into a vector.
+//! The nearest lines are fused with those whose words match.
 //!
-//! All vectors are looked through, by their signs (a bit a number): of ten years of logs that takes some
-//! milliseconds, and needs no index. Off unless a server is configured.
+//! All vectors are compared by their signs (one bit per number). For ten years of logs that takes some
+//! milliseconds without an index. Off unless a server is configured.
 //!
-//! - [`embed_lines`]: has the vectors made.
-//! - [`quantize`]: how they are kept and compared.
+//! - [`embed_lines`]: computes the vectors of lines.
+//! - [`quantize`]: stores and compares them.
 
 mod embed_lines;
 mod quantize;
@@ -31,33 +31,35 @@ use crate::{
     },
 };
 
-/// So many of the nearest are fused with what was found by words.
+/// How many of the nearest lines are fused with the word matches.
 const MATCHES_MAX: usize = 100;
-/// Of so many that are near by their signs the numbers are looked at.
+/// How many of the nearest lines by sign are compared exactly.
 const CANDIDATES_MAX: usize = 400;
 
-/// From so many lines on only those are near that are nearer than most: by so many standard deviations.
+/// From this many lines on, only lines that are nearer than most match: by this many standard
+/// deviations.
 const OUTLIER_LINES_MIN: f64 = 100.0;
 const OUTLIER_DEVIATIONS: f64 = 2.0;
 
-/// Of lines that say the same so many are near.
+/// How many lines with the same text match.
 const DUPLICATES_MAX: usize = 3;
 
-/// What a day that the question names adds to the cosine of its lines.
+/// What a named day adds to the cosine of its lines.
 const DATE_WEIGHT: f64 = 0.1;
 
-/// A rank counts as one over it, the first being this (Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion
-/// outperforms Condorcet and individual Rank Learning Methods", 2009).
+/// Reciprocal rank fusion: a rank scores one over itself, starting at this (Cormack, Clarke and
+/// Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
+/// 2009).
 const RANK_FIRST: f64 = 61.0;
 
-/// The bits of a line's hash that are of its own words alone, as the index has them.
+/// The bits of a line's hash that depend on its own words only, as in the index.
 const TEXT_HASH_MASK: u64 = 0x00ff_ffff;
 
 fn text_hash(hash: u64) -> u64 {
     hash & TEXT_HASH_MASK
 }
 
-/// A line that is near to a query.
+/// A line with a similar meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SemanticMatch {
     path: String,
@@ -65,8 +67,8 @@ pub(super) struct SemanticMatch {
     similarity: f64,
 }
 
-/// Finds the lines of a root that are nearest to a query, the nearest first. What is wrong is told in a few
-/// words: there are words to search by.
+/// Returns the lines nearest to a query, the nearest first. An error is a short description, because
+/// the search continues with words.
 pub(super) fn nearest(
     vault: &Vault,
     query: &Query,
@@ -75,14 +77,15 @@ pub(super) fn nearest(
     let path = vault.layout().vectors();
     let open = VectorDb::open_existing(&path, embedder.space_id()).map_err(|it| it.to_string())?;
     let open =
-        open.ok_or("no line has a vector yet; the daemon makes them, or `memoird compact`")?;
-    let asked = vault.rules().mask_secrets(&query.words).into_owned();
-    let vectors = embedder.embed(&[&asked], EmbeddingInput::Query).map_err(|it| it.to_string())?;
+        open.ok_or("no line has a vector yet; the daemon or `memoird compact` computes them")?;
+    let question = vault.rules().mask_secrets(&query.words).into_owned();
+    let vectors =
+        embedder.embed(&[&question], EmbeddingInput::Query).map_err(|it| it.to_string())?;
     let vector = vectors.first().map(|it| quantize::normalize(it)).unwrap_or_default();
     nearest_to(&open, &vector, &|path| may_match(query, path)).map_err(|it| it.to_string())
 }
 
-/// Returns whether a query may want lines of a log.
+/// Returns whether a query may match lines of a log.
 fn may_match(query: &Query, path: &str) -> bool {
     let name = path.rsplit_once('/').map_or(path, |it| it.1);
     let stem = name.strip_suffix(".md").and_then(|it| it.parse::<Stem>().ok());
@@ -94,17 +97,17 @@ fn nearest_to(
     unit: &[f32],
     is_wanted: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<SemanticMatch>, CacheDbError> {
-    let wanted = quantize::sign_bits(unit);
+    let query_bits = quantize::sign_bits(unit);
     let mut nearest: BinaryHeap<(u32, i64, usize)> = BinaryHeap::new();
     let mut files: HashMap<i64, (String, Vec<u8>)> = HashMap::new();
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     open.for_each_file(|file, path, keys, signs| {
-        if signs.len() != keys.len() / KEY_BYTES * wanted.len() || !is_wanted(path) {
+        if signs.len() != keys.len() / KEY_BYTES * query_bits.len() || !is_wanted(path) {
             return;
         }
         let mut is_near = false;
-        for (row, signs) in signs.chunks_exact(wanted.len().max(1)).enumerate() {
-            let distance = quantize::hamming_distance(signs, &wanted);
+        for (row, signs) in signs.chunks_exact(query_bits.len().max(1)).enumerate() {
+            let distance = quantize::hamming_distance(signs, &query_bits);
             let far = f64::from(distance);
             (count, sum, squares) = (count + 1.0, sum + far, squares + far * far);
             if nearest.len() == CANDIDATES_MAX {
@@ -142,7 +145,7 @@ fn nearest_to(
     Ok(found)
 }
 
-/// Puts what was found by words and what is near in meaning into one order.
+/// Merges word matches and semantic matches into one order.
 pub(super) fn fuse(
     matched: &mut QueryMatches<'_>,
     (by_words, alone): (Vec<ScoredLine>, &mut [ScoredItem]),
@@ -178,18 +181,19 @@ pub(super) fn fuse(
             });
         }
     }
-    // What was found by words comes before what is as near.
+    // At the same score, word matches come first.
     fused.sort_by(|a, b| b.score.total_cmp(&a.score));
     fused
 }
 
-/// Returns what a place in one of the two orders is worth: the first in both has 1.
+/// Returns the score of a rank in one of the two orders, relative to the first.
 fn reciprocal_rank(rank: usize) -> f64 {
     let rank = f64::from(u32::try_from(rank).unwrap_or(u32::MAX));
     RANK_FIRST / 2.0 / (RANK_FIRST + rank)
 }
 
-/// Finds near lines in the index, by file and row, the nearest first. The log may have changed since.
+/// Finds semantic matches in the index, by file and row, the nearest first. A log that changed since is
+/// skipped.
 fn locate_in_index(
     matched: &mut QueryMatches<'_>,
     near: &[SemanticMatch],

@@ -1,11 +1,11 @@
-//! Vectors in few bytes, and how near they are. Pure.
+//! Compact vectors, and their similarity. Pure.
 //!
-//! Of each number its sign, by which all are looked through, and a byte, by which the best are put in
-//! order: eight bits a number cost about a hundredth of the cosine.
+//! Each number is stored as its sign, with which all vectors are searched, and as a byte, with which
+//! the best are sorted. Eight bits per number change the cosine by about 0.01.
 
 use crate::store::db::vectors::PackedVector;
 
-/// The largest number of a byte with a sign.
+/// The largest signed byte.
 const CODE_MAX: f32 = 127.0;
 
 /// Packs a vector.
@@ -19,14 +19,14 @@ pub(super) fn quantize(vector: &[f32]) -> PackedVector {
     PackedVector { signs: sign_bits(&unit), code }
 }
 
-/// Returns a vector of length 1 in the same direction.
+/// Returns the vector of length 1 in the same direction.
 pub(super) fn normalize(vector: &[f32]) -> Vec<f32> {
     let length = vector.iter().map(|it| it * it).sum::<f32>().sqrt();
     let length = if length > 0.0 { length } else { 1.0 };
     vector.iter().map(|it| it / length).collect()
 }
 
-/// Returns a bit for each number: whether it is above zero.
+/// Returns a bit per number: whether it is positive.
 pub(super) fn sign_bits(vector: &[f32]) -> Vec<u8> {
     let byte =
         |of: &[f32]| of.iter().enumerate().fold(0, |all, (at, it)| all | u8::from(*it > 0.0) << at);
@@ -45,7 +45,7 @@ pub(super) fn hamming_distance(a: &[u8], b: &[u8]) -> u32 {
     of_words.sum::<u32>() + of_rest.sum::<u32>()
 }
 
-/// Returns the cosine of a packed vector and one of length 1; nothing for one of another length.
+/// Returns the cosine of a packed vector and one of length 1; `None` if their dimensions differ.
 pub(super) fn cosine(code: &[u8], unit: &[f32]) -> Option<f32> {
     let (scale, code) = code.split_first_chunk::<4>()?;
     if code.len() != unit.len() {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_tell_opposites_apart() {
+    fn signs_separate_opposites() {
         let all: Vec<f32> = (0_i8..20).map(|it| f32::from(it) - 9.5).collect();
         let turned: Vec<f32> = all.iter().map(|it| -it).collect();
         assert_eq!(hamming_distance(&sign_bits(&all), &sign_bits(&all)), 0);

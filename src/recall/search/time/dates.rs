@@ -1,5 +1,5 @@
-//! Days, stretches, and months as people write them in a question: "March 26", "from 2026-03-20 to 2026-03-24",
-//! "late April". Pure.
+//! Dates, ranges, and months as people write them in a question: "March 26", "from 2026-03-20 to
+//! 2026-03-24", "late April". Pure.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ const MONTHS: [&str; 12] = [
 pub(crate) const WEEKDAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// What the words of a question name, taken one after the other.
+/// The dates in a question.
 #[derive(Default)]
 pub(crate) struct DateParser<'w> {
     words: &'w [&'w str],
@@ -34,14 +34,15 @@ pub(crate) struct DateParser<'w> {
     pub(crate) ranges: Vec<DayRange>,
     /// Days of any year: month and day.
     pub(crate) days: Vec<(u32, u32)>,
-    /// Months of any year, or of one, and which days of them are meant.
+    /// Months of any year or of one, and which of their days are meant.
     pub(crate) months: Vec<(Option<i32>, u32, (u32, u32))>,
     pub(crate) weekdays: Vec<Weekday>,
-    /// Words that name a day are not to be looked for: lines that cite the day are not those of it.
+    /// The words that name a day, which are not searched for: a line that cites the day is not of that
+    /// day.
     pub(crate) consumed: Vec<Range<usize>>,
 }
 
-/// A day in a question, or a stretch of them, and which of its words name it.
+/// A day or range in a question, and the words that name it.
 struct DateMention {
     day: MentionedDays,
     word_range: Range<usize>,
@@ -55,7 +56,7 @@ enum MentionedDays {
 }
 
 impl MentionedDays {
-    /// Returns the days, of any year the newest.
+    /// Returns the days; for days of any year those of the latest one.
     fn latest(self, today: NaiveDate) -> Option<DayRange> {
         match self {
             Self::Range(first, last) => Some((first, last)),
@@ -68,7 +69,7 @@ impl MentionedDays {
 }
 
 impl<'w> DateParser<'w> {
-    /// Reads the words of a question, in lower case.
+    /// Parses the words of a question, in lower case.
     pub(crate) fn of(words: &'w [&'w str], today: NaiveDate) -> Self {
         let mut reading = Self { words, today, ..Self::default() };
         reading.read();
@@ -93,7 +94,7 @@ impl<'w> DateParser<'w> {
         }
     }
 
-    /// Returns the stretch that a day begins: "from March 26 to April 2".
+    /// Returns the range that begins with a day: "from March 26 to April 2".
     fn range_end(&mut self, mention: &DateMention, at: &mut usize) -> Option<DayRange> {
         let is_between = || {
             let before = &self.words[..mention.word_range.start];
@@ -136,7 +137,7 @@ impl<'w> DateParser<'w> {
         is_stretch.then_some((first, last))
     }
 
-    /// Returns the next mention of days from a word on, and takes what else stands before it.
+    /// Returns the next mention of days, and records other times before it.
     fn next_mention(&mut self, at: &mut usize) -> Option<DateMention> {
         while *at < self.words.len() {
             let mention = self.take_mention(*at, at);
@@ -147,7 +148,7 @@ impl<'w> DateParser<'w> {
         None
     }
 
-    /// Takes what begins at a word, and moves behind it.
+    /// Parses a mention at `from`, and sets `at` to the word after it.
     fn take_mention(&mut self, from: usize, at: &mut usize) -> Option<DateMention> {
         let words = self.words;
         let word = *words.get(from)?;
@@ -210,7 +211,7 @@ impl<'w> DateParser<'w> {
     }
 }
 
-/// Returns when a day of any year was last.
+/// Returns the latest date of a day of any year.
 fn latest_occurrence((month, day): (u32, u32), today: NaiveDate) -> Option<NaiveDate> {
     let years = [today.year(), today.year() - 1].into_iter();
     let mut dates = years.filter_map(|it| NaiveDate::from_ymd_opt(it, month, day));
@@ -220,8 +221,8 @@ fn latest_occurrence((month, day): (u32, u32), today: NaiveDate) -> Option<Naive
 /// All days of a month.
 const WHOLE_MONTH: (u32, u32) = (1, 31);
 
-/// Returns which days of a month the words before its name mean ("early", "late", "the end of"), and how many
-/// words that are.
+/// Returns which days of a month the words before its name mean ("early", "late", "the end of"), and
+/// how many words that are.
 fn part_of_month(before: &[&str]) -> ((u32, u32), usize) {
     let mut last = before.iter().rev().take(2).zip(1..);
     last.find_map(|(word, count)| {

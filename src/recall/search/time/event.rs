@@ -1,52 +1,33 @@
-//! A time that a question names by what happened then: "in the week before the board meeting". The words are
-//! read here, without a clock and a disk; the day of what happened is found by a search for it.
+//! An event that dates a question: "in the week before the board meeting". Pure: `event_days` finds its days.
 
-use chrono::NaiveDate;
+use super::relative::RelativeSpan;
 
-use super::{
-    expression::TimeExpression,
-    relative::{DayRange, RelativeSpan},
-};
-use crate::recall::search::{
-    index::{
-        matches::{LOG_TIERS, QueryMatches},
-        source::SearchSource,
-    },
-    rank,
-    terms::{QueryStemmer, QueryTerms},
-};
-use crate::store::db::search_index::CacheDbError;
-
-/// The most words by which it is called.
+/// The most words of an event's name.
 const NAME_WORDS_MAX: usize = 6;
 
-/// What stands on more days than this is no event, or many.
-const EVENT_DAYS_MAX: usize = 7;
-
-/// Words with which what it is called ends at the latest.
+/// Words that end a name.
 const NAME_END_WORDS: [&str; 34] = [
     "what", "who", "whom", "when", "where", "which", "why", "how", "did", "do", "does", "was",
     "were", "is", "are", "has", "have", "had", "will", "would", "could", "can", "i", "we", "you",
     "he", "she", "it", "they", "this", "that", "there", "began", "started",
 ];
 
-/// Words with which it may begin.
+/// Words that may begin a name.
 const ARTICLES: [&str; 9] = ["the", "a", "an", "our", "my", "your", "his", "her", "their"];
 
 /// An event in a question.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EventReference {
-    /// What it is called.
+    /// The words of its name.
     pub(crate) name: String,
-    /// What is asked about: the days before it, after it, or around it.
-    span: RelativeSpan,
-    /// Where the question says so, in bytes.
+    /// The days that the question means: before the event, after it, or around it.
+    pub(crate) span: RelativeSpan,
+    /// Its byte range in the question.
     text_range: std::ops::Range<usize>,
 }
 
 impl EventReference {
-    /// Reads a question in lower case and its words. A name with a date in it is one of a day, not of an
-    /// event.
+    /// Parses a question in lower case and its words. A name that contains a date is no event.
     pub(crate) fn parse(
         text: &str,
         words: &[&str],
@@ -82,50 +63,22 @@ impl EventReference {
         })
     }
 
-    /// Returns the question without what it says of the event.
+    /// Returns the question with the event blanked out.
     pub(crate) fn remove_from(&self, question: &str) -> String {
         let mut rest = question.to_owned();
         rest.replace_range(self.text_range.clone(), &" ".repeat(self.text_range.len()));
         rest
     }
-
-    /// Returns the days that are asked about, if it is known on which day that was: all words of its name
-    /// stand in a line of that day, and of few others.
-    pub(crate) fn find_days(
-        &self,
-        source: &SearchSource,
-    ) -> Result<Option<DayRange>, CacheDbError> {
-        let terms = QueryTerms::of(&self.name, &mut QueryStemmer::new());
-        let count = u32::try_from(terms.stems.len()).unwrap_or(u32::MAX);
-        let mut matched = QueryMatches::of(source, &terms)?;
-        if !(1..=64).contains(&count) {
-            return Ok(None);
-        }
-        let mut days: Vec<NaiveDate> = Vec::new();
-        for (at, file) in matched.files.iter().enumerate() {
-            let names_it = || matched.masks(at).iter().any(|it| it.count_ones() == count);
-            if file.head.tier < LOG_TIERS && names_it() {
-                days.push(file.head.date);
-            }
-        }
-        days.sort_unstable();
-        days.dedup();
-        if days.len() > EVENT_DAYS_MAX {
-            return Ok(None);
-        }
-        let (lines, _) = rank::rank(&mut matched, &[], &TimeExpression::default(), false, None);
-        let of = lines.iter().map(|it| matched.files[it.file].head.date);
-        let best = of.into_iter().find(|it| days.contains(it)).or(days.last().copied());
-        Ok(best.map(|day| self.span.apply_to_day(day)))
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use chrono::NaiveDate;
+
     use super::*;
 
     #[test]
-    fn an_event_is_read_with_the_days_around_it() {
+    fn an_event_is_parsed_with_the_days_around_it() {
         let day: NaiveDate = "2026-03-26".parse().unwrap();
         for (question, expected) in [
             (
