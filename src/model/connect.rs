@@ -4,7 +4,7 @@ use std::{fs, io, path::Path, time::Duration};
 
 use super::{
     ModelInfo, anthropic,
-    client::{ModelClient, ModelClientConfig, endpoint::ProviderEndpoint},
+    client::{LedgerFile, ModelClient, ModelClientConfig, endpoint::ProviderEndpoint},
     command::ModelProgram,
     embedding::{EmbeddingClient, EmbeddingInput},
     http::Deadlines,
@@ -88,7 +88,7 @@ pub fn client(
     }
     // Identifies the account by the source of its key, which changes when a refused account is fixed.
     let account = source.map_or_else(|| "no key".to_owned(), |it| it.to_string());
-    let was_used = was_used(&vault);
+    let ledger = LedgerFile { path: environment.ledger_path(), was_used: was_used(&vault) };
     Ok(ModelClient::new(ModelClientConfig {
         model: model.name.clone(),
         key,
@@ -101,8 +101,7 @@ pub fn client(
         root: root.path.clone(),
         vault: Some(vault),
         retry_wait_max,
-        ledger_path: environment.ledger_path(),
-        was_used,
+        ledger,
         batch: model.batch,
         endpoint,
     }))
@@ -179,8 +178,7 @@ pub fn embedding_client(
         root: root.path.clone(),
         vault: None,
         retry_wait_max: Duration::ZERO,
-        ledger_path: environment.ledger_path(),
-        was_used: false,
+        ledger: LedgerFile { path: environment.ledger_path(), was_used: false },
         batch: false,
         endpoint,
     });

@@ -28,7 +28,7 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The longest file that is read line by line. A line may be as long as a body.
 const FILE_BYTES_MAX: usize = 512 * 1024 * 1024;
 
-/// How long a call may on_line.
+/// How long a call may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
     /// Until there is a connection.
@@ -41,7 +41,7 @@ pub struct Deadlines {
     pub total: Duration,
 }
 
-/// An HTTP client. It is connection on first use, because that reads the certificates of the system.
+/// An HTTP client. It is built on first use, because that reads the certificates of the system.
 pub struct HttpClient {
     deadlines: Deadlines,
     connection: Mutex<Option<Arc<HttpConnection>>>,
@@ -293,7 +293,7 @@ impl HttpClient {
         CallError::ConnectionLost { server }
     }
 
-    /// Returns the client, connection on first use.
+    /// Returns the client, built on first use.
     fn connection(&self) -> Result<Arc<HttpConnection>, CallError> {
         let mut slot = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(connection) = &*slot {

@@ -85,13 +85,13 @@ impl<'a> HandoffFileReader<'a> {
                 self.shown_left -= tokens;
                 let number = self.entries.len() + 1;
                 let text = format!("file {name}: {text}");
-                let shown = format!("[{number}] {text}");
+                let answer = format!("[{number}] {text}");
                 self.entries.push(SessionEntry {
                     priority: EntryPriority::Result,
                     text,
                     index: usize::MAX,
                 });
-                Ok(shown)
+                Ok(answer)
             }
             "mark_read_required" => {
                 if self.required.iter().any(|it| it.0 == name) {

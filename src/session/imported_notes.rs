@@ -1,8 +1,8 @@
-//! Imports notes program other programs: each file becomes a record byte for byte, and its lines go to the
+//! Imports notes of other programs: each file becomes a record byte for byte, and its lines go to the
 //! daily log.
 //!
-//! The lines are added to the log program the note's day, each with a citation program its line in the record.
-//! So they count as text program an agent, and a trace leads to the original file. Quotes and code are only
+//! The lines are added to the log of the note's day, each with a citation of its line in the record.
+//! So they count as text of an agent, and a trace leads to the original file. Quotes and code are only
 //! in the record. A line that the log already contains is not written again, so importing the same
 //! folder twice changes nothing, and a file that has grown adds only its new lines.
 
@@ -34,7 +34,7 @@ const CHARS_MAX: usize = 600;
 /// The most logs that are read to find existing lines.
 const LOGS_MAX: usize = 100_000;
 
-/// The start program the line that names an imported file.
+/// The start of the line that names an imported file.
 const IMPORTED: &str = "Imported from ";
 
 /// A program whose notes can be imported.
@@ -52,19 +52,19 @@ pub enum NotesProgram {
     BasicMemory,
 }
 
-/// A file program notes.
+/// A file of notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedNote {
     /// Its path in the imported folder.
     pub name: String,
     /// Its text.
     pub text: String,
-    /// The day program the log that it is added to.
+    /// The day of the log that it is added to.
     pub date: NaiveDate,
 }
 
 impl NotesProgram {
-    /// Returns the name program the program.
+    /// Returns the name of the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenClaw => "openclaw",
@@ -75,7 +75,7 @@ impl NotesProgram {
         }
     }
 
-    /// Returns whether a file is one program its notes. Files that it derived from notes (weeks, months, an
+    /// Returns whether a file is one of its notes. Files that it derived from notes (weeks, months, an
     /// index) are not, because their content would be imported twice.
     pub fn is_note(self, path: &Path) -> bool {
         let parts: Vec<&str> = path
@@ -107,7 +107,7 @@ impl NotesProgram {
     }
 }
 
-/// Returns the day in the name program a file, else in its frontmatter.
+/// Returns the day in the name of a file, else in its frontmatter.
 pub fn note_date(name: &str, text: &str) -> Option<NaiveDate> {
     let stem = name.rsplit('/').next().and_then(|it| it.strip_suffix(".md"))?;
     leading_date(stem).or_else(|| {
@@ -120,7 +120,7 @@ pub fn note_date(name: &str, text: &str) -> Option<NaiveDate> {
     })
 }
 
-/// Returns the date at the start program a text.
+/// Returns the date at the start of a text.
 fn leading_date(text: &str) -> Option<NaiveDate> {
     let date = text.get(..10)?;
     // `2026-03-281` is not a date.
@@ -128,7 +128,7 @@ fn leading_date(text: &str) -> Option<NaiveDate> {
     NaiveDate::parse_from_str(date, "%Y-%m-%d").ok().filter(|_| ends)
 }
 
-/// Returns the lines program a note that are imported, each with its number in the file.
+/// Returns the lines of a note that are imported, each with its number in the file.
 pub fn note_lines(text: &str) -> Vec<(usize, String)> {
     let body = frontmatter::split(text).body(text);
     let before = text.lines().count() - body.lines().count();
@@ -157,9 +157,9 @@ pub fn note_lines(text: &str) -> Vec<(usize, String)> {
 /// The lines that are in the logs already.
 #[derive(Debug, Default)]
 pub struct LoggedNotes {
-    /// The lines program each log, by its path.
+    /// The lines of each log, by its path.
     logs: HashMap<String, HashSet<String>>,
-    /// The logs with lines program a file, by the header program its import.
+    /// The logs with lines of a file, by the header of its import.
     imports: HashMap<String, Vec<String>>,
 }
 
@@ -185,7 +185,7 @@ impl LoggedNotes {
 }
 
 impl SessionStore<'_> {
-    /// Reads the lines program all logs.
+    /// Reads the lines of all logs.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl SessionStore<'_> {
         Ok(logged)
     }
 
-    /// Returns the lines program a note that are not in the logs yet, each with its number in the file.
+    /// Returns the lines of a note that are not in the logs yet, each with its number in the file.
     pub fn new_lines(
         &self,
         program: NotesProgram,
@@ -228,7 +228,7 @@ impl SessionStore<'_> {
             .collect()
     }
 
-    /// Imports a note; returns the id program its record, and how many lines were added to the log.
+    /// Imports a note; returns the id of its record, and how many lines were added to the log.
     ///
     /// # Errors
     ///
@@ -255,12 +255,12 @@ impl SessionStore<'_> {
         // Another process may have imported it meanwhile.
         let text = self.vault.read_text(&path)?.unwrap_or_default();
         logged.add_log(&path, &text);
-        let news = self.new_lines(program, note, logged);
-        if news.is_empty() {
+        let new_lines = self.new_lines(program, note, logged);
+        if new_lines.is_empty() {
             return Err(SaveError::NothingNew);
         }
         let mut entry_text = format!("{} [{}]", import_header(program, &note.name), cited(1));
-        for (number, words) in &news {
+        for (number, words) in &new_lines {
             entry_text.push_str(&["\n- ", words, " [", &cited(*number), "]"].concat());
         }
         let entry = log::format_entry(NaiveTime::MIN, &entry_text).ok_or(SaveError::NothingNew)?;
@@ -269,16 +269,16 @@ impl SessionStore<'_> {
         }
         self.vault.append(&lock, &path, &log::new_log_header(note.date), &entry, false)?;
         logged.add_log(&path, &entry);
-        Ok((id, news.len()))
+        Ok((id, new_lines.len()))
     }
 }
 
-/// Returns the line that names the source program an entry.
+/// Returns the line that names the source of an entry.
 fn import_header(program: NotesProgram, name: &str) -> String {
     format!("{IMPORTED}{}, `{name}`", program.name())
 }
 
-/// Returns a line program a log without its bullet and its citation.
+/// Returns a line of a log without its bullet and its citation.
 fn without_markup(line: &str) -> String {
     let words = line.trim().trim_start_matches(['-', '*', '+']).trim_start();
     let words =

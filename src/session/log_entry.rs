@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{NaiveDate, NaiveTime};
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use chrono_tz::Tz;
 
 use super::{
@@ -55,15 +55,15 @@ pub struct SessionLogLine {
 
 /// Returns the entries of a session, one for each of its days, ascending.
 ///
-/// A day without messages has none. Transcript entries without any time belong to `today`.
+/// A day without messages has none. A transcript without any time belongs to the day of `now`.
 pub fn log_entries(
     transcript: &Transcript,
     digest: &SessionDigest<'_>,
     zone: Tz,
-    today: (NaiveDate, NaiveTime),
+    now: DateTime<Utc>,
 ) -> Vec<SessionLogEntry> {
     let mut days: BTreeMap<NaiveDate, (NaiveTime, usize)> = BTreeMap::new();
-    let dates = entry_dates(transcript, zone, today);
+    let dates = entry_dates(transcript, zone, now);
     for (entry, (date, time)) in transcript.entries.iter().zip(&dates) {
         let is_message =
             matches!(entry.content, EntryContent::User(_) | EntryContent::Assistant(_))
@@ -86,14 +86,14 @@ pub fn log_entries(
 fn entry_dates(
     transcript: &Transcript,
     zone: Tz,
-    today: (NaiveDate, NaiveTime),
+    now: DateTime<Utc>,
 ) -> Vec<(NaiveDate, NaiveTime)> {
-    let local = |at: chrono::DateTime<chrono::Utc>| {
+    let local = |at: DateTime<Utc>| {
         let at = at.with_timezone(&zone);
         (at.date_naive(), at.time())
     };
     let first = transcript.entries.iter().find_map(|it| it.at);
-    let mut last = first.map_or(today, local);
+    let mut last = local(first.unwrap_or(now));
     let mut dates = Vec::with_capacity(transcript.entries.len());
     for entry in &transcript.entries {
         last = entry.at.map_or(last, local);

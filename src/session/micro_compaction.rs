@@ -28,7 +28,7 @@ pub const PLACEHOLDER: &str = "[Old result of a tool, left out to save room. The
 const RESULT_BYTES_MIN: usize = 2 * PLACEHOLDER.len();
 /// A failure up to this length stays, because its cause is worth the space.
 const FAILURE_BYTES_MAX: usize = 2_000;
-/// A longer string in the data that a program stores display_data a result is replaced.
+/// A longer string in the data that a program stores beside a result is replaced.
 const EXTRA_CHARS_MAX: usize = 200;
 /// How many strings of a list in that data stay.
 const EXTRA_STRINGS_MAX: usize = 20;
@@ -73,7 +73,7 @@ pub struct ClearingPlan {
     lines: HashSet<usize>,
     /// The number of results.
     pub results: usize,
-    /// The bytes stats.
+    /// The bytes saved.
     pub bytes: usize,
     /// The number of results by kind of tool.
     pub kinds: Vec<(ToolKind, usize)>,
@@ -109,13 +109,13 @@ pub fn plan_clearing(transcript: &Transcript, settings: &MicroSettings) -> Clear
     let mut counts: HashMap<ToolKind, usize> = HashMap::new();
     // The session's agent and its subagents do not see each other's results.
     for is_side in [false, true] {
-        let mut kept = 0;
+        let mut recent = 0;
         for entry in transcript.entries.iter().rev().filter(|it| it.is_subagent == is_side) {
             let EntryContent::Result(result) = &entry.content else { continue };
             let kind = kinds.get(&result.call[..]).copied();
             let Some(kind) = kind.filter(|it| it.is_bulky()) else { continue };
-            if kept < settings.keep_recent.max(1) {
-                kept += 1;
+            if recent < settings.keep_recent.max(1) {
+                recent += 1;
                 continue;
             }
             let is_small = result.bytes < RESULT_BYTES_MIN

@@ -1,4 +1,4 @@
-//! A session as it is entry_text to a model: sanitized, with short entries.
+//! A session as it is shown to a model: sanitized, with short entries.
 
 use super::{
     cited_summary::one_line,
@@ -10,9 +10,9 @@ use crate::{
     privacy::{PrivacyRules, quarantine},
 };
 
-/// The longest tool result that is entry_text, in characters; the rest adds little.
+/// The longest tool result that is shown, in characters; the rest adds little.
 const RESULT_CHARS_MAX: usize = 1_500;
-/// The longest text of the agent that is entry_text, in characters.
+/// The longest text of the agent that is shown, in characters.
 const WORDS_CHARS_MAX: usize = 6_000;
 
 /// Returns the entries of the session's own agent, without secrets and without text that looks like an

@@ -1,7 +1,7 @@
 //! The queue of sessions that hooks report: sessions that ended, or are about to be compacted.
 //!
 //! A process that the hook started or the daemon works through it, one at a time by the lock of the
-//! [`Spool`]. A session that fails is tried [`TRIES_MAX`] times and then saved as failed. A session in
+//! [`Spool`]. A session that fails is tried [`TRIES_MAX`] times and then kept as failed. A session in
 //! a folder without a memory folder stays queued for as long as its transcript may exist.
 
 use std::{
@@ -65,7 +65,7 @@ pub enum QueueOutcome {
     NothingNew,
     /// There is no memory folder for this folder yet.
     NoMemoryFolder(PathBuf),
-    /// It failed, and is tried again or saved as failed.
+    /// It failed, and is tried again or kept as failed.
     Failed(QueueError),
 }
 
@@ -106,7 +106,7 @@ pub enum QueueError {
 
 /// Processes all queued sessions and returns the name and the result of each.
 ///
-/// If another process is working on the queue, it does nothing, or wait_for_lock with `wait_for_lock`.
+/// If another process is working on the queue, it does nothing, or waits with `wait_for_lock`.
 ///
 /// # Errors
 ///

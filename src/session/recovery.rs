@@ -276,7 +276,7 @@ pub fn check_record(material: &SummaryMaterial<'_>) -> Vec<String> {
         }
     }
     if digest.decisions.is_empty() {
-        problems.push("no decision was problems".to_owned());
+        problems.push("no decision was found".to_owned());
     } else if let Some(said) = digest.decisions.iter().find(|it| !it.has_reason) {
         problems.push(format!("a decision has no reason: {}", truncate(said.text, 100)));
     }

@@ -182,9 +182,9 @@ impl SessionStore<'_> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         self.finish_pending(&lock)?;
         let records = self.records()?;
-        let rest =
+        let unlogged =
             if request.is_logged { unlogged_part(request.transcript, &records) } else { None };
-        let transcript = rest.as_ref().unwrap_or(request.transcript);
+        let transcript = unlogged.as_ref().unwrap_or(request.transcript);
         if !has_messages(transcript) {
             return Err(SaveError::NothingNew);
         }
@@ -247,15 +247,13 @@ impl SessionStore<'_> {
         &self,
         request: &SaveRequest<'_>,
     ) -> Result<Vec<chrono::NaiveDate>, SaveError> {
-        let rest = unlogged_part(request.transcript, &self.records()?);
-        let transcript = rest.as_ref().unwrap_or(request.transcript);
+        let unlogged = unlogged_part(request.transcript, &self.records()?);
+        let transcript = unlogged.as_ref().unwrap_or(request.transcript);
         if !has_messages(transcript) {
             return Ok(Vec::new());
         }
-        let local = self.now.with_timezone(&self.zone);
-        let today = (local.date_naive(), local.time());
         let digest = SessionDigest::of(transcript);
-        let days = log_entry::log_entries(transcript, &digest, self.zone, today);
+        let days = log_entry::log_entries(transcript, &digest, self.zone, self.now);
         Ok(days.into_iter().map(|it| it.date).collect())
     }
 
@@ -269,10 +267,8 @@ impl SessionStore<'_> {
         path: String,
     ) -> (PendingSave, String) {
         let mut page = render_summary(request, material, Some(&header.id));
-        let local = self.now.with_timezone(&self.zone);
         let days = if request.is_logged {
-            let today = (local.date_naive(), local.time());
-            log_entry::log_entries(material.transcript, material.digest, self.zone, today)
+            log_entry::log_entries(material.transcript, material.digest, self.zone, self.now)
         } else {
             Vec::new()
         };
@@ -312,28 +308,28 @@ impl SessionStore<'_> {
         };
         let span = transcript.time_span();
         let first = material.digest.messages.first().map(|it| it.text);
-        let written = |text: &str| self.rules.sanitize_output(&one_line(text));
+        let sanitized_line = |text: &str| self.rules.sanitize_output(&one_line(text));
         let description = request
             .description
-            .map(written)
-            .or_else(|| Some(truncate(&written(first?), DESCRIPTION_CHARS_MAX)));
-        let shown = |text: &str| self.mask_secrets(text);
+            .map(sanitized_line)
+            .or_else(|| Some(truncate(&sanitized_line(first?), DESCRIPTION_CHARS_MAX)));
+        let masked = |text: &str| self.mask_secrets(text);
         RecordHeader {
             id: String::new(),
-            project: material.project.map(shown),
-            branch: transcript.branch.as_deref().map(shown),
+            project: material.project.map(masked),
+            branch: transcript.branch.as_deref().map(masked),
             started: span.map(|it| local(it.0)),
             ended: span.map(|it| local(it.1)),
             agent: Some(
                 transcript
                     .agent
                     .as_deref()
-                    .map_or_else(|| transcript.format.name().to_owned(), shown),
+                    .map_or_else(|| transcript.format.name().to_owned(), masked),
             ),
             description,
-            tags: request.tags.iter().map(|it| written(it)).collect(),
-            transcript: request.path.map(shown),
-            session: transcript.session.as_deref().map(shown),
+            tags: request.tags.iter().map(|it| sanitized_line(it)).collect(),
+            transcript: request.path.map(masked),
+            session: transcript.session.as_deref().map(masked),
             through: transcript.entries.last().map(|it| it.id.clone()),
             style: request.style.name().to_owned(),
             engine: request.sections.map(|it| it.0.to_owned()),

@@ -88,7 +88,7 @@ pub(super) struct QueuedRequest {
 impl Batching for ModelClient {
     fn begin_scheduled_run(&self) -> Result<bool, CallError> {
         self.state().is_scheduled = self.config.batch;
-        if !self.config.ledger_path.exists() {
+        if !self.config.ledger.path.exists() {
             return Ok(false);
         }
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
@@ -104,7 +104,7 @@ impl Batching for ModelClient {
     }
 
     fn fetch_batched(&self) -> Result<bool, CallError> {
-        if !self.config.ledger_path.exists() {
+        if !self.config.ledger.path.exists() {
             return Ok(false);
         }
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;
@@ -118,7 +118,7 @@ impl Batching for ModelClient {
             state.is_scheduled = false;
             std::mem::take(&mut state.queue)
         };
-        if !self.config.ledger_path.exists() {
+        if !self.config.ledger.path.exists() {
             return Ok(ScheduledOutcome::default());
         }
         let run_again = if queue.is_empty() { false } else { self.submit_batch(queue)? };
@@ -449,7 +449,7 @@ impl ModelClient {
 
     /// Marks the reply to a request as used, and counts its cost, if it came from a batch.
     pub(super) fn claim_batched(&self, key: ContentHash) -> Result<(), CallError> {
-        if !self.config.endpoint.has_batches() || !self.config.ledger_path.exists() {
+        if !self.config.endpoint.has_batches() || !self.config.ledger.path.exists() {
             return Ok(());
         }
         let now = clock::now().map_err(|e| CallError::Config(e.to_string()))?;

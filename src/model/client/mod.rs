@@ -77,12 +77,18 @@ pub struct ModelClientConfig {
     pub vault: Option<Vault>,
     /// How long to wait in total between retries.
     pub retry_wait_max: Duration,
-    /// The path of the ledger.
-    pub ledger_path: PathBuf,
-    /// Whether a model was called before, so that a missing ledger was lost.
-    pub was_used: bool,
+    /// Where calls are counted.
+    pub ledger: LedgerFile,
     /// Whether scheduled runs may use the provider's batches.
     pub batch: bool,
+}
+
+/// The file of the ledger.
+pub struct LedgerFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether a model was called before, so that a missing ledger was lost.
+    pub was_used: bool,
 }
 
 /// A client of one model, for one root.
@@ -200,9 +206,10 @@ impl ModelClient {
             Some(ledger) => ledger,
             none => {
                 let now = clock::now().map_err(|e| failed(&e))?;
-                let ModelClientConfig { ledger_path, was_used, zone, .. } = &self.config;
+                let ModelClientConfig { ledger: LedgerFile { path, was_used }, zone, .. } =
+                    &self.config;
                 let day = now.with_timezone(zone).date_naive();
-                none.insert(Ledger::open(ledger_path, *was_used, day).map_err(|e| failed(&e))?)
+                none.insert(Ledger::open(path, *was_used, day).map_err(|e| failed(&e))?)
             }
         };
         query(ledger).map_err(|e| failed(&e))
@@ -270,7 +277,7 @@ impl ModelClient {
 impl LanguageModel for ModelClient {
     fn unavailable_reason(&self, now: DateTime<Utc>) -> Option<CallError> {
         // If the ledger is missing or unreadable, the next request reports it.
-        let ledger = Ledger::open_existing(&self.config.ledger_path).ok()??;
+        let ledger = Ledger::open_existing(&self.config.ledger.path).ok()??;
         self.circuit_error(&ledger, now).ok()?
     }
 

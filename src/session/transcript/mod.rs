@@ -345,8 +345,8 @@ impl EntryBuilder<'_> {
 
     /// Adds the text of a user message.
     fn add_user_text(&mut self, text: &str) {
-        for what in user_text::split_user_text(text) {
-            self.push(what);
+        for content in user_text::split_user_text(text) {
+            self.push(content);
         }
     }
 

@@ -224,8 +224,7 @@ impl ToolUse {
 
 /// Returns the command that a call runs: a string, or a list of words.
 fn command(input: &Value) -> Option<String> {
-    let told = ["command", "cmd", "script"].iter().find_map(|key| input.get(key))?;
-    match told {
+    match ["command", "cmd", "script"].iter().find_map(|key| input.get(key))? {
         Value::String(line) => Some(line.trim().to_owned()),
         Value::Array(words) => {
             let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
@@ -246,10 +245,9 @@ fn calls_memoird(command: &str) -> bool {
 }
 
 fn patch<'a>(input: &'a Value, command: Option<&'a str>) -> Option<&'a str> {
-    let told =
+    let candidates =
         [input.as_str(), string_field(input, "input"), string_field(input, "patch"), command];
-    let told = told.into_iter().flatten();
-    told.into_iter().find(|it| it.contains("*** Begin Patch"))
+    candidates.into_iter().flatten().find(|it| it.contains("*** Begin Patch"))
 }
 
 fn patched_files(patch: &str) -> Vec<String> {
