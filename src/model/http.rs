@@ -66,14 +66,10 @@ pub struct HttpResponse {
 /// The headers that matter to us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHeaders {
-    /// The type of the body.
-    pub content_type: Option<String>,
     /// The server's id of the call.
     pub request_id: Option<String>,
     /// How long the server asks to wait before a retry.
     pub retry_after: Option<Duration>,
-    /// Whether a retry makes sense, if the server says so.
-    pub should_retry: Option<bool>,
 }
 
 /// A header of a request. One that contains a key is marked, so that nothing prints it.
@@ -354,17 +350,7 @@ impl ResponseHeaders {
         let retry_after = exact
             .map(Duration::from_millis)
             .or_else(|| text("retry-after").and_then(|it| parse_retry_after(&it, now)));
-        let should_retry = match text("x-should-retry").as_deref() {
-            Some("true") => Some(true),
-            Some("false") => Some(false),
-            _ => None,
-        };
-        Self {
-            content_type: text("content-type"),
-            request_id: id.filter(is_plain),
-            retry_after,
-            should_retry,
-        }
+        Self { request_id: id.filter(is_plain), retry_after }
     }
 }
 

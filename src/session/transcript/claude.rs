@@ -85,14 +85,7 @@ fn read_user(entry: &mut EntryBuilder<'_>, line: &Value, is_meta: bool) {
     let mut words = Vec::new();
     for block in blocks {
         match string_field(block, "type").unwrap_or_default() {
-            "tool_result" => {
-                let is_error = block.get("is_error").and_then(Value::as_bool) == Some(true);
-                entry.add_result(
-                    string_field(block, "tool_use_id"),
-                    &content_text(block.get("content")),
-                    is_error,
-                );
-            }
+            "tool_result" => entry.add_result_block(block),
             "text" => words.push(string_field(block, "text").unwrap_or_default().to_owned()),
             kind @ ("image" | "document") => words.push(format!("[{kind}]")),
             kind => entry.add_unknown(&format!("user block {kind}")),
@@ -123,14 +116,7 @@ fn read_assistant(entry: &mut EntryBuilder<'_>, line: &Value) {
     for block in blocks {
         match string_field(block, "type").unwrap_or_default() {
             "text" => say(entry, string_field(block, "text").unwrap_or_default()),
-            "tool_use" | "server_tool_use" => {
-                let name = string_field(block, "name").unwrap_or_default();
-                entry.add_call(
-                    string_field(block, "id"),
-                    name,
-                    block.get("input").unwrap_or(&Value::Null),
-                );
-            }
+            "tool_use" | "server_tool_use" => entry.add_call_block(block),
             // The agent's thoughts are not recorded.
             kind @ ("thinking" | "redacted_thinking") => {
                 entry.push(EntryContent::Other(kind.to_owned()));

@@ -378,6 +378,19 @@ impl EntryBuilder<'_> {
         self.push(EntryContent::Call(call));
     }
 
+    /// Adds a call in the form of a content block.
+    fn add_call_block(&mut self, block: &Value) {
+        let name = string_field(block, "name").unwrap_or_default();
+        self.add_call(string_field(block, "id"), name, block.get("input").unwrap_or(&Value::Null));
+    }
+
+    /// Adds a result in the form of a content block.
+    fn add_result_block(&mut self, block: &Value) {
+        let is_error = block.get("is_error").and_then(Value::as_bool) == Some(true);
+        let text = claude::content_text(block.get("content"));
+        self.add_result(string_field(block, "tool_use_id"), &text, is_error);
+    }
+
     fn add_result(&mut self, call: Option<&str>, text: &str, is_error: bool) {
         let call = call.filter(|it| !it.is_empty()).map(str::to_owned);
         let next_unnamed =

@@ -44,22 +44,8 @@ fn read_blocks(
     let mut words = Vec::new();
     for block in list {
         match string_field(block, "type").unwrap_or_default() {
-            "tool_use" => {
-                let name = string_field(block, "name").unwrap_or_default();
-                entry.add_call(
-                    string_field(block, "id"),
-                    name,
-                    block.get("input").unwrap_or(&Value::Null),
-                );
-            }
-            "tool_result" => {
-                let is_error = block.get("is_error").and_then(Value::as_bool) == Some(true);
-                entry.add_result(
-                    string_field(block, "tool_use_id"),
-                    &content_text(block.get("content")),
-                    is_error,
-                );
-            }
+            "tool_use" => entry.add_call_block(block),
+            "tool_result" => entry.add_result_block(block),
             "thinking" | "redacted_thinking" | "reasoning" => {
                 entry.push(EntryContent::Other("thinking".to_owned()));
             }
