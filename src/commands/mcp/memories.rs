@@ -44,10 +44,10 @@ impl ServedFolder {
     /// Lists typed memories.
     pub(super) fn list_memories(
         &self,
-        asked: &requests::MemoryListParams,
+        params: &requests::MemoryListParams,
     ) -> Result<responses::MemoryListResponse, CommandError> {
-        let start = page_limit::parse_cursor(asked.cursor.as_ref()).map_err(invalid_argument)?;
-        let kind: Option<MemoryType> = asked.kind.map(requests::MemoryTypeFilter::memory_type);
+        let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
+        let kind: Option<MemoryType> = params.kind.map(requests::MemoryTypeFilter::memory_type);
         let mut all = Vec::new();
         for whose in [MemoryOwner::Person, MemoryOwner::Agent] {
             if whose == MemoryOwner::Person && self.person.is_none() {
@@ -62,23 +62,23 @@ impl ServedFolder {
         }
         let total = all.len();
         let (memories, next_cursor) =
-            page_limit::cut_page(all, start, asked.limit.unwrap_or(50).clamp(1, 200));
+            page_limit::cut_page(all, start, params.limit.unwrap_or(50).clamp(1, 200));
         Ok(responses::MemoryListResponse { notice: NOTICE, total, memories, next_cursor })
     }
 
     /// Reads one typed memory.
     pub(super) fn get_memory(
         &self,
-        asked: &requests::MemoryGetParams,
+        params: &requests::MemoryGetParams,
     ) -> Result<responses::MemoryResponse, CommandError> {
-        let root = self.root_of(asked.of)?;
-        let wanted = asked.name.trim_end_matches(".md");
-        let found = self.typed_memories(asked.of)?.into_iter().find(|(_, it)| {
+        let root = self.root_of(params.of)?;
+        let wanted = params.name.trim_end_matches(".md");
+        let found = self.typed_memories(params.of)?.into_iter().find(|(_, it)| {
             let file = it.file_name.to_string_lossy();
             it.name == wanted || file.trim_end_matches(".md") == wanted
         });
         let Some((path, it)) = found else {
-            let name: String = asked.name.chars().take(80).collect();
+            let name: String = params.name.chars().take(80).collect();
             return Err(invalid_argument(format!("`name`: there is no memory `{name}`"))
                 .hint("memory_list {} lists them all"));
         };
@@ -86,7 +86,7 @@ impl ServedFolder {
         let read = page_limit::cut_lines(&body, 1, usize::MAX, PAGE_BYTES_MAX);
         Ok(responses::MemoryResponse {
             notice: NOTICE,
-            memory: memory_entry(asked.of, path, &it, &root.rules),
+            memory: memory_entry(params.of, path, &it, &root.rules),
             text: read.text,
             sources: it.sources.iter().map(|(at, _)| at.to_string()).collect(),
             supersedes: it.supersedes.as_deref().map(|it| framing::sanitize_line(it, &root.rules)),

@@ -29,37 +29,37 @@ impl ServedFolder {
     /// Searches for lines.
     pub(super) fn search(
         &self,
-        asked: &requests::SearchParams,
+        params: &requests::SearchParams,
     ) -> Result<responses::SearchResponse, CommandError> {
-        if asked.query.len() > QUERY_BYTES_MAX {
+        if params.query.len() > QUERY_BYTES_MAX {
             return Err(invalid_argument(format!(
                 "`query` is longer than {QUERY_BYTES_MAX} bytes"
             ))
             .hint("ask one question at a time"));
         }
-        let root = self.root_of(asked.of)?;
-        let mut query = Query::parse(&asked.query);
-        query.tiers.extend(asked.tier.iter().flatten().map(|it| it.name().to_owned()));
-        query.kind = asked.kind.map(|it| it.memory_type().name().to_owned()).or(query.kind);
+        let root = self.root_of(params.of)?;
+        let mut query = Query::parse(&params.query);
+        query.tiers.extend(params.tier.iter().flatten().map(|it| it.name().to_owned()));
+        query.kind = params.kind.map(|it| it.memory_type().name().to_owned()).or(query.kind);
         let since =
-            requests::parse_period("since", asked.since.as_ref()).map_err(invalid_argument)?;
+            requests::parse_period("since", params.since.as_ref()).map_err(invalid_argument)?;
         let until =
-            requests::parse_period("until", asked.until.as_ref()).map_err(invalid_argument)?;
+            requests::parse_period("until", params.until.as_ref()).map_err(invalid_argument)?;
         query.since = since.map(Period::first).or(query.since);
         query.until = until.map(Period::last).or(query.until);
         if query.text.trim().is_empty() && query.since.is_none() && query.until.is_none() {
             return Err(invalid_argument("`query`: there is nothing to look for in it".to_owned())
                 .hint("ask in plain words: memory_search {\"query\": \"why SQLite\"}"));
         }
-        let start = page_limit::parse_cursor(asked.cursor.as_ref())
+        let start = page_limit::parse_cursor(params.cursor.as_ref())
             .map_err(invalid_argument)?
             .min(PIECES_MAX);
-        let limit = asked.limit.unwrap_or(10).clamp(1, 50);
+        let limit = params.limit.unwrap_or(10).clamp(1, 50);
         let how = SearchOptions {
             // One more than shown, to know whether there are more.
             limit: start + limit + 1,
-            context: asked.context.unwrap_or(0).min(10),
-            raw: asked.raw,
+            context: params.context.unwrap_or(0).min(10),
+            raw: params.raw,
             today: self.today(),
         };
         let results = search::find(&self.call, root, &query, how, Some(&self.search_cache))?;
@@ -72,13 +72,13 @@ impl ServedFolder {
     /// Reads a file.
     pub(super) fn read_file(
         &self,
-        asked: &requests::ReadParams,
+        params: &requests::ReadParams,
     ) -> Result<responses::FileResponse, CommandError> {
-        let root = self.root_of(asked.of)?;
+        let root = self.root_of(params.of)?;
         let (path, handed, since) =
-            show::sanitized_at(&self.call, root, &asked.file, asked.as_of.as_deref())?;
-        let from = asked.from.unwrap_or(1);
-        let to = asked.to.unwrap_or(usize::MAX);
+            show::sanitized_at(&self.call, root, &params.file, params.as_of.as_deref())?;
+        let from = params.from.unwrap_or(1);
+        let to = params.to.unwrap_or(usize::MAX);
         if to < from {
             return Err(invalid_argument(format!("`to` ({to}) is before `from` ({from})")));
         }
@@ -88,11 +88,11 @@ impl ServedFolder {
     /// Composes the context of a session.
     pub(super) fn context(
         &self,
-        asked: &requests::ContextParams,
+        params: &requests::ContextParams,
     ) -> Result<responses::ContextResponse, CommandError> {
-        let budget = asked.budget_tokens.map(|it| it.min(20_000));
-        let made = context::compose_default(&self.call, &self.agent, budget, &silent_ui())?;
-        let parts = made.parts.into_iter().map(|it| responses::PartSize {
+        let budget = params.budget_tokens.map(|it| it.min(20_000));
+        let composed = context::compose_default(&self.call, &self.agent, budget, &silent_ui())?;
+        let parts = composed.parts.into_iter().map(|it| responses::PartSize {
             name: it.name.to_owned(),
             lines: it.lines,
             left_out: it.left_out,
@@ -101,11 +101,11 @@ impl ServedFolder {
         Ok(responses::ContextResponse {
             notice: NOTICE,
             date: self.today().to_string(),
-            text: made
+            text: composed
                 .text
                 .lines()
                 .fold(String::new(), |text, it| text + &line_with_tool_names(it) + "\n"),
-            tokens: made.tokens,
+            tokens: composed.tokens,
             parts: parts.collect(),
         })
     }
@@ -113,12 +113,12 @@ impl ServedFolder {
     /// Traces a line down to the logs, or up from them.
     pub(super) fn trace(
         &self,
-        asked: &requests::TraceParams,
+        params: &requests::TraceParams,
     ) -> Result<responses::TraceResponse, CommandError> {
-        let start = page_limit::parse_cursor(asked.cursor.as_ref()).map_err(invalid_argument)?;
-        let limit = asked.limit.unwrap_or(50).clamp(1, 200);
-        if asked.up {
-            let up = trace::trace_to_derived(&self.call, &self.agent, &asked.target)?;
+        let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
+        let limit = params.limit.unwrap_or(50).clamp(1, 200);
+        if params.up {
+            let up = trace::trace_to_derived(&self.call, &self.agent, &params.target)?;
             let derived = up.derived.iter().map(|it| responses::DerivedEntry {
                 tier: it.tier.to_owned(),
                 path: it.place.path.clone(),
@@ -135,7 +135,7 @@ impl ServedFolder {
                 next_cursor,
             });
         }
-        let down = trace::trace_to_sources(&self.call, &self.agent, &asked.target)?;
+        let down = trace::trace_to_sources(&self.call, &self.agent, &params.target)?;
         let mut all = Vec::new();
         if down.items.is_empty() {
             self.add_sources(&down, None, &mut all);
@@ -163,7 +163,7 @@ impl ServedFolder {
         &self,
         source: &SourceRange,
         item: Option<&String>,
-        beneath: Option<&String>,
+        parent: Option<&String>,
         all: &mut Vec<responses::CitedSource>,
     ) {
         all.push(responses::CitedSource {
@@ -177,11 +177,11 @@ impl ServedFolder {
             changed: source.changed,
             item: item.cloned(),
             via: source.via.iter().map(location).collect(),
-            beneath: beneath.cloned(),
+            beneath: parent.cloned(),
         });
-        let above = format!("{}:{}", source.path, source.line_start);
+        let place = format!("{}:{}", source.path, source.line_start);
         for lower in &source.sources {
-            self.add_source(lower, item, Some(&above), all);
+            self.add_source(lower, item, Some(&place), all);
         }
     }
 
@@ -194,14 +194,14 @@ impl ServedFolder {
     /// Lists the lines that reached no item.
     pub(super) fn coverage(
         &self,
-        asked: &requests::CoverageParams,
+        params: &requests::CoverageParams,
     ) -> Result<responses::CoverageResponse, CommandError> {
         let period =
-            requests::parse_period("period", asked.period.as_ref()).map_err(invalid_argument)?;
-        let start = page_limit::parse_cursor(asked.cursor.as_ref()).map_err(invalid_argument)?;
-        let coverage_report = coverage::coverage_of_period(&self.call, &self.agent, period)?;
-        let left_out = coverage_report.uncovered.len();
-        let lines = coverage_report.uncovered.into_iter().map(|it| {
+            requests::parse_period("period", params.period.as_ref()).map_err(invalid_argument)?;
+        let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
+        let report = coverage::coverage_of_period(&self.call, &self.agent, period)?;
+        let left_out = report.uncovered.len();
+        let lines = report.uncovered.into_iter().map(|it| {
             let UncoveredLine { path, line, text, reason } = it;
             let date = self.date_of(&path);
             responses::LeftOutLine {
@@ -212,10 +212,9 @@ impl ServedFolder {
                 reason,
             }
         });
-        let limit = asked.limit.unwrap_or(50).clamp(1, 200);
+        let limit = params.limit.unwrap_or(50).clamp(1, 200);
         let (uncovered, next_cursor) = page_limit::cut_page(lines.collect(), start, limit);
-        let (period, lines, covered) =
-            (coverage_report.period, coverage_report.lines, coverage_report.covered);
+        let (period, lines, covered) = (report.period, report.lines, report.covered);
         Ok(responses::CoverageResponse {
             notice: NOTICE,
             period,

@@ -18,14 +18,14 @@ impl ServedFolder {
     /// Lists session records.
     pub(super) fn session_list(
         &self,
-        asked: &requests::SessionListParams,
+        params: &requests::SessionListParams,
     ) -> Result<responses::RecordListResponse, CommandError> {
         let root = &self.agent;
-        let start = page_limit::parse_cursor(asked.cursor.as_ref()).map_err(invalid_argument)?;
-        let since = requests::parse_period("since", asked.since.as_ref())
+        let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
+        let since = requests::parse_period("since", params.since.as_ref())
             .map_err(invalid_argument)?
             .map(Period::first);
-        let until = requests::parse_period("until", asked.until.as_ref())
+        let until = requests::parse_period("until", params.until.as_ref())
             .map_err(invalid_argument)?
             .map(Period::last);
         let mut records = record_store(&self.call, root).records()?;
@@ -33,8 +33,8 @@ impl ServedFolder {
             let date = it.header.ended.map(|it| it.date_naive());
             let date = date.or_else(|| Some(it.header.id.parse::<Stem>().ok()?.date()));
             let project = it.header.project.as_deref().unwrap_or_default();
-            asked.project.as_ref().is_none_or(|it| project.contains(it.trim_end_matches('/')))
-                && asked.tag.as_ref().is_none_or(|tag| it.header.tags.contains(tag))
+            params.project.as_ref().is_none_or(|it| project.contains(it.trim_end_matches('/')))
+                && params.tag.as_ref().is_none_or(|tag| it.header.tags.contains(tag))
                 && since.is_none_or(|it| date.is_some_and(|date| it <= date))
                 && until.is_none_or(|it| date.is_some_and(|date| date <= it))
         });
@@ -52,7 +52,7 @@ impl ServedFolder {
             tags: it.header.tags.into_iter().map(seen).collect(),
             style: seen(it.header.style),
         });
-        let limit = asked.limit.unwrap_or(20).clamp(1, 100);
+        let limit = params.limit.unwrap_or(20).clamp(1, 100);
         let (records, next_cursor) = page_limit::cut_page(records.collect(), start, limit);
         Ok(responses::RecordListResponse { notice: NOTICE, total, records, next_cursor })
     }
@@ -60,34 +60,34 @@ impl ServedFolder {
     /// Reads a sanitized session record.
     pub(super) fn session_export(
         &self,
-        asked: &requests::SessionExportParams,
+        params: &requests::SessionExportParams,
     ) -> Result<responses::FileResponse, CommandError> {
-        let name = asked.id.trim_end_matches(".md");
+        let name = params.id.trim_end_matches(".md");
         if !name.parse::<Stem>().is_ok_and(|it| it.is_session()) {
             let name: String = name.chars().take(80).collect();
             return Err(invalid_argument(format!("`id`: `{name}` is not the name of a record"))
                 .hint("a name like CMEM-20260402-101500; memory_session_list {} lists them all"));
         }
         let (path, handed, since) = show::sanitized_at(&self.call, &self.agent, name, None)?;
-        file_response(&self.agent, path, handed, since, (asked.from.unwrap_or(1), usize::MAX))
+        file_response(&self.agent, path, handed, since, (params.from.unwrap_or(1), usize::MAX))
     }
 
     /// Imports a session record.
     pub(super) fn session_import(
         &self,
-        asked: &requests::SessionImportParams,
+        params: &requests::SessionImportParams,
     ) -> Result<responses::ImportResponse, CommandError> {
-        if asked.text.trim().is_empty() {
+        if params.text.trim().is_empty() {
             return Err(invalid_argument("`text` is empty".to_owned()));
         }
-        if asked.text.len() as u64 > IMPORT_BYTES_MAX {
+        if params.text.len() as u64 > IMPORT_BYTES_MAX {
             return Err(invalid_argument(format!(
                 "`text` is larger than {} MiB",
                 IMPORT_BYTES_MAX >> 20
             )));
         }
         self.agent.require_memory_folder()?;
-        let (id, path, unchanged) = record_store(&self.call, &self.agent).import(&asked.text)?;
+        let (id, path, unchanged) = record_store(&self.call, &self.agent).import(&params.text)?;
         let date = id.parse::<Stem>().ok().map(|it| it.date().to_string());
         Ok(responses::ImportResponse { id, path, date, unchanged })
     }
@@ -95,29 +95,29 @@ impl ServedFolder {
     /// The three operations above in one tool.
     pub(super) fn core_memory(
         &self,
-        asked: requests::CoreMemoryParams,
+        params: requests::CoreMemoryParams,
     ) -> Result<responses::CoreMemoryResponse, CommandError> {
         let mut given = responses::CoreMemoryResponse::default();
-        match asked.operation {
+        match params.operation {
             CoreMemoryOperation::List => {
-                let requests::CoreMemoryParams { project, tag, limit, cursor, .. } = asked;
+                let requests::CoreMemoryParams { project, tag, limit, cursor, .. } = params;
                 let (since, until) = (None, None);
-                let asked =
+                let params =
                     requests::SessionListParams { project, tag, since, until, limit, cursor };
-                given.list = Some(self.session_list(&asked)?);
+                given.list = Some(self.session_list(&params)?);
             }
             CoreMemoryOperation::Export => {
-                let id = asked
+                let id = params
                     .id
                     .ok_or_else(|| invalid_argument("`id` is missing for `export`".to_owned()))?;
-                let asked = requests::SessionExportParams { id, from: asked.from };
-                given.export = Some(self.session_export(&asked)?);
+                let params = requests::SessionExportParams { id, from: params.from };
+                given.export = Some(self.session_export(&params)?);
             }
             CoreMemoryOperation::Import => {
                 if !self.allows_writes {
                     return Err(write_not_allowed("core_memory with `import`"));
                 }
-                let text = asked
+                let text = params
                     .text
                     .ok_or_else(|| invalid_argument("`text` is missing for `import`".to_owned()))?;
                 given.import = Some(self.session_import(&requests::SessionImportParams { text })?);

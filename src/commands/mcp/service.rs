@@ -115,21 +115,21 @@ impl ServedFolder {
     /// Appends an entry to the log.
     pub(super) fn log(
         &self,
-        asked: &requests::LogParams,
+        params: &requests::LogParams,
     ) -> Result<responses::LogResponse, CommandError> {
-        if asked.text.len() > ENTRY_BYTES_MAX {
+        if params.text.len() > ENTRY_BYTES_MAX {
             return Err(invalid_argument(format!(
                 "`text` is longer than {} KiB",
                 ENTRY_BYTES_MAX / 1024
             ))
             .hint("store it as a file beside the logs, and log one line about it"));
         }
-        if asked.text.trim().is_empty() {
+        if params.text.trim().is_empty() {
             return Err(invalid_argument("`text` is empty".to_owned()));
         }
         self.agent.require_memory_folder()?;
         let log::AppendedEntry { path, line } =
-            log::append_entry(&self.call, &self.agent, &asked.text)?;
+            log::append_entry(&self.call, &self.agent, &params.text)?;
         let date = self.today().to_string();
         Ok(responses::LogResponse { path, line, date, stored: true })
     }
@@ -137,11 +137,11 @@ impl ServedFolder {
     /// Corrects an item.
     pub(super) fn correct(
         &self,
-        asked: &requests::CorrectParams,
+        params: &requests::CorrectParams,
     ) -> Result<responses::CorrectResponse, CommandError> {
-        let how = correct::CorrectOptions { update_dependents: true, dry_run: asked.dry_run };
+        let how = correct::CorrectOptions { update_dependents: true, dry_run: params.dry_run };
         let (draft, passed) =
-            correct::correct_item(&self.call, &self.agent, &asked.target, &asked.text, how)?;
+            correct::correct_item(&self.call, &self.agent, &params.target, &params.text, how)?;
         let rules = &self.agent.rules;
         let jobs = passed.iter().flat_map(|it| &it.report.jobs).map(|it| responses::FollowUpJob {
             tier: it.tier.to_owned(),
@@ -156,8 +156,8 @@ impl ServedFolder {
             line: draft.corrected.line,
             before: rules.mask_secrets(&draft.corrected.before).into_owned(),
             after: rules.mask_secrets(&draft.corrected.after).into_owned(),
-            changed: !draft.is_unchanged() && !asked.dry_run,
-            dry_run: asked.dry_run,
+            changed: !draft.is_unchanged() && !params.dry_run,
+            dry_run: params.dry_run,
             above: draft
                 .dependents
                 .iter()

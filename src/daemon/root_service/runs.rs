@@ -191,9 +191,12 @@ impl RootService {
 
     /// Logs why batches could not be fetched or sent, once per cause.
     fn report_batch_error(&mut self, error: Option<&CallError>) {
-        let Some(error) = error else { return self.errors.batches.clear() };
-        if self.errors.batches.is_new_call_error(error) {
-            tracing::warn!("{}: batches: {error}", self.path.display());
+        match error {
+            None => self.errors.batches.clear(),
+            Some(error) if self.errors.batches.is_new_call_error(error) => {
+                tracing::warn!("{}: batches: {error}", self.path.display());
+            }
+            Some(_) => {}
         }
     }
 

@@ -50,38 +50,38 @@ impl SearchCache {
         &self,
         vault: &Vault,
         query: &Query,
-        how: SearchOptions,
+        options: SearchOptions,
         embedder: Option<&dyn EmbeddingModel>,
     ) -> Result<SearchResults, VaultError> {
         let root = vault.layout().root();
-        let warm = self.take(root).filter(|it| it.policy_hash == vault.rules().policy_hash());
-        let warm =
-            warm.and_then(|mut it| (it.changes.is_unchanged() && it.source.resume()).then_some(it));
-        let (found, source, inventory, changes) = if let Some(warm) = warm {
-            let CachedRoot { source, inventory, changes, .. } = warm;
-            let asked = PreparedSearch::new(vault, query, how, embedder);
-            (asked.run(&source, &inventory)?, source, inventory, Some(changes))
+        let cached = self.take(root).filter(|it| it.policy_hash == vault.rules().policy_hash());
+        let cached = cached
+            .and_then(|mut it| (it.changes.is_unchanged() && it.source.resume()).then_some(it));
+        let (results, source, inventory, changes) = if let Some(cached) = cached {
+            let CachedRoot { source, inventory, changes, .. } = cached;
+            let search = PreparedSearch::new(vault, query, options, embedder);
+            (search.run(&source, &inventory)?, source, inventory, Some(changes))
         } else {
             // Before the scan: a change between the two causes another scan.
             let changes = ChangeMonitor::watch(vault.layout());
-            let left = || SearchSource::open_existing(vault).map(SearchSource::with_line_cache);
-            let (found, source, inventory) =
-                super::find_speculatively(vault, query, how, embedder, &left)?;
-            (found, source.with_line_cache(), inventory, changes)
+            let previous = || SearchSource::open_existing(vault).map(SearchSource::with_line_cache);
+            let (results, source, inventory) =
+                super::find_speculatively(vault, query, options, embedder, &previous)?;
+            (results, source.with_line_cache(), inventory, changes)
         };
         if let Some(changes) = changes.filter(|_| source.pause()) {
-            let warm =
+            let cached =
                 CachedRoot { source, inventory, changes, policy_hash: vault.rules().policy_hash() };
-            self.put(root.to_owned(), warm);
+            self.put(root.to_owned(), cached);
         }
-        Ok(found)
+        Ok(results)
     }
 
     fn take(&self, root: &Path) -> Option<CachedRoot> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(root)
     }
 
-    fn put(&self, root: PathBuf, warm: CachedRoot) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(root, warm);
+    fn put(&self, root: PathBuf, cached: CachedRoot) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(root, cached);
     }
 }

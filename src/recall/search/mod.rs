@@ -5,17 +5,17 @@
 //! with the items above them as `via`. All text is sanitized.
 //!
 //! - [`query`]: the query syntax.
-//! - [`terms`]: from text to terms.
+//! - `terms`: from text to terms.
 //! - `time`: the times that a question names; pure. `event_days` finds the days of an event.
 //! - `index`: the search index, and its update from the files.
-//! - [`cache`]: the state of a search, for the next one in the same process.
-//! - [`rank`]: the score of each line and item.
-//! - [`semantic`]: lines with a similar meaning, if an embedding server is configured.
-//! - [`snippets`]: the text of hits, read from the files.
-//! - [`supersession`]: which hit has a newer value than another.
-//! - [`duplicates`]: groups of hits that say the same.
-//! - [`highlight`]: the matched words of a hit.
-//! - [`fuzzy`]: misspelled and partial words, if nothing else is found.
+//! - `cache`: the state of a search, for the next one in the same process.
+//! - `rank`: the score of each line and item.
+//! - `semantic`: lines with a similar meaning, if an embedding server is configured.
+//! - `snippets`: the text of hits, read from the files.
+//! - `supersession`: which hit has a newer value than another.
+//! - `duplicates`: groups of hits that say the same.
+//! - `highlight`: the matched words of a hit.
+//! - `fuzzy`: misspelled and partial words, if nothing else is found.
 
 mod cache;
 mod duplicates;

@@ -79,36 +79,38 @@ pub(super) struct ScoredItem {
     pub(super) score: f64,
 }
 
-/// Scores the possible answers, best first: lines, and items that lead to none. `said` contains each
-/// word of the question as a speaker id, with the mask of its terms. With `wanted`, only that many of
+/// Scores the possible answers, best first: lines, and items that lead to none. `speaker_masks`
+/// contains each word of the question as a speaker id, with the mask of its terms. With `wanted`, only that many of
 /// the best lines are returned.
 pub(super) fn rank(
     matched: &mut QueryMatches<'_>,
-    said: &[(u32, u64)],
+    speaker_masks: &[(u32, u64)],
     when: &TimeExpression,
     with_items: bool,
     wanted: Option<usize>,
 ) -> (Vec<ScoredLine>, Vec<ScoredItem>) {
     // If the question names a speaker, the name inside a line says nothing more.
-    let asked: Vec<(u32, u64)> = said
+    let named_speakers: Vec<(u32, u64)> = speaker_masks
         .iter()
         .copied()
         .filter(|it| matched.speaker_line_count(it.0) >= SPEAKER_LINES_MIN)
         .collect();
-    let names = asked.iter().fold(0, |mask, it| mask | it.1);
+    let names = named_speakers.iter().fold(0, |mask, it| mask | it.1);
     let idf = Idf::of(matched, names);
-    let mut passed = InheritedScores::default();
-    let mut is_below = vec![false; matched.files.len()];
-    let mut alone = Vec::new();
+    let mut inherited_scores = InheritedScores::default();
+    let mut has_items = vec![false; matched.files.len()];
+    let mut standalone_items = Vec::new();
     if with_items {
         for item in score_items(matched, &idf) {
-            let (date, beneath) = matched.item_sources(item.file, item.row);
-            if beneath.is_empty() {
-                alone.push(ScoredItem { score: item.score + when.score_gain(date), ..item });
+            let (date, source_lines) = matched.item_sources(item.file, item.row);
+            if source_lines.is_empty() {
+                standalone_items
+                    .push(ScoredItem { score: item.score + when.score_gain(date), ..item });
             }
-            for (file, row) in beneath {
-                is_below[file] = true;
-                let (score, via) = passed.entry(matched.files[file].first_row + row).or_default();
+            for (file, row) in source_lines {
+                has_items[file] = true;
+                let (score, via) =
+                    inherited_scores.entry(matched.files[file].first_row + row).or_default();
                 *score = score.max(INHERITED_SHARE * item.score);
                 via.push((item.file, item.row));
             }
@@ -131,12 +133,17 @@ pub(super) fn rank(
             lines: matched.lines(file),
             masks: matched.masks(file),
             window_lengths: matched.window_lengths(file),
-            has_items: is_below[file],
+            has_items: has_items[file],
         });
     let logs: Vec<LogLines<'_>> = logs.collect();
-    let speakers: Vec<u32> = asked.iter().map(|it| it.0).collect();
-    let scoring =
-        LineScorer { idf: &idf, pairs: &pairs, speakers: &speakers, when, inherited: &passed };
+    let speakers: Vec<u32> = named_speakers.iter().map(|it| it.0).collect();
+    let scoring = LineScorer {
+        idf: &idf,
+        pairs: &pairs,
+        speakers: &speakers,
+        when,
+        inherited: &inherited_scores,
+    };
     let mut scored = scoring.score_all(&logs);
     let date = |it: &ScoredLine| matched.files[it.file].head.date;
     if when.wants_oldest {
@@ -158,8 +165,9 @@ pub(super) fn rank(
     }
     scored[..best].sort_by(order);
     scored[best..].sort_unstable_by(order);
-    alone.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
-    (scored, alone)
+    standalone_items
+        .sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
+    (scored, standalone_items)
 }
 
 /// Scores items as hits of their own, best first.

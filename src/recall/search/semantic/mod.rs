@@ -75,14 +75,13 @@ pub(super) fn nearest(
     embedder: &dyn EmbeddingModel,
 ) -> Result<Vec<SemanticMatch>, String> {
     let path = vault.layout().vectors();
-    let open = VectorDb::open_existing(&path, embedder.space_id()).map_err(|it| it.to_string())?;
-    let open =
-        open.ok_or("no line has a vector yet; the daemon or `memoird compact` computes them")?;
+    let db = VectorDb::open_existing(&path, embedder.space_id()).map_err(|it| it.to_string())?;
+    let db = db.ok_or("no line has a vector yet; the daemon or `memoird compact` computes them")?;
     let question = vault.rules().mask_secrets(&query.words).into_owned();
     let vectors =
         embedder.embed(&[&question], EmbeddingInput::Query).map_err(|it| it.to_string())?;
     let vector = vectors.first().map(|it| quantize::normalize(it)).unwrap_or_default();
-    nearest_to(&open, &vector, &|path| may_match(query, path)).map_err(|it| it.to_string())
+    nearest_to(&db, &vector, &|path| may_match(query, path)).map_err(|it| it.to_string())
 }
 
 /// Returns whether a query may match lines of a log.
@@ -93,7 +92,7 @@ fn may_match(query: &Query, path: &str) -> bool {
 }
 
 fn nearest_to(
-    open: &VectorDb,
+    db: &VectorDb,
     unit: &[f32],
     is_wanted: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<SemanticMatch>, CacheDbError> {
@@ -101,7 +100,7 @@ fn nearest_to(
     let mut nearest: BinaryHeap<(u32, i64, usize)> = BinaryHeap::new();
     let mut files: HashMap<i64, (String, Vec<u8>)> = HashMap::new();
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    open.for_each_file(|file, path, keys, signs| {
+    db.for_each_file(|file, path, keys, signs| {
         if signs.len() != keys.len() / KEY_BYTES * query_bits.len() || !is_wanted(path) {
             return;
         }
@@ -125,24 +124,25 @@ fn nearest_to(
     })?;
     let mean = sum / f64::max(count, 1.0);
     let spread = (squares / f64::max(count, 1.0) - mean * mean).max(0.0).sqrt();
-    let most =
+    let distance_max =
         if count < OUTLIER_LINES_MIN { f64::MAX } else { mean - OUTLIER_DEVIATIONS * spread };
-    let mut found = Vec::new();
+    let mut matches = Vec::new();
     for (distance, file, row) in nearest {
-        let Some((path, keys)) = files.get(&file).filter(|_| f64::from(distance) <= most) else {
+        let Some((path, keys)) = files.get(&file).filter(|_| f64::from(distance) <= distance_max)
+        else {
             continue;
         };
-        let Some(similarity) = quantize::cosine(&open.code(file, row)?, unit) else { continue };
+        let Some(similarity) = quantize::cosine(&db.code(file, row)?, unit) else { continue };
         let key = keys.get(row * KEY_BYTES..(row + 1) * KEY_BYTES).map(unpack_keys);
         let key = key.and_then(|it| it.first().copied());
         let similarity = f64::from(similarity);
-        found.extend(key.map(|key| SemanticMatch { path: path.clone(), key, similarity }));
+        matches.extend(key.map(|key| SemanticMatch { path: path.clone(), key, similarity }));
     }
-    found.sort_by(|a, b| {
+    matches.sort_by(|a, b| {
         let by_place = || (&a.path, a.key.number).cmp(&(&b.path, b.key.number));
         b.similarity.total_cmp(&a.similarity).then_with(by_place)
     });
-    Ok(found)
+    Ok(matches)
 }
 
 /// Merges word matches and semantic matches into one order.
@@ -163,20 +163,19 @@ pub(super) fn fuse(
         scored.score = reciprocal_rank(rank);
     }
     for (rank, (file, row)) in near.into_iter().enumerate() {
-        if let Some(&there) = at.get(&(file, row)) {
-            fused[there].score += reciprocal_rank(rank);
-            fused[there].is_semantic = true;
+        if let Some(&position) = at.get(&(file, row)) {
+            fused[position].score += reciprocal_rank(rank);
+            fused[position].is_semantic = true;
         } else {
             let hash = matched.lines(file)[row].hash;
             let score = reciprocal_rank(rank);
-            let by_words = false;
             fused.push(ScoredLine {
                 file,
                 row,
                 score,
                 via: Vec::new(),
                 hash,
-                matches_words: by_words,
+                matches_words: false,
                 is_semantic: true,
             });
         }
@@ -192,8 +191,8 @@ fn reciprocal_rank(rank: usize) -> f64 {
     RANK_FIRST / 2.0 / (RANK_FIRST + rank)
 }
 
-/// Finds semantic matches in the index, by file and row, the nearest first. A log that changed since is
-/// skipped.
+/// Finds semantic matches in the index, by file and row, the nearest first. A line that moved since its
+/// vector was computed is found by its hash.
 fn locate_in_index(
     matched: &mut QueryMatches<'_>,
     near: &[SemanticMatch],
@@ -203,26 +202,26 @@ fn locate_in_index(
     let by_path: HashMap<&str, usize> = logs.map(|(at, it)| (&it.entry.path[..], at)).collect();
     let places: Vec<Option<usize>> =
         near.iter().map(|it| by_path.get(&it.path[..]).copied()).collect();
-    let mut found = Vec::new();
+    let mut located = Vec::new();
     for (near, file) in near.iter().zip(places) {
         let Some(file) = file else { continue };
         matched.load_lines(file);
         let lines = matched.lines(file);
         let own = text_hash(near.key.hash);
-        let is_it = |row: &usize| {
+        let is_same = |row: &usize| {
             lines.get(*row).is_some_and(|it| it.level == 0 && u64::from(it.hash) == own)
         };
-        let there = lines.binary_search_by_key(&near.key.number, |it| it.number).ok();
-        let row = there.filter(is_it).or_else(|| (0..lines.len()).find(is_it));
+        let at_number = lines.binary_search_by_key(&near.key.number, |it| it.number).ok();
+        let row = at_number.filter(is_same).or_else(|| (0..lines.len()).find(is_same));
         let gain = DATE_WEIGHT * when.score_gain(matched.files[file].head.date);
-        found.extend(row.map(|row| (near.similarity + gain, file, row, own)));
+        located.extend(row.map(|row| (near.similarity + gain, file, row, own)));
     }
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    located.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut same: HashMap<u64, usize> = HashMap::new();
-    found.retain(|it| {
+    located.retain(|it| {
         let before = same.entry(it.3).or_default();
         *before += 1;
         *before <= DUPLICATES_MAX
     });
-    found.into_iter().map(|(_, file, row, _)| (file, row)).take(MATCHES_MAX).collect()
+    located.into_iter().map(|(_, file, row, _)| (file, row)).take(MATCHES_MAX).collect()
 }
