@@ -14,6 +14,7 @@
 //!
 //! | layer | module | what it is |
 //! |---|---|---|
+//! | 0 | `text` | natural language: words, sentences, stems, languages, the lexicon of `config/lexicon/` |
 //! | 0 | [`memory`] | what a memory is: values and their written forms |
 //! | 0 | `parallel` | work side by side, on threads that live no longer than the call |
 //! | 1 | [`clock`] | the one reading of the time |
@@ -77,3 +78,4 @@ pub mod privacy;
 pub mod recall;
 pub mod session;
 pub mod store;
+mod text;

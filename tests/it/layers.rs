@@ -7,7 +7,8 @@ use std::{
 };
 
 /// From the lowest layer to the highest. A module may use itself and the ones listed before it.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
+    "text",
     "memory",
     "parallel",
     "clock",
@@ -25,7 +26,8 @@ const LAYERS: [&str; 14] = [
 ];
 
 /// Each folder of data has one reader in `src`: a file, or a folder of one module.
-const READERS: [(&str, &str); 11] = [
+const READERS: [(&str, &str); 12] = [
+    ("config/lexicon/", "src/text/lexicon.rs"),
     ("schema/lineage.sql", "src/store/db/lineage/schema.rs"),
     ("schema/ledger.sql", "src/store/db/ledger/mod.rs"),
     ("config/pricing.yaml", "src/model/pricing.rs"),

@@ -11,8 +11,14 @@ use std::{
 
 use chrono::{Datelike as _, NaiveDate};
 
-use super::{hedge::STOP_WORDS, words};
-use crate::memory::atom;
+use crate::{
+    memory::atom,
+    text::{
+        calendar,
+        lexicon::{CALENDAR, HEDGING, QUANTITIES},
+        words,
+    },
+};
 
 /// A number, without regard to how it is written: digits, and how many zeros or decimals follow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +32,7 @@ struct Decimal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum MeasureUnit {
     None,
-    /// One of [`words::UNITS`].
+    /// The place of its spellings in [`unit_spellings`].
     Known(usize),
     /// Letters behind the number that are no unit.
     Other(String),
@@ -190,8 +196,7 @@ impl SourceQuantities {
             }
         }
         *self.log_days.entry(date).or_insert(true) &= elsewhere && !here;
-        for word in text.split(|c: char| !c.is_alphanumeric()) {
-            let word = word.to_lowercase();
+        for word in words::lowercase_runs(text) {
             self.has_one |=
                 ["one", "single", "ein", "eine", "einen", "einer", "einmal", "une", "un", "una"]
                     .contains(&&word[..]);
@@ -389,7 +394,7 @@ impl MeasureUnit {
         let percent = unit_of("%");
         match (self, theirs) {
             (Self::None, it) => *it != percent,
-            (Self::Known(at), Self::None | Self::Other(_)) => *at >= words::STRICT_UNITS,
+            (Self::Known(at), Self::None | Self::Other(_)) => *at >= QUANTITIES.units.strict.len(),
             (Self::Other(_), Self::None) => true,
             (a, b) if a == b => true,
             (Self::Known(_), Self::Known(_)) => {
@@ -437,25 +442,43 @@ fn add_days(date: NaiveDate, days: i64) -> Option<NaiveDate> {
     if days < 0 { date.checked_sub_days(count) } else { date.checked_add_days(count) }
 }
 
+/// Returns the spellings of each unit: first percent, then money, then all others.
+fn unit_spellings() -> impl Iterator<Item = &'static Vec<&'static str>> {
+    QUANTITIES.units.strict.iter().chain(&QUANTITIES.units.lenient)
+}
+
+/// Returns whether a word is a unit.
+pub(super) fn is_unit(word: &str) -> bool {
+    UNITS.contains_key(word)
+}
+
 /// Units by their spellings.
 static UNITS: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
-    let all = words::UNITS.iter().enumerate();
+    let all = unit_spellings().enumerate();
     all.flat_map(|(at, spellings)| spellings.iter().map(move |it| (*it, at))).collect()
 });
 
 /// Numbers by their words.
-static NUMBERS: LazyLock<HashMap<&'static str, u32>> =
-    LazyLock::new(|| words::NUMBERS.iter().copied().collect());
+static NUMBERS: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
+    let all = QUANTITIES.numbers.values().flatten();
+    all.map(|(word, value)| (*word, *value)).collect()
+});
 
-/// Words that tell a day, by what they say.
+/// Words that name a day, by what they say.
 static DAYS: LazyLock<HashMap<&'static str, DayWord>> = LazyLock::new(|| {
-    let weekdays = words::WEEKDAYS.iter().zip(0..);
-    let weekdays =
-        weekdays.flat_map(|(all, at)| all.iter().map(move |it| (*it, DayWord::Weekday(at))));
-    let offsets = words::RELATIVE_DAYS.iter().map(|it| (it.0, DayWord::Offset(it.1)));
-    let steps = words::PERIOD_STEPS.iter().map(|it| (it.0, DayWord::Step(it.1)));
+    let weekdays = weekdays().map(|(name, day)| (name, DayWord::Weekday(day)));
+    let offsets = CALENDAR.relative_days.values().flatten();
+    let offsets = offsets.map(|(word, days)| (*word, DayWord::Offset(*days)));
+    let steps = CALENDAR.period_steps.values().flatten();
+    let steps = steps.map(|(word, step)| (*word, DayWord::Step(*step)));
     weekdays.chain(offsets).chain(steps).collect()
 });
+
+/// Returns the names of weekdays in the languages whose relative days are known, too: a weekday of another
+/// language is a name like any other.
+pub(super) fn weekdays() -> impl Iterator<Item = (&'static str, u32)> {
+    calendar::weekdays_of(&["en", "de", "fr", "es", "it"])
+}
 
 #[derive(Clone, Copy)]
 enum DayWord {
@@ -690,7 +713,7 @@ impl QuantityScanner<'_> {
             .map_or(0, |it| it + head[it..].chars().next().map_or(1, char::len_utf8));
         let word = &head[cut..];
         let sign = head.chars().next_back().map(String::from).unwrap_or_default();
-        let is_money = |it: &MeasureUnit| matches!(it, MeasureUnit::Known(at) if (1..words::STRICT_UNITS).contains(at));
+        let is_money = |it: &MeasureUnit| matches!(it, MeasureUnit::Known(at) if (1..QUANTITIES.units.strict.len()).contains(at));
         if word.is_empty() {
             let unit = unit_of(&sign);
             if is_money(&unit) {
@@ -733,7 +756,7 @@ impl QuantityScanner<'_> {
             end = token(from);
         } else {
             let lower = word.trim_end_matches('.').to_lowercase();
-            if let Some((_, more)) = words::MAGNITUDES.iter().find(|it| it.0 == lower) {
+            if let Some(more) = QUANTITIES.magnitudes.get(&lower[..]) {
                 zeros = *more;
                 end = token(from);
             }
@@ -812,7 +835,7 @@ impl QuantityScanner<'_> {
                 readings.push(QuantityReading::Time(minutes, false));
             }
             let is_unsure =
-                words::AMBIGUOUS_NUMBERS.contains(&&word[..]) && unit == MeasureUnit::None;
+                QUANTITIES.ambiguous_numbers.contains(&&word[..]) && unit == MeasureUnit::None;
             self.push(at, after, readings, is_unsure);
             return after;
         }
@@ -825,7 +848,7 @@ impl QuantityScanner<'_> {
         if let Some(DayWord::Offset(offset)) = told
             && !is_noun
         {
-            let is_unsure = words::AMBIGUOUS_DAYS.contains(&&word[..]);
+            let is_unsure = CALENDAR.ambiguous_days.contains(&&word[..]);
             self.push(at, end, vec![QuantityReading::DayOffset(offset)], is_unsure);
             return end;
         }
@@ -849,7 +872,7 @@ impl QuantityScanner<'_> {
             || self.text[..at].trim_end().ends_with(['.', ':', '!', '?', ';']);
         if named
             && !(opens && ["May", "March"].contains(&raw))
-            && let Some(month) = atom::month_number(&word)
+            && let Some(month) = calendar::month_number(&word)
         {
             self.push(at, end, vec![QuantityReading::Month(month)], false);
         }
@@ -864,7 +887,7 @@ impl QuantityScanner<'_> {
         for (at, quantity) in self.found.iter_mut().enumerate() {
             let unit = quantity.readings.iter().find_map(|it| match it {
                 QuantityReading::Number(_, units) => Some(units.iter().find_map(|it| match it {
-                    MeasureUnit::Known(at) => Some(words::UNITS[*at][0].to_owned()),
+                    MeasureUnit::Known(at) => unit_spellings().nth(*at).map(|it| it[0].to_owned()),
                     _ => None,
                 })),
                 _ => None,
@@ -884,7 +907,7 @@ impl QuantityScanner<'_> {
                 let lower = bare.to_lowercase();
                 let counts = lower.chars().count() > 2
                     && lower.chars().all(char::is_alphabetic)
-                    && !STOP_WORDS.contains(&&lower[..]);
+                    && !HEDGING.stop_words.contains(&&lower[..]);
                 if !counts || !word.starts_with(char::is_alphanumeric) {
                     break;
                 }

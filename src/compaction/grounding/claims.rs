@@ -10,9 +10,11 @@ use std::{
     sync::LazyLock,
 };
 
-use super::{
-    hedge::{ParsedSentence, ParsedWord, STOP_WORDS, Separator, parse_sentences},
-    words,
+use super::amounts;
+use crate::text::{
+    calendar,
+    clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
+    lexicon::{CLAIMS, HEDGING},
 };
 
 /// A bullet with more words than this is no bullet; its clauses are not compared.
@@ -22,7 +24,7 @@ const ITEM_WORDS_MAX: usize = 300;
 const CLAUSES_MAX: usize = 300;
 
 static FIRST_NAMES: LazyLock<HashSet<&'static str>> =
-    LazyLock::new(|| words::FIRST_NAMES.iter().copied().collect());
+    LazyLock::new(|| CLAIMS.first_names.iter().copied().collect());
 
 /// What a text is about, by the first letters of its words.
 type StemSet = BTreeSet<String>;
@@ -129,15 +131,11 @@ impl CitedClaims {
             let loose = implicit_negations(&sentence.words);
             for words in sentence.clauses() {
                 let clause = Clause::of(words);
-                let span = || match (words.first(), words.last()) {
-                    (Some(first), Some(last)) => &item[first.start..last.end],
-                    _ => "",
-                };
                 if self.drops_negation(&clause, &loose) {
-                    return Some((true, span()));
+                    return Some((true, span_text(item, words)));
                 }
                 if !clause.negated.is_empty() && self.adds_negation(&clause, &said) {
-                    return Some((false, span()));
+                    return Some((false, span_text(item, words)));
                 }
             }
         }
@@ -290,18 +288,18 @@ pub(super) fn unknown_person<'i>(
                 continue;
             }
             let name = word.text.trim_end_matches("'s").trim_end_matches("’s");
-            if lines.has_word(name, true) || words::UNNAMED_SUBJECTS.contains(&name) {
+            if lines.has_word(name, true) || CLAIMS.unnamed_subjects.contains(&name) {
                 continue;
             }
             let first = |it: &str| FIRST_NAMES.contains(it);
             let acts = sentence.words[at + 1..]
                 .iter()
-                .find(|it| !words::BETWEEN_SUBJECT_AND_VERB.contains(&&it.text[..]));
+                .find(|it| !CLAIMS.between_subject_and_verb.contains(&&it.text[..]));
             let acts = acts.is_some_and(|it| {
                 it.separator == Separator::Space && known_action(&it.text).is_some()
             });
-            let plain = STOP_WORDS.contains(&name)
-                || words::GERMAN_WORDS.contains(&name)
+            let plain = HEDGING.stop_words.contains(&name)
+                || CLAIMS.german_words.contains(&name)
                 || word.text.ends_with("ed");
             asked += 1;
             if first(name)
@@ -367,7 +365,7 @@ fn is_negation(words: &[ParsedWord], at: usize) -> bool {
     let next = words.get(at + 1).map_or("", |it| &it.text[..]);
     let no = is_negation_word(&word.text);
     let number = word.text == "no" && next.starts_with(|c: char| c.is_ascii_digit());
-    no && !word.in_code && !number && !words::CANCELS_NEGATION.contains(&next)
+    no && !word.in_code && !number && !CLAIMS.cancels_negation.contains(&next)
 }
 
 /// Returns the words that say no in any way.
@@ -375,7 +373,8 @@ fn implicit_negations(words: &[ParsedWord]) -> HashSet<String> {
     let is_loose = |at: &usize| {
         let word = &words[*at].text[..];
         is_negation(words, *at)
-            || words::IMPLICIT_NEGATIONS
+            || CLAIMS
+                .implicit_negations
                 .iter()
                 .any(|it| if it.chars().count() <= 4 { word == *it } else { word.starts_with(it) })
             || (word.starts_with("un") && word.len() > 6)
@@ -384,7 +383,7 @@ fn implicit_negations(words: &[ParsedWord]) -> HashSet<String> {
 }
 
 fn is_negation_word(word: &str) -> bool {
-    words::NEGATIONS.contains(&word) || word.ends_with("n't")
+    CLAIMS.negations.contains(&word) || word.ends_with("n't")
 }
 
 /// Returns what stands with a capital between two words.
@@ -406,8 +405,8 @@ fn names_in_context(text: &str, sentence: &ParsedSentence<'_>) -> Vec<((String, 
 fn is_content(word: &ParsedWord) -> bool {
     let text = &word.text[..];
     let long = text.chars().count() > 2 || text.bytes().any(|b| b.is_ascii_digit());
-    long && !STOP_WORDS.contains(&text)
-        && !words::NEGATIONS.contains(&text)
+    long && !HEDGING.stop_words.contains(&text)
+        && !CLAIMS.negations.contains(&text)
         && !text.ends_with("n't")
         && ![
             "longer",
@@ -439,7 +438,7 @@ fn content_stems(words: &[ParsedWord]) -> StemSet {
 
 /// Returns the one form of what people do.
 fn known_action(word: &str) -> Option<String> {
-    let known = words::ACTION_FORMS.iter().find(|it| it.contains(&word));
+    let known = CLAIMS.action_forms.iter().find(|it| it.contains(&word));
     known.map(|it| it[0].to_owned())
 }
 
@@ -467,14 +466,15 @@ fn is_person(text: &str, words: &[ParsedWord], at: usize, german: bool) -> bool 
     let shouted = raw.chars().filter(|it| it.is_alphabetic()).all(char::is_uppercase);
     at > 0
         && !shouted
-        && !STOP_WORDS.contains(&name)
-        && !words::UNNAMED_SUBJECTS.contains(&name)
+        && !HEDGING.stop_words.contains(&name)
+        && !CLAIMS.unnamed_subjects.contains(&name)
         && is_no_date_word(name)
 }
 
 fn is_no_date_word(name: &str) -> bool {
-    !words::WEEKDAYS.iter().any(|it| it.contains(&name))
-        && crate::memory::atom::month_number(name).is_none()
+    static WEEKDAYS: LazyLock<HashSet<&'static str>> =
+        LazyLock::new(|| amounts::weekdays().map(|it| it.0).collect());
+    !WEEKDAYS.contains(name) && calendar::month_number(name).is_none()
 }
 
 fn strip_possessive(word: &str) -> &str {
@@ -495,8 +495,8 @@ fn actions(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<(Stri
         let raw = &text[word.start..word.end];
         let lower = !raw.starts_with(char::is_uppercase);
         let plain = word.text.chars().count() > 2
-            && !STOP_WORDS.contains(&&word.text[..])
-            && !words::BETWEEN_SUBJECT_AND_VERB.contains(&&word.text[..])
+            && !HEDGING.stop_words.contains(&&word.text[..])
+            && !CLAIMS.between_subject_and_verb.contains(&&word.text[..])
             && word.text.chars().all(char::is_alphabetic);
         known_action(&word.text).or_else(|| (lower && plain).then(|| verb_stem(&word.text)))
     };
@@ -533,7 +533,7 @@ fn actions(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<(Stri
         let rest = &words[at + 1..];
         let skipped = rest
             .iter()
-            .take_while(|it| words::BETWEEN_SUBJECT_AND_VERB.contains(&&it.text[..]))
+            .take_while(|it| CLAIMS.between_subject_and_verb.contains(&&it.text[..]))
             .count();
         if let Some(next) = rest.get(skipped)
             && next.separator == Separator::Space
@@ -571,7 +571,7 @@ pub(super) fn is_german(text: &str) -> bool {
     for word in words {
         let word = word.to_lowercase();
         let umlaut = word.contains(['ä', 'ö', 'ü', 'ß']);
-        german += usize::from(umlaut || words::GERMAN_WORDS.contains(&&word[..]));
+        german += usize::from(umlaut || CLAIMS.german_words.contains(&&word[..]));
         english += usize::from(
             [
                 "the", "of", "and", "is", "to", "a", "in", "with", "was", "that", "for", "on",

@@ -5,14 +5,17 @@
 //! and dates, and the item does not, was dropped. It is asked for once and never a reason to refuse the
 //! item: a summary may leave out.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::LineLookup;
-use crate::compaction::grounding;
-use crate::memory::{
-    address::Citation,
-    atom::{self, Atom, AtomKind},
-    item::Item,
+use crate::{
+    compaction::grounding,
+    memory::{
+        address::Citation,
+        atom::{self, Atom, AtomKind},
+        item::Item,
+    },
+    text::words,
 };
 
 /// An item that cites more lines than this sums them up.
@@ -40,7 +43,7 @@ pub(crate) fn of_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Compl
     }
     let said: HashSet<String> =
         required_atoms(&item.text).map(|it| it.norm(&item.text).to_lowercase()).collect();
-    let words = long_words(&item.text);
+    let words = words::long_words(&item.text);
     let mut seen = HashSet::new();
     for address in lines {
         let Some(line) = sources.line(&address.stem, address.line) else { continue };
@@ -84,17 +87,10 @@ fn is_date_of_citation(amount: &Atom, norm: &str, citation: &Citation) -> bool {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a bullet has few words")]
-fn is_about(words: &HashSet<String>, line: &str) -> bool {
-    let theirs = self::long_words(line);
+fn is_about(words: &BTreeSet<String>, line: &str) -> bool {
+    let theirs = words::long_words(line);
     let shared = words.intersection(&theirs).count();
     !words.is_empty() && shared as f64 >= words.len() as f64 * SHARE_MIN
-}
-
-fn long_words(text: &str) -> HashSet<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|it| it.chars().count() > 3)
-        .map(str::to_lowercase)
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,514 +1,45 @@
-//! Whether an item states flatly what its lines only suppose.
+//! Finds items that state as a fact what their lines only suppose.
 //!
-//! "Maybe we move to Fly.io in June" must not become "We move to Fly.io in June": what was a thought
-//! would be read as a fact, and be folded on as one. The check goes from each clause of the item to
-//! the sentence of the cited lines that holds most of its words:
+//! "Maybe we move to Fly.io in June" must not become "We move to Fly.io in June": later runs would carry
+//! an idea on as a fact. Each clause of the item is compared with the sentence of the cited lines that
+//! shares most of its words:
 //!
-//! - A hedge elsewhere in the line, or in a clause that the item does not take, does not count.
-//! - Any hedge of the item's own will do: "maybe", "perhaps", and "might" say the same.
-//! - Another cited sentence that says it flatly settles it, and so does one that tells of a decision.
-//! - Where no sentence holds the words, as after a translation, nothing can be told, and the item
-//!   stands.
-//! - Thousands of sentences that all hold the same words cannot be told apart in a time that grows
-//!   with their number. Where it gets that far, the item counts as one that hides a hedge.
+//! - A hedge elsewhere in the line, or in a clause that the item leaves out, does not count.
+//! - Any hedge in the item is enough: "maybe", "perhaps", and "might" mean the same.
+//! - The item passes if another cited sentence states the same without a hedge, or reports a decision.
+//! - The item passes if no sentence shares its words, as after a translation: nothing can be compared.
+//! - Thousands of sentences with the same words would take time that grows with the square of their number.
+//!   Beyond a limit the check stops, and the item counts as one that hides a hedge.
 //!
-//! Pure. Called by [`ground`](crate::compaction::grounding) for all that rests on lines.
+//! Pure. [`grounding`](crate::compaction::grounding) calls it for everything that cites lines.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::LazyLock,
 };
 
-use crate::privacy::work_counter;
+use crate::{
+    privacy::work_counter,
+    text::{
+        clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
+        lexicon::HEDGING,
+    },
+};
 
-/// How many places of the lines may be looked up, per word of the item and of the lines, before it is
-/// given up.
+/// How many sentences may be looked up per word of the item and of its lines, before the check stops.
 const LOOKUPS_PER_WORD: usize = 64;
 
-/// Words by which a source says that it is not sure. Phrases are words with a blank between.
-static HEDGES: LazyLock<PhraseTable> = LazyLock::new(|| {
-    PhraseTable::new(&[
-        "maybe",
-        "perhaps",
-        "possibly",
-        "probably",
-        "presumably",
-        "supposedly",
-        "allegedly",
-        "apparently",
-        "might",
-        "could",
-        "likely",
-        "seems",
-        "seem",
-        "seemed",
-        "unsure",
-        "unconfirmed",
-        "tentative",
-        "tentatively",
-        "i think",
-        "we think",
-        "i believe",
-        "i guess",
-        "i suspect",
-        "not sure",
-        "not certain",
-        "not confirmed",
-        "not yet confirmed",
-        "to be confirmed",
-        "tbc",
-        "plan to",
-        "plans to",
-        "planned to",
-        "planning to",
-        "is planned",
-        "are planned",
-        "are considering",
-        "is considering",
-        "am considering",
-        "we're considering",
-        "i'm considering",
-        "they're considering",
-        "thinking about",
-        "thinking of",
-        // German
-        "vielleicht",
-        "möglicherweise",
-        "eventuell",
-        "vermutlich",
-        "wahrscheinlich",
-        "anscheinend",
-        "könnte",
-        "könnten",
-        "dürfte",
-        "dürften",
-        "unbestätigt",
-        "ich glaube",
-        "ich denke",
-        "nicht sicher",
-        "wir planen",
-        "ist geplant",
-        "sind geplant",
-        "wir überlegen",
-        "wir erwägen",
-        // French
-        "peut être",
-        "probablement",
-        "éventuellement",
-        "pourrait",
-        "pourraient",
-        "pourrions",
-        "semble",
-        "semblent",
-        "je pense",
-        "je crois",
-        "pas sûr",
-        "pas sûre",
-        "à confirmer",
-        "il se peut",
-        "nous envisageons",
-        "on envisage",
-        // Spanish
-        "quizá",
-        "quizás",
-        "tal vez",
-        "a lo mejor",
-        "probablemente",
-        "posiblemente",
-        "podría",
-        "podrían",
-        "podríamos",
-        "parece",
-        "creo que",
-        "puede que",
-        "no estoy seguro",
-        "no estoy segura",
-        "sin confirmar",
-        "por confirmar",
-        "estamos considerando",
-        // Italian, Portuguese, Dutch
-        "forse",
-        "probabilmente",
-        "potrebbe",
-        "potrebbero",
-        "talvez",
-        "provavelmente",
-        "poderia",
-        "poderiam",
-        "misschien",
-        "waarschijnlijk",
-        "zou kunnen",
-    ])
-});
+static HEDGES: LazyLock<PhraseTable> = LazyLock::new(|| PhraseTable::new(&HEDGING.hedges));
 
-/// Words that make all of a sentence hang on something.
-static CONDITIONS: LazyLock<PhraseTable> = LazyLock::new(|| {
-    PhraseTable::new(&[
-        "if",
-        "unless",
-        "sofern",
-        "außer wenn",
-        "à moins",
-        "a menos",
-        "a condición",
-        "à condition",
-        "a meno",
-        "a menos que",
-        "tenzij",
-        // "Revenue falls by a third" supposes nothing.
-        "falls das",
-        "falls der",
-        "falls die",
-        "falls den",
-        "falls dem",
-        "falls es",
-        "falls wir",
-        "falls ich",
-        "falls ihr",
-        "falls sie",
-        "falls er",
-        "falls man",
-        "falls ein",
-        "falls eine",
-        "falls kein",
-        "falls keine",
-        "falls nicht",
-        "falls nötig",
-        "falls möglich",
-        "falls sich",
-        "falls noch",
-        "falls unser",
-        "falls unsere",
-        "falls diese",
-        "falls jemand",
-    ])
-});
+static CONDITIONS: LazyLock<PhraseTable> = LazyLock::new(|| PhraseTable::new(&HEDGING.conditions));
 
-/// Words that make it so only where a sentence or clause opens with them. "Als Format" is German and
-/// "Se usa" Spanish, and neither supposes anything.
-static OPENING_CONDITIONS: LazyLock<PhraseTable> = LazyLock::new(|| {
-    PhraseTable::new(&[
-        "wenn",
-        "si", // Dutch
-        "als we",
-        "als wij",
-        "als het",
-        "als ze",
-        "als je", // Italian, Portuguese
-        "se il",
-        "se gli",
-        "se non",
-        "se o",
-        "se os",
-        "se não",
-        "se for",
-        "se houver",
-    ])
-});
+static OPENING_CONDITIONS: LazyLock<PhraseTable> =
+    LazyLock::new(|| PhraseTable::new(&HEDGING.opening_conditions));
 
-/// After an Italian `si` these tell what one does: "Si usa SQLite" supposes nothing.
-const ITALIAN_AFTER_SI: &[&str] = &[
-    "usa",
-    "usano",
-    "deve",
-    "devono",
-    "può",
-    "possono",
-    "è",
-    "sono",
-    "fa",
-    "fanno",
-    "decide",
-    "passa",
-    "procede",
-    "prevede",
-    "lavora",
-    "mantiene",
-    "scrive",
-    "scrivono",
-    "chiude",
-    "apre",
-    "aggiorna",
-    "conferma",
-    "continua",
-    "resta",
-    "rimane",
-    "tratta",
-    "va",
-    "vanno",
-    "ricorda",
-    "consiglia",
-    "applica",
-    "applicano",
-    "installa",
-    "esegue",
-    "eseguono",
-    "pubblica",
-    "rilascia",
-    "sposta",
-    "spostano",
-    "migra",
-    "migrano",
-    "prende",
-    "mette",
-    "vede",
-    "trova",
-    "parte",
-    "salva",
-    "tiene",
-    "lancia",
-    "avvia",
-    "carica",
-    "crea",
-    "evita",
-    "preferisce",
-];
+static ITEM_HEDGES: LazyLock<PhraseTable> =
+    LazyLock::new(|| PhraseTable::new(&HEDGING.item_hedges));
 
-/// Where one of these stands behind them, it was Spanish or French, and a condition.
-const SPANISH_OR_FRENCH_WORDS: &[&str] = &[
-    "el", "los", "las", "del", "en", "para", "y", "está", "están", "entonces", "le", "les", "des",
-    "du", "nous", "vous", "pas", "est", "et", "on", "pour",
-];
-
-/// Before `if` these ask, or compare, and make nothing hang on it.
-const NO_CONDITION_AFTER: &[&str] = &[
-    "ask",
-    "asks",
-    "asked",
-    "asking",
-    "see",
-    "saw",
-    "seeing",
-    "check",
-    "checks",
-    "checked",
-    "checking",
-    "know",
-    "knows",
-    "knew",
-    "wonder",
-    "wondered",
-    "wondering",
-    "even",
-    "as",
-    "test",
-    "tests",
-    "tested",
-    "determine",
-    "verify",
-    "verified",
-    "sure",
-    "matter",
-    "tell",
-    "decide",
-];
-
-/// After `could` these tell of what was, or ask for it.
-const NO_HEDGE_AFTER_COULD: &[&str] = &["not", "only", "no", "barely", "hardly", "finally", "you"];
-
-/// Before `may` these tell of the month.
-const BEFORE_MONTH_MAY: &[&str] = &[
-    "in", "of", "by", "until", "till", "since", "from", "to", "through", "before", "after",
-    "early", "mid", "late", "last", "next", "this", "for", "and", "or", "on", "the", "during",
-    "around", "about", "between", "every", "each", "april", "march", "end", "start", "middle",
-    "due", "both", "not", "than", "per",
-];
-
-/// After `may` these tell of the month, or of what nobody may.
-const AFTER_MONTH_MAY: &[&str] = &[
-    "and", "or", "to", "through", "the", "an", "is", "was", "were", "will", "has", "had", "at",
-    "in", "on", "with", "for", "by", "of", "not", "we", "they", "he", "she", "it", "you", "until",
-    "june", "april",
-];
-
-/// What will do as a hedge, or as a condition, in an item.
-static ITEM_HEDGES: LazyLock<PhraseTable> = LazyLock::new(|| {
-    PhraseTable::new(&[
-        "may",
-        "allowed",
-        "permitted",
-        "can",
-        "would",
-        "should",
-        "possible",
-        "possibility",
-        "potential",
-        "potentially",
-        "option",
-        "options",
-        "idea",
-        "ideas",
-        "proposal",
-        "propose",
-        "proposes",
-        "proposed",
-        "suggest",
-        "suggests",
-        "suggested",
-        "suggestion",
-        "consider",
-        "considers",
-        "considered",
-        "considering",
-        "think",
-        "thinks",
-        "thought",
-        "believe",
-        "believes",
-        "believed",
-        "guess",
-        "guesses",
-        "suspect",
-        "suspects",
-        "suspected",
-        "assume",
-        "assumes",
-        "assumed",
-        "assumption",
-        "plan",
-        "plans",
-        "planned",
-        "planning",
-        "intend",
-        "intends",
-        "hope",
-        "hopes",
-        "hopefully",
-        "expect",
-        "expects",
-        "expected",
-        "unclear",
-        "uncertain",
-        "unknown",
-        "open",
-        "whether",
-        "question",
-        "draft",
-        "pending",
-        "explore",
-        "exploring",
-        "evaluate",
-        "evaluating",
-        "appears",
-        "appear",
-        "appeared",
-        "looks",
-        "tbd",
-        "depends",
-        "depending",
-        "assuming",
-        "provided",
-        "when",
-        "whenever",
-        "once",
-        "until",
-        "in case",
-        "suspicion",
-        "hypothesis",
-        "theory",
-        "rumour",
-        "rumor",
-        "doubt",
-        "doubts",
-        // German
-        "kann",
-        "können",
-        "würde",
-        "würden",
-        "sollte",
-        "sollten",
-        "möglich",
-        "idee",
-        "überlegt",
-        "überlegen",
-        "erwägt",
-        "erwägen",
-        "geplant",
-        "plant",
-        "offen",
-        "unklar",
-        "ob",
-        "sobald",
-        "bei",
-        // French
-        "peut",
-        "peuvent",
-        "idée",
-        "prévu",
-        "prévoit",
-        "envisage",
-        "envisagé",
-        "quand",
-        "lorsque",
-        "incertain",
-        // Spanish
-        "puede",
-        "pueden",
-        "posible",
-        "propuesta",
-        "planea",
-        "previsto",
-        "cuando",
-        "considera",
-    ])
-});
-
-/// A sentence that holds one of these tells what became of a thought.
-const SETTLING_WORDS: &[&str] = &[
-    "decided",
-    "decision",
-    "agreed",
-    "confirmed",
-    "approved",
-    "chose",
-    "chosen",
-    "final",
-    "finalized",
-    "finalised",
-    "settled",
-    "done",
-    "shipped",
-    "merged",
-    "entschieden",
-    "beschlossen",
-    "bestätigt",
-    "erledigt",
-    "décidé",
-    "décision",
-    "confirmé",
-    "validé",
-    "decidido",
-    "confirmado",
-    "aprobado",
-    "acordado",
-];
-
-/// Words that tell nothing of what a sentence is about.
-pub(crate) const STOP_WORDS: &[&str] = &[
-    "the", "and", "for", "that", "this", "with", "was", "were", "are", "has", "have", "had", "not",
-    "but", "from", "into", "will", "would", "should", "can", "may", "our", "their", "they", "them",
-    "his", "her", "she", "its", "it's", "you", "your", "all", "any", "been", "being", "also", "so",
-    "then", "than", "there", "here", "now", "one", "who", "which", "what", "when", "while", "too",
-    "very", "just", "only", "more", "some", "such", "about", "over", "out", "does", "did", "done",
-    "der", "die", "das", "und", "den", "dem", "des", "ein", "eine", "einen", "einer", "ist",
-    "sind", "wir", "nicht", "mit", "auf", "für", "von", "zum", "zur", "bei", "auch", "les", "des",
-    "une", "est", "sont", "nous", "pas", "avec", "pour", "dans", "sur", "qui", "que", "los", "las",
-    "una", "por", "para", "con", "del", "como", "más", "pero", "está", "son",
-];
-
-/// Between a comma and one of those these part clauses, too.
-const CONJUNCTIONS: &[&str] = &["and", "or", "und", "oder", "et", "ou", "y", "o", "e"];
-
-/// A comma before one of these parts two clauses; else it may only part the words of a list.
-const CLAUSE_OPENERS: &[&str] = &[
-    "but", "though", "although", "while", "whereas", "which", "whose", "who", "where", "so",
-    "because", "since", "however", "yet", "we", "i", "it", "they", "he", "she", "you", "this",
-    "that", "there", "then", "aber", "obwohl", "während", "weil", "denn", "doch", "wir", "ich",
-    "es", "sie", "er", "mais", "car", "donc", "nous", "je", "il", "elle", "pero", "aunque",
-    "porque", "mientras", "pues",
-];
-
-/// Words and phrases, by the first word of each.
+/// Words and phrases: the rest of each phrase, by its first word.
 struct PhraseTable(HashMap<&'static str, Vec<&'static str>>);
 
 impl PhraseTable {
@@ -521,7 +52,7 @@ impl PhraseTable {
         Self(phrases)
     }
 
-    /// Returns how many words the longest phrase has that begins at a word.
+    /// Returns the number of words of the longest phrase that begins at a word.
     fn longest_match(&self, words: &[ParsedWord], at: usize) -> Option<usize> {
         let word = words.get(at).filter(|it| !it.in_code)?;
         let rests = self.0.get(&word.text[..])?.iter();
@@ -533,251 +64,198 @@ impl PhraseTable {
     }
 }
 
-/// Returns the words of the item that hide a hedge of its lines, if there are any: the clause as
-/// the item has it.
+/// Returns the first clause of the item that drops a hedge of its lines, as the item words it.
 pub(crate) fn dropped_hedge<'i>(item: &'i str, lines: &[&str]) -> Option<&'i str> {
-    // What is told as it stands hides nothing.
     if lines.iter().any(|it| it.trim() == item.trim()) {
         return None;
     }
     let sources: Vec<ParsedSentence<'_>> =
         lines.iter().flat_map(|line| parse_sentences(line)).collect();
     // Most lines suppose nothing.
-    if !sources.iter().any(ParsedSentence::is_hedged) {
+    if !sources.iter().any(is_hedged) {
         return None;
     }
-    let (open, stated): (Vec<_>, Vec<_>) =
-        parse_sentences(item).into_iter().partition(ParsedSentence::leaves_open);
+    let (open, stated): (Vec<_>, Vec<_>) = parse_sentences(item).into_iter().partition(leaves_open);
     let all = sources.iter().chain(&open).chain(&stated);
-    let mut places = all.map(|it| it.words.len()).sum::<usize>() * LOOKUPS_PER_WORD;
-    // A title may be short of the hedge that the text below it has.
+    let mut lookups_left = all.map(|it| it.words.len()).sum::<usize>() * LOOKUPS_PER_WORD;
+    // A title may lack the hedge that the text below it has.
     let open: BTreeSet<_> =
         open.iter().map(|it| SentenceProfile::unsettled(content_stems(&it.words))).collect();
     let open = HedgeIndex::of(open);
     let sources = HedgeIndex::of(sources.iter().map(SentenceProfile::of).collect());
-    let mut known = BTreeMap::new();
+    let mut verdicts = BTreeMap::new();
     stated.iter().flat_map(ParsedSentence::clauses).find_map(|clause| {
-        let words = content_stems(clause);
-        let is_hidden = *known.entry(words).or_insert_with_key(|words| {
-            let hidden = |places: &mut usize| {
-                let said =
-                    open.overlaps(words, places)?.values().any(|it| it.shared == words.len());
+        let stems = content_stems(clause);
+        let is_dropped = *verdicts.entry(stems).or_insert_with_key(|stems| {
+            let is_dropped = |lookups_left: &mut usize| {
+                let open = open.overlaps(stems, lookups_left)?;
+                let is_hedged_elsewhere = open.values().any(|it| it.shared == stems.len());
                 Some(
-                    !said
+                    !is_hedged_elsewhere
                         && is_only_supposed(
-                            words.len(),
+                            stems.len(),
                             &sources,
-                            &sources.overlaps(words, places)?,
+                            &sources.overlaps(stems, lookups_left)?,
                         ),
                 )
             };
-            hidden(&mut places).unwrap_or(true)
+            is_dropped(&mut lookups_left).unwrap_or(true)
         });
-        is_hidden.then(|| span_text(item, clause))
+        is_dropped.then(|| span_text(item, clause))
     })
 }
 
-/// Returns whether the lines suppose what so many words state, of which they hold those.
+/// Returns whether the lines only suppose what a clause with `stems` stems states, by the sentences that
+/// share some of them.
 fn is_only_supposed(
-    words: usize,
+    stems: usize,
     sources: &HedgeIndex,
-    held: &BTreeMap<usize, WordOverlap>,
+    overlaps: &BTreeMap<usize, WordOverlap>,
 ) -> bool {
-    let best = held.values().map(|it| it.shared).max().unwrap_or(0);
-    // With one word in common, or less than most, nobody can tell which sentence is meant.
-    if best < 2 || best * 5 < words * 3 {
+    let best = overlaps.values().map(|it| it.shared).max().unwrap_or(0);
+    // With one word in common, or few of them, no sentence is recognizably the source.
+    if best < 2 || best * 5 < stems * 3 {
         return false;
     }
-    held.iter().all(|(&at, held)| {
-        let told = &sources.sentences[at];
-        let says = held.shared * 3 >= best * 2;
-        let supposes = told.is_hedged && held.stated * 2 <= held.shared;
-        let settles = !told.is_hedged && told.is_settled;
-        !settles && (!says || supposes)
+    overlaps.iter().all(|(&at, overlap)| {
+        let sentence = &sources.sentences[at];
+        let is_source = overlap.shared * 3 >= best * 2;
+        let is_supposed = sentence.is_hedged && overlap.stated * 2 <= overlap.shared;
+        let reports_decision = !sentence.is_hedged && sentence.is_settled;
+        !reports_decision && (!is_source || is_supposed)
     })
 }
 
-/// Sentences, by their words.
+/// Sentences, and which of them have a word.
 struct HedgeIndex {
     sentences: Vec<SentenceProfile>,
     sentences_by_word: HashMap<String, Vec<usize>>,
 }
 
-/// How many words of a clause a sentence holds.
+/// How many words of a clause a sentence shares.
 #[derive(Clone, Copy, Debug, Default)]
 struct WordOverlap {
     shared: usize,
-    /// Those that it says without a hedge.
+    /// Those that it states without a hedge.
     stated: usize,
 }
 
 impl HedgeIndex {
-    fn of(told: BTreeSet<SentenceProfile>) -> Self {
-        let told: Vec<SentenceProfile> = told.into_iter().collect();
-        let mut places = HashMap::<_, Vec<_>>::new();
-        for (at, told) in told.iter().enumerate() {
-            for word in &told.words {
-                places.entry(word.clone()).or_default().push(at);
+    fn of(sentences: BTreeSet<SentenceProfile>) -> Self {
+        let sentences: Vec<SentenceProfile> = sentences.into_iter().collect();
+        let mut sentences_by_word = HashMap::<_, Vec<_>>::new();
+        for (at, sentence) in sentences.iter().enumerate() {
+            for word in &sentence.words {
+                sentences_by_word.entry(word.clone()).or_default().push(at);
             }
         }
-        Self { sentences: told, sentences_by_word: places }
+        Self { sentences, sentences_by_word }
     }
 
-    /// Returns the sentences that hold any of the words; `None` once too many places were looked up.
+    /// Returns the sentences that share any of the words, or `None` once `lookups_left` is used up.
     fn overlaps(
         &self,
         words: &BTreeSet<String>,
-        left: &mut usize,
+        lookups_left: &mut usize,
     ) -> Option<BTreeMap<usize, WordOverlap>> {
-        let mut held = BTreeMap::<_, WordOverlap>::new();
+        let mut overlaps = BTreeMap::<_, WordOverlap>::new();
         for word in words {
-            let places = self.sentences_by_word.get(word).map_or(&[][..], Vec::as_slice);
-            *left = left.checked_sub(places.len())?;
-            work_counter::count_bytes(1 + places.len());
-            for &at in places {
-                let held = held.entry(at).or_default();
-                held.shared += 1;
-                held.stated += usize::from(self.sentences[at].stated_words.contains(word));
+            let sentences = self.sentences_by_word.get(word).map_or(&[][..], Vec::as_slice);
+            *lookups_left = lookups_left.checked_sub(sentences.len())?;
+            work_counter::count_bytes(1 + sentences.len());
+            for &at in sentences {
+                let overlap = overlaps.entry(at).or_default();
+                overlap.shared += 1;
+                overlap.stated += usize::from(self.sentences[at].stated_words.contains(word));
             }
         }
-        Some(held)
+        Some(overlaps)
     }
 }
 
-/// A sentence, by what it is about.
+/// What a sentence is about, and how sure it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SentenceProfile {
     words: BTreeSet<String>,
-    /// What it says without a hedge.
+    /// The words that it states without a hedge.
     stated_words: BTreeSet<String>,
     is_hedged: bool,
+    /// Whether it reports what became of an idea.
     is_settled: bool,
 }
 
 impl SentenceProfile {
-    /// Returns a sentence that leaves all open.
+    /// Returns the profile of a sentence that leaves everything open.
     fn unsettled(words: BTreeSet<String>) -> Self {
         Self { words, stated_words: BTreeSet::new(), is_hedged: true, is_settled: false }
     }
 
     fn of(sentence: &ParsedSentence<'_>) -> Self {
-        let words = content_stems(&sentence.words);
-        let hedges = sentence.is_hedged();
-        let settles = sentence.words.iter().any(|it| SETTLING_WORDS.contains(&&it.text[..]));
-        let mut flat = BTreeSet::new();
         let clauses = sentence.clauses();
-        // `(tentative)`, `maybe:` and the like speak of all of it.
-        let of_all = clauses.iter().any(|it| has_hedge(it) && content_stems(it).is_empty());
-        // What a clause hangs on may stand in a clause of its own before it.
-        let mut hangs = false;
+        // `(tentative)`, `maybe:` and the like hedge the whole sentence.
+        let is_all_hedged = clauses.iter().any(|it| has_hedge(it) && content_stems(it).is_empty());
+        let mut stated_words = BTreeSet::new();
+        // A condition may be a clause of its own before the clause that depends on it.
+        let mut follows_condition = false;
         for clause in &clauses {
-            let supposes = of_all || hangs || has_hedge(clause) || find_condition(clause).is_some();
-            if !supposes {
-                flat.extend(content_stems(clause));
+            let condition = find_condition(clause);
+            if !(is_all_hedged || follows_condition || has_hedge(clause) || condition.is_some()) {
+                stated_words.extend(content_stems(clause));
             }
-            hangs = find_condition(clause) == Some(0);
+            follows_condition = condition == Some(0);
         }
-        Self { words, stated_words: flat, is_hedged: hedges, is_settled: settles }
-    }
-}
-
-/// A word of a text.
-#[derive(Clone, Debug)]
-pub(crate) struct ParsedWord {
-    /// In lower case.
-    pub(crate) text: String,
-    /// Where it stands.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    /// Whether it stands in a code span, where nobody hedges.
-    pub(crate) in_code: bool,
-    /// Whether a mark that parts clauses, or a comma, stands before it.
-    pub(crate) separator: Separator,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Separator {
-    Space,
-    Comma,
-    ClauseMark,
-}
-
-pub(crate) struct ParsedSentence<'t> {
-    text: &'t str,
-    pub(crate) words: Vec<ParsedWord>,
-}
-
-impl<'t> ParsedSentence<'t> {
-    /// Takes words of a text for a sentence.
-    pub(crate) fn from_words(text: &'t str, words: &[ParsedWord]) -> Self {
-        Self { text, words: words.to_vec() }
-    }
-
-    fn is_hedged(&self) -> bool {
-        has_hedge(&self.words) || self.clauses().iter().any(|it| find_condition(it).is_some())
-    }
-
-    /// Whether the sentence, of an item, leaves things open in any way.
-    fn leaves_open(&self) -> bool {
-        self.is_hedged()
-            || self.text.contains('?')
-            || (0..self.words.len()).any(|at| ITEM_HEDGES.longest_match(&self.words, at).is_some())
-    }
-
-    /// Returns the clauses: what marks part, and commas before words that begin a clause.
-    pub(crate) fn clauses(&self) -> Vec<&[ParsedWord]> {
-        let mut found = Vec::new();
-        let mut from = 0;
-        for (at, word) in self.words.iter().enumerate().skip(1) {
-            let opens = |at: usize| {
-                self.words.get(at).is_some_and(|it| CLAUSE_OPENERS.contains(&&it.text[..]))
-            };
-            let and = CONJUNCTIONS.contains(&&word.text[..]);
-            let parts = match word.separator {
-                Separator::ClauseMark => true,
-                Separator::Comma => opens(at) || (and && opens(at + 1)),
-                Separator::Space => false,
-            };
-            if parts {
-                found.push(&self.words[from..at]);
-                from = at;
-            }
+        let settles = |it: &ParsedWord| HEDGING.settling_words.contains(&&it.text[..]);
+        Self {
+            words: content_stems(&sentence.words),
+            stated_words,
+            is_hedged: is_hedged(sentence),
+            is_settled: sentence.words.iter().any(settles),
         }
-        found.push(&self.words[from..]);
-        found
     }
 }
 
-/// Returns where a clause begins to hang on something.
+fn is_hedged(sentence: &ParsedSentence<'_>) -> bool {
+    has_hedge(&sentence.words) || sentence.clauses().iter().any(|it| find_condition(it).is_some())
+}
+
+/// Returns whether a sentence of an item leaves something open in any way.
+fn leaves_open(sentence: &ParsedSentence<'_>) -> bool {
+    let words = &sentence.words;
+    is_hedged(sentence)
+        || sentence.text.contains('?')
+        || (0..words.len()).any(|at| ITEM_HEDGES.longest_match(words, at).is_some())
+}
+
+/// Returns the word of a clause at which a condition begins.
 fn find_condition(clause: &[ParsedWord]) -> Option<usize> {
     (0..clause.len()).find(|&at| {
         let before = at.checked_sub(1).map(|it| &clause[it].text[..]);
-        let asks = before.is_some_and(|it| NO_CONDITION_AFTER.contains(&it));
-        (CONDITIONS.longest_match(clause, at).is_some() && !asks)
+        let is_question = before.is_some_and(|it| HEDGING.no_condition_after.contains(&it));
+        (CONDITIONS.longest_match(clause, at).is_some() && !is_question)
             || (at == 0
                 && OPENING_CONDITIONS.longest_match(clause, at).is_some()
                 && !is_italian_si(clause))
     })
 }
 
-/// Whether a clause that opens with `si` is an Italian one that tells what one does.
+/// Returns whether a clause that opens with `si` is Italian and states what is done.
 fn is_italian_si(clause: &[ParsedWord]) -> bool {
     let [si, verb, rest @ ..] = clause else { return false };
     si.text == "si"
-        && ITALIAN_AFTER_SI.contains(&&verb.text[..])
-        && !rest.iter().any(|it| SPANISH_OR_FRENCH_WORDS.contains(&&it.text[..]))
+        && HEDGING.italian_after_si.contains(&&verb.text[..])
+        && !rest.iter().any(|it| HEDGING.spanish_or_french.contains(&&it.text[..]))
 }
 
 fn has_hedge(words: &[ParsedWord]) -> bool {
     (0..words.len()).any(|at| {
         let next = words.get(at + 1).map(|it| &it.text[..]);
-        let could = words[at].text == "could";
-        let was = could && next.is_some_and(|it| NO_HEDGE_AFTER_COULD.contains(&it));
-        (!was && HEDGES.longest_match(words, at).is_some()) || is_hedging_may(words, at)
+        let is_past_could = words[at].text == "could"
+            && next.is_some_and(|it| HEDGING.no_hedge_after_could.contains(&it));
+        (!is_past_could && HEDGES.longest_match(words, at).is_some()) || is_hedging_may(words, at)
     })
 }
 
-/// Whether a word is `may` before a verb, and neither the month nor a word for what is forbidden.
+/// Returns whether a word is `may` before a verb, rather than the month or part of a ban.
 fn is_hedging_may(words: &[ParsedWord], at: usize) -> bool {
     let is_may =
         words[at].text == "may" && !words[at].in_code && words[at].separator == Separator::Space;
@@ -786,94 +264,31 @@ fn is_hedging_may(words: &[ParsedWord], at: usize) -> bool {
         words.get(at + 1).filter(|it| it.separator == Separator::Space).map(|it| &it.text[..]);
     let is_word = |it: &str| it.chars().count() > 1 && it.chars().all(char::is_alphabetic);
     is_may
-        && before.is_some_and(|it| is_word(it) && !BEFORE_MONTH_MAY.contains(&it))
-        && after.is_some_and(|it| is_word(it) && !AFTER_MONTH_MAY.contains(&it))
+        && before.is_some_and(|it| is_word(it) && !HEDGING.before_month_may.contains(&it))
+        && after.is_some_and(|it| is_word(it) && !HEDGING.after_month_may.contains(&it))
 }
 
-/// Returns what words are about. Their first letters are enough: an item may bend a word.
+/// Returns what words are about: the first letters of each, since an item may inflect a word.
 fn content_stems(words: &[ParsedWord]) -> BTreeSet<String> {
     const STEM_CHARS: usize = 5;
-    let mut found = BTreeSet::new();
+    let mut stems = BTreeSet::new();
     let mut at = 0;
     while at < words.len() {
         let word = &words[at].text;
-        let long = word.chars().count() > 2 || word.bytes().any(|b| b.is_ascii_digit());
         let hedge = HEDGES.longest_match(words, at).or_else(|| CONDITIONS.longest_match(words, at));
         if let Some(count) = hedge {
             at += count;
             continue;
         }
-        if long && !SETTLING_WORDS.contains(&&word[..]) && !STOP_WORDS.contains(&&word[..]) {
-            found.insert(word.chars().take(STEM_CHARS).collect());
+        let is_long = word.chars().count() > 2 || word.bytes().any(|b| b.is_ascii_digit());
+        let is_content = !HEDGING.settling_words.contains(&&word[..])
+            && !HEDGING.stop_words.contains(&&word[..]);
+        if is_long && is_content {
+            stems.insert(word.chars().take(STEM_CHARS).collect());
         }
         at += 1;
     }
-    found
-}
-
-fn span_text<'i>(text: &'i str, words: &[ParsedWord]) -> &'i str {
-    match (words.first(), words.last()) {
-        (Some(first), Some(last)) => &text[first.start..last.end],
-        _ => "",
-    }
-}
-
-/// Cuts a text into sentences and their words.
-pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
-    let mut found = Vec::new();
-    let mut words: Vec<ParsedWord> = Vec::new();
-    let (mut from, mut in_code, mut after) = (0, false, Separator::Space);
-    let mut chars = text.char_indices().peekable();
-    while let Some((start, c)) = chars.next() {
-        let rest = &text[start..];
-        if rest.starts_with("https://") || rest.starts_with("http://") {
-            // An address says nothing that could be supposed.
-            let end = start + rest.find(char::is_whitespace).unwrap_or(rest.len());
-            while chars.next_if(|it| it.0 < end).is_some() {}
-            continue;
-        }
-        if c.is_alphanumeric() {
-            let mut end = start + c.len_utf8();
-            while let Some(&(at, c)) = chars.peek() {
-                let mut rest = text[at + c.len_utf8()..].chars();
-                let inside = c.is_alphanumeric()
-                    || (matches!(c, '\'' | '’' | '.' | '_')
-                        && rest.next().is_some_and(char::is_alphanumeric));
-                if !inside {
-                    break;
-                }
-                end = at + c.len_utf8();
-                chars.next();
-            }
-            let text = text[start..end].to_lowercase().replace('’', "'");
-            words.push(ParsedWord { text, start, end, in_code, separator: after });
-            after = Separator::Space;
-            continue;
-        }
-        match c {
-            '`' => in_code = !in_code,
-            ',' => after = Separator::Comma,
-            ';' | '—' | '–' | '(' | ')' | '|' | '→' => after = Separator::ClauseMark,
-            '-' if text[..start].ends_with(' ') => after = Separator::ClauseMark,
-            '.' | '!' | '?' | '…' | '。' | '！' | '？' if !in_code => {
-                let end = start + c.len_utf8();
-                let mut rest = text[end..].trim_start_matches(['"', '\'', '*', ')', '”']).chars();
-                let blank = rest.next().is_none_or(char::is_whitespace);
-                // `e.g. this` goes on.
-                let goes_on = rest.find(|it| !it.is_whitespace()).is_some_and(char::is_lowercase);
-                if blank && !goes_on && !words.is_empty() {
-                    let sentence = ParsedSentence { text: &text[from..end], words };
-                    found.push(sentence);
-                    (words, from, after) = (Vec::new(), end, Separator::Space);
-                }
-            }
-            _ => {}
-        }
-    }
-    if !words.is_empty() {
-        found.push(ParsedSentence { text: &text[from..], words });
-    }
-    found
+    stems
 }
 
 #[cfg(test)]
@@ -885,19 +300,19 @@ mod tests {
         assert_eq!(dropped_hedge(item, lines), expected, "{item:?} of {lines:?}");
     }
 
-    /// The item states all of itself, though the line does not.
+    /// The item states as a fact what the line supposes.
     #[track_caller]
-    fn flat(line: &str, item: &str) {
+    fn drops_hedge(line: &str, item: &str) {
         check(item, &[line], Some(item.trim_end_matches('.')));
     }
 
     #[track_caller]
-    fn fine(line: &str, item: &str) {
+    fn passes(line: &str, item: &str) {
         check(item, &[line], None);
     }
 
     #[test]
-    fn a_guess_that_is_told_as_a_fact_is_found() {
+    fn a_guess_stated_as_a_fact_is_found() {
         let item = "We move the database to Fly.io in June.";
         for line in [
             "Maybe we move the database to Fly.io in June.",
@@ -916,32 +331,38 @@ mod tests {
             "We plan to move the database to Fly.io in June.",
             "We're considering moving the database to Fly.io in June.",
         ] {
-            flat(line, item);
+            drops_hedge(line, item);
         }
-        flat(
+        drops_hedge(
             "Vielleicht ziehen wir die Datenbank im Juni um.",
             "Die Datenbank ziehen wir im Juni um.",
         );
-        flat(
+        drops_hedge(
             "Falls das Budget reicht, ziehen wir die Datenbank um.",
             "Wir ziehen die Datenbank um.",
         );
-        flat(
+        drops_hedge(
             "On pourrait migrer la base de données en juin.",
             "Migrer la base de données en juin.",
         );
-        flat("Quizás migramos la base de datos en junio.", "Migramos la base de datos en junio.");
-        flat("Tal vez migramos la base de datos en junio.", "Migramos la base de datos en junio.");
-        flat("Bob may move to Ghent in the autumn.", "Bob moves to Ghent in the autumn.");
-        flat(
+        drops_hedge(
+            "Quizás migramos la base de datos en junio.",
+            "Migramos la base de datos en junio.",
+        );
+        drops_hedge(
+            "Tal vez migramos la base de datos en junio.",
+            "Migramos la base de datos en junio.",
+        );
+        drops_hedge("Bob may move to Ghent in the autumn.", "Bob moves to Ghent in the autumn.");
+        drops_hedge(
             "The archive may have lost its lease in Ghent.",
             "The archive lost its lease in Ghent.",
         );
-        flat("Forse spostiamo il database in giugno.", "Spostiamo il database in giugno.");
+        drops_hedge("Forse spostiamo il database in giugno.", "Spostiamo il database in giugno.");
     }
 
     #[test]
-    fn a_hedge_of_any_kind_will_do() {
+    fn any_kind_of_hedge_is_enough() {
         let line = "Maybe we move the database to Fly.io in June.";
         for item in [
             "Perhaps we move the database to Fly.io in June.",
@@ -953,62 +374,65 @@ mod tests {
             "An idea: move the database to Fly.io in June.",
             "We move the database to Fly.io if June allows.",
         ] {
-            fine(line, item);
+            passes(line, item);
         }
-        fine("If the build fails, we revert the release.", "When the build fails, revert it.");
-        fine("Maybe we move the database.", "Vielleicht: move the database");
+        passes("If the build fails, we revert the release.", "When the build fails, revert it.");
+        passes("Maybe we move the database.", "Vielleicht: move the database");
     }
 
     #[test]
-    fn only_the_sentence_that_holds_the_words_counts() {
+    fn only_the_sentence_with_the_words_counts() {
         let line = "We moved the database to Fly.io. Maybe the cache follows in July.";
-        fine(line, "We moved the database to Fly.io.");
+        passes(line, "We moved the database to Fly.io.");
         check("The cache follows in July.", &[line], Some("The cache follows in July"));
         check(
             "We moved the database to Fly.io; the cache follows in July.",
             &[line],
             Some("the cache follows in July"),
         );
-        fine("We chose Postgres, but we might look at Redis again.", "We chose Postgres for good.");
-        fine("We chose Postgres 16 (the cache might be next).", "We chose Postgres 16.");
-        fine("The sync asks Ana, so I keep it short unless Ben needs more.", "The sync asks Ana");
-        fine(
+        passes(
+            "We chose Postgres, but we might look at Redis again.",
+            "We chose Postgres for good.",
+        );
+        passes("We chose Postgres 16 (the cache might be next).", "We chose Postgres 16.");
+        passes("The sync asks Ana, so I keep it short unless Ben needs more.", "The sync asks Ana");
+        passes(
             "Start checks the flag of the team — if it is set, skips the prompt.",
             "Start checks the flag of the team",
         );
-        fine(
+        passes(
             "I filed the note on the retro, and I left the tentative dates alone.",
             "I filed the note on the retro",
         );
-        fine(
+        passes(
             "Bridge: $150M only if the price stays low.",
             "Bridge of $150M. Bridge: $150M only if the price stays low",
         );
-        fine("Tests passed on Linux – Windows could be slow.", "Tests passed on Linux.");
+        passes("Tests passed on Linux – Windows could be slow.", "Tests passed on Linux.");
     }
 
     #[test]
     fn words_that_only_look_like_a_hedge_pass() {
-        fine("We could not reproduce the crash on Linux.", "Crash on Linux: never reproduced.");
-        fine("Ana asked if the release ships on Friday.", "Ana asked: release ships on Friday.");
-        fine("The guard `if ready` protects the queue.", "The guard protects the queue.");
-        fine("Shipped the export as planned on Friday.", "Shipped the export on Friday.");
-        fine("In May the export shipped.", "The export shipped in May.");
-        fine("All of May went into the export.", "The export took all of May.");
-        fine("The export of May shipped late on Friday.", "The export shipped late on Friday.");
-        fine("Reports for April and May shipped on Friday.", "Reports shipped on Friday.");
-        fine(
+        passes("We could not reproduce the crash on Linux.", "Crash on Linux: never reproduced.");
+        passes("Ana asked if the release ships on Friday.", "Ana asked: release ships on Friday.");
+        passes("The guard `if ready` protects the queue.", "The guard protects the queue.");
+        passes("Shipped the export as planned on Friday.", "Shipped the export on Friday.");
+        passes("In May the export shipped.", "The export shipped in May.");
+        passes("All of May went into the export.", "The export took all of May.");
+        passes("The export of May shipped late on Friday.", "The export shipped late on Friday.");
+        passes("Reports for April and May shipped on Friday.", "Reports shipped on Friday.");
+        passes(
             "Guests may not upload files larger than 5 MB.",
             "Guests never upload files over 5 MB.",
         );
-        fine(
+        passes(
             "Could you write down how the export works? https://a.io/how-the-export-works",
             "https://a.io/how-the-export-works",
         );
     }
 
     #[test]
-    fn what_another_line_says_flatly_stands() {
+    fn an_item_passes_if_another_line_states_it() {
         let maybe = "Maybe we move the database to Fly.io in June.";
         let item = "We move the database to Fly.io in June.";
         check(item, &[maybe, "The database moves to Fly.io in June."], None);
@@ -1017,14 +441,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_stands() {
-        fine("Vielleicht ziehen wir die Datenbank um.", "We move our data in June.");
-        fine("Maybe.", "Yes.");
-        fine("", "We move the database.");
+    fn an_item_passes_if_nothing_can_be_compared() {
+        passes("Vielleicht ziehen wir die Datenbank um.", "We move our data in June.");
+        passes("Maybe.", "Yes.");
+        passes("", "We move the database.");
     }
 
     #[test]
-    fn what_only_looks_like_a_condition_in_another_language_passes() {
+    fn words_that_are_a_condition_only_in_another_language_pass() {
         for (line, item) in [
             ("Als Format nehmen wir Parquet.", "Wir nehmen Parquet als Format."),
             ("Als Ana kam, lief die Datenbank.", "Die Datenbank lief, als Ana kam."),
@@ -1035,7 +459,7 @@ mod tests {
             ("Revenue falls by a third in June.", "Revenue: a third less in June."),
             ("Falls back to the cache on errors.", "The cache serves on errors, back from it."),
         ] {
-            fine(line, item);
+            passes(line, item);
         }
         for (line, item) in [
             (
@@ -1049,7 +473,7 @@ mod tests {
             ("Si le budget suffit on migre la base.", "On migre la base."),
             ("Se o orçamento bastar movemos o banco de dados.", "Movemos o banco de dados."),
         ] {
-            flat(line, item);
+            drops_hedge(line, item);
         }
     }
 
@@ -1076,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_too_long_to_be_told_hides_a_hedge() {
+    fn an_item_that_is_too_long_to_check_counts_as_hiding_a_hedge() {
         let alike = |i: usize| {
             let (a, b) = (10_000 + i, 50_000 + i);
             format!("Alpha {a} beta. Maybe alpha {b} beta. ")

@@ -11,7 +11,6 @@ mod claims;
 pub(crate) mod completeness;
 pub(crate) mod hedge;
 pub mod session;
-mod words;
 
 use std::{cell::OnceCell, collections::HashSet, sync::LazyLock};
 
@@ -32,6 +31,7 @@ use crate::{
         SanitizedLine, SanitizedLog,
         quarantine::{self, Concern},
     },
+    text::{lexicon::CLAIMS, words},
 };
 
 impl Violation {
@@ -381,8 +381,7 @@ static PROMPT_WORDS: LazyLock<String> =
 
 /// Returns the words of a text, in lower case, with one blank between.
 fn normalize_words(text: &str) -> String {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+    words::lowercase_runs(text).collect::<Vec<_>>().join(" ")
 }
 
 /// The cited lines, prepared as far as some atom needs it.
@@ -517,8 +516,8 @@ impl CitedText<'_> {
     /// `3.5 s per GB` may be told of a table whose head says so; where lines tell of another unit in
     /// that way, it is a change.
     fn is_unit_of_table(&self, word: &str) -> bool {
-        let is_known = words::UNITS.iter().any(|it| it.contains(&word));
-        is_known && !self.lines.iter().any(|it| it.1.contains(" per ") || it.1.contains('/'))
+        amounts::is_unit(word)
+            && !self.lines.iter().any(|it| it.1.contains(" per ") || it.1.contains('/'))
     }
 
     /// A name may have another ending, and a German noun need not be a name.
@@ -527,8 +526,9 @@ impl CitedText<'_> {
         let german = self.lines.iter().any(|it| claims::is_german(it.1));
         lines.has_word(name, german)
             || (german
-                && (words::COMMON_GERMAN_NOUNS.contains(&name)
-                    || words::GERMAN_NOUN_ENDINGS
+                && (CLAIMS.common_german_nouns.contains(&name)
+                    || CLAIMS
+                        .german_noun_endings
                         .iter()
                         .any(|it| name.len() > it.len() + 3 && name.ends_with(it))
                     || lines.has_compound(name)))

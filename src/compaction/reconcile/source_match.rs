@@ -14,6 +14,7 @@ use crate::{
         typed::TypedMemory,
     },
     privacy::{SanitizedLine, SanitizedLog},
+    text::words::{self, significant_words},
 };
 
 /// A cited line, with the first 4 hex digits of its hash where they were noted.
@@ -212,20 +213,9 @@ fn same_topic(a: &TypedMemory, b: &TypedMemory) -> bool {
     topic(a) == topic(b)
 }
 
-/// Returns the words of a text that tell what it is about: short ones stand everywhere.
-fn significant_words(text: &str) -> BTreeSet<String> {
-    const SHORT: usize = 3;
-    let mut words = word_set(text);
-    words.retain(|it| it.chars().count() > SHORT || it.bytes().any(|b| b.is_ascii_digit()));
-    words
-}
-
 /// Returns the words of a text, in lower case.
 fn word_set(text: &str) -> BTreeSet<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|it| !it.is_empty())
-        .map(str::to_lowercase)
-        .collect()
+    words::lowercase_runs(text).collect()
 }
 
 #[cfg(test)]

@@ -6,18 +6,24 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use crate::memory::{
-    atom::{self, AtomKind},
-    log::TextOrigin,
+use crate::{
+    memory::{
+        atom::{self, AtomKind},
+        log::TextOrigin,
+    },
+    text::{
+        hash::{HashedMap, combine_hashes},
+        pieces, scripts,
+        stems::StemCache,
+    },
 };
 
 use super::{
     annotations::Annotation,
     corpus_stats::CorpusCounts,
     parsed_log::{LogStatement, ParsedLog, StatementForm},
-    sections, sentence,
+    sections,
     tokens::{self, PackedToken, TokenKind, atom_term_hash},
-    words::{HashedMap, StemCache, combine_hashes},
 };
 
 /// All that a fold chooses from.
@@ -319,8 +325,8 @@ fn collect_units(
                 let needs = if cut.starts_sentence {
                     let before = opener.take();
                     let words = &statement.text[cut.start..cut.end];
-                    let needs = before
-                        .filter(|_| row < BACK_REFERENCES_MAX && sentence::refers_back(words));
+                    let needs =
+                        before.filter(|_| row < BACK_REFERENCES_MAX && pieces::refers_back(words));
                     row = if needs.is_some() { row + 1 } else { 0 };
                     needs
                 } else {
@@ -703,7 +709,7 @@ fn form_factor(statement: &LogStatement, text: &str) -> f64 {
         _ if statement.origin == TextOrigin::External => 0.7,
         _ => 1.0,
     };
-    let form = if sentence::is_mostly_spaceless(text) { form * UNSPACED_FACTOR } else { form };
+    let form = if scripts::is_mostly_spaceless(text) { form * UNSPACED_FACTOR } else { form };
     if is_question(text) { form * QUESTION_FACTOR } else { form }
 }
 

@@ -11,13 +11,17 @@ use chrono::{Days, NaiveDate};
 use crate::{
     memory::{address::Stem, period::Period},
     privacy::SanitizedLog,
+    text::{
+        hash::{HashedMap, combine_hashes, hash_bytes},
+        language::Language,
+        pieces::StatementPiece,
+        stems::StemCache,
+    },
 };
 
 use super::{
     parsed_log::{self, LogStatement, ParsedLog, StatementForm},
-    sentence::StatementPiece,
     tokens::{self, PackedToken, TokenKind},
-    words::{HashedMap, Language, StemCache, combine_hashes, hash_bytes},
 };
 
 /// The length of the window in days; older logs say little about what is rare now.
@@ -301,11 +305,8 @@ mod tests {
         let counts = corpus.counts(period.parse().unwrap());
         let terms = ["harbour", "lisbon", "ledger"].map(|w| {
             let mut term = 0;
-            StemCache::default().for_each_stem(
-                crate::engine::extractive::words::Language::detect(["the"].into_iter()),
-                w,
-                |t| term = t,
-            );
+            StemCache::default()
+                .for_each_stem(Language::detect(["the"].into_iter()), w, |t| term = t);
             counts.frequency(term)
         });
         (counts.statements(), terms.to_vec())

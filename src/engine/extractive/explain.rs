@@ -4,9 +4,12 @@ use serde::{Serialize, Serializer};
 
 use super::{
     candidates::CandidateSet, corpus_stats::CorpusCounts, parsed_log::ParsedLog,
-    tokens::atom_term_hash, words::StemCache,
+    tokens::atom_term_hash,
 };
-use crate::memory::{address::Address, atom, period::Period};
+use crate::{
+    memory::{address::Address, atom, period::Period},
+    text::{stems::StemCache, words},
+};
 
 /// How the engine selected the text of one week or month.
 #[derive(Clone, Debug, Serialize)]
@@ -103,7 +106,7 @@ impl TermNamer {
                 add(atom.text(text), weight);
             }
         }
-        for word in text.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty()) {
+        for word in words::runs(text, "") {
             let mut weight = None;
             self.stems.for_each_stem(page.language, word, |term| {
                 let here = material.weight_of(counts, term);

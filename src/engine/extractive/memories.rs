@@ -35,6 +35,7 @@ use crate::{
         decision::Decisions,
         typed::{MemoryType, TypedMemory},
     },
+    text::{calendar, lexicon::CUES},
 };
 
 /// A day that teaches more than this was read too generously.
@@ -419,8 +420,7 @@ impl MemoryExtractor<'_> {
             if !is_self_contained(&certain) || code_share(said) > CODE_SHARE_MAX || !about {
                 return None;
             }
-            let first_person =
-                WordList::of(said).iter().any(|w| cue_phrases::FIRST_PERSON.contains(&w));
+            let first_person = WordList::of(said).iter().any(|w| CUES.first_person.contains(&w));
             let statement = match speaker {
                 Some((name, _)) if first_person || spoken_at => format!("{name}: {said}"),
                 _ => said.to_owned(),
@@ -486,10 +486,10 @@ impl MemoryExtractor<'_> {
             let empty = matches!(last, "this" | "that" | "it" | "them")
                 || (!decided && last.ends_with("ed"));
             // Appointments and private days have reasons too.
-            let own = why.as_deref().is_some_and(|why| {
-                WordList::of(why).iter().any(|w| cue_phrases::NOT_REASONS.contains(&w))
-            });
-            let day = words.iter().any(|w| cue_phrases::WEEKDAYS.contains(&w));
+            let own = why
+                .as_deref()
+                .is_some_and(|why| WordList::of(why).iter().any(|w| CUES.not_reasons.contains(&w)));
+            let day = words.iter().any(|w| calendar::weekday_names().contains(&w));
             (is_self_contained(&statement) && !empty && !own && !day)
                 .then(|| self.candidate(MemoryType::Project, score, at, &statement, why, lines))
         })
@@ -497,7 +497,7 @@ impl MemoryExtractor<'_> {
 
     /// Returns the reason that a labelled neighbour gives: a child, or the next lines.
     fn labelled_reason(&self, at: usize) -> Option<StatedReason> {
-        self.labelled_neighbour(at, cue_phrases::REASON_TITLES)
+        self.labelled_neighbour(at, &CUES.reason_titles)
     }
 
     fn labelled_neighbour(&self, at: usize, titles: &[&str]) -> Option<StatedReason> {
@@ -525,7 +525,7 @@ impl MemoryExtractor<'_> {
         why: Option<String>,
         lines: Vec<u32>,
     ) -> MemoryCandidate {
-        let how = self.labelled_neighbour(at, cue_phrases::HOW_TO_APPLY_TITLES);
+        let how = self.labelled_neighbour(at, &CUES.how_to_apply_titles);
         let mut lines: BTreeSet<u32> = lines.into_iter().collect();
         let how_to_apply = how.map(|how| {
             lines.extend(how.lines);
@@ -638,7 +638,7 @@ fn reference(block: &LogBlock) -> Option<MemoryCandidate> {
     let at_last = tail
         .split_whitespace()
         .next_back()
-        .is_some_and(|w| cue_phrases::LOCATION_PREPOSITIONS.contains(&w));
+        .is_some_and(|w| CUES.location_prepositions.contains(&w));
     let before_last = tail.split_whitespace().rev().nth(1).unwrap_or_default();
     let found_at = words.has(cue_phrases::LIVES_AT)
         || (at_last
@@ -700,13 +700,13 @@ fn named_location(block: &LogBlock) -> Option<MemoryCandidate> {
 pub(super) fn role_of_label(label: &str) -> Option<BlockRole> {
     static CLASSES: LazyLock<HashMap<&str, BlockRole>> = LazyLock::new(|| {
         let tables = [
-            (BlockRole::Task, cue_phrases::TASK_TITLES),
-            (BlockRole::Reason, cue_phrases::HOW_TO_APPLY_TITLES),
-            (BlockRole::Reason, cue_phrases::REASON_TITLES),
-            (BlockRole::Preference, cue_phrases::PREFERENCE_TITLES),
-            (BlockRole::Decision, cue_phrases::DECISION_TITLES),
-            (BlockRole::Lesson, cue_phrases::LESSON_TITLES),
-            (BlockRole::Feedback, cue_phrases::FEEDBACK_TITLES),
+            (BlockRole::Task, &CUES.task_titles),
+            (BlockRole::Reason, &CUES.how_to_apply_titles),
+            (BlockRole::Reason, &CUES.reason_titles),
+            (BlockRole::Preference, &CUES.preference_titles),
+            (BlockRole::Decision, &CUES.decision_titles),
+            (BlockRole::Lesson, &CUES.lesson_titles),
+            (BlockRole::Feedback, &CUES.feedback_titles),
         ];
         // Of a title in two tables the later one wins.
         tables.iter().flat_map(|(class, titles)| titles.iter().map(|it| (*it, *class))).collect()
@@ -716,7 +716,8 @@ pub(super) fn role_of_label(label: &str) -> Option<BlockRole> {
         return Some(*class);
     }
     // `Correction from Ines` is titled `Correction`.
-    let short = cue_phrases::NAME_PREPOSITIONS
+    let short = CUES
+        .name_prepositions
         .iter()
         .filter_map(|word| title.find(word))
         .min()
@@ -728,7 +729,7 @@ pub(super) fn role_of_label(label: &str) -> Option<BlockRole> {
     let (words, last) = (short.split(' ').count(), short.rsplit(' ').next()?);
     match last {
         "feedback" if words <= 3 => Some(BlockRole::Feedback),
-        _ if words <= 3 && cue_phrases::LESSON_NOUNS.contains(&last) => Some(BlockRole::Lesson),
+        _ if words <= 3 && CUES.lesson_nouns.contains(&last) => Some(BlockRole::Lesson),
         _ => None,
     }
 }
@@ -772,13 +773,13 @@ pub(super) fn split_reason(text: &str) -> Option<(String, String)> {
                 before.trim_end().ends_with([',', '—', ';'])
                     && !next.chars().any(|c| c.is_ascii_digit())
             }
-            "so" if width == 1 => cue_phrases::AFTER_SO.contains(&next),
+            "so" if width == 1 => CUES.after_so.contains(&next),
             _ => true,
         };
         // In `do X, never do Y because of Z` the reason given is the one that does not count.
-        let refused = list[1..at].iter().any(|w| cue_phrases::NEGATIONS.contains(w))
+        let refused = list[1..at].iter().any(|w| CUES.negations.contains(w))
             && !before.trim_end().ends_with([',', '—', ';']);
-        let negated = refused || cue_phrases::NEGATIONS.contains(&list[at - 1]);
+        let negated = refused || CUES.negations.contains(&list[at - 1]);
         if !marks || negated || list.len() - at - width < WHY_WORDS_MIN {
             continue;
         }
@@ -824,7 +825,7 @@ fn reason_in_next(rest: &[LogSentence]) -> Option<StatedReason> {
     let says_why = words.opens_with(cue_phrases::BECAUSE)
         || words.opens_with(cue_phrases::OTHERWISE)
         || split_label(&next.text)
-            .is_some_and(|(label, _)| is_one_of_titles(label, cue_phrases::REASON_TITLES));
+            .is_some_and(|(label, _)| is_one_of_titles(label, &CUES.reason_titles));
     says_why.then(|| StatedReason { text: next.text.clone(), lines: next.lines.clone() })
 }
 
@@ -862,12 +863,12 @@ pub(super) fn is_about_person(text: &str, words: &WordList) -> bool {
     }
     if let Some((at, width)) = words.find(cue_phrases::FAVORITE) {
         let near = |from: usize, to: usize| {
-            words.iter().skip(from).take(to).any(|w| cue_phrases::TO_BE_PRESENT.contains(&w))
+            words.iter().skip(from).take(to).any(|w| CUES.to_be_present.contains(&w))
         };
         return at <= 3 && near(at + width, 5) || at > 0 && near(at - 1, 1);
     }
     if words.has(cue_phrases::PERSON_FACTS) {
-        return words.iter().any(|w| cue_phrases::FIRST_PERSON.contains(&w)) || person_at(0);
+        return words.iter().any(|w| CUES.first_person.contains(&w)) || person_at(0);
     }
     if let Some((at, width)) = words.find(cue_phrases::IS_A) {
         let role =
@@ -934,7 +935,7 @@ pub(super) fn opens_as_report(words: &WordList) -> bool {
     let past = first.chars().count() > 4 && first.ends_with("ed");
     let ongoing = first.chars().count() > 5 && first.ends_with("ing");
     words.opens_with(cue_phrases::REPORT_OPENERS)
-        || ((past || ongoing) && !cue_phrases::NOT_REPORTS.contains(&first))
+        || ((past || ongoing) && !CUES.not_reports.contains(&first))
 }
 
 /// Returns the speaker of `14:03 Ana: …` and the byte offset of the words.

@@ -1,7 +1,7 @@
 //! The extractive engine: deterministic, offline, using only words of the logs.
 //!
 //! A summary parses its logs into statements ([`parsed_log`]), splits them into sentences and clauses
-//! ([`sentence`]), weighs what each holds ([`candidates`], [`words`], [`tokens`], [`corpus_stats`]), chooses what
+//! ([`pieces`](crate::text::pieces)), weighs what each holds ([`candidates`], [`tokens`], [`corpus_stats`]), chooses what
 //! adds most for its length ([`select`]), and joins the chosen words into cited bullets in sections
 //! ([`render`], [`sections`]). Words are cut and joined, never changed; additions are in brackets and come
 //! from a closed list ([`annotations`]). [`explain`](mod@explain) reports why units were chosen.
@@ -14,25 +14,21 @@
 //! - Each item cites each line whose words it uses, including headings.
 //! - No step is quadratic in the length of a period.
 
-pub mod corpus_stats;
-// One phrase a line would make pages of what is read as a table.
-#[rustfmt::skip]
-mod cue_phrases;
 mod annotations;
 mod candidates;
+pub mod corpus_stats;
+mod cue_phrases;
 mod explain;
 mod memories;
 mod parsed_log;
 mod render;
 mod sections;
 mod select;
-mod sentence;
 pub mod sentence_class;
 mod statements;
 mod summary;
 mod tokens;
 mod wisdom;
-mod words;
 
 pub use explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation};
 

@@ -12,11 +12,12 @@ use crate::{
         markdown::LineKind,
     },
     privacy::{SanitizedLine, SanitizedLog},
-};
-
-use super::{
-    sentence::{self, StatementPiece},
-    words::{Language, hash_bytes},
+    text::{
+        hash::hash_bytes,
+        language::Language,
+        pieces::{self, StatementPiece},
+        scripts,
+    },
 };
 
 /// A log, read; or a bullet that stands in for one.
@@ -127,7 +128,7 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
 pub(super) fn parse_bullet(week: &Stem, item: &Item) -> ParsedLog {
     let text = strip_markup(&item.text);
     let label = label_len(&text);
-    let mut pieces = sentence::split_pieces(&text[label..]);
+    let mut pieces = pieces::split_pieces(&text[label..]);
     for piece in &mut pieces {
         piece.start += label;
         piece.end += label;
@@ -363,7 +364,7 @@ impl LogParser {
         let label = label_len(&text);
         let mut pieces = match form {
             StatementForm::Row | StatementForm::Code => single_piece(&text),
-            _ => sentence::split_pieces(&text[label..]),
+            _ => pieces::split_pieces(&text[label..]),
         };
         if !matches!(form, StatementForm::Row | StatementForm::Code) {
             for piece in &mut pieces {
@@ -534,7 +535,7 @@ fn wrapped_line_count(lines: &[SanitizedLine]) -> usize {
             && (next.words().starts_with(char::is_lowercase)
                 || (before.chars().count() >= WRAP_CHARS_MIN
                     && !before.ends_with(['.', '!', '?', '。', '！', '？'])
-                    && !sentence::is_mostly_spaceless(before)));
+                    && !scripts::is_mostly_spaceless(before)));
         if !goes_on || has_keep_mark(next.words()) || has_keep_mark(before) {
             break;
         }

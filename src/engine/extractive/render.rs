@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::memory::{
-    address::{Address, Citation},
-    atom,
-    item::{Item, SummarySection},
-    period::{Grain, Period},
+use crate::{
+    memory::{
+        address::{Address, Citation},
+        item::{Item, SummarySection},
+        period::{Grain, Period},
+    },
+    text::calendar,
 };
 
 use super::{
@@ -327,7 +329,7 @@ fn without_list_number(text: &str) -> String {
     let rest = text[digits..].strip_prefix(['.', ')']).and_then(|rest| rest.strip_prefix(' '));
     let is_month = |words: &str| {
         let word = words.split(|c: char| !c.is_alphabetic()).next().unwrap_or("");
-        atom::month_number(&word.to_lowercase()).is_some()
+        calendar::month_number(word).is_some()
     };
     match rest.filter(|_| (1..=2).contains(&digits)) {
         // `2. April` is a day.

@@ -15,10 +15,9 @@ use std::{
     collections::{BinaryHeap, HashMap},
 };
 
-use super::{
-    candidates::{CandidateSet, CandidateUnit, PiecePosition, SELF_CONTAINED_STEMS, as_f64},
-    words::HashedMap,
-};
+use crate::text::hash::HashedMap;
+
+use super::candidates::{CandidateSet, CandidateUnit, PiecePosition, SELF_CONTAINED_STEMS, as_f64};
 
 /// The chosen units, best first, and the units that repeat them.
 #[derive(Default)]

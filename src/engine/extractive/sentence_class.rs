@@ -1,9 +1,7 @@
 //! Classifies single sentences, for callers that have text but no log: sessions.
 
-use super::{
-    sections::{self, StatementClass},
-    sentence,
-};
+use super::sections::{self, StatementClass};
+use crate::text::pieces;
 
 /// What a sentence reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +29,7 @@ pub struct ClassifiedSentence<'a> {
 
 /// Splits one line into sentences and classifies each.
 pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
-    let pieces = sentence::split_pieces(line);
+    let pieces = pieces::split_pieces(line);
     let mut sentences: Vec<(usize, usize)> = Vec::new();
     for piece in &pieces {
         match sentences.last_mut() {

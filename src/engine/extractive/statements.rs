@@ -13,16 +13,19 @@
 
 use std::{borrow::Cow, cell::OnceCell, sync::LazyLock};
 
-use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::{
-    cue_phrases::{self, CueTable},
-    words::{HashedMap, HashedSet, hash_bytes},
-};
+use super::cue_phrases::{self, CueTable};
 use crate::{
     memory::{log::TextOrigin, markdown::LineKind},
     privacy::{SanitizedLine, SanitizedLog},
+    text::{
+        calendar,
+        hash::{HashedMap, HashedSet, hash_bytes},
+        lexicon::CUES,
+        sentences::sentence_ranges,
+        stems,
+    },
 };
 
 /// A heading, a bullet, or a paragraph.
@@ -349,112 +352,6 @@ pub(super) fn normalized_title(label: &str) -> String {
     plain.join(" ")
 }
 
-/// Cuts text into sentences, as byte ranges.
-pub(super) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
-    let mut starts = ascii_sentence_starts(text)
-        .unwrap_or_else(|| text.split_sentence_bound_indices().map(|(at, _)| at).collect());
-    starts.push(text.len());
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for (&start, &end) in starts.iter().zip(&starts[1..]) {
-        let piece = &text[start..end];
-        match ranges.last_mut() {
-            // No sentence begins in lower case, save one of lower case throughout.
-            Some(last)
-                if piece.starts_with(char::is_lowercase)
-                    || !ends_sentence(&text[last.0..last.1])
-                    || (ends_with_day_number(&text[last.0..last.1])
-                        && starts_with_month(piece)) =>
-            {
-                last.1 = end;
-            }
-            _ => ranges.push((start, end)),
-        }
-    }
-    ranges
-}
-
-/// Returns where sentences begin by the rules of Unicode (UAX #29), told from the few characters
-/// around each mark; `None` where those characters are not plain ASCII, and the tables must tell.
-fn ascii_sentence_starts(text: &str) -> Option<Vec<usize>> {
-    // Latin, Greek, and Cyrillic letters, dashes, quotes, dots, and signs end no sentence.
-    let quiet = |c: char| matches!(c, ' '..='~' | '\u{A0}'..='\u{52F}' | '\u{2010}'..='\u{2023}' | '\u{2026}' | '\u{2190}'..='\u{27BF}');
-    let bytes = text.as_bytes();
-    // Without a way out of the loop the compiler reads many bytes at once.
-    let plain = bytes.iter().fold(true, |plain, b| plain & matches!(b, b' '..=b'~'));
-    if text.is_empty() || !(plain || text.chars().all(quiet)) {
-        return None;
-    }
-    let skip = |from: usize, marks: &[u8]| {
-        from + bytes[from..].iter().take_while(|byte| marks.contains(byte)).count()
-    };
-    let mut starts = vec![0];
-    let mut at = 0;
-    while let Some(mark) = bytes[at..].iter().position(|b| matches!(b, b'.' | b'!' | b'?')) {
-        at += mark + 1;
-        let full_stop = bytes[at - 1] == b'.';
-        let closed = skip(at, b"\"'()[]{}");
-        let next = skip(closed, b" ");
-        let Some(&byte) = bytes.get(next) else { break };
-        if matches!(byte, b'.' | b'!' | b'?') {
-            at = next;
-            continue;
-        }
-        if next == closed {
-            // `3.5` and `main.rs`.
-            if full_stop && closed == at && (byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
-                continue;
-            }
-            return None;
-        }
-        if matches!(byte, b',' | b'-' | b':' | b';') {
-            return None;
-        }
-        // After a full stop the first letter tells, after other marks any character.
-        let tells = |b: &&u8| {
-            !full_stop
-                || b.is_ascii_alphabetic()
-                || !b.is_ascii()
-                || matches!(b, b'.' | b'!' | b'?')
-        };
-        match bytes[next..].iter().find(tells) {
-            Some(byte) if !byte.is_ascii() => return None,
-            Some(byte) if full_stop && byte.is_ascii_lowercase() => {}
-            _ => starts.push(next),
-        }
-    }
-    Some(starts)
-}
-
-/// `31. Juli` is one date.
-fn ends_with_day_number(text: &str) -> bool {
-    let last = text.split_whitespace().next_back().unwrap_or_default();
-    let digits = last.trim_end_matches('.');
-    digits.len() < last.len()
-        && (1..=2).contains(&digits.len())
-        && digits.bytes().all(|b| b.is_ascii_digit())
-}
-
-fn starts_with_month(text: &str) -> bool {
-    WordList::of(text).opens_with(cue_phrases::MONTHS)
-}
-
-/// Abbreviations, open quotes, and open code spans do not end a sentence.
-fn ends_sentence(text: &str) -> bool {
-    const ABBREVIATIONS: &[&str] = &[
-        "e.g.", "i.e.", "vs.", "mr.", "mrs.", "ms.", "dr.", "no.", "approx.", "incl.", "etc.",
-        "inc.", "z.b.", "d.h.", "bzw.", "ca.", "nr.", "p.ex.", "sr.", "sra.", "sig.", "dott.",
-        "bijv.", "st.", "prof.", "v.",
-    ];
-    let trimmed = text.trim_end();
-    let last = trimmed.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
-    let last = last.trim_start_matches(['(', '[', '"', '“']);
-    let even = |mark: u8| trimmed.bytes().filter(|&b| b == mark).count().is_multiple_of(2);
-    let balanced = even(b'`')
-        && even(b'"')
-        && (trimmed.is_ascii() || trimmed.matches('“').count() <= trimmed.matches('”').count());
-    balanced && !ABBREVIATIONS.contains(&last)
-}
-
 impl LogSentence {
     /// Returns its words.
     pub(super) fn words(&self) -> &WordList {
@@ -656,14 +553,13 @@ impl WordClass {
         let word = word.strip_suffix("'s").unwrap_or(word);
         if word.chars().any(|c| c.is_ascii_digit())
             || cue_phrases::MONTHS.contains(word) && word != "may"
-            || cue_phrases::WEEKDAYS.contains(&word)
+            || calendar::weekday_names().contains(&word)
         {
             Self::Value(hash_bytes(word.as_bytes()))
         } else if is_stop_word(word) {
             Self::StopWord
         } else {
-            let stem = Stemmer::create(Algorithm::English).stem(word);
-            Self::Stem(hash_bytes(stem.as_bytes()))
+            Self::Stem(hash_bytes(stems::english_stem(word).as_bytes()))
         }
     }
 }
@@ -742,9 +638,8 @@ impl StatementTerms {
 
 /// Returns whether a word says little by itself.
 pub(super) fn is_stop_word(word: &str) -> bool {
-    static SMALL: LazyLock<HashedSet> = LazyLock::new(|| {
-        cue_phrases::STOP_WORDS.iter().map(|it| hash_bytes(it.as_bytes())).collect()
-    });
+    static SMALL: LazyLock<HashedSet> =
+        LazyLock::new(|| CUES.stop_words.iter().map(|it| hash_bytes(it.as_bytes())).collect());
     SMALL.contains(&hash_bytes(word.as_bytes()))
 }
 
@@ -815,7 +710,7 @@ fn longest_fitting_clause(clause: &str, chars_max: usize) -> &str {
         let even = |mark: char| start.matches(mark).count().is_multiple_of(2);
         even('`') && even('"') && start.matches('(').count() == start.matches(')').count()
     };
-    cue_phrases::CLAUSE_STARTS
+    CUES.clause_starts
         .iter()
         .flat_map(|mark| clause.match_indices(mark).map(|(at, _)| &clause[..at]))
         .filter(|start| start.chars().count() <= chars_max && whole(start))
@@ -937,21 +832,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        #[test]
-        fn plain_sentences_begin_where_unicode_says(
-            picks in proptest::collection::vec(0usize..32, 0..14)
-        ) {
-            let pieces = [
-                "a", "B", "ab ", "Cd ", "7", "7 ", ". ", ".", "! ", "!", "? ", "?", " ", ") ", "(", "\"",
-                "' ", "`", "` ", "- ", ", ", ": ", "; ", "é ", "É", "— ", "…", "“", "”", "* ", "[", "/",
-            ];
-            let text: String = picks.iter().map(|&i| pieces[i]).collect();
-            let told: Vec<usize> = text.split_sentence_bound_indices().map(|(at, _)| at).collect();
-            if let Some(starts) = ascii_sentence_starts(&text) {
-                prop_assert_eq!(starts, told, "{:?}", text);
-            }
-        }
-
         #[test]
         fn a_cue_stands_where_its_words_do(picks in proptest::collection::vec(0usize..12, 0..10)) {
             let pieces = [

@@ -1,8 +1,13 @@
 //! Tokens: what a text is weighed by, in the order of the text: stems of its words, then its atoms.
 
-use crate::memory::atom::{self, AtomKind};
-
-use super::words::{Language, StemCache, combine_hashes, hash_bytes};
+use crate::{
+    memory::atom::{self, AtomKind},
+    text::{
+        hash::{combine_hashes, hash_bytes},
+        language::Language,
+        stems::StemCache,
+    },
+};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,10 +30,8 @@ use super::{
     },
     statements::{
         self, BlockShape, LogBlock, LogSentence, StatementTerms, TermExtractor, TermSet, WordList,
-        capitalize_title, code_share, sentence_ranges, split_label, title_of,
-        words_are_self_contained,
+        capitalize_title, code_share, split_label, title_of, words_are_self_contained,
     },
-    words::{HashedMap, hash_bytes},
 };
 use crate::{
     engine::{DistillInput, WisdomOp},
@@ -44,6 +42,11 @@ use crate::{
         wisdom::{WisdomEntry, WisdomEntryMeta},
     },
     privacy::SanitizedLog,
+    text::{
+        calendar,
+        hash::{HashedMap, hash_bytes},
+        sentences::sentence_ranges,
+    },
 };
 
 /// More entries a month than this would push out what lasts longer.
@@ -781,7 +784,7 @@ fn title_for(text: &str) -> String {
 
 fn is_date_label(label: &str) -> bool {
     WordList::of(label).has(cue_phrases::MONTHS)
-        || WordList::of(label).iter().any(|w| cue_phrases::WEEKDAYS.contains(&w))
+        || WordList::of(label).iter().any(|w| calendar::weekday_names().contains(&w))
 }
 
 fn first_sentences(text: &str) -> String {

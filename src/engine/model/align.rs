@@ -4,10 +4,13 @@
 //! words with the bullet and together contain every number and name in it. If there are none, the
 //! bullet stays without a citation and the checks reject it.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::request_data::{DataBlock, DataLine};
-use crate::memory::{address::Citation, atom};
+use crate::{
+    memory::{address::Citation, atom},
+    text::words::significant_words,
+};
 
 /// The least share of a bullet's words that its lines must contain.
 const WORD_SHARE_MIN: f64 = 0.6;
@@ -21,7 +24,7 @@ pub fn find_citation(text: &str, blocks: &[DataBlock]) -> Option<Citation> {
     if wanted.len() < 2 {
         return None;
     }
-    let mut open: HashSet<String> = wanted.clone();
+    let mut open: BTreeSet<String> = wanted.clone();
     let mut chosen: Vec<&DataLine> = Vec::new();
     while chosen.len() < LINES_MAX && !open.is_empty() {
         let gain = |line: &&DataLine| significant_words(&line.text).intersection(&open).count();
@@ -51,14 +54,6 @@ pub fn find_citation(text: &str, blocks: &[DataBlock]) -> Option<Citation> {
         all.merge(&it);
         all
     }))
-}
-
-/// Returns the words over three letters and those with digits, in lower case.
-fn significant_words(text: &str) -> HashSet<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|it| it.chars().count() > 3 || it.chars().any(|c| c.is_ascii_digit()))
-        .map(str::to_lowercase)
-        .collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Proposals that cannot be read or fail the checks are returned to the model once, together, each with
 //! its problem. Afterwards the valid ones are used, and the user sees the others unchanged.
 
-use std::{collections::HashSet, fmt::Write as _};
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use crate::{
     },
     model::{Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
     privacy::SanitizedLog,
+    text::words,
 };
 
 /// The most memories in a reply; more than that cannot all be worth keeping.
@@ -230,14 +231,14 @@ pub(super) fn existing_memories(
     let mut newest: Vec<&TypedMemory> = memories.iter().collect();
     newest.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.file_name.cmp(&b.file_name)));
     newest.truncate(NAMES_MAX);
-    let log_words: HashSet<String> = logs
+    let log_words: BTreeSet<String> = logs
         .iter()
         .flat_map(SanitizedLog::lines)
         .filter(|it| it.is_content())
-        .flat_map(|it| topic_words(it.text()))
+        .flat_map(|it| words::long_words(it.text()))
         .collect();
     let shared = |it: &TypedMemory| {
-        let words = topic_words(&format!("{} {} {}", it.name, it.description, it.body));
+        let words = words::long_words(&format!("{} {} {}", it.name, it.description, it.body));
         words.intersection(&log_words).count()
     };
     let mut likely: Vec<(usize, usize)> =
@@ -263,13 +264,6 @@ pub(super) fn existing_memories(
         list.push_str(&listed);
     }
     list
-}
-
-/// Returns the words of a text that are long enough to show its topic.
-fn topic_words(text: &str) -> HashSet<String> {
-    const SHORT: usize = 3;
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words.filter(|it| it.chars().count() > SHORT).map(str::to_lowercase).collect()
 }
 
 /// Expands the citation of each memory of a reply and checks it.

@@ -12,7 +12,7 @@
 mod normalize;
 mod scan;
 
-use std::{borrow::Cow, collections::HashMap, sync::OnceLock};
+use std::borrow::Cow;
 
 use self::{
     normalize::{lowercase, normalize_money, normalize_number},
@@ -89,49 +89,6 @@ impl Atom {
 /// Finds the atoms of one line of text.
 pub fn find_atoms(text: &str) -> Vec<Atom> {
     AtomScanner::new(text).run()
-}
-
-/// Returns the number of the month that `word` names in one of the supported languages.
-pub fn month_number(word: &str) -> Option<u32> {
-    // Month names are short and begin with one of few letters, which rules out most words.
-    let first = word.as_bytes().first()?.to_ascii_lowercase();
-    if !(3..=12).contains(&word.len()) || !b"jfmasondegl".contains(&first) {
-        return None;
-    }
-    let mut lower = [0; 12];
-    if word.is_ascii() {
-        let lower = &mut lower[..word.len()];
-        lower.copy_from_slice(word.as_bytes());
-        lower.make_ascii_lowercase();
-        return month_table().get(&*lower).copied();
-    }
-    month_table().get(word.to_lowercase().as_bytes()).copied()
-}
-
-/// Names of months: English, German, French, Spanish, Italian, Portuguese, Dutch.
-const MONTHS: [&str; 12] = [
-    "january jan januar janvier janv enero ene gennaio gen janeiro januari",
-    "february feb februar février févr febrero febbraio febr fevereiro fev februari",
-    "march mar märz mrz mars marzo março maart mrt",
-    "april apr avril avr abril abr aprile",
-    "may mai mayo maggio mag maio mei",
-    "june jun juni juin junio giugno giu junho",
-    "july jul juli juillet juil julio luglio lug julho",
-    "august aug août agosto ago augustus",
-    "september sep sept septembre septiembre settembre set setembro",
-    "october oct oktober okt octobre octubre ottobre ott outubro out",
-    "november nov novembre noviembre novembro",
-    "december dec dezember dez décembre déc diciembre dic dicembre dezembro",
-];
-
-/// Returns the table from month names to numbers.
-fn month_table() -> &'static HashMap<&'static [u8], u32> {
-    static TABLE: OnceLock<HashMap<&'static [u8], u32>> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        let named = (1_u32..).zip(MONTHS);
-        let pairs = named.flat_map(|(number, names)| names.split(' ').map(move |it| (it, number)));
-        pairs.map(|(name, number)| (name.as_bytes(), number)).collect()
-    })
 }
 
 const CURRENCIES: [(&str, &str); 7] = [

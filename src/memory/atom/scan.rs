@@ -1,6 +1,7 @@
 //! The scanner that finds atoms in one pass over a line.
 
-use super::{Atom, AtomKind, CURRENCIES, CURRENCY_CODES, month_number};
+use super::{Atom, AtomKind, CURRENCIES, CURRENCY_CODES};
+use crate::text::calendar;
 
 /// The longest token that is scanned as one atom.
 const TOKEN_BYTES_MAX: usize = 512;
@@ -274,7 +275,7 @@ impl<'t> AtomScanner<'t> {
             next = self.skip_space(word_end)?;
             word_end = self.letters_end(next);
         }
-        let month = month_number(&self.text[next..word_end])?;
+        let month = calendar::month_number(&self.text[next..word_end])?;
         let (end, year) = self.read_year(word_end);
         self.push_date(AtomKind::Date, at, end, Some(format_date(year, month, day)));
         Some(end)
@@ -418,7 +419,7 @@ impl<'t> AtomScanner<'t> {
         }
         let number: u32 = self.text[next..next + digits].parse().ok()?;
         // Looked up last, since few words have a number after them.
-        let month = month_number(word)?;
+        let month = calendar::month_number(word)?;
         let mut end = next + digits;
         if digits == 4 && (1900..2200).contains(&number) {
             self.push_date(AtomKind::Date, at, end, Some(format!("{number:04}-{month:02}")));

@@ -3,17 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::SearchHit;
+use crate::text::{lexicon::SEARCH, words};
 
 /// The share of common words, in percent, from which two texts with the same numbers say the same.
 const SHARED_MIN: usize = 80;
 /// In shorter texts each word counts too much for that.
 const WORDS_MIN: usize = 5;
-
-/// Words that negate a text. `don't` ends in the word `t`.
-const NEGATIONS: [&str; 20] = [
-    "not", "no", "never", "none", "nobody", "nothing", "without", "cannot", "t", "nicht", "kein",
-    "keine", "nie", "ohne", "pas", "jamais", "sans", "sin", "nunca", "niet",
-];
 
 /// The words of a text, without the time of day at its start.
 struct ComparedText {
@@ -24,9 +19,7 @@ struct ComparedText {
 
 impl ComparedText {
     fn of(text: &str) -> Self {
-        let mut all: Vec<String> = text
-            .to_lowercase()
-            .split(|c: char| !(c.is_alphanumeric() || ".:,%".contains(c)))
+        let mut all: Vec<String> = words::runs(&text.to_lowercase(), ".:,%")
             .map(|it| it.trim_matches(['.', ':', ',']).to_owned())
             .filter(|it| !it.is_empty())
             .collect();
@@ -34,7 +27,7 @@ impl ComparedText {
             all.remove(0);
         }
         let weighs = |it: &&String| {
-            it.contains(|c: char| c.is_numeric()) || NEGATIONS.contains(&it.as_str())
+            it.contains(|c: char| c.is_numeric()) || SEARCH.negations.contains(&it.as_str())
         };
         let values = all.iter().filter(weighs).cloned();
         Self { values: values.collect(), words: all.into_iter().collect() }

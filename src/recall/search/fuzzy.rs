@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Query, SearchHit, SearchOptions, index::indexed_file, snippets::SnippetReader, terms};
+use super::{Query, SearchHit, SearchOptions, index::indexed_file, snippets::SnippetReader};
 use crate::{
     memory::address::Stem,
     parallel,
@@ -11,6 +11,7 @@ use crate::{
         inventory::Inventory,
         vault::{Vault, VaultError},
     },
+    text::words,
 };
 
 /// From how many letters one typo is allowed, and two.
@@ -26,7 +27,7 @@ pub(super) fn find<'a>(
     logs: impl Iterator<Item = (Stem, &'a str)>,
 ) -> Result<Vec<SearchHit>, VaultError> {
     let mut typed = Vec::new();
-    terms::for_each_word(&query.words, |word| typed.push(word.to_owned()));
+    words::for_each_folded(&query.words, |word| typed.push(word.to_owned()));
     typed.dedup();
     if typed.is_empty() || !query.tiers.iter().all(|it| it == "daily" || it == "session") {
         return Ok(Vec::new());
@@ -62,7 +63,7 @@ pub(super) fn find<'a>(
         }
         // The match may have been in text that is masked.
         let mut shown = 0;
-        terms::for_each_word(&line.text, |word| shown |= matching_words(&typed, word));
+        words::for_each_folded(&line.text, |word| shown |= matching_words(&typed, word));
         if shown.count_ones() < found {
             continue;
         }
@@ -104,7 +105,7 @@ fn matches_in<'a>(
         let Some(log) = vault.read_log(&file.0)? else { continue };
         for (number, text, _) in log.lines() {
             let mut found = 0_u64;
-            terms::for_each_word(text, |word| {
+            words::for_each_folded(text, |word| {
                 found |= near.get(word).copied().unwrap_or_else(|| {
                     let which = matching_words(typed, word);
                     near.insert(word.to_owned(), which);

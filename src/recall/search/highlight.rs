@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::terms::{QueryStemmer, QueryTerms, is_spaceless_script};
+use super::terms::{QueryStemmer, QueryTerms};
+use crate::text::words;
 
 /// Finds the words of texts that match a query.
 pub struct Highlighter {
@@ -20,7 +21,7 @@ impl Highlighter {
     /// Returns the byte ranges of these words, or other forms of them, in a text, in order.
     pub fn ranges(&mut self, text: &str) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        for word in word_ranges(text) {
+        for word in words::folded_ranges(text) {
             if self.terms.mask(&text[word.clone()], &mut self.stems) == 0 {
                 continue;
             }
@@ -38,32 +39,6 @@ impl std::fmt::Debug for Highlighter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Marks").finish_non_exhaustive()
     }
-}
-
-/// Returns the ranges of words; for scripts without spaces those of character pairs.
-fn word_ranges(text: &str) -> Vec<Range<usize>> {
-    let mut words: Vec<Range<usize>> = Vec::new();
-    let mut chars = text.char_indices().peekable();
-    let mut word: Option<usize> = None;
-    let mut before = ' ';
-    while let Some((at, c)) = chars.next() {
-        let (end, next) = chars.peek().copied().unwrap_or((text.len(), ' '));
-        let is_point = matches!(c, '.' | ',') && before.is_ascii_digit() && next.is_ascii_digit();
-        let joins =
-            (c.is_alphanumeric() && !is_spaceless_script(c)) || (is_point && word.is_some());
-        if joins {
-            word.get_or_insert(at);
-        } else if let Some(from) = word.take() {
-            words.push(from..at);
-        }
-        if is_spaceless_script(c) {
-            let end = if is_spaceless_script(next) { end + next.len_utf8() } else { end };
-            words.push(at..end);
-        }
-        before = c;
-    }
-    words.extend(word.map(|from| from..text.len()));
-    words
 }
 
 #[cfg(test)]

@@ -69,6 +69,7 @@ use crate::{
             vault::{Vault, VaultError},
         },
     },
+    text::words,
 };
 
 /// The options of a search.
@@ -296,7 +297,7 @@ impl<'a> PreparedSearch<'a> {
             // "last year" alone names too many days to list them all.
             self.terms = QueryTerms::of(&question, &mut stems);
         }
-        let words = question.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
+        let words = words::runs(&question, "");
         let masks = words.map(|it| (indexed_file::speaker_id(it), self.terms.mask(it, &mut stems)));
         self.speaker_masks = masks.collect();
     }

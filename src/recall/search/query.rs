@@ -2,17 +2,10 @@
 
 use chrono::NaiveDate;
 
-use crate::memory::period::Period;
+use crate::{memory::period::Period, text::lexicon::SEARCH};
 
 /// The tiers of hits, as people and programs name them.
 pub const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
-
-/// Words that begin a question.
-const QUESTION_WORDS: [&str; 26] = [
-    "what", "when", "where", "who", "whom", "whose", "which", "why", "how", "did", "do", "does",
-    "is", "are", "was", "were", "has", "have", "had", "can", "could", "would", "should", "will",
-    "am", "may",
-];
 
 /// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,7 +124,8 @@ fn is_question(text: &str) -> bool {
     let unquoted = text.split('"').step_by(2);
     let is_sentence = unquoted.flat_map(str::split_whitespace).nth(1).is_some();
     let first = text.split_whitespace().next().map(str::to_lowercase).unwrap_or_default();
-    is_sentence && (text.trim_end().ends_with(['?', '？']) || QUESTION_WORDS.contains(&&first[..]))
+    is_sentence
+        && (text.trim_end().ends_with(['?', '？']) || SEARCH.question_words.contains(&&first[..]))
 }
 
 /// Returns whether a text contains a phrase, from the start of a word to the end of one.

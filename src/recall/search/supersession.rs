@@ -7,32 +7,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{HitRef, SearchHit, terms};
+use super::{HitRef, SearchHit};
+use crate::text::{lexicon::SEARCH, words};
 
 /// How many words besides the values two lines must share.
 const SHARED_MIN: usize = 4;
 
 /// Which share of all their words that must be.
 const SHARE_MIN: f64 = 0.75;
-
-/// Words of a question about a former value.
-const FORMER_WORDS: [&str; 12] = [
-    "first",
-    "original",
-    "originally",
-    "initial",
-    "initially",
-    "previous",
-    "previously",
-    "former",
-    "formerly",
-    "earlier",
-    "old",
-    "oldest",
-];
-
-/// Words of a question about a past time.
-const PAST_WORDS: [&str; 5] = ["was", "were", "did", "had", "before"];
 
 /// Which value a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +27,10 @@ enum ValuePreference {
 impl ValuePreference {
     fn of(question: &str) -> Self {
         let mut preference = Self::Newer;
-        terms::for_each_word(question, |word| {
-            if FORMER_WORDS.contains(&word) {
+        words::for_each_folded(question, |word| {
+            if SEARCH.former_words.contains(&word) {
                 preference = Self::Older;
-            } else if PAST_WORDS.contains(&word) && preference == Self::Newer {
+            } else if SEARCH.past_words.contains(&word) && preference == Self::Newer {
                 preference = Self::AsFound;
             }
         });
@@ -67,7 +49,7 @@ impl LineValues {
         let mut line = Self { words: BTreeSet::new(), values: BTreeSet::new() };
         // The time at which a line was written is no value.
         let text = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
-        terms::for_each_word(text, |word| {
+        words::for_each_folded(text, |word| {
             let to = if word.contains(|c: char| c.is_ascii_digit()) {
                 &mut line.values
             } else {

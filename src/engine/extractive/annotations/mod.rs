@@ -8,7 +8,6 @@
 
 // One phrase a line would make pages of what is read as a table.
 #[rustfmt::skip]
-mod cues;
 mod relative_days;
 mod replaced_figures;
 mod resolved;

@@ -11,9 +11,9 @@ use crate::memory::{
 };
 
 use super::{Annotation, date_note};
+use crate::text::language::Language;
 use crate::engine::extractive::{
     parsed_log::{LogStatement, ParsedLog, StatementForm},
-    words::Language,
 };
 
 /// Words for such days, the language that the log must have, and the distance in days.

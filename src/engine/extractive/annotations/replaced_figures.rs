@@ -13,13 +13,13 @@ use crate::memory::{
     log::TextOrigin,
 };
 
-use super::{Annotation, cues, replaced_note};
+use super::{Annotation, replaced_note};
 use crate::engine::extractive::{
     candidates::PiecePosition,
     parsed_log::{LogStatement, ParsedLog, StatementForm},
     sections,
-    words::{StemCache, combine_hashes},
 };
+use crate::text::{hash::combine_hashes, lexicon::ANNOTATIONS, stems::StemCache};
 
 /// A label with fewer content words is ambiguous.
 const LABEL_STEMS_MIN: usize = 2;
@@ -138,7 +138,7 @@ impl<'p> FigureReader<'p> {
         let mut words = before.split_whitespace().rev().peekable();
         let mut has_link = false;
         while let Some(word) = words.peek()
-            && cues::VALUE_LINK_WORDS.contains(&word.to_lowercase().as_str())
+            && ANNOTATIONS.value_links.contains(&word.to_lowercase().as_str())
         {
             has_link = true;
             words.next();

@@ -16,15 +16,15 @@ use crate::memory::{
     log::TextOrigin,
 };
 
-use super::{Annotation, cues, resolved_note};
+use super::{Annotation, resolved_note};
 use crate::engine::extractive::{
     candidates::PiecePosition,
     parsed_log::{LogStatement, ParsedLog, StatementForm},
     sections::StatementClass,
     summary,
     tokens::atom_term_hash,
-    words::StemCache,
 };
+use crate::text::{lexicon::ANNOTATIONS, stems::StemCache, words};
 
 /// An item with fewer words is ambiguous.
 const STEMS_MIN: usize = 3;
@@ -63,10 +63,10 @@ pub(super) fn resolved_notes(
     let is_short = |at: &&PiecePosition| {
         let statement = &pages[at.page].statements[at.statement];
         let lower = statement.text.to_lowercase();
-        let mut words = lower.split(|c: char| !c.is_alphanumeric());
+        let mut words = words::runs(&lower, "");
         statement.pieces.len() == 1
             && statement.text.chars().count() <= ITEM_CHARS_MAX
-            && !words.any(|word| cues::NOTHING_OPEN_WORDS.contains(&word))
+            && !words.any(|word| ANNOTATIONS.nothing_open.contains(&word))
     };
     let items = open.iter().filter(is_short).map(|&at| reader.read_item(pages, at));
     let items: Vec<ComparedStatement> = items.collect();
@@ -169,7 +169,7 @@ impl StatementReader {
         let stems = &mut self.stems;
         let open = self.open_stems_by_language.entry(language.index()).or_insert_with(|| {
             let mut open = HashSet::new();
-            for cue in cues::OPEN_WORDS {
+            for cue in &*ANNOTATIONS.open {
                 stems.for_each_stem(language, cue, |stem| {
                     open.insert(stem);
                 });
@@ -209,7 +209,7 @@ impl StatementReader {
         let text = &statement.text[cut.start..cut.end];
         let label = &statement.text[..statement.label];
         let mut words = self.read(page, at, &[label, text].concat());
-        for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()) {
+        for word in words::runs(&text.to_lowercase(), "") {
             if cue_word_sets().done.contains(word) {
                 self.stems.for_each_stem(page.language, word, |stem| {
                     words.cues.insert(stem);
@@ -241,7 +241,7 @@ impl StatementReader {
 /// Returns whether neither structure nor words mark a sentence as being about something open.
 fn is_not_open(page: &ParsedLog, statement: &LogStatement, text: &str) -> bool {
     let lower = text.to_lowercase();
-    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    let mut words = words::runs(&lower, "");
     statement.task == Some(true)
         || (!words.any(|word| cue_word_sets().open.contains(word))
             && summary::class_of(page, statement, text) != StatementClass::Open)
@@ -259,7 +259,7 @@ fn reports_done(statement: &LogStatement, text: &str) -> bool {
         return false;
     }
     let done = DONE.get_or_init(|| {
-        AhoCorasick::builder().ascii_case_insensitive(true).build(cues::DONE_WORDS).ok()
+        AhoCorasick::builder().ascii_case_insensitive(true).build(&*ANNOTATIONS.done).ok()
     });
     // Most sentences contain none of these words and need not be split.
     if !done.as_ref().is_some_and(|it| it.is_match(text)) {
@@ -286,8 +286,8 @@ struct CueWordSets {
 fn cue_word_sets() -> &'static CueWordSets {
     static SETS: OnceLock<CueWordSets> = OnceLock::new();
     SETS.get_or_init(|| CueWordSets {
-        done: cues::DONE_WORDS.iter().copied().collect(),
-        not_done: cues::NOT_DONE_WORDS.iter().copied().collect(),
-        open: cues::OPEN_WORDS.iter().flat_map(|it| it.split(' ')).collect(),
+        done: ANNOTATIONS.done.iter().copied().collect(),
+        not_done: ANNOTATIONS.not_done.iter().copied().collect(),
+        open: ANNOTATIONS.open.iter().copied().collect(),
     })
 }

@@ -20,6 +20,7 @@ use crate::{
         item::{Item, SummarySection},
         period::Grain,
     },
+    text::pieces,
 };
 
 use self::month_sources::{UserBullets, pieces_in_weeks, user_bullets};
@@ -36,7 +37,6 @@ use super::{
     render,
     sections::{self, StatementClass},
     select::{self, UnitRanking},
-    sentence,
 };
 
 /// The bonus of a decision with its reason, which readers look for months later.
@@ -228,7 +228,7 @@ impl<'a> SummaryBuilder<'a> {
         let at = best.or_else(|| all.find(has_words))?;
         let (page, statement) = self.statement(at);
         let from = statement.pieces.get(at.piece).map_or(0, |piece| piece.start);
-        let text = sentence::truncate_at_clause(&statement.text[from..], room);
+        let text = pieces::truncate_at_clause(&statement.text[from..], room);
         let mut lines: Vec<u32> = statement.lines_of(from, from + text.len()).collect();
         lines.extend(statement.header);
         let addresses: Vec<Address> = lines.into_iter().map(|line| page.address(line)).collect();

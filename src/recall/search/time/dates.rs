@@ -6,25 +6,10 @@ use std::ops::Range;
 use chrono::{Datelike as _, NaiveDate, Weekday};
 
 use super::relative::{self, DayRange};
-use crate::memory::period::Period;
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-
-pub(crate) const WEEKDAYS: [&str; 7] =
-    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+use crate::{
+    memory::period::Period,
+    text::calendar::{english_month_number, english_weekdays},
+};
 
 /// The dates in a question.
 #[derive(Default)]
@@ -114,7 +99,7 @@ impl<'w> DateParser<'w> {
         let last = match (mention.day, parse_day(word)) {
             // "between March 20 and 24"
             (MentionedDays::EveryYear(month, ..), Some(day))
-                if self.words.get(to + 1).is_none_or(|it| self::month_number(it).is_none()) =>
+                if self.words.get(to + 1).is_none_or(|it| english_month_number(it).is_none()) =>
             {
                 to += 1;
                 MentionedDays::EveryYear(month, day, day)
@@ -168,13 +153,13 @@ impl<'w> DateParser<'w> {
             });
         }
         if let Some(weekday) =
-            WEEKDAYS.iter().position(|it| *it == word || word == format!("{it}s"))
+            english_weekdays().iter().position(|it| *it == word || word == format!("{it}s"))
         {
             self.weekdays.extend(Weekday::try_from(u8::try_from(weekday).unwrap_or(0)).ok());
             return None;
         }
         let middle = word.strip_prefix("mid-");
-        let month = month_number(middle.unwrap_or(word))?;
+        let month = english_month_number(middle.unwrap_or(word))?;
         let year_of = |at: usize| {
             words.get(at).and_then(|it| it.parse().ok()).filter(|it| (1900..2200).contains(it))
         };
@@ -239,16 +224,6 @@ fn part_of_month(before: &[&str]) -> ((u32, u32), usize) {
 
 pub(crate) fn parse_iso_date(word: &str) -> Option<NaiveDate> {
     (word.len() == 10).then(|| NaiveDate::parse_from_str(word, "%Y-%m-%d").ok()).flatten()
-}
-
-pub(crate) fn month_number(word: &str) -> Option<u32> {
-    let is_it = |name: &&str| {
-        *name == word
-            || (word.len() >= 3
-                && (name[..3] == *word || (word == "sept" && name.starts_with("sept"))))
-    };
-    let at = MONTHS.iter().position(is_it)?;
-    u32::try_from(at + 1).ok()
 }
 
 /// Reads a day of a month, or some in a row: `26`, `26-28`.

@@ -1,19 +1,11 @@
 //! An event that dates a question: "in the week before the board meeting". Pure: `event_days` finds its days.
 
 use super::relative::RelativeSpan;
+use crate::text::lexicon::SEARCH;
 
 /// The most words of an event's name.
 const NAME_WORDS_MAX: usize = 6;
 
-/// Words that end a name.
-const NAME_END_WORDS: [&str; 34] = [
-    "what", "who", "whom", "when", "where", "which", "why", "how", "did", "do", "does", "was",
-    "were", "is", "are", "has", "have", "had", "will", "would", "could", "can", "i", "we", "you",
-    "he", "she", "it", "they", "this", "that", "there", "began", "started",
-];
-
-/// Words that may begin a name.
-const ARTICLES: [&str; 9] = ["the", "a", "an", "our", "my", "your", "his", "her", "their"];
 
 /// An event in a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +32,7 @@ impl EventReference {
             for word in &words[at + 1..] {
                 let before = words[at + name.len()];
                 let gap = text.get(place(before) + before.len()..place(word)).unwrap_or_default();
-                if NAME_END_WORDS.contains(word)
+                if SEARCH.event_name_ends.contains(word)
                     || name.len() == NAME_WORDS_MAX
                     || gap.contains([',', '.', '?', '!', ';', ':'])
                 {
@@ -49,7 +41,7 @@ impl EventReference {
                 name.push(word);
             }
             let to = name.last().map(|it| place(it) + it.len())?;
-            let articles = name.iter().take_while(|it| ARTICLES.contains(it)).count();
+            let articles = name.iter().take_while(|it| SEARCH.articles.contains(it)).count();
             let mut name = &name[articles..];
             // "the board meeting's date"
             while let Some(("s" | "date" | "day", before)) =
@@ -76,6 +68,7 @@ mod tests {
     use chrono::NaiveDate;
 
     use super::*;
+    use crate::text::words;
 
     #[test]
     fn an_event_is_parsed_with_the_days_around_it() {
@@ -98,10 +91,7 @@ mod tests {
             ("the days of wine and roses", None),
             ("a week before", None),
         ] {
-            let words: Vec<&str> = question
-                .split(|c: char| !(c.is_alphanumeric() || c == '-'))
-                .filter(|it| !it.is_empty())
-                .collect();
+            let words: Vec<&str> = words::runs(question, "-").collect();
             let event = EventReference::parse(question, &words, |it| it == "march");
             let told = event.map(|it| {
                 let (from, to) = it.span.apply_to_day(day);

@@ -7,40 +7,24 @@ use std::ops::Range;
 use chrono::{Datelike as _, NaiveDate, Weekday};
 
 use super::{
-    dates::{DateParser, WEEKDAYS, month_number, parse_iso_date},
+    dates::{DateParser, parse_iso_date},
     event::EventReference,
     relative::{self, DayRange},
 };
-use crate::memory::period::Period;
+use crate::{
+    memory::period::Period,
+    text::{
+        calendar::{english_month_number, english_weekdays},
+        lexicon::SEARCH,
+        words,
+    },
+};
 
 /// How far from a named day, in days, a line still gains score.
 const GAIN_REACH_DAYS: f64 = 14.0;
 
 /// A shorter range is searched day by day.
 const SHORT_RANGE_DAYS_MAX: i64 = 32;
-
-/// Words with which a line says when something was.
-const TIME_WORDS: [&str; 19] = [
-    "yesterday",
-    "today",
-    "tomorrow",
-    "tonight",
-    "ago",
-    "last",
-    "next",
-    "week",
-    "weekend",
-    "month",
-    "year",
-    "since",
-    "until",
-    "morning",
-    "evening",
-    "soon",
-    "recently",
-    "days",
-    "years",
-];
 
 /// The times in a question.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,10 +66,7 @@ impl TimeExpression {
     /// Parses a question.
     pub(crate) fn parse(question: &str, today: NaiveDate) -> Self {
         let text = question.to_lowercase().replace('–', "-");
-        let words: Vec<&str> = text
-            .split(|c: char| !(c.is_alphanumeric() || c == '-'))
-            .filter(|it| !it.is_empty())
-            .collect();
+        let words: Vec<&str> = words::runs(&text, "-").collect();
         let mut when = Self {
             asks_when: text.contains("when") || text.contains("what date"),
             ..Self::default()
@@ -105,7 +86,7 @@ impl TimeExpression {
         }
         let is_date = |it: &str| {
             parse_iso_date(it).is_some()
-                || month_number(it).is_some()
+                || english_month_number(it).is_some()
                 || it.to_uppercase().parse::<Period>().is_ok()
         };
         when.event = EventReference::parse(&text, &words, is_date);
@@ -210,13 +191,13 @@ impl TimeExpression {
 
 /// Returns whether a line says when something was.
 pub(crate) fn mentions_time(text: &str) -> bool {
-    let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|it| it.len() > 2);
+    let mut words = words::runs(text, "").filter(|it| it.len() > 2);
     words.any(|it| {
         let word = it.to_ascii_lowercase();
         let word = word.as_str();
-        TIME_WORDS.contains(&word)
-            || (month_number(word).is_some() && word != "may" && word != "mar")
-            || WEEKDAYS.contains(&word)
+        SEARCH.time_words.contains(&word)
+            || (english_month_number(word).is_some() && word != "may" && word != "mar")
+            || english_weekdays().contains(&word)
             || (it.len() == 4 && it.starts_with("20") && it.bytes().all(|b| b.is_ascii_digit()))
     })
 }

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use chrono::{Datelike as _, Days, Months, NaiveDate, Weekday};
 
+use crate::text::calendar::english_weekdays;
+
 /// The first and the last day.
 pub(crate) type DayRange = (NaiveDate, NaiveDate);
 
@@ -257,9 +259,7 @@ fn ago_range(before: &[&str], today: NaiveDate) -> Option<(DayRange, usize)> {
 }
 
 fn parse_weekday(word: &str) -> Option<Weekday> {
-    const NAMES: [&str; 7] =
-        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-    let at = NAMES.iter().position(|it| *it == word)?;
+    let at = english_weekdays().iter().position(|it| *it == word)?;
     Weekday::try_from(u8::try_from(at).ok()?).ok()
 }
 

@@ -3,19 +3,17 @@
 //! A piece is never cut inside code, brackets, bold, or an address, so that no mark loses its
 //! partner. Clauses are cut only where both parts are long enough to say something.
 
-use std::{collections::HashSet, sync::OnceLock};
-
-use super::words::is_spaceless_script;
+use super::lexicon::SENTENCES;
 
 /// A sentence or clause of a text, by byte offsets; white space around it is outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StatementPiece {
+pub(crate) struct StatementPiece {
     /// Offset of the first character.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// Offset after the last character.
-    pub(super) end: usize,
+    pub(crate) end: usize,
     /// Whether a sentence begins here; else a clause goes on.
-    pub(super) starts_sentence: bool,
+    pub(crate) starts_sentence: bool,
 }
 
 /// Both parts of a sentence cut at a comma or dash have at least so many characters.
@@ -31,7 +29,7 @@ const PIECE_CHARS_MAX: usize = 360;
 const SPAN_BYTES_MAX: usize = 240;
 
 /// Cuts `text` (one line) into pieces, in order.
-pub(super) fn split_pieces(text: &str) -> Vec<StatementPiece> {
+pub(crate) fn split_pieces(text: &str) -> Vec<StatementPiece> {
     let mut found = Vec::new();
     let mut sentence = SentenceCuts { start: 0, cuts: Vec::new() };
     let mut listed = false;
@@ -259,10 +257,6 @@ fn skip_closers(text: &str, from: usize) -> usize {
 
 /// Whether the word before a full stop is shortened rather than the last of a sentence.
 fn is_abbreviation(before: &str) -> bool {
-    const SHORT: &str = "e.g i.e eg ie vs cf ca approx mr mrs ms dr prof st no nr vol fig sr jr inc ltd co dept est z.b d.h \
-        u.a bzw usw ggf evtl zzgl p.ex ex sig sra av pág bijv o.a d.w.z";
-    static SET: OnceLock<HashSet<&'static str>> = OnceLock::new();
-    let short = SET.get_or_init(|| SHORT.split_whitespace().collect());
     let start = before
         .char_indices()
         .rev()
@@ -275,7 +269,7 @@ fn is_abbreviation(before: &str) -> bool {
     let single = chars.next().is_some_and(char::is_alphabetic) && chars.next().is_none();
     // `2. April`: a number before a full stop is an ordinal in several languages.
     let ordinal = !word.is_empty() && word.len() <= 2 && word.bytes().all(|b| b.is_ascii_digit());
-    (single && word != "i") || ordinal || short.contains(&word[..])
+    (single && word != "i") || ordinal || SENTENCES.abbreviations.contains(&&word[..])
 }
 
 /// Returns where the left clause ends and the right one begins, if the mark at `at` parts them.
@@ -305,38 +299,29 @@ fn clause_boundary(
 ///
 /// A reason is never cut off: `because` and its kin are left out on purpose.
 fn is_conjunction(word: &str) -> bool {
-    const WORDS: &str = "and but so while which although though whereas then und aber et mais donc y pero e ma mas \
-        en maar dus и но а";
-    static SET: OnceLock<HashSet<&'static str>> = OnceLock::new();
-    SET.get_or_init(|| WORDS.split_whitespace().collect()).contains(word)
+    SENTENCES.clause_conjunctions.contains(&word)
 }
 
 /// Whether the conjunction also joins the last of a list.
 fn may_end_list(word: &str) -> bool {
-    ["and", "und", "et", "y", "e", "en", "и", "а"].contains(&word)
+    SENTENCES.list_conjunctions.contains(&word)
 }
 
 /// Whether a sentence begins with a word that points back at the one before it.
 ///
 /// Words that are articles as well (`das`, `het`, `la`) are left out: most sentences with them stand
 /// alone.
-pub(super) fn refers_back(sentence: &str) -> bool {
-    const WORDS: &str = "he she it they this that these those his her their its him them and but so or nor yet then \
-        which because therefore er sie es dies diese dieser dieses ihm ihr ihnen und aber oder denn deshalb darum \
-        danach il elle ils elles cela ça et mais ou donc él ella ellos ellas esto eso y pero o lui lei loro questo \
-        ciò e ma ele ela eles elas isso isto mas hij zij ze dit en maar dus он она оно они это и но а";
-    static SET: OnceLock<HashSet<&'static str>> = OnceLock::new();
+pub(crate) fn refers_back(sentence: &str) -> bool {
     let start = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
     let end = start.find(|c: char| !c.is_alphanumeric()).unwrap_or(start.len());
     if end == 0 || end > 12 {
         return false;
     }
-    let set = SET.get_or_init(|| WORDS.split_whitespace().collect());
-    set.contains(start[..end].to_lowercase().as_str())
+    SENTENCES.back_references.contains(&&start[..end].to_lowercase()[..])
 }
 
 /// Returns at most `chars` characters of `text`, cut after a clause or else after a word.
-pub(super) fn truncate_at_clause(text: &str, chars: usize) -> &str {
+pub(crate) fn truncate_at_clause(text: &str, chars: usize) -> &str {
     let Some((end, _)) = text.char_indices().nth(chars) else { return text };
     // One character more, so that a word or clause that just fits is seen to end.
     let next = end + text[end..].chars().next().map_or(0, char::len_utf8);
@@ -349,20 +334,6 @@ pub(super) fn truncate_at_clause(text: &str, chars: usize) -> &str {
         _ => end,
     };
     text[..cut].trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';'))
-}
-
-/// Whether the text is written without spaces, for the most part.
-pub(super) fn is_mostly_spaceless(text: &str) -> bool {
-    // Latin, Cyrillic, Arabic and their neighbours take two bytes at most.
-    if text.bytes().all(|b| b < 0xE0) {
-        return false;
-    }
-    let (mut unspaced, mut all) = (0_usize, 0_usize);
-    for c in text.chars().take(200).filter(|c| c.is_alphanumeric()) {
-        all += 1;
-        unspaced += usize::from(is_spaceless_script(c));
-    }
-    unspaced * 2 > all
 }
 
 #[cfg(test)]

@@ -1,0 +1,155 @@
+//! Cuts a text into sentences, and those into clauses of words, as grounding compares them.
+//!
+//! Unlike [`pieces`](super::pieces) and [`sentences`](super::sentences), this keeps the words: each in lower
+//! case, with its place in the text and the mark before it. Short clauses are kept, since a hedge or a
+//! negation counts only within its clause.
+
+use super::lexicon::SENTENCES;
+
+/// A word of a text.
+#[derive(Clone, Debug)]
+pub(crate) struct ParsedWord {
+    /// In lower case.
+    pub(crate) text: String,
+    /// Where it begins in the text, in bytes.
+    pub(crate) start: usize,
+    /// Where it ends.
+    pub(crate) end: usize,
+    /// Whether it is in a code span.
+    pub(crate) in_code: bool,
+    /// What is between it and the word before it.
+    pub(crate) separator: Separator,
+}
+
+/// What separates a word from the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Separator {
+    Space,
+    Comma,
+    /// A mark that separates clauses: a semicolon, a dash, a bracket.
+    ClauseMark,
+}
+
+/// A sentence, by its words.
+pub(crate) struct ParsedSentence<'t> {
+    /// The sentence as it is written.
+    pub(crate) text: &'t str,
+    pub(crate) words: Vec<ParsedWord>,
+}
+
+impl<'t> ParsedSentence<'t> {
+    /// Treats some words of a text as a sentence.
+    pub(crate) fn from_words(text: &'t str, words: &[ParsedWord]) -> Self {
+        Self { text, words: words.to_vec() }
+    }
+
+    /// Returns the clauses: they are separated by marks, and by commas before words that open a clause.
+    pub(crate) fn clauses(&self) -> Vec<&[ParsedWord]> {
+        let opens_clause = |at: usize| {
+            self.words.get(at).is_some_and(|it| SENTENCES.clause_openers.contains(&&it.text[..]))
+        };
+        let mut clauses = Vec::new();
+        let mut from = 0;
+        for (at, word) in self.words.iter().enumerate().skip(1) {
+            let begins_clause = match word.separator {
+                Separator::ClauseMark => true,
+                Separator::Comma => {
+                    let is_conjunction = SENTENCES.conjunctions.contains(&&word.text[..]);
+                    opens_clause(at) || (is_conjunction && opens_clause(at + 1))
+                }
+                Separator::Space => false,
+            };
+            if begins_clause {
+                clauses.push(&self.words[from..at]);
+                from = at;
+            }
+        }
+        clauses.push(&self.words[from..]);
+        clauses
+    }
+}
+
+/// Returns the part of a text from the first to the last of some of its words.
+pub(crate) fn span_text<'t>(text: &'t str, words: &[ParsedWord]) -> &'t str {
+    match (words.first(), words.last()) {
+        (Some(first), Some(last)) => &text[first.start..last.end],
+        _ => "",
+    }
+}
+
+/// Cuts a text into sentences and their words.
+pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
+    let mut sentences = Vec::new();
+    let mut words: Vec<ParsedWord> = Vec::new();
+    let (mut from, mut in_code, mut separator) = (0, false, Separator::Space);
+    let mut chars = text.char_indices().peekable();
+    while let Some((start, c)) = chars.next() {
+        let rest = &text[start..];
+        if rest.starts_with("https://") || rest.starts_with("http://") {
+            // The words of an address claim nothing.
+            let end = start + rest.find(char::is_whitespace).unwrap_or(rest.len());
+            while chars.next_if(|it| it.0 < end).is_some() {}
+            continue;
+        }
+        if c.is_alphanumeric() {
+            let mut end = start + c.len_utf8();
+            while let Some(&(at, c)) = chars.peek() {
+                let mut rest = text[at + c.len_utf8()..].chars();
+                let is_inside = c.is_alphanumeric()
+                    || (matches!(c, '\'' | '’' | '.' | '_')
+                        && rest.next().is_some_and(char::is_alphanumeric));
+                if !is_inside {
+                    break;
+                }
+                end = at + c.len_utf8();
+                chars.next();
+            }
+            let text = text[start..end].to_lowercase().replace('’', "'");
+            words.push(ParsedWord { text, start, end, in_code, separator });
+            separator = Separator::Space;
+            continue;
+        }
+        match c {
+            '`' => in_code = !in_code,
+            ',' => separator = Separator::Comma,
+            ';' | '—' | '–' | '(' | ')' | '|' | '→' => separator = Separator::ClauseMark,
+            '-' if text[..start].ends_with(' ') => separator = Separator::ClauseMark,
+            '.' | '!' | '?' | '…' | '。' | '！' | '？' if !in_code && !words.is_empty() => {
+                let end = start + c.len_utf8();
+                if ends_sentence(&text[end..]) {
+                    sentences.push(ParsedSentence { text: &text[from..end], words });
+                    (words, from, separator) = (Vec::new(), end, Separator::Space);
+                }
+            }
+            _ => {}
+        }
+    }
+    if !words.is_empty() {
+        sentences.push(ParsedSentence { text: &text[from..], words });
+    }
+    sentences
+}
+
+/// Returns whether a mark such as a full stop ends a sentence, by what follows it. `e.g. this` continues.
+fn ends_sentence(rest: &str) -> bool {
+    let mut rest = rest.trim_start_matches(['"', '\'', '*', ')', '”']).chars();
+    rest.next().is_none_or(char::is_whitespace)
+        && !rest.find(|it| !it.is_whitespace()).is_some_and(char::is_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clauses_end_at_marks_and_before_clause_openers() {
+        let text = "Red, green, and blue failed, but we shipped — see `a.b`. Done";
+        let sentences = parse_sentences(text);
+        let clauses = |at: usize| -> Vec<&str> {
+            sentences[at].clauses().into_iter().map(|it| span_text(text, it)).collect()
+        };
+        assert_eq!(clauses(0), ["Red, green, and blue failed", "but we shipped", "see `a.b"]);
+        assert_eq!(clauses(1), ["Done"]);
+        assert!(sentences[0].words.last().is_some_and(|it| it.in_code));
+    }
+}

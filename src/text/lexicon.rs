@@ -1,0 +1,378 @@
+//! The word lists of `config/lexicon/`: data, so that a word or a language is added without touching a rule.
+//!
+//! Each file is part of the program and is parsed when it is first used. A list is either plain or keyed by
+//! language; a keyed list is the lists of its languages one after the other, in the order of the file.
+
+use std::{collections::BTreeMap, fmt, ops::Deref, sync::LazyLock};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, SeqAccess, Visitor},
+};
+
+/// Words or phrases, in the order of their file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LexiconWords(Vec<&'static str>);
+
+impl Deref for LexiconWords {
+    type Target = [&'static str];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<'de: 'static> Deserialize<'de> for LexiconWords {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordsVisitor;
+
+        impl<'de: 'static> Visitor<'de> for WordsVisitor {
+            type Value = LexiconWords;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of words, or a map from language to such a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut words = Vec::new();
+                while let Some(word) = seq.next_element::<&'de str>()? {
+                    words.push(word);
+                }
+                Ok(LexiconWords(words))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut words = Vec::new();
+                while let Some((_, list)) = map.next_entry::<&'de str, Vec<&'de str>>()? {
+                    words.extend(list);
+                }
+                Ok(LexiconWords(words))
+            }
+        }
+
+        deserializer.deserialize_any(WordsVisitor)
+    }
+}
+
+/// Lists of which each holds the forms or spellings of one thing, the first of which stands for all.
+type FormLists = Vec<Vec<&'static str>>;
+
+/// Values of words, by language.
+type ValuesByLanguage<V> = BTreeMap<&'static str, BTreeMap<&'static str, V>>;
+
+/// `annotations.yaml`: whether an open item was resolved, and whether a figure still holds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct AnnotationLexicon {
+    pub(crate) done: LexiconWords,
+    pub(crate) not_done: LexiconWords,
+    pub(crate) open: LexiconWords,
+    pub(crate) value_links: LexiconWords,
+    pub(crate) nothing_open: LexiconWords,
+}
+
+/// `calendar.yaml`: months, weekdays, and days by their distance.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct CalendarLexicon {
+    /// Per language twelve lists: the name, then its short forms.
+    pub(crate) months: BTreeMap<&'static str, FormLists>,
+    pub(crate) weekdays: BTreeMap<&'static str, WeekdayNames>,
+    /// Days from the day of the text.
+    pub(crate) relative_days: ValuesByLanguage<i64>,
+    pub(crate) ambiguous_days: LexiconWords,
+    pub(crate) period_steps: ValuesByLanguage<i64>,
+}
+
+/// The weekdays in one language.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct WeekdayNames {
+    /// From Monday to Sunday.
+    pub(crate) names: LexiconWords,
+    /// From Monday to Sunday: "mondays".
+    #[serde(default)]
+    pub(crate) recurring: LexiconWords,
+    /// By the number of the day; Monday is 1.
+    #[serde(default)]
+    pub(crate) regional: BTreeMap<&'static str, u32>,
+}
+
+/// `claims.yaml`: who did what, and what is negated.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct ClaimLexicon {
+    pub(crate) negations: LexiconWords,
+    pub(crate) cancels_negation: LexiconWords,
+    pub(crate) implicit_negations: LexiconWords,
+    pub(crate) action_forms: FormLists,
+    pub(crate) between_subject_and_verb: LexiconWords,
+    pub(crate) unnamed_subjects: LexiconWords,
+    pub(crate) first_names: LexiconWords,
+    pub(crate) german_noun_endings: LexiconWords,
+    pub(crate) common_german_nouns: LexiconWords,
+    pub(crate) german_words: LexiconWords,
+}
+
+/// `cues.yaml`: what kind of statement a sentence of a log is.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct CueLexicon {
+    pub(crate) feedback_titles: LexiconWords,
+    pub(crate) lesson_titles: LexiconWords,
+    pub(crate) lesson_nouns: LexiconWords,
+    pub(crate) decision_titles: LexiconWords,
+    pub(crate) preference_titles: LexiconWords,
+    pub(crate) reason_titles: LexiconWords,
+    pub(crate) how_to_apply_titles: LexiconWords,
+    pub(crate) task_titles: LexiconWords,
+    pub(crate) negations: LexiconWords,
+    pub(crate) after_so: LexiconWords,
+    pub(crate) clause_starts: LexiconWords,
+    pub(crate) name_prepositions: LexiconWords,
+    pub(crate) not_reasons: LexiconWords,
+    pub(crate) first_person: LexiconWords,
+    pub(crate) to_be_present: LexiconWords,
+    pub(crate) location_prepositions: LexiconWords,
+    pub(crate) not_reports: LexiconWords,
+    pub(crate) stop_words: LexiconWords,
+    /// Phrases that are looked up among the words of a text, by the name of their table.
+    pub(crate) tables: BTreeMap<&'static str, LexiconWords>,
+}
+
+/// `hedging.yaml`: what a source only supposes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct HedgingLexicon {
+    pub(crate) hedges: LexiconWords,
+    pub(crate) conditions: LexiconWords,
+    pub(crate) opening_conditions: LexiconWords,
+    pub(crate) italian_after_si: LexiconWords,
+    pub(crate) spanish_or_french: LexiconWords,
+    pub(crate) no_condition_after: LexiconWords,
+    pub(crate) no_hedge_after_could: LexiconWords,
+    pub(crate) before_month_may: LexiconWords,
+    pub(crate) after_month_may: LexiconWords,
+    pub(crate) item_hedges: LexiconWords,
+    pub(crate) settling_words: LexiconWords,
+    pub(crate) stop_words: LexiconWords,
+}
+
+/// `languages.yaml`: the frequent words of one language.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct LanguageWords {
+    /// They show the language and say nothing else.
+    pub(crate) function_words: LexiconWords,
+    /// More words that say nothing: greetings, agreement, filler.
+    #[serde(default)]
+    pub(crate) filler_words: LexiconWords,
+}
+
+/// `quantities.yaml`: numbers and units in words.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct QuantityLexicon {
+    pub(crate) units: UnitLexicon,
+    /// Powers of ten.
+    pub(crate) magnitudes: BTreeMap<&'static str, i32>,
+    pub(crate) numbers: ValuesByLanguage<u32>,
+    pub(crate) ambiguous_numbers: LexiconWords,
+}
+
+/// Spellings of units.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct UnitLexicon {
+    /// Percent and money, which may not be added to a bare number.
+    pub(crate) strict: FormLists,
+    pub(crate) lenient: FormLists,
+}
+
+/// `search.yaml`: how a question is meant.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct SearchLexicon {
+    pub(crate) stop_words: LexiconWords,
+    pub(crate) irregular_forms: FormLists,
+    pub(crate) question_words: LexiconWords,
+    pub(crate) former_words: LexiconWords,
+    pub(crate) past_words: LexiconWords,
+    pub(crate) time_words: LexiconWords,
+    pub(crate) event_name_ends: LexiconWords,
+    pub(crate) articles: LexiconWords,
+    pub(crate) negations: LexiconWords,
+}
+
+/// `sections.yaml`: the section of a summary that a statement belongs to.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct SectionLexicon {
+    pub(crate) cues: Vec<SectionCueList>,
+    pub(crate) reasons: LexiconWords,
+    pub(crate) changes: LexiconWords,
+    pub(crate) template_titles: LexiconWords,
+}
+
+/// Phrases that give a statement a class when they are at a position of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct SectionCueList {
+    pub(crate) class: SectionCueClass,
+    pub(crate) position: CuePosition,
+    pub(crate) phrases: LexiconWords,
+}
+
+/// What a cue shows a statement to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SectionCueClass {
+    Outcome,
+    Decision,
+    Open,
+    Context,
+}
+
+/// Where a cue must be to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CuePosition {
+    /// Among the first words.
+    Front,
+    /// Anywhere.
+    Any,
+    /// In a heading or lead-in.
+    Heading,
+}
+
+/// `sentences.yaml`: where sentences and clauses end.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct SentenceLexicon {
+    pub(crate) abbreviations: LexiconWords,
+    pub(crate) statement_abbreviations: LexiconWords,
+    pub(crate) clause_conjunctions: LexiconWords,
+    pub(crate) list_conjunctions: LexiconWords,
+    pub(crate) back_references: LexiconWords,
+    pub(crate) conjunctions: LexiconWords,
+    pub(crate) clause_openers: LexiconWords,
+}
+
+/// Declares the lexicon files: each is parsed when it is first used.
+macro_rules! lexicons {
+    ($($(#[$doc:meta])* $name:ident: $lexicon:ty = $text:expr;)*) => {
+        $(
+            $(#[$doc])*
+            pub(crate) static $name: LazyLock<$lexicon> = LazyLock::new(|| parse($text));
+        )*
+
+        /// Each lexicon by its name, with the text of its file and what parses it.
+        #[cfg(test)]
+        const FILES: &[(&str, &str, fn())] =
+            &[$((stringify!($name), $text, || { LazyLock::force(&$name); })),*];
+    };
+}
+
+lexicons! {
+    /// Words by which a summary notices that something was resolved.
+    ANNOTATIONS: AnnotationLexicon = include_str!("../../config/lexicon/annotations.yaml");
+    /// Names of months and days.
+    CALENDAR: CalendarLexicon = include_str!("../../config/lexicon/calendar.yaml");
+    /// Words by which grounding compares claims.
+    CLAIMS: ClaimLexicon = include_str!("../../config/lexicon/claims.yaml");
+    /// Cue phrases of memories and wisdom entries.
+    CUES: CueLexicon = include_str!("../../config/lexicon/cues.yaml");
+    /// Hedging words.
+    HEDGING: HedgingLexicon = include_str!("../../config/lexicon/hedging.yaml");
+    /// Frequent words of each language, by its code.
+    LANGUAGES: BTreeMap<&'static str, LanguageWords> = include_str!("../../config/lexicon/languages.yaml");
+    /// Numbers and units in words.
+    QUANTITIES: QuantityLexicon = include_str!("../../config/lexicon/quantities.yaml");
+    /// Words of a search.
+    SEARCH: SearchLexicon = include_str!("../../config/lexicon/search.yaml");
+    /// Cues of the sections of a summary.
+    SECTIONS: SectionLexicon = include_str!("../../config/lexicon/sections.yaml");
+    /// Words at which texts are cut.
+    SENTENCES: SentenceLexicon = include_str!("../../config/lexicon/sentences.yaml");
+}
+
+/// Parses a file of word lists.
+///
+/// # Panics
+///
+/// If the file is broken, which the tests of this module rule out: they parse each one.
+fn parse<T: Deserialize<'static>>(yaml: &'static str) -> T {
+    serde_yaml::from_str(yaml).expect("a test parses each file of word lists")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_yaml::Value;
+
+    use super::*;
+
+    #[test]
+    fn each_file_is_parsed_and_none_is_forgotten() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/config/lexicon");
+        let on_disk: BTreeSet<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|it| it.unwrap().file_name().into_string().unwrap())
+            .collect();
+        assert_eq!(
+            on_disk,
+            FILES.iter().map(|it| format!("{}.yaml", it.0.to_lowercase())).collect()
+        );
+        for (_, _, force) in FILES {
+            force();
+        }
+    }
+
+    /// Checks each list below `value`: words in lower case, none twice in a list, no list empty.
+    fn check(at: &str, value: &Value) {
+        match value {
+            Value::Mapping(map) => {
+                assert!(!map.is_empty(), "{at} is empty");
+                for (key, value) in map {
+                    let key = key.as_str().unwrap();
+                    assert_eq!(key, key.to_lowercase(), "{at}");
+                    check(&format!("{at}.{key}"), value);
+                }
+            }
+            Value::Sequence(list) => {
+                assert!(!list.is_empty(), "{at} is empty");
+                let mut seen = BTreeSet::new();
+                for value in list {
+                    check(at, value);
+                    if let Some(word) = value.as_str() {
+                        assert!(seen.insert(word), "{at}: `{word}` is there twice");
+                    }
+                }
+            }
+            Value::String(word) => {
+                assert!(!word.trim().is_empty(), "{at}");
+                assert_eq!(*word, word.to_lowercase(), "{at}");
+            }
+            Value::Number(_) => {}
+            other => panic!("{at}: {other:?} is no word; quote it"),
+        }
+    }
+
+    #[test]
+    fn lists_hold_each_word_once_and_in_lower_case() {
+        for (file, text, _) in FILES {
+            check(file, &serde_yaml::from_str(text).unwrap());
+        }
+    }
+
+    #[test]
+    fn calendars_are_whole() {
+        assert!(CALENDAR.months.values().all(|it| it.len() == 12));
+        for days in CALENDAR.weekdays.values() {
+            assert_eq!(days.names.len(), 7);
+            assert!(days.recurring.is_empty() || days.recurring.len() == 7);
+            assert!(days.regional.values().all(|it| (1..=7).contains(it)));
+        }
+    }
+}
