@@ -6,7 +6,6 @@ use crate::text::lexicon::SEARCH;
 /// The most words of an event's name.
 const NAME_WORDS_MAX: usize = 6;
 
-
 /// An event in a question.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EventReference {
