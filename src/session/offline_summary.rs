@@ -230,10 +230,10 @@ fn section(page: &mut CitedSummary<'_>, material: &SummaryMaterial<'_>, n: usize
             }
         }
         4 => {
-            let mut said: Vec<&SessionStatement<'_>> =
+            let mut all: Vec<&SessionStatement<'_>> =
                 digest.decisions.iter().chain(&digest.outcomes).collect();
-            said.sort_by_key(|it| it.at);
-            statements(page, &said);
+            all.sort_by_key(|it| it.at);
+            statements(page, &all);
         }
         5 => messages(page, digest),
         6 => pending(page, digest),
@@ -258,8 +258,8 @@ fn requests(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
 fn concepts(digest: &SessionDigest<'_>) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut count = |word: &str| *counts.entry(word.to_owned()).or_default() += 1;
-    for said in digest.messages.iter().chain(&digest.replies) {
-        for word in said.text.split('`').skip(1).step_by(2) {
+    for message in digest.messages.iter().chain(&digest.replies) {
+        for word in message.text.split('`').skip(1).step_by(2) {
             let is_name = word.len() > 1 && word.chars().count() <= 40 && !word.contains('\n');
             if is_name {
                 count(word);
@@ -342,9 +342,10 @@ pub(super) fn failure_text(failure: &FailedCall<'_>) -> String {
 pub(super) fn follow_up_text(failure: &FailedCall<'_>) -> (String, Vec<EntryIndex>) {
     let brief = |text: &str| truncate(&one_line(text), BRIEF_CHARS_MAX);
     match failure.follow_up {
-        FollowUp::Resolved { at, words: Some((said, text)) } => {
-            (format!("Then: {} It went well later.", with_full_stop(&brief(text))), vec![said, at])
-        }
+        FollowUp::Resolved { at, words: Some((reply_at, text)) } => (
+            format!("Then: {} It went well later.", with_full_stop(&brief(text))),
+            vec![reply_at, at],
+        ),
         FollowUp::Resolved { at, words: None } => ("Then it went well.".to_owned(), vec![at]),
         FollowUp::Corrected(at, text) => (format!("Then the user: {}", brief(text)), vec![at]),
         FollowUp::Replied(at, text) => (format!("Then: {}", brief(text)), vec![at]),
@@ -363,24 +364,24 @@ fn with_full_stop(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '…', ':']) { text.to_owned() } else { format!("{text}.") }
 }
 
-fn statements(page: &mut CitedSummary<'_>, said: &[&SessionStatement<'_>]) {
-    if said.is_empty() {
+fn statements(page: &mut CitedSummary<'_>, all: &[&SessionStatement<'_>]) {
+    if all.is_empty() {
         page.nothing();
     }
     // The last statements are those that still apply.
-    for statement in &said[said.len().saturating_sub(STATEMENTS_MAX)..] {
-        let who = if statement.is_person { "User: " } else { "" };
-        page.bullet(&format!("{who}{}", statement.text), [statement.at]);
+    for statement in &all[all.len().saturating_sub(STATEMENTS_MAX)..] {
+        let author = if statement.is_person { "User: " } else { "" };
+        page.bullet(&format!("{author}{}", statement.text), [statement.at]);
     }
 }
 
 fn plan(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     if let Some(plan) = &digest.plan {
-        let what = match plan {
+        let label = match plan {
             SessionPlan::Todo { .. } => "The to-do list as it stood last:",
             SessionPlan::Shown { .. } => "The plan that was shown last:",
         };
-        page.bullet(what, [plan.at()]);
+        page.bullet(label, [plan.at()]);
         page.blank();
         page.raw_text(&plan.text());
         page.blank();
@@ -398,10 +399,10 @@ fn pending(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
 /// Writes the last message, call and reply.
 fn current_work(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let mut is_empty = true;
-    if let Some(said) = digest.messages.last() {
+    if let Some(message) = digest.messages.last() {
         page.bullet(
-            &format!("The user said last: {}", truncate(&one_line(said.text), BRIEF_CHARS_MAX)),
-            [said.at],
+            &format!("The user said last: {}", truncate(&one_line(message.text), BRIEF_CHARS_MAX)),
+            [message.at],
         );
         is_empty = false;
     }
@@ -415,13 +416,13 @@ fn current_work(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
         );
         is_empty = false;
     }
-    if let Some(said) = digest.replies.last() {
+    if let Some(reply) = digest.replies.last() {
         page.bullet(
             &format!(
                 "The agent said last: {}",
-                truncate(&one_line(said.text), 2 * BRIEF_CHARS_MAX)
+                truncate(&one_line(reply.text), 2 * BRIEF_CHARS_MAX)
             ),
-            [said.at],
+            [reply.at],
         );
         is_empty = false;
     }
@@ -442,11 +443,13 @@ pub(super) fn call_outcome(failed: Option<bool>) -> &'static str {
 /// Writes the current to-do item together with the latest request, which takes precedence.
 fn next_step(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let pending = digest.plan.as_ref().map(SessionPlan::pending).unwrap_or_default();
-    let begun = pending.iter().find(|it| it.state == TodoState::InProgress).or(pending.first());
-    let (Some(todo), Some(said)) = (begun, digest.messages.last()) else { return page.nothing() };
+    let current = pending.iter().find(|it| it.state == TodoState::InProgress).or(pending.first());
+    let (Some(todo), Some(request)) = (current, digest.messages.last()) else {
+        return page.nothing();
+    };
     page.bullet(&todo.text, digest.plan.as_ref().map(SessionPlan::at));
-    let words = truncate(&one_line(said.text), BRIEF_CHARS_MAX);
-    page.bullet(&format!("The latest request, which comes first: \"{words}\""), [said.at]);
+    let words = truncate(&one_line(request.text), BRIEF_CHARS_MAX);
+    page.bullet(&format!("The latest request, which comes first: \"{words}\""), [request.at]);
 }
 
 fn handoff(page: &mut CitedSummary<'_>, material: &SummaryMaterial<'_>) {

@@ -1,7 +1,7 @@
 //! The queue of sessions that hooks report: sessions that ended, or are about to be compacted.
 //!
 //! A process that the hook started or the daemon works through it, one at a time by the lock of the
-//! [`Spool`]. A session that fails is tried [`TRIES_MAX`] times and then kept as failed. A session in
+//! [`Spool`]. A session that fails is tried `TRIES_MAX` times and then kept as failed. A session in
 //! a folder without a memory folder stays queued for as long as its transcript may exist.
 
 use std::{
@@ -157,7 +157,7 @@ pub fn drain(
 pub struct QueueContents {
     /// Sessions that were not tried yet, or are tried again.
     pub waiting: Vec<QueuedSession>,
-    /// Sessions that failed [`TRIES_MAX`] times, with the names of their files in the queue.
+    /// Sessions that failed `TRIES_MAX` times, with the names of their files in the queue.
     pub failed: Vec<(String, QueuedSession)>,
 }
 

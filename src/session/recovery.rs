@@ -129,8 +129,8 @@ fn decisions(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     if digest.decisions.is_empty() {
         page.nothing();
     }
-    for said in digest.decisions.iter().rev().take(LINES_MAX).rev() {
-        page.bullet(said.text, [said.at]);
+    for decision in digest.decisions.iter().rev().take(LINES_MAX).rev() {
+        page.bullet(decision.text, [decision.at]);
     }
 }
 
@@ -224,8 +224,8 @@ fn dependencies(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
 
 fn pending(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let any = pending_of_plan(page, digest);
-    for said in digest.open.iter().rev().take(LINES_MAX).rev() {
-        page.bullet(said.text, [said.at]);
+    for item in digest.open.iter().rev().take(LINES_MAX).rev() {
+        page.bullet(item.text, [item.at]);
     }
     if !any && digest.open.is_empty() {
         page.nothing();
@@ -237,8 +237,8 @@ fn pending_of_plan(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) -> b
     let pending = digest.plan.as_ref().map(SessionPlan::pending).unwrap_or_default();
     let at = digest.plan.as_ref().map(SessionPlan::at);
     for todo in &pending {
-        let begun = if todo.state == TodoState::InProgress { " (under way)" } else { "" };
-        page.bullet(&format!("{}{begun}", todo.text), at);
+        let progress = if todo.state == TodoState::InProgress { " (under way)" } else { "" };
+        page.bullet(&format!("{}{progress}", todo.text), at);
     }
     !pending.is_empty()
 }
@@ -277,8 +277,8 @@ pub fn check_record(material: &SummaryMaterial<'_>) -> Vec<String> {
     }
     if digest.decisions.is_empty() {
         problems.push("no decision was found".to_owned());
-    } else if let Some(said) = digest.decisions.iter().find(|it| !it.has_reason) {
-        problems.push(format!("a decision has no reason: {}", truncate(said.text, 100)));
+    } else if let Some(decision) = digest.decisions.iter().find(|it| !it.has_reason) {
+        problems.push(format!("a decision has no reason: {}", truncate(decision.text, 100)));
     }
     problems
 }

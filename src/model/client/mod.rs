@@ -4,10 +4,10 @@
 //! the request with its retries, the reply on disk, the ledger. Nothing else sends requests.
 //!
 //! - [`endpoint`]: where requests go.
-//! - [`circuit`]: whether the server is paused.
-//! - [`budget`]: the charge before and after a call.
-//! - [`send`]: the request itself, and retries.
-//! - [`stored_replies`]: replies on disk.
+//! - `circuit`: whether the server is paused.
+//! - `budget`: the charge before and after a call.
+//! - `send`: the request itself, and retries.
+//! - `stored_replies`: replies on disk.
 //!
 //! # Invariants
 //!
