@@ -585,7 +585,7 @@ fn show_done(decided: &ReviewQueue, what: &'static str, ui: &Ui) {
 impl From<ReviewError> for CommandError {
     fn from(error: ReviewError) -> Self {
         match error {
-            ReviewError::Pass(error) => error.into(),
+            ReviewError::Compaction(error) => error.into(),
             ReviewError::Stale { ref id } | ReviewError::FileChanged { ref id, .. } => {
                 let hint = format!("memoird review refuse {id}");
                 Self::new(CommandErrorKind::Data, error).hint(hint)

@@ -260,16 +260,16 @@ fn describe_later_run(later: &DependentRun, zone: Tz) -> String {
 fn command_error(error: UndoError, zone: Tz) -> CommandError {
     let usage = |error: UndoError| CommandError::new(CommandErrorKind::Usage, error);
     match error {
-        UndoError::Pass(error) => error.into(),
+        UndoError::Compaction(error) => error.into(),
         UndoError::Interrupted { run, with_later, ref source, .. } => {
             let kind = match source.as_ref() {
-                UndoError::Pass(CompactionError::Vault(it)) if it.is_write_failure() => {
+                UndoError::Compaction(CompactionError::Vault(it)) if it.is_write_failure() => {
                     CommandErrorKind::CannotWrite
                 }
-                UndoError::Pass(CompactionError::Lineage(it)) if it.is_write_failure() => {
+                UndoError::Compaction(CompactionError::Lineage(it)) if it.is_write_failure() => {
                     CommandErrorKind::CannotWrite
                 }
-                UndoError::Pass(CompactionError::Vault(VaultError::Changed { .. })) => {
+                UndoError::Compaction(CompactionError::Vault(VaultError::Changed { .. })) => {
                     CommandErrorKind::Busy
                 }
                 _ => CommandErrorKind::Data,

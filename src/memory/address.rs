@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn citations_read_and_print() {
+    fn citations_parse_and_print() {
         check("2026-04-02:4,9-11; 2026-04-03:2", Some("2026-04-02:4,9-11; 2026-04-03:2"));
         check("2026-04-03:2;2026-04-02:11,4,9-10", Some("2026-04-02:4,9-11; 2026-04-03:2"));
         check("2026-04-02-standup:1-2,3", Some("2026-04-02-standup:1-3"));
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_citation_names_so_many_lines_and_no_more() {
+    fn a_citation_names_at_most_the_maximum_of_lines() {
         check("2026-04-02:1-10000", Some("2026-04-02:1-10000"));
         check("2026-04-02:1-10001", None);
         check("2026-04-02:1-4000000000", None);

@@ -61,8 +61,11 @@ pub fn render(
     lines.sort_by(|a, b| a.order.cmp(&b.order));
     let frame_lines = before.matches('\n').count() + after.matches('\n').count() + 2;
     let frame_bytes = before.len() + after.len() + BEGIN.len() + END.len() + 2;
-    let left = (LINES_MAX.saturating_sub(frame_lines), BYTES_MAX.saturating_sub(frame_bytes));
-    omit_oldest(&mut lines, left);
+    let room = IndexRoom {
+        lines: LINES_MAX.saturating_sub(frame_lines),
+        bytes: BYTES_MAX.saturating_sub(frame_bytes),
+    };
+    omit_oldest(&mut lines, &room);
     let mut text = before;
     text.push_str(BEGIN);
     text.push('\n');
@@ -72,6 +75,12 @@ pub fn render(
     text.push('\n');
     text.push_str(&after);
     text
+}
+
+/// The room that the frame leaves for lines of memories.
+struct IndexRoom {
+    lines: usize,
+    bytes: usize,
 }
 
 /// The line of a memory, with what decides its position.
@@ -113,14 +122,14 @@ impl IndexLine {
 }
 
 /// Omits lines until the limits are met, with room for the line that counts them.
-fn omit_oldest(lines: &mut [IndexLine], (lines_left, bytes_left): (usize, usize)) {
+fn omit_oldest(lines: &mut [IndexLine], room: &IndexRoom) {
     let included = lines.iter().filter(|it| it.included);
     let (mut count, mut bytes) = included.fold((0, 0), |(n, b), it| (n + 1, b + it.text.len() + 1));
-    if count == lines.len() && count <= lines_left && bytes <= bytes_left {
+    if count == lines.len() && count <= room.lines && bytes <= room.bytes {
         return;
     }
-    let lines_left = lines_left.saturating_sub(1);
-    let bytes_left = bytes_left.saturating_sub(OMITTED_BYTES_MAX);
+    let lines_left = room.lines.saturating_sub(1);
+    let bytes_left = room.bytes.saturating_sub(OMITTED_BYTES_MAX);
     let mut oldest: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].included).collect();
     oldest.sort_by_key(|&i| (lines[i].updated.is_none(), lines[i].updated, Reverse(i)));
     for i in oldest {
@@ -327,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_descriptions_are_listed_as_they_may_be_seen() {
+    fn names_and_descriptions_are_sanitized() {
         let memories = [memory("user_a.md", "the token", "is token")];
         let text = render(None, &memories, &|it| it.replace("token", "[secret:x#1a2b]"));
         assert!(

@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_prints_in_the_agreed_layout_and_reads_back() {
+    fn a_memory_prints_in_the_documented_layout_and_parses_back() {
         let memory = ours();
         let hash = frontmatter::write::scalar(memory.recorded_body.as_ref().unwrap());
         let expected = "\
@@ -459,7 +459,7 @@ Test against a real database.
     }
 
     #[test]
-    fn an_edit_makes_a_memory_the_persons_but_line_ends_do_not() {
+    fn an_edited_body_is_a_persons_and_other_line_endings_are_not() {
         let memory = ours();
         let is_ours =
             |text: &str| TypedMemory::parse(&memory.file_name, text).unwrap().is_managed();
@@ -480,7 +480,7 @@ Test against a real database.
     }
 
     #[test]
-    fn what_people_write_is_read() {
+    fn handwritten_frontmatter_is_parsed() {
         let front = |lines: &str| format!("---\n{lines}\n---\nbody\n");
         check("user_a.md", &front("name: A\ndescription: b\ntype: user"), Ok(("A", "b")));
         check("user_a.md", &front("name: 1.5\ndescription: no\ntype: user"), Ok(("1.5", "no")));
@@ -516,7 +516,7 @@ Test against a real database.
     }
 
     #[test]
-    fn values_that_are_not_ours_stay_other_keys() {
+    fn foreign_values_stay_among_the_other_keys() {
         let text = "---\nname: A\ndescription: b\ntype: user\ncreated: once\nmemoird: { body: x, next: 1 }\ntags: [a]\n---\n";
         let memory = TypedMemory::parse(Path::new("user_a.md"), text).unwrap();
         let keys: Vec<_> = memory.other_keys.values().keys().filter_map(Value::as_str).collect();

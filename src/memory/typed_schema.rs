@@ -126,7 +126,7 @@ Test against a real database.
     }
 
     #[test]
-    fn a_memory_of_ours_must_be_whole() {
+    fn a_managed_memory_must_be_complete() {
         let name = "feedback_testing-approach.md";
         check_file(name, OURS, &[]);
         check_file(
@@ -174,7 +174,7 @@ Test against a real database.
     }
 
     #[test]
-    fn what_we_build_passes() {
+    fn generated_memories_satisfy_the_schema() {
         let mut memory = TypedMemory::parse(Path::new("feedback_x.md"), OURS).unwrap();
         memory.file_name = typed::file_name(memory.kind, "Größe & Ж").into();
         memory.body = typed::format_body("State it.", Some("Because."), Some("Always."));

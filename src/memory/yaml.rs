@@ -19,7 +19,8 @@ pub enum YamlScope {
     /// The text between two fences. Lines count from 2, since the fence is the first line of the
     /// file. Anchors and aliases are refused.
     Frontmatter,
-    /// A whole file. It may begin with `---`. Its reader limits what aliases expand to.
+    /// A whole file. It may begin with directives and `---`. Its reader limits what aliases expand
+    /// to.
     File,
 }
 
@@ -68,6 +69,8 @@ struct YamlScanner<'a> {
     /// The current line of the file.
     line: usize,
     scope: YamlScope,
+    /// Whether the document may still begin with directives or a marker.
+    may_begin: bool,
     /// Columns of the open block collections, ascending; a list and a mapping may share one.
     open: Vec<(usize, bool)>,
     flow_depth: usize,
@@ -79,7 +82,8 @@ impl<'a> YamlScanner<'a> {
             YamlScope::Frontmatter => 2,
             YamlScope::File => 1,
         };
-        Self { rest: yaml, line, scope, open: Vec::new(), flow_depth: 0 }
+        let may_begin = scope == YamlScope::File;
+        Self { rest: yaml, line, scope, may_begin, open: Vec::new(), flow_depth: 0 }
     }
 
     fn run(mut self) -> Result<(), YamlViolation> {
@@ -88,9 +92,6 @@ impl<'a> YamlScanner<'a> {
         if let Err(at) = check_open_brackets(self.rest, BRACKETS_MAX) {
             let line = self.line + self.rest[..at].matches('\n').count();
             return Err(YamlViolation::TooDeep { line });
-        }
-        if self.scope == YamlScope::File && self.starts_with_marker() {
-            self.rest = &self.rest[3..];
         }
         while !self.rest.is_empty() {
             self.line()?;
@@ -106,8 +107,17 @@ impl<'a> YamlScanner<'a> {
 
     /// Scans one line, and the further lines of its last value.
     fn line(&mut self) -> Result<(), YamlViolation> {
-        if self.starts_with_marker() || self.rest.starts_with('%') {
-            return Err(YamlViolation::MultipleDocuments { line: self.line });
+        let is_directive = self.rest.starts_with('%');
+        if is_directive || self.starts_with_marker() {
+            if !self.may_begin {
+                return Err(YamlViolation::MultipleDocuments { line: self.line });
+            }
+            if is_directive {
+                self.skip_to_break();
+            } else {
+                self.rest = &self.rest[3..];
+                self.may_begin = false;
+            }
         }
         let mut column = self.skip_blanks();
         // The column of the innermost key or dash of the line; a block scalar is indented deeper.
@@ -118,6 +128,7 @@ impl<'a> YamlScanner<'a> {
                 self.advance();
                 return Ok(());
             }
+            self.may_begin &= c == '#';
             let next_blank = self.rest[c.len_utf8()..].chars().next().is_none_or(is_blank);
             let in_block = self.flow_depth == 0;
             match c {
@@ -331,7 +342,10 @@ mod tests {
     #[test]
     fn a_file_may_begin_with_a_marker_and_use_aliases() {
         use YamlViolation::{MultipleDocuments, Tag, TooDeep};
-        check_file("---\na: 1\n", Ok(()));
+        for begin in ["---\n", "--- # mine\n", "# mine\n\n---\n", "%YAML 1.1\n---\n"] {
+            check_file(&format!("{begin}a: 1\n"), Ok(()));
+        }
+        check_file("a: 1\n%YAML 1.1\n", Err(MultipleDocuments { line: 2 }));
         check_file("a: &x [1, {b: 2}]\nc: *x\nd: [*x, *x]\n", Ok(()));
         check_file("a: 1\n---\nb: 2\n", Err(MultipleDocuments { line: 2 }));
         check_file("a: !x 1\n", Err(Tag { line: 1 }));

@@ -43,6 +43,33 @@ pub(super) struct PreparedEdit<'a> {
     pub(super) changes: Vec<&'a (ReviewProposal, Option<UserReplacement>)>,
 }
 
+/// A verdict on a proposed change.
+#[derive(Clone, Copy)]
+pub(in crate::compaction) struct ChangeVerdict<'a> {
+    pub(in crate::compaction) row: &'a Proposal,
+    pub(in crate::compaction) change: &'a ProposedChange,
+    /// The decision to record.
+    pub(in crate::compaction) decision: DecisionKind,
+    /// The new state of the row.
+    pub(in crate::compaction) state: ProposalState,
+}
+
+impl<'a> ChangeVerdict<'a> {
+    fn of(proposed: &'a ReviewProposal, decision: DecisionKind, state: ProposalState) -> Self {
+        Self { row: &proposed.row, change: &proposed.change, decision, state }
+    }
+
+    /// Returns the decisions to record: on the change, and on the words of an item.
+    fn decisions(&self, known: &Decisions, at: DateTime<Utc>) -> Vec<Decision> {
+        let Self { row, change, decision: what, .. } = *self;
+        let hash = known.line_hash(&change.decision_key(&row.sources));
+        let hashes = hash.into_iter().collect();
+        let mut made = vec![Decision { at, what, path: row.target.clone(), hashes }];
+        made.extend(items::text_decisions(row, change, what, known, at));
+        made
+    }
+}
+
 /// Why a change cannot be made or reopened.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
@@ -75,18 +102,18 @@ pub enum ReviewError {
     File(String),
     /// An error that ends any work.
     #[error(transparent)]
-    Pass(#[from] CompactionError),
+    Compaction(#[from] CompactionError),
 }
 
 impl From<LineageError> for ReviewError {
     fn from(error: LineageError) -> Self {
-        Self::Pass(error.into())
+        Self::Compaction(error.into())
     }
 }
 
 impl From<VaultError> for ReviewError {
     fn from(error: VaultError) -> Self {
-        Self::Pass(error.into())
+        Self::Compaction(error.into())
     }
 }
 
@@ -139,9 +166,9 @@ impl Reviewer<'_, '_> {
             }
             let verdicts = changes.iter().map(|(proposed, own)| {
                 // The person's own words replace it.
-                let what =
+                let decision =
                     if own.is_some() { DecisionKind::Refused } else { DecisionKind::Accepted };
-                (&proposed.row, &proposed.change, what, ProposalState::Accepted)
+                ChangeVerdict::of(proposed, decision, ProposalState::Accepted)
             });
             self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
         }
@@ -173,7 +200,7 @@ impl Reviewer<'_, '_> {
     pub(super) fn record_verdicts(
         &mut self,
         changes: &[ReviewProposal],
-        what: DecisionKind,
+        decision: DecisionKind,
         state: ProposalState,
     ) -> Result<(), CompactionError> {
         if changes.is_empty() {
@@ -183,7 +210,7 @@ impl Reviewer<'_, '_> {
         let now = (self.context.clock)();
         refuse_if_vanished(self.context, false)?;
         Journal::new(self.context).recover(now)?;
-        let verdicts = changes.iter().map(|it| (&it.row, &it.change, what, state));
+        let verdicts = changes.iter().map(|it| ChangeVerdict::of(it, decision, state));
         self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
         self.record_review_run(false, now)
     }
@@ -200,7 +227,7 @@ impl Reviewer<'_, '_> {
         }
         let _alone = self.context.acquire_run_lock(&|| false)?;
         let now = (self.context.clock)();
-        refuse_if_vanished(self.context, false).map_err(ReviewError::Pass)?;
+        refuse_if_vanished(self.context, false).map_err(ReviewError::Compaction)?;
         Journal::new(self.context).recover(now)?;
         let view = self.context.take_snapshot(now)?;
         for proposed in changes {
@@ -216,7 +243,7 @@ impl Reviewer<'_, '_> {
         }
         let verdicts = changes
             .iter()
-            .map(|it| (&it.row, &it.change, DecisionKind::Restored, ProposalState::Open));
+            .map(|it| ChangeVerdict::of(it, DecisionKind::Restored, ProposalState::Open));
         self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
         Ok(self.record_review_run(true, now)?)
     }
@@ -224,25 +251,17 @@ impl Reviewer<'_, '_> {
     /// Records verdicts as decisions, so that they survive the loss of the database.
     pub(in crate::compaction) fn record_change_decisions(
         &mut self,
-        changes: &[(&Proposal, &ProposedChange, DecisionKind, ProposalState)],
+        verdicts: &[ChangeVerdict<'_>],
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
-        if changes.is_empty() {
+        if verdicts.is_empty() {
             return Ok(());
         }
         let decisions = DecisionFile::new(self.context).create_key()?;
-        let made: Vec<Decision> = changes
-            .iter()
-            .flat_map(|(row, change, what, _)| {
-                let hashes =
-                    decisions.line_hash(&change.decision_key(&row.sources)).into_iter().collect();
-                let made = Decision { at: now, what: *what, path: row.target.clone(), hashes };
-                let words = items::text_decisions(row, change, *what, &decisions, now);
-                std::iter::once(made).chain(words)
-            })
-            .collect();
+        let made: Vec<Decision> =
+            verdicts.iter().flat_map(|it| it.decisions(&decisions, now)).collect();
         DecisionFile::new(self.context).append(&made)?;
-        for (row, _, _, state) in changes {
+        for ChangeVerdict { row, state, .. } in verdicts {
             self.context.lineage.set_proposal_state(row.id, *state)?;
         }
         Ok(())

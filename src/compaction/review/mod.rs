@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
+pub(super) use self::file_changes::ChangeVerdict;
 pub use self::file_changes::{ReviewError, UserReplacement};
 use crate::compaction::{
     context::{REVIEW_TRIGGER, RunContext},

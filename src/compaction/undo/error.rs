@@ -108,17 +108,17 @@ pub enum UndoError {
     },
     /// An error that would have stopped a compaction run too.
     #[error(transparent)]
-    Pass(#[from] CompactionError),
+    Compaction(#[from] CompactionError),
 }
 
 impl From<LineageError> for UndoError {
     fn from(error: LineageError) -> Self {
-        Self::Pass(error.into())
+        Self::Compaction(error.into())
     }
 }
 
 impl From<VaultError> for UndoError {
     fn from(error: VaultError) -> Self {
-        Self::Pass(error.into())
+        Self::Compaction(error.into())
     }
 }

@@ -1,8 +1,8 @@
 //! Undoing a run: its files are restored, and its work is refused until an input changes.
 //!
-//! - [`dependencies`]: which runs depend on which, and how far a file can be restored; pure.
-//! - [`lines`]: updates the citations of an older text.
-//! - [`proposals`]: what happens to reviewed proposals whose file is restored.
+//! - `dependencies`: which runs depend on which, and how far a file can be restored; pure.
+//! - `lines`: updates the citations of an older text.
+//! - `proposals`: what happens to reviewed proposals whose file is restored.
 //! - [`refused_jobs`]: which work is refused, and how that is recorded.
 //! - [`preview`]: plans everything, for a dry run and for the real one.
 //! - [`resume`]: the record of an undo in progress.
@@ -194,7 +194,7 @@ impl<'c, 'a> Undoer<'c, 'a> {
             Err(error) => error,
         };
         match error {
-            UndoError::Pass(error) => Err(error),
+            UndoError::Compaction(error) => Err(error),
             _ => Ok(None),
         }
     }
@@ -290,7 +290,7 @@ impl<'c, 'a> Undoer<'c, 'a> {
         let whole: BTreeSet<&str> = whole.collect();
         CitationUpdater::new(self.context)
             .update_citations_of_written(view, &whole, &mut files, &mut recorded)
-            .map_err(pass_error)?;
+            .map_err(compaction_error)?;
         self.write_undo(run, &files, &recorded)?;
         reach_undo_failpoint("undo.written")?;
         self.update_index_after_undo(run, undo_plan, history, now)?;
@@ -307,7 +307,7 @@ impl<'c, 'a> Undoer<'c, 'a> {
         files: &[FileWrite],
         recorded: &RecordedChanges,
     ) -> Result<(), CompactionError> {
-        Journal::new(self.context).write_files(Some(run), None, files, recorded).map_err(pass_error)
+        Journal::new(self.context).write_files(Some(run), None, files, recorded).map_err(compaction_error)
     }
 
     /// Updates the index; an index that the runs created is removed with the last memory.
@@ -396,7 +396,7 @@ impl UndoOutcome {
     }
 }
 
-fn pass_error(error: JobFailure) -> CompactionError {
+fn compaction_error(error: JobFailure) -> CompactionError {
     match error {
         JobFailure::Critical(error) => error,
         JobFailure::Vault(error) => error.into(),

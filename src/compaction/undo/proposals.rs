@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use super::{UndoPlan, Undoer};
 use crate::compaction::{
     context::REVIEW_TRIGGER, error::CompactionError, proposals::change::ProposedChange,
-    review::Reviewer, snapshot::RootSnapshot,
+    review::{ChangeVerdict, Reviewer}, snapshot::RootSnapshot,
 };
 use crate::{
     memory::decision::{DecisionKind, Verdict},
@@ -25,7 +25,7 @@ impl Undoer<'_, '_> {
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
         let reviewed = undo_plan.runs.iter().any(|it| it.trigger == REVIEW_TRIGGER);
-        let mut settled: Vec<(Proposal, ProposedChange, DecisionKind, ProposalState)> = Vec::new();
+        let mut verdicts: Vec<(Proposal, ProposedChange, DecisionKind, ProposalState)> = Vec::new();
         for row in self.context.lineage.proposals(true)? {
             let Ok(change) = serde_json::from_str::<ProposedChange>(&row.change) else { continue };
             let file = undo_plan.files.iter().find(|it| it.is_written() && it.path == row.target);
@@ -49,9 +49,14 @@ impl Undoer<'_, '_> {
                 }
                 _ => continue,
             };
-            settled.push((row, change, what, state));
+            verdicts.push((row, change, what, state));
         }
-        let settled = settled.iter().map(|(row, change, what, state)| (row, change, *what, *state));
-        Reviewer::new(self.context).record_change_decisions(&settled.collect::<Vec<_>>(), now)
+        let verdicts = verdicts.iter().map(|(row, change, decision, state)| ChangeVerdict {
+            row,
+            change,
+            decision: *decision,
+            state: *state,
+        });
+        Reviewer::new(self.context).record_change_decisions(&verdicts.collect::<Vec<_>>(), now)
     }
 }

@@ -132,7 +132,7 @@ impl WisdomFile {
         let mut has_edit_note = false;
         let mut category: Option<String> = None;
         let mut fenced = false;
-        let mut open: Option<(bool, String)> = None; // whether an entry, and its text so far
+        let mut open: Option<OpenSegment> = None;
         let mut after_comment = false;
         for line in text.split_inclusive('\n') {
             let bare = line.trim();
@@ -140,7 +140,7 @@ impl WisdomFile {
             let starts_entry = !fenced && entry_title(line).is_some();
             let is_distilled = parse_distilled(bare).is_some();
             let is_heading = !fenced && (line.starts_with('#') || line.starts_with("---"));
-            let in_entry = open.as_ref().is_some_and(|(entry, _)| *entry);
+            let in_entry = open.as_ref().is_some_and(|it| it.is_entry);
             // Blank lines after our comment belong to the entry, so that it is removed as a whole.
             let ends_entry =
                 in_entry && (is_heading || is_distilled || (after_comment && !bare.is_empty()));
@@ -162,8 +162,10 @@ impl WisdomFile {
             }
             after_comment |= in_entry && bare.starts_with(COMMENT_OPEN);
             match &mut open {
-                Some((_, text)) => text.push_str(line),
-                None => open = Some((starts_entry, line.to_owned())),
+                Some(it) => it.raw.push_str(line),
+                None => {
+                    open = Some(OpenSegment { is_entry: starts_entry, raw: line.to_owned() });
+                }
             }
         }
         push_segment(&mut segments, open, category.as_deref());
@@ -240,15 +242,23 @@ fn parse_distilled(line: &str) -> Option<Vec<Period>> {
         .collect()
 }
 
+/// A segment whose end is not yet found.
+struct OpenSegment {
+    is_entry: bool,
+    raw: String,
+}
+
 fn push_segment(
     segments: &mut Vec<WisdomSegment>,
-    open: Option<(bool, String)>,
+    open: Option<OpenSegment>,
     category: Option<&str>,
 ) {
     match open {
         None => {}
-        Some((false, text)) => segments.push(WisdomSegment::Text(text)),
-        Some((true, raw)) => segments.push(WisdomSegment::Entry(parse_entry(raw, category))),
+        Some(OpenSegment { is_entry: false, raw }) => segments.push(WisdomSegment::Text(raw)),
+        Some(OpenSegment { is_entry: true, raw }) => {
+            segments.push(WisdomSegment::Entry(parse_entry(raw, category)));
+        }
     }
 }
 
