@@ -486,7 +486,10 @@ fn what_was_put_back_after_harm_is_not_taken_back() {
             let repair = last_run(&root);
             let refused = root.run(&["undo", &repair, "--yes"]);
             assert_eq!(refused.code, 2, "{refused}");
-            assert!(refused.stderr.contains("had harmed") && refused.stderr.contains("quarantine"));
+            assert!(
+                refused.stderr.contains("repaired damaged files")
+                    && refused.stderr.contains("quarantine")
+            );
             // What is meant is the last work, as if nothing had happened in between.
             let report = undo(&root, &[]);
             assert_eq!(report["taken_back"][0]["run"], 2);

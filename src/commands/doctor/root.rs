@@ -10,6 +10,7 @@ use crate::{
     },
     compaction::{
         self, RootSnapshot,
+        forget::pending,
         integrity::{
             check::{self, CheckOutcome, CheckResult},
             damage,
@@ -258,7 +259,7 @@ fn check_unfinished_work(root: &MemoryRoot, lineage: Option<&Lineage>) -> CheckR
             .iter()
             .map(|it| format!("{it} is a leftover; the next run that writes removes it")),
     );
-    findings.extend(check::unfinished_forget(&root.vault));
+    findings.extend(pending::unfinished_message(&root.vault));
     Ok(CheckOutcome::from_findings(findings, || "none".to_owned()))
 }
 

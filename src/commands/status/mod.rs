@@ -32,6 +32,7 @@ use super::{
 use crate::{
     compaction::{
         self, CompactionError, RootSnapshot,
+        forget::pending,
         integrity::{
             check::{self, CheckOutcome},
             vanished_files,
@@ -346,7 +347,7 @@ fn folder_problems(
         ),
         path,
     });
-    let forget = check::unfinished_forget(&root.vault)
+    let forget = pending::unfinished_message(&root.vault)
         .map(|reason| StatusProblem { path: layout.forget_state(), reason });
     let undo = unfinished_undo.map(|reason| StatusProblem { path: layout.undo_state(), reason });
     Ok([missing, decisions, forget, undo].into_iter().flatten().collect())

@@ -4,7 +4,7 @@
 //! - [`targets`]: which lines and items are removed, and the texts without them; pure.
 //! - [`impact`]: everything that a request affects; changes nothing.
 //! - `remove`: the changes of files, names, and decisions.
-//! - `pending`: the progress, recorded in the private folder.
+//! - [`pending`]: the progress, recorded in the private folder.
 //! - [`Compactor::forget`] carries out a request in this order:
 //!
 //! 1. The request is written to the private folder. From here on a crash only delays it: every run
@@ -24,7 +24,7 @@
 //! while a generated file may be damaged: its older versions would be purged too.
 
 pub mod impact;
-mod pending;
+pub mod pending;
 mod remove;
 pub mod targets;
 

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Forgetter, targets::ForgetRequest};
 use crate::compaction::error::CompactionError;
-use crate::memory::{item::Tier, period::Period};
+use crate::{
+    memory::{item::Tier, period::Period},
+    store::fs::vault::Vault,
+};
 
 /// The recorded progress.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,13 +31,37 @@ pub(super) struct RemainingWork {
     pub(super) vacuum: bool,
 }
 
+/// Returns a message if forgetting is not finished.
+pub fn unfinished_message(vault: &Vault) -> Option<String> {
+    match read_progress(vault) {
+        Err(error) => Some(error.to_string()),
+        Ok(Some(ForgetProgress::Remove(..))) => {
+            Some("forgetting is not finished; `memoird compact` finishes it".to_owned())
+        }
+        Ok(Some(ForgetProgress::Rebuild(left))) if left.vacuum => Some(
+            "the database may still contain forgotten words; `memoird compact` vacuums it"
+                .to_owned(),
+        ),
+        Ok(_) => None,
+    }
+}
+
+/// Reads the progress; `None` if nothing is in progress.
+///
+/// # Errors
+///
+/// Returns an error without the text of the file, since it contains the words to forget.
+fn read_progress(vault: &Vault) -> Result<Option<ForgetProgress>, CompactionError> {
+    let path = vault.layout().forget_state();
+    let Some(text) = vault.read_text(&path)? else { return Ok(None) };
+    let unreadable = || CompactionError::ForgetUnfinished(format!("`{path}` cannot be read"));
+    serde_json::from_str(&text).map(Some).map_err(|_| unreadable())
+}
+
 impl Forgetter<'_, '_> {
     /// Reads the progress; `None` if nothing is in progress.
     pub(super) fn forget_progress(&self) -> Result<Option<ForgetProgress>, CompactionError> {
-        let path = self.context.vault.layout().forget_state();
-        let Some(text) = self.context.vault.read_text(&path)? else { return Ok(None) };
-        let unreadable = || CompactionError::ForgetUnfinished(format!("`{path}` cannot be read"));
-        serde_json::from_str(&text).map(Some).map_err(|_| unreadable())
+        read_progress(self.context.vault)
     }
 
     /// Returns the work that an earlier request left.

@@ -171,26 +171,6 @@ pub fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
     Ok(CheckOutcome::from_findings(findings, || "can be read".to_owned()))
 }
 
-/// Returns a message if forgetting is not finished.
-pub fn unfinished_forget(vault: &Vault) -> Option<String> {
-    let path = vault.layout().forget_state();
-    let text = match vault.read_text(&path) {
-        Ok(text) => text?,
-        Err(error) => return Some(error.to_string()),
-    };
-    // The request contains the words, so it is not shown.
-    let Ok(pending) = serde_json::from_str::<serde_json::Value>(&text) else {
-        return Some(format!("{path} cannot be read; run the same `memoird forget` again"));
-    };
-    if pending.get("Remove").is_some() {
-        return Some("forgetting is not finished; `memoird compact` finishes it".to_owned());
-    }
-    let is_left = pending["Refold"]["vacuum"] == true;
-    is_left.then(|| {
-        "the database may still contain forgotten words; `memoird compact` vacuums it".to_owned()
-    })
-}
-
 /// Reports the damaged files.
 pub fn files(damaged: &BTreeMap<String, Damage>) -> CheckOutcome {
     let findings = damaged.iter().map(|(path, damage)| format!("{path} {damage}"));

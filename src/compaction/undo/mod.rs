@@ -307,7 +307,9 @@ impl<'c, 'a> Undoer<'c, 'a> {
         files: &[FileWrite],
         recorded: &RecordedChanges,
     ) -> Result<(), CompactionError> {
-        Journal::new(self.context).write_files(Some(run), None, files, recorded).map_err(compaction_error)
+        Journal::new(self.context)
+            .write_files(Some(run), None, files, recorded)
+            .map_err(compaction_error)
     }
 
     /// Updates the index; an index that the runs created is removed with the last memory.

@@ -8,8 +8,11 @@ use chrono::{DateTime, Utc};
 
 use super::{UndoPlan, Undoer};
 use crate::compaction::{
-    context::REVIEW_TRIGGER, error::CompactionError, proposals::change::ProposedChange,
-    review::{ChangeVerdict, Reviewer}, snapshot::RootSnapshot,
+    context::REVIEW_TRIGGER,
+    error::CompactionError,
+    proposals::change::ProposedChange,
+    review::{ChangeVerdict, Reviewer},
+    snapshot::RootSnapshot,
 };
 use crate::{
     memory::decision::{DecisionKind, Verdict},
