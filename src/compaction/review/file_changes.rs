@@ -17,7 +17,7 @@ use crate::compaction::{
     proposals::{change::ProposedChange, items},
 };
 use crate::{
-    memory::decision::{Decision, DecisionKind},
+    memory::decision::{Decision, DecisionKind, Decisions},
     store::{
         db::lineage::{
             LineageError,
