@@ -1,26 +1,25 @@
-//! Places where a test stops this process, makes a step fail, or holds it up.
+//! Failpoints: steps at which a test kills this process, injects an error, or pauses.
 //!
-//! Each step of a write, a commit, a recovery, and a removal passes [`at`] with a name. In a release
-//! build that is nothing. In a debug build `MEMOIRD_FAIL` says what happens there, and
-//! `MEMOIRD_FAIL_TRACE` names a file to which each name is added as it is passed, so that a test
-//! can first see the steps and then fail each of them.
+//! Each step of a write, a commit, a recovery, and a removal calls [`at`] with a name. In a release build
+//! that does nothing. In a debug build `MEMOIRD_FAIL` says what happens, and the name of each step is
+//! appended to the file `MEMOIRD_FAIL_TRACE`, so that a test can first list the steps and then fail each.
 //!
 //! ```text
 //! MEMOIRD_FAIL=ACTION@WHERE
 //!
-//! ACTION  kill        SIGKILL to this process, as a power cut would
-//!         enospc, eio the step fails with that error
-//!         wait:PATH   makes PATH.reached and goes on when PATH exists, once
-//! WHERE   17          the 17th step that is passed, from 1
-//!         NAME        the first one of that name
-//!         NAME#3      the third one of that name
+//! ACTION  kill        sends SIGKILL to this process, like a power cut
+//!         enospc, eio fails the step with that error
+//!         wait:PATH   creates PATH.reached and continues when PATH exists, once
+//! WHERE   17          the 17th step, from 1
+//!         NAME        the first step of that name
+//!         NAME#3      the third step of that name
 //! ```
 
-/// Passes the step `name`.
+/// Marks the step `name`.
 ///
 /// # Errors
 ///
-/// Returns the error that a test asked for; never in a release build.
+/// Returns the error that a test injects; never in a release build.
 #[cfg(not(debug_assertions))]
 #[inline]
 pub fn at(_name: &'static str) -> std::io::Result<()> {
@@ -70,56 +69,56 @@ mod with_tests {
     static COUNTERS: LazyLock<Mutex<FailpointCounters>> = LazyLock::new(Mutex::default);
 
     fn parse(text: &str) -> Option<(FailpointAction, FailpointTarget)> {
-        let (action, place) = text.rsplit_once('@')?;
+        let (action, target) = text.rsplit_once('@')?;
         let action = match action {
             "kill" => FailpointAction::Kill,
             "enospc" => FailpointAction::Fail(Errno::NOSPC),
             "eio" => FailpointAction::Fail(Errno::IO),
             wait => FailpointAction::Wait(wait.strip_prefix("wait:")?.into()),
         };
-        let place = match (place.parse(), place.split_once('#')) {
+        let target = match (target.parse(), target.split_once('#')) {
             (Ok(step), _) => FailpointTarget::Step(step),
             (_, Some((name, nth))) => FailpointTarget::Named(name.to_owned(), nth.parse().ok()?),
-            _ => FailpointTarget::Named(place.to_owned(), 1),
+            _ => FailpointTarget::Named(target.to_owned(), 1),
         };
-        Some((action, place))
+        Some((action, target))
     }
 
-    /// Passes the step `name`.
+    /// Marks the step `name`.
     ///
     /// # Errors
     ///
-    /// Returns the error that a test asked for.
+    /// Returns the error that a test injects.
     pub fn at(name: &'static str) -> io::Result<()> {
         if CONFIGURED.is_none() && TRACE.is_none() {
             return Ok(());
         }
-        let mut passed = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
-        passed.steps += 1;
-        let step = passed.steps;
-        let nth = passed.by_name.entry(name).or_default();
+        let mut counters = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
+        counters.steps += 1;
+        let step = counters.steps;
+        let nth = counters.by_name.entry(name).or_default();
         *nth += 1;
         let nth = *nth;
         if let Some(path) = &*TRACE {
             let mut file = OpenOptions::new().append(true).create(true).open(path)?;
             file.write_all(format!("{name}\n").as_bytes())?;
         }
-        drop(passed);
-        let Some((action, place)) = &*CONFIGURED else { return Ok(()) };
-        let here = match place {
+        drop(counters);
+        let Some((action, target)) = &*CONFIGURED else { return Ok(()) };
+        let is_here = match target {
             FailpointTarget::Step(number) => *number == step,
-            FailpointTarget::Named(wanted, number) => wanted == name && *number == nth,
+            FailpointTarget::Named(target, number) => target == name && *number == nth,
         };
         match action {
-            FailpointAction::Kill if here => {
+            FailpointAction::Kill if is_here => {
                 kill_process(getpid(), Signal::KILL)?;
-                // The signal is on its way, and nothing more may happen before it arrives.
+                // Nothing more may happen before the signal arrives.
                 loop {
                     std::thread::park();
                 }
             }
-            FailpointAction::Fail(errno) if here => Err((*errno).into()),
-            FailpointAction::Wait(path) if here => {
+            FailpointAction::Fail(errno) if is_here => Err((*errno).into()),
+            FailpointAction::Wait(path) if is_here => {
                 File::create(path.with_extension("reached"))?;
                 while !path.exists() {
                     std::thread::sleep(Duration::from_millis(2));
@@ -135,7 +134,7 @@ mod with_tests {
         use super::*;
 
         #[test]
-        fn what_is_asked_for_is_read() {
+        fn actions_and_targets_are_parsed() {
             assert!(matches!(
                 parse("kill@17"),
                 Some((FailpointAction::Kill, FailpointTarget::Step(17)))

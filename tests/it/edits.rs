@@ -600,7 +600,7 @@ fn an_edit_made_while_the_file_is_written_is_kept() {
         let mut edited = None;
         let ran = edit_at(&root, name, || edited = Some(edit_by_hand(&root, WEEK)));
         let (mine, gone, _) = edited.unwrap();
-        assert!(ran.to_string().contains("changed by somebody else meanwhile"), "{name}: {ran}");
+        assert!(ran.to_string().contains("changed by another program meanwhile"), "{name}: {ran}");
         assert!(root.read(WEEK).contains(&mine), "{name}: {}", root.read(WEEK));
         root.run(&["compact"]).ok();
         let week = root.read(WEEK);
@@ -626,7 +626,7 @@ fn words_written_into_the_file_that_is_being_replaced_are_kept() {
     let ran = edit_at(&root, "vault.place.verify", || {
         std::io::Write::write_all(&mut open, b"\nWritten at the last moment.\n").unwrap();
     });
-    assert!(ran.to_string().contains("changed by somebody else meanwhile"), "{ran}");
+    assert!(ran.to_string().contains("changed by another program meanwhile"), "{ran}");
     assert!(root.read(WEEK).contains("Written at the last moment."), "{}", root.read(WEEK));
     root.run(&["compact"]).ok();
     let week = root.read(WEEK);

@@ -88,7 +88,7 @@ fn what_cannot_be_logged_is_refused_and_changes_nothing() {
     symlink("../elsewhere.md", root.path("memory/2026-04-13.md")).unwrap();
     insta::assert_snapshot!(root.run(&["log", "through a link"]), @r"
     $ memoird log through a link
-    ! error: `~/mara/memory/2026-04-13.md` is a symbolic link; it is left alone
+    ! error: `~/mara/memory/2026-04-13.md` is a symbolic link; memoird ignores it
     [exit 65]
     ");
     assert_eq!(root.read("elsewhere.md"), "mine\n");

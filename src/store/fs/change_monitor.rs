@@ -1,8 +1,7 @@
-//! Whether anything changed in a root since one looked, told by the system.
+//! Reports whether anything in a root has changed since the last look, with inotify(7).
 //!
-//! The kernel queues a change before the call that makes it returns (inotify(7)), so who asks here after a
-//! file was written learns of it. Nothing is known of a disk that other hosts write to: there is no
-//! [`ChangeMonitor`] of it.
+//! The kernel queues an event before the call that makes the change returns, so a change is visible here as
+//! soon as the file is written. A disk that other hosts write to has no [`ChangeMonitor`].
 
 use std::{
     fs, io,
@@ -20,17 +19,17 @@ use super::{
 };
 use crate::memory::period::Grain;
 
-/// The system is trusted for so long.
+/// How long the absence of events is trusted.
 const TRUSTED_FOR: Duration = Duration::from_secs(60);
 
-/// So many years of an archive are watched.
+/// How many years of an archive are watched.
 const YEARS_MAX: usize = 100;
 
-/// The folders of a root, watched.
+/// Watches the folders of a root.
 #[derive(Debug)]
 pub struct ChangeMonitor {
     queue: OwnedFd,
-    /// The root's own folder, in which much else may stand.
+    /// The watch on the root folder, which may contain many unrelated files.
     root_watch: Option<i32>,
     memory: PathBuf,
     /// Device and inode of the memory folder.
@@ -40,7 +39,7 @@ pub struct ChangeMonitor {
 }
 
 impl ChangeMonitor {
-    /// Begins to watch; `None` where the system cannot tell.
+    /// Starts watching; `None` if the system cannot report changes.
     pub fn watch(layout: &Layout) -> Option<Self> {
         let memory = layout.full(layout.memory_dir());
         if !matches!(filesystem::detect(&memory), Ok(FileSystemKind::Local)) {
@@ -69,19 +68,19 @@ impl ChangeMonitor {
         folders.extend(years.map(|it| format!("{}/{it}", layout.archive_dir())));
         for folder in folders {
             match inotify::add_watch(&queue, layout.full(&folder), kinds) {
-                // It comes into a folder that is watched.
+                // If it is created later, its parent is watched.
                 Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        let of_root = if layout.memory_dir().is_empty() {
+        let root_watch = if layout.memory_dir().is_empty() {
             None
         } else {
             Some(inotify::add_watch(&queue, layout.root(), kinds)?)
         };
         Ok(Self {
             queue,
-            root_watch: of_root,
+            root_watch,
             memory,
             identity,
             started: Instant::now(),
@@ -89,7 +88,7 @@ impl ChangeMonitor {
         })
     }
 
-    /// Returns whether nothing changed since the beginning.
+    /// Returns whether nothing has changed since [`Self::watch`].
     pub fn is_unchanged(&mut self) -> bool {
         self.has_changed = self.has_changed
             || self.started.elapsed() > TRUSTED_FOR
@@ -116,7 +115,7 @@ impl ChangeMonitor {
                     let memory = self.memory.file_name().map(|it| it.to_string_lossy());
                     name == layout::WISDOM_FILE || Some(name.into()) == memory
                 }
-                // What is being written gets its name when it is whole.
+                // A temporary file is renamed when it is complete.
                 Some(name) => name != layout::PRIVATE_DIR && !name.starts_with(layout::TEMP_PREFIX),
             };
             if is_lost || is_ours {
@@ -137,30 +136,30 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "files of a test")]
-    fn whatever_changes_is_told_to_who_asks_next() {
+    fn changes_are_visible_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         let write = |name: &str| fs::write(root.join(name), "- a line\n").unwrap();
         fs::create_dir_all(root.join("memory/weekly")).unwrap();
         fs::create_dir(root.join(".memoird")).unwrap();
         let layout = Layout::new(root, "memory");
-        let begin = || ChangeMonitor::watch(&layout).unwrap();
+        let watch = || ChangeMonitor::watch(&layout).unwrap();
         for name in ["memory/2026-04-02.md", "memory/weekly/2026-W14.md", "WISDOM.md"] {
-            let mut changes = begin();
+            let mut changes = watch();
             assert!(changes.is_unchanged());
             write(name);
             assert!(!changes.is_unchanged(), "{name}");
-            // What was seen is not unseen.
+            // A change stays visible.
             assert!(!changes.is_unchanged(), "{name}");
         }
-        let mut changes = begin();
+        let mut changes = watch();
         for name in ["notes.txt", ".memoird/search.db", "memory/.memoird-tmp-1"] {
             write(name);
             assert!(changes.is_unchanged(), "{name}");
         }
         fs::create_dir_all(root.join("memory/archive/2025")).unwrap();
         assert!(!changes.is_unchanged());
-        let mut changes = begin();
+        let mut changes = watch();
         fs::rename(root.join("memory"), root.join("old")).unwrap();
         fs::create_dir(root.join("memory")).unwrap();
         assert!(!changes.is_unchanged());

@@ -1,9 +1,8 @@
-//! What kind of file system a folder lies on, and whether a database can be trusted to it.
+//! Detects the file system of a folder, and whether it is safe for a database.
 //!
-//! A write-ahead log needs memory that all its readers share and locks that hold. File systems of
-//! the network have neither: two hosts that write one database there damage it. What a program of
-//! the user's own serves (FUSE) may be either, so the name that it mounted itself under decides;
-//! one that is not known is refused unless `MEMOIRD_TRUST_FUSE` is set.
+//! A write-ahead log needs shared memory and reliable locks. Network file systems have neither: two hosts that
+//! write one database damage it. A FUSE file system may be local or not, so the type under which it is
+//! mounted decides; an unknown one is refused unless `MEMOIRD_TRUST_FUSE` is set.
 
 use std::{
     fs, io,
@@ -11,23 +10,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Set to `1` by who knows that the FUSE file system under a root keeps its files on this host.
+/// The environment variable with which a user vouches that unknown FUSE file systems are local (`1`).
 pub const TRUST_FUSE: &str = "MEMOIRD_TRUST_FUSE";
 
-/// What is to be thought of a file system.
+/// The kind of a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSystemKind {
-    /// The kernel's own, on this host.
+    /// One of the kernel, on this host.
     Local,
-    /// One of FUSE that keeps its files on this host.
+    /// A FUSE file system that stores its files on this host; its name.
     LocalFuse(String),
-    /// One of the network; its name.
+    /// A network file system; its name.
     Network(String),
-    /// One of FUSE that we do not know; its name.
+    /// An unknown FUSE file system; its name.
     UnknownFuse(String),
 }
 
-/// File systems of the network, by the kernel's numbers.
+/// Network file systems, by the kernel's numbers.
 const NETWORK: [(u32, &str); 9] = [
     (0x6969, "NFS"),
     (0x517B, "SMB"),
@@ -41,7 +40,7 @@ const NETWORK: [(u32, &str); 9] = [
 ];
 const FUSE: u32 = 0x6573_5546;
 
-/// Programs that keep their files on this host: disks, encryption, overlays.
+/// FUSE programs that store their files on this host: disks, encryption, overlays.
 const FUSE_LOCAL: [&str; 14] = [
     "fuseblk",
     "gocryptfs",
@@ -58,7 +57,7 @@ const FUSE_LOCAL: [&str; 14] = [
     "apfs",
     "lazyfs",
 ];
-/// Programs that keep them elsewhere.
+/// FUSE programs that store their files elsewhere.
 const FUSE_NETWORK: [&str; 12] = [
     "sshfs",
     "rclone",
@@ -74,8 +73,8 @@ const FUSE_NETWORK: [&str; 12] = [
     "ceph-fuse",
 ];
 
-/// Judges by the kernel's number for the file system, and for FUSE by the type under which it is
-/// mounted (`fuse.sshfs`, `fuseblk`).
+/// Classifies a file system by the kernel's number, and FUSE by the type of the mount (`fuse.sshfs`,
+/// `fuseblk`).
 pub fn classify(number: u32, mounted_as: Option<&str>) -> FileSystemKind {
     if let Some((_, name)) = NETWORK.iter().find(|(it, _)| *it == number) {
         return FileSystemKind::Network((*name).to_owned());
@@ -94,11 +93,11 @@ pub fn classify(number: u32, mounted_as: Option<&str>) -> FileSystemKind {
     }
 }
 
-/// Looks at what a folder lies on.
+/// Detects the file system of a folder.
 ///
 /// # Errors
 ///
-/// Returns what the system says of a folder that is not there.
+/// Returns the system's error if the folder does not exist.
 pub fn detect(folder: &Path) -> io::Result<FileSystemKind> {
     let number = rustix::fs::statfs(folder)?.f_type;
     // The kernel's numbers fill 32 bits, whatever the width of the field.
@@ -107,22 +106,22 @@ pub fn detect(folder: &Path) -> io::Result<FileSystemKind> {
     Ok(classify(number, mounted_as.as_deref()))
 }
 
-/// Returns the name of a file system to which no database may be trusted; `trust` says that a
-/// person vouches for one that we do not know.
-pub fn refused_name(kind: &FileSystemKind, trust: bool) -> Option<&str> {
+/// Returns the name of a file system that is unsafe for a database; `trusts_fuse` says that a person vouches
+/// for unknown ones.
+pub fn refused_name(kind: &FileSystemKind, trusts_fuse: bool) -> Option<&str> {
     match kind {
         FileSystemKind::Local | FileSystemKind::LocalFuse(_) => None,
-        FileSystemKind::UnknownFuse(_) if trust => None,
+        FileSystemKind::UnknownFuse(_) if trusts_fuse => None,
         FileSystemKind::Network(name) | FileSystemKind::UnknownFuse(name) => Some(name),
     }
 }
 
-/// Returns whether a person vouches for the FUSE file systems of this host.
+/// Returns whether the user vouches for the FUSE file systems of this host.
 pub fn is_fuse_trusted() -> bool {
     std::env::var_os(TRUST_FUSE).is_some_and(|it| it == "1")
 }
 
-/// Returns the type of the mount that a folder lies on, which the kernel lists by device.
+/// Returns the type of a folder's mount, which the kernel lists by device.
 fn mount_type(folder: &Path) -> Option<String> {
     let device = fs::metadata(folder).ok()?.dev();
     let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
@@ -137,12 +136,12 @@ fn mount_type_in(mounts: &str, device: &str) -> Option<String> {
 
 /// Returns the links on the way from `root` to `relative`, as paths relative to the root.
 pub fn symlinks_along(root: &Path, relative: &str) -> Vec<PathBuf> {
-    let mut way = PathBuf::new();
+    let mut path = PathBuf::new();
     let mut links = Vec::new();
-    for step in Path::new(relative).components() {
-        way.push(step);
-        if fs::symlink_metadata(root.join(&way)).is_ok_and(|it| it.is_symlink()) {
-            links.push(way.clone());
+    for component in Path::new(relative).components() {
+        path.push(component);
+        if fs::symlink_metadata(root.join(&path)).is_ok_and(|it| it.is_symlink()) {
+            links.push(path.clone());
         }
     }
     links
@@ -153,13 +152,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(number: u32, mounted_as: Option<&str>, said: [Option<&str>; 2]) {
+    fn check(number: u32, mounted_as: Option<&str>, expected: [Option<&str>; 2]) {
         let kind = classify(number, mounted_as);
-        assert_eq!([refused_name(&kind, false), refused_name(&kind, true)], said, "{kind:?}");
+        assert_eq!([refused_name(&kind, false), refused_name(&kind, true)], expected, "{kind:?}");
     }
 
     #[test]
-    fn a_database_is_trusted_to_local_disks_only() {
+    fn only_local_disks_are_safe_for_a_database() {
         check(0xEF53, None, [None; 2]); // ext4
         check(0x9123_683E, None, [None; 2]); // btrfs
         check(0x0102_1994, None, [None; 2]); // tmpfs

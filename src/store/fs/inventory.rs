@@ -1,4 +1,4 @@
-//! What a scan found in a root: values only, so that a plan can be made without a disk.
+//! The result of a scan: values only, so that a plan needs no disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::{
     privacy::PrivacyRules,
 };
 
-/// What tells a changed file without reading it.
+/// Properties of a file that change when its content does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileStat {
     /// The inode.
@@ -31,14 +31,14 @@ pub struct FileStat {
 pub struct Inventory {
     /// Daily logs that can be read, archived ones too.
     pub logs: BTreeMap<Stem, LogFile>,
-    /// Those of them that stand in the archive.
+    /// Those of them that are in the archive.
     pub archived: BTreeSet<Stem>,
-    /// Files that stand under the name of a log that is archived: what was written to a day after
-    /// it had been. The archived one counts until the next pass has joined the two.
+    /// Files with the name of an archived log: somebody wrote to that day after it was archived. The
+    /// archived one counts until the next run has joined the two.
     pub late_logs: BTreeMap<Stem, LogFile>,
-    /// Weekly files.
+    /// Weekly summaries.
     pub weekly: BTreeMap<Period, SummaryFile>,
-    /// Monthly files.
+    /// Monthly summaries.
     pub monthly: BTreeMap<Period, SummaryFile>,
     /// Typed memories, by file name.
     pub memories: Vec<TypedMemory>,
@@ -48,7 +48,7 @@ pub struct Inventory {
     pub wisdom: Option<String>,
     /// What people decided.
     pub decisions: Decisions,
-    /// What may be seen of the logs.
+    /// Which lines of the logs are visible.
     pub rules: PrivacyRules,
     /// Files that a person should look at.
     pub problems: Vec<FileProblem>,
@@ -57,17 +57,17 @@ pub struct Inventory {
 /// A daily log that can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFile {
-    /// Where it stands, relative to the root: in the archive if it was moved there.
+    /// Its path relative to the root, in the archive if it was moved there.
     pub path: String,
     /// Inode, size, and time.
     pub stamp: FileStat,
     /// Hash of the bytes.
     pub hash: ContentHash,
-    /// Hash of the log as an input of what is made of it: see [`Decisions::input_hash`].
+    /// Hash of the log as an input of other files: see [`Decisions::input_hash`].
     pub input_hash: ContentHash,
 }
 
-/// A weekly or monthly file.
+/// A weekly or monthly summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryFile {
     /// Path relative to the root.
@@ -76,21 +76,21 @@ pub struct SummaryFile {
     pub stamp: FileStat,
     /// Hash of the bytes.
     pub hash: ContentHash,
-    /// First 16 hex digits of the hash of the body, and of what people accepted of it (see
-    /// `PrivacyRules::summary_input_hash`): how a month names a week.
+    /// First 16 hex digits of the hash of the body and of what people accepted in it (see
+    /// `PrivacyRules::summary_input_hash`): a month names a week by it.
     pub body_hash: String,
-    /// Characters of the body, citations not counted.
+    /// Characters of the body, without citations.
     pub chars: usize,
-    /// What we recorded in it; `None` for a foreign file.
+    /// The header that memoird wrote; `None` for a file of somebody else.
     pub header: Option<SummaryHeader>,
 }
 
 impl SummaryFile {
-    /// Takes what a plan needs from the text of a weekly or monthly file.
+    /// Extracts what a plan needs from the text of a weekly or monthly summary.
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be read.
+    /// Fails if the text lost data or its header cannot be read.
     pub fn of(
         path: String,
         stamp: FileStat,
@@ -108,13 +108,13 @@ impl SummaryFile {
         })
     }
 
-    /// Takes what is known of a file without reading it: where it stands, and its bytes.
+    /// Describes a file that was not read.
     pub fn without_content(path: String, stamp: FileStat, hash: ContentHash) -> Self {
         Self { path, stamp, hash, body_hash: String::new(), chars: 0, header: None }
     }
 }
 
-/// A file that is left alone, and why.
+/// A file that memoird does not touch, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileProblem {
     /// Path relative to the root.

@@ -1,7 +1,6 @@
-//! Where each file of a root stands, and what a name in it means.
+//! The path of each file of a root, and the meaning of a file name.
 //!
-//! Paths are given relative to the root, with `/`, as people and JSON see them. Classifying a
-//! name is pure: the scan asks here what it found.
+//! Paths are relative to the root, with `/`, as users and JSON see them. Classifying a name is pure.
 
 use std::path::{Path, PathBuf};
 
@@ -15,11 +14,11 @@ use crate::memory::{
 
 /// Name of the private folder of a root.
 pub const PRIVATE_DIR: &str = ".memoird";
-/// Prefix of the temporary files that a write passes through.
+/// Prefix of temporary files.
 pub const TEMP_PREFIX: &str = ".memoird-tmp-";
 /// Prefix of the private files that hold raw replies of a model.
 pub const REPLY_PREFIX: &str = "reply-";
-/// Name of the file of a root that travels with it.
+/// Name of the configuration file in a root.
 pub const ROOT_FILE: &str = "memoird.yaml";
 /// Name of the generated file that agents read at session start.
 pub const WISDOM_FILE: &str = "WISDOM.md";
@@ -31,7 +30,7 @@ pub const DECISIONS_FILE: &str = ".decisions.jsonl";
 /// Name of the folder for archived logs.
 pub const ARCHIVE_DIR: &str = "archive";
 
-/// The places of one root.
+/// The paths of one root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Canonical path of the root.
@@ -40,16 +39,16 @@ pub struct Layout {
     memory_dir: String,
 }
 
-/// What a name in the memory folder stands for.
+/// The meaning of a name in the memory folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryFileName {
     /// A daily log.
     Log(Stem),
     /// A typed memory.
     Typed(MemoryType),
-    /// A name that is nearly one of ours: a person should look at it.
+    /// A name that is almost valid, with the reason why it is not: a person should look at it.
     NearMiss(&'static str),
-    /// Nothing of ours.
+    /// Any other name.
     Other,
 }
 
@@ -60,9 +59,9 @@ pub enum FileKind {
     Log,
     /// A session record.
     Session,
-    /// A week's file.
+    /// A weekly summary.
     Weekly,
-    /// A month's file.
+    /// A monthly summary.
     Monthly,
     /// A typed memory.
     Memory,
@@ -119,8 +118,8 @@ impl Layout {
         }
     }
 
-    /// Returns the path of a log, a session record, or a weekly or monthly file, by which the lineage
-    /// and the files name it wherever it stands: archiving a log changes neither.
+    /// Returns the path by which lineage and citations name a log, a session record, or a weekly or monthly
+    /// summary. Archiving a log does not change it.
     pub fn source_path(&self, stem: &Stem) -> String {
         if stem.is_session() {
             self.in_memory_dir(&format!("sessions/{stem}.md"))
@@ -131,21 +130,20 @@ impl Layout {
         }
     }
 
-    /// Returns the folder under which archived logs stand, a folder for each year.
+    /// Returns the folder of the archive, which has a folder for each year.
     pub fn archive_dir(&self) -> String {
         self.in_memory_dir(ARCHIVE_DIR)
     }
 
-    /// Returns the path of a daily log in the archive; `None` for what is never archived: session
-    /// records and weekly files.
+    /// Returns the path of a daily log in the archive; `None` for session records and summaries, which are
+    /// never archived.
     pub fn archive_path(&self, stem: &Stem) -> Option<String> {
         let year = stem.date().year();
         let name = || self.in_memory_dir(&format!("{ARCHIVE_DIR}/{year}/{stem}.md"));
         (!stem.is_session() && stem.summary_period().is_none()).then(name)
     }
 
-    /// Returns the name of the log, the session record, or the foreign weekly file whose place a
-    /// path is, in the archive or out of it.
+    /// Returns the stem of the log, session record, or summary at a path, in the archive or outside of it.
     pub fn stem_at(&self, relative: &str) -> Option<Stem> {
         let (_, name) = relative.rsplit_once('/').unwrap_or(("", relative));
         let stem = name.strip_suffix(".md")?.parse::<Stem>().ok()?;
@@ -153,13 +151,13 @@ impl Layout {
         (archived || self.source_path(&stem) == relative).then_some(stem)
     }
 
-    /// Returns the path by which lineage and history name the file at `relative`: that of an archived
-    /// log is the one that it had among the others.
+    /// Returns the path by which lineage and history name the file at `relative`: for an archived log, its
+    /// path before it was archived.
     pub fn recorded_path(&self, relative: &str) -> String {
         self.stem_at(relative).map_or_else(|| relative.to_owned(), |stem| self.source_path(&stem))
     }
 
-    /// Returns the path of the file that covers a week or a month (of a day, its plain log).
+    /// Returns the path of the summary of a week or a month; for a day, its log.
     pub fn summary(&self, period: Period) -> String {
         match period.grain() {
             Grain::Day => self.in_memory_dir(&format!("{period}.md")),
@@ -168,7 +166,7 @@ impl Layout {
         }
     }
 
-    /// Returns the path of a folder of generated files.
+    /// Returns the path of the folder of weekly or monthly summaries.
     pub fn summary_dir(&self, grain: Grain) -> String {
         self.in_memory_dir(if grain == Grain::Month { "monthly" } else { "weekly" })
     }
@@ -198,8 +196,8 @@ impl Layout {
         WISDOM_FILE.to_owned()
     }
 
-    /// Tells what stands under a path relative to the root, by its name; `None` when it is nothing
-    /// of ours.
+    /// Returns the kind of the file at a path relative to the root, by its name; `None` if it is none of
+    /// memoird's files.
     pub fn kind_of(&self, relative: &str) -> Option<FileKind> {
         if relative == WISDOM_FILE {
             return Some(FileKind::Wisdom);
@@ -243,22 +241,22 @@ impl Layout {
         self.private_dir().join("search.db")
     }
 
-    /// Returns the full path of the vectors by which lines are found by their meaning.
+    /// Returns the full path of the embedding vectors.
     pub fn vectors(&self) -> PathBuf {
         self.private_dir().join("vectors.db")
     }
 
-    /// Returns the path of the record of what is being forgotten, relative to the root.
+    /// Returns the path of the state of a running `forget`, relative to the root.
     pub fn forget_state(&self) -> String {
         format!("{PRIVATE_DIR}/forgetting.json")
     }
 
-    /// Returns the path of the record of what is being taken back, relative to the root.
+    /// Returns the path of the state of a running `undo`, relative to the root.
     pub fn undo_state(&self) -> String {
         format!("{PRIVATE_DIR}/undoing.json")
     }
 
-    /// Returns the path of what is being kept of a session, relative to the root.
+    /// Returns the path of the state of a session that is being saved, relative to the root.
     pub fn session_save_state(&self) -> String {
         format!("{PRIVATE_DIR}/keeping.json")
     }
@@ -268,13 +266,13 @@ impl Layout {
         self.private_dir().join("daemon.lock")
     }
 
-    /// Returns the full path of the file that a pass locks.
+    /// Returns the full path of the file that a run locks.
     pub fn run_lock(&self) -> PathBuf {
         self.private_dir().join("pass.lock")
     }
 }
 
-/// Tells what a file name in the memory folder stands for.
+/// Classifies a file name in the memory folder.
 pub fn classify(name: &str) -> MemoryFileName {
     if is_temporary(name) {
         return MemoryFileName::Other;
@@ -298,12 +296,12 @@ pub fn classify(name: &str) -> MemoryFileName {
     explain_near_miss(name).map_or(MemoryFileName::Other, MemoryFileName::NearMiss)
 }
 
-/// Tells whether a name is that of a year's folder in the archive.
+/// Returns whether a name is that of a year's folder in the archive.
 pub fn is_year(name: &str) -> bool {
     name.len() == 4 && name.bytes().all(|it| it.is_ascii_digit())
 }
 
-/// Tells whether a name is one that editors and sync tools, and we, use while they write.
+/// Returns whether editors, sync tools, or memoird use such a name while they write.
 pub fn is_temporary(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let ends = [".swp", ".swx", ".tmp", ".part", ".partial", ".bak", ".crdownload"];
@@ -313,7 +311,7 @@ pub fn is_temporary(name: &str) -> bool {
         || ends.iter().any(|end| lower.ends_with(end))
 }
 
-/// Says why a name that holds a date is no log.
+/// Explains why a name that looks like a date is no log.
 fn explain_near_miss(name: &str) -> Option<&'static str> {
     let digits: Vec<(usize, char)> =
         name.char_indices().filter(|(_, c)| c.is_ascii_digit()).collect();
@@ -370,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_apart() {
+    fn names_are_classified() {
         check("2026-04-02.md", "log");
         check("2026-04-02-standup.md", "log");
         check("feedback_testing.md", "typed");
@@ -401,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_tells_what_stands_there() {
+    fn paths_are_classified() {
         check_kind("memory", "WISDOM.md", Some(FileKind::Wisdom));
         check_kind("memory", "memory/MEMORY.md", Some(FileKind::Index));
         check_kind("memory", "memory/2026-04-02-call.md", Some(FileKind::Log));

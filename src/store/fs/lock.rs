@@ -1,19 +1,19 @@
-//! Locks: which daemon serves a root, who makes a pass over it, and who writes to it right now.
+//! Locks: which process serves a root, compacts it, or writes to it.
 //!
-//! All are `flock` locks, which the kernel frees when their holder ends however it ends; a file
-//! that stays behind locks nothing. They belong to inodes, so that they also hold between
-//! processes that see the root under different paths: through a link, a bind mount, a container.
+//! All are `flock` locks, which the kernel frees when their holder ends, however it ends; a lock file that is
+//! left behind locks nothing. They belong to inodes, so they also work between processes that see the root
+//! under different paths: through a link, a bind mount, a container.
 //!
 //! | lock | on | held | asked for |
 //! |---|---|---|---|
 //! | [`DaemonLock`] | `.memoird/daemon.lock`, and the memory folder | for life | at once, else 75 |
-//! | [`RunLock`] | `.memoird/pass.lock` | for a pass or a repair | 30 s, else 75 |
+//! | [`RunLock`] | `.memoird/pass.lock` | for a run or a repair | 30 s, else 75 |
 //! | [`WriteLock`] | the root folder | for a commit | 30 s, else 75 |
 //!
 //! # Order
 //!
-//! Who needs several takes them in the order of the table, and the database's own lock last; nobody
-//! asks for an earlier one while holding a later one, so no two processes wait for each other.
+//! A process that needs several locks takes them in the order of the table, and the database's own lock last.
+//! It never waits for an earlier one while holding a later one, so there are no deadlocks.
 //!
 //! A person may delete `.memoird/` while a daemon runs, and with it the name of its lock. The
 //! memory folder is locked too, where it is not the root itself, so that even then no second
@@ -33,17 +33,17 @@ use super::layout::Layout;
 
 /// How long a commit waits for another writer.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
-/// How long a pass waits for another one, which may have years of logs to catch up on.
+/// How long a run waits for another one, which may have years of logs to process.
 const RUN_WAIT: Duration = Duration::from_secs(30);
-/// How long a daemon asks: others hold its lock for an instant, to see whether it is taken.
+/// How long a daemon tries: others hold its lock for an instant to test it.
 const DAEMON_WAIT: Duration = Duration::from_millis(200);
-/// How often a lock is asked for again: a commit takes milliseconds.
+/// How often a lock is tried again: a commit takes milliseconds.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long a refused daemon waits for the name of the one that holds the lock.
+/// How long a refused daemon waits for the process id of the holder.
 const PID_WAIT: Duration = Duration::from_millis(250);
 
-/// A lock that could not be had.
+/// A lock that could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another daemon serves the root.
@@ -51,62 +51,62 @@ pub enum LockError {
     DaemonRunning {
         /// The root.
         root: PathBuf,
-        /// The other daemon's process, when it could be told.
+        /// The process id of the other daemon, if it is known.
         pid: Option<u32>,
     },
-    /// Another process kept the write lock, or made a pass, for 30 seconds.
+    /// Another process held the write lock or the run lock for 30 seconds.
     #[error("`{}` is being written to by another process", root.display())]
     Busy {
         /// The root.
         root: PathBuf,
     },
-    /// Anybody may put another folder in the place of any folder of the root.
-    #[error("anybody may change what is in `{}` (mode {mode:o}), so nothing is written there", root.display())]
+    /// Any user may replace any folder of the root.
+    #[error("any user may change `{}` (mode {mode:o}), so memoird writes nothing there", root.display())]
     WorldWritable {
         /// The root.
         root: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
-    /// The lock cannot be asked for at all.
+    /// The system failed to lock.
     #[error("cannot lock `{}`", path.display())]
     Io {
         /// The file or folder to be locked.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
 }
 
-/// Proof that this process is the daemon of a root. Freed on drop.
+/// Proof that this process is the daemon of a root. Released on drop.
 #[derive(Debug)]
 pub struct DaemonLock {
     _file: File,
     _memory: Option<File>,
 }
 
-/// Proof that this process alone writes to a root. Freed on drop.
+/// Proof that only this process writes to a root. Released on drop.
 #[derive(Debug)]
 pub struct WriteLock {
     _root: File,
 }
 
-/// Proof that this process alone makes a pass over a root. Freed on drop.
+/// Proof that only this process runs a compaction of a root. Released on drop.
 ///
-/// Two passes at once would do the same jobs, and each find files that the other one changed.
-/// Other writers (an entry in a log) do not need it.
+/// Two runs at once would do the same jobs, and each would find files that the other one changed. Other
+/// writers (an entry in a log) do not need it.
 #[derive(Debug)]
 pub struct RunLock {
     _file: File,
 }
 
 impl DaemonLock {
-    /// Takes the daemon's lock of a root, whose private folder is there.
+    /// Takes the daemon's lock of a root, whose private folder exists.
     ///
     /// # Errors
     ///
-    /// Returns `LockError::DaemonRunning` within a second when another process holds it.
+    /// Returns [`LockError::DaemonRunning`] within a second if another process holds it.
     pub fn acquire(layout: &Layout) -> Result<Self, LockError> {
         let path = layout.daemon_lock();
         let io = |source| LockError::Io { path: path.clone(), source };
@@ -116,7 +116,7 @@ impl DaemonLock {
                 let pid = await_pid(&mut file);
                 return Err(LockError::DaemonRunning { root: layout.root().to_owned(), pid });
             }
-            // Whoever deleted the file between the two steps left us with a lock on nothing.
+            // If somebody deleted the file between the two steps, the lock protects nothing.
             if is_file_at(&file, &path) {
                 break file;
             }
@@ -131,11 +131,11 @@ impl DaemonLock {
         Ok(Self { _file: file, _memory: memory })
     }
 
-    /// Returns the process that holds the daemon's lock, or `None` when nobody does.
+    /// Returns the process that holds the daemon's lock, or `None` if it is free.
     ///
     /// # Errors
     ///
-    /// Returns [`LockError::Io`] when the lock file is there and cannot be opened.
+    /// Returns [`LockError::Io`] if the lock file exists and cannot be opened.
     pub fn holder(path: &Path) -> Result<Option<u32>, LockError> {
         let io = |source| LockError::Io { path: path.to_owned(), source };
         let mut file = match File::open(path) {
@@ -151,7 +151,7 @@ impl DaemonLock {
     }
 }
 
-/// Locks the memory folder, where it is another folder than the root, which commits lock.
+/// Locks the memory folder, unless it is the root itself, which commits lock.
 fn lock_memory(layout: &Layout) -> Result<Option<File>, LockError> {
     let path = layout.full(layout.memory_dir());
     let io = |source| LockError::Io { path: path.clone(), source };
@@ -171,7 +171,7 @@ fn lock_memory(layout: &Layout) -> Result<Option<File>, LockError> {
     Err(LockError::DaemonRunning { root: layout.root().to_owned(), pid: None })
 }
 
-/// Asks for a lock for an instant; returns whether it was had.
+/// Tries to take a lock; returns whether it was taken.
 fn try_lock(file: &File, path: &Path) -> Result<bool, LockError> {
     match lock_within(file, path, path, DAEMON_WAIT, &|| false) {
         Ok(()) => Ok(true),
@@ -193,7 +193,7 @@ fn open_lock_file(path: &Path) -> std::io::Result<File> {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)
 }
 
-/// Reads who holds a lock: it may have been taken this very moment, and its file not yet be filled.
+/// Reads the holder of a lock. It may have taken the lock just now and not have written the file yet.
 fn await_pid(file: &mut File) -> Option<u32> {
     let started = Instant::now();
     loop {
@@ -212,7 +212,7 @@ fn boot_id() -> String {
     id.map(|it| it.trim().to_owned()).unwrap_or_default()
 }
 
-/// Reads who holds the lock; nobody whom a boot before this one named does.
+/// Reads the holder of a lock; `None` if the file is from an earlier boot.
 fn read_pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(128).read_to_string(&mut text).ok()?;
@@ -222,12 +222,12 @@ fn read_pid(file: &mut File) -> Option<u32> {
 }
 
 impl RunLock {
-    /// Takes the lock on passes, a file in the private folder, waiting at most 30 seconds and not
-    /// after `is_stopped` says so.
+    /// Takes the run lock, a file in the private folder. Waits at most 30 seconds, and stops when `is_stopped`
+    /// returns true.
     ///
     /// # Errors
     ///
-    /// Returns [`LockError::Busy`] when another pass went on for longer.
+    /// Returns [`LockError::Busy`] if another run holds it for longer.
     pub fn acquire(
         root: &Path,
         path: &Path,
@@ -238,15 +238,13 @@ impl RunLock {
         lock_within(&file, root, path, RUN_WAIT, is_stopped)?;
         Ok(Self { _file: file })
     }
-}
 
-impl RunLock {
-    /// Returns whether somebody makes a pass, or takes one back, just now. The lock says so and no
-    /// number of a process does: a number is given again, and one that was killed may linger.
+    /// Returns whether a run or an undo is in progress. The lock decides, because a process id may be reused
+    /// and a killed process may linger.
     ///
     /// # Errors
     ///
-    /// Returns [`LockError::Io`] when the lock file is there and cannot be asked.
+    /// Returns [`LockError::Io`] if the lock file exists and cannot be tested.
     pub fn is_held(path: &Path) -> Result<bool, LockError> {
         let io = |source| LockError::Io { path: path.to_owned(), source };
         let file = match File::open(path) {
@@ -267,8 +265,8 @@ impl WriteLock {
     ///
     /// # Errors
     ///
-    /// Returns [`LockError::Busy`] when another process kept it that long, and
-    /// `LockError::WorldWritable` for a root in which any user may replace any file.
+    /// Returns [`LockError::Busy`] if another process holds it for longer, and [`LockError::WorldWritable`]
+    /// for a root in which any user may replace any file.
     pub fn acquire(root: &Path) -> Result<Self, LockError> {
         let io = |source| LockError::Io { path: root.to_owned(), source };
         let dir = File::open(root).map_err(io)?;
@@ -281,8 +279,8 @@ impl WriteLock {
     }
 }
 
-/// Returns whether any user may replace what is in a folder of that mode. With the sticky bit they
-/// may only add to it, which `doctor` tells.
+/// Returns whether any user may replace files in a folder of that mode. With the sticky bit they may only add
+/// files, which `doctor` reports.
 pub fn is_world_writable(mode: u32) -> bool {
     mode & 0o002 != 0 && mode & 0o1000 == 0
 }
@@ -291,14 +289,14 @@ fn lock_within(
     file: &File,
     root: &Path,
     path: &Path,
-    most: Duration,
+    wait_max: Duration,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<(), LockError> {
     let started = Instant::now();
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < most && !is_stopped() => {
+            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < wait_max && !is_stopped() => {
                 std::thread::sleep(POLL);
             }
             Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -316,7 +314,7 @@ fn lock_within(
 mod tests {
     use super::*;
 
-    /// Makes a root with a memory folder and a private one.
+    /// Creates a root with a memory folder and a private one.
     fn root() -> (tempfile::TempDir, Layout) {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("memory")).unwrap();
@@ -370,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_of_an_earlier_boot_is_not_named() {
+    fn the_holder_of_an_earlier_boot_is_not_reported() {
         let (_dir, layout) = root();
         let held = DaemonLock::acquire(&layout).unwrap();
         let mut file = OpenOptions::new().write(true).open(layout.daemon_lock()).unwrap();
@@ -380,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_where_anybody_may_replace_it() {
+    fn a_world_writable_root_is_refused() {
         use std::os::unix::fs::PermissionsExt as _;
         let (dir, _) = root();
         for (mode, refused) in [(0o777, true), (0o702, true), (0o1777, false), (0o775, false)] {
@@ -391,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_take_turns_and_stop_waiting_when_told() {
+    fn runs_take_turns_and_stop_waiting_when_asked() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pass.lock");
         let first = RunLock::acquire(dir.path(), &path, &|| false).unwrap();

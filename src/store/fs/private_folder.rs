@@ -1,13 +1,13 @@
-//! The private folder beside the database: small files that bear witness, and what repairs moved
-//! there.
+//! The private folder beside the database: small files by which damage is detected, and files that repairs
+//! moved there.
 //!
-//! - `witness`: the newest run that ended, and its seal. It is written after the database has
-//!   committed, so a database that does not know the run has lost commits: its write-ahead log is
-//!   gone, or an older copy was put back.
-//! - `decisions.copy`: what `.decisions.jsonl` held then. That file only grows.
-//! - `quarantine/TIME/PATH`: bytes that could not be what their name says.
+//! - `witness` (the commit marker): the newest run that ended, and its checksum. It is written after the
+//!   database has committed, so a database without that run has lost commits: its write-ahead log is missing,
+//!   or an older copy was restored.
+//! - `decisions.copy`: the content of `.decisions.jsonl` at that time. That file only grows.
+//! - `quarantine/TIME/PATH`: bytes that cannot be what their name says.
 //!
-//! All are closed to others, and whole or not there after a crash.
+//! All are private to the owner, and complete or absent after a crash.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -28,29 +28,29 @@ const COMMIT_MARKER: &str = "witness";
 const DECISIONS_COPY: &str = "decisions.copy";
 const QUARANTINE: &str = "quarantine";
 
-/// The newest run that ended, as a file beside the database tells it.
+/// The newest run that ended, recorded in a file beside the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitMarker {
     /// Its number.
     pub run: i64,
-    /// Its seal in the database.
+    /// Its checksum in the database.
     pub checksum: i64,
 }
 
-/// A file or folder that others can get at, or that is not ours.
+/// A private file or folder that other users can read, or that another user owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExposedFile {
     /// The file.
     pub path: PathBuf,
-    /// The permission bits that it has.
+    /// Its permission bits.
     pub mode: u32,
-    /// Those that it may have.
+    /// The permission bits it should have.
     pub required_mode: u32,
     /// Whether it belongs to another user.
     pub is_foreign: bool,
 }
 
-/// Reads the witness; `None` when there is none, or none that can be read.
+/// Reads the commit marker; `None` if there is none, or it cannot be read.
 pub fn read_commit_marker(layout: &Layout) -> Option<CommitMarker> {
     let text = String::from_utf8(read(layout, COMMIT_MARKER)?).ok()?;
     let mut words = text.split_whitespace();
@@ -58,38 +58,39 @@ pub fn read_commit_marker(layout: &Layout) -> Option<CommitMarker> {
     Some(CommitMarker { run: number("run")?, checksum: number("seal")? })
 }
 
-/// Writes the witness.
+/// Writes the commit marker.
 ///
 /// # Errors
 ///
-/// Returns why it is not known to be on disk.
+/// Fails if it may not be on disk.
 pub fn write_commit_marker(
     layout: &Layout,
-    CommitMarker { run, checksum: seal }: CommitMarker,
+    CommitMarker { run, checksum }: CommitMarker,
 ) -> io::Result<()> {
-    write(&open_private_dir(layout)?, COMMIT_MARKER, format!("run {run}\nseal {seal}\n").as_bytes())
+    let text = format!("run {run}\nseal {checksum}\n");
+    write(&open_private_dir(layout)?, COMMIT_MARKER, text.as_bytes())
 }
 
-/// Returns what the decisions were when some were last written. An empty copy says that a person took
-/// them for gone.
+/// Returns the copy of the decisions from their last change. It is empty if a person accepted that they are
+/// gone; then `None` is returned.
 pub fn decisions_copy(layout: &Layout) -> Option<Vec<u8>> {
     read(layout, DECISIONS_COPY).filter(|it| !it.is_empty())
 }
 
-/// Keeps a copy of the decisions.
+/// Writes the copy of the decisions.
 ///
 /// # Errors
 ///
-/// Returns why it is not known to be on disk.
+/// Fails if it may not be on disk.
 pub fn write_decisions_copy(layout: &Layout, bytes: &[u8]) -> io::Result<()> {
     write(&open_private_dir(layout)?, DECISIONS_COPY, bytes)
 }
 
-/// Keeps bytes of the file `relative` in the quarantine, and returns where, relative to the root.
+/// Stores bytes of the file `relative` in the quarantine, and returns their path relative to the root.
 ///
 /// # Errors
 ///
-/// Returns why they are not known to be on disk.
+/// Fails if they may not be on disk.
 pub fn quarantine_file(
     layout: &Layout,
     now: DateTime<Utc>,
@@ -110,44 +111,44 @@ pub fn quarantine_file(
         folders.push(above.open_folder(dir)?);
     }
     write(&folders[folders.len() - 1], name, bytes)?;
-    // The folders above it are new too.
+    // The folders may be new too.
     for folder in folders.iter().rev() {
         folder.sync()?;
     }
     Ok(at)
 }
 
-/// Lists what in the private folder others can get at, and the record of decisions if they can.
+/// Lists the exposed files of the private folder, and the record of decisions if it is exposed.
 ///
 /// # Errors
 ///
-/// Returns what the system says of a folder that cannot be listed.
+/// Returns the system's error if a folder cannot be listed.
 pub fn exposed_files(layout: &Layout) -> io::Result<Vec<ExposedFile>> {
     let mut found = Vec::new();
-    let beneath = RootedDir::new(layout);
-    let mut left = vec![layout::PRIVATE_DIR.to_owned(), layout.decisions()];
-    while let Some(relative) = left.pop() {
+    let root = RootedDir::new(layout);
+    let mut pending = vec![layout::PRIVATE_DIR.to_owned(), layout.decisions()];
+    while let Some(relative) = pending.pop() {
         let (dir, name) = relative.rsplit_once('/').unwrap_or(("", &relative));
-        let look = match beneath.open_folder(dir).and_then(|it| it.metadata(name)) {
-            Ok(look) => look,
+        let metadata = match root.open_folder(dir).and_then(|it| it.metadata(name)) {
+            Ok(metadata) => metadata,
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             Err(e) => return Err(e),
         };
-        if look.is_folder() {
-            let names = beneath.open_folder(&relative)?.names()?;
-            left.extend(names.into_iter().flatten().map(|name| format!("{relative}/{name}")));
+        if metadata.is_folder() {
+            let names = root.open_folder(&relative)?.names()?;
+            pending.extend(names.into_iter().flatten().map(|name| format!("{relative}/{name}")));
         }
-        let wanted = if look.is_folder() { 0o700 } else { 0o600 };
-        let mode = look.mode & 0o777;
-        let foreign = look.uid != rustix::process::geteuid().as_raw();
-        // The mode of a link says nothing.
-        let is_open = !look.is_link() && mode & !wanted & 0o077 != 0;
-        if is_open || foreign {
+        let required_mode = if metadata.is_folder() { 0o700 } else { 0o600 };
+        let mode = metadata.mode & 0o777;
+        let is_foreign = metadata.uid != rustix::process::geteuid().as_raw();
+        // The mode of a link means nothing.
+        let is_open = !metadata.is_link() && mode & !required_mode & 0o077 != 0;
+        if is_open || is_foreign {
             found.push(ExposedFile {
                 path: layout.full(&relative),
                 mode,
-                required_mode: wanted,
-                is_foreign: foreign,
+                required_mode,
+                is_foreign,
             });
         }
     }
@@ -155,7 +156,7 @@ pub fn exposed_files(layout: &Layout) -> io::Result<Vec<ExposedFile>> {
     Ok(found)
 }
 
-/// Closes a file or folder to others.
+/// Makes a file or folder private to its owner.
 ///
 /// # Errors
 ///
@@ -164,7 +165,7 @@ pub fn restrict_access(exposed: &ExposedFile) -> io::Result<()> {
     rooted_dir::set_mode(&exposed.path, exposed.required_mode)
 }
 
-/// Lists what stands in the private folder and is none of ours, by name.
+/// Lists the entries of the private folder that memoird did not create, by name.
 pub fn unknown_files(layout: &Layout) -> Vec<String> {
     const OURS: [&str; 15] = [
         "forgetting.",
@@ -184,28 +185,28 @@ pub fn unknown_files(layout: &Layout) -> Vec<String> {
         up_to_date_note::NOTE,
     ];
     let names = open_private_dir(layout).and_then(|it| it.names()).into_iter().flatten();
-    let names = names.map(|it| it.unwrap_or_else(|shown| shown));
-    let mut strange: Vec<String> =
+    let names = names.map(|it| it.unwrap_or_else(|lossy| lossy));
+    let mut unknown: Vec<String> =
         names.filter(|name| !OURS.iter().any(|it| name.starts_with(it))).collect();
-    strange.sort_unstable();
-    strange
+    unknown.sort_unstable();
+    unknown
 }
 
 pub(crate) fn open_private_dir(layout: &Layout) -> io::Result<DirHandle> {
     RootedDir::new(layout).open_folder(layout::PRIVATE_DIR)
 }
 
-/// Reads a file of the private folder; `None` for what is none of ours.
+/// Reads a file of the private folder; `None` for anything but a regular file of acceptable size.
 pub(crate) fn read(layout: &Layout, name: &str) -> Option<Vec<u8>> {
     let file = open_private_dir(layout).ok()?.open(name, OFlags::RDONLY).ok()?;
-    let look = EntryMetadata::from(&file.metadata().ok()?);
+    let metadata = EntryMetadata::from(&file.metadata().ok()?);
     let mut bytes = Vec::new();
-    let is_ours = look.is_file() && look.stamp.size <= FILE_BYTES_MAX;
+    let is_ours = metadata.is_file() && metadata.stamp.size <= FILE_BYTES_MAX;
     is_ours.then(|| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok())??;
     Some(bytes)
 }
 
-/// Writes a file of the private folder whole.
+/// Writes a file of the private folder atomically.
 fn write(folder: &DirHandle, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temp = Vault::new_temp_name();
     let mut file = folder.create(&temp)?;
@@ -214,7 +215,7 @@ fn write(folder: &DirHandle, name: &str, bytes: &[u8]) -> io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| folder.rename(&temp, folder, name, RenameFlags::empty()));
     if let Err(e) = written {
-        // What cannot be removed now is a stranger there, which `doctor` tells.
+        // A temporary file that cannot be removed is reported by `doctor`.
         drop(folder.remove(&temp));
         return Err(e);
     }
@@ -238,18 +239,18 @@ mod tests {
     }
 
     #[test]
-    fn a_witness_reads_as_it_was_written() {
+    fn a_commit_marker_is_read_as_it_was_written() {
         let (_dir, layout) = layout();
         assert_eq!(read_commit_marker(&layout), None);
-        let said = CommitMarker { run: 7, checksum: -12 };
-        write_commit_marker(&layout, said).unwrap();
-        assert_eq!(read_commit_marker(&layout), Some(said));
+        let marker = CommitMarker { run: 7, checksum: -12 };
+        write_commit_marker(&layout, marker).unwrap();
+        assert_eq!(read_commit_marker(&layout), Some(marker));
         write(&open_private_dir(&layout).unwrap(), COMMIT_MARKER, b"run 7 sea").unwrap();
         assert_eq!(read_commit_marker(&layout), None);
     }
 
     #[test]
-    fn the_quarantine_keeps_bytes_for_their_owner_alone() {
+    fn quarantined_files_are_private() {
         let (_dir, layout) = layout();
         let now = "2026-04-06T03:00:00Z".parse().unwrap();
         let at = quarantine_file(&layout, now, "memory/weekly/2026-W14.md", b"\0\0").unwrap();

@@ -1,17 +1,16 @@
-//! The way into a root: each folder and file of it is opened here, and nothing outside of it.
+//! Opens the folders and files inside a root, and nothing outside of it.
 //!
-//! A folder is opened from the root down in one call that follows no symbolic link and cannot leave
-//! the root (`openat2`), and is held by its descriptor. What is done in it is done by descriptor and
-//! plain name, so that nobody who swaps a folder or a file for a link meanwhile leads us elsewhere.
-//! Where the kernel or a sandbox does not know that call, the folders are opened one after the other,
-//! each without following a link.
+//! A folder is opened from the root down in one call (`openat2`) that follows no symbolic link and cannot leave
+//! the root. Everything in it is done by its descriptor and a single name, so that nobody can lead us elsewhere
+//! by swapping a folder or a file for a link. If the kernel or a sandbox lacks that call, the folders are
+//! opened one after the other, each without following a link.
 //!
 //! # Links that are followed
 //!
-//! The way to the root is its owner's affair. Within it two folders may be links that lead out,
-//! since people do that: the memory folder (in a repository, in a folder that is synced) and the
-//! archive (on a larger disk). Where they lead is looked up once and holds for as long as the root
-//! is open: one that becomes a link later, or leads elsewhere, is not followed there.
+//! Links on the way to the root are the owner's choice. Inside the root, two folders may be links that lead
+//! out, because people do that: the memory folder (into a repository or a synced folder) and the archive (on a
+//! larger disk). Their targets are resolved once and stay valid while the root is open: a folder that becomes
+//! a link later, or a link that changes, is not followed.
 
 use std::{
     fs::{self, File, Metadata},
@@ -35,13 +34,13 @@ use rustix::{
 use super::{filesystem, inventory::FileStat, layout::Layout};
 use crate::store::failpoint;
 
-/// The way into one root.
+/// Opens the folders of one root.
 #[derive(Debug)]
 pub struct RootedDir {
     root: PathBuf,
-    /// Folders, relative to the root, that may stand elsewhere; the outer one first.
+    /// Folders, relative to the root, that may be links; the outer one first.
     linkable: [String; 2],
-    /// Those of them that are links, with where they led when that was first asked.
+    /// Those of them that are links, with their targets when they were first used.
     links: OnceLock<Vec<(String, PathBuf)>>,
 }
 
@@ -51,29 +50,30 @@ pub struct DirHandle {
     fd: OwnedFd,
 }
 
-/// What stands under a name, a link not followed.
+/// The metadata of a directory entry; links are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryMetadata {
     /// File, folder, link, …
     pub kind: FileType,
-    /// Number of the device that it is on.
+    /// Device number.
     pub device: u64,
     /// Permission bits.
     pub mode: u32,
-    /// Its owner.
+    /// The owner.
     pub uid: u32,
-    /// Its group.
+    /// The group.
     pub gid: u32,
-    /// How many names it has.
+    /// The number of hard links.
     pub link_count: u64,
     /// Inode, size, and time.
     pub stamp: FileStat,
-    /// Time of the last change of anything about it, nanoseconds since 1970 UTC. Nobody sets it at will.
+    /// Time of the last change of content or metadata (ctime), nanoseconds since 1970 UTC. Programs cannot
+    /// set it.
     pub changed_ns: i64,
 }
 
 impl RootedDir {
-    /// Finds the way into the root that `layout` describes. Nothing is opened yet.
+    /// Describes the root of `layout`. Opens nothing yet.
     pub fn new(layout: &Layout) -> Self {
         Self {
             root: layout.root().to_owned(),
@@ -82,11 +82,11 @@ impl RootedDir {
         }
     }
 
-    /// Opens a folder, by its path relative to the root; the empty one is the root.
+    /// Opens a folder by its path relative to the root; the empty path is the root.
     ///
     /// # Errors
     ///
-    /// Returns what the system says; [`is_link`] tells a link on the way, which is not followed.
+    /// Returns the system's error; [`is_link`] recognizes a link in the path.
     pub fn open_folder(&self, relative: &str) -> io::Result<DirHandle> {
         let (top, rest) = self.split_at_link(relative);
         let readable = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -98,7 +98,7 @@ impl RootedDir {
         Ok(DirHandle { fd: open_beneath(top.as_fd(), rest, readable)? })
     }
 
-    /// Cuts a path where the last link stands that is followed.
+    /// Splits a path after the last link that is followed, and returns its target and the rest.
     fn split_at_link<'a>(&'a self, relative: &'a str) -> (&'a Path, &'a str) {
         let links = self.links.get_or_init(|| self.find_links());
         let below = |link: &str| {
@@ -111,14 +111,14 @@ impl RootedDir {
 
     fn find_links(&self) -> Vec<(String, PathBuf)> {
         let links = self.linkable.iter().filter(|it| {
-            // Those within a link that is followed stand where it leads.
+            // This includes a folder inside another one that is a link.
             !filesystem::symlinks_along(&self.root, it).is_empty()
         });
         links.filter_map(|it| Some((it.clone(), self.root.join(it).canonicalize().ok()?))).collect()
     }
 }
 
-/// Returns whether an error of `RootedDir::open_folder` or [`DirHandle::open`] says that there is a link.
+/// Returns whether an error of [`RootedDir::open_folder`] or [`DirHandle::open`] means that there is a link.
 pub fn is_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
@@ -144,28 +144,28 @@ fn open_stepwise(top: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<Owned
         return Err(Errno::XDEV);
     }
     let mut steps = path.split('/').filter(|it| !it.is_empty() && *it != ".").peekable();
-    let mut held: Option<OwnedFd> = None;
+    let mut opened: Option<OwnedFd> = None;
     while let Some(step) = steps.next() {
         if step == ".." {
             return Err(Errno::XDEV);
         }
-        let wanted = match steps.peek() {
+        let step_flags = match steps.peek() {
             Some(_) => OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
             None => flags,
         };
-        let at = held.as_ref().map_or(top, AsFd::as_fd);
-        let opened = sys::openat(at, step, wanted | OFlags::NOFOLLOW, Mode::empty());
-        held = Some(opened.map_err(|errno| match errno {
-            // What is no folder may be a link to one.
+        let at = opened.as_ref().map_or(top, AsFd::as_fd);
+        let next = sys::openat(at, step, step_flags | OFlags::NOFOLLOW, Mode::empty());
+        opened = Some(next.map_err(|errno| match errno {
+            // A link to a folder also gives this error.
             Errno::NOTDIR if entry_metadata(at, step).is_ok_and(|it| it.is_link()) => Errno::LOOP,
             other => other,
         })?);
     }
-    held.ok_or(Errno::INVAL)
+    opened.ok_or(Errno::INVAL)
 }
 
 impl DirHandle {
-    /// Opens a folder by its full path, the links on the way followed: it is for the way to a root.
+    /// Opens a folder by its full path and follows links: for paths to a root.
     ///
     /// # Errors
     ///
@@ -175,23 +175,23 @@ impl DirHandle {
         Ok(Self { fd: sys::open(path, flags, Mode::empty())? })
     }
 
-    /// Opens a file, without following a link and without waiting for the other end of a pipe. A new
-    /// one is its owner's alone.
+    /// Opens a file without following a link and without waiting for the other end of a pipe. A new file is
+    /// private to its owner.
     ///
     /// # Errors
     ///
-    /// Returns what the system says, and an error for what is not a single name.
+    /// Returns the system's error, or an error if `name` is not a single name.
     pub fn open(&self, name: &str, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         Ok(File::from(sys::openat(&self.fd, require_single_name(name)?, flags, mode)?))
     }
 
-    /// Makes a file that is not there yet.
+    /// Creates a new file.
     ///
     /// # Errors
     ///
-    /// Like [`Self::open`], and for a name that is taken.
+    /// Like [`Self::open`], and if the name is taken.
     pub fn create(&self, name: &str) -> io::Result<File> {
         self.open(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
     }
@@ -200,22 +200,22 @@ impl DirHandle {
     ///
     /// # Errors
     ///
-    /// Like `RootedDir::open_folder`.
+    /// Like [`RootedDir::open_folder`].
     pub fn open_folder(&self, name: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self { fd: open_stepwise(self.fd.as_fd(), require_single_name(name)?, flags)? })
     }
 
-    /// Looks at what stands under a name.
+    /// Returns the metadata of an entry.
     ///
     /// # Errors
     ///
-    /// Returns what the system says, and an error for what is not a single name.
+    /// Returns the system's error, or an error if `name` is not a single name.
     pub fn metadata(&self, name: &str) -> io::Result<EntryMetadata> {
         entry_metadata(self.fd.as_fd(), require_single_name(name)?)
     }
 
-    /// Looks at the folder itself.
+    /// Returns the metadata of the folder itself.
     ///
     /// # Errors
     ///
@@ -224,8 +224,8 @@ impl DirHandle {
         entry_metadata(self.fd.as_fd(), "")
     }
 
-    /// Lists the names in the folder, in no order; an `Err` in the list is a name that is not UTF-8,
-    /// as it can best be shown.
+    /// Lists the names in the folder, unordered. An `Err` in the list is a name that is not UTF-8, converted
+    /// for display.
     ///
     /// # Errors
     ///
@@ -242,11 +242,11 @@ impl DirHandle {
         Ok(names)
     }
 
-    /// Gives a file another name, there or in another folder.
+    /// Renames a file, possibly into another folder.
     ///
     /// # Errors
     ///
-    /// Returns what the system says, and an error for what is not a single name.
+    /// Returns the system's error, or an error if a name is not a single name.
     pub fn rename(
         &self,
         name: &str,
@@ -263,8 +263,8 @@ impl DirHandle {
         )?)
     }
 
-    /// Renames within the folder with flags, or plainly on a file system that knows no flags: the
-    /// caller has compared what stands there just before, under the write lock.
+    /// Renames within the folder with flags, or without them on a file system that knows none: the caller has
+    /// just compared the existing file, under the write lock.
     ///
     /// # Errors
     ///
@@ -278,20 +278,20 @@ impl DirHandle {
         .map_err(Into::into)
     }
 
-    /// Takes the name of a file away.
+    /// Removes a file.
     ///
     /// # Errors
     ///
-    /// Returns what the system says, and an error for what is not a single name.
+    /// Returns the system's error, or an error if `name` is not a single name.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         Ok(sys::unlinkat(&self.fd, require_single_name(name)?, AtFlags::empty())?)
     }
 
-    /// Makes a folder that is its owner's alone.
+    /// Creates a folder that is private to its owner.
     ///
     /// # Errors
     ///
-    /// Returns what the system says, and an error for what is not a single name.
+    /// Returns the system's error, or an error if `name` is not a single name.
     pub fn create_folder(&self, name: &str) -> io::Result<()> {
         Ok(sys::mkdirat(&self.fd, require_single_name(name)?, Mode::RWXU)?)
     }
@@ -305,7 +305,7 @@ impl DirHandle {
         Ok(sys::fchmod(&self.fd, Mode::from_raw_mode(mode))?)
     }
 
-    /// Returns after the names in the folder are on disk.
+    /// Syncs the names in the folder to disk.
     ///
     /// # Errors
     ///
@@ -355,7 +355,7 @@ fn nanoseconds(seconds: i64, nanoseconds: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }
 
-/// Looks at what stands under a name, or at the folder itself under the empty one.
+/// Returns the metadata of an entry, or of the folder itself for the empty name.
 fn entry_metadata(at: BorrowedFd<'_>, name: &str) -> io::Result<EntryMetadata> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
     match sys::statx(at, name, flags, sys::StatxFlags::BASIC_STATS) {
@@ -373,7 +373,7 @@ fn entry_metadata(at: BorrowedFd<'_>, name: &str) -> io::Result<EntryMetadata> {
             },
             changed_ns: nanoseconds(stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec.into()),
         }),
-        // A sandbox may be older than the call.
+        // A sandbox may not know the call.
         Err(Errno::NOSYS | Errno::PERM) => {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let name = if name.is_empty() { "." } else { name };
@@ -384,7 +384,7 @@ fn entry_metadata(at: BorrowedFd<'_>, name: &str) -> io::Result<EntryMetadata> {
     }
 }
 
-/// Refuses what is more than a name in a folder.
+/// Refuses anything but a single name.
 fn require_single_name(name: &str) -> io::Result<&str> {
     if matches!(name, "" | "." | "..") || name.contains('/') {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -392,15 +392,15 @@ fn require_single_name(name: &str) -> io::Result<&str> {
     Ok(name)
 }
 
-/// Opens a file by its full path for a change of its permission bits: of what somebody else may have
-/// put there no link is followed.
+/// Sets the permission bits of a file by its full path, without following a link that somebody may have put
+/// there.
 pub(crate) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = sys::openat(CWD, path, flags, Mode::empty())?;
     Ok(sys::fchmod(file, Mode::from_raw_mode(mode))?)
 }
 
-/// Makes the folder of a root and those above it, with the mode of the first one that exists.
+/// Creates the folder of a root and its parents, with the mode of the first one that exists.
 pub(crate) fn create_root(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_out_of_the_root_but_the_archive() {
+    fn only_the_archive_may_lead_out_of_the_root() {
         let (_root, far, layout) = root();
         symlink(far.path(), layout.full("memory/monthly")).unwrap();
         symlink("weekly", layout.full("memory/inner")).unwrap();
@@ -473,33 +473,33 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_folder_elsewhere_is_followed_and_nothing_in_it() {
+    fn a_linked_memory_folder_is_followed_but_no_link_in_it() {
         let (_root, far, layout) = root();
         let layout = Layout::new(layout.root(), "notes");
         symlink(far.path(), layout.full("notes")).unwrap();
         symlink("/etc", far.path().join("weekly")).unwrap();
-        let beneath = RootedDir::new(&layout);
-        assert!(beneath.open_folder("notes/2026").is_ok());
-        assert!(is_link(&beneath.open_folder("notes/weekly").unwrap_err()));
-        // One that leads elsewhere now is still the one that was looked up.
+        let root_dir = RootedDir::new(&layout);
+        assert!(root_dir.open_folder("notes/2026").is_ok());
+        assert!(is_link(&root_dir.open_folder("notes/weekly").unwrap_err()));
+        // The target was resolved before the link changed.
         fs::remove_file(layout.full("notes")).unwrap();
         symlink("/etc", layout.full("notes")).unwrap();
-        assert!(beneath.open_folder("notes/2026").is_ok());
+        assert!(root_dir.open_folder("notes/2026").is_ok());
     }
 
     #[test]
     fn a_folder_that_becomes_a_link_later_is_not_followed() {
         let (_root, far, layout) = root();
-        let beneath = RootedDir::new(&layout);
-        beneath.open_folder("memory").unwrap();
+        let root_dir = RootedDir::new(&layout);
+        root_dir.open_folder("memory").unwrap();
         fs::rename(layout.full("memory"), layout.full("old")).unwrap();
         symlink(far.path(), layout.full("memory")).unwrap();
-        assert!(is_link(&beneath.open_folder("memory").unwrap_err()));
-        assert!(is_link(&beneath.open_folder("memory/2026").unwrap_err()));
+        assert!(is_link(&root_dir.open_folder("memory").unwrap_err()));
+        assert!(is_link(&root_dir.open_folder("memory/2026").unwrap_err()));
     }
 
     #[test]
-    fn names_in_a_folder_are_single() {
+    fn only_single_names_are_accepted() {
         let (_root, _far, layout) = root();
         let folder = RootedDir::new(&layout).open_folder("memory").unwrap();
         for name in ["", ".", "..", "../x", "weekly/x", "/etc/passwd", "a\0b"] {

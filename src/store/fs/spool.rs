@@ -1,8 +1,8 @@
-//! Notes that hooks leave for whoever does the work, outside of all roots.
+//! The spool: notes that hooks leave for the daemon, outside of all roots.
 //!
-//! A hook has some milliseconds and must not fail, so it writes one small file and returns. A note is
-//! whole or not there; it is not synced to the disk, which may take longer than a hook has: it outlives
-//! any process, and a power cut takes the session with it.
+//! A hook has only milliseconds and must not fail, so it writes one small file and returns. A note is complete
+//! or absent. It is not synced, which may take longer than a hook has: it survives every process, and a power
+//! cut ends the session too.
 
 use std::{
     fs::{self, File},
@@ -11,9 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A note is larger than this only if no hook wrote it.
+/// No hook writes a larger note.
 pub const NOTE_BYTES_MAX: u64 = 1024 * 1024;
-/// So many notes are looked at in one go.
+/// How many notes are listed at once.
 const NOTES_MAX: usize = 10_000;
 
 const NOTE_EXTENSION: &str = ".json";
@@ -26,19 +26,19 @@ pub struct Spool {
     dir: PathBuf,
 }
 
-/// The right to work on the notes. Dropped, it is given back.
+/// The exclusive right to process the notes. Released on drop.
 #[derive(Debug)]
 pub struct SpoolLock {
     _file: File,
 }
 
 impl Spool {
-    /// Names the folder below the user's state.
+    /// Returns the spool in the user's state folder.
     pub fn new(state_home: &Path) -> Self {
         Self { dir: state_home.join("memoird").join("spool") }
     }
 
-    /// Leaves a note. Those of one writer keep their order by `at`, a time as digits.
+    /// Adds a note. Notes are ordered by `at`, a time as digits.
     ///
     /// # Errors
     ///
@@ -59,20 +59,20 @@ impl Spool {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Returns the names of the notes, the oldest first.
+    /// Returns the names of the notes, the oldest first; none if the folder does not exist.
     ///
     /// # Errors
     ///
-    /// Returns what the system says; a folder that is not there has none.
+    /// Returns the system's error.
     pub fn names(&self) -> io::Result<Vec<String>> {
         Self::names_in(&self.dir)
     }
 
-    /// Returns the names of the notes that were put aside, the oldest first.
+    /// Returns the names of the failed notes, the oldest first; none if the folder does not exist.
     ///
     /// # Errors
     ///
-    /// Returns what the system says; a folder that is not there has none.
+    /// Returns the system's error.
     pub fn failed_names(&self) -> io::Result<Vec<String>> {
         Self::names_in(&self.dir.join(FAILED_DIR))
     }
@@ -95,12 +95,12 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// Returns what the system says, also of one that is no small file of text.
+    /// Returns the system's error, or an error for anything but a text file.
     pub fn read(&self, name: &str) -> io::Result<String> {
         Self::read_in(&self.dir, name)
     }
 
-    /// Reads a note that was put aside.
+    /// Reads a failed note.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl Spool {
         Ok(text)
     }
 
-    /// Puts other words into a note, whole.
+    /// Replaces the text of a note.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Spool {
         temp.persist(self.dir.join(name)).map(drop).map_err(|e| e.error)
     }
 
-    /// Takes a note away: its work is done.
+    /// Removes a note that was processed.
     ///
     /// # Errors
     ///
@@ -139,18 +139,18 @@ impl Spool {
         fs::remove_file(self.dir.join(name))
     }
 
-    /// Puts a note aside, for a person to look at.
+    /// Moves a note to the failed ones, for a person to look at.
     ///
     /// # Errors
     ///
     /// Returns the system's error.
     pub fn mark_failed(&self, name: &str) -> io::Result<()> {
-        let aside = self.dir.join(FAILED_DIR);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&aside)?;
-        fs::rename(self.dir.join(name), aside.join(name))
+        let failed = self.dir.join(FAILED_DIR);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&failed)?;
+        fs::rename(self.dir.join(name), failed.join(name))
     }
 
-    /// Puts a note that was put aside back among the others, with other words.
+    /// Moves a failed note back to the others, with a new text.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl Spool {
         fs::remove_file(self.dir.join(FAILED_DIR).join(name))
     }
 
-    /// Waits for the right to work on the notes; `None` where another has it and `waits` is not asked.
+    /// Takes the lock; `None` if another process has it and `waits` is false.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_whole_private_and_in_order() {
+    fn notes_are_private_ordered_and_locked() {
         let home = tempfile::tempdir().unwrap();
         let spool = Spool::new(home.path());
         assert_eq!(spool.names().unwrap(), Vec::<String>::new());

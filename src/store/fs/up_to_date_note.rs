@@ -1,12 +1,11 @@
-//! The note that a root stands still: what a pass leaves that found nothing to do.
+//! The note that a root is up to date, which a run leaves if it had nothing to do.
 //!
-//! It says how the files looked at which nothing was to be done, and any change of the database takes it
-//! away before it is committed. So whoever finds it, and finds the files as it says, needs to open no
-//! database to know that there is nothing to do.
+//! It describes the files as they were then. Every change of the database removes the note before it commits.
+//! So if the note exists and the files match it, there is nothing to do, and no database has to be opened.
 //!
-//! A note is begun before the pass looks at anything, under another name, and gets its own name only if it
-//! is still there at the end: what was committed meanwhile, by the pass itself or by somebody else, has
-//! taken it away. It is not made sure to be on disk, since whoever lacks it looks for himself.
+//! A note is begun under another name before the run looks at anything, and renamed at the end if it still
+//! exists: a commit in between, by the run or by another process, has removed it. It is not synced, because
+//! losing it only costs a look.
 
 use std::{
     io::{self, Write as _},
@@ -17,11 +16,11 @@ use rustix::fs::{OFlags, RenameFlags};
 
 use super::{layout::Layout, private_folder, rooted_dir::DirHandle};
 
-/// The name of the note in the private folder, and the start of that of one that is begun.
+/// The name of the note in the private folder, and the prefix of the name of one that is begun.
 pub(crate) const NOTE: &str = "standstill";
 const PENDING_NOTE: &str = "standstill.begun";
 
-/// Begins a note, in the place of one that was begun before.
+/// Begins a note, and replaces one that was begun before.
 ///
 /// # Errors
 ///
@@ -32,8 +31,8 @@ pub fn begin(layout: &Layout) -> io::Result<()> {
     folder.create(PENDING_NOTE).map(drop)
 }
 
-/// Ends the note that was begun with these bytes, and returns whether it stands: not where something was
-/// committed since.
+/// Writes `bytes` into the note that was begun and publishes it. Returns `false` if something was committed
+/// since.
 ///
 /// # Errors
 ///
@@ -42,15 +41,15 @@ pub fn finish(layout: &Layout, bytes: &[u8]) -> io::Result<bool> {
     let folder = private_folder::open_private_dir(layout)?;
     let written =
         folder.open(PENDING_NOTE, OFlags::WRONLY).and_then(|mut file| file.write_all(bytes));
-    let named =
+    let renamed =
         written.and_then(|()| folder.rename(PENDING_NOTE, &folder, NOTE, RenameFlags::empty()));
-    match named {
+    match renamed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        named => named.map(|()| true),
+        renamed => renamed.map(|()| true),
     }
 }
 
-/// Gives up a note that was begun.
+/// Removes a note that was begun.
 ///
 /// # Errors
 ///
@@ -64,12 +63,12 @@ pub fn read(layout: &Layout) -> Option<Vec<u8>> {
     private_folder::read(layout, NOTE)
 }
 
-/// Takes away the note in a private folder, and one that is begun. In this order, so that one that gets its
-/// name meanwhile is taken away too.
+/// Removes the note in a private folder, and one that is begun. The one that is begun goes first, so that a
+/// note published in between is removed too.
 ///
 /// # Errors
 ///
-/// Returns what the system says: then the note may still stand, and nothing may be committed.
+/// Returns the system's error; then the note may still exist, and nothing may be committed.
 pub(crate) fn invalidate(private_dir: &Path) -> io::Result<()> {
     let folder = match DirHandle::open_path(private_dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_read_as_it_was_ended() {
+    fn a_finished_note_is_read_back() {
         let (_dir, layout) = layout();
         assert_eq!(read(&layout), None);
         begin(&layout).unwrap();
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lifted_meanwhile_does_not_come_to_stand() {
+    fn an_invalidated_note_cannot_be_finished() {
         let (_dir, layout) = layout();
         begin(&layout).unwrap();
         assert!(finish(&layout, b"one").unwrap());

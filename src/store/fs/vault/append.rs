@@ -14,14 +14,14 @@ use crate::store::{
 };
 
 impl Vault {
-    /// Appends to a file of lines and returns after fsync; creates it with `head` when there is none.
+    /// Appends to a file of lines and returns after fsync; creates it with `head` if it does not exist.
     ///
-    /// A crash leaves a new file whole or not there. On a full disk nothing is added, where the file
-    /// system can say so beforehand.
+    /// After a crash a new file is complete or absent. On a full disk nothing is added, if the file system can
+    /// reserve space beforehand.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError`] when the bytes are not known to be on disk.
+    /// Fails if the bytes may not be on disk.
     pub fn append(
         &self,
         lock: &WriteLock,
@@ -36,10 +36,11 @@ impl Vault {
                 break found.refuse_hard_link(&full)?;
             }
             let bytes = format!("{head}{text}");
-            let like = if private { NewFileAccess::OwnerOnly } else { NewFileAccess::Inherited };
-            let staged = self.stage_with(target, &Self::new_temp_name(), bytes.as_bytes(), like)?;
+            let access = if private { NewFileAccess::OwnerOnly } else { NewFileAccess::Inherited };
+            let staged =
+                self.stage_with(target, &Self::new_temp_name(), bytes.as_bytes(), access)?;
             match self.publish(lock, staged, None) {
-                // An agent was faster to begin the day.
+                // An agent created the log of the day in between.
                 Err(VaultError::Changed { .. }) => {}
                 result => return result,
             }
@@ -47,13 +48,13 @@ impl Vault {
         let failed = |e: io::Error| folder_error("write", &full, e);
         let (folder, name) = self.open_parent("write", target)?;
         let mut file = folder.open(name, OFlags::WRONLY | OFlags::APPEND).map_err(failed)?;
-        // What was looked at may have been swapped for something else since.
+        // The file may have been swapped since it was read.
         let opened = EntryMetadata::from(&file.metadata().map_err(failed)?);
         if !opened.is_file() || opened.stamp.inode != existing.stamp.inode {
             return Err(VaultError::Changed { path: target.into() });
         }
         let mut bytes = Vec::new();
-        // A text without a final newline must not swallow the first new line.
+        // Without a final newline the first new line would be joined to the last old one.
         if !existing.bytes.is_empty() && !existing.bytes.ends_with(b"\n") {
             bytes.push(b'\n');
         }
@@ -67,12 +68,12 @@ impl Vault {
     }
 }
 
-/// Makes sure that so many bytes find room behind the end of a file: a write that stops in the middle
-/// leaves half an entry, which cannot be taken back while others may append too.
+/// Reserves `bytes` behind the end of a file. A write that stops in the middle would leave half an entry,
+/// which cannot be removed while others may append too.
 fn reserve_space(file: &File, end: u64, bytes: u64) -> io::Result<()> {
     use rustix::{fs::FallocateFlags, io::Errno};
     match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, end, bytes) {
-        // This file system cannot say beforehand.
+        // This file system cannot reserve space.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         result => result.map_err(Into::into),
     }
@@ -86,7 +87,7 @@ mod tests {
     };
 
     #[test]
-    fn appending_keeps_what_stands_and_ends_lines() {
+    fn appending_keeps_the_text_and_ends_its_last_line() {
         let (_dir, vault) = vault();
         let lock = WriteLock::acquire(vault.layout().root()).unwrap();
         vault.append(&lock, "memory/2026-04-01.md", "# 2026-04-01\n\n", "- one\n", false).unwrap();

@@ -29,9 +29,9 @@ use crate::{
 /// A log to be moved into the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveMove {
-    /// Where it stands, relative to the root.
+    /// Its path, relative to the root.
     pub from: String,
-    /// Where it is to stand.
+    /// Its new path.
     pub to: String,
     /// The name of a temporary file beside `to`, for a copy.
     pub temp: String,
@@ -39,46 +39,46 @@ pub struct ArchiveMove {
     pub hash: ContentHash,
 }
 
-/// How a log got into the archive.
+/// How a log was moved into the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoveMethod {
-    /// It took another name.
+    /// It was renamed.
     Renamed,
-    /// It was copied, since the archive is on another file system: it stands in both places.
+    /// It was copied, because the archive is on another file system; the original still exists.
     Copied,
 }
 
 impl Vault {
-    /// Moves logs into the archive, each only as it was looked at, and reads them back there.
+    /// Moves logs into the archive, each only if it has the expected hash, and reads them back there.
     ///
-    /// The order is one in which no crash loses a byte: the bytes have their name in the archive,
-    /// synced, before anybody removes them elsewhere. Where a rename does not reach, a copy is made,
-    /// and the log that was copied stands until it is removed with [`Self::remove`].
+    /// No crash loses a byte: the bytes are in the archive, synced, before they are removed elsewhere. If the
+    /// archive is on another file system, a log is copied, and the original stays until it is removed with
+    /// [`Self::remove`].
     ///
-    /// Each move ends by itself: [`VaultError::Changed`] says that the log, or the name in the
-    /// archive, is not as it was; then it stands where it stood.
+    /// Each move has its own result. [`VaultError::Changed`] means that the log changed, or that its name in
+    /// the archive is taken; then it was not moved.
     pub fn archive(
         &self,
         _lock: &WriteLock,
         moves: &[ArchiveMove],
     ) -> Vec<Result<MoveMethod, VaultError>> {
-        let mut ends: Vec<_> = moves.iter().map(|it| self.move_log(it)).collect();
+        let mut results: Vec<_> = moves.iter().map(|it| self.move_log(it)).collect();
         let synced = self.sync_moves(moves);
-        for (it, end) in moves.iter().zip(&mut ends) {
-            if let Ok(moved) = *end {
-                let ended = match &synced {
-                    Ok(()) => self.verify_move(it, moved),
+        for (it, result) in moves.iter().zip(&mut results) {
+            if let Ok(method) = *result {
+                let verified = match &synced {
+                    Ok(()) => self.verify_move(it, method),
                     Err((dir, e)) => {
                         let code = e.raw_os_error().map(io::Error::from_raw_os_error);
                         Err(io_error("write", dir, code.unwrap_or_else(|| e.kind().into())))
                     }
                 };
-                if let Err(error) = ended {
-                    *end = Err(error);
+                if let Err(error) = verified {
+                    *result = Err(error);
                 }
             }
         }
-        ends
+        results
     }
 
     fn move_log(&self, it: &ArchiveMove) -> Result<MoveMethod, VaultError> {
@@ -96,7 +96,7 @@ impl Vault {
         match renamed.map_err(|e| (Errno::from_io_error(&e), e)) {
             Ok(()) => Ok(MoveMethod::Renamed),
             Err((Some(Errno::EXIST), _)) => Err(changed(&it.to)),
-            // Another file system, or one that might replace what stands there.
+            // Another file system, or one on which the rename might replace a file.
             Err((Some(Errno::XDEV | Errno::INVAL | Errno::NOSYS), _)) => {
                 self.copy_log(it, &found, (&from, from_name), (&to, to_name))?;
                 Ok(MoveMethod::Copied)
@@ -105,7 +105,7 @@ impl Vault {
         }
     }
 
-    /// Copies a log, with mode, owner, and time.
+    /// Copies a log with its mode, owner, and time.
     fn copy_log(
         &self,
         it: &ArchiveMove,
@@ -124,14 +124,14 @@ impl Vault {
             failpoint::at("archive.copy.sync")?;
             file.sync_all()?;
             failpoint::at("archive.copy.rename")?;
-            // Nobody but us puts files there, and we hold the lock.
+            // Only memoird writes there, and we hold the lock.
             if to.metadata(to_name).is_ok() {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
             to.rename_within(&it.temp, to_name, RenameFlags::NOREPLACE)
         };
         copy().map_err(|e| {
-            // What cannot be removed now is swept by the next run.
+            // If this fails, the next run removes the file.
             drop(to.remove(&it.temp));
             if e.kind() == io::ErrorKind::AlreadyExists {
                 VaultError::Changed { path: it.to.clone().into() }
@@ -141,7 +141,7 @@ impl Vault {
         })
     }
 
-    /// Syncs the folders that logs moved into, and then those that they left.
+    /// Syncs the target folders, then the source folders.
     fn sync_moves(&self, moves: &[ArchiveMove]) -> Result<(), (PathBuf, io::Error)> {
         let parents = |of: fn(&ArchiveMove) -> &String| -> BTreeSet<&str> {
             moves.iter().map(|it| split_path(of(it)).0).collect()
@@ -154,9 +154,8 @@ impl Vault {
         Ok(())
     }
 
-    /// Reads a log where it was moved to. One that was written to in the moment of the move goes
-    /// back.
-    fn verify_move(&self, it: &ArchiveMove, moved: MoveMethod) -> Result<(), VaultError> {
+    /// Reads a moved log back. One that was written to during the move is moved back.
+    fn verify_move(&self, it: &ArchiveMove, method: MoveMethod) -> Result<(), VaultError> {
         let full = self.layout.full(&it.to);
         failpoint::at("archive.read_back").map_err(|e| io_error("read", &full, e))?;
         let (to, to_name) = self.open_parent("read", &it.to)?;
@@ -164,10 +163,10 @@ impl Vault {
         if back == Some(it.hash) {
             return Ok(());
         }
-        match moved {
+        match method {
             MoveMethod::Renamed => {
                 let (from, from_name) = self.open_parent("move", &it.from)?;
-                // Where a new log of that day stands by now, the two are joined later.
+                // If a new log of that day exists by now, the two are joined later.
                 match to.rename(to_name, &from, from_name, RenameFlags::NOREPLACE) {
                     Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                     result => result.map_err(|e| io_error("move", &full, e))?,

@@ -1,4 +1,4 @@
-//! Clears away what a crash left, and keeps a copy.
+//! Removes temporary files that a crash left, and saves a copy of each.
 
 use std::{
     collections::BTreeSet,
@@ -17,19 +17,19 @@ use crate::{
     },
 };
 
-/// Where a copy of what a crash left is kept, in the private folder.
+/// The folder of these copies in the private folder.
 pub const REPLACED_DIR: &str = "replaced";
 
 impl Vault {
-    /// Clears away temporary files that a crash left behind, and returns how many. They are kept in
-    /// the private folder, since one may hold what a person had just written.
+    /// Removes temporary files that a crash left, and returns how many. Copies stay in the private folder,
+    /// because one may hold what a person had just written.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when one cannot be removed.
+    /// Returns [`VaultError::Io`] if one cannot be removed.
     pub fn remove_temp_files(&self, _lock: &WriteLock) -> Result<usize, VaultError> {
-        let left = self.temp_files()?;
-        for name in &left {
+        let temp_files = self.temp_files()?;
+        for name in &temp_files {
             let path = self.layout.full(name);
             let (folder, file) = self.open_parent("read", name)?;
             if let Some(found) = read_in(&folder, file, &path)? {
@@ -40,14 +40,14 @@ impl Vault {
                 failpoint::at("vault.sweep.removed").map_err(failed)?;
             }
         }
-        Ok(left.len())
+        Ok(temp_files.len())
     }
 
-    /// Lists the temporary files, relative to the root: what is being written, or what a crash left.
+    /// Lists the temporary files, relative to the root: files being written, or left by a crash.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when a folder cannot be listed.
+    /// Returns [`VaultError::Io`] if a folder cannot be listed.
     pub fn temp_files(&self) -> Result<BTreeSet<String>, VaultError> {
         let mut dirs = vec![
             String::new(),
@@ -55,7 +55,7 @@ impl Vault {
             self.layout.summary_dir(Grain::Week),
             self.layout.summary_dir(Grain::Month),
         ];
-        // What may not be listed there is a problem that the scan names.
+        // If the archive cannot be listed, the scan reports it.
         let archive = self.layout.archive_dir();
         let years = self.names_or_problem(&archive, &mut Vec::new())?;
         let years = years.iter().filter(|it| layout::is_year(it));
@@ -73,8 +73,7 @@ impl Vault {
         Ok(found)
     }
 
-    /// Keeps a copy of what nobody knows the name of, under its hash in the private folder, and
-    /// returns the copy's path.
+    /// Saves a copy of a temporary file, named by its hash, in the private folder, and returns the copy's path.
     fn save_copy(&self, target: &str, bytes: &[u8]) -> Result<PathBuf, VaultError> {
         self.create_private_dir()?;
         let dir = self.layout.private_dir().join(REPLACED_DIR);
@@ -87,7 +86,7 @@ impl Vault {
             result => result.map_err(failed)?,
         }
         let folder = private.open_folder(REPLACED_DIR).map_err(failed)?;
-        let keep = || -> io::Result<()> {
+        let save = || -> io::Result<()> {
             folder.set_mode(0o700)?;
             let mut file = folder.open(&name, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)?;
             file.write_all(bytes)?;
@@ -95,16 +94,16 @@ impl Vault {
             file.sync_all()?;
             failpoint::at("vault.keep.synced")
         };
-        keep().map_err(failed)?;
+        save().map_err(failed)?;
         folder.sync().map_err(failed)?;
         Ok(path)
     }
 
-    /// Lists the copies that `sweep` kept, by name.
+    /// Lists the names of the copies that [`Self::remove_temp_files`] saved.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when the folder cannot be listed.
+    /// Returns [`VaultError::Io`] if the folder cannot be listed.
     pub fn saved_copies(&self) -> Result<Vec<String>, VaultError> {
         self.names_in(&format!("{}/{REPLACED_DIR}", layout::PRIVATE_DIR), &mut Vec::new())
     }
@@ -118,7 +117,7 @@ mod tests {
     };
 
     #[test]
-    fn what_a_crash_left_is_swept() {
+    fn temporary_files_of_a_crash_are_removed() {
         let (_dir, vault) = vault();
         let staged =
             vault.stage("memory/weekly/2026-W14.md", ".memoird-tmp-1", b"half done").unwrap();

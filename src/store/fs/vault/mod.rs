@@ -1,29 +1,29 @@
 //! The files of a root: the only code that reads and writes them.
 //!
-//! - [`read`]: one file at a time, and what stands in a folder.
-//! - [`scan`]: all of them at once.
-//! - [`stamps`]: whether any of them changed, without reading one.
-//! - [`mod@write`]: a file is made, replaced, or removed whole.
-//! - [`append`]: a line is added to a log.
-//! - [`archive`]: logs move, and keep their bytes.
+//! - [`read`]: reads one file, lists folders.
+//! - [`scan`]: reads all files.
+//! - [`stamps`]: detects changes without reading any file.
+//! - [`mod@write`]: creates, replaces, or removes a file atomically.
+//! - [`append`]: adds lines to a log.
+//! - [`archive`]: moves logs and preserves their bytes.
 //! - [`private_files`]: the folder `.memoird/`.
-//! - [`crash_cleanup`]: what a crash left is kept and cleared away.
-//! - [`settings_files`]: files that are no memory, anywhere.
+//! - [`replies`]: raw replies of models, stored in it.
+//! - [`crash_cleanup`]: saves and removes temporary files that a crash left.
+//! - [`settings_files`]: settings and other files outside of memory.
 //!
 //! # What a crash can and cannot do
 //!
-//! A generated file is replaced whole: temporary file in the same folder, fsync, compare with what
-//! stands there, exchange the two names, fsync of the folder, read back. After a crash at any
-//! point the old or the new bytes stand under the name, never a part of either; a temporary file
-//! may be left, which the next run removes. That the change is recorded is the journal's concern
-//! ([`crate::store::db::lineage`]), not this module's.
+//! A generated file is replaced atomically: temporary file in the same folder, fsync, compare with the existing
+//! file, exchange the two names, fsync of the folder, read back. After a crash at any point the name has the
+//! old or the new bytes, never a part of either; a temporary file may be left, which the next run removes.
+//! Recording the change is the concern of the journal ([`crate::store::db::lineage`]), not of this module.
 //!
-//! # What is not followed
+//! # Links
 //!
-//! All is opened through [`crate::store::fs::rooted_dir`], which says which links are followed: none but those of
-//! the memory folder and the archive. Only regular files are read; a link, a pipe, a device, or a
-//! folder under the name of a log is reported and left alone, and so is a log with a second name,
-//! which may stand outside of the root.
+//! Everything is opened through [`crate::store::fs::rooted_dir`], which follows no links but those of the
+//! memory folder and the archive. Only regular files are read. A link, a pipe, a device, or a folder with the
+//! name of a log is reported and ignored, and so is a log with a second hard link, which may be outside of the
+//! root.
 
 pub mod append;
 pub mod archive;
@@ -51,34 +51,34 @@ use crate::{
     privacy::{PrivacyPolicy, PrivacyPolicyError},
 };
 
-/// A log larger than this is reported and left alone: nobody writes that much in a day by hand,
-/// and a fold must fit into memory.
+/// A larger log is reported and ignored: nobody writes that much in a day by hand, and a run must fit into
+/// memory.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// The system refused.
+    /// The system failed.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried: `read`, `write`, …
+        /// The operation: `read`, `write`, …
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// There is something else than a regular file under the name.
-    #[error("`{}` is {what}; it is left alone", path.display())]
+    /// The path is no regular file.
+    #[error("`{}` is {what}; memoird ignores it", path.display())]
     NotAFile {
-        /// The name.
+        /// The path.
         path: PathBuf,
         /// `a symbolic link`, `a folder`, …
         what: &'static str,
     },
-    /// A log has a second name, perhaps outside of the root.
-    #[error("`{}` has a second name (a hard link), under which others may change it; it is left alone until it is copied into a file of its own", path.display())]
+    /// A log has a second hard link, perhaps outside of the root.
+    #[error("`{}` has a second name (a hard link), through which others may change it; memoird ignores it until you replace it by a copy", path.display())]
     HardLink {
         /// The file.
         path: PathBuf,
@@ -89,7 +89,7 @@ pub enum VaultError {
         /// The file.
         path: PathBuf,
     },
-    /// The bytes are no UTF-8.
+    /// The bytes are not UTF-8.
     #[error("`{}` is not UTF-8 at byte {at}; save it as UTF-8", path.display())]
     NotUtf8 {
         /// The file.
@@ -98,13 +98,13 @@ pub enum VaultError {
         at: usize,
     },
     /// The file changed between reading and writing.
-    #[error("`{}` was changed by somebody else meanwhile; it will be read again", path.display())]
+    #[error("`{}` was changed by another program meanwhile; it will be read again", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// What was read back is not what was written.
-    #[error("`{}` does not hold what was just written to it; check the disk", path.display())]
+    /// The bytes read back differ from those written.
+    #[error("`{}` does not contain what was just written to it; check the disk", path.display())]
     ReadBackMismatch {
         /// The file.
         path: PathBuf,
@@ -112,21 +112,21 @@ pub enum VaultError {
 }
 
 impl VaultError {
-    /// Returns whether nothing stands under the name.
+    /// Returns whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Returns whether the system failed to read what may be well: a bad disk, too many open files.
+    /// Returns whether the system failed to read a file that may be fine: a bad disk, too many open files.
     ///
-    /// What is gone, what this user may not read, and what is no file or folder is not meant.
+    /// Missing files, missing permissions, and entries of the wrong kind do not count.
     pub fn is_read_failure(&self) -> bool {
         use io::ErrorKind as Kind;
         let known = [Kind::NotFound, Kind::PermissionDenied, Kind::NotADirectory];
         matches!(self, Self::Io { action: "read", source, .. } if !known.contains(&source.kind()))
     }
 
-    /// Returns whether a write was refused, as opposed to a file that cannot be read.
+    /// Returns whether a write failed, as opposed to a read.
     pub fn is_write_failure(&self) -> bool {
         matches!(self, Self::ReadBackMismatch { .. })
             || matches!(self, Self::Io { action, .. } if *action != "read")
@@ -142,18 +142,17 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Looks at the root described by `layout`, of which is seen what is seen without any
-    /// configuration.
+    /// Returns the vault of a root with the default privacy policy.
     pub fn new(layout: Layout) -> Self {
-        let beneath = Arc::new(RootedDir::new(&layout));
-        Self { layout, policy: Arc::default(), dir: beneath }
+        let dir = Arc::new(RootedDir::new(&layout));
+        Self { layout, policy: Arc::default(), dir }
     }
 
-    /// Looks at a root as it is run.
+    /// Returns the vault of a root with its configuration.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with a person's rules of what may be seen.
+    /// Fails if a configured privacy rule is invalid.
     pub fn for_root(root: &RootSettings) -> Result<Self, PrivacyPolicyError> {
         let memory_dir = root.memory_dir.to_string_lossy();
         let layout = Layout::new(root.path.clone(), &memory_dir);
@@ -161,19 +160,17 @@ impl Vault {
         Ok(Self { policy: Arc::new(policy), ..Self::new(layout) })
     }
 
-    /// Returns what the configuration says of what may be seen.
+    /// Returns the configured privacy policy.
     pub fn policy(&self) -> &Arc<PrivacyPolicy> {
         &self.policy
     }
 
-    /// Returns where the files stand.
+    /// Returns the paths of the files.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
-}
 
-impl Vault {
-    /// Opens a folder; `action` says what for.
+    /// Opens a folder; `action` appears in the error.
     pub(crate) fn open_folder(
         &self,
         action: &'static str,
@@ -183,7 +180,7 @@ impl Vault {
         self.dir.open_folder(relative).map_err(failed)
     }
 
-    /// Opens the folder that a file stands in, and returns the name that it has there.
+    /// Opens the folder of a file, and returns it with the file's name in it.
     pub(crate) fn open_parent<'a>(
         &self,
         action: &'static str,
@@ -194,7 +191,7 @@ impl Vault {
     }
 }
 
-/// Cuts a path at its last name; the folder of what stands in the root is empty.
+/// Splits a path into folder and name; the folder of a file in the root is empty.
 pub(crate) fn split_path(relative: &str) -> (&str, &str) {
     relative.rsplit_once('/').unwrap_or(("", relative))
 }
@@ -203,7 +200,7 @@ pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> 
     VaultError::Io { action, path: path.to_owned(), source }
 }
 
-/// Says why a folder, or a file in it, cannot be opened.
+/// Returns the error for a folder, or a file in it, that cannot be opened.
 pub(crate) fn folder_error(action: &'static str, path: &Path, source: io::Error) -> VaultError {
     if rooted_dir::is_link(&source) {
         return VaultError::NotAFile { path: path.to_owned(), what: "a symbolic link" };

@@ -1,4 +1,4 @@
-//! Writes files of the private folder, `.memoird/`, which is closed to others.
+//! Writes files of the private folder `.memoird/`, which only the owner may read.
 
 use std::io::{self, Write as _};
 
@@ -8,12 +8,12 @@ use super::{Vault, VaultError, folder_error, io_error, split_path};
 use crate::store::{failpoint, fs::layout::PRIVATE_DIR};
 
 impl Vault {
-    /// Makes the private folder, closed to others.
+    /// Creates the private folder.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when it cannot be made, and [`VaultError::NotAFile`] when it is a
-    /// link: what is private stands in the root.
+    /// Returns [`VaultError::Io`] if it cannot be created, and [`VaultError::NotAFile`] if it is a link: private
+    /// files must be in the root.
     pub fn create_private_dir(&self) -> Result<(), VaultError> {
         let failed = |e| folder_error("write", &self.layout.private_dir(), e);
         self.create_folder("")?;
@@ -24,11 +24,11 @@ impl Vault {
         self.open_folder("write", PRIVATE_DIR)?.set_mode(0o700).map_err(failed)
     }
 
-    /// Writes a file of the private folder whole: after a crash the old or the new text stands there.
+    /// Writes a file of the private folder atomically: after a crash it has the old or the new text.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when the text is not known to be on disk.
+    /// Returns [`VaultError::Io`] if the text may not be on disk.
     pub fn write_private(&self, relative: &str, text: &str) -> Result<(), VaultError> {
         self.create_private_dir()?;
         let (folder, name) = self.open_parent("write", relative)?;
@@ -47,12 +47,11 @@ impl Vault {
         folder.sync().map_err(failed)
     }
 
-    /// Removes a file of the private folder for good, with what a crash left of its writing. One that
-    /// is gone is removed.
+    /// Removes a file of the private folder, if it exists, and its temporary file.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when it cannot be removed.
+    /// Returns [`VaultError::Io`] if it cannot be removed.
     pub fn remove_private(&self, relative: &str) -> Result<(), VaultError> {
         let folder = match self.open_folder("remove", split_path(relative).0) {
             Err(error) if error.is_missing() => return Ok(()),
@@ -72,7 +71,7 @@ impl Vault {
     }
 }
 
-/// Returns the name under which a file is written: `forgetting.new` for `forgetting.json`.
+/// Returns the temporary name of a file: `forgetting.new` for `forgetting.json`.
 fn temp_name(name: &str) -> String {
     format!("{}.new", name.rsplit_once('.').map_or(name, |(stem, _)| stem))
 }

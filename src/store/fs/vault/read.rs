@@ -1,4 +1,4 @@
-//! Reads one file, and lists a folder.
+//! Reads one file, and lists folders.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,17 +21,17 @@ use crate::{
     },
 };
 
-/// How often a file is read that changes while it is read.
+/// How often a file that changes while it is read is read again.
 const READS_MAX: usize = 4;
 
-/// The bytes of a file, and what tells that they changed.
+/// The bytes of a file and its stamp.
 #[derive(Clone, Debug)]
 pub struct FileContents {
     /// All bytes.
     pub bytes: Vec<u8>,
-    /// Taken from the descriptor that the bytes were read from.
+    /// The stamp of the descriptor that the bytes were read from.
     pub stamp: FileStat,
-    /// How many names the file has.
+    /// The number of hard links.
     pub link_count: u64,
 }
 
@@ -45,11 +45,11 @@ impl FileContents {
         Ok((text, self.stamp))
     }
 
-    /// Refuses a file that has another name too: whoever may write there may be outside of the root.
+    /// Refuses a file with a second hard link, through which it may be changed from outside of the root.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::SecondName`].
+    /// Returns [`VaultError::HardLink`].
     pub(super) fn refuse_hard_link(self, path: &Path) -> Result<Self, VaultError> {
         if self.link_count > 1 {
             return Err(VaultError::HardLink { path: path.to_owned() });
@@ -58,7 +58,7 @@ impl FileContents {
     }
 }
 
-/// The folders of a root, each opened once, for who reads many files of them.
+/// Reads many files of a root and opens each folder only once.
 #[derive(Debug)]
 pub struct FolderCache<'a> {
     vault: &'a Vault,
@@ -73,14 +73,14 @@ impl FolderCache<'_> {
     /// Like [`Vault::read`].
     pub fn read(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
         let (dir, name) = split_path(relative);
-        let known = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = known().get(dir).cloned();
-        let folder = match held {
+        let open = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = open().get(dir).cloned();
+        let folder = match cached {
             Some(folder) => folder,
             None => match self.vault.open_folder("read", dir) {
                 Ok(folder) => {
                     let folder = Arc::new(folder);
-                    known().insert(dir.to_owned(), Arc::clone(&folder));
+                    open().insert(dir.to_owned(), Arc::clone(&folder));
                     folder
                 }
                 Err(error) if error.is_missing() => return Ok(None),
@@ -99,7 +99,7 @@ impl FolderCache<'_> {
         Ok(self.read_stamped(relative)?.map(|it| it.0))
     }
 
-    /// The same, with what tells that the file changed.
+    /// Like [`Self::read_text`], with the stamp of the file.
     pub(super) fn read_stamped(
         &self,
         relative: &str,
@@ -109,7 +109,7 @@ impl FolderCache<'_> {
     }
 }
 
-/// What stands in the folders of a root, each listed when it is first asked for.
+/// The names in the folders of a root. Each folder is listed when it is first needed.
 #[derive(Debug)]
 pub struct FolderListings<'a> {
     vault: &'a Vault,
@@ -118,7 +118,7 @@ pub struct FolderListings<'a> {
 }
 
 impl FolderListings<'_> {
-    /// Says what `Vault::exists` says, of the moment at which the folder was listed.
+    /// Returns what [`Vault::exists`] would have returned when the folder was listed.
     pub fn exists(&mut self, relative: &str) -> bool {
         let (dir, name) = split_path(relative);
         if !self.listed.contains_key(dir) {
@@ -153,60 +153,58 @@ impl Vault {
         found.into_text(relative).map(|it| Some(it.0))
     }
 
-    /// Returns what may be seen of the root's files: by its configuration, and by what its people decided.
+    /// Returns the privacy rules of the root: its configuration, and the decisions of its people.
     pub fn rules(&self) -> PrivacyRules {
-        // A record that cannot be read is reported by the scan.
+        // The scan reports a record that cannot be read.
         let decisions = self.read_text(&self.layout.decisions()).ok().flatten();
         let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
         PrivacyRules::new(Arc::clone(&self.policy), &decisions)
     }
 
-    /// Returns whether anything stands under a name: a file, a folder, a link.
+    /// Returns whether a file, a folder, or a link exists. Returns true if that cannot be found out.
     pub fn exists(&self, relative: &str) -> bool {
-        // Where nobody can look something may stand.
         self.try_exists(relative).unwrap_or(true)
     }
 
-    /// Returns how many bytes a file has; `None` where nobody can tell.
+    /// Returns the size of a file in bytes; `None` if it cannot be found out.
     pub fn size(&self, relative: &str) -> Option<u64> {
         let (folder, name) = self.open_parent("read", relative).ok()?;
         Some(folder.metadata(name).ok()?.stamp.size)
     }
 
-    /// Begins to read many files.
+    /// Returns a reader for many files.
     pub fn folder_cache(&self) -> FolderCache<'_> {
         FolderCache { vault: self, open: Mutex::default() }
     }
 
-    /// Begins to look at many names: each folder is listed once.
+    /// Returns a checker for the existence of many files.
     pub fn folder_listings(&self) -> FolderListings<'_> {
         FolderListings { vault: self, listed: HashMap::new() }
     }
 
-    /// Like `is_taken`, for who makes something that depends on it.
+    /// Like [`Self::exists`], for callers that depend on a certain answer.
     ///
     /// # Errors
     ///
-    /// Returns why the system failed to look.
+    /// Fails if the system fails to look.
     pub fn try_exists(&self, relative: &str) -> Result<bool, VaultError> {
         let look = |(folder, name): (DirHandle, &str)| {
             folder.metadata(name).map_err(|e| io_error("read", &self.layout.full(relative), e))
         };
         match self.open_parent("read", relative).and_then(look) {
             Err(error) if error.is_read_failure() => Err(error),
-            // Where nobody may look something may stand.
-            looked => Ok(!looked.is_err_and(|it| it.is_missing())),
+            // In a folder that must not be read, the file may exist.
+            result => Ok(!result.is_err_and(|it| it.is_missing())),
         }
     }
 
-    /// Returns where a log stands, or would stand: in the archive if it was moved there.
+    /// Returns the path of a log: in the archive if it was moved there.
     pub fn log_path(&self, stem: &Stem) -> String {
         let archived = self.layout.archive_path(stem).filter(|it| self.exists(it));
         archived.unwrap_or_else(|| self.layout.source_path(stem))
     }
 
-    /// Returns where the file stands that a path names: a log may have moved into the archive since
-    /// somebody wrote its path down.
+    /// Returns the present path of the file that a recorded path names: a log may have been archived since.
     pub fn current_path(&self, relative: &str) -> String {
         let log = self.layout.stem_at(relative).filter(|_| !self.exists(relative));
         log.map_or_else(|| relative.to_owned(), |stem| self.log_path(&stem))
@@ -220,7 +218,7 @@ impl Vault {
     pub fn read_log(&self, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
         let archived = self.layout.archive_path(stem);
         let places = archived.iter().cloned().chain([self.layout.source_path(stem)]);
-        // One that is moved between two looks is found by the third.
+        // A log that is archived between the first two attempts is found by the third.
         for path in places.chain(archived.iter().cloned()) {
             let Some(found) = self.read(&path)? else { continue };
             let found = found.refuse_hard_link(&self.layout.full(&path))?;
@@ -252,7 +250,7 @@ impl Vault {
         }
     }
 
-    /// Lists a folder that is open, sorted. Names that are not UTF-8 become problems.
+    /// Lists an open folder, sorted. Names that are not UTF-8 become problems.
     pub(super) fn names_of(
         &self,
         folder: &DirHandle,
@@ -264,8 +262,8 @@ impl Vault {
         for name in listed.map_err(|e| io_error("read", &self.layout.full(relative), e))? {
             match name {
                 Ok(name) => names.push(name),
-                Err(shown) => problems.push(FileProblem {
-                    path: format!("{relative}/{shown}"),
+                Err(lossy) => problems.push(FileProblem {
+                    path: format!("{relative}/{lossy}"),
                     reason: "the name is not UTF-8; rename it".to_owned(),
                 }),
             }
@@ -274,20 +272,20 @@ impl Vault {
         Ok(names)
     }
 
-    /// Lists the regular files below a folder, relative to the root and sorted, but not those in
-    /// `.memoird` (unless that is the folder) and not those of version control. At most `files_max`;
-    /// the flag says whether there are more. What cannot be listed is passed over.
+    /// Lists the regular files in a folder and its subfolders, relative to the root and sorted, without
+    /// `.memoird` (unless that is the folder) and `.git`. Lists at most `files_max`; the flag says whether
+    /// there are more. Folders that cannot be listed are skipped.
     pub fn files_below(&self, folder: &str, files_max: usize) -> (Vec<String>, bool) {
         let mut found = Vec::new();
         let mut folders = vec![folder.to_owned()];
         while let Some(path) = folders.pop() {
             let Ok(folder) = self.open_folder("read", &path) else { continue };
             for name in folder.names().into_iter().flatten().flatten() {
-                let Ok(look) = folder.metadata(&name) else { continue };
+                let Ok(metadata) = folder.metadata(&name) else { continue };
                 let path = if path.is_empty() { name } else { format!("{path}/{name}") };
-                if look.is_folder() && !matches!(&path[..], layout::PRIVATE_DIR | ".git") {
+                if metadata.is_folder() && !matches!(&path[..], layout::PRIVATE_DIR | ".git") {
                     folders.push(path);
-                } else if look.is_file() {
+                } else if metadata.is_file() {
                     if found.len() == files_max {
                         found.sort_unstable();
                         return (found, true);
@@ -301,8 +299,8 @@ impl Vault {
     }
 }
 
-/// Reads a regular file of an open folder through one descriptor, without following a link and
-/// without blocking; `path` is its full path, for messages.
+/// Reads a regular file of an open folder through one descriptor, without following a link and without
+/// blocking; `path` is its full path, for messages.
 pub(super) fn read_in(
     folder: &DirHandle,
     name: &str,
@@ -318,25 +316,25 @@ pub(super) fn read_in(
         Err(e) => return Err(folder_error("read", path, e)),
     };
     let failed = |e| io_error("read", path, e);
-    let look = |file: &File| file.metadata().map(|it| EntryMetadata::from(&it)).map_err(failed);
-    let mut before = look(&file)?;
+    let metadata = |file: &File| file.metadata().map(|it| EntryMetadata::from(&it)).map_err(failed);
+    let mut before = metadata(&file)?;
     if before.is_folder() {
         return Err(not_a_file("a folder"));
     }
     if !before.is_file() {
-        return Err(not_a_file("no regular file"));
+        return Err(not_a_file("not a regular file"));
     }
     for _ in 0..READS_MAX {
         if before.stamp.size > FILE_BYTES_MAX {
             return Err(VaultError::TooLarge { path: path.to_owned() });
         }
-        // One byte more than the limit tells that the file grew while it was read.
+        // One byte more than the limit shows that the file grew while it was read.
         let mut bytes = Vec::with_capacity(usize::try_from(before.stamp.size).unwrap_or(0) + 1);
         (&file).take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(VaultError::TooLarge { path: path.to_owned() });
         }
-        let after = look(&file)?;
+        let after = metadata(&file)?;
         if after.stamp == before.stamp && bytes.len() as u64 == after.stamp.size {
             return Ok(Some(FileContents {
                 bytes,
@@ -344,7 +342,7 @@ pub(super) fn read_in(
                 link_count: after.link_count,
             }));
         }
-        // Half of one text and half of another: neither is what stands there now.
+        // The bytes may be half of the old text and half of the new one.
         before = after;
         (&file).rewind().map_err(failed)?;
     }

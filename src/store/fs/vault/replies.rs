@@ -1,7 +1,7 @@
-//! Raw replies of a model, from before they are read until their work is done.
+//! Raw replies of a model, stored before they are parsed and until their job is done.
 //!
-//! One file of the private folder each, named by the request. One that was of no use is set aside, for
-//! whoever wants to see why. They quote logs, so `forget` removes all of them.
+//! Each is a file of the private folder, named by the request. One that could not be used is set aside, for
+//! anybody who wants to see why. They quote logs, so `forget` removes all of them.
 
 use super::{Vault, VaultError};
 use crate::{
@@ -10,20 +10,20 @@ use crate::{
 };
 
 impl Vault {
-    /// Keeps the reply to a request: it is on the disk when this returns.
+    /// Stores the reply to a request, synced to disk.
     ///
     /// # Errors
     ///
-    /// Returns why it is not known to be.
+    /// Fails if it may not be on disk.
     pub fn save_reply(&self, request: ContentHash, text: &str) -> Result<(), VaultError> {
         self.write_private(&reply_path(request), text)
     }
 
-    /// Returns the reply to a request, if one was kept.
+    /// Returns the reply to a request, if one is stored.
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be read.
+    /// Fails if it cannot be read.
     pub fn saved_reply(&self, request: ContentHash) -> Result<Option<String>, VaultError> {
         self.read_text(&reply_path(request))
     }
@@ -32,16 +32,16 @@ impl Vault {
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be removed.
+    /// Fails if it cannot be removed.
     pub fn remove_reply(&self, request: ContentHash) -> Result<(), VaultError> {
         self.remove_private(&reply_path(request))
     }
 
-    /// Sets the reply to a request aside: it answers no request any more.
+    /// Sets the reply to a request aside, so that it answers no request any more.
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be read, written, or removed.
+    /// Fails if it cannot be read, written, or removed.
     pub fn set_aside_reply(&self, request: ContentHash) -> Result<(), VaultError> {
         if let Some(text) = self.saved_reply(request)? {
             self.write_private(&unread_path(&format!("{}.json", request.hex16())), &text)?;
@@ -53,30 +53,30 @@ impl Vault {
     ///
     /// # Errors
     ///
-    /// Returns why one cannot be removed.
+    /// Fails if one cannot be removed.
     pub fn remove_replies(&self) -> Result<usize, VaultError> {
         self.remove_replies_where(|_| true)
     }
 
-    /// Removes all replies but those that were set aside.
+    /// Removes all replies except those that were set aside.
     ///
     /// # Errors
     ///
-    /// Returns why one cannot be removed.
+    /// Fails if one cannot be removed.
     pub fn remove_used_replies(&self) -> Result<usize, VaultError> {
         let aside = unread_path("");
         self.remove_replies_where(|path| !path.starts_with(&aside))
     }
 
-    fn remove_replies_where(&self, goes: impl Fn(&str) -> bool) -> Result<usize, VaultError> {
+    fn remove_replies_where(&self, matches: impl Fn(&str) -> bool) -> Result<usize, VaultError> {
         let (files, _) = self.files_below(PRIVATE_DIR, usize::MAX);
-        let mut dropped = 0;
+        let mut removed = 0;
         let start = format!("{PRIVATE_DIR}/{REPLY_PREFIX}");
-        for path in files.iter().filter(|it| it.starts_with(&start) && goes(it)) {
+        for path in files.iter().filter(|it| it.starts_with(&start) && matches(it)) {
             self.remove_private(path)?;
-            dropped += 1;
+            removed += 1;
         }
-        Ok(dropped)
+        Ok(removed)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writes files that are no memory, wherever they stand: settings, a unit for systemd.
+//! Writes files outside of memory, at any path: settings, a systemd unit, exports.
 
 use std::{
     fs,
@@ -10,13 +10,12 @@ use std::{
 use super::{VaultError, io_error};
 use crate::store::fs::layout;
 
-/// Writes a file that is no memory (settings, a unit for systemd) whole: after a crash the old or
-/// the new text stands there. The folders above it are made, a link is followed, and a file that is
-/// replaced keeps its mode and owner.
+/// Writes a file atomically: after a crash it has the old or the new text. Missing folders are created, a link
+/// is followed, and a file that is replaced keeps its mode and owner.
 ///
 /// # Errors
 ///
-/// Returns [`VaultError::Io`] when the text is not known to be on disk.
+/// Returns [`VaultError::Io`] if the text may not be on disk.
 pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
     // A configuration is often a link into a repository that its owner keeps.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -34,11 +33,11 @@ pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
     fs::File::open(dir).and_then(|it| it.sync_all()).map_err(|e| io_error("write", dir, e))
 }
 
-/// Writes a new file that is no memory as a stream: after a crash all of it stands there, or nothing.
+/// Writes a new file from a stream: after a crash it is complete or absent.
 ///
 /// # Errors
 ///
-/// Returns [`VaultError::Io`] when it is not known to be on disk, or something stands there.
+/// Returns [`VaultError::Io`] if it may not be on disk, or the path is taken.
 pub fn write_stream(
     path: &Path,
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
@@ -54,7 +53,7 @@ pub fn write_stream(
     write().map_err(|e| io_error("write", path, e))
 }
 
-/// Gives a new file the mode and owner of the one it replaces, else those that fit its folder.
+/// Gives a new file the mode and owner of the one it replaces, or those of its folder.
 fn inherit_mode(file: &fs::File, replaced: &Path, dir: &Path) -> io::Result<()> {
     let (like, mask) = match fs::symlink_metadata(replaced) {
         Ok(meta) if meta.is_file() => (meta, 0o777),
@@ -63,7 +62,7 @@ fn inherit_mode(file: &fs::File, replaced: &Path, dir: &Path) -> io::Result<()> 
     file.set_permissions(fs::Permissions::from_mode(like.mode() & mask))?;
     let own = file.metadata()?;
     if (own.uid(), own.gid()) != (like.uid(), like.gid()) {
-        // Only root may give files away; for anybody else the file stays the writer's.
+        // Only root may change the owner; for other users the file stays their own.
         drop(std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid())));
     }
     Ok(())

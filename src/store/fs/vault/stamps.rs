@@ -1,4 +1,4 @@
-//! What tells whether anything in a root has changed, without reading a file.
+//! Detects whether anything in a root has changed, without reading a file.
 
 use std::io;
 
@@ -11,72 +11,72 @@ use crate::{
     },
 };
 
-/// Names of the private folder that change though nothing is to be done for it.
+/// Names in the private folder whose changes do not matter.
 const VOLATILE_FILES: [&str; 6] =
     ["daemon.", "pass.lock", "search.db", "vectors.db", "standstill", "lineage.db-shm"];
 
-/// How the files of a root looked at one moment.
+/// The state of the files of a root at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RootStamp {
-    /// Hash of the names and stamps of all files that a pass looks at.
+    /// Hash of the names and stamps of all files that a run reads.
     pub all: ContentHash,
-    /// The latest time at which anything about one of them was changed, those of the private folder left
-    /// out, nanoseconds since 1970 UTC.
+    /// The latest change (ctime) of any of them except the private files, in nanoseconds since 1970 UTC.
     pub newest_ns: i64,
 }
 
-/// What of a folder counts.
+/// Which entries of a folder count.
 #[derive(Clone, Copy)]
 enum FolderFilter {
     All,
-    /// What of ours stands in the root's folder beside the memory folder.
+    /// The generated files in the root folder, beside the memory folder.
     RootFiles,
-    /// What a pass heeds of the private folder.
+    /// The private files that a run depends on.
     PrivateFiles,
 }
 
 impl Vault {
-    /// Looks at all files of the root that a pass looks at, and reads none.
+    /// Computes the stamp of all files that a run reads, without reading any.
     ///
     /// # Errors
     ///
     /// Returns an error for a folder that cannot be listed.
     pub fn root_stamp(&self) -> Result<RootStamp, VaultError> {
-        let mut seen = StampHasher { bytes: Vec::new(), newest_ns: i64::MIN };
+        let mut hasher = StampHasher { bytes: Vec::new(), newest_ns: i64::MIN };
         let layout = &self.layout;
         if !layout.memory_dir().is_empty() {
-            self.hash_folder(&mut seen, "", FolderFilter::RootFiles)?;
+            self.hash_folder(&mut hasher, "", FolderFilter::RootFiles)?;
         }
         let mut folders = vec![layout.memory_dir().to_owned(), layout.sessions_dir()];
         folders.extend([Grain::Week, Grain::Month].map(|it| layout.summary_dir(it)));
         folders.push(layout.archive_dir());
         for folder in &folders {
-            self.hash_folder(&mut seen, folder, FolderFilter::All)?;
+            self.hash_folder(&mut hasher, folder, FolderFilter::All)?;
         }
         for year in self.names_or_problem(&layout.archive_dir(), &mut Vec::new())? {
             if layout::is_year(&year) {
                 self.hash_folder(
-                    &mut seen,
+                    &mut hasher,
                     &format!("{}/{year}", layout.archive_dir()),
                     FolderFilter::All,
                 )?;
             }
         }
-        self.hash_folder(&mut seen, layout::PRIVATE_DIR, FolderFilter::PrivateFiles)?;
-        Ok(RootStamp { all: ContentHash::of(&seen.bytes), newest_ns: seen.newest_ns })
+        self.hash_folder(&mut hasher, layout::PRIVATE_DIR, FolderFilter::PrivateFiles)?;
+        Ok(RootStamp { all: ContentHash::of(&hasher.bytes), newest_ns: hasher.newest_ns })
     }
 
     fn hash_folder(
         &self,
-        seen: &mut StampHasher,
+        hasher: &mut StampHasher,
         dir: &str,
-        counts: FolderFilter,
+        filter: FolderFilter,
     ) -> Result<(), VaultError> {
         let folder = match self.open_folder("read", dir) {
             Err(error) if error.is_missing() => return Ok(()),
             folder => folder?,
         };
-        seen.add(&folder, dir, counts, &self.layout)
+        hasher
+            .add(&folder, dir, filter, &self.layout)
             .map_err(|e| io_error("read", &self.layout.full(dir), e))
     }
 }
@@ -91,7 +91,7 @@ impl StampHasher {
         &mut self,
         folder: &DirHandle,
         dir: &str,
-        counts: FolderFilter,
+        filter: FolderFilter,
         layout: &Layout,
     ) -> io::Result<()> {
         let own = folder.own_metadata()?;
@@ -100,47 +100,39 @@ impl StampHasher {
         let mut names = folder.names()?;
         names.sort_unstable();
         for name in names {
-            // One that is not UTF-8 is a problem that is told, and stays one under that name.
+            // The scan reports names that are not UTF-8, and memoird never reads these files.
             let Ok(name) = name else { continue };
-            let heeded = match counts {
+            let counts = match filter {
                 FolderFilter::All => true,
                 FolderFilter::RootFiles => {
                     name == layout::WISDOM_FILE || name.starts_with(layout::TEMP_PREFIX)
                 }
                 FolderFilter::PrivateFiles => !VOLATILE_FILES.iter().any(|it| name.starts_with(it)),
             };
-            if !heeded || (layout.memory_dir().is_empty() && name == layout::PRIVATE_DIR) {
+            if !counts || (layout.memory_dir().is_empty() && name == layout::PRIVATE_DIR) {
                 continue;
             }
-            let look = match folder.metadata(&name) {
+            let entry = match folder.metadata(&name) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                look => look?,
+                entry => entry?,
             };
-            // A reader leaves an empty log of writes.
-            if matches!(counts, FolderFilter::PrivateFiles)
-                && name.ends_with("-wal")
-                && look.stamp.size == 0
-            {
+            // A reader leaves an empty write-ahead log.
+            let is_private = matches!(filter, FolderFilter::PrivateFiles);
+            if is_private && name.ends_with("-wal") && entry.stamp.size == 0 {
                 continue;
             }
             self.add_name(&name);
-            if !look.is_file() {
-                // What stands in a folder is looked at there, or is nothing of ours.
-                self.add_numbers(&[look.kind.as_raw_mode().into()]);
+            if !entry.is_file() {
+                // The caller adds the content of the folders that matter.
+                self.add_numbers(&[entry.kind.as_raw_mode().into()]);
                 continue;
             }
-            let [mtime, ctime] = [look.stamp.mtime_ns, look.changed_ns].map(i64::cast_unsigned);
-            let rights = (u64::from(look.mode) << 32) | u64::from(look.uid);
-            self.add_numbers(&[
-                look.stamp.inode,
-                look.stamp.size,
-                mtime,
-                ctime,
-                rights,
-                look.link_count,
-            ]);
-            if !matches!(counts, FolderFilter::PrivateFiles) {
-                self.newest_ns = self.newest_ns.max(look.changed_ns);
+            let [mtime, ctime] = [entry.stamp.mtime_ns, entry.changed_ns].map(i64::cast_unsigned);
+            let access = (u64::from(entry.mode) << 32) | u64::from(entry.uid);
+            let (inode, size) = (entry.stamp.inode, entry.stamp.size);
+            self.add_numbers(&[inode, size, mtime, ctime, access, entry.link_count]);
+            if !is_private {
+                self.newest_ns = self.newest_ns.max(entry.changed_ns);
             }
         }
         Ok(())

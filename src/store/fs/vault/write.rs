@@ -1,4 +1,4 @@
-//! Makes, replaces, and removes a file whole.
+//! Creates, replaces, and removes files atomically.
 
 use std::{
     fs::{self, File},
@@ -38,20 +38,20 @@ pub struct StagedFile {
     dir: Arc<RootedDir>,
 }
 
-/// Who may read a file that is made.
+/// Who may read a new file.
 #[derive(Clone, Copy)]
 pub(super) enum NewFileAccess {
-    /// Who could read the one that it replaces, else who may read its folder.
+    /// The readers of the file it replaces, or else of its folder.
     Inherited,
-    /// Its owner.
+    /// Only its owner.
     OwnerOnly,
 }
 
 impl Vault {
-    /// Returns the name of a temporary file that nobody uses: the journal names it before it is made.
+    /// Returns an unused name for a temporary file: the journal names it before it is created.
     pub fn new_temp_name() -> String {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
-        // Two containers may give their processes the same number.
+        // Process ids may be equal in two containers.
         static SALT: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         format!("{}{:016x}-{number}", layout::TEMP_PREFIX, *SALT)
@@ -69,7 +69,7 @@ impl Vault {
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`]; nothing stays behind.
+    /// Returns [`VaultError::Io`]; then nothing is left behind.
     pub fn stage(&self, target: &str, temp: &str, bytes: &[u8]) -> Result<StagedFile, VaultError> {
         self.stage_with(target, temp, bytes, NewFileAccess::Inherited)
     }
@@ -79,7 +79,7 @@ impl Vault {
         target: &str,
         temp: &str,
         bytes: &[u8],
-        like: NewFileAccess,
+        access: NewFileAccess,
     ) -> Result<StagedFile, VaultError> {
         let full = self.layout.full(target);
         let (dir, name) = split_path(target);
@@ -88,7 +88,7 @@ impl Vault {
         let failed = |e| folder_error("write", &full, e);
         failpoint::at("vault.stage.create").map_err(failed)?;
         let mut file = folder.create(temp).map_err(failed)?;
-        // From here on the file is ours, and goes when this is dropped.
+        // From here on the file is ours, and is removed on drop.
         let staged = StagedFile {
             target: target.to_owned(),
             temp: temp.to_owned(),
@@ -100,7 +100,7 @@ impl Vault {
             failpoint::at("vault.stage.write")?;
             file.write_all(bytes)?;
             failpoint::at("vault.stage.written")?;
-            if matches!(like, NewFileAccess::Inherited) {
+            if matches!(access, NewFileAccess::Inherited) {
                 inherit_mode(&file, folder.metadata(name).ok(), &folder)?;
             }
             failpoint::at("vault.stage.sync")?;
@@ -110,12 +110,12 @@ impl Vault {
         Ok(staged)
     }
 
-    /// Puts staged bytes under their name, if the file still has the hash `expected` (`None`: if
-    /// there is no file), and reads them back.
+    /// Moves staged bytes to their name, if the file still has the hash `expected` (`None`: if it does not
+    /// exist), and reads them back.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Changed`] when something else stands there; it is not touched.
+    /// Returns [`VaultError::Changed`] if the file has other bytes; it is not touched.
     pub fn publish(
         &self,
         _lock: &WriteLock,
@@ -143,14 +143,14 @@ impl Vault {
             },
             Some(old) => {
                 folder.rename_within(&temp, name, RenameFlags::EXCHANGE).map_err(failed)?;
-                // From here on the temporary name may hold somebody's text.
+                // From here on the temporary name may hold a person's text, which must not be removed.
                 staged.placed = true;
                 failpoint::at("vault.place.verify").map_err(failed)?;
-                // What came out under the temporary name is what stood there at that instant.
-                if let Some(out) = hash(&temp)? {
-                    if out != old {
+                // The temporary name now holds the bytes that were replaced at that instant.
+                if let Some(replaced) = hash(&temp)? {
+                    if replaced != old {
                         folder.rename_within(&temp, name, RenameFlags::EXCHANGE).map_err(failed)?;
-                        // Should they have written again meanwhile, that lies there now and is kept.
+                        // If they wrote again meanwhile, the temporary name holds that text, and it stays.
                         staged.placed = hash(&temp)? != Some(staged.hash);
                         return Err(changed());
                     }
@@ -163,24 +163,24 @@ impl Vault {
         failpoint::at("vault.place.sync").map_err(failed)?;
         folder.sync().map_err(failed)?;
         failpoint::at("vault.place.read_back").map_err(failed)?;
-        // By its path: somebody may have put another folder in the place of this one.
+        // By its path, because somebody may have replaced this folder by another one.
         let back = self.read(&staged.target)?.map(|it| ContentHash::of(it.bytes));
         if back == Some(staged.hash) {
             Ok(())
         } else if folder.metadata(name).map_or(true, |it| it.stamp != ours) {
-            // It is another file, or was written since: somebody was faster than the reading.
+            // Somebody replaced or wrote the file before it was read back.
             Err(changed())
         } else {
             Err(VaultError::ReadBackMismatch { path: staged.target.clone().into() })
         }
     }
 
-    /// Replaces the record of decisions, if it still says `expected`. It is no generated file: the
-    /// history keeps none of it.
+    /// Replaces the record of decisions, if its text is still `expected`. It is no generated file, so the
+    /// history does not contain it.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Changed`] when somebody else changed it; it is not touched.
+    /// Returns [`VaultError::Changed`] if somebody changed it; it is not touched.
     pub fn replace_decisions(
         &self,
         lock: &WriteLock,
@@ -192,12 +192,12 @@ impl Vault {
         self.publish(lock, staged, Some(ContentHash::of(expected)))
     }
 
-    /// Removes a file, if it still has the hash `expected`. It passes through the temporary name
-    /// `temp`, so that what is removed is what was looked at. A file that is gone is removed.
+    /// Removes a file, if it still has the hash `expected`. It is first renamed to `temp`, so that exactly the
+    /// bytes that were checked are removed. Succeeds if the file is already gone.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Changed`] when something else stands there; it is not touched.
+    /// Returns [`VaultError::Changed`] if the file has other bytes; it is not touched.
     pub fn remove(
         &self,
         _lock: &WriteLock,
@@ -223,7 +223,7 @@ impl Vault {
         failpoint::at("vault.remove.rename").map_err(failed)?;
         folder.rename_within(name, temp, RenameFlags::NOREPLACE).map_err(failed)?;
         if hash(temp)? != Some(expected) {
-            // Should a new file stand there by now, this one waits under its temporary name.
+            // If a new file exists by now, this one stays under its temporary name.
             folder.rename_within(temp, name, RenameFlags::NOREPLACE).map_err(failed)?;
             return Err(changed());
         }
@@ -233,12 +233,11 @@ impl Vault {
         folder.sync().map_err(failed)
     }
 
-    /// Finishes what a crash cut off: `temp`, which was to take the name `target` or had just lost
-    /// it, and of which nothing has to be kept, is removed.
+    /// Removes the temporary file `temp` of `target` that a crash left, if its bytes are not needed.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when it cannot be removed.
+    /// Returns [`VaultError::Io`] if it cannot be removed.
     pub fn remove_temp(
         &self,
         _lock: &WriteLock,
@@ -257,12 +256,12 @@ impl Vault {
         }
     }
 
-    /// Gives what stands under a temporary name its name back: it is what somebody else wrote in the
-    /// very moment in which a crash cut a replacement off. What stands under the name is ours.
+    /// Moves the temporary file `temp` back to `target`: somebody wrote it just when a crash interrupted a
+    /// replacement, and the file under the name is ours.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when it cannot be renamed.
+    /// Returns [`VaultError::Io`] if it cannot be renamed.
     pub fn restore_temp(
         &self,
         _lock: &WriteLock,
@@ -280,12 +279,12 @@ impl Vault {
         folder.sync().map_err(failed)
     }
 
-    /// Has the disk take what stands under a name, and the names that lead to it: who wrote it may
-    /// have died before, or was refused. Of what is gone that holds, too.
+    /// Syncs a file, if it exists, and the folders on its path: the process that wrote it may have died before
+    /// it did, or its sync may have failed.
     ///
     /// # Errors
     ///
-    /// Returns [`VaultError::Io`] when the disk refuses; then what stands there may be lost.
+    /// Returns [`VaultError::Io`] if the sync fails; then the file may be lost.
     pub fn sync_file(&self, _lock: &WriteLock, target: &str) -> Result<(), VaultError> {
         let failed = |e| io_error("write", &self.layout.full(target), e);
         let (mut dir, name) = split_path(target);
@@ -299,7 +298,7 @@ impl Vault {
             _ => {}
         }
         failpoint::at("vault.settle.folder").map_err(failed)?;
-        // A folder that was made for it may be as new as the file.
+        // The folders may be as new as the file.
         loop {
             match self.open_folder("write", dir) {
                 Err(error) if error.is_missing() => {}
@@ -312,7 +311,7 @@ impl Vault {
         }
     }
 
-    /// Makes a folder and those above it, with the mode of the first one that exists.
+    /// Creates a folder and its parents, with the mode of the first one that exists.
     pub(super) fn create_folder(&self, relative: &str) -> Result<(), VaultError> {
         let full = self.layout.full(relative);
         let failed = |e| folder_error("write", &full, e);
@@ -343,7 +342,7 @@ impl StagedFile {
         self.hash
     }
 
-    /// Returns the path that the bytes are for, relative to the root.
+    /// Returns the path of the file to write, relative to the root.
     pub fn target(&self) -> &str {
         &self.target
     }
@@ -357,27 +356,27 @@ impl StagedFile {
 impl Drop for StagedFile {
     fn drop(&mut self) {
         if !self.placed {
-            // What cannot be removed now is swept by the next run.
+            // If this fails, the next run removes the file.
             let folder = self.dir.open_folder(split_path(&self.target).0);
             drop(folder.and_then(|it| it.remove(&self.temp)));
         }
     }
 }
 
-/// Gives a new file the mode and owner of the one it replaces, else those that fit its folder.
+/// Gives a new file the mode and owner of the one it replaces, or those of its folder.
 pub(super) fn inherit_mode(
     file: &File,
     replaced: Option<EntryMetadata>,
     folder: &DirHandle,
 ) -> io::Result<()> {
     let (like, mask) = match replaced {
-        Some(look) if look.is_file() => (look, 0o777),
+        Some(metadata) if metadata.is_file() => (metadata, 0o777),
         _ => (folder.own_metadata()?, 0o666),
     };
     file.set_permissions(fs::Permissions::from_mode(like.mode & mask))?;
     let own = EntryMetadata::from(&file.metadata()?);
     if (own.uid, own.gid) != (like.uid, like.gid) {
-        // Only root may give files away; for anybody else the file stays the writer's.
+        // Only root may change the owner; for other users the file stays their own.
         drop(std::os::unix::fs::fchown(file, Some(like.uid), Some(like.gid)));
     }
     Ok(())
@@ -404,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_made_replaced_and_left_clean() {
+    fn a_file_is_created_and_replaced_without_leftovers() {
         let (_dir, vault) = vault();
         write(&vault, "memory/weekly/2026-W14.md", b"one", None).unwrap();
         let full = vault.layout().full("memory/weekly/2026-W14.md");
@@ -416,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_meanwhile_is_not_touched() {
+    fn a_changed_file_is_not_replaced() {
         let (_dir, vault) = vault();
         put(&vault, "WISDOM.md", b"theirs");
         for expected in [None, Some(&b"older"[..])] {

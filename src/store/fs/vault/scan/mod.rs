@@ -1,4 +1,4 @@
-//! Looks at all files of a root at once.
+//! Scans all files of a root.
 
 mod side_folders;
 
@@ -22,29 +22,29 @@ use crate::{
     },
 };
 
-/// So many logs are looked at side by side with others: to start a thread takes as long as some dozens.
+/// How many logs one thread takes at a time: starting a thread costs as much as some dozens of them.
 const LOGS_AT_ONCE: usize = 256;
 
-/// What is known of a file from an earlier scan.
+/// Stamp and hash of a file from an earlier scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownFile {
-    /// The stamp that it had.
+    /// Its stamp.
     pub stamp: FileStat,
-    /// Its hash then.
+    /// Its hash.
     pub hash: ContentHash,
 }
 
-/// A scan: the inventory, and what to remember for the next one.
+/// The inventory, and what to record for the next scan.
 #[derive(Debug, Default)]
 pub struct VaultScan {
-    /// What stands there.
+    /// The files of the root.
     pub inventory: Inventory,
     /// Logs that had to be read, by path.
     pub newly_read: Vec<(String, KnownFile)>,
 }
 
-/// The logs of a folder, each with its name, its path, and what was seen of it; `None` where the look failed:
-/// that is tried again.
+/// The logs of a folder, each with its stem, name, path, and metadata. If reading the metadata failed (`None`),
+/// it is tried again.
 struct ListedLogs {
     folder: DirHandle,
     logs: Vec<ListedLog>,
@@ -53,22 +53,21 @@ struct ListedLogs {
 type ListedLog = ((Stem, String, String), Option<EntryMetadata>);
 
 impl Vault {
-    /// Looks at all files of the root.
+    /// Scans all files of the root.
     ///
-    /// Files whose stamp equals the one in `seen` are not read again. A file that is not as it should
-    /// be, or that this user may not read, becomes a problem of the inventory, so that one bad file
-    /// stops nothing.
+    /// Files whose stamp equals the one in `seen` are not read again. A file that is invalid, or that this user
+    /// may not read, becomes a problem of the inventory, so that one bad file stops nothing.
     ///
     /// # Errors
     ///
-    /// Returns an error when the memory folder cannot be listed, or when the system fails to read a
-    /// file: what is made without one that is there would lack it for good.
+    /// Returns an error if the memory folder cannot be listed, or if the system fails to read a file: a summary
+    /// written without an existing log would lack it for good.
     pub fn scan(&self, seen: &HashMap<String, KnownFile>) -> Result<VaultScan, VaultError> {
         self.scan_with(seen, &HashMap::new())
     }
 
-    /// Like [`Self::scan`], for who needs nothing of weekly and monthly files but their bytes: those whose
-    /// stamp equals the one in `seen` are not read either (`unread`).
+    /// Like [`Self::scan`], but does not read weekly and monthly summaries either if their stamp equals the one
+    /// in `seen`: for callers that need only their hashes.
     ///
     /// # Errors
     ///
@@ -77,8 +76,8 @@ impl Vault {
         self.scan_with(seen, seen)
     }
 
-    /// Like `scan_names`, for who is still finding out what was `seen`: that is asked when all logs
-    /// of the memory folder have been looked at. Returns it, too.
+    /// Like [`Self::scan_hashes`], but calls `seen` only after the memory folder was listed, and returns its
+    /// result too: it may be computed meanwhile.
     ///
     /// # Errors
     ///
@@ -113,7 +112,7 @@ impl Vault {
         if let Some(listed) = listed {
             self.scan_logs(listed, seen, &mut scan)?;
         }
-        // After the logs, so that one that is moved meanwhile is found there at the latest.
+        // After the logs, so that one that is archived meanwhile is found here.
         self.scan_archive(seen, &mut scan)?;
         for grain in [Grain::Week, Grain::Month] {
             self.scan_summaries(grain, seen_summaries, &mut scan.inventory)?;
@@ -136,7 +135,7 @@ impl Vault {
         Ok(scan)
     }
 
-    /// Looks at the logs of the memory folder, and reads the typed memories.
+    /// Lists the logs of the memory folder with their metadata, and reads the typed memories.
     fn list_memory_folder(
         &self,
         inventory: &mut Inventory,
@@ -176,14 +175,14 @@ impl Vault {
             }
         }
         let parts: Vec<&[(Stem, String, String)]> = logs.chunks(LOGS_AT_ONCE).collect();
-        let looks = parallel::map(&parts, |part| {
+        let metadata = parallel::map(&parts, |part| {
             part.iter().map(|it| folder.metadata(&it.1).ok()).collect::<Vec<_>>()
         });
-        let logs = logs.into_iter().zip(looks.into_iter().flatten()).collect();
+        let logs = logs.into_iter().zip(metadata.into_iter().flatten()).collect();
         Ok(Some(ListedLogs { folder, logs }))
     }
 
-    /// Takes the logs of the memory folder; those that were not seen so are read.
+    /// Adds the logs of the memory folder to the inventory, and reads those that changed.
     fn scan_logs(
         &self,
         ListedLogs { folder, logs }: ListedLogs,
@@ -191,29 +190,30 @@ impl Vault {
         scan: &mut VaultScan,
     ) -> Result<(), VaultError> {
         let VaultScan { inventory, newly_read: read } = scan;
-        let take =
-            |((_, name, path), look): &ListedLog| self.log_hash((&folder, name), path, *look, seen);
-        let is_new = |((_, _, path), look): &&ListedLog| {
-            look.is_none_or(|look| unchanged_file(&look, path, seen).is_none())
+        let hash = |((_, name, path), metadata): &ListedLog| {
+            self.log_hash((&folder, name), path, *metadata, seen)
         };
-        // To read takes threads; to know does not.
-        let looks: Vec<_> = if logs.iter().filter(is_new).count() > LOGS_AT_ONCE {
+        let is_new = |((_, _, path), metadata): &&ListedLog| {
+            metadata.is_none_or(|it| unchanged_file(&it, path, seen).is_none())
+        };
+        // Threads pay only if many logs have to be read.
+        let hashes: Vec<_> = if logs.iter().filter(is_new).count() > LOGS_AT_ONCE {
             let parts: Vec<&[ListedLog]> = logs.chunks(LOGS_AT_ONCE).collect();
-            let all = parallel::map(&parts, |part| part.iter().map(take).collect::<Vec<_>>());
+            let all = parallel::map(&parts, |part| part.iter().map(hash).collect::<Vec<_>>());
             all.into_iter().flatten().collect()
         } else {
-            logs.iter().map(take).collect()
+            logs.iter().map(hash).collect()
         };
-        for (((stem, _, path), _), look) in logs.into_iter().zip(looks) {
-            match look {
-                Ok((found, fresh)) => {
-                    if fresh {
+        for (((stem, _, path), _), hash) in logs.into_iter().zip(hashes) {
+            match hash {
+                Ok((found, was_read)) => {
+                    if was_read {
                         read.push((path.clone(), found));
                     }
                     let KnownFile { stamp, hash } = found;
                     inventory.logs.insert(stem, LogFile { path, stamp, hash, input_hash: hash });
                 }
-                // It went away since the folder was listed: into the archive, or for good.
+                // It was archived or deleted after the folder was listed.
                 Err(error) if error.is_missing() => {}
                 Err(error) => inventory.problems.push(problem_or_error(path, error)?),
             }
@@ -233,19 +233,18 @@ impl Vault {
         })
     }
 
-    /// Returns the hash of a log, and whether it had to be read for that. One that was not looked at yet
-    /// is now.
+    /// Returns the hash of a log, and whether it had to be read for that. Reads its `metadata` if it is `None`.
     fn log_hash(
         &self,
         (folder, name): (&DirHandle, &str),
         path: &str,
-        look: Option<EntryMetadata>,
+        metadata: Option<EntryMetadata>,
         seen: &HashMap<String, KnownFile>,
     ) -> Result<(KnownFile, bool), VaultError> {
         let full = || self.layout.full(path);
-        let look = look.map_or_else(|| folder.metadata(name), Ok);
-        let look = look.map_err(|e| io_error("read", &full(), e))?;
-        if let Some(known) = unchanged_file(&look, path, seen) {
+        let metadata = metadata.map_or_else(|| folder.metadata(name), Ok);
+        let metadata = metadata.map_err(|e| io_error("read", &full(), e))?;
+        if let Some(known) = unchanged_file(&metadata, path, seen) {
             return Ok((known, false));
         }
         let full = full();
@@ -270,17 +269,17 @@ impl Vault {
     }
 }
 
-/// Returns what was seen of a file that stands there as it did then.
+/// Returns stamp and hash of a file that has not changed since it was `seen`.
 fn unchanged_file(
-    look: &EntryMetadata,
+    metadata: &EntryMetadata,
     path: &str,
     seen: &HashMap<String, KnownFile>,
 ) -> Option<KnownFile> {
-    let is_it = |it: &&KnownFile| look.is_file() && look.link_count == 1 && it.stamp == look.stamp;
-    seen.get(path).filter(is_it).copied()
+    let is_plain = metadata.is_file() && metadata.link_count == 1;
+    seen.get(path).filter(|it| is_plain && it.stamp == metadata.stamp).copied()
 }
 
-/// Says that a file cannot be read, unless the system may only just have failed to.
+/// Turns an error into a problem of the file, unless the system failed to read it, which may be temporary.
 fn problem_or_error(path: String, error: VaultError) -> Result<FileProblem, VaultError> {
     if error.is_read_failure() { Err(error) } else { Ok(file_problem(path, &error)) }
 }
@@ -309,7 +308,7 @@ mod tests {
     use crate::{memory::address::Stem, store::fs::lock::WriteLock};
 
     #[test]
-    fn odd_files_are_reported_and_left_alone() {
+    fn odd_files_are_reported_and_ignored() {
         let (_dir, vault) = vault();
         put(&vault, "memory/2026-04-01.md", b"fine\n");
         put(&vault, "memory/2026-04-02.md", b"caf\xe9\n");
@@ -345,7 +344,7 @@ mod tests {
         let scan = vault.scan(&HashMap::new()).unwrap();
         assert!(scan.inventory.logs.is_empty() && scan.newly_read.is_empty());
         assert!(scan.inventory.problems[0].reason.contains("second name"));
-        // Nor is it where its stamp was seen before it got the name.
+        // Nor if its stamp was seen before it got the second name.
         let stamp = vault.read("memory/2026-04-01.md").unwrap().unwrap().stamp;
         let seen = KnownFile { stamp, hash: ContentHash::of("key\n") };
         let seen = HashMap::from([("memory/2026-04-01.md".to_owned(), seen)]);
@@ -358,8 +357,8 @@ mod tests {
         assert_eq!(fs::read(vault.layout().full("secret")).unwrap(), b"key\n");
     }
 
-    /// Runs `disturb` over and over on another thread while `look` runs a thousand times.
-    fn while_disturbed(disturb: impl Fn() + Sync, look: impl Fn()) {
+    /// Runs `disturb` repeatedly on another thread while `check` runs a thousand times.
+    fn while_disturbed(disturb: impl Fn() + Sync, check: impl Fn()) {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -368,7 +367,7 @@ mod tests {
                 }
             });
             for _ in 0..1000 {
-                look();
+                check();
             }
             done.store(true, Ordering::Relaxed);
         });
@@ -420,7 +419,7 @@ mod tests {
         fs::write(outside.path().join("2026-W14.md"), "theirs").unwrap();
         let lock = WriteLock::acquire(vault.layout().root()).unwrap();
         let is_ours = |error: &VaultError| {
-            // A file or a folder that is there or gone, or a link that is left alone; no other.
+            // Nothing but a link that is not followed, or a file or folder that is missing.
             let refused = matches!(
                 error,
                 VaultError::NotAFile { .. }
@@ -448,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_cut_while_it_is_read_is_read_again_or_not_at_all() {
+    fn a_log_that_is_truncated_while_it_is_read_is_never_half_read() {
         let (_dir, vault) = vault();
         let text = "- a line that is long enough\n".repeat(10_000);
         put(&vault, "memory/2026-04-01.md", text.as_bytes());

@@ -1,4 +1,4 @@
-//! What is looked at beside the memory folder itself: the archive, the records of sessions, weeks and months.
+//! Scans the folders beside the memory folder itself: archive, session records, weekly and monthly summaries.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -23,8 +23,8 @@ use crate::{
 };
 
 impl Vault {
-    /// Looks at the records of sessions, which make nothing due: a scan passes them over. What is no record,
-    /// or may not be read, is left out.
+    /// Scans the session records, which [`Self::scan`] skips because no job depends on them. Files that are no
+    /// records, or that must not be read, are left out.
     ///
     /// # Errors
     ///
@@ -44,20 +44,20 @@ impl Vault {
         let stem_of = |it: &String| it.strip_suffix(".md").and_then(|it| it.parse::<Stem>().ok());
         let stems: Vec<Stem> = names.iter().filter_map(stem_of).filter(Stem::is_session).collect();
         let parts: Vec<&[Stem]> = stems.chunks(LOGS_AT_ONCE).collect();
-        let looks = parallel::map(&parts, |part| {
-            let look = |it: &Stem| {
+        let files = parallel::map(&parts, |part| {
+            let file = |it: &Stem| {
                 let path = self.layout.source_path(it);
-                let look = self.log_hash((&folder, &format!("{it}.md")), &path, None, seen);
-                look.map(|(KnownFile { stamp, hash }, _)| {
-                    let input = rules.input_hash(it, hash);
-                    LogFile { path, stamp, hash, input_hash: input }
+                let hash = self.log_hash((&folder, &format!("{it}.md")), &path, None, seen);
+                hash.map(|(KnownFile { stamp, hash }, _)| {
+                    let input_hash = rules.input_hash(it, hash);
+                    LogFile { path, stamp, hash, input_hash }
                 })
             };
-            part.iter().map(look).collect::<Vec<_>>()
+            part.iter().map(file).collect::<Vec<_>>()
         });
         let mut sessions = BTreeMap::new();
-        for (stem, look) in stems.into_iter().zip(looks.into_iter().flatten()) {
-            match look {
+        for (stem, file) in stems.into_iter().zip(files.into_iter().flatten()) {
+            match file {
                 Ok(file) => drop(sessions.insert(stem, file)),
                 Err(error) if error.is_read_failure() => return Err(error),
                 Err(_) => {}
@@ -66,7 +66,7 @@ impl Vault {
         Ok(sessions)
     }
 
-    /// Looks at the archived logs. What of the archive cannot be listed becomes a problem.
+    /// Adds the archived logs to the inventory. Folders that cannot be listed become problems.
     pub(super) fn scan_archive(
         &self,
         seen: &HashMap<String, KnownFile>,
@@ -111,13 +111,13 @@ impl Vault {
                 }
                 let live = inventory.logs.remove(&stem);
                 match self.log_hash((&folder, &name), &path, None, seen) {
-                    Ok((found, fresh)) => {
-                        if fresh {
+                    Ok((found, was_read)) => {
+                        if was_read {
                             read.push((path.clone(), found));
                         }
                         let KnownFile { stamp, hash } = found;
                         let file = LogFile { path, stamp, hash, input_hash: hash };
-                        // One that is gone from there by now is the one that was found here.
+                        // If the other file is gone by now, it was archived during the scan.
                         if let Some(live) = live.filter(|it| self.exists(&it.path)) {
                             inventory.problems.push(late_log_problem(&live, &file));
                             inventory.late_logs.insert(stem.clone(), live);
@@ -125,11 +125,11 @@ impl Vault {
                         inventory.archived.insert(stem.clone());
                         inventory.logs.insert(stem, file);
                     }
-                    // It went back among the others: lines of that day came late.
+                    // It was moved back, because lines of that day were added later.
                     Err(error) if error.is_missing() => {
                         inventory.logs.extend(live.map(|it| (stem, it)));
                     }
-                    // Neither counts: what came late is not all of the day.
+                    // Neither counts: the later lines are not the whole day.
                     Err(error) => inventory.problems.push(problem_or_error(path, error)?),
                 }
             }
@@ -168,8 +168,8 @@ impl Vault {
         let read = |period: &Period| {
             let path = self.layout.summary(*period);
             let known = seen.get(&path).filter(|it| {
-                let look = folder.metadata(&format!("{period}.md"));
-                look.is_ok_and(|look| look.is_file() && look.stamp == it.stamp)
+                let metadata = folder.metadata(&format!("{period}.md"));
+                metadata.is_ok_and(|found| found.is_file() && found.stamp == it.stamp)
             });
             if let Some(KnownFile { stamp, hash }) = known {
                 return Ok(Ok(SummaryFile::without_content(path, *stamp, *hash)));
@@ -195,10 +195,10 @@ impl Vault {
     }
 }
 
-/// Says that a day stands in two places.
+/// Reports that a log exists both inside and outside of the archive.
 fn late_log_problem(live: &LogFile, archived: &LogFile) -> FileProblem {
     let reason = if live.hash == archived.hash {
-        format!("also stands as {}; the next run leaves only that one", archived.path)
+        format!("also exists as {}; the next run keeps only that one", archived.path)
     } else {
         format!(
             "written after the log of that day was archived as {}; the next run joins the two",
