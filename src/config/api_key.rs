@@ -1,24 +1,23 @@
-//! The key of a language model: where it comes from, and that it goes nowhere else.
+//! The API key of a language model: where it is read from, and how it is protected.
 //!
-//! | source, the first that there is | must be |
+//! | source, the first that exists | must be |
 //! |---|---|
-//! | the file that `model.key_file` names | this user's or root's, closed to all others |
-//! | [`CREDENTIAL`], a credential that systemd put into `$CREDENTIALS_DIRECTORY` | not readable by everybody |
+//! | the file `model.key_file` | owned by this user or root, and private |
+//! | [`CREDENTIAL`], a systemd credential in `$CREDENTIALS_DIRECTORY` | not world-readable |
 //! | the variable [`VARIABLE`] | – |
 //!
-//! [`Config::key_source`] says which it is; [`KeySource::read`] reads it. `doctor` shows the former
-//! and tries the latter. A client of a provider reads the key when it starts and holds it as long
-//! as it lives.
+//! [`Config::key_source`] finds the source and [`KeySource::read`] reads it. `doctor` shows the former and tries
+//! the latter. A client of a provider reads the key when it starts and keeps it while it runs.
 //!
 //! # Invariants
 //!
-//! - A [`Secret`] is not printed, cloned or stored: it has no `Display`, no `Clone` and no
-//!   `Serialize`, its `Debug` is `Secret(…)`, and dropped it is overwritten. [`Secret::expose`] is for
-//!   the one place that writes the header of a request; a test holds that.
-//! - No error quotes what a file or a variable holds, only where it is and what is wrong with it.
-//! - The variable goes to no child: whoever starts a program passes its command through [`remove_key_variables`]
-//!   first. It cannot be taken out of our own environment, since that would be `unsafe`; what the
-//!   kernel shows of it is closed to other processes, because ours is not dumpable.
+//! - A [`Secret`] is never printed, cloned or stored: it has no `Display`, no `Clone` and no `Serialize`, its
+//!   `Debug` is `Secret(…)`, and it is overwritten on drop. [`Secret::expose`] is only for the code that writes
+//!   the header of a request; a test checks that.
+//! - No error quotes the content of a file or a variable, only its location and what is wrong with it.
+//! - No child process inherits the variable: code that starts a program calls [`remove_key_variables`] first. It
+//!   cannot be removed from our own environment, because that would be `unsafe`; other processes cannot read it
+//!   there, because our process is not dumpable.
 
 use std::{
     fmt,
@@ -35,36 +34,36 @@ use zeroize::Zeroizing;
 
 use super::{Config, environment::Environment, settings::Model};
 
-/// The variable that holds a key where nothing better is set up.
+/// The variable of the key, if no better source is configured.
 pub const VARIABLE: &str = "MEMOIRD_API_KEY";
 
 /// The name of the credential, as in `LoadCredential=memoird-api-key:PATH`.
 pub const CREDENTIAL: &str = "memoird-api-key";
 
-/// Where systemd says that the credentials of a service lie.
+/// The variable with which systemd names the folder of a service's credentials.
 pub(super) const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 
-/// The longest file with a key. Those of today have under 300 bytes; signed tokens reach 4 KB.
+/// The size limit of a key file. Today's keys have under 300 bytes; signed tokens reach 4 KB.
 const BYTES_MAX: usize = 8 * 1024;
 
 /// Text that is never shown.
 pub struct Secret(Zeroizing<String>);
 
-/// Where the key is.
+/// The source of the key.
 #[derive(Clone, Debug)]
 pub enum KeySource {
-    /// In the file that `model.key_file` names.
+    /// The file `model.key_file`.
     File(PathBuf),
-    /// In a credential of systemd.
+    /// A systemd credential.
     Credential(PathBuf),
-    /// In the environment.
+    /// The environment.
     Variable(Arc<Secret>),
 }
 
-/// A key that is not used. No message quotes it.
+/// Why a key is not used. No message quotes the key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is no key file at `{}`", file.display())]
     Missing {
         /// The file.
@@ -75,76 +74,76 @@ pub enum KeyError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A link.
-    #[error("the key file `{}` is a link, and whoever can change the link chooses the key", file.display())]
+    #[error("the key file `{}` is a link, and anybody who can change the link chooses the key", file.display())]
     Link {
         /// The link.
         file: PathBuf,
     },
     /// A folder, a pipe, a device.
-    #[error("the key file `{}` is no regular file", file.display())]
+    #[error("the key file `{}` is not a regular file", file.display())]
     NotRegular {
         /// The path.
         file: PathBuf,
     },
-    /// A file of somebody else.
+    /// A file of another user.
     #[error("the key file `{}` belongs to another user ({owner}), who can read and change it", file.display())]
     OtherOwner {
         /// The file.
         file: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: u32,
     },
-    /// A file that others can get at.
-    #[error("the key file `{}` is open to other users (mode {mode:o}), so the key may be known already", file.display())]
+    /// A file that other users can access.
+    #[error("the key file `{}` is open to other users (mode {mode:o}), so they may already know the key", file.display())]
     TooOpen {
         /// The file.
         file: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
-    /// Text that is no key.
-    #[error("the key in {place} {fault}")]
+    /// Text that is not a key.
+    #[error("the key in {location} {defect}")]
     Invalid {
-        /// Where it stands.
-        place: KeyLocation,
+        /// Its location.
+        location: KeyLocation,
         /// What is wrong with it.
-        fault: KeyDefect,
+        defect: KeyDefect,
     },
 }
 
-/// Where a key stands, as a message names it.
+/// The location of a key, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyLocation {
-    /// In a file.
+    /// A file.
     File(PathBuf),
-    /// In [`VARIABLE`].
+    /// [`VARIABLE`].
     Variable,
 }
 
-/// What makes text no key.
+/// Why a text is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyDefect {
-    /// There is none.
+    /// It is empty.
     Empty,
     /// It is longer than a key can be.
     TooLong,
     /// It has several lines.
     MultipleLines,
-    /// It has a space, or a character that no header of a request may hold.
+    /// It has a space, or a character that is not allowed in the header of a request.
     Characters,
 }
 
 impl Secret {
-    /// Keeps text from being shown.
+    /// Wraps a text.
     pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
 
-    /// Returns the text, to be written into the header of a request and nowhere else.
+    /// Returns the text, only to be written into the header of a request.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -157,8 +156,8 @@ impl fmt::Debug for Secret {
 }
 
 impl Config {
-    /// Returns where the key for `model` is; `None` where nothing names one. Looks only whether
-    /// there is a credential.
+    /// Returns the source of the key for `model`; `None` if there is none. Reads nothing, and only checks
+    /// whether a credential exists.
     pub fn key_source(&self, model: &Model, around: &Environment) -> Option<KeySource> {
         let folder = self.file.as_deref().and_then(Path::parent);
         let folder = match folder {
@@ -181,11 +180,11 @@ impl KeySource {
     ///
     /// # Errors
     ///
-    /// Returns why it is not used: others can get at it, or it is none.
+    /// Fails if other users can access the key, or if the text is not a key.
     pub fn read(&self) -> Result<Secret, KeyError> {
         match self {
             Self::File(file) => read_file(file, 0o077),
-            // For a service of the system it may be root's, and readable by a group of its own.
+            // For a system service it may belong to root and be readable by a group.
             Self::Credential(file) => read_file(file, 0o037),
             Self::Variable(text) => parse_key(text.0.as_bytes(), || KeyLocation::Variable),
         }
@@ -193,7 +192,7 @@ impl KeySource {
 }
 
 impl KeyError {
-    /// Returns what to do next, best as a command to type.
+    /// Returns the next step, preferably a command to run.
     pub fn hint(&self) -> String {
         let chmod = |file: &Path| format!("chmod 600 '{}'", file.display());
         match self {
@@ -212,10 +211,10 @@ impl KeyError {
                 format!("install -m 600 '{shown}' '{shown}.own', and name that as model.key_file")
             }
             Self::TooOpen { file, .. } => chmod(file),
-            Self::Invalid { place: KeyLocation::File(file), .. } => {
+            Self::Invalid { location: KeyLocation::File(file), .. } => {
                 format!("write the key alone on one line into '{}'", file.display())
             }
-            Self::Invalid { place: KeyLocation::Variable, .. } => {
+            Self::Invalid { location: KeyLocation::Variable, .. } => {
                 format!("set {VARIABLE} to the key alone, or better: model.key_file")
             }
         }
@@ -248,24 +247,24 @@ impl fmt::Display for KeyDefect {
             Self::TooLong => write!(f, "is longer than {BYTES_MAX} bytes"),
             Self::MultipleLines => f.write_str("has more than one line"),
             Self::Characters => {
-                f.write_str("has a space in it, or a character that is no printable ASCII")
+                f.write_str("has a space in it, or a character that is not printable ASCII")
             }
         }
     }
 }
 
-/// Keeps the key from a program that is about to be started.
+/// Removes the key's variables from the environment of a program that is about to be started.
 ///
-/// The provider that runs a program of the person's starts it with a cleared environment and needs
-/// this no less: what it puts back by name must not bring the key along.
+/// The provider `command` starts its program with a cleared environment and needs this too: the variables it
+/// restores by name must not include the key.
 pub fn remove_key_variables(command: &mut Command) -> &mut Command {
     command.env_remove(VARIABLE).env_remove(CREDENTIALS_VARIABLE)
 }
 
-/// Reads a key from a file none of whose permission bits is in `refused`.
+/// Reads a key from a file; refuses the permission bits `refused`.
 fn read_file(file: &Path, refused: u32) -> Result<Secret, KeyError> {
     let name = || file.to_path_buf();
-    // A pipe would keep the program waiting, and a terminal take it over.
+    // A pipe would block the program, and a terminal could become its controlling one.
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = rustix::fs::open(file, flags, Mode::empty()).map_err(|errno| match errno {
@@ -275,7 +274,7 @@ fn read_file(file: &Path, refused: u32) -> Result<Secret, KeyError> {
     })?;
     let opened = File::from(opened);
     let unreadable = |source| KeyError::Unreadable { file: name(), source };
-    // What was opened is asked, not what stands under the name by now.
+    // From the open file, because the name may refer to another file by now.
     let meta = opened.metadata().map_err(unreadable)?;
     if !meta.is_file() {
         return Err(KeyError::NotRegular { file: name() });
@@ -288,15 +287,15 @@ fn read_file(file: &Path, refused: u32) -> Result<Secret, KeyError> {
     if mode & refused != 0 {
         return Err(KeyError::TooOpen { file: name(), mode });
     }
-    // With room for all of it, so that no copy is left where it grew.
+    // With enough capacity, because growing would leave a copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(BYTES_MAX + 1));
     opened.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     parse_key(&bytes, || KeyLocation::File(name()))
 }
 
-/// Returns the key in what was read.
-fn parse_key(bytes: &[u8], place: impl Fn() -> KeyLocation) -> Result<Secret, KeyError> {
-    let no_key = |fault| KeyError::Invalid { place: place(), fault };
+/// Returns the key in the bytes of a file or variable.
+fn parse_key(bytes: &[u8], location: impl Fn() -> KeyLocation) -> Result<Secret, KeyError> {
+    let no_key = |defect| KeyError::Invalid { location: location(), defect };
     if bytes.len() > BYTES_MAX {
         return Err(no_key(KeyDefect::TooLong));
     }
@@ -323,7 +322,7 @@ mod tests {
 
     use super::*;
 
-    /// Made up, and in no rule's form but ours.
+    /// Made up; no secret scanner's rule but ours matches it.
     const KEY: &str = "sk-test-4f9Qx7mB2vLkR8sT1wZc";
 
     fn write(file: &Path, bytes: &[u8], mode: u32) {
@@ -355,7 +354,7 @@ mod tests {
         assert_eq!(secret.expose(), KEY);
         let around = Environment { api_key: Some(Arc::new(secret)), ..Environment::default() };
         assert!(!format!("{around:?}").contains("4f9Q"));
-        // What `unwrap` would say on the way down.
+        // The message of a failing `unwrap`.
         let quiet = panic::take_hook();
         panic::set_hook(Box::new(|_| {}));
         let caught = panic::catch_unwind(|| {
@@ -363,8 +362,8 @@ mod tests {
             outcome.unwrap();
         });
         panic::set_hook(quiet);
-        let said = caught.unwrap_err().downcast::<String>().unwrap();
-        assert!(said.contains("Secret(…)") && !said.contains("4f9Q"), "{said}");
+        let message = caught.unwrap_err().downcast::<String>().unwrap();
+        assert!(message.contains("Secret(…)") && !message.contains("4f9Q"), "{message}");
     }
 
     #[track_caller]
@@ -382,16 +381,16 @@ mod tests {
         match (source.read(), expected) {
             (Ok(secret), Ok(())) => assert_eq!(secret.expose(), KEY),
             (Err(error), Err(expected)) => {
-                let said = format!("{error} {error:?} {}", error.hint());
-                assert!(said.contains(expected), "{said}");
-                assert!(!said.contains("4f9Q"), "{said}");
+                let message = format!("{error} {error:?} {}", error.hint());
+                assert!(message.contains(expected), "{message}");
+                assert!(!message.contains("4f9Q"), "{message}");
             }
             (seen, _) => panic!("{seen:?}, expected {expected:?}"),
         }
     }
 
     #[test]
-    fn only_a_closed_file_with_one_key_is_read() {
+    fn only_a_private_file_with_one_key_is_read() {
         let key = KEY.as_bytes();
         for mode in [0o600, 0o400, 0o700] {
             check_file(key, mode, false, Ok(()));
@@ -425,11 +424,11 @@ mod tests {
         check_at(&path("link"), false, Err("readlink -f"));
         check_at(&path("link"), true, Err("is a link"));
         check_at(&path("none"), false, Err("there is no key file at"));
-        check_at(dir.path(), false, Err("no regular file"));
-        // Nobody writes to it: reading would wait for ever.
+        check_at(dir.path(), false, Err("not a regular file"));
+        // Nobody writes to the pipe, so reading would block forever.
         rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), Mode::from_raw_mode(0o600)).unwrap();
-        check_at(&path("pipe"), false, Err("no regular file"));
-        check_at(Path::new("/dev/null"), false, Err("no regular file"));
+        check_at(&path("pipe"), false, Err("not a regular file"));
+        check_at(Path::new("/dev/null"), false, Err("not a regular file"));
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(path("key"), Some(4711), None).unwrap();
             check_at(&path("key"), false, Err("belongs to another user (4711)"));
@@ -473,12 +472,12 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_holds_no_key_is_named_and_not_quoted() {
+    fn an_invalid_variable_is_named_but_not_quoted() {
         let source = KeySource::Variable(Arc::new(Secret::new(format!("{KEY} {KEY}"))));
         let error = source.read().unwrap_err();
-        let said = format!("{error} {error:?} {source:?} {}", error.hint());
-        assert!(said.starts_with("the key in the variable MEMOIRD_API_KEY has a space"), "{said}");
-        assert!(!said.contains("4f9Q"), "{said}");
+        let text = format!("{error} {error:?} {source:?} {}", error.hint());
+        assert!(text.starts_with("the key in the variable MEMOIRD_API_KEY has a space"), "{text}");
+        assert!(!text.contains("4f9Q"), "{text}");
     }
 
     #[test]

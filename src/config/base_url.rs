@@ -1,33 +1,32 @@
-//! The address of a provider: what may be one, and what is never done with it.
+//! Checks the address of a provider.
 //!
-//! A key and the text of logs go to this address, so it is an allow-list of one: the configuration
-//! at home names it, the command line and variables may, and a file that travels with a root may
-//! not. [`check_base_url`] accepts a narrow grammar and not what a browser would: whatever another
-//! reader of addresses could take for another host is refused. Pure.
+//! A key and the text of logs are sent to this address. So it may come from the user's configuration, the command
+//! line, or variables, but not from a file that travels with a root. [`check_base_url`] accepts a narrower
+//! grammar than a browser: anything that another URL parser could read as another host is refused. Pure.
 
 use std::{
     fmt,
     net::{Ipv4Addr, Ipv6Addr},
 };
 
-/// How many redirects a client follows. It sends a key, so it goes where it was told and nowhere
-/// else: a redirect is an error that names the host it leads to.
+/// How many redirects a client follows. None, because it sends a key: a redirect is an error that names the new
+/// host.
 pub const REDIRECTS_MAX: u32 = 0;
 
-/// The longest address that is read.
+/// The maximum length of an address.
 const CHARS_MAX: usize = 2000;
 
-/// An address that was checked, without a slash at its end.
+/// A checked address, without a final slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl {
     text: String,
     is_loopback: bool,
 }
 
-/// Why an address is not used. None quotes it: people put keys and passwords into addresses.
+/// Why an address is not used. No message quotes it, because people put keys and passwords into addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaseUrlError {
-    /// No address of a web server.
+    /// Not a web address.
     #[error("not an address (expected one like http://127.0.0.1:11434/v1)")]
     NotHttp,
     /// `http` to another machine.
@@ -36,22 +35,22 @@ pub enum BaseUrlError {
     )]
     NotEncrypted,
     /// `user:password@`.
-    #[error("holds a user or a password before an @ (the key belongs in model.key_file)")]
+    #[error("contains a user or a password before an @ (the key belongs in model.key_file)")]
     UserInfo,
     /// `?…` or `#…`.
-    #[error("holds a ? or a # (expected the address alone; the key belongs in model.key_file)")]
+    #[error("contains a ? or a # (expected the address alone; the key belongs in model.key_file)")]
     Query,
-    /// A host that is none, or that is written so that readers differ about it.
+    /// An invalid host, or one that URL parsers read differently.
     #[error(
         "the host is not written as a plain name or address (expected one like api.example.com, 127.0.0.1 or [::1])"
     )]
     Host,
-    /// A port that is none.
-    #[error("the port is no number from 1 to 65535")]
+    /// An invalid port.
+    #[error("the port is not a number from 1 to 65535")]
     Port,
-    /// A path that could be read in two ways.
+    /// A path that URL parsers could read differently.
     #[error(
-        "the path holds something other than letters, digits, and - . _ ~ / (or a step like ..)"
+        "the path contains something other than letters, digits, and - . _ ~ / (or a step like ..)"
     )]
     Path,
     /// Longer than any address.
@@ -63,7 +62,7 @@ pub enum BaseUrlError {
 ///
 /// # Errors
 ///
-/// Returns why text and key may not be sent there.
+/// Returns why text and key must not be sent there.
 pub fn check_base_url(text: &str) -> Result<BaseUrl, BaseUrlError> {
     if text.len() > CHARS_MAX {
         return Err(BaseUrlError::TooLong);
@@ -97,8 +96,8 @@ impl BaseUrl {
         &self.text
     }
 
-    /// Returns whether it is on this machine. A client connects `localhost` to a loopback address
-    /// whatever a name server says of it.
+    /// Returns whether it is on this machine. A client resolves `localhost` to a loopback address without asking
+    /// a name server.
     pub fn is_loopback(&self) -> bool {
         self.is_loopback
     }
@@ -141,7 +140,7 @@ fn check_authority(authority: &str) -> Result<bool, BaseUrlError> {
             && edge(it.chars().next())
             && edge(it.chars().last())
     };
-    // `127.1`, `2130706433` and `0x7f.1` are addresses to some readers.
+    // Some parsers read `127.1`, `2130706433` and `0x7f.1` as IPv4 addresses.
     let last = host.rsplit('.').next().unwrap_or_default();
     let is_number = last.starts_with("0x") || last.bytes().all(|it| it.is_ascii_digit());
     if host.len() > 253 || is_number || !host.split('.').all(label) {
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_readers_could_read_differently_is_refused() {
+    fn ambiguous_addresses_are_refused() {
         check_refused(
             &[
                 "",

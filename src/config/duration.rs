@@ -1,12 +1,9 @@
-//! Lengths of time as people write them: `6h`, `90s`, `2d`, `0s`.
-//!
-//! Used by the configuration and by whoever prints one of its values. Pure.
+//! Durations as people write them: `6h`, `90s`, `2d`, `0s`. Pure.
 //!
 //! # Invariants
 //!
-//! - `Display` and `FromStr` are inverse in meaning: what is printed reads back as the same length.
-//! - A span is at most [`DAYS_MAX`] long, so that adding one to any date of the calendar in use
-//!   cannot overflow.
+//! - `Display` and `FromStr` are inverse: a printed duration is parsed as the same duration.
+//! - A span is at most [`DAYS_MAX`] long, so that adding one to a date cannot overflow.
 
 use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 
@@ -30,7 +27,7 @@ const UNITS: [(&str, u64); 6] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(Duration);
 
-/// Text that names no length of time.
+/// Why a text is not a length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseDurationError {
     /// Not a whole number and a unit.
@@ -44,7 +41,7 @@ pub enum ParseDurationError {
 impl Span {
     /// Returns a span of whole seconds.
     ///
-    /// Meant for the built-in defaults; longer than [`DAYS_MAX`] is cut to it.
+    /// For the built-in defaults; the maximum is [`DAYS_MAX`].
     pub const fn from_secs(secs: u64) -> Self {
         let max = DAYS_MAX * 24 * 60 * 60;
         Self(Duration::from_secs(if secs > max { max } else { secs }))
@@ -59,7 +56,7 @@ impl Span {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.0.as_millis();
-        // Weeks are read but not printed: `14d` says more than `2w`.
+        // Weeks are parsed but not printed: `14d` is clearer than `2w`.
         let unit =
             UNITS.iter().skip(1).find(|(_, len)| ms != 0 && ms.is_multiple_of(u128::from(*len)));
         match unit {
@@ -82,7 +79,7 @@ impl FromStr for Span {
         }
         let unit = trimmed[digits.len()..].trim_start();
         let (_, len) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(shape)?;
-        // Only digits are left, so the one way to fail is a number that is too large.
+        // Only digits are left, so parsing fails only if the number is too large.
         let count: u64 = digits.parse().map_err(|_| too_long())?;
         let ms = count.checked_mul(*len).ok_or_else(too_long)?;
         if ms > DAYS_MAX * 24 * 60 * 60 * 1000 {

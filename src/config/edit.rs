@@ -1,7 +1,7 @@
-//! Changes of files that people wrote: a line comes or changes, comments and all else stay.
+//! Edits single lines of files that people wrote; comments and everything else stay.
 //!
-//! `init` registers a root in `config.yaml` and takes a root over in its `memoird.yaml`. Pure: the
-//! caller reads and writes.
+//! `init` registers a root in `config.yaml` and makes this host the writer in a `memoird.yaml`. Pure: the caller
+//! reads and writes.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use super::{
     root::{RootFile, yaml_line},
 };
 
-/// Returns the text of a `config.yaml` with one more root, first in the list, and with the project whose
-/// sessions belong there, if it is one project's.
+/// Returns the text of a `config.yaml` with one more root, first in the list, and with the root's project, if
+/// it belongs to one.
 ///
-/// Returns `None` when the list stands there in a form that is not edited (in brackets, say), or
-/// the path is not UTF-8: then a person must add it.
+/// Returns `None` if the list has a form that cannot be edited (in brackets, for example), or if the path is
+/// not UTF-8: then a person must add it.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with the text as it stands.
+/// Returns the mistakes in the text.
 pub fn add_root(
     text: &str,
     file: &Path,
@@ -37,22 +37,22 @@ pub fn add_root(
     }
     let new = insert_root_entry(text, &entry);
     let after: Result<ConfigKeys, ConfigError> = layers::parse_keys(&new, &CONFIG_SCHEMA, &origin);
-    // What is not edited well does not read as one root more and all else the same.
-    let good = after.is_ok_and(|after| {
+    // The edit is right if the result has one more root and nothing else has changed.
+    let is_right = after.is_ok_and(|after| {
         after.roots.len() == before.roots.len() + 1
             && after.roots[0].path == path
             && after.roots[1..] == before.roots
             && after.general == before.general
     });
-    Ok(good.then_some(new))
+    Ok(is_right.then_some(new))
 }
 
-/// Returns the text of a `config.yaml` with `projects_dir` set; `None` where it stands there in a form that is
-/// not edited, or the path is not UTF-8.
+/// Returns the text of a `config.yaml` with `projects_dir` set; `None` if the text has a form that cannot be
+/// edited, or if the path is not UTF-8.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with the text as it stands.
+/// Returns the mistakes in the text.
 pub fn set_projects_dir(
     text: &str,
     file: &Path,
@@ -69,25 +69,25 @@ pub fn set_projects_dir(
     }
     let new = lines.join("\n") + "\n";
     let after: Result<ConfigKeys, ConfigError> = layers::parse_keys(&new, &CONFIG_SCHEMA, &origin);
-    let said = |keys: &ConfigKeys| keys.general.get("projects_dir").cloned();
-    let good = after.is_ok_and(|after| {
+    let value = |keys: &ConfigKeys| keys.general.get("projects_dir").cloned();
+    let is_right = after.is_ok_and(|after| {
         let rest = |keys: &ConfigKeys| {
             let mut general = keys.general.clone();
             general.remove("projects_dir");
             general
         };
         after.roots == before.roots
-            && said(&after) == Some(dir.into())
+            && value(&after) == Some(dir.into())
             && rest(&after) == rest(&before)
     });
-    Ok(good.then_some(new))
+    Ok(is_right.then_some(new))
 }
 
 /// Returns the text of a `memoird.yaml` with `writer` set to `host`.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with the text as it stands.
+/// Returns the mistakes in the text.
 pub fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, ConfigError> {
     RootFile::parse(text, file)?;
     let new = yaml_line("writer", host);
@@ -112,7 +112,7 @@ fn insert_root_entry(text: &str, entry: &[String]) -> String {
     if let Some(rest) = value.strip_prefix("[]") {
         lines[at] = format!("roots:{rest}");
     }
-    // Entries of one list stand below each other.
+    // All entries of a list need the same indentation.
     let first = lines[at + 1..].iter().find(|it| {
         let it = it.trim_start();
         !it.is_empty() && !it.starts_with('#')
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_is_added_and_all_else_stays() {
+    fn adding_a_root_changes_nothing_else() {
         check("", Some("roots:\n  - path: \"/home/ada/x y\"\n"));
         check(
             "engine: extractive # free\n",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_projects_is_named_once() {
+    fn projects_dir_is_set_once() {
         let set = |text| set_projects_dir(text, Path::new("c"), Path::new("/m")).unwrap();
         assert_eq!(set("engine: model\n").unwrap(), "engine: model\nprojects_dir: \"/m\"\n");
         assert_eq!(set("projects_dir: null # none\n").unwrap(), "projects_dir: \"/m\"\n");

@@ -1,7 +1,7 @@
-//! What stands around a call: variables, folders, the host's name, the system's zone.
+//! The environment of the process: variables, folders, the host's name, the system's time zone.
 //!
-//! Read once at start; everything else in [`super`] takes it as an argument, so that tests need
-//! neither a home nor an environment of their own.
+//! It is read once at start; everything else in [`super`] takes it as an argument, so that tests need no home
+//! folder and no environment of their own.
 
 use std::{
     collections::BTreeMap,
@@ -18,50 +18,50 @@ use super::{
     zone::ZoneName,
 };
 
-/// What stands around a call.
+/// The environment of the process.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// Variables whose names begin with `MEMOIRD_`, but for the one that holds a key.
+    /// The variables whose names begin with `MEMOIRD_`, except for the key.
     pub variables: BTreeMap<String, String>,
-    /// What [`api_key::VARIABLE`] holds; not looked at until a key is needed.
+    /// The value of [`api_key::VARIABLE`]; not checked until a key is needed.
     pub api_key: Option<Arc<Secret>>,
-    /// Where systemd put the credentials of this service.
+    /// The folder of this service's systemd credentials.
     pub credentials_dir: Option<PathBuf>,
-    /// The person's home.
+    /// The user's home folder.
     pub home: PathBuf,
-    /// Where configurations lie: `$XDG_CONFIG_HOME`, else `~/.config`.
+    /// The folder of configurations: `$XDG_CONFIG_HOME`, else `~/.config`.
     pub config_home: PathBuf,
-    /// Where programs keep what outlives a restart: `$XDG_STATE_HOME`, else `~/.local/state`.
+    /// The folder of persistent state: `$XDG_STATE_HOME`, else `~/.local/state`.
     pub state_home: PathBuf,
-    /// Where Claude Code keeps its own, if elsewhere than in `~/.claude`.
+    /// The folder of Claude Code, if it is not `~/.claude`.
     pub claude_config_dir: Option<PathBuf>,
-    /// Where Codex keeps its own, if elsewhere than in `~/.codex`.
+    /// The folder of Codex, if it is not `~/.codex`.
     pub codex_home: Option<PathBuf>,
     /// The working folder.
     pub cwd: PathBuf,
-    /// The host's name, as `writer` in `memoird.yaml` has it.
+    /// The host's name, as in `writer` of `memoird.yaml`.
     pub host: String,
-    /// The zone that the system is set to, when it tells one that is known.
+    /// The system's time zone, if it is known.
     pub system_zone: Option<ZoneName>,
 }
 
 impl Environment {
-    /// Reads them.
+    /// Reads the environment of this process.
     ///
     /// # Errors
     ///
-    /// Returns `ConfigError::NoHome` without a home, `ConfigError::NoWorkingDir` when the working folder is gone, and
-    /// `ConfigError::VariableNotUtf8` when a variable of ours is not UTF-8.
+    /// Returns [`ConfigError::NoHome`] without a home folder, [`ConfigError::NoWorkingDir`] if the working folder
+    /// no longer exists, and [`ConfigError::VariableNotUtf8`] for a `MEMOIRD_` variable that is not UTF-8.
     pub fn read() -> Result<Self, ConfigError> {
         let cwd = env::current_dir().map_err(|source| ConfigError::NoWorkingDir { source })?;
         Self::read_in(cwd)
     }
 
-    /// Reads them for a working folder that may be gone by now.
+    /// Reads the environment with the given working folder, which may no longer exist.
     ///
     /// # Errors
     ///
-    /// Returns what [`Self::read`] does, but for the working folder.
+    /// Like [`Self::read`], except for the working folder.
     pub fn read_in(cwd: PathBuf) -> Result<Self, ConfigError> {
         let xdg = Xdg::new().map_err(|_| ConfigError::NoHome)?;
         let mut variables = BTreeMap::new();
@@ -71,7 +71,7 @@ impl Environment {
                 continue;
             };
             if name == api_key::VARIABLE {
-                // What is not UTF-8 is no key, and is told when one is needed.
+                // Text that is not UTF-8 is reported when the key is needed.
                 let text = value.to_string_lossy().into_owned();
                 api_key = (!text.is_empty()).then(|| Arc::new(Secret::new(text)));
                 continue;
@@ -98,7 +98,7 @@ impl Environment {
         })
     }
 
-    /// Returns the folder of our configuration, where prompts and rules of the person's own lie too.
+    /// Returns memoird's configuration folder, which may also contain the user's own prompts and rules.
     pub fn config_folder(&self) -> PathBuf {
         self.config_home.join("memoird")
     }
@@ -108,22 +108,22 @@ impl Environment {
         self.state_home.join("memoird").join("ledger.db")
     }
 
-    /// Returns where Claude Code keeps its settings and transcripts.
+    /// Returns the folder of Claude Code's settings and transcripts.
     pub fn claude_folder(&self) -> PathBuf {
         self.claude_config_dir.clone().unwrap_or_else(|| self.home.join(".claude"))
     }
 
-    /// Returns where Codex keeps its settings and transcripts.
+    /// Returns the folder of Codex's settings and transcripts.
     pub fn codex_folder(&self) -> PathBuf {
         self.codex_home.clone().unwrap_or_else(|| self.home.join(".codex"))
     }
 
-    /// Returns a variable that is set and not empty.
+    /// Returns a variable, if it is set and not empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|it| !it.is_empty())
     }
 
-    /// Returns `path` with `~/` put in, from `base` when it is relative.
+    /// Returns an absolute path: `~/` is the home folder, other relative paths start at `base`.
     pub fn absolute(&self, path: &Path, base: &Path) -> PathBuf {
         match path.strip_prefix("~") {
             Ok(rest) => self.home.join(rest),
@@ -132,13 +132,13 @@ impl Environment {
     }
 }
 
-/// Returns the folder that a variable names; a relative one would mean another from each folder.
+/// Returns the folder that a variable names. A relative path is ignored, because its meaning would depend on the
+/// working folder.
 fn absolute_dir_variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute())
 }
 
-/// Returns the system's zone. `TZ` wins over the system's setting where it holds a name, as it does
-/// for every other program.
+/// Returns the system's time zone. As for every program, `TZ` wins over the system's setting, if it is a name.
 fn system_zone(tz: Option<&str>) -> Option<ZoneName> {
     let named = tz.and_then(|it| it.trim_start_matches(':').parse().ok());
     named.or_else(|| iana_time_zone::get_timezone().ok()?.parse().ok())

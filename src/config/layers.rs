@@ -1,9 +1,9 @@
-//! Layers of values, and the keys that each may hold.
+//! The layers of the configuration, and the keys that each may contain.
 //!
-//! From weak to strong: built-in defaults, the general sections of `config.yaml`, `memoird.yaml` in
-//! the root, the root's entry in `config.yaml`, `MEMOIRD_…` variables, `--set`. A layer is a map of
-//! keys that was checked where it was read, so that a mistake is told with its file; then they are
-//! laid over each other key by key. A list is replaced as a whole; null is a value. Pure.
+//! From weak to strong: built-in defaults, the general sections of `config.yaml`, `memoird.yaml` in the root,
+//! the root's entry in `config.yaml`, `MEMOIRD_…` variables, `--set`. A layer is a map of keys that was checked
+//! where it was read, so that each mistake is reported with its file; then the layers are merged key by key. A
+//! list is replaced as a whole; null is a value. Pure.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -21,7 +21,7 @@ use super::{
     zone::ZoneName,
 };
 
-/// A layer: some of the keys of some place.
+/// A layer: some keys with their values.
 pub(super) type Layer = Map<String, Value>;
 
 /// The keys of `config.yaml`.
@@ -40,22 +40,21 @@ pub(super) struct ConfigKeys {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[schemars(rename = "Root", extend("additionalProperties" = false))]
 pub(super) struct RootEntryKeys {
-    /// The folder; `~/` is the home, anything else that is relative starts at the configuration's
-    /// folder.
+    /// The folder. `~/` is the home folder; other relative paths start at the configuration's folder.
     #[schemars(extend("format" = "name"))]
     pub(super) path: String,
     /// Default: `memoird.yaml`, else the folder's name.
     #[schemars(extend("format" = "name"))]
     pub(super) agent_name: Option<String>,
-    /// Default: `memoird.yaml`, else the system's.
+    /// Default: `memoird.yaml`, else the system's zone.
     pub(super) zone: Option<ZoneName>,
-    /// Where the logs are, relative to the root; "." for a flat folder.
+    /// The folder of the logs, relative to the root; "." for a flat folder.
     #[schemars(extend("format" = "folder"))]
     pub(super) memory_dir: Option<String>,
     /// Whose memory it is.
     #[serde(default)]
     pub(super) kind: RootKind,
-    /// A working tree whose sessions belong here; a relative path as for `path`.
+    /// A working tree whose sessions belong here; relative paths as for `path`.
     #[schemars(extend("format" = "name"))]
     pub(super) project: Option<String>,
     #[serde(flatten)]
@@ -69,12 +68,12 @@ pub(super) struct RootFileKeys {
     /// The agent's name.
     #[schemars(extend("format" = "name"))]
     pub(super) agent_name: Option<String>,
-    /// The zone whose days the logs are named by.
+    /// The time zone of the days in the names of logs.
     pub(super) zone: Option<ZoneName>,
-    /// Where the logs are, relative to the root; "." for a flat folder.
+    /// The folder of the logs, relative to the root; "." for a flat folder.
     #[schemars(extend("format" = "folder"))]
     pub(super) memory_dir: Option<String>,
-    /// The host that folds; others only read.
+    /// The host that writes; others only read.
     #[schemars(extend("format" = "name"))]
     pub(super) writer: Option<String>,
     #[serde(flatten)]
@@ -82,7 +81,7 @@ pub(super) struct RootFileKeys {
     pub(super) sections: Layer,
 }
 
-/// The keys that `--set` and the environment may hold.
+/// The keys that `--set` and the environment may contain.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(super) struct OverrideKeys {
     #[schemars(extend("format" = "name"))]
@@ -100,10 +99,10 @@ pub(super) static ROOT_FILE_SCHEMA: LazyLock<KeySchema> =
     LazyLock::new(KeySchema::of::<RootFileKeys>);
 static OVERRIDE_SCHEMA: LazyLock<KeySchema> = LazyLock::new(KeySchema::of::<OverrideKeys>);
 
-/// What begins the name of every variable that holds a key.
+/// The prefix of every variable for a configuration key.
 const VARIABLE_PREFIX: &str = "MEMOIRD_";
 
-/// Lays `above` over `below`.
+/// Merges `above` into `below`; `above` wins.
 pub(super) fn merge_layer(below: &mut Layer, above: &Layer) {
     for (key, value) in above {
         match (below.get_mut(key), value) {
@@ -113,22 +112,22 @@ pub(super) fn merge_layer(below: &mut Layer, above: &Layer) {
     }
 }
 
-/// Reads text into the keys of one place.
+/// Parses and checks the keys of one source.
 pub(super) fn parse_keys<K: serde::de::DeserializeOwned>(
     text: &str,
-    shape: &KeySchema,
+    schema: &KeySchema,
     origin: &ConfigSource,
 ) -> Result<K, ConfigError> {
     let mut map = yaml::read_mapping(text)
         .map_err(|source| ConfigError::Yaml { origin: origin.clone(), source })?;
-    let problems = shape.check(&mut map);
+    let problems = schema.check(&mut map);
     if !problems.is_empty() {
         return Err(ConfigError::Invalid { origin: origin.clone(), problems });
     }
     deserialize_keys(Value::Object(map), origin)
 }
 
-/// Reads checked values into a type.
+/// Deserializes checked values.
 pub(super) fn deserialize_keys<K: serde::de::DeserializeOwned>(
     value: Value,
     origin: &ConfigSource,
@@ -139,7 +138,7 @@ pub(super) fn deserialize_keys<K: serde::de::DeserializeOwned>(
     })
 }
 
-/// Returns the settings that layers make, from weak to strong, over the defaults.
+/// Merges layers, from weak to strong, over the defaults.
 pub(super) fn resolve_settings(
     layers: &[&Layer],
     origin: &ConfigSource,
@@ -157,7 +156,7 @@ pub(super) fn resolve_settings(
     }
 }
 
-/// Returns the weakest layer, which holds every key.
+/// Returns the weakest layer, which has every key.
 fn defaults() -> Layer {
     match serde_json::to_value(Settings::default()) {
         Ok(Value::Object(map)) => Some(map),
@@ -166,7 +165,7 @@ fn defaults() -> Layer {
     .expect("a struct of plain values becomes an object")
 }
 
-/// Reads the layer above all files: variables, and over them the arguments of `--set`.
+/// Parses the layer above all files: variables, and above them the arguments of `--set`.
 pub(super) fn parse_overrides(
     env: &BTreeMap<String, String>,
     set: &[String],
@@ -176,7 +175,7 @@ pub(super) fn parse_overrides(
     deserialize_keys(Value::Object(above), &ConfigSource::Overrides)
 }
 
-/// Reads `KEY=VALUE` arguments; a later one wins.
+/// Parses `KEY=VALUE` arguments; a later one wins.
 fn parse_set_arguments(arguments: &[String]) -> Result<Layer, ConfigError> {
     let origin = ConfigSource::Set;
     let mut layer = Layer::new();
@@ -202,8 +201,8 @@ fn parse_set_arguments(arguments: &[String]) -> Result<Layer, ConfigError> {
     if problems.is_empty() { Ok(layer) } else { Err(ConfigError::Invalid { origin, problems }) }
 }
 
-/// Reads the variables that hold keys: `MEMOIRD_COMPACTION_WEEKLY_RATIO` for
-/// `compaction.weekly.ratio`. One that begins with a section's name and names no key is refused.
+/// Parses the variables of configuration keys: `MEMOIRD_COMPACTION_WEEKLY_RATIO` for
+/// `compaction.weekly.ratio`. One that starts with the name of a section and names no key is refused.
 fn parse_variables(env: &BTreeMap<String, String>) -> Result<Layer, ConfigError> {
     let origin = ConfigSource::Environment;
     let known: BTreeMap<String, Vec<String>> =
@@ -212,7 +211,7 @@ fn parse_variables(env: &BTreeMap<String, String>) -> Result<Layer, ConfigError>
         known.values().filter(|it| it.len() > 1).map(|it| variable_name(&it[..1]) + "_").collect();
     let mut layer = Layer::new();
     let mut problems = Vec::new();
-    // An empty variable is one that is not set, as everywhere.
+    // As usual, an empty variable counts as not set.
     for (name, text) in env.iter().filter(|(_, text)| !text.is_empty()) {
         if let Some(path) = known.get(name) {
             let mut one = nest(path, parse_override_value(path, text, &origin)?);
@@ -224,8 +223,8 @@ fn parse_variables(env: &BTreeMap<String, String>) -> Result<Layer, ConfigError>
             );
             merge_layer(&mut layer, &one);
         } else if sections.iter().any(|it| name.starts_with(it)) {
-            let near = closest_match(name, known.keys().map(String::as_str));
-            let what = match near {
+            let suggestion = closest_match(name, known.keys().map(String::as_str));
+            let what = match suggestion {
                 Some(it) => format!("unknown variable, did you mean {it}?"),
                 None => "unknown variable".to_owned(),
             };
@@ -240,8 +239,8 @@ fn variable_name(path: &[String]) -> String {
     format!("{VARIABLE_PREFIX}{}", path.join("_").to_uppercase())
 }
 
-/// Reads a value as YAML; for a key that holds text alone, as the text that it is, so that
-/// `0 3 * * *` and a name like `2026` need no quotes within quotes.
+/// Parses a value as YAML. For a key that only accepts text, any value is taken as text, so that `0 3 * * *`
+/// and a name like `2026` need no quotes within quotes.
 fn parse_override_value(
     path: &[String],
     text: &str,
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_path_and_hint() {
+    fn mistakes_are_reported_with_path_and_hint() {
         check_config("", &[]);
         check_config(
             "compaction: {wekly: {}}",
@@ -404,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_no_mistake() {
+    fn empty_sections_are_accepted() {
         check_config("roots:\ncompaction:\n  # grace: 1h\nwisdom: {categories: }\n", &[]);
         check_config("budget: {day: {usd: null}}\non_problem: null\nmodel: {base_url: ~}", &[]);
         check_config(
@@ -480,18 +479,18 @@ mod tests {
         let names: BTreeSet<String> = leaves.iter().map(|it| variable_name(it)).collect();
         assert_eq!(names.len(), leaves.len());
         assert!(names.contains("MEMOIRD_COMPACTION_WEEKLY_MAX_CHARS"));
-        // Names that mean something else.
+        // Names with another meaning.
         for taken in ["NOW", "CONFIG", "ROOT", "API_KEY", "BLESS"] {
             assert!(!names.contains(&format!("MEMOIRD_{taken}")));
         }
     }
 
     #[test]
-    fn the_commented_configuration_says_every_default() {
+    fn the_commented_configuration_lists_every_default() {
         let origin = ConfigSource::File("config/memoird.yaml".into());
         let keys: ConfigKeys = parse_keys(DEFAULT_CONFIG, &CONFIG_SCHEMA, &origin).unwrap();
         assert!(keys.roots.is_empty());
-        // Every key stands in it, and with its default.
+        // It has every key, with its default.
         let mut written = keys.general.clone();
         written.sort_keys();
         let mut built_in = defaults();
@@ -501,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_root_in_the_commented_configuration_is_read() {
+    fn the_example_root_in_the_commented_configuration_is_valid() {
         let text = DEFAULT_CONFIG.replace("roots: []", "roots:").replace("\n#  ", "\n  ");
         let origin = ConfigSource::File("config/memoird.yaml".into());
         let keys: ConfigKeys = parse_keys(&text, &CONFIG_SCHEMA, &origin).unwrap();

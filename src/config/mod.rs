@@ -1,27 +1,27 @@
-//! Configuration: what stands in files, variables, and arguments, resolved per root.
+//! Configuration: files, environment variables, and arguments, resolved per root.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | [`settings`] | the sections, their types and defaults: the one description of the keys |
-//! | `layers` | which keys may stand where, and how layers are laid over each other |
-//! | [`root`] | `memoird.yaml`, and what one root is run with |
-//! | [`root_selection`] | which root is meant; roots that overlap |
-//! | [`api_key`], [`base_url`] | the key of a language model, and where it may go |
-//! | [`stray_key`] | keys where none belongs |
-//! | [`edit`] | changes of files that people wrote: one line, all else stays |
-//! | [`schedule`], [`duration`], [`zone`] | crontab lines, lengths of time, time zones |
+//! | [`settings`] | the sections, their types and defaults: the only description of the keys |
+//! | `layers` | which keys each source may contain, and how the sources are merged |
+//! | [`root`] | `memoird.yaml`, and the resolved settings of one root |
+//! | [`root_selection`] | which root a command uses; roots that overlap |
+//! | [`api_key`], [`base_url`] | the key of a language model, and the address that receives it |
+//! | [`stray_key`] | keys in the wrong place |
+//! | [`edit`] | changes single lines of files that people wrote |
+//! | [`schedule`], [`duration`], [`zone`] | crontab lines, durations, time zones |
 //! | [`environment`] | what is read from the process: variables, folders, host, zone |
-//! | [`schema_check`], [`yaml`], `nearest` | text into checked values, with a path and a hint for each mistake |
+//! | [`schema_check`], [`yaml`], `suggestion` | text to checked values, with a path and a hint for each mistake |
 //!
-//! `commands` calls [`Config::load`] once, then `Config::select_root` and [`Config::open`]; the daemon
-//! opens [`Config::roots`] one by one, so that a folder that is gone stops no other.
+//! `commands` calls [`Config::load`] once, then [`Config::select_root`] and [`Config::open`]; the daemon opens
+//! [`Config::roots`] one by one, so that a missing folder does not stop the others.
 //!
 //! # Invariants
 //!
-//! - Nothing is guessed: an unknown key, a wrong type, a wrong name is an error with its place.
-//! - What travels with a root can neither name a program to run nor say where text goes.
-//! - A key is in no setting, no error, and no `Debug`.
-//! - Two roots never share a folder, also not through links.
+//! - Nothing is guessed: an unknown key, a wrong type, or a wrong name is an error with its location.
+//! - A file that travels with a root can neither name a program to run nor an address that receives text.
+//! - No setting, no error, and no `Debug` output contains a key.
+//! - Two roots never share a folder, not even through links.
 
 pub mod api_key;
 pub mod base_url;
@@ -61,34 +61,34 @@ pub const CONFIG_FILE_NAME: &str = "config.yaml";
 /// The name of the file beside it with a person's own rules for secrets.
 pub const SECRETS_FILE_NAME: &str = "secrets.yaml";
 
-/// What the files, the variables, and the arguments of a call say.
+/// The merged configuration of files, variables, and arguments.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The file that was read; `None` when there is none.
+    /// The file that was read; `None` if there is none.
     pub file: Option<PathBuf>,
-    /// The roots, in the order of the file. Invariant: none lies within another.
+    /// The roots, in the order of the file. Invariant: none is inside another.
     pub roots: Vec<ConfiguredRoot>,
-    /// What holds over all roots; its `budget` is the whole that roots share.
+    /// The settings over all roots; its `budget` is the total that roots share.
     pub settings: Settings,
-    /// A person's own rules for secrets; what they mean is for `privacy` to say.
+    /// The user's own rules for secrets, which `privacy` parses.
     pub secret_rules: Option<SecretRulesFile>,
     general: Layer,
     overrides: OverrideKeys,
 }
 
-/// A person's own rules for secrets, as they stand in the file. Cheap to copy.
+/// The user's own rules for secrets, unparsed. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretRulesFile {
     /// The file.
     pub path: PathBuf,
-    /// What it says.
+    /// Its text.
     pub text: Arc<str>,
 }
 
-/// A configuration that is not used.
+/// An invalid or incomplete configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file that was named is not there.
+    /// A file that was named does not exist.
     #[error("no configuration at {}", file.display())]
     Missing {
         /// The file.
@@ -99,21 +99,21 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Text that is no YAML, or more of it than is read.
+    /// Text that is not YAML, or exceeds the limits.
     #[error("{origin}: {source}")]
     Yaml {
-        /// Where it stands.
+        /// The source of the text.
         origin: ConfigSource,
         /// What is wrong.
         source: YamlError,
     },
-    /// Keys or values that are wrong.
+    /// Wrong keys or values.
     #[error("{origin}: {}", format_problems(problems))]
     Invalid {
-        /// Where they stand.
+        /// Their source.
         origin: ConfigSource,
         /// All of them.
         problems: Vec<ConfigProblem>,
@@ -127,39 +127,39 @@ pub enum ConfigError {
         /// The argument.
         argument: String,
     },
-    /// Nothing says which root is meant.
+    /// It is not clear which root to use.
     #[error("{}", no_root_message(cwd, roots))]
     NoRootSelected {
         /// The working folder.
         cwd: PathBuf,
-        /// The roots that are configured.
+        /// The configured roots.
         roots: Vec<PathBuf>,
     },
-    /// A root that is no folder.
+    /// A root that is not a folder.
     #[error("no memory folder at {}: {source}", path.display())]
     RootNotFound {
         /// The path.
         path: PathBuf,
-        /// Whether `--root` or `MEMOIRD_ROOT` named it, and not the configuration.
+        /// Whether `--root` or `MEMOIRD_ROOT` named it, not the configuration.
         asked: bool,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Two roots that are one folder, or one within the other.
+    /// Two roots that are the same folder, or one inside the other.
     #[error("{}", overlap_message(outer, inner))]
     Overlap {
-        /// The folder around.
+        /// The outer folder.
         outer: PathBuf,
-        /// The folder within.
+        /// The inner folder.
         inner: PathBuf,
     },
-    /// The person's home is not known.
+    /// The user's home folder is unknown.
     #[error("no home folder (HOME is not set)")]
     NoHome,
-    /// The working folder is gone.
-    #[error("cannot tell the working folder: {source}")]
+    /// The working folder no longer exists.
+    #[error("cannot find the working folder: {source}")]
     NoWorkingDir {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A variable that is not UTF-8.
@@ -170,31 +170,31 @@ pub enum ConfigError {
     },
 }
 
-/// Where values stand.
+/// The source of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigSource {
-    /// In a file.
+    /// A file.
     File(PathBuf),
-    /// In `MEMOIRD_…` variables.
+    /// `MEMOIRD_…` variables.
     Environment,
-    /// In arguments of `--set`.
+    /// Arguments of `--set`.
     Set,
-    /// In variables and `--set` together.
+    /// Variables and `--set` together.
     Overrides,
-    /// In all places together, for the root at this path.
+    /// All sources together, for the root at this path.
     Merged(PathBuf),
-    /// In all places together, over all roots.
+    /// All sources together, over all roots.
     General,
 }
 
 impl Config {
-    /// Reads the configuration: the file that `explicit` (`--config`) or `MEMOIRD_CONFIG` names,
-    /// else the person's own, if there is one; then variables and the arguments of `--set`.
+    /// Reads the configuration: the file that `explicit` (`--config`) or `MEMOIRD_CONFIG` names, else the
+    /// user's own, if there is one; then variables and the arguments of `--set`.
     ///
     /// # Errors
     ///
-    /// Returns [`ConfigError::Missing`] when a file that was named is not there, and whatever is wrong
-    /// in what was read.
+    /// Returns [`ConfigError::Missing`] if a file that was named does not exist, and the mistakes in what was
+    /// read.
     pub fn load(
         explicit: Option<&Path>,
         set: &[String],
@@ -213,7 +213,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns the file that [`Self::load`] reads, if there is one.
+    /// Returns the path of the file that [`Self::load`] reads, if it exists.
     pub fn config_path(explicit: Option<&Path>, around: &Environment) -> PathBuf {
         match explicit_file(explicit, around) {
             Some(path) => around.absolute(path, &around.cwd),
@@ -221,12 +221,12 @@ impl Config {
         }
     }
 
-    /// Reads the configuration from the text of a file. Of the disk it asks only where links in
-    /// the roots' paths lead.
+    /// Reads the configuration from the text of a file. Uses the disk only to resolve links in the roots'
+    /// paths.
     ///
     /// # Errors
     ///
-    /// Returns all that is wrong in the first layer that has something wrong.
+    /// Returns all mistakes of the first layer that has any.
     pub fn from_text(
         file: Option<(&Path, &str)>,
         set: &[String],
@@ -238,21 +238,23 @@ impl Config {
             }
             None => ConfigKeys::default(),
         };
-        let call = layers::parse_overrides(&around.variables, set)?;
-        let settings =
-            layers::resolve_settings(&[&keys.general, &call.sections], &ConfigSource::General)?;
+        let overrides = layers::parse_overrides(&around.variables, set)?;
+        let settings = layers::resolve_settings(
+            &[&keys.general, &overrides.sections],
+            &ConfigSource::General,
+        )?;
         let folder = file.and_then(|(path, _)| path.parent()).unwrap_or(Path::new("/"));
         let base = around.absolute(folder, &around.cwd);
         let roots: Vec<ConfiguredRoot> = keys
             .roots
             .into_iter()
             .map(|keys| {
-                let place = |it: &str| {
+                let resolve = |it: &str| {
                     root_selection::canonicalize_existing(&around.absolute(Path::new(it), &base))
                 };
-                let project = keys.project.as_deref().map(place);
+                let project = keys.project.as_deref().map(resolve);
                 ConfiguredRoot {
-                    path: place(&keys.path),
+                    path: resolve(&keys.path),
                     project: project.map(|it| root_selection::git_root(&it).unwrap_or(it)),
                     entry: keys,
                 }
@@ -266,17 +268,17 @@ impl Config {
             settings,
             secret_rules: None,
             general: keys.general,
-            overrides: call,
+            overrides,
         })
     }
 }
 
-/// Returns the file that the call names.
+/// Returns the file that the argument or the variable names.
 fn explicit_file<'a>(explicit: Option<&'a Path>, around: &'a Environment) -> Option<&'a Path> {
     explicit.or_else(|| around.variable("MEMOIRD_CONFIG").map(Path::new))
 }
 
-/// Reads a file of the configuration; `None` when there is none.
+/// Reads a file of the configuration; `None` if it does not exist.
 fn read_file(file: &Path) -> Result<Option<String>, ConfigError> {
     match fs::File::open(file) {
         Ok(opened) => root::read_text(opened, file).map(Some),
@@ -286,7 +288,7 @@ fn read_file(file: &Path) -> Result<Option<String>, ConfigError> {
 }
 
 impl ConfigError {
-    /// Returns whether the call is wrong (exit code 2) and not the configuration (78).
+    /// Returns whether the command line is wrong (exit code 2), not the configuration (78).
     pub fn is_usage(&self) -> bool {
         match self {
             Self::InvalidSetArgument { .. } | Self::NoRootSelected { .. } => true,
@@ -298,7 +300,7 @@ impl ConfigError {
         }
     }
 
-    /// Returns what to do next: a command to type, or a file to correct.
+    /// Returns the next step: a command to run, or a file to correct.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { .. } => {
@@ -310,13 +312,13 @@ impl ConfigError {
             }
             Self::NoRootSelected { roots, .. } => Some(match roots.first() {
                 Some(root) => format!("name one: `--root {}`", root.display()),
-                None => "make one: `memoird init DIR`".to_owned(),
+                None => "create one: `memoird init DIR`".to_owned(),
             }),
             Self::RootNotFound { path, .. } => {
-                Some(format!("make it: `memoird init {}`", path.display()))
+                Some(format!("create it: `memoird init {}`", path.display()))
             }
             Self::Overlap { outer, inner } if outer != inner => {
-                Some(format!("use the folder around: `--root {}`", outer.display()))
+                Some(format!("use the outer folder: `--root {}`", outer.display()))
             }
             Self::Overlap { .. } => Some("name the folder once under `roots`".to_owned()),
             _ => None,
@@ -337,7 +339,7 @@ impl fmt::Display for ConfigSource {
     }
 }
 
-/// Lists mistakes: one in a line, several beneath each other.
+/// Lists mistakes: a single one on the same line, several on lines of their own.
 fn format_problems(problems: &[ConfigProblem]) -> String {
     match problems {
         [one] => one.to_string(),
@@ -361,7 +363,7 @@ fn overlap_message(outer: &Path, inner: &Path) -> String {
     if outer == inner {
         format!("the memory folder {} is named twice", outer.display())
     } else {
-        format!("memory folder {} lies within {}", inner.display(), outer.display())
+        format!("memory folder {} is inside {}", inner.display(), outer.display())
     }
 }
 
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_that_is_read() {
+    fn the_right_file_is_read() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path();
         check(home, None, None, Ok(0)); // none is needed
@@ -460,9 +462,9 @@ mod tests {
         assert!(matches!(error, ConfigError::RootNotFound { asked: true, .. }), "{error}");
         assert_eq!(
             error.hint().unwrap(),
-            format!("make it: `memoird init {}/gone`", home.display())
+            format!("create it: `memoird init {}/gone`", home.display())
         );
         let error = opened(Some("a/memory/2026-04-02.md"), "", "").unwrap_err();
-        assert!(error.to_string().contains("lies within"), "{error}");
+        assert!(error.to_string().contains("is inside"), "{error}");
     }
 }

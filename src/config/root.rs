@@ -1,12 +1,12 @@
-//! One root: what its `memoird.yaml` says, and what it is run with.
+//! One root: its `memoird.yaml`, and its resolved settings.
 //!
-//! `commands` and the daemon call `Config::select_root` and [`Config::open`]; `init` writes
+//! `commands` and the daemon call [`Config::select_root`] and [`Config::open`]; `init` writes
 //! [`RootFile::print`].
 //!
 //! # Invariants
 //!
-//! - [`RootSettings::path`] is absolute and without links, so that two names of a folder are one.
-//! - A `memoird.yaml` is read under the limits of [`super::yaml`], and only a regular file.
+//! - [`RootSettings::path`] is absolute and without links, so that a folder has only one path.
+//! - A `memoird.yaml` must be a regular file, and is read under the limits of [`super::yaml`].
 
 use std::{
     fs,
@@ -32,10 +32,11 @@ use super::{
 /// The name of the file that travels with a root.
 pub const ROOT_FILE_NAME: &str = "memoird.yaml";
 
-/// The folder of the logs where nothing else is said.
+/// The default folder of the logs.
 const MEMORY_DIR_DEFAULT: &str = "memory";
 
-/// Keys that a file which travels may not hold: they run programs, or say where text and keys go.
+/// Keys that a file which travels with a root must not set: they run programs, or name addresses that receive
+/// text and keys.
 const USER_CONFIG_ONLY: [&[&str]; 8] = [
     &["on_problem"],
     &["metrics_file"],
@@ -47,41 +48,41 @@ const USER_CONFIG_ONLY: [&[&str]; 8] = [
     &["search", "embeddings"],
 ];
 
-/// `memoird.yaml`: what travels with a root.
+/// `memoird.yaml`: the settings that travel with a root.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RootFile {
     /// The agent's name.
     pub agent_name: Option<String>,
-    /// The zone whose days the logs are named by.
+    /// The time zone of the days in the names of logs.
     pub zone: Option<ZoneName>,
-    /// Where the logs are, relative to the root.
+    /// The folder of the logs, relative to the root.
     pub memory_dir: Option<String>,
-    /// The host that folds; others only read.
+    /// The host that writes; others only read.
     pub writer: Option<String>,
     /// Sections that it overrides, checked.
     sections: Layer,
 }
 
-/// What one root is run with, all layers resolved.
+/// The settings of one root, all layers merged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RootSettings {
     /// The folder: absolute, without links.
     pub path: PathBuf,
     /// The agent's name.
     pub agent_name: String,
-    /// The zone whose days the logs are named by.
+    /// The time zone of the days in the names of logs.
     pub zone: Zone,
-    /// Where the logs are, relative to the root; empty for a flat folder.
+    /// The folder of the logs, relative to the root; empty for a flat folder.
     pub memory_dir: PathBuf,
     /// Whose memory it is.
     pub kind: RootKind,
     /// The working tree whose sessions belong here: absolute, its main repository's folder.
     pub project: Option<PathBuf>,
-    /// The host that folds; `None` for any.
+    /// The host that writes; `None` for any.
     pub writer: Option<String>,
-    /// Whether the root is served by the daemon, or was only named for this call.
+    /// Whether the daemon serves the root; otherwise it was only named for this command.
     pub configured: bool,
-    /// A person's own rules for secrets.
+    /// The user's own rules for secrets.
     pub secret_rules: Option<SecretRulesFile>,
     /// The sections. `budget` is the root's share; [`Config::settings`] holds the whole.
     pub settings: Settings,
@@ -91,23 +92,23 @@ pub struct RootSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RootKind {
-    /// One agent's.
+    /// One agent.
     #[default]
     Agent,
-    /// The person's: only user and feedback memories, added to the context of all other roots.
+    /// The person: only user and feedback memories, added to the context of all other roots.
     User,
 }
 
-/// A zone and who named it.
+/// A time zone and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// The zone.
     pub name: ZoneName,
-    /// Who named it.
+    /// Its source.
     pub source: ZoneSource,
 }
 
-/// Who named a root's zone.
+/// The source of a root's time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneSource {
     /// `--set` or a variable.
@@ -118,12 +119,12 @@ pub enum ZoneSource {
     RootFile,
     /// The system.
     System,
-    /// Nobody: the system tells no zone that is known, so it is UTC.
+    /// None: the system reports no known zone, so it is UTC.
     Nobody,
 }
 
 impl RootFile {
-    /// Reads the text of a `memoird.yaml`; `file` is named in errors.
+    /// Parses the text of a `memoird.yaml`; errors name `file`.
     ///
     /// # Errors
     ///
@@ -154,15 +155,15 @@ impl RootFile {
     /// Returns the text of the file, as `init` writes it.
     pub fn print(&self) -> String {
         let mut text = String::from(
-            "# What memoird must know about this folder wherever it is copied to.\n\
-             # Sections of config.yaml may follow here; they hold for this folder.\n",
+            "# Settings of this memory folder; they travel with it.\n\
+             # Sections of config.yaml may follow here; they apply to this folder only.\n",
         );
         let zone = self.zone.map(|it| it.to_string());
         for (key, value, comment) in [
             ("agent_name", &self.agent_name, ""),
-            ("zone", &zone, "  # the days that the logs are named by"),
+            ("zone", &zone, "  # the time zone of the days in the names of logs"),
             ("memory_dir", &self.memory_dir, "  # where the logs are; \".\" for this folder"),
-            ("writer", &self.writer, "  # the host that folds; others only read"),
+            ("writer", &self.writer, "  # the host that writes; others only read"),
         ] {
             if let Some(value) = value {
                 text.push_str(&yaml_line(key, value));
@@ -171,7 +172,7 @@ impl RootFile {
             }
         }
         for (key, value) in &self.sections {
-            // JSON is YAML, whatever the reader.
+            // JSON is valid YAML.
             text.push_str(key);
             text.push_str(": ");
             text.push_str(&value.to_string());
@@ -182,19 +183,19 @@ impl RootFile {
 }
 
 impl RootSettings {
-    /// Returns whether this host folds the root, or only reads it.
+    /// Returns whether this host writes to the root, or only reads it.
     pub fn is_writer(&self, host: &str) -> bool {
         self.writer.as_deref().is_none_or(|it| it == host)
     }
 }
 
 impl Config {
-    /// Reads what the root at `path` is run with.
+    /// Reads the settings of the root at `path`.
     ///
     /// # Errors
     ///
-    /// Returns `ConfigError::RootNotFound` when there is no such folder, and whatever is wrong with its
-    /// `memoird.yaml` or with all layers together.
+    /// Returns [`ConfigError::RootNotFound`] if the folder does not exist, and the mistakes in its
+    /// `memoird.yaml` or in all layers together.
     pub fn open(&self, path: &Path, around: &Environment) -> Result<RootSettings, ConfigError> {
         let missing =
             |source| ConfigError::RootNotFound { path: path.to_path_buf(), asked: false, source };
@@ -210,19 +211,19 @@ impl Config {
         self.resolve(canonical, &root_file, around)
     }
 
-    /// Lays the layers of one root over each other. Reads nothing.
+    /// Merges the layers of one root. Reads nothing.
     ///
     /// # Errors
     ///
-    /// Returns what keys that are right by themselves are wrong about together.
+    /// Returns the problems of keys that are valid alone but not together.
     pub fn resolve(
         &self,
         path: PathBuf,
         root_file: &RootFile,
         around: &Environment,
     ) -> Result<RootSettings, ConfigError> {
-        let place = self.roots.iter().find(|it| it.path == path);
-        let entry = place.map(|it| &it.entry);
+        let configured = self.roots.iter().find(|it| it.path == path);
+        let entry = configured.map(|it| &it.entry);
         let nothing = Layer::new();
         let sections = entry.map_or(&nothing, |it| &it.sections);
         let layers = [&self.general, &root_file.sections, sections, &self.overrides.sections];
@@ -235,7 +236,7 @@ impl Config {
             (around.system_zone, ZoneSource::System),
         ];
         let zone = zones.into_iter().find_map(|(name, source)| Some(Zone { name: name?, source }));
-        let nobody = Zone { name: ZoneName(chrono_tz::Tz::UTC), source: ZoneSource::Nobody };
+        let utc = Zone { name: ZoneName(chrono_tz::Tz::UTC), source: ZoneSource::Nobody };
 
         let strongest = |call: &Option<String>, entry: Option<&String>, file: &Option<String>| {
             call.as_ref().or(entry).or(file.as_ref()).cloned()
@@ -252,31 +253,30 @@ impl Config {
         );
         Ok(RootSettings {
             agent_name: agent_name.unwrap_or_else(|| folder_name(&path)),
-            zone: zone.unwrap_or(nobody),
+            zone: zone.unwrap_or(utc),
             memory_dir: Path::new(memory_dir.as_deref().unwrap_or(MEMORY_DIR_DEFAULT))
                 .components()
                 .filter(|it| !matches!(it, std::path::Component::CurDir))
                 .collect(),
             kind: entry.map_or_else(RootKind::default, |it| it.kind),
-            project: place.and_then(|it| it.project.clone()),
+            project: configured.and_then(|it| it.project.clone()),
             writer: root_file.writer.clone(),
-            configured: place.is_some(),
+            configured: configured.is_some(),
             secret_rules: self.secret_rules.clone(),
             settings,
             path,
         })
     }
 
-    /// Returns the root that a call means, as an absolute path without links.
+    /// Returns the root that a command uses, as an absolute path without links.
     ///
-    /// `explicit` is what `--root` says. Reads folders, but nothing in them but what names a git
+    /// `explicit` is the argument of `--root`. Reads only folder names and the files that identify a git
     /// repository.
     ///
     /// # Errors
     ///
-    /// Returns `ConfigError::NoRootSelected` when nothing says which one, `ConfigError::RootNotFound` when what
-    /// says it names no folder, and [`ConfigError::Overlap`] when the folder lies in a configured root or
-    /// around one.
+    /// Returns [`ConfigError::NoRootSelected`] if no root can be chosen, [`ConfigError::RootNotFound`] if the
+    /// named folder does not exist, and [`ConfigError::Overlap`] if it is inside or around a configured root.
     pub fn select_root(
         &self,
         explicit: Option<&Path>,
@@ -307,8 +307,8 @@ impl Config {
         root_selection::select_root(&asked, &self.roots)
     }
 
-    /// Returns the root that what happens in a folder belongs to, where nobody is there to ask. A root that
-    /// is for one project is for no other, even where it is the only one.
+    /// Returns the root for events in a folder, such as the end of a session, when nobody can be asked. A root
+    /// of one project is used for no other, even if it is the only one.
     pub fn root_for_folder(&self, folder: &Path, around: &Environment) -> Option<PathBuf> {
         let there = Environment { cwd: folder.to_owned(), ..around.clone() };
         let path = self.select_root(None, &there).ok()?;
@@ -319,10 +319,10 @@ impl Config {
         let is_here = project.is_none_or(|it| {
             folder.starts_with(it) || root_selection::git_root(&folder).as_ref() == Some(it)
         });
-        // Where each project has its own, that of none is nobody's.
-        let is_anybodys = project.is_none() && self.projects_dir(around).is_some();
-        let its_project = root_selection::git_root(&folder).filter(|_| is_anybodys);
-        let is_here = is_here && its_project.is_none_or(|it| path.starts_with(it));
+        // If projects get roots of their own, a root without a project is not used for any of them.
+        let is_general = project.is_none() && self.projects_dir(around).is_some();
+        let other_project = root_selection::git_root(&folder).filter(|_| is_general);
+        let is_here = is_here && other_project.is_none_or(|it| path.starts_with(it));
         (is_named || is_here).then_some(path)
     }
 
@@ -331,20 +331,18 @@ impl Config {
         root_selection::git_root(&root_selection::canonicalize_existing(folder))
     }
 
-    /// Returns the folder in which projects get memory folders of their own, if there is to be one.
+    /// Returns the folder in which projects get memory folders of their own, if configured.
     pub fn projects_dir(&self, around: &Environment) -> Option<PathBuf> {
         let dir = self.settings.projects_dir.as_ref()?;
         Some(root_selection::canonicalize_existing(&around.absolute(Path::new(dir), &around.home)))
     }
-}
 
-impl Config {
-    /// Returns where a folder that is to be a root stands or would stand: absolute, without links.
+    /// Returns the path of a folder that will become a root: absolute, without links. It need not exist.
     ///
     /// # Errors
     ///
-    /// Returns [`ConfigError::Overlap`] when it lies in a root, configured or marked by its
-    /// `memoird.yaml`, or around a configured one.
+    /// Returns [`ConfigError::Overlap`] if it is inside a root, configured or marked by its `memoird.yaml`, or
+    /// around a configured one.
     pub fn resolve_root_path(
         &self,
         dir: &Path,
@@ -371,7 +369,7 @@ fn contains_path(layer: &Layer, path: &[&str]) -> bool {
     }
 }
 
-/// Writes a key and a text in double quotes, which every reader of YAML takes as text.
+/// Returns a line with a key and a text in double quotes, which every YAML parser reads as text.
 pub(super) fn yaml_line(key: &str, value: &str) -> String {
     format!("{key}: {}", Value::from(value))
 }
@@ -380,13 +378,13 @@ fn folder_name(path: &Path) -> String {
     path.file_name().map_or_else(|| "memory".to_owned(), |it| it.to_string_lossy().into_owned())
 }
 
-/// Reads a `memoird.yaml`, or nothing when there is none.
+/// Reads a `memoird.yaml`; `None` if there is none.
 fn read_root_file(file: &Path) -> Result<Option<String>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { file: file.to_path_buf(), source };
     match fs::metadata(file) {
         Err(it) if it.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(it) => return Err(unreadable(it)),
-        // A pipe of this name would keep us waiting for ever.
+        // Opening a pipe would block forever.
         Ok(it) if !it.is_file() => {
             return Err(unreadable(std::io::Error::other("not a regular file")));
         }
@@ -396,7 +394,7 @@ fn read_root_file(file: &Path) -> Result<Option<String>, ConfigError> {
     read_text(opened, file).map(Some)
 }
 
-/// Reads a whole text, up to the limit.
+/// Reads a text, up to the size limit.
 pub(super) fn read_text(opened: fs::File, file: &Path) -> Result<String, ConfigError> {
     let mut bytes = Vec::new();
     let most = yaml::BYTES_MAX as u64 + 1;
@@ -467,7 +465,7 @@ roots:
         assert_eq!(wisdom.max_entries, 14); // a variable
         assert_eq!(schedule.on_change, Choice::Off); // --set
         assert_eq!((budget.day.usd, budget.day.calls), (Some(0.5), Some(200)));
-        // Over all roots, what a root says of itself does not count.
+        // The settings over all roots ignore those of single roots.
         assert_eq!(config.settings.budget.day.usd, Some(5.0));
         assert_eq!(config.settings.budget.month.usd, Some(3.0));
         assert_eq!(config.settings.wisdom.max_entries, 14);
@@ -494,7 +492,7 @@ roots:
     }
 
     #[test]
-    fn name_zone_and_folder_come_from_the_strongest_that_says_them() {
+    fn name_zone_and_folder_come_from_the_strongest_layer() {
         let file = "agent_name: Lex\nzone: Europe/Vienna\nmemory_dir: ./notes/\n";
         let entry = "    agent_name: Lexicon\n    zone: Europe/Berlin\n    memory_dir: \".\"\n";
         let set = ["zone=UTC", "agent_name=2026"];
@@ -505,7 +503,7 @@ roots:
     }
 
     #[test]
-    fn a_root_that_is_not_configured_is_run_with_the_general_sections() {
+    fn an_unconfigured_root_uses_the_general_sections() {
         let around = Environment { system_zone: None, ..around() };
         let config =
             config("engine: model\nroots: [{path: ~/lexicon, engine: extractive}]", &[], &around);
@@ -524,7 +522,7 @@ roots:
     }
 
     #[test]
-    fn what_travels_with_a_root_names_no_program_and_no_address() {
+    fn root_files_may_not_name_programs_or_addresses() {
         check_refused("on_problem: [rm, -rf, /]", "on_problem: is read in config.yaml only");
         check_refused("model: {command: [sh]}", "model.command: is read in config.yaml only");
         check_refused("model: {base_url: 'https://evil.example'}", "model.base_url: is read in");
@@ -543,7 +541,7 @@ roots:
     }
 
     #[test]
-    fn keys_that_contradict_each_other_are_told_with_the_root() {
+    fn conflicting_keys_are_reported_with_the_root() {
         let around = around();
         let config = config("compaction: {weekly: {max_ratio: 0.2, ratio: 0.1}}", &[], &around);
         let root_file =
@@ -565,12 +563,12 @@ roots:
             ..RootFile::default()
         };
         insta::assert_snapshot!(file.print(), @r#"
-        # What memoird must know about this folder wherever it is copied to.
-        # Sections of config.yaml may follow here; they hold for this folder.
+        # Settings of this memory folder; they travel with it.
+        # Sections of config.yaml may follow here; they apply to this folder only.
         agent_name: "Lexicon \"the\" first"
-        zone: "Europe/Berlin"  # the days that the logs are named by
+        zone: "Europe/Berlin"  # the time zone of the days in the names of logs
         memory_dir: "."  # where the logs are; "." for this folder
-        writer: "tower"  # the host that folds; others only read
+        writer: "tower"  # the host that writes; others only read
         "#);
     }
 

@@ -1,7 +1,7 @@
-//! Which root is meant, and which folders cannot be roots side by side.
+//! Selects the root that a command uses, and refuses roots that overlap.
 //!
-//! The choice is pure; [`super::root`] asks the disk what it needs to know. Nothing of git is run:
-//! the two files that lead from a linked working tree to its repository are read.
+//! The selection is pure; [`super::root`] reads its inputs from the disk. Git is not run: the two files that
+//! lead from a linked working tree to its repository are read directly.
 
 use std::{
     fs,
@@ -10,18 +10,18 @@ use std::{
 
 use super::{ConfigError, layers::RootEntryKeys};
 
-/// A root that is configured.
+/// A configured root.
 #[derive(Clone, Debug)]
 pub struct ConfiguredRoot {
     /// The folder: absolute, without links as far as it exists.
     pub path: PathBuf,
     /// The working tree whose sessions belong here: its main repository's folder.
     pub project: Option<PathBuf>,
-    /// What its entry says.
+    /// Its entry.
     pub(super) entry: RootEntryKeys,
 }
 
-/// What says which root is meant; all paths absolute and without links.
+/// The inputs of the selection; all paths are absolute and without links.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SelectionInputs<'a> {
     /// `--root`, else `MEMOIRD_ROOT`.
@@ -34,8 +34,8 @@ pub(super) struct SelectionInputs<'a> {
     pub(super) marker_root: Option<&'a Path>,
 }
 
-/// Returns the root that is meant: the one that is named, else the one around the working folder,
-/// else the one that its project is mapped to, else the only one there is.
+/// Selects the root that is named, else the one around the working folder, else the one of its project, else
+/// the only one.
 pub(super) fn select_root(
     asked: &SelectionInputs<'_>,
     known: &[ConfiguredRoot],
@@ -55,7 +55,7 @@ pub(super) fn select_root(
     };
     let mapped: Vec<_> =
         known.iter().filter(|it| it.project.as_ref().is_some_and(is_here)).collect();
-    // Of projects within each other the innermost is meant.
+    // Of nested projects the innermost counts.
     let innermost =
         mapped.iter().max_by_key(|it| it.project.as_ref().map(|it| it.as_os_str().len()));
     let same = |it: &&&ConfiguredRoot| innermost.is_some_and(|best| best.project == it.project);
@@ -70,9 +70,9 @@ pub(super) fn select_root(
     }
 }
 
-/// Refuses roots that are the same folder or lie within each other: a log would be folded twice.
+/// Refuses roots that are the same folder or inside each other, because their logs would be summarized twice.
 pub(super) fn check_overlap(paths: &[&Path]) -> Result<(), ConfigError> {
-    // What lies in a folder comes right after it.
+    // Sorted, a folder is directly followed by those inside it.
     let mut paths = paths.to_vec();
     paths.sort_unstable();
     let overlap = paths.windows(2).find(|it| it[1].starts_with(it[0]));
@@ -81,7 +81,7 @@ pub(super) fn check_overlap(paths: &[&Path]) -> Result<(), ConfigError> {
     })
 }
 
-/// Returns an absolute path without links, as far as it exists; what does not is kept as written.
+/// Resolves the links of an absolute path, as far as it exists; the rest stays as written.
 pub(super) fn canonicalize_existing(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let Ok(existing) = ancestor.canonicalize() {
@@ -89,7 +89,7 @@ pub(super) fn canonicalize_existing(path: &Path) -> PathBuf {
             let mut whole = existing;
             for step in rest.components() {
                 match step {
-                    // Nothing is there yet that could be a link.
+                    // The folder does not exist, so it cannot be a link.
                     Component::ParentDir => drop(whole.pop()),
                     step => whole.push(step),
                 }
@@ -100,8 +100,8 @@ pub(super) fn canonicalize_existing(path: &Path) -> PathBuf {
     path.to_path_buf()
 }
 
-/// Returns the main folder of the git repository that holds `folder`: for a linked working tree the
-/// folder of the repository that it was made from.
+/// Returns the main folder of the git repository that contains `folder`: for a linked working tree, the folder
+/// of its main repository.
 pub(super) fn git_root(folder: &Path) -> Option<PathBuf> {
     let (tree, mark) = folder.ancestors().find_map(|it| {
         let mark = it.join(".git");
@@ -110,7 +110,7 @@ pub(super) fn git_root(folder: &Path) -> Option<PathBuf> {
     if mark.is_dir() {
         return Some(canonicalize_existing(tree));
     }
-    // A pipe of that name would keep us waiting for ever.
+    // Opening a pipe would block forever.
     let linked = if mark.is_file() { main_worktree(tree, &mark) } else { None };
     Some(linked.unwrap_or_else(|| canonicalize_existing(tree)))
 }
@@ -121,7 +121,7 @@ fn main_worktree(tree: &Path, mark: &Path) -> Option<PathBuf> {
     let git_dir = tree.join(text.strip_prefix("gitdir:")?.trim());
     let common = fs::read_to_string(git_dir.join("commondir")).ok()?;
     let common = git_dir.join(common.trim()).canonicalize().ok()?;
-    // A bare repository has no folder around it.
+    // A bare repository has no working tree.
     let inside = common.file_name().is_some_and(|it| it == ".git");
     if inside { common.parent().map(Path::to_path_buf) } else { Some(common) }
 }

@@ -1,15 +1,15 @@
-//! Crontab lines: when to ask what is due.
+//! Crontab lines: when to check what is due.
 //!
-//! A line has the five fields of crontab(5) and is evaluated in a time zone. The crate beneath
-//! counts weekdays from another start, wants a field of seconds, and joins day of month and day of
-//! week the other way; so every field is read here and handed down as a plain list of values.
-//! The daemon calls [`Schedule::next_after`]; nothing is ever due because of a schedule alone.
+//! A line has the five fields of crontab(5) and is evaluated in a time zone. The crate `cron` counts weekdays from
+//! another start, needs a field for seconds, and combines day of month and day of week differently. So every
+//! field is parsed here and passed on as a plain list of values. The daemon calls [`Schedule::next_after`];
+//! nothing is ever due because of a schedule alone.
 //!
 //! # Invariants
 //!
-//! - A time of the wall clock that a line names fires exactly once: one that the clock jumps over
-//!   in spring at the first instant after the gap, one that comes twice in autumn the first time.
-//! - The next firing is always later than the time asked about.
+//! - A wall-clock time that a line names fires exactly once: one that the clock skips in spring, at the first
+//!   instant after the gap; one that occurs twice in autumn, the first time.
+//! - The next firing is always later than the given time.
 
 use std::{
     borrow::Cow,
@@ -24,7 +24,7 @@ use chrono_tz::{GapInfo, Tz};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// The shorthands of crontab(5) and the lines that they stand for.
+/// The shorthands of crontab(5) and their lines.
 const SHORTHANDS: [(&str, &str); 7] = [
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
@@ -51,19 +51,19 @@ const FIELDS: [CronField; 5] = [
 /// A crontab line.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// As written, with single blanks between the fields.
+    /// As written, with single spaces between the fields.
     line: String,
-    /// Fires when any of these does: two when day of month and day of week are both restricted.
-    /// They are asked about wall-clock time dressed up as UTC, which has no gaps.
+    /// Fires when any of these does. There are two if day of month and day of week are both restricted. They are
+    /// evaluated in wall-clock time represented as UTC, which has no gaps.
     parts: Arc<[cron::Schedule]>,
 }
 
-/// The lines in use. Each takes some kilobytes, and a thousand roots have the same four.
+/// The lines in use. Each takes some kilobytes, and a thousand roots share the same four.
 static PARSED_CACHE: LazyLock<Mutex<HashMap<String, Schedule>>> = LazyLock::new(Mutex::default);
-/// More lines than anybody has.
+/// More lines than anybody uses.
 const PARSED_CACHE_MAX: usize = 64;
 
-/// A line that is no crontab line.
+/// Why a text is not a crontab line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseScheduleError {
     /// Not five fields.
@@ -74,37 +74,37 @@ pub enum ParseScheduleError {
     FieldCount {
         /// The line.
         line: String,
-        /// How many it has.
+        /// The number of fields.
         found: usize,
     },
     /// `@reboot`.
     #[error(
-        "`@reboot` names no time; it is not needed either, since whatever is due is done at every start"
+        "`@reboot` names no time; it is not needed, because everything that is due runs at every start"
     )]
     Reboot,
     /// Another word after `@`.
     #[error(
-        "`{0}` is no shorthand (there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually)"
+        "`{0}` is not a shorthand (expected @hourly, @daily, @midnight, @weekly, @monthly, @yearly, or @annually)"
     )]
     Shorthand(String),
-    /// A field that cannot be read.
+    /// An invalid field.
     #[error("`{line}`: {field} `{text}`: {reason}")]
     Field {
         /// The line.
         line: String,
-        /// Which field.
+        /// The field.
         field: &'static str,
         /// The part of the field that is wrong.
         text: String,
         /// What is wrong.
         reason: String,
     },
-    /// The crate beneath refuses what we made of the line.
-    #[error("`{line}` is no schedule: {reason}")]
+    /// The crate `cron` rejects the converted line.
+    #[error("`{line}` is not a schedule: {reason}")]
     Rejected {
         /// The line.
         line: String,
-        /// What it says.
+        /// Its error.
         reason: String,
     },
 }
@@ -114,32 +114,30 @@ struct CronField {
     min: u32,
     max: u32,
     names: &'static [&'static str],
-    /// Whether a range may run over the end: the week is a circle, `fri-mon` is plain.
+    /// Whether a range may pass the end: `fri-mon` is valid, because weekdays are cyclic.
     wraps: bool,
 }
 
 impl Schedule {
-    /// Reads a line of five fields, or a shorthand like `@daily`.
+    /// Parses a line of five fields, or a shorthand like `@daily`.
     ///
     /// # Errors
     ///
     /// Returns which field is wrong and what was expected.
     pub fn parse(text: &str) -> Result<Self, ParseScheduleError> {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let known = PARSED_CACHE.lock().unwrap_or_else(PoisonError::into_inner).get(&line).cloned();
-        if let Some(known) = known {
-            return Ok(known);
+        let cache = || PARSED_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = cache().get(&line).cloned();
+        if let Some(cached) = cached {
+            return Ok(cached);
         }
-        let read = Self::parse_fields(line)?;
-        read.add_to_cache();
-        Ok(read)
-    }
-
-    fn add_to_cache(&self) {
-        let mut known = PARSED_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < PARSED_CACHE_MAX {
-            known.insert(self.line.clone(), self.clone());
+        let parsed = Self::parse_fields(line)?;
+        let mut cache = cache();
+        if cache.len() < PARSED_CACHE_MAX {
+            cache.insert(parsed.line.clone(), parsed.clone());
         }
+        drop(cache);
+        Ok(parsed)
     }
 
     fn parse_fields(line: String) -> Result<Self, ParseScheduleError> {
@@ -171,8 +169,8 @@ impl Schedule {
                 reason: source.to_string(),
             })
         };
-        // As in crontab(5): a field that begins with `*` restricts nothing; of two that are
-        // restricted either one is enough.
+        // As in crontab(5): a field that begins with `*` restricts nothing; if both are restricted, either one
+        // is enough.
         let either = !day.starts_with('*') && !weekday.starts_with('*');
         let parts = if either {
             vec![part(&days, "*")?, part("*", &weekdays)?]
@@ -182,12 +180,11 @@ impl Schedule {
         Ok(Self { line, parts: parts.into() })
     }
 
-    /// Returns the first firing later than `after`, or `None` when there is none, ever.
+    /// Returns the first firing later than `after`, or `None` if the line never fires.
     pub fn next_after(&self, after: DateTime<Tz>) -> Option<DateTime<Tz>> {
         let zone = after.timezone();
         let mut wall = after.naive_local();
-        // Ends soon: only times that `after` has already passed once, the hour that autumn
-        // repeats, are stepped over.
+        // Ends soon: it skips only times in the hour that autumn repeats.
         loop {
             wall = self.next_local(wall)?;
             let instant = first_instant(wall, zone)?;
@@ -197,7 +194,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the next time of the wall clock that the line names.
+    /// Returns the next wall-clock time that the line names.
     fn next_local(&self, wall: NaiveDateTime) -> Option<NaiveDateTime> {
         let after: DateTime<Utc> = wall.and_utc();
         let next = self.parts.iter().filter_map(|it| it.after(&after).next());
@@ -205,7 +202,7 @@ impl Schedule {
     }
 }
 
-/// Returns the first instant at which the clock of `zone` shows `wall`, or has just jumped over it.
+/// Returns the first instant at which the clock of `zone` shows `wall`, or has just skipped it.
 fn first_instant(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
     match zone.from_local_datetime(&wall) {
         MappedLocalTime::Single(it) | MappedLocalTime::Ambiguous(it, _) => Some(it),
@@ -213,7 +210,7 @@ fn first_instant(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
     }
 }
 
-/// Replaces a shorthand by its line.
+/// Expands a shorthand to its line.
 fn expand_shorthand(line: &str) -> Result<&str, ParseScheduleError> {
     if !line.starts_with('@') {
         return Ok(line);
@@ -225,13 +222,13 @@ fn expand_shorthand(line: &str) -> Result<&str, ParseScheduleError> {
     found.map(|(_, it)| *it).ok_or_else(|| ParseScheduleError::Shorthand(line.to_owned()))
 }
 
-/// Writes a set of values as the crate beneath reads it.
+/// Formats a set of values for the crate `cron`.
 fn value_list(values: &BTreeSet<u32>) -> String {
     values.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
 impl CronField {
-    /// Returns the values that a field names, or the part that is wrong and why.
+    /// Returns the values of a field, or the part that is wrong and why.
     fn parse(&self, text: &str) -> Result<BTreeSet<u32>, (String, String)> {
         let mut values = BTreeSet::new();
         for part in text.split(',') {
@@ -240,7 +237,7 @@ impl CronField {
         Ok(values)
     }
 
-    /// Reads `*`, `5`, `1-5`, each of them but the single value with `/step` after it.
+    /// Parses `*`, `5`, or `1-5`; all but the single value may have a `/step`.
     fn parse_part(&self, part: &str, values: &mut BTreeSet<u32>) -> Result<(), String> {
         let (range, step) = match part.split_once('/') {
             Some((range, step)) => (range, Some(step)),
@@ -252,7 +249,7 @@ impl CronField {
             Some(_) => return Err("the step after `/` must be a number above 0".to_owned()),
         };
         let (first, last) = if range == "*" {
-            // 7 is Sunday once more, not an eighth day to step on to.
+            // 7 is Sunday again, not an eighth day.
             (self.min, if self.wraps { self.max - 1 } else { self.max })
         } else if let Some((first, last)) = range.split_once('-') {
             (self.value(first)?, self.value(last)?)
@@ -278,7 +275,7 @@ impl CronField {
 
     fn value(&self, text: &str) -> Result<u32, String> {
         if let Some(at) = self.names.iter().position(|it| text.eq_ignore_ascii_case(it)) {
-            // Months are counted from 1, weekdays from 0: a name's value is its place from `min`.
+            // Months count from 1, weekdays from 0, so `min` is the value of the first name.
             return u32::try_from(at).map(|it| it + self.min).map_err(|it| it.to_string());
         }
         match number(text) {
@@ -296,7 +293,7 @@ impl CronField {
     }
 }
 
-/// Reads a number of at most three digits; `+5` is none.
+/// Parses a number of at most three digits, without a sign.
 fn number(text: &str) -> Option<u32> {
     let plain = (1..=3).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_digit());
     if plain { text.parse().ok() } else { None }
@@ -362,7 +359,7 @@ mod tests {
         zone.from_local_datetime(&wall).earliest().unwrap()
     }
 
-    /// The first firings after `from`, in UTC: no question of gaps.
+    /// Checks the first firings after `from`, in UTC, which has no gaps.
     #[track_caller]
     fn check(line: &str, from: &str, expected: &[&str]) {
         check_in(Tz::UTC, line, from, expected);
@@ -428,7 +425,7 @@ mod tests {
         check("0 0 29 2 *", day, &["2028-02-29 00:00", "2032-02-29 00:00"]);
         // Both restricted: the thirteenth, and every Friday.
         check("0 3 13 * fri", day, &["2026-04-03 03:00", "2026-04-10 03:00", "2026-04-13 03:00"]);
-        // A field with `*` restricts nothing by itself, so both must hold.
+        // A field with `*` restricts nothing by itself, so both must match.
         check("0 3 */2 * fri", day, &["2026-04-03 03:00", "2026-04-17 03:00"]);
         check("0 3 13 * */7", day, &["2026-09-13 03:00"]); // `*/7` is Sunday
         check("  0   3 * *\t* ", day, &["2026-04-02 03:00"]);
@@ -442,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused_with_a_reason() {
+    fn invalid_lines_are_refused_with_a_reason() {
         check_refused("", "has 0 fields");
         check_refused("0 3 * *", "has 4 fields");
         check_refused("0 0 3 * * *", "there is no field for seconds");
@@ -462,15 +459,15 @@ mod tests {
         check_refused("+5 * * * *", "minute `+5`");
         check_refused("*-5 * * * *", "minute `*-5`");
         check_refused("@reboot", "at every start");
-        check_refused("@fortnightly", "no shorthand");
+        check_refused("@fortnightly", "not a shorthand");
         check_refused("0 3 * * ٣", "day of week");
     }
 
     #[test]
-    fn a_gap_and_a_fold_fire_once() {
+    fn skipped_and_repeated_times_fire_once() {
         let vienna = Tz::Europe__Vienna;
         let line = "30 2 * * *";
-        // 02:00 to 03:00 is missing on 2026-03-29, and comes twice on 2026-10-25.
+        // 02:00 to 03:00 is skipped on 2026-03-29, and occurs twice on 2026-10-25.
         check_in(vienna, line, "2026-03-28 12:00", &["2026-03-29 03:00", "2026-03-30 02:30"]);
         check_in(vienna, line, "2026-10-24 12:00", &["2026-10-25 02:30", "2026-10-26 02:30"]);
         let new_york = Tz::America__New_York;
@@ -481,7 +478,7 @@ mod tests {
             "2026-10-31 12:00",
             &["2026-11-01 01:30", "2026-11-02 01:30"],
         );
-        // Half an hour: 02:00 to 02:30 is missing on 2026-10-04, 01:30 to 02:00 twice on 2026-04-05.
+        // Half an hour: 02:00 to 02:30 is skipped on 2026-10-04, 01:30 to 02:00 repeated on 2026-04-05.
         let lord_howe = Tz::Australia__Lord_Howe;
         check_in(
             lord_howe,
@@ -495,7 +492,7 @@ mod tests {
             "2026-04-04 12:00",
             &["2026-04-05 01:45", "2026-04-06 01:45"],
         );
-        // All times that the gap swallows are one firing, together with the one at its end.
+        // All times in the gap are one firing, together with the one at its end.
         check_in(
             vienna,
             "*/20 2,3 * * *",
@@ -512,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn the_repeated_hour_is_not_fired_again_from_within_it() {
+    fn the_repeated_hour_does_not_fire_again() {
         let zone = Tz::Europe__Vienna;
         let wall = NaiveDate::from_ymd_opt(2026, 10, 25).unwrap().and_hms_opt(2, 10, 0).unwrap();
         let second = zone.from_local_datetime(&wall).latest().unwrap();
@@ -523,14 +520,14 @@ mod tests {
     }
 
     #[test]
-    fn dates_that_never_come_give_none() {
+    fn impossible_dates_never_fire() {
         for line in ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 31 2 */2"] {
             let next = Schedule::parse(line).unwrap().next_after(at(Tz::UTC, "2026-04-01 12:00"));
             assert_eq!(next, None, "{line}");
         }
     }
 
-    /// Walks two years of every zone: firing by firing, date by date.
+    /// Checks a daily line for two years in every zone.
     #[track_caller]
     fn check_daily(hour: u32, minute: u32) {
         let schedule = Schedule::parse(&format!("{minute} {hour} * * *")).unwrap();
@@ -542,7 +539,7 @@ mod tests {
                 now = schedule.next_after(now).unwrap();
                 let named = date.and_hms_opt(hour, minute, 0).unwrap();
                 let late = now.naive_local() - named;
-                // Later only where the clock jumped over the time, and by no more than it jumped.
+                // Later only if the clock skipped the time, and by no more than it skipped.
                 let skipped = zone.from_local_datetime(&named) == MappedLocalTime::None;
                 let most = if skipped { 60 } else { 0 };
                 assert!((0..=most).contains(&late.num_minutes()), "{zone}: {now} for {named}");
@@ -556,13 +553,13 @@ mod tests {
     }
 
     #[test]
-    fn midnight_comes_once_for_every_date_in_every_zone() {
-        check_daily(0, 0); // where some zones jump
+    fn midnight_fires_once_for_every_date_in_every_zone() {
+        check_daily(0, 0); // some zones change their clocks then
     }
 
     #[test]
-    fn late_evening_comes_once_for_every_date_in_every_zone() {
-        check_daily(23, 30); // in Nuuk the jump begins at 23:00
+    fn late_evening_fires_once_for_every_date_in_every_zone() {
+        check_daily(23, 30); // in Nuuk the gap begins at 23:00
     }
 
     #[test]

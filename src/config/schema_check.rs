@@ -1,8 +1,8 @@
-//! Checks values against the schema of the types that they are meant for.
+//! Checks values against the JSON schema of their types.
 //!
-//! Reading into the types would stop at the first mistake and lose its path. Here all mistakes are
-//! found, each with its path, what stands there, and what is expected; an unknown key comes with
-//! the known one that is nearest. Pure.
+//! Deserializing would stop at the first mistake and lose its path. Here all mistakes are found, each with its
+//! path, the value, and what is expected; an unknown key is reported with the most similar known one. A general
+//! schema validator would do none of the latter, and it would quote secrets that are in the wrong place. Pure.
 
 use std::fmt;
 
@@ -18,19 +18,19 @@ use super::{
     zone::ZoneName,
 };
 
-/// How much of a wrong value is shown, in characters.
+/// How many characters of a wrong value are shown.
 const SHOWN_CHARS_MAX: usize = 40;
 
 /// One mistake in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// Where: `compaction.weekly.ratio`, `roots[1].path`; empty for the whole.
+    /// The key: `compaction.weekly.ratio`, `roots[1].path`; empty for the whole text.
     pub path: String,
-    /// What is wrong there and what is expected.
+    /// What is wrong and what is expected.
     pub message: String,
 }
 
-/// The keys that may stand in a place, and what may be said of each.
+/// The keys that a source may contain, and the values of each.
 pub(super) struct KeySchema {
     schema: Value,
 }
@@ -42,7 +42,7 @@ impl ConfigProblem {
 }
 
 impl fmt::Display for ConfigProblem {
-    /// Says it without a key that somebody put in the wrong place.
+    /// Masks API keys that somebody put in the wrong place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let step = |it| if is_quotable(it) { it } else { "…" };
         let path = self.path.split('.').map(step).collect::<Vec<_>>().join(".");
@@ -52,28 +52,28 @@ impl fmt::Display for ConfigProblem {
 }
 
 impl KeySchema {
-    /// Returns the shape of a type.
+    /// Returns the schema of a type.
     pub(super) fn of<T: JsonSchema>() -> Self {
         Self { schema: schemars::schema_for!(T).to_value() }
     }
 
     /// Returns all mistakes.
     ///
-    /// A section or list without a value (all its lines are comments) is taken out: it says nothing.
+    /// Removes sections and lists without a value, because all their lines are comments.
     pub(super) fn check(&self, map: &mut Map<String, Value>) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
         self.check_keys(&self.schema, map, "", &mut problems);
         problems
     }
 
-    /// Returns the paths of all keys that hold a value and not a section, in order.
+    /// Returns the paths of all keys that have a value and not a section, in order.
     pub(super) fn value_paths(&self) -> Vec<Vec<String>> {
         let mut leaves = Vec::new();
         self.collect_value_paths(&self.schema, &mut Vec::new(), &mut leaves);
         leaves
     }
 
-    /// Returns whether the key at `path` holds text, and never a number or a switch.
+    /// Returns whether the key at `path` accepts only text, not a number or a switch.
     pub(super) fn is_text_only(&self, path: &[String]) -> bool {
         let mut node = &self.schema;
         for key in path {
@@ -150,7 +150,7 @@ impl KeySchema {
         }
         let node = self.resolve_ref(node);
         if !matches_type(node, value) {
-            // A number in its place may be the key itself.
+            // A number instead of a path may be the key itself.
             if format_of(node) == "key-file" && value.is_number() {
                 let what = "found a number, expected the path of a file; write it in quotes";
                 problems.push(ConfigProblem { path: path.to_owned(), message: what.to_owned() });
@@ -204,10 +204,10 @@ impl KeySchema {
         }
     }
 
-    /// Says what to do about a key that is not known in this place.
+    /// Returns the message for a key that is not known here.
     fn unknown_key_message(&self, key: &str, known: &Map<String, Value>) -> String {
-        if let Some(near) = closest_match(key, known.keys().map(String::as_str)) {
-            return format!("unknown key, did you mean {near}?");
+        if let Some(suggestion) = closest_match(key, known.keys().map(String::as_str)) {
+            return format!("unknown key, did you mean {suggestion}?");
         }
         let elsewhere =
             self.value_paths().into_iter().find(|it| it.last().is_some_and(|it| it == key));
@@ -218,7 +218,7 @@ impl KeySchema {
         format!("unknown key (known here: {all})")
     }
 
-    /// Follows references, and looks through `x or null` to the `x`.
+    /// Follows references, and resolves `x or null` to `x`.
     fn resolve_ref<'a>(&'a self, node: &'a Value) -> &'a Value {
         if let Some(name) = node.get("$ref").and_then(Value::as_str) {
             let target = name.strip_prefix('#').and_then(|it| self.schema.pointer(it));
@@ -244,7 +244,7 @@ fn properties(node: &Value) -> Option<&Map<String, Value>> {
     node.get("properties").and_then(Value::as_object)
 }
 
-/// Returns the types that a schema names.
+/// Returns the types that a schema allows.
 fn types(node: &Value) -> Vec<&str> {
     match node.get("type") {
         Some(Value::String(one)) => vec![one],
@@ -253,7 +253,7 @@ fn types(node: &Value) -> Vec<&str> {
     }
 }
 
-/// Returns the closed list of values, if there is one.
+/// Returns the allowed values, if the schema lists them.
 fn allowed_values(node: &Value) -> Option<Vec<&Value>> {
     if let Some(one) = node.get("const") {
         return Some(vec![one]);
@@ -284,11 +284,11 @@ fn matches_type(node: &Value, value: &Value) -> bool {
 fn type_mismatch(node: &Value, value: &Value, nullable: bool) -> String {
     let options = allowed_values(node);
     let words: Vec<&str> = options.iter().flatten().filter_map(|it| it.as_str()).collect();
-    if let Some(near) = value.as_str().and_then(|it| closest_match(it, words)) {
-        return format!("found {}, did you mean {near}?", describe_value(value));
+    if let Some(suggestion) = value.as_str().and_then(|it| closest_match(it, words)) {
+        return format!("found {}, did you mean {suggestion}?", describe_value(value));
     }
     let types = types(node);
-    // `0123` and `1.10` are numbers to YAML, and `true` a switch.
+    // YAML reads `0123` and `1.10` as numbers, and `true` as a switch.
     let quotable = value.is_number() || value.is_boolean();
     let hint = if types.contains(&"string") && quotable { "; write it in quotes" } else { "" };
     let or_null = if nullable { " or null" } else { "" };
@@ -328,7 +328,7 @@ fn describe_value(value: &Value) -> String {
     }
 }
 
-/// Names a text that is not quoted.
+/// Describes a text without quoting it.
 fn describe_hidden_text(text: &str) -> String {
     format!("a text of {} characters that may be a secret", text.chars().count())
 }
@@ -347,7 +347,7 @@ fn expected_text(node: &Value) -> &'static str {
     }
 }
 
-/// Checks what a type alone does not say of a text.
+/// Checks the format of a text.
 fn check_format(node: &Value, text: &str) -> Result<(), String> {
     match format_of(node) {
         "span" => text.parse::<Span>().map(drop).map_err(|it| it.to_string()),
@@ -367,13 +367,13 @@ fn check_name(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Err("empty".to_owned());
     }
-    // Line breaks of YAML that are no control characters, and marks that turn text around.
-    let unseen = [
+    // YAML line breaks that are not control characters, and bidirectional marks.
+    let invisible = [
         '\u{2028}', '\u{2029}', '\u{feff}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}',
         '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
     ];
-    if text.chars().any(|it| it.is_control() || unseen.contains(&it)) {
-        return Err("more than one line, or characters that cannot be seen".to_owned());
+    if text.chars().any(|it| it.is_control() || invisible.contains(&it)) {
+        return Err("more than one line, or invisible characters".to_owned());
     }
     if text.chars().count() > 120 {
         return Err("longer than 120 characters".to_owned());
@@ -381,7 +381,7 @@ fn check_name(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A folder within a root: no way out of it, and not the private one.
+/// Checks a folder inside a root: it must not lead out of it or be the private one.
 fn check_folder(text: &str) -> Result<(), String> {
     check_name(text)?;
     let steps = || text.trim_end_matches('/').split('/');
@@ -391,7 +391,7 @@ fn check_folder(text: &str) -> Result<(), String> {
         ));
     }
     if steps().find(|it| *it != ".") == Some(".memoird") {
-        return Err("`.memoird` is private to memoird and holds no memories".to_owned());
+        return Err("`.memoird` is private to memoird and contains no memories".to_owned());
     }
     Ok(())
 }

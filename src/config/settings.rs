@@ -1,9 +1,9 @@
 //! The sections of the configuration, with their defaults.
 //!
-//! These types are the one description of the keys: the check for unknown keys, the names of the
-//! environment variables, and `schema/config.schema.json` are made from their schema, so a new key
-//! needs a field, a comment, and a default here and a line in `config/memoird.yaml`, nothing else.
-//! Values only; `layers` fills them.
+//! These types are the only description of the keys: the check for unknown keys, the names of the
+//! environment variables, and `schema/config.schema.json` are derived from them. A new key needs a field, a
+//! comment, and a default here and a line in `config/memoird.yaml`, nothing else. Values only; `layers` fills
+//! them.
 
 use std::borrow::Cow;
 
@@ -12,47 +12,47 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{duration::Span, schedule::Schedule, schema_check::ConfigProblem};
 
-/// What a root, or all roots together, are run with. Every key has a default.
+/// The settings of one root, or of all roots together. Every key has a default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// What drafts a fold.
+    /// What drafts summaries.
     pub engine: EngineKind,
     /// The language model; read when `engine` is `model`.
     pub model: Model,
-    /// How logs become weeks and months.
+    /// How logs are summarized by week and month.
     pub compaction: Compaction,
-    /// How `WISDOM.md` is kept.
+    /// How `WISDOM.md` is maintained.
     pub wisdom: Wisdom,
-    /// Whose words a log is, and what of it is never shown.
+    /// The origin of logs, and which text is never shown.
     pub privacy: Privacy,
-    /// What an agent is given at session start.
+    /// What an agent receives at session start.
     pub context: Context,
-    /// When to ask what is due, in the root's zone.
+    /// When to check what is due, in the root's time zone.
     pub schedule: Schedules,
-    /// Caps on what a model may cost; over all roots, a root's own is a share of it.
+    /// Limits on the cost of models over all roots; a root's own budget is a share of it.
     pub budget: Budget,
-    /// How long replaced versions are kept.
+    /// How long replaced versions of files are kept.
     pub history: History,
-    /// Logs older than this many days are archived once all made from them is done; null: never.
+    /// Logs older than this many days are archived once everything made from them is done; null: never.
     #[schemars(range(min = 1))]
     pub archive_after_days: Option<u32>,
-    /// A program and its arguments, told of stuck jobs, caps reached, and an open breaker.
+    /// A program and its arguments, run when a job is stuck, a budget is exhausted, or a provider is paused.
     #[schemars(length(min = 1))]
     pub on_problem: Option<Vec<String>>,
-    /// A text file for Prometheus that the daemon keeps; null: none.
+    /// A text file with metrics for Prometheus, which the daemon updates; null: none.
     #[schemars(extend("format" = "path"))]
     pub metrics_file: Option<String>,
-    /// A folder in which a project that has no memory folder gets one when a session in it ends; null: none.
+    /// A folder in which a project without a memory folder gets one when a session in it ends; null: none.
     #[schemars(extend("format" = "path"))]
     pub projects_dir: Option<String>,
-    /// How recall searches.
+    /// How search works.
     pub search: Search,
     /// What agents may do over MCP.
     pub mcp: Mcp,
 }
 
-/// What drafts a fold.
+/// What drafts summaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
@@ -67,15 +67,15 @@ pub enum EngineKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
-    /// Whose protocol is spoken.
+    /// The provider's protocol.
     pub provider: Provider,
     /// The model's name as the provider knows it.
     #[schemars(extend("format" = "name"))]
     pub name: String,
-    /// Where the provider listens; null: where this provider usually does.
+    /// The provider's address; null: its usual one.
     #[schemars(extend("format" = "http-url"))]
     pub base_url: Option<String>,
-    /// Version of the protocol, for `anthropic` only; null: the one that was tested.
+    /// Version of the protocol, only for `anthropic`; null: the tested one.
     #[schemars(extend("format" = "name"))]
     pub api_version: Option<String>,
     /// File that holds the key; null: a systemd credential, else `MEMOIRD_API_KEY`.
@@ -84,47 +84,47 @@ pub struct Model {
     /// The program and its arguments, for provider `command`.
     #[schemars(length(min = 1))]
     pub command: Option<Vec<String>>,
-    /// How many tokens the model reads and writes in one call.
+    /// The context length: how many tokens the model reads and writes in one call.
     #[schemars(range(min = 1024))]
     pub context_tokens: u32,
-    /// How many tokens it may write in one call.
+    /// How many tokens the model may write in one call.
     #[schemars(range(min = 64))]
     pub max_output_tokens: u32,
-    /// Whether the daemon's weeks and months go through the provider's cheaper batch interface.
+    /// Whether the daemon sends weeks and months through the provider's cheaper batch interface.
     pub batch: bool,
-    /// What to do when the model cannot be had.
+    /// What to do if the model is unavailable.
     pub fallback: Fallback,
-    /// How long a call may take.
+    /// How long a model call may take.
     pub timeouts: Timeouts,
 }
 
-/// How long a call of a model may take.
+/// How long the parts of a model call may take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
-    /// Until there is a connection.
+    /// Until the connection is established.
     pub connect: Span,
     /// Until the answer begins. Many servers send nothing before the reply is finished, and a model on
     /// this machine may have to be loaded first.
     pub first_byte: Span,
-    /// Between two pieces of the answer.
+    /// Between two chunks of the answer.
     pub idle: Span,
-    /// In all.
+    /// The whole call.
     pub total: Span,
 }
 
-/// Whose protocol is spoken.
+/// The provider's protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provider {
     /// The Messages interface of Anthropic.
     Anthropic,
-    /// Chat completions, as `OpenAI` and many servers speak them.
+    /// Chat completions, as `OpenAI` and many other servers offer them.
     #[default]
     Openai,
     /// A program that reads the prompt and prints the reply.
     Command,
-    /// Preset: `openai` at a local ollama.
+    /// Preset: `openai` with a local ollama.
     Ollama,
     /// Preset: `command` with the Claude command line.
     ClaudeCli,
@@ -137,7 +137,7 @@ impl Provider {
     }
 }
 
-/// What to do when the model cannot be had.
+/// What to do if the model is unavailable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Fallback {
@@ -148,118 +148,118 @@ pub enum Fallback {
     Extractive,
 }
 
-/// How logs become weeks and months.
+/// How logs are summarized by week and month.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Compaction {
-    /// How long after a period's end it is folded.
+    /// How long after its end a period is summarized.
     pub grace: Span,
-    /// A log changed later than this is still being written.
+    /// A log that changed within this time is still being written.
     pub quiet: Span,
-    /// A period whose sources have fewer characters is carried over whole.
+    /// A period whose sources have fewer characters is copied in full.
     pub whole_below_chars: usize,
-    /// Weekly files.
+    /// Weekly summaries.
     pub weekly: Length,
-    /// Monthly files.
+    /// Monthly summaries.
     pub monthly: Length,
     /// Whether typed memories are extracted from closed days.
     pub extract: bool,
-    /// Whether the running week gets a provisional file; auto: where the engine costs no money.
+    /// Whether the current week gets a provisional summary; auto: if the engine is free.
     pub open_week: Choice,
 }
 
-/// How long a generated file may get.
+/// How long a summary may be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Length {
-    /// The share of the sources' characters to aim at.
+    /// The target length, as a share of the sources' characters.
     #[schemars(range(min = 0.01, max = 1.0))]
     pub ratio: f64,
-    /// The share never to be passed.
+    /// The maximum length, as a share of the sources' characters.
     #[schemars(range(min = 0.01, max = 1.0))]
     pub max_ratio: f64,
-    /// Characters never to be passed; 0 for no limit.
+    /// The maximum length in characters; 0 for no limit.
     pub max_chars: usize,
 }
 
-/// How `WISDOM.md` is kept.
+/// How `WISDOM.md` is maintained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wisdom {
-    /// How many entries it holds at most.
+    /// The maximum number of entries.
     #[schemars(range(min = 1))]
     pub max_entries: usize,
-    /// How many characters it holds at most.
+    /// The maximum length in characters.
     #[schemars(range(min = 1))]
     pub max_chars: usize,
-    /// The headings to use; empty for the engine's own choice.
+    /// The headings to use; empty: the engine chooses.
     pub categories: Vec<String>,
-    /// Whether changes are made at once or wait for a person.
+    /// Whether changes are made at once or wait for a person's decision.
     pub review: Review,
 }
 
-/// Whether changes of `WISDOM.md` wait for a person.
+/// Whether changes of `WISDOM.md` wait for a person's decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Review {
-    /// They are made at once.
+    /// Changes are made at once.
     #[default]
     Auto,
-    /// They wait in `review`.
+    /// Changes wait in `review`.
     Manual,
 }
 
-/// Whose words a log is, and what of it is never shown. Rules for secrets stand in `secrets.yaml`
-/// beside `config.yaml`.
+/// The origin of logs, and which text is never shown. Rules for secrets are in `secrets.yaml` beside
+/// `config.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Privacy {
-    /// What is done about e-mail addresses, phone and card numbers, and IBANs.
+    /// What to do with e-mail addresses, phone and card numbers, and IBANs.
     pub personal: Personal,
-    /// Whose words a log is that does not say so in its frontmatter.
+    /// The origin of a log whose frontmatter does not state it.
     pub origin: LogOrigin,
-    /// Names of logs whose text a person wrote; `*` stands for any characters.
+    /// Names of logs written by a person; `*` matches any characters.
     pub human_logs: Vec<String>,
-    /// Names of logs whose text came from elsewhere: mails, web pages, the output of tools.
+    /// Names of logs with external text: mails, web pages, the output of tools.
     pub external_logs: Vec<String>,
-    /// Headings beneath which a log holds text from elsewhere, whatever their depth and case.
+    /// Headings under which a log contains external text, at any level and in any case.
     pub external_headings: Vec<String>,
 }
 
-/// What is done about personal data.
+/// What to do with personal data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Personal {
-    /// It is counted in `doctor --secrets`, and stays: it is the person's own memory.
+    /// Count it in `doctor --secrets` and keep it, because it is the person's own memory.
     #[default]
     Flag,
-    /// It is taken out like a secret.
+    /// Remove it like a secret.
     Remove,
 }
 
-/// Whose words a log is.
+/// Who wrote a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogOrigin {
-    /// A person's.
+    /// A person.
     Human,
-    /// An agent's.
+    /// An agent.
     #[default]
     Agent,
-    /// From elsewhere.
+    /// Somebody else: mails, web pages, the output of tools.
     External,
 }
 
-/// What an agent is given at session start.
+/// What an agent receives at session start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Context {
-    /// How many tokens it may take.
+    /// The maximum number of tokens.
     #[schemars(range(min = 100))]
     pub budget_tokens: u32,
 }
 
-/// When to ask what is due.
+/// When to check what is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Schedules {
@@ -271,83 +271,81 @@ pub struct Schedules {
     pub monthly: Schedule,
     /// For `WISDOM.md`.
     pub wisdom: Schedule,
-    /// Whether a burst of new logs is folded as soon as it ends; auto: where the engine costs no
-    /// money.
+    /// Whether to run as soon as a burst of new logs ends; auto: if the engine is free.
     pub on_change: Choice,
 }
 
-/// Caps on what a model may cost.
+/// Limits on the cost of models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// In one day.
+    /// The limits of one day.
     pub day: Cap,
-    /// In one calendar month.
+    /// The limits of one calendar month.
     pub month: Cap,
 }
 
-/// One set of caps; null lifts one.
+/// The limits of one period; null means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cap {
-    /// Money, in US dollars. Under such a cap a model without a price is refused unless it is local.
+    /// Money, in US dollars. With such a limit a model of unknown price is refused unless it is local.
     #[schemars(range(min = 0.0))]
     pub usd: Option<f64>,
-    /// Tokens, read and written.
+    /// Input and output tokens.
     pub tokens: Option<u64>,
     /// Calls.
     pub calls: Option<u32>,
 }
 
-/// How long replaced versions are kept.
+/// How long replaced versions of files are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct History {
-    /// `forever`, or a length of time.
+    /// `forever`, or a duration.
     pub keep: Keep,
 }
 
-/// How recall searches.
+/// How search works.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Search {
-    /// A server that turns texts into vectors, to search by meaning, too; null: by words only.
+    /// A server that computes embedding vectors, to search by meaning too; null: search by words only.
     pub embeddings: Option<Embeddings>,
 }
 
-/// A server that turns texts into vectors. The lines of logs go there, as they may be seen.
+/// A server that computes embedding vectors. It receives the sanitized lines of logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Embeddings {
-    /// Whose protocol is spoken.
+    /// The provider's protocol.
     pub provider: EmbeddingsProvider,
     /// The model's name as the server knows it.
     #[schemars(extend("format" = "name"))]
     pub name: String,
-    /// Where the server listens; null: ollama on this machine.
+    /// The server's address; null: ollama on this machine.
     #[schemars(extend("format" = "http-url"))]
     pub base_url: Option<String>,
-    /// File that holds the key; null: the model's key where the address is the model's, else none.
+    /// File that holds the key; null: the model's key if the address is the model's, else none.
     #[schemars(extend("format" = "key-file"))]
     pub key_file: Option<String>,
-    /// How many numbers a vector is to have, for models that make shorter ones, too; null: as many as
-    /// the model makes.
+    /// The number of dimensions, for models that also offer shorter vectors; null: the model's own number.
     #[schemars(range(min = 8, max = 8192))]
     pub dimensions: Option<u32>,
-    /// Words that the model wants before what is looked for, such as `search_query: `.
+    /// A prefix that the model needs before a query, such as `search_query: `.
     pub query_prefix: String,
-    /// Words that the model wants before what is found, such as `search_document: `.
+    /// A prefix that the model needs before a line, such as `search_document: `.
     pub line_prefix: String,
 }
 
-/// Whose protocol is spoken to have vectors.
+/// The protocol of an embeddings server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EmbeddingsProvider {
-    /// `/embeddings`, as `OpenAI` and many servers have it.
+    /// `/embeddings`, as `OpenAI` and many other servers offer it.
     #[default]
     Openai,
-    /// Ollama's own `/api/embed`, which cuts what is too long for the model.
+    /// Ollama's own `/api/embed`, which truncates texts that are too long for the model.
     Ollama,
 }
 
@@ -355,14 +353,14 @@ pub enum EmbeddingsProvider {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mcp {
-    /// Whether they may correct items and import records; they may log entries in any case.
+    /// Whether they may correct items and import records; logging entries is always allowed.
     pub write: bool,
 }
 
-/// A switch that may be left to the program: `auto`, `true`, or `false`.
+/// A switch with an automatic setting: `auto`, `true`, or `false`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// As the field's comment says.
+    /// `auto`: see the comment of the field.
     #[default]
     Auto,
     /// `true`.
@@ -377,28 +375,28 @@ pub enum Keep {
     /// `forever`.
     #[default]
     Forever,
-    /// For so long after it was replaced.
+    /// This long after it was replaced.
     For(Span),
 }
 
 impl Settings {
-    /// Returns what no key by itself is wrong about, but some together are.
+    /// Returns the problems of keys that are valid alone but not together.
     pub(super) fn conflicts(&self) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
-        let mut say = |path: &str, what: String| problems.push(ConfigProblem::new(path, what));
+        let mut report = |path: &str, what: String| problems.push(ConfigProblem::new(path, what));
         for (path, length) in [
             ("compaction.weekly", &self.compaction.weekly),
             ("compaction.monthly", &self.compaction.monthly),
         ] {
             let Length { ratio, max_ratio, .. } = length;
             if ratio > max_ratio {
-                say(path, format!("ratio ({ratio}) is above max_ratio ({max_ratio})"));
+                report(path, format!("ratio ({ratio}) is above max_ratio ({max_ratio})"));
             }
         }
         let model = &self.model;
         if model.max_output_tokens >= model.context_tokens {
             let (out, all) = (model.max_output_tokens, model.context_tokens);
-            say(
+            report(
                 "model",
                 format!("max_output_tokens ({out}) leave no room in context_tokens ({all})"),
             );
@@ -408,12 +406,15 @@ impl Settings {
             [("connect", connect), ("first_byte", first_byte), ("idle", idle), ("total", total)]
         {
             if *span == Span::default() {
-                say(&format!("model.timeouts.{name}"), "0s leaves no time for a call".to_owned());
+                report(
+                    &format!("model.timeouts.{name}"),
+                    "0s leaves no time for a call".to_owned(),
+                );
             }
         }
         let without_program = model.provider == Provider::Command && model.command.is_none();
         if self.engine == EngineKind::Model && without_program {
-            say(
+            report(
                 "model.command",
                 "missing: provider command needs [program, argument, …]".to_owned(),
             );
@@ -423,12 +424,11 @@ impl Settings {
 }
 
 impl Model {
-    /// Returns where the provider listens: `base_url`, else where it usually does; `None` for one
-    /// that is a program.
+    /// Returns the provider's address: `base_url`, or the usual one; `None` for a provider that is a program.
     pub fn endpoint(&self) -> Option<&str> {
         let usual = match self.provider {
             Provider::Anthropic => "https://api.anthropic.com",
-            // Nothing leaves the machine unless a person names another address.
+            // Nothing leaves the machine unless a person configures another address.
             Provider::Openai | Provider::Ollama => "http://127.0.0.1:11434/v1",
             Provider::Command | Provider::ClaudeCli => return None,
         };
@@ -437,7 +437,7 @@ impl Model {
 }
 
 impl Choice {
-    /// Returns the switch, with `auto` standing for the value given.
+    /// Returns the switch, with the value `auto` for `auto`.
     pub fn resolve(self, auto: bool) -> bool {
         match self {
             Self::Auto => auto,
@@ -510,7 +510,7 @@ impl Default for Context {
 
 impl Default for Schedules {
     fn default() -> Self {
-        let line = |it| Schedule::parse(it).expect("the built-in lines are read in a test");
+        let line = |it| Schedule::parse(it).expect("a test parses the built-in lines");
         Self {
             extract: line("30 2 * * *"),
             weekly: line("0 3 * * *"),

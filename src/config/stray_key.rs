@@ -1,19 +1,18 @@
-//! Keys where none belongs: in the text of a configuration, in an argument, in a message.
+//! Finds API keys in the wrong place: in the text of a configuration, in an argument, in a message.
 //!
-//! A person who puts a key into the wrong place must hear of it, and the message must not repeat the
-//! key. So messages that quote what a person wrote go through [`mask_keys`], and `doctor` asks
-//! [`lines_with_keys`]. Pure.
+//! A person who puts a key into the wrong place must be told, and the message must not repeat the key. So
+//! messages that quote user input go through [`mask_keys`], and `doctor` uses [`lines_with_keys`]. Pure.
 
 use std::{borrow::Cow, ops::Range};
 
-/// How keys of known providers begin. All kinds of secrets are found in logs, by rules of their own
-/// in a layer above; this is for the few places where people put a key by mistake.
+/// The prefixes of known providers' keys. In logs, `privacy` finds all kinds of secrets; this list is only for
+/// the few places where people put a key by mistake.
 const KEY_PREFIXES: [&str; 7] = ["sk-", "gsk_", "xai-", "AIza", "hf_", "nvapi-", "pplx-"];
 
-/// No key has fewer characters after its beginning.
+/// No key has fewer characters after its prefix.
 const REST_CHARS_MIN: usize = 16;
 
-/// Returns the words of a text that look like keys, by their places.
+/// Returns the byte ranges of words that look like keys.
 fn find_keys(text: &str) -> Vec<Range<usize>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut found = Vec::new();
@@ -32,30 +31,30 @@ fn find_keys(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns the lines of a text, counted from 1, in which something looks like a key.
+/// Returns the numbers of the lines, from 1, that contain something like a key.
 pub fn lines_with_keys(text: &str) -> Vec<usize> {
     let lines = text.lines().zip(1..);
     lines.filter(|(line, _)| !find_keys(line).is_empty()).map(|(_, number)| number).collect()
 }
 
-/// Returns a text with `…` for what looks like a key, for messages that quote what a person wrote.
+/// Replaces everything that looks like a key by `…`, for messages that quote user input.
 pub(super) fn mask_keys(text: &str) -> Cow<'_, str> {
     let found = find_keys(text);
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
-    let mut veiled = String::new();
+    let mut masked = String::new();
     let mut from = 0;
     for it in found {
-        veiled.push_str(&text[from..it.start]);
-        veiled.push('…');
+        masked.push_str(&text[from..it.start]);
+        masked.push('…');
         from = it.end;
     }
-    Cow::Owned(veiled + &text[from..])
+    Cow::Owned(masked + &text[from..])
 }
 
-/// Returns whether a value can be quoted in a message: it holds no password of an address, and no word
-/// that nobody would remember, as keys are.
+/// Returns whether a value can be quoted in a message: it contains no password in an address, and no random
+/// word, such as a key.
 pub(super) fn is_quotable(value: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_+/=.".contains(c);
     let is_random = |word: &str| {

@@ -1,9 +1,8 @@
-//! The known word that is nearest to one that is not known. Pure.
+//! Suggests the known word that is most similar to an unknown one. Pure.
 
 /// Returns the candidate that `word` is probably a misspelling of.
 ///
-/// Letters' case does not count. A third of the letters may differ, at least one; of two that are
-/// equally near, the first.
+/// Ignores case. A third of the letters may differ, at least one; of equally similar candidates the first wins.
 pub(super) fn closest_match<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -28,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn misspellings_are_found_and_strangers_are_not() {
+    fn only_similar_words_are_suggested() {
         check("wekly", Some("weekly"));
         check("Weekly", Some("weekly"));
         check("on-change", Some("on_change"));

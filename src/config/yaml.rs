@@ -1,8 +1,8 @@
-//! YAML text into plain values, under limits.
+//! Parses YAML to plain values, under limits.
 //!
-//! A file that travels with a root may come from anywhere, so what YAML can do to its reader is
-//! kept out: aliases that blow up, nesting that takes minutes to scan, tags, duplicate keys. What
-//! comes out is JSON: the layers are merged and checked in that form.
+//! A file that travels with a root may come from anywhere, so dangerous YAML is refused: alias bombs, nesting that
+//! takes minutes to scan, tags, duplicate keys. The result is JSON: the layers are merged and checked in that
+//! form.
 
 use std::{cell::Cell, fmt};
 
@@ -11,13 +11,13 @@ use serde_json::{Map, Number, Value};
 
 use crate::memory::yaml::{self as guard, YamlScope, YamlViolation};
 
-/// The most text that is read, in bytes.
+/// The maximum size of a text, in bytes.
 pub(super) const BYTES_MAX: usize = 1024 * 1024;
 
-/// The most values in one text, after aliases are put in: what stops an alias bomb.
+/// The maximum number of values in a text, after aliases are expanded: this stops alias bombs.
 const NODES_MAX: u32 = 50_000;
 
-/// Text that is not read.
+/// Why a text is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
     /// Longer than 1 MiB.
@@ -29,15 +29,15 @@ pub enum YamlError {
     /// The text is not UTF-8.
     #[error("not UTF-8 text")]
     NotUtf8,
-    /// The top is not `key: value` lines.
+    /// The top level is not a mapping.
     #[error("expected lines of `key: value`, found {0}")]
     NotMapping(&'static str),
-    /// Not YAML, or more than is read of it.
+    /// Not YAML, or over the limits.
     #[error("{0}")]
     Syntax(#[from] serde_yaml::Error),
 }
 
-/// Reads the top of a file: keys and values. A text without any is an empty one.
+/// Parses a mapping. An empty text is an empty mapping.
 pub(super) fn read_mapping(text: &str) -> Result<Map<String, Value>, YamlError> {
     match read_value(text)? {
         Value::Object(map) => Ok(map),
@@ -47,9 +47,9 @@ pub(super) fn read_mapping(text: &str) -> Result<Map<String, Value>, YamlError> 
     }
 }
 
-/// Reads one value of any kind.
+/// Parses one value of any type.
 pub(super) fn read_value(text: &str) -> Result<Value, YamlError> {
-    // A mark that some editors write before the text; YAML allows it, the scanner not everywhere.
+    // A byte order mark, which some editors write; YAML allows it, but the scanner does not everywhere.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > BYTES_MAX {
         return Err(YamlError::TooLong);
@@ -59,7 +59,7 @@ pub(super) fn read_value(text: &str) -> Result<Value, YamlError> {
     Ok(ValueSeed { nodes: &nodes }.deserialize(serde_yaml::Deserializer::from_str(text))?)
 }
 
-/// Builds one value, counting it.
+/// Builds one value and counts it.
 #[derive(Clone, Copy)]
 struct ValueSeed<'a> {
     nodes: &'a Cell<u32>,
@@ -128,7 +128,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
                 return Err(A::Error::custom("a key that is not text (write it in quotes)"));
             };
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key `{key}` stands here twice")));
+                return Err(A::Error::custom(format!("the key `{key}` appears twice")));
             }
             let value = entries.next_value_seed(self)?;
             map.insert(key, value);
@@ -171,9 +171,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
-        check_refused("a: 1\na: 2\n", "the key `a` stands here twice");
-        check_refused("x:\n  a: 1\n  a: 2\n", "x: the key `a` stands here twice at line 2");
+    fn invalid_and_dangerous_yaml_is_refused() {
+        check_refused("a: 1\na: 2\n", "the key `a` appears twice");
+        check_refused("x:\n  a: 1\n  a: 2\n", "x: the key `a` appears twice at line 2");
         check_refused("1: a\n", "not text");
         check_refused("[a]: a\n", "not text");
         check_refused("a: !run x\n", "tags (`!`) are not read");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_that_blow_up_are_stopped() {
+    fn alias_bombs_are_stopped() {
         let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
         for level in 1..9 {
             let below = vec![format!("*a{}", level - 1); 9].join(", ");

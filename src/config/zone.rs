@@ -1,7 +1,6 @@
-//! Names of time zones, checked against the database that is built in.
+//! Names of time zones, checked against the built-in database.
 //!
-//! A wrong name is refused with the nearest right one; [`super::root`] decides whose name
-//! counts. Pure.
+//! A wrong name is refused with a suggestion. Pure.
 
 use std::{borrow::Cow, fmt, str::FromStr};
 
@@ -15,7 +14,7 @@ use super::suggestion::closest_match;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ZoneName(pub Tz);
 
-/// Text that names no time zone.
+/// Why a text is not a time zone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not a time zone{}", match nearest {
     Some(it) => format!(", did you mean {it}?"),
@@ -44,17 +43,14 @@ impl FromStr for ZoneName {
 
 /// Returns the zone that was probably meant.
 fn suggest(name: &str) -> Option<&'static str> {
-    let asked = name.trim().to_lowercase().replace([' ', '-'], "_");
-    if asked.is_empty() {
+    let name = name.trim().to_lowercase().replace([' ', '-'], "_");
+    if name.is_empty() {
         return None;
     }
     let all = || TZ_VARIANTS.iter().map(|it| it.name());
-    // People write the city alone; `Berlin` is far from `Europe/Berlin` by letters.
-    let city = || all().find(|it| it.to_lowercase().rsplit('/').next() == Some(asked.as_str()));
-    all()
-        .find(|it| it.to_lowercase() == asked)
-        .or_else(city)
-        .or_else(|| closest_match(&asked, all()))
+    // People write only the city, but the edit distance from `Berlin` to `Europe/Berlin` is large.
+    let city = || all().find(|it| it.to_lowercase().rsplit('/').next() == Some(name.as_str()));
+    all().find(|it| it.to_lowercase() == name).or_else(city).or_else(|| closest_match(&name, all()))
 }
 
 impl Serialize for ZoneName {
@@ -95,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_gets_the_nearest() {
+    fn a_wrong_name_gets_a_suggestion() {
         check("Europe/Vienna", Ok("Europe/Vienna"));
         check("UTC", Ok("UTC"));
         check("Europe/Viena", Err(Some("Europe/Vienna")));

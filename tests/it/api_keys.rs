@@ -173,7 +173,7 @@ fn a_key_that_others_can_read_is_refused_with_the_next_command() {
     let ran = root.run(&["doctor"]);
     assert_eq!(ran.code, 1);
     let line = ran.stdout.lines().find(|it| it.contains("  keys ")).unwrap();
-    insta::assert_snapshot!(line, @"bad   keys                 the key file `~/keys/model` is open to other users (mode 644), so the key may be known already; chmod 600 '~/keys/model'");
+    insta::assert_snapshot!(line, @"bad   keys                 the key file `~/keys/model` is open to other users (mode 644), so they may already know the key; chmod 600 '~/keys/model'");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     write(&root, "keys/model", &format!("{KEY}\n{KEY}\n"), 0o600);
     let ran = root.run(&["doctor"]);

@@ -471,7 +471,7 @@ fn input_58_to_60_what_is_no_file_of_its_own_is_not_read() {
         "60 a pipe",
         path,
         |root| make_node(root, rustix::fs::FileType::Fifo),
-        "no regular file",
+        "not a regular file",
     );
     check_left_alone(
         "60 a socket",

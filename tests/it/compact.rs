@@ -181,7 +181,7 @@ fn what_cannot_be_meant_is_refused() {
     insta::assert_snapshot!(root.run(&["compact", "--root", "nowhere"]), @r"
     $ memoird compact --root nowhere
     ! error: no memory folder at ~/jonas/nowhere: No such file or directory (os error 2)
-    !   hint: make it: `memoird init ~/jonas/nowhere`
+    !   hint: create it: `memoird init ~/jonas/nowhere`
     [exit 2]
     ");
     assert_eq!(root.files(), before);

@@ -90,7 +90,7 @@ fn nothing_is_touched_outside_a_new_folder() {
     let before = root.files();
     insta::assert_snapshot!(root.run(&["demo"]), @r"
     $ memoird demo
-    ! error: memory folder ~/mara/memoird-demo lies within ~/mara
+    ! error: memory folder ~/mara/memoird-demo is inside ~/mara
     !   hint: name another folder: `memoird demo /tmp/memoird-demo`
     [exit 2]
     ");

@@ -29,10 +29,10 @@ fn a_new_folder_is_made_and_a_second_call_changes_nothing() {
     ! ready; write the first entry: `memoird log TEXT`
     ");
     insta::assert_snapshot!(root.read("lexicon/memoird.yaml"), @r#"
-    # What memoird must know about this folder wherever it is copied to.
-    # Sections of config.yaml may follow here; they hold for this folder.
+    # Settings of this memory folder; they travel with it.
+    # Sections of config.yaml may follow here; they apply to this folder only.
     agent_name: "Lexicon"
-    zone: "Europe/Berlin"  # the days that the logs are named by
+    zone: "Europe/Berlin"  # the time zone of the days in the names of logs
     memory_dir: "memory"  # where the logs are; "." for this folder
     "#);
     assert_eq!(root.mode("lexicon/.memoird"), 0o700);
@@ -106,13 +106,13 @@ fn folders_that_cannot_be_roots_are_refused() {
     let made = root.files();
     insta::assert_snapshot!(root.run(&["init", "lexicon/memory"]), @r"
     $ memoird init lexicon/memory
-    ! error: memory folder ~/agents/lexicon/memory lies within ~/agents/lexicon
-    !   hint: use the folder around: `--root ~/agents/lexicon`
+    ! error: memory folder ~/agents/lexicon/memory is inside ~/agents/lexicon
+    !   hint: use the outer folder: `--root ~/agents/lexicon`
     [exit 78]
     ");
     insta::assert_snapshot!(root.run(&["init", "."]), @r"
     $ memoird init .
-    ! error: memory folder ~/agents/lexicon lies within ~/agents
+    ! error: memory folder ~/agents/lexicon is inside ~/agents
     !   hint: name another folder; ~/agents/lexicon stays as it is
     [exit 78]
     ");
