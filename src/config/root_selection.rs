@@ -181,9 +181,9 @@ mod tests {
         check(
             one,
             (Some("/no/a/memory"), "/tmp", None, None),
-            Err("/no/a/memory lies within /no/a"),
+            Err("/no/a/memory is inside /no/a"),
         );
-        check(one, (Some("/no"), "/tmp", None, None), Err("/no/a lies within /no"));
+        check(one, (Some("/no"), "/tmp", None, None), Err("/no/a is inside /no"));
     }
 
     #[test]
@@ -198,8 +198,8 @@ mod tests {
             ("[{path: ~/a}, {path: ~/a/}]", Some("named twice")),
             ("[{path: ~/a}, {path: a}]", Some("named twice")),
             ("[{path: ~/link}, {path: ~/a}]", Some("named twice")),
-            ("[{path: ~/link/inner}, {path: ~/a}]", Some("lies within")),
-            ("[{path: ~/a}, {path: ~/ab}, {path: ~/link/new}]", Some("lies within")),
+            ("[{path: ~/link/inner}, {path: ~/a}]", Some("is inside")),
+            ("[{path: ~/a}, {path: ~/ab}, {path: ~/link/new}]", Some("is inside")),
             ("[{path: ~/a/../a}, {path: ~/a}]", Some("named twice")),
             ("[{path: ~/new/../a}, {path: ~/a}]", Some("named twice")),
         ] {

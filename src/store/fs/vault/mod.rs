@@ -69,7 +69,7 @@ pub enum VaultError {
         #[source]
         source: io::Error,
     },
-    /// The path is no regular file.
+    /// The path is not a regular file.
     #[error("`{}` is {what}; memoird ignores it", path.display())]
     NotAFile {
         /// The path.
