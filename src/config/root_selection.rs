@@ -178,11 +178,7 @@ mod tests {
         check(two, (None, "/tmp", None, None), Err("/no/a\n  /no/b"));
         check(same, (None, "/no/src", None, None), Err("which memory folder?"));
         check("roots: []", (None, "/tmp", None, None), Err("no memory folder is configured"));
-        check(
-            one,
-            (Some("/no/a/memory"), "/tmp", None, None),
-            Err("/no/a/memory is inside /no/a"),
-        );
+        check(one, (Some("/no/a/memory"), "/tmp", None, None), Err("/no/a/memory is inside /no/a"));
         check(one, (Some("/no"), "/tmp", None, None), Err("/no/a is inside /no"));
     }
 
