@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     compaction::{
-        self,
+        self, Compactor,
         proposals::change::ProposedChange,
         review::{
             self, QuarantinedLine, ReviewError, ReviewProposal, ReviewQueue, UserReplacement,
@@ -29,15 +29,16 @@ use crate::{
 
 /// Accept, refuse, or edit quarantined lines and proposed changes
 ///
-/// The queue contains:
+/// Quarantined lines are external text that reads like an instruction, text with hidden characters, and
+/// memories that only external text supports. No file contains them until you accept them.
 ///
-/// - Quarantined lines: external text that reads like an instruction, text with hidden characters, and
-///   memories that only external text supports. No file contains them until you accept them.
-/// - Proposed changes: updates to memories that you wrote or edited whose log lines now say something else;
-///   with `wisdom.review: manual`, also changes of WISDOM.md.
-/// - Unsupported items: drafts of a model that their log lines do not support. These cannot be accepted.
+/// Proposed changes are updates to memories that you wrote or edited, if their log lines now say something
+/// else; with `wisdom.review: manual`, also changes of WISDOM.md.
 ///
-/// Without a subcommand, asks about each on a terminal; otherwise lists them.
+/// Unsupported items are drafts of a model that their log lines do not support. They are listed, but cannot
+/// be accepted.
+///
+/// Without a subcommand, asks about each entry on a terminal, and lists them otherwise.
 #[derive(Debug, clap::Args)]
 pub(super) struct ReviewArgs {
     #[command(subcommand)]
@@ -280,12 +281,21 @@ fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> Result<
     if items.is_empty() {
         return Ok(());
     }
+    with_compactor(call, root, |compactor| Ok(compactor.accept_items(&items)?))
+}
+
+/// Opens the database for writing and does some work.
+fn with_compactor(
+    call: &Invocation,
+    root: &MemoryRoot,
+    work: impl FnOnce(&mut Compactor<'_>) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
     require_writer(call, root)?;
     let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    Ok(compactor.accept_items(&items)?)
+    work(&mut compactor)
 }
 
 /// Applies changes to files.
@@ -297,12 +307,7 @@ fn apply_changes(
     if changes.is_empty() {
         return Ok(());
     }
-    require_writer(call, root)?;
-    let engine = root.engine(call)?;
-    let mut lineage = root.lineage()?;
-    let clock = call.clock();
-    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    Ok(compactor.accept_changes(changes)?)
+    with_compactor(call, root, |compactor| Ok(compactor.accept_changes(changes)?))
 }
 
 fn record_verdict(
@@ -311,20 +316,17 @@ fn record_verdict(
     chosen: &ReviewQueue,
     verdict: Option<Verdict>,
 ) -> Result<(), CommandError> {
-    require_writer(call, root)?;
-    let engine = root.engine(call)?;
-    let mut lineage = root.lineage()?;
-    let clock = call.clock();
-    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    if !chosen.lines.is_empty() {
-        compactor.review_lines(&chosen.lines, verdict)?;
-    }
-    match verdict {
-        Some(Verdict::Refused) => compactor.refuse_changes(&chosen.changes)?,
-        Some(Verdict::Accepted) => {}
-        None => compactor.reopen_changes(&chosen.changes)?,
-    }
-    Ok(())
+    with_compactor(call, root, |compactor| {
+        if !chosen.lines.is_empty() {
+            compactor.review_lines(&chosen.lines, verdict)?;
+        }
+        match verdict {
+            Some(Verdict::Refused) => compactor.refuse_changes(&chosen.changes)?,
+            Some(Verdict::Accepted) => {}
+            None => compactor.reopen_changes(&chosen.changes)?,
+        }
+        Ok(())
+    })
 }
 
 fn edit(
