@@ -16,11 +16,11 @@ fn the_page_fits_a_terminal_and_shows_the_whole_chain() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(headings.join("\n"), @r"
             What was read
-            What came of it
+            What was written
             One week: memory/weekly/2026-W14.md
             What lasts: WISDOM.md
             Why does it say that? One bullet of a month, down to the log lines
-            Go on
+            Try next
             ");
         }
         for line in ran.stdout.lines() {

@@ -149,7 +149,7 @@ fn a_file_has_its_versions_and_a_run_its_files() {
     root.run(&["compact"]).ok();
     insta::assert_snapshot!(root.run(&["history"]).ok(), @r"
     $ memoird history
-     RUN  BEGAN                BY       WRITTEN  REMOVED  FILES
+     RUN  STARTED              BY       WRITTEN  REMOVED  FILES
      2    2026-04-13 09:01:00  compact  2        -        memory/monthly/2026-03.md memory/weekly/2026-W10.md
      1    2026-04-13 09:00:00  compact  4        -        WISDOM.md memory/monthly/2026-03.md memory/weekly/2026-W10.md and 1 more
     ");
@@ -351,13 +351,13 @@ fn what_is_older_than_the_history_is_let_go_of() {
     let keep = ["compact", "-v", "--set", "history.keep=30d"];
     root.set_now("2026-05-10T09:00:00+02:00");
     let early = root.run(&keep).ok();
-    assert!(!early.stderr.contains("let go of"), "{early}");
+    assert!(!early.stderr.contains("dropped "), "{early}");
     assert_eq!(root.run(&["show", "--version", &first]).code, 0);
     root.set_now("2026-08-01T09:00:00+02:00");
     let pruned: Ran = root.run(&keep).ok();
     assert!(pruned.stderr.contains("versions older than 30d"), "{pruned}");
     let again = root.run(&keep).ok();
-    assert!(!again.stderr.contains("let go of"), "{again}");
+    assert!(!again.stderr.contains("dropped "), "{again}");
     let listed = causes(&root, LOG);
     assert_eq!(listed, ["pruned", "folded"]);
     insta::assert_snapshot!(root.run(&["show", "--version", &first]), @r"

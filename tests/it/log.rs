@@ -61,13 +61,13 @@ fn what_cannot_be_logged_is_refused_and_changes_nothing() {
     let before = root.files();
     insta::assert_snapshot!(root.run(&["log"]), @r#"
     $ memoird log
-    ! error: there is nothing to write down
+    ! error: the entry is empty
     !   hint: memoird log "Chose SQLite, because one file is easier to back up", or `memoird log -` for stdin
     [exit 2]
     "#);
     insta::assert_snapshot!(root.run_with_stdin(&["log", "-"], " \n"), @r#"
     $ memoird log -
-    ! error: there is nothing to write down
+    ! error: the entry is empty
     !   hint: memoird log "Chose SQLite, because one file is easier to back up", or `memoird log -` for stdin
     [exit 2]
     "#);

@@ -157,7 +157,7 @@ fn a_model_hands_over_with_four_tools_and_sees_the_project_alone() {
         let first = results(&asked[1]);
         assert!(first[0].contains("The table has 77 columns."), "{first:?}");
         for at in [1, 2, 3] {
-            assert!(first[at].contains("outside of the project"), "{first:?}");
+            assert!(first[at].contains("outside the project"), "{first:?}");
         }
         assert!(first[4].contains("TOKEN=") && !first[4].contains(SECRET), "{first:?}");
         assert!(first[5].contains("no tool `delete_file`"), "{first:?}");
