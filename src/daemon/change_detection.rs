@@ -60,6 +60,12 @@ pub(super) struct ChangeDetector {
     unreported: Option<(Vec<HashedPath>, Instant)>,
     misses_in_a_row: u32,
     distrusted_until: Option<Instant>,
+    pub(super) stats: DetectionStats,
+}
+
+/// Figures about the changes of one memory folder, for status and metrics.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DetectionStats {
     /// Scans that found an unreported change.
     pub(super) missed: u64,
     /// How often the system reported that events were lost.
@@ -92,17 +98,13 @@ impl ChangeDetector {
             unreported: None,
             misses_in_a_row: 0,
             distrusted_until: None,
-            missed: 0,
-            overflows: 0,
-            last_event: None,
-            last_scan: None,
+            stats: DetectionStats::default(),
         }
     }
 
-    /// Forgets the folders, because they were replaced. The counters stay.
+    /// Forgets the folders, because they were replaced. The figures stay.
     pub(super) fn reset(&mut self) {
-        let Self { missed, overflows, last_event, last_scan, .. } = *self;
-        *self = Self { missed, overflows, last_event, last_scan, ..Self::new() };
+        *self = Self { stats: self.stats, ..Self::new() };
     }
 
     /// Returns how changes are detected.
@@ -135,13 +137,13 @@ impl ChangeDetector {
         }
         if overflow {
             self.reported.add_overflow();
-            self.overflows += 1;
+            self.stats.overflows += 1;
         }
         let reported = &self.reported;
         if let Some((suspects, _)) = &mut self.unreported {
             suspects.retain(|(folder, name)| !reported.reports(folder, *name));
         }
-        self.last_event = Some(now);
+        self.stats.last_event = Some(now);
         self.extend_burst();
     }
 
@@ -204,7 +206,7 @@ impl ChangeDetector {
         is_done: bool,
         at: DateTime<Utc>,
     ) {
-        self.last_scan = Some(at);
+        self.stats.last_scan = Some(at);
         if let (DetectionMode::Notified, Some(last), Some(snapshot)) =
             (&self.mode, &self.last_snapshot, &snapshot)
         {
@@ -258,7 +260,7 @@ impl ChangeDetector {
             self.misses_in_a_row = 0;
             return None;
         }
-        self.missed += 1;
+        self.stats.missed += 1;
         self.misses_in_a_row += 1;
         let distrust = self.misses_in_a_row >= MISSES_MAX;
         if distrust {
@@ -392,7 +394,7 @@ mod tests {
         case.run();
         assert_eq!(case.detector.mode(), &DetectionMode::Notified);
         assert_eq!(miss(&mut case, "c.md").await, Some((1, true)));
-        assert_eq!(case.detector.missed, 3);
+        assert_eq!(case.detector.stats.missed, 3);
         assert!(
             matches!(case.detector.mode(), DetectionMode::Polled(why) if why.contains("two scans"))
         );
@@ -417,7 +419,7 @@ mod tests {
         case.write("c.md");
         case.run();
         assert_eq!(case.detector.unreported_deadline(), None);
-        assert_eq!(case.detector.missed, 0);
+        assert_eq!(case.detector.stats.missed, 0);
     }
 
     #[tokio::test(start_paused = true)]

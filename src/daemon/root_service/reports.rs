@@ -2,7 +2,7 @@
 
 use super::RootService;
 use crate::daemon::{
-    change_detection::{ChangeDetector, DetectionMode},
+    change_detection::{DetectionMode, DetectionStats},
     metrics::RootMetrics,
     model_wait::ModelWait,
     problem_hook::RootProblem,
@@ -42,11 +42,11 @@ impl RootService {
             is_paused: self.pause_reason.is_some(),
             is_waiting: self.waits.jobs.is_some(),
             is_polled: matches!(self.change_detector.mode(), DetectionMode::Polled(_)),
-            missed: self.change_detector.missed,
-            overflows: self.change_detector.overflows,
+            missed: self.change_detector.stats.missed,
+            overflows: self.change_detector.stats.overflows,
             runs: self.counts.runs,
             jobs: self.counts.jobs.clone(),
-            last_scan: self.change_detector.last_scan,
+            last_scan: self.change_detector.stats.last_scan,
             next: self.open.as_ref().and_then(|it| it.agenda.next()),
         }
     }
@@ -70,7 +70,8 @@ impl RootService {
     /// Writes `daemon.json` for other processes.
     pub(super) fn write_state(&self) {
         let Some(open) = &self.open else { return };
-        let ChangeDetector { missed, overflows, last_event, last_scan, .. } = self.change_detector;
+        let DetectionStats { missed, overflows, last_event, last_scan } =
+            self.change_detector.stats;
         let why = match self.change_detector.mode() {
             DetectionMode::Notified => None,
             DetectionMode::Polled(why) => Some(why.clone()),
