@@ -1,19 +1,20 @@
-//! Old logs move into the archive once all that is made of them stands, and come back when lines of
-//! their day arrive late.
+//! Moves old logs into the archive once everything derived from them is complete, and joins late
+//! lines of their days.
 //!
-//! [`archivable_logs`] says which logs may move; it is pure. A log keeps its name, its bytes, and so its
-//! addresses and fingerprints: a move makes nothing due. Off unless `archive_after_days` is set.
+//! [`archivable_logs`] decides which logs may move; it is pure. A log keeps its name and its bytes,
+//! and so its addresses and fingerprints: a move makes nothing due. Off unless `archive_after_days`
+//! is set.
 //!
 //! # What a crash can and cannot do
 //!
-//! An intent is recorded, the log takes its name in the archive, both folders are synced, it is read
-//! back, and only then the intent is closed; where the archive is on another file system, the log
-//! that was copied is removed after that. At any point the bytes stand in at least one of the two
-//! places. Where they stand in both, or a log was written anew for a day that is archived, the next
-//! pass leaves one file (`Compactor::join_late_logs`): the files alone tell what is left to do.
+//! An intent is recorded, the log takes its name in the archive, both folders are synced, the log
+//! is read back, and only then the intent is closed. If the archive is on another file system, the
+//! copied log is removed after that. The bytes are in at least one of the two places at any time.
+//! If they are in both, or a new log exists for an archived day, the next run leaves one file
+//! (`Archiver::join_late_logs`); the files alone show what is left to do.
 //!
-//! Archived bytes are removed in one case only: when all of them were just read at the beginning of
-//! the log among the others.
+//! Archived bytes are removed in one case only: when the active log was just read and begins with
+//! all of them.
 
 use crate::compaction::context::run_owner;
 use std::collections::BTreeSet;
@@ -58,16 +59,16 @@ use crate::{
     },
 };
 
-/// A log that was changed less than this ago stays where it is.
+/// A log that changed less than this ago stays where it is.
 const QUIET_PERIOD: Duration = Duration::hours(24);
-/// A clock that differs by more than this from all that is known is not believed at once.
+/// A clock that differs by more than this from all known times is not trusted at once.
 const CLOCK_JUMP_MIN: Duration = Duration::hours(24);
 /// How many logs are moved under one write lock and recorded at once.
 const MOVED_AT_ONCE: usize = 64;
-/// What the run is recorded under that only took note of a time.
+/// The trigger of a run that only recorded the time.
 pub const CLOCK_CHECK: &str = "clock";
 
-/// What the choice depends on beside files and record.
+/// What the choice depends on besides files and record.
 #[derive(Clone, Copy, Debug)]
 pub struct ArchiveSettings {
     /// Logs older than this many days.
@@ -78,32 +79,32 @@ pub struct ArchiveSettings {
     pub extract: bool,
 }
 
-/// The newest run before the pass that asks.
+/// The newest run before the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreviousRun {
     /// When it began.
     pub started: DateTime<Utc>,
-    /// Whether it only took note of the time, because the clock had jumped.
+    /// Whether it only recorded the time, because the clock had jumped.
     pub is_clock_check: bool,
 }
 
-/// Why nothing is moved though something could be.
+/// Why nothing is moved although something could be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockDoubt {
-    /// A run was made by a clock that was ahead of this one.
+    /// A run has a start time later than now.
     Behind(DateTime<Utc>),
-    /// Nothing happened in this folder for so long before now: off all the time, or the clock
-    /// jumped.
+    /// Nothing happened in this folder for a long time before now: the machine was off, or the
+    /// clock jumped.
     Ahead(DateTime<Utc>),
 }
 
 /// Returns the logs that may move into the archive, the oldest first.
 ///
-/// Such a log is older than the setting asks, and was not changed for a day. The file of its week
-/// names just this log, the file of its month names just that week, the month was distilled, and
-/// the day extracted. Nothing of all these is due, waits, or is stuck.
+/// Such a log is older than the setting, and did not change for a day. The file of its week names
+/// exactly this log, the file of its month names exactly that week, the month was distilled, and
+/// the day extracted. None of these is due, waiting, or stuck.
 ///
-/// `plan` is what is due with nothing selected.
+/// `plan` is the plan with nothing selected.
 pub fn archivable_logs<'a>(
     inventory: &'a Inventory,
     record: &RecordedState,
@@ -151,7 +152,7 @@ pub fn archivable_logs<'a>(
         let nothing_open = tiers.iter().all(|it| !open.contains(it));
         Some(folded && extracted && distilled && nothing_open)
     };
-    // What a wrong clock will have changed in the future has not been quiet either.
+    // A time in the future, which a wrong clock wrote, does not count as quiet.
     let quiet_since = (now - QUIET_PERIOD).timestamp_nanos_opt().unwrap_or(i64::MIN);
     inventory
         .logs
@@ -165,11 +166,11 @@ pub fn archivable_logs<'a>(
         .collect()
 }
 
-/// Says whether the clock may be wrong: then it does not decide what is old.
+/// Returns why the clock may be wrong; then it does not decide what is old.
 ///
-/// A clock that went back is doubted until it has caught up. After a gap of more than a day, of
-/// which nobody can tell whether the machine was off or the clock jumped, the first pass takes note
-/// of the time and moves nothing; the next one does.
+/// A clock that went back is doubted until it has caught up. After a gap of more than a day, nobody
+/// can tell whether the machine was off or the clock jumped; then the first run records the time
+/// and moves nothing, and the next one moves.
 pub fn clock_doubt(
     last: Option<PreviousRun>,
     inventory: &Inventory,
@@ -203,7 +204,7 @@ impl std::fmt::Display for ClockDoubt {
     }
 }
 
-/// Moves old logs into the archive, and joins lines that come late.
+/// Moves old logs into the archive, and joins late lines.
 pub(crate) struct Archiver<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -213,7 +214,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
         Self { context }
     }
 
-    /// Moves the logs that may move. What cannot be moved is told and stops nothing else.
+    /// Moves the logs that may move. A log that cannot be moved is reported and stops nothing else.
     pub(super) fn archive(
         &mut self,
         last: Option<PreviousRun>,
@@ -263,7 +264,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
         Ok(!report.archived.is_empty())
     }
 
-    /// Leaves a trace of the time, which the next pass compares its own with.
+    /// Records the time, so that the next run can compare its own with it.
     fn record_clock_check(&mut self, now: DateTime<Utc>) -> Result<(), CompactionError> {
         let owner = run_owner();
         let new =
@@ -283,7 +284,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
             let found = self.context.vault.read(&it.from)?;
             bytes.push(found.map(|it| it.bytes));
         }
-        // One that was changed since it was looked at stays.
+        // A log that changed since the scan stays.
         let as_seen = |it: &(&ArchiveMove, &Option<Vec<u8>>)| {
             it.1.as_ref().is_some_and(|bytes| ContentHash::of(bytes) == it.0.hash)
         };
@@ -309,7 +310,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
             })
             .collect();
         let now = (self.context.clock)();
-        // In no run: what a run made can be taken back, and a move is nothing that it made.
+        // No run owns the intents: `undo` takes back what a run made, and a move makes nothing.
         let intents = self.context.lineage.begin_intents(None, None, &new, now)?;
         reach_failpoint("archive.intents")?;
         let ends = self.context.vault.archive(&lock, &moves);
@@ -323,9 +324,9 @@ impl<'c, 'a> Archiver<'c, 'a> {
                     copied.extend((how == MoveMethod::Copied).then_some((it, *bytes)));
                     report.archived.push(it.to.clone());
                 }
-                // A person was faster: the next pass looks again.
+                // A person wrote to it first; the next run looks again.
                 Err(VaultError::Changed { .. }) => dropped.push(intent),
-                // Recovery finds out how far it came.
+                // The recovery finds out how far the move came.
                 Err(error) => {
                     report.archive_held.get_or_insert_with(|| error_with_source(&error));
                 }
@@ -342,7 +343,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
         reach_failpoint("archive.recorded")?;
         for (it, bytes) in copied {
             match self.remove_duplicate(&lock, &it.to, &it.from, bytes) {
-                // Late lines are joined by the next pass.
+                // The next run joins late lines.
                 Ok(()) | Err(JobFailure::Vault(VaultError::Changed { .. })) => {}
                 Err(error) => return Err(error),
             }
@@ -350,7 +351,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
         Ok(())
     }
 
-    /// Returns what the scan may remember of a log that was moved.
+    /// Returns what the scan cache stores of a moved log.
     fn stamp_of_moved(
         &self,
         it: &ArchiveMove,
@@ -363,7 +364,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
         Ok(Some(((&it.to).into(), ScannedFile { inode, size, mtime_ns, hash, seen_ns })))
     }
 
-    /// Removes `path`, whose `bytes` all stand in `stays`, too.
+    /// Removes `path` if `stays` begins with its `bytes`.
     fn remove_duplicate(
         &mut self,
         lock: &WriteLock,
@@ -388,7 +389,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
         let intents = self.context.lineage.begin_intents(None, None, &[intent], now)?;
         reach_failpoint("archive.leave")?;
         if let Err(error) = self.context.vault.remove(lock, path, &temp, ContentHash::of(bytes)) {
-            // Where a step failed, recovery finds out how far it came.
+            // If a step failed, the recovery finds out how far it came.
             if matches!(error, VaultError::Changed { .. }) {
                 self.context.lineage.close_intents(&intents, IntentOutcome::Abandoned)?;
             }
@@ -399,12 +400,12 @@ impl<'c, 'a> Archiver<'c, 'a> {
         Ok(())
     }
 
-    /// Leaves one file of each day that stands in the archive and among the logs: what was written
-    /// after the day was archived is added to what is there, and the log is among the others again.
-    /// Returns whether anything was changed.
+    /// Leaves one file of each day that is both archived and active: what was written after the day
+    /// was archived is added to the archived lines, and the log is active again. Returns whether
+    /// anything changed.
     ///
-    /// A file that is written to right now waits. So does one that is changed while this looks: each
-    /// step compares, and puts back what is not as it was.
+    /// A file that is being written waits. So does one that changes meanwhile: each step compares,
+    /// and restores what is not as it was.
     pub(super) fn join_late_logs(
         &mut self,
         view: &RootSnapshot,
@@ -429,7 +430,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
                     report.joined.extend(joined.then(|| late.path.clone()));
                 }
                 Err(JobFailure::Critical(error)) => return Err(error),
-                // A person was faster: the next pass looks again.
+                // A person wrote to it first; the next run looks again.
                 Err(JobFailure::Vault(VaultError::Changed { .. })) => {}
                 Err(JobFailure::Vault(error)) => {
                     report.archive_held = Some(error_with_source(&error));
@@ -440,7 +441,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
         Ok(any)
     }
 
-    /// Joins two files of a day; returns whether lines came to those that were archived.
+    /// Joins two files of a day; returns whether lines were added to the archived ones.
     fn join_late_log(&mut self, late: &LogFile, archived: &LogFile) -> Result<bool, JobFailure> {
         let read = |file: &LogFile| -> Result<String, JobFailure> {
             let text = self.context.vault.read_text(&file.path)?;
@@ -449,7 +450,8 @@ impl<'c, 'a> Archiver<'c, 'a> {
         };
         let (old, new) = (read(archived)?, read(late)?);
         if old.starts_with(&new) {
-            // Nothing came late: a copy was left, or put back, and its bytes are all in the archive.
+            // There are no late lines: a copy was left or restored, and the archive has all its
+            // bytes.
             let lock = self.context.write_lock()?;
             self.remove_duplicate(&lock, &archived.path, &late.path, new.as_bytes())?;
             return Ok(false);
@@ -482,8 +484,7 @@ pub(super) fn previous_run(lineage: &Lineage) -> Result<Option<PreviousRun>, Lin
     Ok(run.map(|it| PreviousRun { started: it.started, is_clock_check: it.trigger == CLOCK_CHECK }))
 }
 
-/// Says where the logs would stand that the next pass would move if nothing were due before, and
-/// why it would move none.
+/// Returns where the next run would move logs if nothing else were due, and why it would move none.
 ///
 /// # Errors
 ///
@@ -507,7 +508,7 @@ pub fn preview_archive(
     Ok((paths, clock_doubt(last, &view.inventory, now)))
 }
 
-/// Returns what the choice depends on; `None` where nothing is archived.
+/// Returns the settings of the choice; `None` if nothing is archived.
 fn archive_settings(settings: &RootSettings) -> Option<ArchiveSettings> {
     Some(ArchiveSettings {
         after_days: settings.settings.archive_after_days?,
@@ -535,7 +536,7 @@ mod tests {
 
     const NOW: &str = "2026-08-03T12:00:00Z";
 
-    /// A log of a week of March, all that is made of it, and nothing to do.
+    /// A log of a week of March, everything derived from it, and nothing to do.
     struct ArchiveFixture {
         inventory: Inventory,
         record: RecordedState,
@@ -637,11 +638,11 @@ mod tests {
         check(true, |it| it.now = time("2026-06-02T00:00:00Z"));
         check(false, |it| it.settings.after_days = 153);
         check(false, |it| it.settings.after_days = u32::MAX);
-        // Quiet for a day; a time to come is no quiet one.
+        // Quiet for a day; a time in the future is not quiet.
         check(false, |it| it.log().stamp.mtime_ns = nanos("2026-08-02T12:00:01Z"));
         check(true, |it| it.log().stamp.mtime_ns = nanos("2026-08-02T12:00:00Z"));
         check(false, |it| it.log().stamp.mtime_ns = nanos("2030-01-01T00:00:00Z"));
-        // The week names just this log, and the month just that week.
+        // The week names exactly this log, and the month exactly that week.
         check(false, |it| it.log().input_hash = ContentHash::of("edited"));
         check(false, |it| it.week().header = None);
         check(false, |it| it.week().header.as_mut().unwrap().partial = true);
@@ -650,7 +651,7 @@ mod tests {
         check(false, |it| it.inventory.weekly.clear());
         check(false, |it| it.month().header = None);
         check(false, |it| it.inventory.monthly.clear());
-        // The day is extracted, or nothing is.
+        // The day is extracted, or extraction is off.
         check(false, |it| it.record.extracted.clear());
         check(true, |it| {
             it.record.extracted.clear();
@@ -660,7 +661,7 @@ mod tests {
             it.record.extracted.clear();
             it.week().header.as_mut().unwrap().extracted.push("2026-03-03".to_owned());
         });
-        // The month is distilled, as it stands, or there was nothing to distil.
+        // The month is distilled as it is, or had nothing to distill.
         check(false, |it| it.record.distilled.clear());
         check(false, |it| {
             it.record.distilled.insert(period("2026-03"), Some("older".to_owned()));
@@ -671,14 +672,14 @@ mod tests {
             let done = plan::fingerprint(Tier::Wisdom, period("2026-03"), &inputs);
             it.record.skipped.insert(done);
         });
-        // Nothing is due or stuck, but elsewhere.
+        // Nothing is due or stuck, except elsewhere.
         check(false, |it| it.waits(Tier::Extract, "2026-03-03"));
         check(false, |it| it.waits(Tier::Weekly, "2026-W10"));
         check(false, |it| it.waits(Tier::Monthly, "2026-03"));
         check(false, |it| it.waits(Tier::Wisdom, "2026-03"));
         check(false, |it| it.plan.due_after.push((Tier::Wisdom, period("2026-03"))));
         check(true, |it| it.waits(Tier::Weekly, "2026-W11"));
-        // It stands there already.
+        // It is archived already.
         check(false, |it| {
             it.inventory.archived.insert(stem());
         });

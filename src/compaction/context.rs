@@ -1,4 +1,4 @@
-//! What every step of a run borrows: the root, its database, the engine, the settings and the clock.
+//! What the steps of a run borrow: the root, its database, the engine, the settings, and the clock.
 
 use chrono::{DateTime, Utc};
 
@@ -29,11 +29,11 @@ use crate::{
 /// How often a job may fail before it waits for a person or for changed input.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// The trigger that a run is recorded under when it takes other runs back.
+/// The trigger of a run that undoes others.
 pub(crate) const UNDO_TRIGGER: &str = "undo";
-/// The trigger of a run that `doctor --repair` made.
+/// The trigger of a run of `doctor --repair`. Undoing it would restore the damage.
 pub(crate) const REPAIR_TRIGGER: &str = "repair";
-/// The trigger of a run that `review` made.
+/// The trigger of a run of `review`.
 pub(crate) const REVIEW_TRIGGER: &str = "review";
 
 /// What the steps of a run work on and with.
@@ -42,7 +42,7 @@ pub(crate) struct RunContext<'a> {
     pub(crate) vault: &'a Vault,
     /// The database.
     pub(crate) lineage: &'a mut Lineage,
-    /// What drafts.
+    /// The engine that drafts.
     pub(crate) engine: &'a dyn Engine,
     /// The configuration of the root.
     pub(crate) settings: &'a RootSettings,
@@ -50,13 +50,13 @@ pub(crate) struct RunContext<'a> {
     pub(crate) clock: &'a dyn Fn() -> DateTime<Utc>,
 }
 
-/// What a job made, before its receipt is written.
+/// What a job wrote, before its receipt is recorded.
 pub(crate) struct JobOutput {
     pub(crate) receipt: Receipt,
     pub(crate) paths: Vec<String>,
 }
 
-/// The tier of a run that is being worked on.
+/// The tier of a run that is in progress.
 pub(crate) struct TierRun<'a> {
     pub(crate) run: RunId,
     pub(crate) view: &'a RootSnapshot,
@@ -73,12 +73,12 @@ impl TierRun<'_> {
 }
 
 impl RunContext<'_> {
-    /// Waits until no other pass is at work, for what needs the root alone.
+    /// Waits for the run lock.
     ///
     /// # Errors
     ///
-    /// Returns an error when it takes too long, or when the database was put aside meanwhile: what
-    /// is written into it then is read by nobody.
+    /// Returns an error when it takes too long, or when the database was replaced meanwhile: nobody
+    /// reads what is written into the old one.
     pub(crate) fn acquire_run_lock(
         &self,
         is_stopped: &dyn Fn() -> bool,
@@ -95,7 +95,7 @@ impl RunContext<'_> {
         Ok(lock)
     }
 
-    /// Stops before anything is written into a database that was put aside.
+    /// Returns an error if the database was replaced.
     pub(crate) fn refuse_if_replaced(&self) -> Result<(), LineageError> {
         if self.lineage.is_in_place() {
             return Ok(());
@@ -128,14 +128,14 @@ impl RunContext<'_> {
     pub(crate) fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, CompactionError> {
         match self.vault.read(path) {
             Ok(found) => Ok(found.map(|it| it.bytes)),
-            // It cannot be told what stands there; the next pass reports it.
+            // The content is unknown; the next run reports it.
             Err(VaultError::NotAFile { .. } | VaultError::TooLarge { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Clears away what a crash left: temporary files exist only while their process holds the write
-    /// lock.
+    /// Removes temporary files that a crash left: they exist only while their process holds the
+    /// write lock.
     pub(crate) fn remove_temp_files(&self) -> Result<(), CompactionError> {
         if !self.vault.temp_files()?.is_empty() {
             self.vault.remove_temp_files(&self.write_lock()?)?;
@@ -143,7 +143,7 @@ impl RunContext<'_> {
         Ok(())
     }
 
-    /// Returns the number of the run, which begins with its first job.
+    /// Returns the number of the run; the run begins with its first job.
     pub(crate) fn ensure_run(
         &mut self,
         run: &mut Option<RunId>,
@@ -179,7 +179,7 @@ impl RunContext<'_> {
         }
     }
 
-    /// Records that a job begins; `None` when another process does the same right now.
+    /// Records that a job begins; `None` if another process does the same job now.
     pub(crate) fn begin_job(
         &mut self,
         run: RunId,
@@ -191,7 +191,7 @@ impl RunContext<'_> {
         }
     }
 
-    /// Tells how a job ended. One that failed stops no other.
+    /// Records how a job ended. A job that failed stops no other.
     pub(crate) fn finish_job(
         &mut self,
         job: &CompactionJob,
@@ -199,7 +199,7 @@ impl RunContext<'_> {
         made: Result<JobOutput, JobFailure>,
         tier: &mut TierRun<'_>,
     ) -> Result<(), CompactionError> {
-        // A pass that ends here leaves the reply, and the next one reads it.
+        // If the run ends here, the reply stays for the next one.
         if !matches!(made, Err(JobFailure::Critical(_))) {
             let end = match &made {
                 Err(JobFailure::AllRejected(_) | JobFailure::EnginePanicked) => {
@@ -234,7 +234,7 @@ impl RunContext<'_> {
         Ok(())
     }
 
-    /// Ends a job that failed: it is tried again by the next pass, at most three times in all.
+    /// Records a failed job: the next runs try it again, three times in all.
     pub(crate) fn record_failure(
         &mut self,
         job: &CompactionJob,
@@ -266,7 +266,7 @@ impl RunContext<'_> {
         Ok(JobOutput { receipt, paths: Vec::new() })
     }
 
-    /// Adds to a receipt what its work cost.
+    /// Adds the cost of the work to a receipt.
     pub(crate) fn add_model_usage(&self, receipt: &mut Receipt) {
         let spent = self.engine.take_spent();
         receipt.metrics.model_calls += spent.calls;
@@ -274,7 +274,7 @@ impl RunContext<'_> {
     }
 }
 
-/// Names this process and its boot, for people: whether it lives, the lock on passes tells.
+/// Names this process and its boot, for people; the run lock shows whether it is alive.
 pub(crate) fn run_owner() -> String {
     format!("{}@{}", std::process::id(), boot_id())
 }

@@ -1,9 +1,9 @@
-//! A person's words in the place of an item's, here and above.
+//! Replaces the words of an item by a person's, here and in what is derived from it.
 //!
-//! [`CorrectionDraft::new`] finds the item and says what would stand there; it writes nothing, so a dry run
-//! ends there. [`Compactor::correct`] writes that in a run of its own, which `undo` can take back,
-//! and folds in the same run what became due above it: the month of that week, the wisdom of that
-//! month. Called by `correct`.
+//! [`CorrectionDraft::new`] finds the item and drafts the new text; it writes nothing, so a dry run
+//! ends there. `Compactor::correct` writes it in a run of its own, which `undo` can take back, and
+//! then does the jobs above it that became due: the month of that week, the wisdom of that month.
+//! Called by `correct`.
 
 use super::context::TierRun;
 use std::collections::BTreeMap;
@@ -44,16 +44,16 @@ use crate::{
     },
 };
 
-/// What a person asks for.
+/// A request of a person.
 #[derive(Clone, Copy, Debug)]
 pub struct CorrectionRequest<'a> {
     /// The file, relative to the root.
     pub path: &'a str,
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
-    /// Any line of the item; of a typed memory none for its statement.
+    /// Any line of the item; `None` for the statement of a typed memory.
     pub line: Option<u32>,
-    /// What to put there.
+    /// The new words.
     pub words: &'a CorrectionText,
 }
 
@@ -64,18 +64,18 @@ pub struct CorrectionDraft {
     pub path: String,
     /// What changes.
     pub corrected: CorrectedFile,
-    /// What rests on the item.
+    /// The tiers and periods derived from the item.
     pub dependents: Vec<(Tier, Period)>,
     current: String,
 }
 
-/// Why nothing can be put right.
+/// Why nothing can be corrected.
 #[derive(Debug, thiserror::Error)]
 pub enum CorrectError {
-    /// Ends the verb.
+    /// An error that ends the command.
     #[error(transparent)]
     Pass(#[from] CompactionError),
-    /// The file cannot be read or written, or a person was faster.
+    /// The file cannot be read or written, or a person wrote it first.
     #[error(transparent)]
     Vault(#[from] VaultError),
     /// There is no such file.
@@ -84,7 +84,7 @@ pub enum CorrectError {
         /// The file.
         path: String,
     },
-    /// Which item is not said.
+    /// The request does not say which item.
     #[error("`{path}` has many items; name the line of one")]
     NeedsLine {
         /// The file.
@@ -100,23 +100,23 @@ pub enum CorrectError {
         /// Where the nearest item begins.
         nearest: Option<u32>,
     },
-    /// Only a person writes it.
+    /// Only a person writes the file.
     #[error("`{path}` is {what}; memoird does not change it")]
     NotOurs {
         /// The file.
         path: String,
-        /// What it is.
+        /// Its kind.
         what: &'static str,
     },
-    /// A line that is cited is not there.
+    /// A cited line does not exist.
     #[error("`{address}` is cited, and there is no such line")]
     NoLine {
         /// The line.
         address: Address,
-        /// Whether its log is.
+        /// Whether its log exists.
         is_log_there: bool,
     },
-    /// The file cannot be read as what it should be.
+    /// The file cannot be parsed as its kind.
     #[error("{path}: {reason}")]
     Unreadable {
         /// The file.
@@ -127,11 +127,11 @@ pub enum CorrectError {
 }
 
 impl CorrectionDraft {
-    /// Finds the item and puts the words there. Writes nothing.
+    /// Finds the item and drafts the new text. Writes nothing.
     ///
     /// # Errors
     ///
-    /// Returns why there is nothing to put right.
+    /// Returns why there is nothing to correct.
     pub fn new(vault: &Vault, asked: &CorrectionRequest<'_>) -> Result<Self, CorrectError> {
         let CorrectionRequest { path, kind, line, words } = *asked;
         let refused = |what| Err(CorrectError::NotOurs { path: path.to_owned(), what });
@@ -167,7 +167,7 @@ impl CorrectionDraft {
                 if memory.recorded_body.is_none() {
                     return refused("a memory of your own: edit it");
                 }
-                // Months take a memory in by its newest source.
+                // A month contains a memory by its newest source.
                 let day = memory.updated.map(|it| Period::containing(Grain::Week, it));
                 above.extend(day.and_then(Period::parent).map(|it| (Tier::Wisdom, it)));
                 let hash_of = |at: &Address| line_hash(vault, at).ok().flatten();
@@ -199,13 +199,13 @@ impl CorrectionDraft {
         Ok(Self { path: path.to_owned(), corrected, dependents: above, current: text })
     }
 
-    /// Returns whether the item says so already.
+    /// Returns whether the item has these words already.
     pub fn is_unchanged(&self) -> bool {
         self.corrected.text == self.current
     }
 }
 
-/// Returns the check beside a source line, if there is such a line.
+/// Returns the short hash of a source line, if the line exists.
 fn line_hash(vault: &Vault, address: &Address) -> Result<Option<String>, VaultError> {
     let log = vault
         .read_log(&address.stem)?
@@ -213,7 +213,7 @@ fn line_hash(vault: &Vault, address: &Address) -> Result<Option<String>, VaultEr
     Ok(log.and_then(|log| Some(log.line(address.line)?.hash().hex4())))
 }
 
-/// Puts a person's words in the place of an item's.
+/// Replaces the words of an item by a person's.
 pub(crate) struct Corrector<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -223,11 +223,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
         Self { context }
     }
 
-    /// Puts an item right, and, if `fold`, what rests on it and is due by that.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing was put right, or what stopped the folds above it.
+    /// Corrects an item and, if `fold`, makes again what is derived from it and due by that.
     pub(crate) fn correct(
         &mut self,
         asked: &CorrectionRequest<'_>,
@@ -244,7 +240,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
         view.refuse_damaged(|it| it == asked.path)?;
         let report = RunReport { put_back, finished, ..RunReport::default() };
         let mut noticing = ReconcileRun { report, ..ReconcileRun::new(CORRECT_TRIGGER, now) };
-        // What a person did by hand before is told apart from this.
+        // What a person edited by hand before is recorded separately.
         Reconciler::new(self.context).reconcile_changes(&mut noticing, &view)?;
         let ReconcileRun { mut run, mut report, .. } = noticing;
         let draft = CorrectionDraft::new(self.context.vault, asked)?;
@@ -259,7 +255,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
             tiers.extend(draft.dependents.iter().map(|it| it.0));
             period = draft.dependents.first().map(|it| it.1);
         }
-        // Without a period nothing is asked for.
+        // Without a period nothing is selected.
         let selection = Selection { tiers, period, ..Selection::default() };
         let nothing = selection.tiers.is_empty();
         if asked.kind == FileKind::Memory && !nothing {
@@ -297,8 +293,8 @@ impl<'c, 'a> Corrector<'c, 'a> {
         }
     }
 
-    /// Distils the month of a corrected memory again: nothing else of the month has changed, so it is
-    /// not due, and only entries that rest on it are touched.
+    /// Distills the month of a corrected memory again: nothing else of the month changed, so it is
+    /// not due, and only entries that cite it are edited.
     fn redistill(
         &mut self,
         run: &mut Option<RunId>,
@@ -309,7 +305,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
     ) -> Result<(), CorrectError> {
         for &(tier, period) in &draft.dependents {
             let Some(month) = view.inventory.monthly.get(&period) else { continue };
-            // A month that was never distilled takes the memory in when its time comes.
+            // A month that was never distilled includes the memory when it becomes due.
             if !view.record.distilled.contains_key(&period) {
                 continue;
             }
@@ -325,10 +321,10 @@ impl<'c, 'a> Corrector<'c, 'a> {
     }
 }
 
-/// What began the run.
+/// The trigger of the run.
 const CORRECT_TRIGGER: &str = "correct";
 
-/// Asks for nothing: no month is extracted.
+/// Selects nothing: no month is extracted.
 fn empty_selection() -> Selection {
     Selection {
         tiers: vec![Tier::Extract],

@@ -16,19 +16,19 @@ use crate::{
     },
 };
 
-/// What ends a pass before its time. A job that fails alone does not.
+/// What ends a run early. A job that fails alone does not.
 #[derive(Debug, thiserror::Error)]
 pub enum CompactionError {
-    /// The memory folder cannot be listed, or nothing can be written in it.
+    /// The memory folder cannot be listed or written.
     #[error(transparent)]
     Vault(#[from] VaultError),
     /// The database cannot be read or written.
     #[error(transparent)]
     Lineage(#[from] LineageError),
-    /// Another process keeps the root locked.
+    /// Another process holds a lock of the root.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// There was a memory folder, and now there is none: unmounted, moved, or renamed.
+    /// The memory folder existed and is missing now: unmounted, moved, or renamed.
     #[error("the memory folder `{}` is gone, and {logs} logs were known in it; nothing was done", path.display())]
     FolderMissing {
         /// The folder.
@@ -36,31 +36,31 @@ pub enum CompactionError {
         /// How many logs the database knows.
         logs: usize,
     },
-    /// What a person wants forgotten cannot be taken out now.
+    /// A request to forget cannot be finished now.
     #[error("forgetting is not finished: {0}; do the same `memoird forget` again")]
     ForgetUnfinished(String),
-    /// So many known files are gone that a person is asked.
+    /// So many known files are missing that a person must confirm.
     #[error("{0}; nothing was done")]
     FilesVanished(VanishedFiles),
-    /// A generated file is not as it was left, and only a person can say whether that is meant.
+    /// A generated file may be damaged, and only a person can say whether that is intended.
     #[error("{path} {}; nothing was done", why.description())]
     Damaged {
         /// The file, relative to the root.
         path: String,
-        /// What is odd.
+        /// What is wrong with it.
         why: Damage,
     },
-    /// What is to be made by force has no source.
+    /// A forced period has no source.
     #[error(
         "no source of {tier} {period} is there, so it cannot be made; what was made of it stays"
     )]
     NoSource {
-        /// What was asked for.
+        /// The tier.
         tier: Tier,
-        /// For which time.
+        /// The period.
         period: Period,
     },
-    /// What people decided cannot be read, or is gone though it was there.
+    /// The decisions cannot be read, or their file is missing.
     #[error("what was decided is not known: {why}; nothing was done")]
     DecisionsUnreadable {
         /// What is wrong with the file.
@@ -78,26 +78,26 @@ pub(crate) enum JobFailure {
     Vault(#[from] VaultError),
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The engine fell over. Its words may quote a log, so they are not kept.
+    /// The engine panicked. Its message may quote a log, so it is dropped.
     #[error("the engine stopped with an internal error; please report it")]
     EnginePanicked,
-    /// The sources were changed since the plan was made.
+    /// A source changed since the plan was made.
     #[error("{0} changed while it was read; it will be looked at again")]
     SourceChanged(String),
-    /// No item stood the check.
+    /// The checks rejected all items.
     #[error("none of {0} drafted items stood the check against their lines")]
     AllRejected(usize),
-    /// A file that is there cannot be read as what it should be.
+    /// A file cannot be parsed as its kind.
     #[error("{path}: {reason}")]
     Unreadable { path: String, reason: String },
-    /// Ends the pass.
+    /// Ends the run.
     #[error(transparent)]
     Critical(#[from] CompactionError),
 }
 
 impl JobFailure {
-    /// Returns whether it is not the work's fault: a person was faster, nothing can be written just now,
-    /// or the model cannot be had.
+    /// Returns whether the work is not at fault: a person wrote first, nothing can be written now,
+    /// or the model is unavailable.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::SourceChanged(_) | Self::Vault(VaultError::Changed { .. }) => true,
@@ -148,7 +148,7 @@ impl std::fmt::Display for VanishedFiles {
     }
 }
 
-/// Asks an engine, and survives its falling over.
+/// Calls an engine, and turns a panic into an error.
 pub(crate) fn ask_engine<T>(
     engine: &dyn Engine,
     question: impl FnOnce(&dyn Engine) -> Result<T, EngineError>,

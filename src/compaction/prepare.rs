@@ -1,4 +1,4 @@
-//! What comes before any change of generated files: recovery, and recording what people did.
+//! What comes before generated files change: recovery, and recording what people did.
 
 use chrono::{DateTime, Utc};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::store::fs::lock::RunLock;
 
-/// Finishes what a crash cut off and records what people did, and makes nothing.
+/// Finishes what a crash interrupted and records what people did, and makes nothing.
 pub(crate) struct RunPreparation<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -23,11 +23,7 @@ impl<'c, 'a> RunPreparation<'c, 'a> {
         Self { context }
     }
 
-    /// Takes notice of what happened to the files since the last pass, and folds nothing.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error when the folder cannot be listed, or nothing can be written.
+    /// Records what happened to the files since the last run, and makes nothing.
     pub(crate) fn reconcile(
         &mut self,
         trigger: &str,
@@ -41,15 +37,15 @@ impl<'c, 'a> RunPreparation<'c, 'a> {
             Rebuilder::new(self.context).record_existing_files(now)?;
         }
         if Forgetter::new(self.context).is_forgetting()? {
-            // It knows lines by their places, which would shift under it.
+            // The request names lines by number, which reconciling would shift.
             let _lock = self.context.acquire_run_lock(&|| false)?;
             Forgetter::new(self.context).finish_forgetting(now, false)?;
         }
         self.reconcile_snapshot(trigger, now, false)
     }
 
-    /// Like [`Self::notice`], for who holds the lock on passes already and is to change generated
-    /// files. Returns what stands there then.
+    /// Like [`Self::reconcile`], for a caller that holds the run lock and will change generated
+    /// files. Returns the files then.
     pub(crate) fn reconcile_locked(
         &mut self,
         trigger: &str,
@@ -65,7 +61,7 @@ impl<'c, 'a> RunPreparation<'c, 'a> {
         Ok(view)
     }
 
-    /// `accepted` says that a person takes held files as they are.
+    /// `accepted` means that a person accepts doubtful files as they are.
     pub(crate) fn reconcile_snapshot(
         &mut self,
         trigger: &str,

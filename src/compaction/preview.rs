@@ -1,4 +1,4 @@
-//! What would be asked of a model, without asking.
+//! What a model would be asked, without asking.
 
 use std::collections::BTreeSet;
 
@@ -25,10 +25,10 @@ use crate::{
     store::fs::vault::{Vault, VaultError},
 };
 
-/// Has `engine` draft each job of a plan whose sources stand there, and throws the drafts away. With an
-/// engine whose door only takes notes, nothing is sent.
+/// Has `engine` draft each job of a plan whose sources exist, and discards the drafts. An engine
+/// whose client only records requests sends nothing.
 ///
-/// Jobs that follow others, and edits of `WISDOM.md`, rest on what is not made yet, and are left out.
+/// Left out are jobs that follow others, and edits of `WISDOM.md`: their sources are not made yet.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub fn preview_requests(
     let mut nearby = SeenLines::of(vault, &days, view)?;
     let mut together = WeekBatch::new(drafter(), &weeks, &days);
     let mut asked = BTreeSet::new();
-    // As a pass asks: days and weeks from the newest on. That there is no draft is the point of it.
+    // In the order of a run: days and weeks, the newest first. There are no drafts, on purpose.
     for job in days.iter().rev() {
         let week = Period::containing(Grain::Week, job.period.first());
         let is_alone = !asked.contains(&week)

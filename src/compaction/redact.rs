@@ -1,10 +1,10 @@
-//! Secrets that stand where none should: found, and taken out of what was made from the logs.
+//! Finds secrets that are stored where they should not be, and removes them from derived files.
 //!
-//! What the served view keeps out is never written. But rules are learned, and people write in
-//! generated files, so that a token may stand in a week that was folded before its kind was known.
-//! It is replaced by the mark that the served view has for it, in every generated file, and in every
-//! version of one that the history keeps. Logs, and their versions, stay as they are: they are the
-//! person's own.
+//! What the sanitized view masks is never written. But rules are added later, and people write in
+//! generated files, so a week that was summarized before its kind of secret was known may hold a
+//! token. It is replaced by the mark of the sanitized view, in every generated file and in every
+//! version of one in the history. Logs and their versions stay as they are: they are the person's
+//! own.
 
 use std::{
     borrow::Cow,
@@ -44,40 +44,40 @@ use crate::{
     },
 };
 
-/// Where something was found.
+/// Where a secret is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SecretLocation {
-    /// In a daily log or a session record, where it may stand.
+    /// In a daily log or a session record, where it may be.
     Log,
     /// In a file that memoird writes.
     Generated,
-    /// In a version of such a file that the history keeps.
+    /// In a version of such a file in the history.
     History,
-    /// In the words of receipts and proposals, or a copy in the private folder.
+    /// In receipts or proposals, or in a copy in the private folder.
     Private,
 }
 
-/// What was found; never the value.
+/// A stored secret; never its value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoredSecret {
-    /// Where.
+    /// The kind of place.
     pub location: SecretLocation,
-    /// The file, relative to the root, with `…` for what of its name is a secret.
+    /// The file, relative to the root, with `…` for a secret part of its name.
     pub path: String,
-    /// The line, from 1, or 0 for the name of the file; of a version its number.
+    /// The line, from 1, or 0 for the name of the file; for a version its number.
     pub at: u64,
-    /// What kind of secret.
+    /// The kind of secret.
     pub kind: String,
-    /// Whether it tells of a person, rather than opens a door.
+    /// Whether it identifies a person, rather than grants access.
     pub is_personal: bool,
-    /// Whether the rules take it out.
+    /// Whether the rules mask it.
     pub is_redacted: bool,
 }
 
-/// What was taken out.
+/// What was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedactionReport {
-    /// Files that were written anew.
+    /// Files that were rewritten.
     pub files: Vec<String>,
     /// Versions whose bytes were replaced.
     pub versions: usize,
@@ -92,7 +92,7 @@ struct GeneratedFile {
     text: String,
 }
 
-/// Returns what stands in the files, and with `history` in what is kept of generated ones.
+/// Finds the secrets in the files, and with a database in the kept versions of generated ones.
 ///
 /// # Errors
 ///
@@ -177,7 +177,7 @@ pub fn find_secrets(
     Ok(findings)
 }
 
-/// Returns the names of typed memories that the history keeps, with the versions that have them.
+/// Returns the names of typed memories in the history, with the versions that have them.
 fn memory_versions(
     layout: &Layout,
     lineage: &Lineage,
@@ -187,7 +187,7 @@ fn memory_versions(
     Ok(versions.into_iter().map(|it| (it.id.0.cast_unsigned(), it.path)).collect())
 }
 
-/// Returns what of a file is words: the index names files, too.
+/// Returns the text of a file without file names, which an index contains.
 fn visible_text(kind: FileKind, text: &str) -> Cow<'_, str> {
     match kind {
         FileKind::Index => index::strip_link_targets(text).into(),
@@ -195,7 +195,7 @@ fn visible_text(kind: FileKind, text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the files that memoird writes, people's typed memories with them: they are served, too.
+/// Returns the files that memoird writes, and people's typed memories, which are output too.
 fn read_generated_files(
     vault: &Vault,
     view: &RootSnapshot,
@@ -216,7 +216,7 @@ fn read_generated_files(
     Ok(files)
 }
 
-/// Returns the texts of generated files that the history keeps, one version at a time.
+/// Returns the texts of generated files in the history, one version at a time.
 fn kept_versions(
     layout: &Layout,
     lineage: &Lineage,
@@ -232,7 +232,7 @@ fn kept_versions(
     Ok(kept)
 }
 
-/// Returns the typed memories that people decided about, with the line of the record that says so.
+/// Returns the typed memories about which people decided, with the line of each decision.
 fn decided_memories(vault: &Vault) -> Result<Vec<(usize, String)>, VaultError> {
     let layout = vault.layout();
     let Some(text) = vault.read_text(&layout.decisions())? else { return Ok(Vec::new()) };
@@ -244,7 +244,7 @@ fn decided_memories(vault: &Vault) -> Result<Vec<(usize, String)>, VaultError> {
     Ok(decisions.collect())
 }
 
-/// Returns the copies in the private folder that are text, but for our own records.
+/// Returns the copies in the private folder that are text, except our own records.
 fn private_copies(vault: &Vault) -> Result<Vec<(String, String)>, VaultError> {
     let kinds = [format!("{PRIVATE_DIR}/quarantine/"), format!("{PRIVATE_DIR}/{REPLY_PREFIX}")];
     let mut copies = Vec::new();
@@ -259,8 +259,8 @@ fn private_copies(vault: &Vault) -> Result<Vec<(String, String)>, VaultError> {
     Ok(copies)
 }
 
-/// Returns a generated file with marks in the place of secrets; `None` where there are none. What
-/// was ours stays ours, and a person's stays theirs.
+/// Returns a generated file with its secrets masked; `None` if it has none. Ownership does not
+/// change: our items stay ours, and a person's stay theirs.
 fn without_secrets(
     layout: &Layout,
     path: &str,
@@ -294,9 +294,9 @@ fn without_secrets(
     }
 }
 
-/// Returns an index of the past with marks in the place of secrets, and other names for files whose
-/// own held one; `None` where there are none. Nothing makes its lines anew, so that one with a secret
-/// in it loses its link.
+/// Returns an old index with its secrets masked, and new names for files whose names held one;
+/// `None` if there are none. Nobody generates its lines again, so a line with a secret loses its
+/// link.
 fn redacted_past_index(
     text: &str,
     rules: &PrivacyRules,
@@ -313,7 +313,7 @@ fn redacted_past_index(
     (left != text).then_some(left)
 }
 
-/// Gives the list of our bullets the hashes that they have now.
+/// Updates the hashes in the list of our bullets.
 fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String> {
     let before = Summary::parse(period, before).ok()?;
     let mut after = Summary::parse(period, shown).ok()?;
@@ -338,13 +338,13 @@ fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String>
 /// Generated files without secrets.
 struct RedactedFiles {
     files: Vec<FileWrite>,
-    /// Those whose name held one.
+    /// Those whose names held a secret.
     removed: Vec<String>,
-    /// By what weeks were known as sources, and are now.
+    /// The old input hashes of weeks, with the new ones.
     weeks: BTreeMap<String, String>,
 }
 
-/// Takes secrets out of generated files and of the history.
+/// Removes secrets from generated files and the history.
 pub(crate) struct Redactor<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -354,19 +354,15 @@ impl<'c, 'a> Redactor<'c, 'a> {
         Self { context }
     }
 
-    /// Takes secrets out of the generated files and, with `purge`, out of the history and the copies.
-    /// What stood there before is kept in the history otherwise.
-    ///
-    /// # Errors
-    ///
-    /// Returns what ended it; what was taken out is out, and the rest goes when it is asked for again.
+    /// Removes secrets from the generated files and, with `purge`, from the history and the copies.
+    /// Without `purge`, the history keeps the old text.
     pub(crate) fn redact(&mut self, purge: bool) -> Result<RedactionReport, CompactionError> {
         let _alone = self.context.acquire_run_lock(&|| false)?;
         let now = (self.context.clock)();
         RunPreparation::new(self.context).reconcile_locked("redact", now)?;
-        // What a crash left of a file may hold what was to go.
+        // Temporary files that a crash left may hold the secret.
         self.context.remove_temp_files()?;
-        // The key is part of what is seen.
+        // The sanitized view depends on the key.
         DecisionFile::new(self.context).create_key()?;
         let view = self.context.take_snapshot(now)?;
         let rules = view.inventory.rules.clone();
@@ -378,8 +374,8 @@ impl<'c, 'a> Redactor<'c, 'a> {
         redacted.files =
             files.iter().filter(|it| it.text.is_some()).map(|it| it.path.clone()).collect();
         self.update_week_hashes(&view, &weeks, &mut files)?;
-        // What was decided first: a pass that is cut off after it finds the same names again, as long as
-        // the files have their own.
+        // Decisions come first: after a crash, the next call finds the same names again, as long as
+        // the files still have their old ones.
         let moved = |it: &Decision| match renamed.get(&it.path) {
             Some(name) => Some(layout.typed_memory(name)),
             None => Some(it.path.clone()),
@@ -409,7 +405,7 @@ impl<'c, 'a> Redactor<'c, 'a> {
             }
         }
         if purge {
-            // A reply that no file was made of yet may quote one.
+            // A reply that was not used yet may quote a secret.
             self.context.vault.remove_replies()?;
             let names = self.replace_recorded_names(&layout, &rules, &secrets, &renamed)?;
             for (id, path, text) in kept_versions(&layout, self.context.lineage)? {
@@ -440,7 +436,7 @@ impl<'c, 'a> Redactor<'c, 'a> {
         Ok(redacted)
     }
 
-    /// Returns the generated files as they are without secrets, and under names without them.
+    /// Returns the generated files without secrets, and under names without secrets.
     fn redacted_files(
         &self,
         view: &RootSnapshot,
@@ -492,7 +488,7 @@ impl<'c, 'a> Redactor<'c, 'a> {
         Ok(RedactedFiles { files, removed, weeks })
     }
 
-    /// Returns the secrets that are known, wherever they stand, as names would spell them.
+    /// Returns all known secrets as file names would spell them.
     fn spelled_secrets(&self, view: &RootSnapshot) -> Result<FileNameSecrets, CompactionError> {
         let (layout, rules) = (self.context.vault.layout(), &view.inventory.rules);
         let mut secrets = FileNameSecrets::default();
@@ -510,8 +506,8 @@ impl<'c, 'a> Redactor<'c, 'a> {
         Ok(secrets)
     }
 
-    /// Returns other names for the memories of ours whose names hold a secret, by their paths. A person
-    /// renames their own.
+    /// Returns new names, by path, for our memories whose names hold a secret. People rename their
+    /// own.
     fn safe_memory_names(
         &self,
         view: &RootSnapshot,
@@ -535,8 +531,8 @@ impl<'c, 'a> Redactor<'c, 'a> {
         renamed
     }
 
-    /// Gives files whose names hold a secret another one wherever they were recorded. Returns these
-    /// names, old and new.
+    /// Renames files whose names hold a secret wherever they are recorded. Returns the old and new
+    /// names.
     fn replace_recorded_names(
         &mut self,
         layout: &Layout,
@@ -549,7 +545,7 @@ impl<'c, 'a> Redactor<'c, 'a> {
         paths.extend(decided_memories(self.context.vault)?.into_iter().map(|it| it.1));
         let mut pairs = BTreeMap::new();
         for path in paths.iter().chain(renamed.keys()) {
-            // A person's file keeps its name until they give it another.
+            // A person's file keeps its name until they rename it.
             if secrets.kind_in(rules, path).is_none() || self.context.vault.exists(path) {
                 continue;
             }
@@ -565,7 +561,7 @@ impl<'c, 'a> Redactor<'c, 'a> {
             });
             pairs.insert(path.clone(), name);
         }
-        // First what outlives the database.
+        // The decisions first, since they outlive the database.
         let path_of = |it: &Decision| match pairs.get(&it.path) {
             Some(name) => Some(layout.typed_memory(name)),
             None => Some(it.path.clone()),
@@ -578,8 +574,8 @@ impl<'c, 'a> Redactor<'c, 'a> {
         Ok(pairs.into_iter().map(|(path, name)| (name_of(&path), name)).collect())
     }
 
-    /// Has months name the weeks beneath them as they stand now: nothing else of the weeks changed,
-    /// so no month is due by it.
+    /// Updates the hashes of weeks in the months: nothing else of the weeks changed, so no month
+    /// becomes due by it.
     fn update_week_hashes(
         &self,
         view: &RootSnapshot,

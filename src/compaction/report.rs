@@ -1,4 +1,4 @@
-//! What a pass did, as values for people and for JSON.
+//! What a run did, as values for people and for JSON.
 
 use serde::Serialize;
 
@@ -12,10 +12,10 @@ use crate::{
     store::db::lineage::jobs::{JobMetrics, JobOutcome, Receipt},
 };
 
-/// All jobs of a pass.
+/// All jobs of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RunReport {
-    /// In the order in which they were done.
+    /// In calendar order, by tier.
     pub jobs: Vec<JobReport>,
     /// Jobs whose files were written and read back.
     pub written: usize,
@@ -23,35 +23,35 @@ pub struct RunReport {
     pub unchanged: usize,
     /// Jobs that failed or are stuck.
     pub failed: usize,
-    /// Jobs that are due and were not begun, because the pass was stopped.
+    /// Jobs that are due and were not begun, because the run was stopped.
     pub left: usize,
-    /// Logs that moved into the archive: where they stand now, relative to the root.
+    /// Logs that were archived: their new paths, relative to the root.
     pub archived: Vec<String>,
-    /// Archived logs to which late lines were added: where they stand again.
+    /// Archived logs to which late lines were added: their paths, active again.
     pub joined: Vec<String>,
-    /// Files that a disk cut off or emptied and that stand again as recorded, each with why.
+    /// Files that a disk cut off or emptied and that were restored, each with the reason.
     pub put_back: Vec<String>,
-    /// Why the model could not be had, so that what is left waits.
+    /// Why the model was unavailable, so that the rest waits.
     pub model: Option<String>,
     /// How many jobs failed for that reason alone.
     pub unanswered: usize,
-    /// What had been cut off before and was brought to its end, in words.
+    /// Interrupted work that was finished, in words.
     pub finished: Vec<String>,
-    /// Generated files of which a person is to say first what they are, as they stand at the end.
+    /// Generated files that may be damaged and wait for a person, as they are at the end.
     pub held: Vec<DamagedFile>,
-    /// Why logs that are old enough did not move.
+    /// Why logs that are old enough were not moved.
     pub archive_held: Option<String>,
-    /// Amounts and days of the lines that items of a model are about, in all jobs.
+    /// Amounts and days in the lines that items of a model cite, over all jobs.
     pub amounts: u32,
-    /// Those of them that the items say, too.
+    /// How many of them the items mention, too.
     pub amounts_kept: u32,
-    /// Versions that the history let go of, because they were older than it is to be.
+    /// Versions removed from the history, because they were too old.
     pub pruned: usize,
 }
 
-/// Who watches a pass, and may stop it between two jobs.
+/// Observes a run, and may stop it between two jobs.
 pub trait RunObserver {
-    /// A job begins; `left` are to come after it in this tier.
+    /// A job begins; `left` more follow in this tier.
     fn job_started(&mut self, _job: &CompactionJob, _left: usize) {}
     /// A job has ended.
     fn job_finished(&mut self, _report: &JobReport) {}
@@ -61,33 +61,33 @@ pub trait RunObserver {
     }
 }
 
-/// Nobody watches.
+/// Observes nothing.
 impl RunObserver for () {}
 
-/// What a pass did, and what it left behind.
+/// What a run did, and the state after it.
 #[derive(Debug)]
 pub struct RunOutcome {
     /// The jobs.
     pub report: RunReport,
-    /// The files and the record after the last of them.
+    /// The files and the record after the last job.
     pub snapshot: RootSnapshot,
-    /// What is due then.
+    /// The plan then.
     pub plan: CompactionPlan,
 }
 
-/// A file that is held: nothing is made of it or put into it.
+/// A file that waits for a person: nothing is made from it or in its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DamagedFile {
     /// Relative to the root.
     pub path: String,
-    /// What is odd, and what can be done.
+    /// What is wrong, and what can be done.
     pub reason: String,
 }
 
-/// How a job ended that waits for a batch: what it asked is answered later.
+/// The outcome of a job that waits for a batch: the reply comes later.
 pub const WAITING: &str = "waiting";
 
-/// Returns how a job ended, by its receipt: one that waits for a batch has not failed.
+/// Returns the outcome in a receipt: a job that waits for a batch has not failed.
 pub fn outcome_name(receipt: &Receipt) -> &'static str {
     let waits = receipt.outcome == JobOutcome::Failed
         && receipt.reason.as_deref() == Some(&CallError::AwaitingBatch.to_string());
@@ -107,9 +107,9 @@ pub struct JobReport {
     pub path: Option<String>,
     /// All files that were written.
     pub paths: Vec<String>,
-    /// Why it was due, or why it did not work.
+    /// Why it was due, or why it failed.
     pub reason: String,
-    /// How much it was.
+    /// How much it read, made, and cost.
     #[serde(flatten)]
     pub figures: JobMetrics,
 }
@@ -123,7 +123,7 @@ impl RunReport {
         }
     }
 
-    /// Sorts the jobs by tier and period; they were done in the order of their urgency.
+    /// Sorts the jobs by tier and period; they ran in the order of urgency.
     pub(crate) fn sort_by_calendar(&mut self) {
         let place = |it: &JobReport| Tier::ALL.iter().position(|tier| tier.name() == it.tier);
         self.jobs.sort_by(|a, b| (place(a), &a.period).cmp(&(place(b), &b.period)));
@@ -139,7 +139,7 @@ impl RunReport {
 }
 
 impl JobReport {
-    /// Reports a job by its receipt.
+    /// Builds the report of a job from its receipt.
     pub fn new(
         tier: Tier,
         period: Period,
@@ -164,7 +164,7 @@ impl JobReport {
 }
 
 impl RunReport {
-    /// Adds what a further pass did.
+    /// Adds what a further run did.
     pub fn merge(&mut self, further: Self) {
         further.jobs.into_iter().for_each(|job| self.push(job));
         self.archived.extend(further.archived);
@@ -192,7 +192,7 @@ impl RunReport {
     }
 }
 
-/// Counts in receipts are of lines and files; none has four thousand million.
+/// Counts lines or files for a receipt; none has four thousand million.
 pub(crate) fn count_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

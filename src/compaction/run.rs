@@ -27,7 +27,7 @@ use crate::{
     store::db::lineage::jobs::{JobOutcome, RunId},
 };
 
-/// Does what is due, in its order.
+/// Does what is due, in order.
 pub(crate) struct CompactionRun<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct CompactionRun<'c, 'a> {
 pub(crate) struct ReconciledRun<'a> {
     pub(crate) trigger: &'a str,
     pub(crate) now: DateTime<Utc>,
-    /// Begun already, if there was anything to record.
+    /// Set if there was anything to record.
     pub(crate) run: Option<RunId>,
     pub(crate) snapshot: RootSnapshot,
     pub(crate) report: RunReport,
@@ -100,7 +100,7 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         Ok(done)
     }
 
-    /// Stops where a period is to be made by force that has no source.
+    /// Returns an error if a forced period has no source.
     fn refuse_without_source(
         &self,
         view: &RootSnapshot,
@@ -113,8 +113,8 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         }
     }
 
-    /// Restores damaged files, joins late logs, and records what people did. `accepted` says that a
-    /// person takes files as they are of which they were asked.
+    /// Restores damaged files, joins late logs, and records what people did. `accepted` means that
+    /// a person accepts doubtful files as they are.
     fn reconcile<'t>(
         &mut self,
         begun: ReconciledRun<'t>,
@@ -165,7 +165,7 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
             let due = DueJobs { jobs: &jobs, weeks: &weeks };
             let mut step = TierRun { run, view: &view, watcher, report: &mut report };
             self.run_tier(due, &mut corpus, &mut step)?;
-            // A file in which only citations followed their lines was not made again.
+            // A file is not done if only its citations were updated.
             selection.rewrite.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
             view = self.context.take_snapshot(now)?;
             let mut citations = CitationUpdater::new(self.context);
@@ -203,7 +203,8 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         }
     }
 
-    /// Makes the key of a root that has none, if a secret in a log of these jobs is to be marked by it.
+    /// Creates the key of a root that has none, if a log of these jobs holds a secret whose mark
+    /// needs it.
     fn create_key_if_needed(
         &self,
         jobs: &[CompactionJob],
@@ -236,7 +237,7 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         Ok(is_needed)
     }
 
-    /// Returns the weeks that are due with these days, for an engine that reads them together.
+    /// Returns the weeks that are due after these days, for an engine that reads both together.
     fn weeks_due_after_days(
         &self,
         jobs: &[CompactionJob],
@@ -253,7 +254,7 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         weeks
     }
 
-    /// Moves old logs into the archive after a run of everything.
+    /// Archives old logs after a run of all tiers.
     fn archive(
         &mut self,
         done: &mut RunOutcome,
@@ -272,13 +273,13 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         Ok(())
     }
 
-    /// Drops the replies of the model where nothing is left to do.
+    /// Drops the replies of the model if nothing is left to do.
     fn drop_used_replies(
         &self,
         selection: &Selection,
         plan: &CompactionPlan,
     ) -> Result<(), CompactionError> {
-        // What waits for a log to be quiet, or for a person to say what a file is, comes yet.
+        // What waits for a log to be quiet, or for a person, is done later.
         let comes = |it: &WaitingPeriod| {
             matches!(it.cause, WaitCause::BeingWritten(_) | WaitCause::Damaged(_))
         };
@@ -286,8 +287,8 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
             return Ok(());
         }
         self.context.engine.on_idle();
-        // Nobody will ask for them again: the work of each is done, or became another. Where work
-        // is stuck a person may want to see what the model said.
+        // Nobody asks for them again: their work is done, or changed. If work is stuck, a person
+        // may want to read the reply.
         if plan.waiting.iter().any(|it| matches!(it.cause, WaitCause::Stuck(_))) {
             self.context.vault.remove_used_replies()?;
         } else {
@@ -297,14 +298,14 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
     }
 }
 
-/// Returns the files that wait for a person to say what they are.
+/// Returns the files that wait for a person.
 fn damaged_files(view: &RootSnapshot) -> Vec<DamagedFile> {
     let damaged = view.record.damaged.iter();
     damaged.map(|(path, why)| DamagedFile { path: path.clone(), reason: why.to_string() }).collect()
 }
 
-/// Returns whether a day of a week failed in this pass: what lasts of it would be missing from the
-/// wisdom above the week, which would not be due again when the day succeeds.
+/// Returns whether a day of the week failed in this run: its facts would be missing from the
+/// wisdom, and the week would not be due again when the day succeeds.
 fn has_failed_day(job: &CompactionJob, report: &RunReport) -> bool {
     let failed = |it: &&JobReport| {
         it.tier == Tier::Extract.name() && it.outcome == JobOutcome::Failed.name()

@@ -1,4 +1,4 @@
-//! What is kept beside the database and the record of decisions, to notice that one of them was lost.
+//! Copies beside the database and the decisions, by which a loss of either is noticed.
 
 use super::error::CompactionError;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Has the witnesses beside the database say what it knows by now.
+/// Writes the last committed run beside the database, and updates the copy of the decisions.
 pub(crate) fn update_commit_marker(
     vault: &Vault,
     lineage: &mut Lineage,
@@ -28,12 +28,12 @@ pub(crate) fn update_commit_marker(
     update_decisions_copy(vault)
 }
 
-/// Keeps a copy of the decisions as they are by now.
+/// Updates the copy of the decisions.
 pub(crate) fn update_decisions_copy(vault: &Vault) -> Result<(), CompactionError> {
     let layout = vault.layout();
     let Some(now) = vault.read(&layout.decisions())? else { return Ok(()) };
     let copy = private_folder::decisions_copy(layout);
-    // One that did not grow from the copy is told by `doctor`, and the copy kept for it.
+    // A file that is no extension of the copy is reported by `doctor`, which needs the copy.
     let grew = copy.as_ref().is_none_or(|it| now.bytes.starts_with(it) && now.bytes != *it);
     if grew && Decisions::parse(&String::from_utf8_lossy(&now.bytes)).unreadable().is_empty() {
         private_folder::write_decisions_copy(layout, &now.bytes).map_err(|source| {

@@ -40,15 +40,15 @@ use crate::{
 /// The files and the record at one moment.
 #[derive(Debug)]
 pub struct RootSnapshot {
-    /// What stands in the root.
+    /// The files.
     pub inventory: Inventory,
-    /// What the database knows beside it.
+    /// What the database records besides them.
     pub record: RecordedState,
 }
 
 impl RootSnapshot {
-    /// Stops where a person is to say first what a file is: to change and record it would take what
-    /// is missing there for deleted.
+    /// Returns an error if a person must first say whether a file is damaged: to go on would treat
+    /// its missing items as deleted.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl RootSnapshot {
     }
 }
 
-/// Looks at the files and at the record, and remembers nothing: for who only shows.
+/// Reads the files and the record without caching hashes, for commands that only show.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ pub fn read_snapshot(
     read_snapshot_with_receipts(vault, lineage).map(|it| it.0)
 }
 
-/// Like [`read_snapshot`], with the last receipt of each period and tier, for who tells of those too.
+/// Like [`read_snapshot`], with the last receipt of each period and tier.
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ pub fn read_snapshot_with_receipts(
     snapshot_of(vault, lineage, vault.scan(&known)?.inventory)
 }
 
-/// Says what is due for an engine of that name.
+/// Plans what is due for an engine with this id.
 pub fn plan_snapshot(
     view: &RootSnapshot,
     settings: &RootSettings,
@@ -106,7 +106,7 @@ pub fn plan_snapshot(
     plan::plan(&view.inventory, &view.record, &settings, selection, now)
 }
 
-/// Returns what the last walk saw, by path.
+/// Returns the files of the last scan, by path.
 pub(crate) fn known_files(lineage: &Lineage) -> Result<HashMap<String, KnownFile>, LineageError> {
     let cached = lineage.scanned_files()?;
     let seen = cached.into_iter().filter_map(|(path, it)| {
@@ -116,7 +116,7 @@ pub(crate) fn known_files(lineage: &Lineage) -> Result<HashMap<String, KnownFile
     Ok(seen.collect())
 }
 
-/// Collects what the plan needs of the database, where there is one, and of `WISDOM.md`.
+/// Collects what the plan needs from the database, if there is one, and from `WISDOM.md`.
 pub(crate) fn recorded_state(
     lineage: Option<&Lineage>,
     receipts: &[JobRow],
@@ -141,13 +141,14 @@ pub(crate) fn recorded_state(
             JobOutcome::Skipped => {
                 settled.insert(job.fingerprint);
             }
-            // What it was before is not known, so `WISDOM.md` is not known to rest on it as it is.
+            // Its earlier text is unknown, so it is unknown whether `WISDOM.md` was made from this
+            // one.
             JobOutcome::Written if job.tier == Tier::Monthly => {
                 if let Some(slot @ None) = distilled.get_mut(&job.period) {
                     *slot = Some(String::new());
                 }
             }
-            // The fingerprint of a wisdom job tells which body of the month was distilled.
+            // The fingerprint of a wisdom job shows which text of the month was distilled.
             JobOutcome::Written | JobOutcome::Unchanged if job.tier == Tier::Wisdom => {
                 if let (Some(slot), Some(month)) =
                     (distilled.get_mut(&job.period), inventory.monthly.get(&job.period))
@@ -218,10 +219,10 @@ fn files_to_confirm(
     Ok(found)
 }
 
-/// Returns the months whose entries of ours cite a line that reads otherwise now, with the logs.
+/// Returns the months with entries of ours that cite a changed line, with the logs.
 ///
-/// It is told by the hashes in the file and those that the database has of the logs, so nothing is
-/// read; a log that was not looked at since it changed says nothing yet.
+/// The hashes in the file are compared with those in the database, so no log is read; a log that
+/// changed since it was recorded is skipped.
 pub(crate) fn stale_wisdom_months(
     lineage: &Lineage,
     inventory: &Inventory,
@@ -276,8 +277,8 @@ fn snapshot_of(
     Ok((RootSnapshot { inventory, record }, receipts))
 }
 
-/// Remembers the hashes of logs that were read, except of those changed moments ago: a second
-/// change within the same tick of the clock would not be seen.
+/// Caches the hashes of logs that were read, except of those changed moments ago: a second change
+/// within the same clock tick would go unnoticed.
 fn cache_file_hashes(
     lineage: &mut Lineage,
     read: &[(String, KnownFile)],

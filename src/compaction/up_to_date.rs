@@ -1,11 +1,12 @@
-//! Whether a root stands still: its files are as a pass left them that found nothing to do, and no time has
-//! come since at which anything falls due.
+//! Whether a root is up to date: its files are as a run left them that found nothing to do, and
+//! nothing has become due since.
 //!
-//! Whoever would make a pass asks here first. To look at the names and stamps of all files takes about as
-//! long as `find` does, a pass that finds nothing to do many times that, since it reads what is generated
-//! and asks the database of each file. What is trusted is what a pass trusts, too: that a file whose stamp
-//! is the same holds the same bytes; here the time of the last change of its inode is part of that, which
-//! nobody sets at will. Any change of the database takes the note away ([`crate::store::fs::up_to_date_note`]).
+//! Callers ask here before they start a run. Reading the names and stamps of all files takes about
+//! as long as `find`; a run that finds nothing to do takes many times that, since it reads
+//! generated files and queries the database for each. Like a run, this assumes that a file with the
+//! same stamp holds the same bytes; here the stamp includes the change time of the inode, which
+//! cannot be set at will. Any change of the database removes the note
+//! ([`crate::store::fs::up_to_date_note`]).
 
 use chrono::{DateTime, Duration, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -25,23 +26,23 @@ use crate::{
     },
 };
 
-/// A full look is made at least so often.
+/// A full check is made at least this often.
 fn note_valid_for() -> Duration {
     Duration::days(1)
 }
 
-/// What was changed less than this before it was looked at may have been changed once more within the same
-/// tick of the clock of the file system.
+/// What changed less than this before the check may change once more within the same tick of the
+/// file system's clock.
 const SETTLED_NS: i64 = 2_000_000_000;
 
-/// A root that stands still.
+/// A root that is up to date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpToDate {
-    /// What is due (nothing) and what waits for its time.
+    /// What is due (nothing) and what waits.
     pub plan: CompactionPlan,
     /// Whether there are logs.
     pub has_logs: bool,
-    /// When a log was changed last.
+    /// The time of the last change of a log.
     pub last_change: Option<DateTime<Utc>>,
 }
 
@@ -50,13 +51,13 @@ pub struct UpToDate {
 struct UpToDateNote {
     /// The stamps of all files, as one hash.
     files: String,
-    /// What the pass was made with, as one hash.
+    /// The settings of the run, as one hash.
     with: String,
-    /// From when it is true …
+    /// The note is valid from here …
     made: DateTime<Utc>,
     /// … until when.
     until: DateTime<Utc>,
-    /// Whether the running week was looked at, too.
+    /// Whether the current week was included.
     open_week: bool,
     has_logs: bool,
     changed: Option<DateTime<Utc>>,
@@ -67,18 +68,18 @@ struct UpToDateNote {
 struct WaitRecord {
     tier: String,
     period: String,
-    /// When it closes; nothing for what was taken back.
+    /// When it closes; `None` for undone work.
     closes: Option<DateTime<Utc>>,
 }
 
-/// A look at the files before a pass, for the note after it.
+/// The state of the files before a run, for the note after it.
 pub(super) struct FilesBeforeRun {
     stamps: RootStamp,
-    /// By the clock by which files are stamped, whatever time the pass is told.
+    /// By the clock that stamps files, whatever time the run was given.
     looked_ns: i64,
 }
 
-/// Returns what is known of a root that stands still; `None` where a pass is to look.
+/// Returns the note if it is still valid; `None` if a run has to check.
 pub fn check(
     vault: &Vault,
     settings: &RootSettings,
@@ -107,12 +108,12 @@ pub fn check(
     Some(UpToDate { plan, has_logs: note.has_logs, last_change: note.changed })
 }
 
-/// Returns whether there is a note at all, for who has something to do before it is read.
+/// Returns whether there is a note at all, for callers with work to do before they read it.
 pub fn has_note(vault: &Vault) -> bool {
     note::read(vault.layout()).is_some()
 }
 
-/// Returns whether a pass with this selection does all that a root can be wanted to do now.
+/// Returns whether a run with this selection does all that can be due now.
 pub fn is_full_selection(selection: &Selection) -> bool {
     let Selection {
         tiers,
@@ -131,7 +132,7 @@ pub fn is_full_selection(selection: &Selection) -> bool {
         && !(*force || *only_again || *accept_missing)
 }
 
-/// Looks at the files before a pass does. `None` where no note can come of it.
+/// Reads the stamps before a run. `None` if no note can follow.
 pub(super) fn before_run(vault: &Vault, selection: &Selection) -> Option<FilesBeforeRun> {
     if !is_full_selection(selection) {
         return None;
@@ -141,7 +142,7 @@ pub(super) fn before_run(vault: &Vault, selection: &Selection) -> Option<FilesBe
     Some(FilesBeforeRun { stamps, looked_ns: clock::file_clock_nanos()? })
 }
 
-/// Leaves a note of a pass that found nothing to do.
+/// Writes a note after a run that found nothing to do.
 pub(super) fn after_run(
     before: &FilesBeforeRun,
     (vault, settings): (&Vault, &RootSettings),
@@ -157,7 +158,7 @@ pub(super) fn after_run(
         Some(bytes) => note::finish(layout, &bytes).map(drop),
         None => note::cancel(layout),
     };
-    // The next pass looks for itself.
+    // Without a note the next run checks for itself.
     if let Err(error) = ended {
         tracing::debug!("{}: standstill: {error}", layout.root().display());
     }
@@ -205,7 +206,7 @@ fn note_of_run(
     })
 }
 
-/// Returns whether a pass did nothing and holds nothing up.
+/// Returns whether a run did nothing and nothing waits for it.
 fn is_idle(report: &RunReport) -> bool {
     let RunReport {
         jobs,
@@ -234,13 +235,13 @@ fn is_idle(report: &RunReport) -> bool {
         && *left + *unanswered + *pruned == 0
 }
 
-/// Returns when a log was changed last, as far as the clock has come.
+/// Returns when a log last changed, not counting times in the future.
 pub fn last_log_change(inventory: &Inventory, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let times = inventory.logs.values().map(|it| DateTime::from_timestamp_nanos(it.stamp.mtime_ns));
     times.filter(|it| *it <= now).max()
 }
 
-/// Returns when the next day closes: with it may what is in no plan, since it has no log yet.
+/// Returns when the next day closes: it may make something due that has no log yet.
 fn next_day_closes(settings: &RootSettings, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let zone = settings.zone.name.0;
     let grace = settings.settings.compaction.grace.as_duration();
@@ -249,7 +250,7 @@ fn next_day_closes(settings: &RootSettings, now: DateTime<Utc>) -> Option<DateTi
     start_of_day(first_open.succ_opt()?, zone).checked_add_signed(grace)
 }
 
-/// Returns what a pass rests on beside the files and the time.
+/// Returns a hash of what a run depends on besides files and time.
 fn settings_hash(settings: &RootSettings, engine: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     ContentHash::of(format!("{version} {engine} {settings:?}")).to_string()

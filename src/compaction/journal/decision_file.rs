@@ -1,4 +1,4 @@
-//! The record of what people decided, `.decisions.jsonl`: its key, what is added, and its replacement.
+//! The decisions file `.decisions.jsonl`: its key, new lines, and its replacement.
 
 use crate::compaction::{context::RunContext, error::CompactionError, safety_copies};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Writes the record of decisions.
+/// Writes the decisions file.
 pub(crate) struct DecisionFile<'c, 'a> {
     context: &'c RunContext<'a>,
 }
@@ -23,7 +23,7 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
         Self { context }
     }
 
-    /// Makes the key of a root whose first decision this is.
+    /// Returns the decisions with a key; creates the key before the first decision.
     pub(crate) fn create_key(&self) -> Result<Decisions, CompactionError> {
         let path = self.context.vault.layout().decisions();
         let text = self.context.vault.read_text(&path)?;
@@ -32,7 +32,7 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
             return Ok(known);
         }
         let fresh = new_key()?;
-        // A record of work that was taken back alone has none yet, and gets it behind that.
+        // A file that only records undone work has no key yet; the key is appended.
         let head = fresh.header_line();
         self.context.vault.append(
             &self.context.write_lock()?,
@@ -51,13 +51,13 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
         }
         let text: String = made.iter().map(Decision::print).collect();
         let path = self.context.vault.layout().decisions();
-        // `decide` made the file with its key, so an empty head never stands in it.
+        // `create_key` made the file, so an empty head is never written.
         self.context.vault.append(&self.context.write_lock()?, &path, "", &text, true)?;
         safety_copies::update_decisions_copy(self.context.vault)
     }
 
-    /// Gives the decisions about files other paths, or drops those that get none. Lines that are no
-    /// decision stay as they are.
+    /// Changes the paths of decisions, or drops those for which `path_of` returns `None`. Lines
+    /// that are no decision stay as they are.
     pub(crate) fn rewrite(
         &self,
         lock: &WriteLock,
@@ -75,9 +75,9 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
         };
         let lines = || text.split_inclusive('\n').map(|it| (it, line_for(it)));
         let kept: String = lines().map(|it| it.1).collect();
-        // The copy first, with what stands in the old record and in the new one: what a crash leaves is
-        // no loss. Forgetting goes on with the next pass, redacting when it is asked for again; both find
-        // the same names.
+        // The copy first, reduced to the lines that old and new file share, so that a crash looks
+        // like no loss. Forgetting goes on with the next run, redacting with the next call; both
+        // find the same names.
         let same: String = lines().filter(|(old, new)| old == new).map(|it| it.1).collect();
         let layout = self.context.vault.layout();
         let copy = |text: &str| {
@@ -99,8 +99,8 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
         Ok(())
     }
 
-    /// Takes the record of decisions as it is, where it is not what the copy holds: what can be read
-    /// of it. Both are kept in the quarantine.
+    /// Accepts a decisions file that differs from its copy, as far as it can be read. Both are kept
+    /// in the quarantine.
     pub(crate) fn accept(&self) -> Result<(), CompactionError> {
         let layout = self.context.vault.layout();
         let path = layout.decisions();
@@ -127,7 +127,7 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
         Ok(private_folder::write_decisions_copy(layout, text.as_bytes()).map_err(failed)?)
     }
 
-    /// Writes the record of decisions anew, in the place of what stands there.
+    /// Replaces the decisions file.
     pub(crate) fn replace(
         &self,
         text: &str,
@@ -151,7 +151,7 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
     }
 }
 
-/// Draws a key for a record of decisions.
+/// Draws a key.
 fn new_key() -> Result<Decisions, CompactionError> {
     let mut random = [0; 32];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())

@@ -1,8 +1,8 @@
-//! The history beside the flow: what it does not know yet is entered, what is too old is let go of.
+//! Adds what the history lacks, and removes what is too old.
 //!
-//! A write enters what it replaces and what it makes by itself. What stands there otherwise is
-//! entered here: the files of a root whose database is new or was made before there was a history,
-//! `MEMORY.md` that a person edited, and logs that are gone.
+//! A write adds the old and the new version itself. The rest is added here: the files of a root
+//! whose database is new or older than the history, a `MEMORY.md` that a person edited, and logs
+//! that are gone.
 
 use super::Journal;
 use std::collections::{BTreeSet, HashMap};
@@ -30,11 +30,11 @@ use crate::{
     },
 };
 
-/// How many bytes are entered in one transaction: ten years of logs do not fit into memory twice.
+/// How many bytes are added in one transaction: ten years of logs do not fit into memory twice.
 const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
 
 impl Journal<'_, '_> {
-    /// Enters what stands there and is not in the history, once edits have been noticed.
+    /// Adds present files that are not in the history, after edits were recorded.
     pub(crate) fn record_missing_versions(
         &mut self,
         view: &RootSnapshot,
@@ -51,7 +51,7 @@ impl Journal<'_, '_> {
             let bytes = if cause == VersionCause::ExternalRemoval {
                 None
             } else {
-                // What cannot be read is reported by the scan.
+                // The scan reports what cannot be read.
                 let Ok(Some(found)) =
                     self.context.vault.read(&self.context.vault.current_path(&path))
                 else {
@@ -99,7 +99,7 @@ impl Journal<'_, '_> {
             .into_iter()
             .map(|it| (it.path, (it.cause, it.hash)))
             .collect();
-        // What was forgotten does not come back because it still stands somewhere.
+        // Forgotten content does not come back because a file still holds it.
         let is_known = |path: &str, hash: ContentHash| {
             let latest = latest.get(path);
             latest.is_some_and(|it| it.1 == Some(hash) || it.0 == VersionCause::Forgotten)
@@ -116,13 +116,13 @@ impl Journal<'_, '_> {
             missing.push((layout.index(), VersionCause::ExternalWrite));
         }
         let rules = inventory.rules.clone();
-        // A log of which a line is forgotten is not kept.
+        // A log with a forgotten line is not kept.
         let is_kept = |stem: &Stem| {
             let log = self.context.vault.read_log(stem).ok().flatten();
             log.is_some_and(|it| privacy::sanitize(&it, &rules).raw().is_some())
         };
         for (stem, file) in &inventory.logs {
-            // The history of a log goes on under its name when it is archived.
+            // The history of an archived log goes on under its old name.
             let path = layout.source_path(stem);
             match latest.get(&path) {
                 None if is_summarized(inventory, stem, file) && is_kept(stem) => {
@@ -152,12 +152,12 @@ impl Journal<'_, '_> {
         Ok(missing)
     }
 
-    /// Lets go of versions that are older than the history is to be, and returns how many.
+    /// Removes versions that are older than the configured age, and returns how many.
     pub(crate) fn prune(&mut self, now: DateTime<Utc>) -> Result<usize, CompactionError> {
         let Keep::For(span) = self.context.settings.settings.history.keep else { return Ok(0) };
         let span = Duration::from_std(span.as_duration()).unwrap_or(Duration::MAX);
         let Some(before) = now.checked_sub_signed(span) else { return Ok(0) };
-        // From the start of a day, so that later passes of the day have nothing left to do.
+        // From the start of a day, so that later runs of the day find nothing to prune.
         let before = before.date_naive().and_time(NaiveTime::MIN).and_utc();
         if !self.context.lineage.has_prunable(before)? {
             return Ok(0);
@@ -167,7 +167,7 @@ impl Journal<'_, '_> {
     }
 }
 
-/// Returns whether a log stands there as the file of its week was made from it.
+/// Returns whether the file of its week was made from the log as it is.
 fn is_summarized(inventory: &Inventory, stem: &Stem, file: &LogFile) -> bool {
     let week = Period::containing(Grain::Week, stem.date());
     let header = inventory.weekly.get(&week).and_then(|it| it.header.as_ref());

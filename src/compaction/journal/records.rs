@@ -1,7 +1,7 @@
-//! What of each generated file the lineage keeps.
+//! What the lineage records of each generated file.
 //!
-//! A commit, a recovery, and a rebuild all take it from the text of the file by these functions,
-//! so that a database made anew from the files answers as the old one did.
+//! A commit, a recovery, and a rebuild derive it from the text of the file by these functions, so
+//! that a rebuilt database equals the old one.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Returns the record of the generated file at `path`, or `None` when it is none of ours.
+/// Returns the record of the generated file at `path`, or `None` if it is not ours.
 pub fn of_path(layout: &Layout, path: &str, text: &str) -> Option<DocumentRecord> {
     if path == layout.wisdom() {
         return Some(of_wisdom(path, text));
@@ -52,7 +52,7 @@ pub fn of_summary(path: &str, summary: &Summary, text: &str) -> DocumentRecord {
         hash: item.hash(),
         citation: item.citation.clone(),
     };
-    // A text that was read may spell its frontmatter in another way than we print it.
+    // A parsed text may have another spelling of the frontmatter than we print.
     let items = if summary.print() == text {
         summary.bullets().map(record).collect()
     } else {
@@ -61,8 +61,8 @@ pub fn of_summary(path: &str, summary: &Summary, text: &str) -> DocumentRecord {
     DocumentRecord { path: path.to_owned(), kind, hash: ContentHash::of(text), items }
 }
 
-/// Returns the lines of a weekly or monthly file that is cited itself. What a line cites does not
-/// count: it follows other files, and the words stay.
+/// Returns the lines of a weekly or monthly file that is cited itself. The citation at the end of a
+/// line does not count: it changes with other files, and the words stay.
 pub fn lines_of_summary(stem: &Stem, path: &str, text: &str) -> Option<LogRecord> {
     let log = DailyLog::parse(stem.clone(), text.as_bytes()).ok()?;
     let lines = log.lines();
@@ -78,12 +78,12 @@ pub fn lines_of_summary(stem: &Stem, path: &str, text: &str) -> Option<LogRecord
     })
 }
 
-/// Returns how a line of a weekly or monthly file is found again.
+/// Returns the hash by which a line of a weekly or monthly file is found again.
 pub fn summary_line_hash(line: &str) -> u64 {
     ContentHash::of(Item::parse(line.trim_end()).text.trim_end()).prefix64()
 }
 
-/// Returns the record of a typed memory: the file is its one item.
+/// Returns the record of a typed memory; the file is its only item.
 pub fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> DocumentRecord {
     let item = ItemRecord {
         line: 1,
@@ -98,7 +98,7 @@ pub fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> DocumentRecord
     }
 }
 
-/// Returns the record of `WISDOM.md`: its entries, the person's own too.
+/// Returns the record of `WISDOM.md`: its entries, a person's own included.
 pub fn of_wisdom(path: &str, text: &str) -> DocumentRecord {
     let file = WisdomFile::parse(text);
     let items = file

@@ -1,4 +1,4 @@
-//! What a crash left: open intents are closed by looking at the files, and jobs without an end are ended.
+//! Recovery after a crash: closes open intents by reading the files, and ends jobs without an end.
 
 use chrono::{DateTime, Utc};
 
@@ -20,18 +20,18 @@ use crate::{
 };
 
 impl Journal<'_, '_> {
-    /// Puts right what a crash left: jobs without an end, and files without a record.
+    /// Closes what a crash left: jobs without an end, and files without a record.
     ///
-    /// An intent is open only while its process holds the write lock, so whoever has the lock finds
-    /// none but those of the dead.
+    /// An intent is open only while its process holds the write lock, so the holder of the lock
+    /// finds only intents of dead processes.
     ///
-    /// The caller holds the lock on passes, so no run but its own can be under way.
+    /// The caller holds the run lock, so no other run is in progress.
     pub(crate) fn recover(&mut self, now: DateTime<Utc>) -> Result<(), CompactionError> {
         self.recover_unlocked(now, false)
     }
 
-    /// Like [`Self::recover`], for who does not hold the lock on passes: `busy` says whether somebody
-    /// else does, whose run is not touched then.
+    /// Like [`Self::recover`], for a caller without the run lock: `busy` says whether another
+    /// process holds it; then its run is left alone.
     pub(crate) fn recover_unlocked(
         &mut self,
         now: DateTime<Utc>,
@@ -39,7 +39,7 @@ impl Journal<'_, '_> {
     ) -> Result<(), CompactionError> {
         if !self.context.lineage.open_intents()?.is_empty() {
             let lock = self.context.write_lock()?;
-            // Whoever held the lock until now may have closed some of them.
+            // The last holder of the lock may have closed some of them.
             for intent in self.context.lineage.open_intents()? {
                 self.recover_intent(&lock, &intent, now)?;
                 reach_failpoint("recover.intent")?;
@@ -50,7 +50,7 @@ impl Journal<'_, '_> {
         Ok(())
     }
 
-    /// Brings one write that was cut off to its end, or takes note that it did not happen.
+    /// Completes one interrupted write, or records that it did not happen.
     fn recover_intent(
         &mut self,
         lock: &WriteLock,
@@ -66,29 +66,28 @@ impl Journal<'_, '_> {
         let hash = |it: &Option<Vec<u8>>| it.as_ref().map(ContentHash::of);
         let mut done = hash(&standing) == *new_hash;
         if let Some(left) = hash(&beside) {
-            // Only a file that was there can have changed places with its temporary one.
+            // Only a file that existed can have been exchanged with its temporary one.
             let is_theirs = match new_hash {
                 Some(_) => done && old_hash.is_some(),
                 None => standing.is_none(),
             };
             if Some(left) == *new_hash || Some(left) == *old_hash {
-                // Not used yet, or in the history and no longer used.
+                // Not used yet, or already in the history.
                 self.context.vault.remove_temp(lock, target, temp)?;
             } else if is_theirs {
-                // Somebody wrote in the moment of the exchange: their words stand, not ours.
+                // Somebody wrote at the moment of the exchange: their text wins.
                 self.context.vault.restore_temp(lock, target, temp)?;
                 if hash(&self.context.read_bytes(&Vault::temp_path(target, temp))?) == *new_hash {
                     self.context.vault.remove_temp(lock, target, temp)?;
                 }
                 done = false;
             } else if hash(&standing) == *old_hash {
-                // Ours, and cut off in the middle.
+                // Ours, and incomplete.
                 self.context.vault.remove_temp(lock, target, temp)?;
             }
-            // What is left under the temporary name beside a stranger's file is swept into the
-            // private folder.
+            // A temporary file that is not ours is moved into the private folder.
         }
-        // What stands there may stand in memory alone, and is about to be recorded.
+        // The content may be in memory only, and is about to be recorded.
         self.context.vault.sync_file(lock, target)?;
         if !done {
             self.context.lineage.close_intents(&[intent.id], IntentOutcome::Abandoned)?;
@@ -114,8 +113,8 @@ impl Journal<'_, '_> {
         Ok(())
     }
 
-    /// Closes the intent of a move, or of the removal that ends one, that a crash cut off. The files
-    /// tell the rest: what is left is done by the next pass.
+    /// Closes the intent of an interrupted move, or of the removal that ends one. The next run does
+    /// the rest, which the files show.
     fn recover_move(
         &mut self,
         lock: &WriteLock,
@@ -127,13 +126,13 @@ impl Journal<'_, '_> {
         let stands = |bytes: &[u8]| elsewhere.as_ref().is_some_and(|it| it.starts_with(bytes));
         if let Some(beside) = self.context.read_bytes(&Vault::temp_path(target, temp))? {
             if stands(&beside) {
-                // A copy that was not used yet, or what was to be removed.
+                // A copy that was not used yet, or the file to remove.
                 self.context.vault.remove_temp(lock, target, temp)?;
             } else if new_hash.is_none() && !self.context.vault.exists(target) {
-                // Somebody wrote to it in the moment of its removal.
+                // Somebody wrote to it at the moment of its removal.
                 self.context.vault.restore_temp(lock, target, temp)?;
             }
-            // Anything else is swept into the private folder.
+            // Anything else is moved into the private folder.
         }
         for path in source.iter().chain([target]) {
             self.context.vault.sync_file(lock, path)?;

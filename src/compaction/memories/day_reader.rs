@@ -1,5 +1,4 @@
-//! Reads a day and drafts what is remembered of it. Nothing is written, so that many days are read side
-//! by side.
+//! Reads a day and drafts its memories. Nothing is written, so that many days are read in parallel.
 
 use std::{
     borrow::Cow,
@@ -39,29 +38,29 @@ use crate::{
     },
 };
 
-/// Why lines are quarantined that alone carry no memory and no wisdom.
+/// The reason for quarantining lines that cannot support a memory or an entry alone.
 const FROM_EXTERNAL: &str = "from-elsewhere";
 
 /// The typed memories of a root, and which of them are stale.
 pub(crate) struct KnownMemories {
-    /// All, with the addresses that their lines have now.
+    /// All, with the present addresses of their lines.
     pub(crate) memories: Vec<TypedMemory>,
     /// Those whose lines were changed.
     pub(crate) stale: Vec<StaleMemory>,
 }
 
-/// A day that was read.
+/// The result of reading a day.
 pub(super) struct ExtractedDay {
-    /// New ones.
+    /// New memories.
     pub(super) memories: Vec<TypedMemory>,
-    /// Those whose lines were changed or moved.
+    /// Memories whose lines changed or moved.
     pub(super) revised: Vec<MemoryRevision>,
-    /// Those whose lines were changed and that nothing says any more.
+    /// Memories whose lines changed and that nothing supports any more.
     pub(super) withdrawn: Vec<TypedMemory>,
-    /// Those of a person's whose lines were changed. What would become of them is in `recorded`.
+    /// Memories of a person whose lines changed. The proposed changes are in `recorded`.
     pub(super) proposed: Vec<TypedMemory>,
     pub(super) rejected: usize,
-    /// What the check kept out.
+    /// Items that the checks kept out.
     pub(super) kept_out: Vec<ExcludedItem>,
     pub(super) recorded: RecordedChanges,
     pub(super) source_chars: usize,
@@ -79,7 +78,7 @@ impl KnownMemories {
         Self { memories: memories.to_vec(), stale }
     }
 
-    /// Gives memories that lost no line the addresses that their lines have now.
+    /// Updates the addresses of memories that lost no line.
     pub(super) fn with_present_sources(mut self) -> Self {
         for stale in self.stale.iter().filter(|it| !it.lost_a_line()) {
             let same = |it: &&mut TypedMemory| it.file_name == stale.memory.file_name;
@@ -90,7 +89,7 @@ impl KnownMemories {
         self
     }
 
-    /// Returns the memories that lost no line: one that did must not keep out what may replace it.
+    /// Returns the memories that lost no line; a stale one must not keep out its replacement.
     pub(crate) fn intact(&self) -> Vec<TypedMemory> {
         let lost = |it: &&TypedMemory| {
             self.stale
@@ -100,7 +99,7 @@ impl KnownMemories {
         self.memories.iter().filter(|it| !lost(it)).cloned().collect()
     }
 
-    /// Takes in what was decided about memories, for the days that come after.
+    /// Applies the decisions of a day, for the days that follow.
     pub(super) fn apply(&mut self, day: ExtractedDay) {
         let ExtractedDay { memories, revised, withdrawn, proposed, .. } = day;
         for MemoryRevision { before, after } in revised {
@@ -125,20 +124,20 @@ impl KnownMemories {
     }
 }
 
-/// Reads a day and asks what of it is to be remembered. Writes nothing, so that many can do it.
+/// Reads a day and drafts its memories.
 pub(super) struct DayExtractor<'a> {
     pub(super) vault: &'a Vault,
     pub(super) engine: &'a dyn Engine,
     pub(super) decisions: &'a Decisions,
     pub(super) rules: &'a PrivacyRules,
-    /// What needs not be read once more.
+    /// Lines that need not be read again.
     pub(super) seen_lines: Option<&'a SeenLines>,
-    /// What memories are called to a model.
+    /// The names of memories that a model sees.
     pub(super) names: &'a MaskedNames,
 }
 
 impl ExtractedDay {
-    /// Returns whether it changes no memory.
+    /// Returns whether the day changes no memory.
     pub(super) fn changes_nothing(&self) -> bool {
         self.memories.is_empty()
             && self.revised.is_empty()
@@ -148,7 +147,7 @@ impl ExtractedDay {
 }
 
 impl DayExtractor<'_> {
-    /// Returns what a day, or the logs of its week, are read with.
+    /// Returns the context for checking a day, or the logs of its week.
     fn context<'b>(
         &'b self,
         job: &CompactionJob,
@@ -165,7 +164,7 @@ impl DayExtractor<'_> {
         }
     }
 
-    /// Says what is wrong with a proposal about the week of a day.
+    /// Returns what is wrong with a draft about the week of a day.
     pub(super) fn check(
         &self,
         job: &CompactionJob,
@@ -176,7 +175,7 @@ impl DayExtractor<'_> {
         self.context(job, logs, known).check(draft)
     }
 
-    /// `proposed` is what was said of its week, where it was asked about together with it.
+    /// Reads a day. `proposed` are the drafts for its week, if the week was asked in one request.
     pub(super) fn extract(
         &self,
         job: &CompactionJob,
@@ -241,7 +240,7 @@ impl DayExtractor<'_> {
     }
 }
 
-/// What a day is read with.
+/// What the drafts of a day are checked against.
 struct DayContext<'a> {
     reader: &'a DayExtractor<'a>,
     /// The logs of the day.
@@ -250,12 +249,12 @@ struct DayContext<'a> {
     /// Those of them that lost no line.
     intact: Vec<TypedMemory>,
     secrets: OnceCell<FileNameSecrets>,
-    /// Whether what stands of the day is to be made anew.
+    /// Whether the day is extracted again from scratch.
     is_reextraction: bool,
 }
 
 impl DayContext<'_> {
-    /// Has the engine propose memories from a log. `new` are those of the day so far.
+    /// Asks the engine for memories of a log. `new` are those of the day so far.
     fn ask_engine(
         &self,
         log: &SanitizedLog,
@@ -274,7 +273,7 @@ impl DayContext<'_> {
         ask_engine(*engine, |engine| engine.extract(&input))
     }
 
-    /// Says what is wrong with a proposal.
+    /// Returns what is wrong with a draft.
     fn check(&self, draft: &MemoryDraft) -> Result<(), String> {
         if let Some(fault) = memory_match::draft_fault(
             draft,
@@ -289,7 +288,7 @@ impl DayContext<'_> {
         accepted.map(drop).map_err(|it| it.reason)
     }
 
-    /// Enters a proposal into the day, or keeps it out.
+    /// Adds a draft to the day, or keeps it out.
     fn add_draft(
         &self,
         draft: &MemoryDraft,
@@ -302,13 +301,13 @@ impl DayContext<'_> {
         let is_taken = |name: &str| {
             let mut names = self.known.memories.iter().chain(&day.memories).map(|it| &it.file_name);
             names.any(|it| it.as_os_str().eq_ignore_ascii_case(name))
-                // Also by a file that is no typed memory, or cannot be read as one.
+                // Or the name of a file that is no typed memory, or cannot be parsed as one.
                 || vault.try_exists(&layout.typed_memory(name)).unwrap_or_else(|error| {
                     failed.set(Some(error));
                     false
                 })
         };
-        // A memory is said anew once a day; what else has its name is another one.
+        // A memory is updated once a day; another draft with its name is a new memory.
         let is_free =
             |it: &&TypedMemory| again.iter().all(|there| there.file_name() != it.file_name);
         let target = self.target(draft).filter(is_free);
@@ -330,7 +329,7 @@ impl DayContext<'_> {
             day.recorded.quarantined.extend(external_lines(&draft.citation));
             return Ok(());
         }
-        // By its lines and kind: the same thing may be given another name.
+        // Compared by lines and kind, since the same memory may get another name.
         let is_alike = |path: &&str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             layout.kind_of(path) == Some(FileKind::Memory)
@@ -344,7 +343,7 @@ impl DayContext<'_> {
             _ if barred => {}
             Some(old) => {
                 let after = memory_match::updated_memory(draft, &memory, old, self.is_reextraction);
-                // As it stands in its file, whatever moved beneath it.
+                // As it is in its file, with the old addresses.
                 let doubt = self.known.stale.iter().find(|it| it.memory.file_name == old.file_name);
                 let before = doubt.map_or(old, |it| &it.memory).clone();
                 again.extend(after.map(|after| MemoryUpdate::new(before, after)));
@@ -355,7 +354,7 @@ impl DayContext<'_> {
         Ok(())
     }
 
-    /// Returns the memory that a proposal is about. The built-in engine looks itself what is known.
+    /// Returns the memory that a draft updates. The built-in engine searches for itself.
     fn target(&self, draft: &MemoryDraft) -> Option<&TypedMemory> {
         let target = memory_match::target_memory(
             draft,
@@ -365,13 +364,13 @@ impl DayContext<'_> {
         target.filter(|_| self.reader.engine.is_model())
     }
 
-    /// Returns the logs of the day, and those that a memory rests on which is said anew.
+    /// Returns the logs of the day, and those that the updated memory cites.
     fn cited_logs(&self, target: Option<&TypedMemory>) -> Cow<'_, [SanitizedLog]> {
         let stems: BTreeSet<&Stem> =
             target.iter().flat_map(|it| &it.sources).map(|(at, _)| &at.stem).collect();
         let mut lines = Cow::Borrowed(self.logs);
         for stem in stems.into_iter().filter(|stem| self.logs.iter().all(|it| it.stem() != *stem)) {
-            // One that cannot be read bears nothing out, and is told of elsewhere.
+            // A log that cannot be read supports nothing, and is reported elsewhere.
             if let Ok(Some(log)) = self.reader.vault.read_log(stem) {
                 lines.to_mut().push(privacy::sanitize(&log, self.reader.rules));
             }
@@ -382,8 +381,7 @@ impl DayContext<'_> {
         lines
     }
 
-    /// Returns the secrets of the logs as names spell them: only where there is a draft is there a name
-    /// to be made.
+    /// Returns the secrets of the logs as file names spell them, computed for the first draft only.
     fn spelled_secrets(&self) -> &FileNameSecrets {
         self.secrets.get_or_init(|| {
             let mut secrets = FileNameSecrets::default();
@@ -394,7 +392,7 @@ impl DayContext<'_> {
     }
 }
 
-/// Returns the lines that a person is asked about before something lasting may rest on them alone.
+/// Returns the lines that cannot support anything durable alone, for the quarantine.
 pub(crate) fn external_lines(citation: &Citation) -> Vec<(Stem, Vec<QuarantineRecord>)> {
     let record = |line| QuarantineRecord { line, why: vec![FROM_EXTERNAL.to_owned()] };
     let files = citation.files();

@@ -14,8 +14,7 @@ use crate::{
     store::{db::lineage::jobs::RunId, fs::vault::VaultError},
 };
 
-/// Brings `MEMORY.md` up to date with the typed memories that stand there, and returns its path
-/// if it had to be written.
+/// Updates `MEMORY.md` from the typed memories, and returns its path if it had to be written.
 pub(crate) fn refresh_index(
     context: &mut RunContext<'_>,
     run: Option<RunId>,
@@ -37,8 +36,8 @@ pub(crate) fn refresh_index(
     match Journal::new(context).write_files(run, None, &[file], &RecordedChanges::default()) {
         Ok(()) => Ok(Some(path)),
         Err(JobFailure::Critical(error)) => Err(error),
-        // A person is at it; the next pass finds what they wrote.
-        // Of something else that has its name, the scan has told.
+        // A person is writing it; the next run records that. If something else has its name, the
+        // scan reports it.
         Err(JobFailure::Vault(VaultError::Changed { .. } | VaultError::NotAFile { .. })) => {
             Ok(None)
         }

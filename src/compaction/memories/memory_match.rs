@@ -1,9 +1,9 @@
-//! The typed memories that stand, and what a proposal of a model means for them.
+//! The existing typed memories, and what a draft of a model changes in them.
 //!
-//! A model is given their names, and says which one it says anew; a proposal of the same name means
-//! that one, too. The words in its file change then, and the older ones are in the history. What says
-//! nothing new changes nothing, and what is older than the memory does not either: dates decide what
-//! supersedes what, not the order in which days are read.
+//! A model gets their names, and says which one it updates; a draft with the same name updates that
+//! one, too. Then the words in its file change, and the old ones are in the history. A draft
+//! without news changes nothing, and neither does one older than the memory: dates decide what
+//! supersedes what, not the order of reading.
 
 use std::{
     borrow::Cow,
@@ -23,14 +23,14 @@ use crate::{
     store::fs::{inventory::Inventory, vault::Vault},
 };
 
-/// Names in the place of those that spell a secret, by the files that have them: a file may have got
-/// its name before the kind of secret was known.
+/// Masked names of memories, by file: a file may have been named before its kind of secret was
+/// known.
 #[derive(Debug, Default)]
 pub(crate) struct MaskedNames(BTreeMap<PathBuf, String>);
 
 impl MaskedNames {
-    /// Looks for secrets wherever they may stand: in the memories, in all logs, and in the files made of
-    /// them. What cannot be read teaches nothing, and keeps nobody from going on.
+    /// Searches for secrets everywhere: in the memories, in all logs, and in the derived files.
+    /// What cannot be read is skipped.
     pub(crate) fn of(memories: &[TypedMemory], inventory: &Inventory, vault: &Vault) -> Self {
         let rules = &inventory.rules;
         let mut secrets = FileNameSecrets::default();
@@ -62,14 +62,14 @@ impl MaskedNames {
         Self(names.collect())
     }
 
-    /// Returns the name by which a model knows a memory: that of its file, without the ending.
+    /// Returns the name by which a model knows a memory: its file name without the extension.
     fn name_of<'a>(&'a self, memory: &'a TypedMemory) -> Cow<'a, str> {
         let own = || memory.file_name.file_stem().unwrap_or_default().to_string_lossy();
         self.0.get(&memory.file_name).map_or_else(own, Into::into)
     }
 }
 
-/// Returns memories as they may be seen.
+/// Returns the sanitized memories.
 pub(crate) fn sanitized_memories(
     memories: &[TypedMemory],
     names: &MaskedNames,
@@ -85,8 +85,8 @@ pub(crate) fn sanitized_memories(
     memories.iter().map(shown).collect()
 }
 
-/// Returns the memory that a proposal is about: the one that it names, or that has its name. Where a day
-/// is read again from the start, also one that rests on a line of it.
+/// Returns the memory that a draft is about: the one that it names, or that has its name. If a day
+/// is extracted again, also one that cites a line of it.
 pub(crate) fn target_memory<'a>(
     draft: &MemoryDraft,
     (standing, called): (&'a [TypedMemory], &MaskedNames),
@@ -110,8 +110,8 @@ pub(crate) fn target_memory<'a>(
     named.or_else(|| of_kind().find(has_name)).or_else(|| of_kind().find(shares_line))
 }
 
-/// Returns what is wrong with what a proposal says of the memories that stand, in words for who wrote
-/// it.
+/// Returns what is wrong with the reference of a draft to existing memories, for the author of the
+/// draft.
 pub(crate) fn draft_fault(
     draft: &MemoryDraft,
     (standing, called): (&[TypedMemory], &MaskedNames),
@@ -137,7 +137,7 @@ pub(crate) fn draft_fault(
     })
 }
 
-/// Returns what a memory becomes by a proposal that is about it; `None` where it says nothing new.
+/// Returns the memory updated by a draft about it; `None` if the draft says nothing new.
 pub(crate) fn updated_memory(
     draft: &MemoryDraft,
     new: &TypedMemory,
@@ -157,7 +157,7 @@ pub(crate) fn updated_memory(
     })
 }
 
-/// What becomes of a memory that is said anew: ours changes, a person's is offered to them.
+/// An update of a memory: ours is revised, a person's gets a proposal.
 pub(crate) enum MemoryUpdate {
     Revise(MemoryRevision),
     Propose(MemoryProposal),
@@ -182,7 +182,7 @@ impl MemoryUpdate {
     }
 }
 
-/// Returns whether a memory that stands there rests on one of the same lines, or says the same.
+/// Returns whether an existing memory cites one of the same lines, or says the same.
 pub(crate) fn is_duplicate(memory: &TypedMemory, existing: &[TypedMemory]) -> bool {
     existing.iter().any(|it| {
         it.body.trim() == memory.body.trim()
@@ -198,7 +198,7 @@ fn matches_name(memory: &TypedMemory, name: &str, names: &MaskedNames) -> bool {
         || memory.name.trim().to_lowercase() == name.to_lowercase()
 }
 
-/// Returns whether a proposal rests on a line that the memory does not rest on.
+/// Returns whether a draft cites a line that the memory does not cite.
 fn cites_new_line(draft: &MemoryDraft, memory: &TypedMemory) -> bool {
     draft.citation.addresses().any(|at| !memory.sources.iter().any(|it| it.0 == at))
 }
@@ -267,7 +267,7 @@ mod tests {
         for (lines, body, rereads, changes) in [
             ("2026-04-08:1", "New.", false, true),
             ("2026-04-07:5; 2026-04-08:1", "New.", false, true),
-            // It says the same, or rests on the same lines, or is older.
+            // It says the same, or cites the same lines, or is older.
             ("2026-04-08:1", "Old.", false, false),
             ("2026-04-07:5", "New.", false, false),
             ("2026-04-07:5", "New.", true, true),

@@ -36,11 +36,11 @@ use crate::{
     },
 };
 
-/// How many days are read side by side and, where they have no memory, recorded at once: most days
-/// have none, and a transaction costs more than reading the day.
+/// How many days are read in parallel and, if they have no memory, recorded at once: most days have
+/// none, and a transaction costs more than reading the day.
 const DAYS_AT_ONCE: usize = 64;
 
-/// Extracts typed memories from days.
+/// Writes the typed memories of days.
 pub(crate) struct MemoryWriter<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -68,7 +68,7 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         }
     }
 
-    /// Reads days side by side, and writes those that have something to remember one after the other.
+    /// Reads days in parallel, and writes those with memories one after the other.
     fn run_chunks(
         &mut self,
         jobs: &[CompactionJob],
@@ -114,7 +114,7 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         Ok(())
     }
 
-    /// Asks a model for the typed memories of days, one after the other, the newest first. Stops when it
+    /// Asks a model for the memories of days, one after the other, the newest first. Stops when it
     /// is unavailable.
     fn run_model_jobs(
         &mut self,
@@ -142,7 +142,7 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
             tier.watcher.job_started(job, jobs.len() - i - 1);
             let Some(id) = self.context.begin_job(tier.run, job)? else { continue };
             self.context.lineage.set_job_stage(id, JobStage::Called)?;
-            // Who asks for a day by force wants all of it read.
+            // A forced day is read completely.
             let seen = (job.reason != DueReason::Forced).then_some(&seen_lines);
             let reader = self.day_extractor(&view.inventory, seen, &names);
             let shown = memory_match::sanitized_memories(&known.intact(), &names, rules);
@@ -181,8 +181,8 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         }
     }
 
-    /// Makes a day that has something to remember, or could not be read. `None` when another
-    /// process does the same right now.
+    /// Does a day that has memories, or could not be read. `None` if another process does the same
+    /// day now.
     fn run_day_job(
         &mut self,
         job: &CompactionJob,
@@ -191,7 +191,7 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         tier: &TierRun<'_>,
     ) -> Result<Option<JobOutput>, CompactionError> {
         let Some(id) = self.context.begin_job(tier.run, job)? else { return Ok(None) };
-        // The days before it may have said the same; what it adds is decided one day at a time.
+        // An earlier day may have the same memory, so each day is compared again in turn.
         let day = first.and_then(|()| {
             let names = MaskedNames::default();
             self.day_extractor(&tier.view.inventory, None, &names).extract(job, known, None)
@@ -204,7 +204,7 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         Ok(Some(made))
     }
 
-    /// Records days that left no memory, many in one transaction.
+    /// Records days without memories, many in one transaction.
     fn record_empty_days(
         &mut self,
         run: RunId,
@@ -279,7 +279,7 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         Ok(JobOutput { receipt, paths })
     }
 
-    /// Returns path and text of a memory's file, if it is still the one that was looked at.
+    /// Returns path and text of a memory's file, if it did not change since it was read.
     fn unchanged_memory_file(&self, memory: &TypedMemory) -> Result<(String, String), JobFailure> {
         let path = self.context.vault.layout().typed_memory(&memory.file_name.to_string_lossy());
         let text = self.context.vault.read_text(&path)?;

@@ -1,8 +1,8 @@
-//! Lines that the extraction of a day nearby has read before.
+//! Lines that the extraction of a nearby day has already read.
 //!
-//! Most of what agents write in their logs repeats word for word from day to day. What a model has read
-//! of one day says nothing new on the next, so each line goes to it once in a month. The words of a
-//! line are known by their hash.
+//! Most of what agents write in their logs repeats word for word from day to day. A model learns
+//! nothing from such a line on the next day, so it gets each line once a month. Lines are
+//! identified by hash.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -26,15 +26,15 @@ use crate::{
     },
 };
 
-/// For so many days a line is no news. What comes again later may be meant anew.
+/// For this many days a repeated line is no news. After that it may be meant again.
 const SEEN_WINDOW_DAYS: i64 = 31;
 
-/// Lines by their hash, with the days and logs that they were read in.
+/// Lines by hash, with the days and logs in which they were read.
 #[derive(Debug, Default)]
 pub(crate) struct SeenLines(HashMap<u64, BTreeMap<NaiveDate, BTreeSet<Stem>>>);
 
 impl SeenLines {
-    /// Reads the logs near the days of `jobs` whose extraction is done for the words that they have.
+    /// Reads the extracted logs near the days of `jobs` and collects their lines.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl SeenLines {
             let near = days.range(window(stem.date())).next().is_some();
             let done =
                 || view.record.extracted.get(stem.as_str()) == Some(&file.input_hash.hex16());
-            // What only the built-in engine has looked at no model has read.
+            // A day that only the built-in engine has read is new to a model.
             let day = Period::containing(Grain::Day, stem.date());
             let reader = || view.record.extracting_engine(day, &view.inventory);
             let by_model = || reader().is_none_or(engine::model::is_model_engine_id);
@@ -66,8 +66,8 @@ impl SeenLines {
         Ok(nearby)
     }
 
-    /// Takes note of a log that was read. What is held in it, or comes from elsewhere, is no news only
-    /// until somebody says it themselves.
+    /// Adds a log that was read. A quarantined or external line stays news if somebody else says
+    /// it.
     pub(crate) fn add(&mut self, log: &SanitizedLog) {
         let (day, stem) = (log.stem().date(), log.stem());
         let own = |it: &&SanitizedLine| !it.is_quarantined() && it.origin() != TextOrigin::External;
@@ -77,7 +77,7 @@ impl SeenLines {
         }
     }
 
-    /// Returns a log with what is no news as if it were blank; `None` where nothing is left.
+    /// Returns a log with the seen lines blank; `None` if nothing is left.
     pub(crate) fn unseen_lines(&self, log: &SanitizedLog) -> Option<SanitizedLog> {
         let near = window(log.stem().date());
         let is_known = |line: &SanitizedLine| {
@@ -135,7 +135,7 @@ mod tests {
         check("2026-04-02", said, Some(&["- Alice prefers short replies", "- Fixed #412"]));
         check("2026-04-02-standup", "- Ship v1.2", None);
         check("2026-04-03", "# Day\n- Ship v1.2\n", None);
-        // Said by somebody else only.
+        // Said by an external source only.
         check("2026-04-03", "- Bob is on leave", Some(&["- Bob is on leave"]));
     }
 }

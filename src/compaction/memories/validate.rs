@@ -1,4 +1,4 @@
-//! A proposal of an engine as the file of a typed memory, or why it is none. Pure.
+//! Turns the draft of an engine into a typed memory, or says why it is none. Pure.
 
 use crate::compaction::{grounding, proposals::items::ExcludedItem};
 use crate::{
@@ -12,8 +12,8 @@ use crate::{
     privacy::{FileNameSecrets, PrivacyRules, SanitizedLog},
 };
 
-/// Turns a proposal into a file, or refuses it: words must stand in the cited lines, and the file
-/// must pass the schema.
+/// Turns a draft into a memory file, or rejects it: the cited lines must support its words, and the
+/// file must match the schema.
 pub(crate) fn validate(
     draft: &MemoryDraft,
     logs: &[SanitizedLog],

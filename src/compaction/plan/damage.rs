@@ -63,7 +63,7 @@ impl Damage {
 }
 
 impl fmt::Display for Damage {
-    /// Says what is wrong and what to do, as the end of a sentence.
+    /// Prints what is wrong and what to do, as the end of a sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.description(), self.hints().join(", "))
     }

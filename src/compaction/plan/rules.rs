@@ -52,8 +52,8 @@ impl<'a> Planner<'a> {
         self.plan_weeks();
         self.plan_months();
         self.plan_wisdom();
-        // Tiers wait for each other whether they are asked for or not, so what is not asked for
-        // leaves the plan only now.
+        // Tiers wait for each other whether they are selected or not, so unselected work leaves the
+        // plan only now.
         self.plan.without_source = self.missing_source();
         let mut plan = std::mem::take(&mut self.plan);
         plan.jobs.retain(|it| self.is_selected(it.tier, it.period));
@@ -63,13 +63,12 @@ impl<'a> Planner<'a> {
         plan
     }
 
-    /// Finds out whether what is forced has nothing to be made from: its logs are gone, or there were
-    /// never any.
+    /// Returns the forced tier and period if it has no source: its logs are gone, or never existed.
     fn missing_source(&self) -> Option<(Tier, Period)> {
         let period = self.selection.period.filter(|_| self.selection.force)?;
         let tier = *self.selection.tiers.first().unwrap_or(&Tier::of_period(period));
         let has_logs = |period: Period| self.inventory.logs_of(period).next().is_some();
-        // A week outlives its logs.
+        // A week remains when its logs are gone.
         let is_there = |week: &Period| self.inventory.weekly.contains_key(week);
         let has_source = match tier {
             Tier::Extract | Tier::Weekly => has_logs(period),
@@ -79,7 +78,7 @@ impl<'a> Planner<'a> {
         (!has_source).then_some((tier, period))
     }
 
-    /// A log dated after tomorrow is a slip of the pen or a wrong clock.
+    /// A log dated after tomorrow has a typing error or a wrong clock.
     fn note_future_logs(&mut self) {
         let today = self.now.with_timezone(&self.settings.zone).date_naive();
         for (stem, log) in &self.inventory.logs {
@@ -91,8 +90,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A log that came after its day was archived is joined with it by the next pass, unless it is
-    /// being written to.
+    /// The next run joins a log with its archived day, unless it is being written.
     fn note_late_logs(&mut self) {
         for (stem, late) in &self.inventory.late_logs {
             if self.is_being_written(late) {
@@ -129,7 +127,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What of a day was extracted, as the database knows it, else as the week's file says.
+    /// Returns what was extracted of a day, from the database, else from the week's file.
     fn extracted_inputs(&self, day: Period) -> BTreeMap<String, String> {
         let week = day.parent().and_then(|week| self.inventory.weekly.get(&week));
         let header = week
@@ -178,7 +176,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Decides about a weekly or monthly file.
+    /// Plans a weekly or monthly file.
     fn plan_summary(
         &mut self,
         tier: Tier,
@@ -232,7 +230,7 @@ impl<'a> Planner<'a> {
         self.add_if_due(tier, period, inputs, reason);
     }
 
-    /// Returns whether a provisional file of this open period is wanted now.
+    /// Returns whether a provisional file of this open period is due now.
     fn wants_open_week(&self, tier: Tier, period: Period) -> bool {
         let today = self.now.with_timezone(&self.settings.zone).date_naive();
         let quiet = OPEN_WEEK_QUIET;
@@ -276,14 +274,14 @@ impl<'a> Planner<'a> {
             };
             let before = self.plan.waiting.len();
             self.add_if_due(Tier::Wisdom, month, inputs, reason);
-            // A month that was just changed on disk must not be overtaken by a younger one.
+            // A younger month must not overtake one that just changed on disk.
             held_up |= self.plan.waiting[before..]
                 .iter()
                 .any(|it| !matches!(it.cause, WaitCause::Stuck(_) | WaitCause::Undone));
         }
     }
 
-    /// Enters a job if it is due or forced, selected, not done before, and nothing holds it up.
+    /// Adds a job if it is due or forced, selected, not done before, and nothing blocks it.
     fn add_if_due(
         &mut self,
         tier: Tier,
@@ -297,7 +295,7 @@ impl<'a> Planner<'a> {
             return;
         }
         let fingerprint = match reason {
-            // The same inputs have been folded before.
+            // A job with the same inputs was done before.
             DueReason::MadeOffline => {
                 let again = fingerprint(tier, period, &inputs);
                 ContentHash::of(format!("{again} {}", self.settings.engine))
@@ -335,12 +333,12 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Returns why nothing can be made of or in the place of a file that looks damaged.
+    /// Returns why nothing can be made from a file that may be damaged, or in its place.
     ///
-    /// A month would lose what a week said that cannot be read. The week itself is made again.
+    /// A month would lose what an unreadable week said. The week itself is made again.
     fn damage_reason(&self, tier: Tier, period: Period) -> Option<String> {
         let told = |path: &str| Some(format!("{path} {}", self.record.damaged.get(path)?));
-        // Who makes a file of somebody else's anew by force has decided about it.
+        // A person who forces a foreign file has decided about it.
         let decided = |it: &SummaryFile| it.header.is_none() && self.is_forced(tier, period);
         let is_open = |it: &&SummaryFile| !decided(it);
         let week = |it: &Period| told(&self.inventory.weekly.get(it).filter(is_open)?.path);
@@ -359,8 +357,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Returns the log of the period that was changed moments ago. A time after `now` is settled:
-    /// a wrong clock must not hold a file up for ever.
+    /// Returns the log of the period that changed moments ago. A time after `now` counts as
+    /// settled: a wrong clock must not block a file for ever.
     fn log_being_written(&self, period: Period) -> Option<&LogFile> {
         self.inventory.logs_of(period).map(|(_, log)| log).find(|log| self.is_being_written(log))
     }
@@ -375,7 +373,7 @@ impl<'a> Planner<'a> {
         (0..quiet).contains(&now.saturating_sub(log.stamp.mtime_ns))
     }
 
-    /// Returns the periods of a tier that will yet be made in this pass or wait for a quiet moment.
+    /// Returns the periods of a tier that this run will still do or that wait for a quiet log.
     fn pending_periods(&self, tier: Tier) -> impl Iterator<Item = Period> + '_ {
         let jobs = self.plan.jobs.iter().filter(move |it| it.tier == tier).map(|it| it.period);
         let following = self.plan.due_after.iter().filter(move |it| it.0 == tier).map(|it| it.1);
@@ -395,7 +393,7 @@ impl<'a> Planner<'a> {
             .collect()
     }
 
-    /// The weekly files of a month; a provisional one feeds no month.
+    /// Returns the weekly files of a month, without provisional ones.
     fn week_inputs(&self, month: Period) -> BTreeMap<String, String> {
         let weeks = month.weeks();
         let files = weeks.iter().filter_map(|week| Some((week, self.inventory.weekly.get(week)?)));
@@ -428,8 +426,8 @@ impl<'a> Planner<'a> {
         tier_wanted && self.selection.period.is_none_or(|it| it == period)
     }
 
-    /// Returns whether a day is asked for with the week or month that it lies in: where days are asked
-    /// for, and where a week is made by force of which the day was taken back.
+    /// Returns whether a day is selected by its week or month: if days are selected, or if a week
+    /// is forced whose day was undone.
     fn is_day_of_selected(&self, day: Period) -> bool {
         let Some(period) = self.selection.period.filter(|it| it.grain() != Grain::Day) else {
             return false;
@@ -454,8 +452,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Returns the inputs that `known` lacks or names with another hash. A source that is only in
-/// `known` has vanished, which changes nothing.
+/// Returns the inputs that `known` lacks or has with another hash. A source that is only in `known`
+/// has vanished, which changes nothing.
 fn changed_inputs(
     inputs: &BTreeMap<String, String>,
     known: &BTreeMap<String, String>,
@@ -467,7 +465,7 @@ fn changed_inputs(
         .collect()
 }
 
-/// Returns those of the sources that were gone when a file was made and that are back.
+/// Returns the sources that were missing when a file was made and exist again.
 fn returned_sources<'a>(
     header: &'a SummaryHeader,
     inputs: &'a BTreeMap<String, String>,

@@ -9,8 +9,8 @@ use crate::{
     store::fs::inventory::{FileStat, LogFile, SummaryFile},
 };
 
-/// A root in a few words: `2026-04-02` is a log, `2026-W14` a weekly file that names the logs
-/// beneath it as they are, `2026-04` a monthly file likewise.
+/// A root in a few words: `2026-04-02` is a log, `2026-W14` a weekly file that names its logs as
+/// they are, `2026-04` a monthly file likewise.
 struct PlanFixture {
     inventory: Inventory,
     record: RecordedState,
@@ -105,7 +105,7 @@ impl PlanFixture {
         plan(&self.inventory, &self.record, &self.settings, &self.selection, now)
     }
 
-    /// Jobs, then after `|` what follows.
+    /// Jobs, then after `|` what is due after them.
     #[track_caller]
     fn check(&self, now: &str, expected: &str) {
         let plan = self.plan(now);
@@ -332,7 +332,7 @@ fn what_was_taken_back_waits_for_changed_input_and_holds_nothing_up() {
     root.check("2026-05-10T09:00:00Z", "monthly:2026-04 | wisdom:2026-04");
     let waiting = root.plan("2026-05-10T09:00:00Z").waiting;
     assert_eq!((waiting[0].period, &waiting[0].cause), (job.period, &WaitCause::Undone));
-    // Also when the last receipt says that there was nothing to do.
+    // Also if the last receipt says that there was nothing to do.
     root.record.skipped.insert(job.fingerprint);
     assert_eq!(root.plan("2026-05-10T09:00:00Z").waiting, waiting);
     root.selection = Selection { period: Some(job.period), force: true, ..Selection::default() };
@@ -397,7 +397,7 @@ fn forcing_an_open_week_makes_it_provisional() {
 fn the_running_week_is_made_where_it_is_wanted_and_its_logs_are_quiet() {
     let mut root = PlanFixture::new("2026-03-31 2026-04-02 2026-04-07");
     root.selection.open_week = true;
-    // The week of the 7th has not begun; of the 4th nothing is made but its week.
+    // The week of the 7th has not begun; on the 4th only the week is made.
     let plan = root.plan("2026-04-04T09:00:00Z");
     let made: Vec<_> =
         plan.jobs.iter().map(|it| (it.tier, it.period.to_string(), it.partial)).collect();

@@ -16,7 +16,7 @@ pub enum DueReason {
     Closed,
     /// A person asked for it.
     Forced,
-    /// The file was made offline, since the model could not be had.
+    /// The file was made offline, since the model was unavailable.
     MadeOffline,
     /// Another engine made the file, and a person asked to do it again.
     OtherEngine(String),
@@ -31,15 +31,15 @@ pub enum WaitCause {
     BeingWritten(String),
     /// A person, or changed input: it failed three times.
     Stuck(String),
-    /// A person, or changed input: it was taken back.
+    /// A person, or changed input: it was undone.
     Undone,
-    /// A person: the file, or one that it rests on, looks damaged.
+    /// A person: the file, or one of its sources, looks damaged.
     Damaged(String),
 }
 
 impl fmt::Display for DueReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// More names than this say nothing more.
+        /// The most names in the message.
         const NAMES_MAX: usize = 3;
         match self {
             Self::New => f.write_str("new"),

@@ -1,4 +1,4 @@
-//! The texts of files with their citations rewritten for changed lines. Nothing is written here.
+//! Rewrites citations of changed lines in the texts of files. Nothing is written here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,17 +31,17 @@ use crate::{
     },
 };
 
-/// Per log that changed, or file that is cited itself, where its lines went.
+/// Where the lines of each changed log or cited summary went.
 pub(crate) type LineMaps = BTreeMap<Stem, LineMap>;
 
-/// Whose bullets are followed.
+/// The bullets whose citations are updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BulletScope {
     All,
     UserOnly,
 }
 
-/// Per week, the hash by which its month knew it and the one by which it is known now.
+/// Per week, the old and the new hash by which its month knows it.
 type WeekHashes = BTreeMap<String, (String, String)>;
 
 /// Rewrites citations in the texts of files; the caller writes them.
@@ -49,7 +49,7 @@ pub(super) struct CitationRewriter<'a> {
     vault: &'a Vault,
     lineage: &'a Lineage,
     view: &'a RootSnapshot,
-    /// The lines that citations were right for.
+    /// The recorded lines, for which the citations are right.
     known: &'a BTreeMap<Stem, LogRecord>,
     changed: &'a LineMaps,
     pub(super) files: Vec<FileWrite>,
@@ -67,9 +67,9 @@ impl<'a> CitationRewriter<'a> {
         Self { vault, lineage, view, known, changed, files: Vec::new(), documents: Vec::new() }
     }
 
-    /// Typed memories and wisdom entries follow whatever became of the rest of the log. Where a line
-    /// of a memory is gone, its hash stays and shows that; in a person's file its number stays, too, and
-    /// so do their words.
+    /// Updates typed memories and wisdom entries, whatever happened to the rest of the log. If a
+    /// line of a memory is gone, its hash stays and shows that; in a person's file its number
+    /// stays, too, and so do their words.
     pub(super) fn update_memories_and_wisdom(&mut self) -> Result<(), JobFailure> {
         let layout = self.vault.layout();
         for memory in &self.view.inventory.memories {
@@ -108,7 +108,7 @@ impl<'a> CitationRewriter<'a> {
         Ok(())
     }
 
-    /// Returns the sources that an entry of `WISDOM.md` has now; `None` where it cites no changed file.
+    /// Returns the present sources of an entry of `WISDOM.md`; `None` if it cites no changed file.
     fn moved_sources(&self, entry: &WisdomEntry, mark: &WisdomEntryMeta) -> Option<Vec<CitedLine>> {
         let concerned = mark.sources.files().any(|(stem, _)| self.changed.contains_key(stem));
         let found = concerned.then(|| remap_wisdom_sources(self.known, self.changed, mark))?;
@@ -123,11 +123,11 @@ impl<'a> CitationRewriter<'a> {
         Some(now.addresses().map(|at| (at.clone(), hash(&at))).collect())
     }
 
-    /// Weeks follow where all their changed logs only moved, and months above them with them. Any
-    /// other week is due and cites the lines as they are now; only what a person wrote in it, and in the
-    /// month above it, follows here, since the summary job keeps that as it is.
+    /// Updates weeks whose changed logs all only moved, and the months above them. Any other week
+    /// is due and will cite the present lines; of it, and of the month above it, only what a person
+    /// wrote is updated here, since the summary job keeps that as it is.
     ///
-    /// Returns the weeks that followed as a whole.
+    /// Returns the weeks that were updated completely.
     pub(super) fn update_summaries(&mut self) -> Result<Vec<Period>, JobFailure> {
         let logs = self.changed.keys().filter(|it| !it.is_summary());
         let weeks: BTreeSet<Period> =
@@ -160,7 +160,7 @@ impl<'a> CitationRewriter<'a> {
                 self.update_summary(month, file, BulletScope::UserOnly, &BTreeMap::new())?;
                 continue;
             };
-            // A month that was due before stays due: only hashes that it knew are replaced.
+            // A month that was due before stays due: only matching hashes are replaced.
             let sources: BTreeMap<String, String> = weeks
                 .into_iter()
                 .filter(|(week, (old, _))| header.sources.get(week) == Some(old))
@@ -175,8 +175,8 @@ impl<'a> CitationRewriter<'a> {
         file.filter(|it| !self.view.record.damaged.contains_key(&it.path))
     }
 
-    /// Rewrites the file of one week; returns the hash by which its month knows it then, or `None` where
-    /// the week is due or the file cannot be followed now.
+    /// Updates one week; returns the new hash by which its month knows it, or `None` if the week is
+    /// due or its file cannot be updated now.
     fn update_week(
         &mut self,
         week: Period,
@@ -207,8 +207,8 @@ impl<'a> CitationRewriter<'a> {
         Ok(body_hash.map(|it| inventory.rules.summary_input_hash(week, &it)))
     }
 
-    /// Rewrites the citations of one file and the hashes of its sources; returns the hash of the
-    /// new body, or `None` when the file cannot be followed now.
+    /// Updates the citations of one file and the hashes of its sources; returns the new hash of the
+    /// body, or `None` if the file cannot be updated now.
     fn update_summary(
         &mut self,
         period: Period,
@@ -224,7 +224,7 @@ impl<'a> CitationRewriter<'a> {
             header.sources.insert(name.clone(), hash.clone());
         }
         let theirs = user_bullets(&summary);
-        // The summary job cites lines of logs where they are now; it may not be due for the others.
+        // The summary job cites the present lines of logs; it may not be due for summaries.
         let changed_summaries: LineMaps = self
             .changed
             .iter()
@@ -255,15 +255,15 @@ impl<'a> CitationRewriter<'a> {
     }
 }
 
-/// Returns a person's memory with the sources of `moved`; `None` where it spells its sources in another
-/// way than we do, so that it is left alone.
+/// Returns a person's memory with the sources of `moved`; `None` if its sources are spelled in
+/// another way than ours, so that it is left alone.
 pub(super) fn text_with_sources(old: &str, moved: &TypedMemory) -> Option<String> {
     let text = replace_sources(old, &moved.print());
     let read = TypedMemory::parse(&moved.file_name, &text);
     (read.ok().as_ref() == Some(moved)).then_some(text)
 }
 
-/// Returns the week or month whose file stands at a path.
+/// Returns the week or month of the file at a path.
 pub(crate) fn period_of_path(path: &str) -> Option<Period> {
     path.rsplit('/').next()?.strip_suffix(".md")?.parse().ok()
 }
@@ -275,8 +275,8 @@ pub(crate) fn map_lines(old: &LogRecord, new: &LogRecord) -> LineMap {
     LineMap::between(&hashes(old), &hashes(new))
 }
 
-/// Returns the places of the bullets that the next fold may keep as they stand: those of a person's,
-/// and those of ours beneath which a person wrote something.
+/// Returns the indexes of the bullets that the next summary job may keep as they are: a person's,
+/// and ours with text of a person below.
 pub(crate) fn user_bullets(summary: &Summary) -> BTreeSet<usize> {
     let mut owners = summary.ownership().owners.into_iter();
     let mut found = BTreeSet::new();
@@ -290,8 +290,7 @@ pub(crate) fn user_bullets(summary: &Summary) -> BTreeSet<usize> {
     found
 }
 
-/// Returns the text of a memory with the sources that another text of it has, and no other byte
-/// changed.
+/// Returns the text of a memory with the sources of another text of it; every other byte stays.
 pub(crate) fn replace_sources(text: &str, other: &str) -> String {
     let span = |text: &str| {
         let from = text.find("\nsources:")? + 1;
@@ -314,8 +313,7 @@ pub(crate) fn remap_citation(changed: &LineMaps, citation: &Citation) -> Citatio
     changed.iter().fold(citation.clone(), |citation, (stem, moves)| moves.remap(stem, &citation))
 }
 
-/// Returns the sources of an entry where they stand now, each with the hash of its line as it was
-/// when it was cited.
+/// Returns the present sources of an entry, each with the hash that its line had when it was cited.
 pub(crate) fn remap_wisdom_sources(
     known: &BTreeMap<Stem, LogRecord>,
     changed: &LineMaps,
@@ -333,7 +331,7 @@ pub(crate) fn remap_wisdom_sources(
         let stem = at.stem.clone();
         let hash = mark.lines.get(&at).cloned();
         if stem.is_summary() {
-            // Its words are looked for again when the month is distilled.
+            // The words are searched again when the month is distilled.
             let line = moves.new_line(at.line).unwrap_or_else(|| moves.lost_line(at.line));
             sources.insert(Address { stem, line }, hash);
             continue;
@@ -344,8 +342,8 @@ pub(crate) fn remap_wisdom_sources(
             None => lost.push((Address { stem, line: moves.line_or_position(at.line) }, hash)),
         }
     }
-    // An address names one line: a lost one that stands where another line is cited gets a number
-    // that no line of the log has.
+    // An address names one line: if another line is cited at the place of a lost one, the lost one
+    // gets a number that no line has.
     for (mut at, hash) in lost {
         while sources.contains_key(&at) {
             at.line =
@@ -356,7 +354,7 @@ pub(crate) fn remap_wisdom_sources(
     sources.into_iter().collect()
 }
 
-/// Puts another citation in the place of the one that ends a bullet; its words stay byte for byte.
+/// Replaces the citation at the end of a bullet; its words stay byte for byte.
 pub(crate) fn replace_citation(raw: &str, citation: &Citation) -> String {
     let cut = raw.rfind(']').and_then(|close| Some((raw[..close].rfind('[')?, close)));
     match cut {

@@ -1,4 +1,4 @@
-//! What people deleted in generated files or wrote back, as decisions about the cited lines.
+//! Turns what people deleted in generated files or wrote back into decisions about the cited lines.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,7 +22,8 @@ use crate::{
 };
 
 impl Reconciler<'_, '_> {
-    /// Compares the items of a file before and after, and says what was decided about their lines.
+    /// Compares the items of a file before and after an edit, and returns the decisions that
+    /// follow.
     pub(super) fn decisions_from_edit(
         &self,
         view: &RootSnapshot,
@@ -39,7 +40,7 @@ impl Reconciler<'_, '_> {
         let mut made = Vec::new();
         let mut key = None;
         let mut decide = |what, citation: &Citation| -> Result<(), CompactionError> {
-            // Only who decides something needs a key.
+            // A key is created for the first decision only.
             let key = match &mut key {
                 Some(key) => key,
                 none => none.insert(match &view.inventory.decisions {
@@ -78,10 +79,12 @@ impl Reconciler<'_, '_> {
         Ok(made)
     }
 
-    /// Returns the texts of cited lines as they read when they were cited, as far as they are known.
+    /// Returns the texts of cited lines as they were when they were cited, as far as they are
+    /// known.
     ///
-    /// A log may have changed in the same breath: what stands under the numbers now may be something
-    /// else. The recorded hashes say what stood there, and its words are in the log or in the history.
+    /// The log may have changed at the same time, so the present lines of these numbers may be
+    /// others. The recorded hashes identify the old lines, and the log or the history has their
+    /// words.
     fn cited_texts(
         &self,
         citation: &Citation,
@@ -89,7 +92,7 @@ impl Reconciler<'_, '_> {
     ) -> Result<Vec<String>, CompactionError> {
         let mut texts = Vec::new();
         for (stem, lines) in citation.files() {
-            // A log that cannot be read is reported by the scan; its lines cannot come back.
+            // The scan reports a log that cannot be read; its lines cannot come back.
             let log = self.context.vault.read_log(stem).ok().flatten();
             let log = log.map(|it| privacy::sanitize(&it, rules));
             let text = |log: &SanitizedLog, line| Some(log.line(line)?.text().to_owned());
@@ -122,8 +125,8 @@ impl Reconciler<'_, '_> {
         Ok(texts)
     }
 
-    /// Writes down that bullets were deleted whose words the fold of a file would bring back. Where
-    /// the database was lost before, only the file itself tells of that.
+    /// Records the deletion of bullets that the summary job would write again. If the database was
+    /// lost before, only the file itself shows the deletion.
     pub(crate) fn record_deleted_items(
         &self,
         view: &RootSnapshot,

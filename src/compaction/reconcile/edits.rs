@@ -1,7 +1,7 @@
-//! Files that people changed or removed since the last run, and logs that vanished.
+//! Records files that people changed or removed since the last run, and logs that vanished.
 //!
-//! What a person deleted is written to `.decisions.jsonl`, so that it stays deleted after the database
-//! is lost; what they wrote back is lifted from there.
+//! What a person deleted is recorded in `.decisions.jsonl`, so that it stays deleted if the
+//! database is lost; what they wrote back is lifted there.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,7 +42,7 @@ impl Reconciler<'_, '_> {
                 continue;
             }
             let Some((text, document)) = self.edited_file(view, path, known) else { continue };
-            // A memory or a file that was deleted may have been put back.
+            // A deleted memory or file may have been restored.
             let before = match known {
                 None => Vec::new(),
                 Some(_) => self.items_before_edit(path, &text, document.kind)?,
@@ -58,7 +58,7 @@ impl Reconciler<'_, '_> {
             changes.documents.push(document);
         }
         for (path, (kind, _)) in &recorded {
-            // What cannot be read just now is not gone: the scan has told of it.
+            // A file that cannot be read now is not gone: the scan reports it.
             if present.contains_key(path) || !matches!(self.context.vault.read(path), Ok(None)) {
                 continue;
             }
@@ -81,7 +81,7 @@ impl Reconciler<'_, '_> {
         }
     }
 
-    /// Reads a file that a person may have changed; `None` where nobody did, or it may be damaged.
+    /// Reads a file that a person may have changed; `None` if nobody did, or if it may be damaged.
     fn edited_file(
         &self,
         view: &RootSnapshot,
@@ -90,14 +90,14 @@ impl Reconciler<'_, '_> {
     ) -> Option<(String, DocumentRecord)> {
         let text = self.context.vault.read_text(path).ok().flatten()?;
         let document = records::of_path(self.context.vault.layout(), path, &text)?;
-        // A file that a disk lost is not one that a person emptied; `doctor` reports it.
+        // A disk, not a person, emptied such a file; `doctor` reports it.
         let is_lost = known.is_some() && byte_damage(text.as_bytes()).is_some();
         let is_edited =
             known != Some(document.hash) && !is_lost && !view.record.damaged.contains_key(path);
         is_edited.then_some((text, document))
     }
 
-    /// Returns the recorded items of a file that its edit is compared with.
+    /// Returns the recorded items with which an edited file is compared.
     fn items_before_edit(
         &self,
         path: &str,
@@ -110,19 +110,19 @@ impl Reconciler<'_, '_> {
         {
             before.clear();
         }
-        // The file itself lists what we wrote in it. What the database knows beyond that is older than
-        // the file (it was restored, say), and nobody deleted it.
+        // The file lists the items that we wrote in it. Other recorded items are older than the
+        // file (it was restored, say), and nobody deleted them.
         match listed_hashes(path, text) {
             Some(listed) => before.retain(|it| listed.contains(&it.hash)),
-            // A person has put a file of their own in its place, and decided about no line.
+            // A person put a file of their own in its place, and decided about no line.
             None if matches!(kind, DocumentKind::Weekly | DocumentKind::Monthly) => before.clear(),
             None => {}
         }
         Ok(before)
     }
 
-    /// Returns whether we wrote this `WISDOM.md` and the database does not know it: an older copy of
-    /// the database was put back, and what it knows beyond the file is older than the file.
+    /// Returns whether we wrote this `WISDOM.md` after the recorded one: an older copy of the
+    /// database was restored, and its other items are older than the file.
     fn is_newer_than_database(&self, path: &str, text: &str) -> Result<bool, CompactionError> {
         let mut known = BTreeSet::new();
         let mut ids = BTreeSet::new();
@@ -140,8 +140,7 @@ impl Reconciler<'_, '_> {
                 || file.entries().any(|it| it.is_managed() && it.id().is_some_and(unknown))))
     }
 
-    /// Takes note of logs that have vanished: they are no longer known, and what was made of them
-    /// stays.
+    /// Records logs that have vanished; what was derived from them stays.
     pub(super) fn record_vanished_logs(
         &mut self,
         view: &RootSnapshot,
@@ -172,7 +171,7 @@ impl Reconciler<'_, '_> {
     }
 }
 
-/// Returns the generated files of a root, each with its hash where the scan took it.
+/// Returns the generated files of a root, each with its hash if the scan computed it.
 fn generated_files(
     layout: &Layout,
     inventory: &Inventory,
@@ -188,19 +187,20 @@ fn generated_files(
     files
 }
 
-/// Returns the hashes of the bullets that a weekly or monthly file says we wrote in it.
+/// Returns the hashes of the bullets that we wrote in a weekly or monthly file, by its frontmatter.
 fn listed_hashes(path: &str, text: &str) -> Option<BTreeSet<String>> {
     let name = path.rsplit('/').next()?.strip_suffix(".md")?;
     let header = SummaryHeader::read(name.parse().ok()?, text).ok().flatten()?;
     Some(header.items.into_iter().collect())
 }
 
-/// A log that was moved to the archive is not gone.
+/// Returns whether a log was moved to the archive.
 fn is_archived(vault: &Vault, stem: &Stem) -> bool {
     vault.layout().archive_path(stem).is_some_and(|it| vault.exists(&it))
 }
 
-/// Numbers of devices are not kept by all systems over a restart, so another one alone says nothing.
+/// Returns the device of the memory folder. Some systems renumber devices at a restart, so another
+/// number alone proves nothing.
 pub(crate) fn device_of_memory_folder(layout: &Layout) -> Option<u64> {
     std::fs::metadata(layout.full(layout.memory_dir())).ok().map(|it| it.dev())
 }

@@ -1,8 +1,8 @@
-//! Lines that only moved: where each line of an older version of a log stands now.
+//! Maps the lines of an older version of a log to the lines of a newer one.
 //!
-//! Citations are line numbers, so a line inserted at the top of a log shifts all that cite it.
-//! The older version is known by the hashes of its lines alone; they are matched with the new
-//! ones, and citations follow without asking any engine.
+//! Citations are line numbers, so a line inserted at the top of a log shifts all that cite it. Only
+//! the hashes of the older lines are known; they are matched with the new ones, and citations are
+//! updated without asking an engine.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,16 +16,16 @@ use crate::memory::{
 pub struct LineHashes {
     /// The number of the first line; frontmatter has no hashes.
     pub first: u32,
-    /// One hash a line, blank ones too.
+    /// One hash per line, blank lines included.
     pub hashes: Vec<u64>,
 }
 
-/// Where the lines of an older version stand in a newer one.
+/// The new positions of the lines of an older version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineMap {
     /// Old line number to new one; lines that are gone are missing.
     to: HashMap<u32, u32>,
-    /// Of lines that are gone, the one that was written in the place of each: as many stand there.
+    /// For lines that are gone, the one written in their place, if the counts match.
     replaced: HashMap<u32, u32>,
     /// The first line of the older version, and the one after its last.
     old: (u32, u32),
@@ -62,28 +62,27 @@ impl LineMap {
         }
     }
 
-    /// Returns whether no line but blank ones came, went, or changed.
+    /// Returns whether no line was added, removed, or changed, except blank ones.
     pub fn only_moved(&self) -> bool {
         self.only_moved
     }
 
-    /// Returns where a line stands now, or `None` when it is gone.
+    /// Returns the present number of a line, or `None` if it is gone.
     pub fn new_line(&self, old: u32) -> Option<u32> {
         self.to.get(&old).copied()
     }
 
-    /// Returns where a line stands now, or, when it is gone, what stands in its place: the line after
-    /// the one that it followed.
+    /// Returns the present number of a line or, if it is gone, of the line after its predecessor.
     pub fn line_or_position(&self, old: u32) -> u32 {
         let before = (1..old).rev().find_map(|it| Some((it, self.new_line(it)?)));
         self.new_line(old).or_else(|| before.map(|(it, now)| now + (old - it))).unwrap_or(old)
     }
 
-    /// Returns the citation with the lines of `stem` where they stand now.
+    /// Returns the citation with the present lines of `stem`.
     ///
-    /// Lines that are gone leave it, unless nothing would be left: then those that were written anew
-    /// are cited where they stand, and the others by a number that no line has, so that whoever
-    /// follows it finds that its source is gone. A line that never was stays as it is.
+    /// Lines that are gone leave the citation, unless nothing would be left: then lines that were
+    /// rewritten are cited where they are, and the others by a number that no line has, so that a
+    /// reader finds the source gone. A line that never existed stays as it is.
     pub fn remap(&self, stem: &Stem, citation: &Citation) -> Citation {
         let moved: Vec<Address> = citation
             .addresses()
@@ -100,7 +99,7 @@ impl LineMap {
         Citation::from_addresses(&moved).or_else(gone).unwrap_or_else(|| citation.clone())
     }
 
-    /// Returns by which number a line is cited that is gone.
+    /// Returns the number by which a lost line is cited.
     pub fn lost_line(&self, old: u32) -> u32 {
         match self.replaced.get(&old) {
             Some(line) => *line,
@@ -110,8 +109,7 @@ impl LineMap {
     }
 }
 
-/// Pairs lines of the older version that are gone with new ones, where between the same neighbours
-/// stand as many of the one as of the other.
+/// Pairs lost lines with new ones if the same neighbours enclose equally many of both.
 fn pair_rewritten_lines(
     pairs: &[(usize, usize)],
     old_len: usize,

@@ -1,7 +1,7 @@
-//! Citations follow the lines of logs and of cited summaries that were changed.
+//! Updates citations of the lines of changed logs and cited summaries.
 //!
-//! Lines that only moved are followed by program: citations are rewritten, no engine is asked, and
-//! nothing becomes due.
+//! For lines that only moved the program rewrites the citations: no engine is asked, and nothing
+//! becomes due.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,25 +42,25 @@ use crate::{
     },
 };
 
-/// What the receipt of a job says whose work was to follow lines that moved.
+/// The reason in the receipt of a job that updated citations of moved lines.
 pub(crate) const LINES_MOVED: &str = "lines moved";
 
-/// Files in which citations follow logs whose lines moved, or that have another name.
+/// Files whose citations are updated, for moved lines or renamed logs.
 pub(crate) struct CitationUpdate<'a> {
-    /// In a word; it sets the job apart from a fold of the same logs.
+    /// One word that distinguishes the job from a summary job of the same logs.
     pub(crate) what: &'static str,
     /// What the receipt says.
     pub(crate) reason: String,
     pub(crate) period: Period,
-    /// The logs, by the names that they have now.
+    /// The logs, by their present names.
     pub(crate) logs: Vec<&'a Stem>,
-    /// Names what happened to them.
+    /// Identifies the change of the logs.
     pub(crate) id: ContentHash,
     pub(crate) files: Vec<FileWrite>,
     pub(crate) recorded: RecordedChanges,
 }
 
-/// Has citations follow the lines that they cite.
+/// Updates the citations of changed lines.
 pub(crate) struct CitationUpdater<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -70,7 +70,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         Self { context }
     }
 
-    /// Has citations follow what a tier did to files that are cited themselves; returns whether any
+    /// Updates citations after a tier changed files that are cited themselves; returns whether any
     /// file was written.
     pub(crate) fn update_citations_after_tier(
         &mut self,
@@ -127,8 +127,8 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         let weeks = rewriter.update_summaries()?;
         let CitationRewriter { mut files, documents, .. } = rewriter;
         recorded.documents = documents;
-        // A crash may have come between some of the files and the record of where lines stand: to
-        // shift those files once more would have them cite other lines.
+        // A crash may have come between some of the files and the record of the lines: shifting
+        // those files again would make them cite other lines.
         let done = self.context.lineage.interrupted_writes(step)?;
         files.retain(|it| !done.contains(&it.path));
         recorded.documents.retain(|it| !done.contains(&it.path));
@@ -144,8 +144,8 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         self.record_citation_update(noticing, view, followed)
     }
 
-    /// Returns the weekly and monthly files that are cited and read otherwise than when citations of
-    /// them were right, each as it was, if that is known, and as it is.
+    /// Returns the cited weekly and monthly files that changed since their citations were right:
+    /// each as it was, if that is known, and as it is.
     fn changed_cited_summaries(
         &self,
         view: &RootSnapshot,
@@ -168,8 +168,8 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         Ok(found)
     }
 
-    /// Has citations follow weekly and monthly files that are about to be written with other lines,
-    /// in all files but those of `whole`, which cite these lines already.
+    /// Updates citations of weekly and monthly files that will be written with other lines, in all
+    /// files except `whole`, which cite the new lines already.
     pub(crate) fn update_citations_of_written(
         &self,
         view: &RootSnapshot,
@@ -198,7 +198,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         Ok(())
     }
 
-    /// Writes files that followed their logs, and a job that says so; returns whether there were any.
+    /// Writes files with updated citations, and a job for it; returns whether there were any.
     pub(crate) fn record_citation_update(
         &mut self,
         noticing: &mut ReconcileRun<'_>,
@@ -222,7 +222,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         let inputs: BTreeMap<String, String> = logs.iter().map(input).collect();
         let fold = plan::fingerprint(Tier::Weekly, period, &inputs);
         let job = NewJob {
-            // Not the fingerprint of a fold: the fold of these inputs may still be due.
+            // Not the fingerprint of a summary job, which may still be due for these inputs.
             fingerprint: ContentHash::of(format!("{what} {fold}")),
             tier: Tier::Weekly,
             period,
@@ -242,8 +242,8 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         Ok(true)
     }
 
-    /// A month in which nothing but citations followed says what it said: what lasts of it is in
-    /// `WISDOM.md` already. Should a crash come before, it is looked at once more.
+    /// Marks months as distilled in which only citations changed: their facts are in `WISDOM.md`
+    /// already. After a crash before this they are distilled once more.
     fn mark_months_distilled(
         &mut self,
         run: RunId,
@@ -282,12 +282,13 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
     }
 }
 
-/// Returns the lines of the weekly and monthly files that items cite and that were not cited before.
+/// Returns the lines of the weekly and monthly files that items cite and that were not cited
+/// before.
 ///
 /// # Errors
 ///
-/// Returns [`JobFailure::Stale`] where one reads otherwise than citations of it suppose: then they
-/// are to follow first.
+/// Returns [`JobFailure::SourceChanged`] if such a file changed since its citations were right:
+/// they are updated first.
 pub(crate) fn newly_cited_summaries(
     context: &RunContext<'_>,
     items: &[ItemRecord],
@@ -313,7 +314,7 @@ pub(crate) fn newly_cited_summaries(
     Ok(found)
 }
 
-/// Returns the weekly or monthly file that is cited by this name.
+/// Returns the weekly or monthly file with this name in citations.
 fn summary_file<'a>(inventory: &'a Inventory, stem: &Stem) -> Option<&'a SummaryFile> {
     let period = stem.summary_period()?;
     match period.grain() {
@@ -322,8 +323,8 @@ fn summary_file<'a>(inventory: &'a Inventory, stem: &Stem) -> Option<&'a Summary
     }
 }
 
-/// Names the step from the files that citations were right for to those that stand now. What stands
-/// now of a weekly or monthly file is left out, since the step itself may rewrite it.
+/// Identifies the step from the recorded files to the present ones. The present text of a summary
+/// is left out, since the step itself may rewrite it.
 fn update_id(
     known: &BTreeMap<Stem, LogRecord>,
     changed: &LineMaps,

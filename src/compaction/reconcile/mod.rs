@@ -5,7 +5,8 @@
 //! - [`renames`]: logs that have another name now.
 //! - [`line_moves`]: citations that follow lines of changed logs and cited summaries.
 //! - [`citations`]: the texts of files with their citations rewritten.
-//! - [`line_map`], [`source_match`], [`stale`]: where lines went, and what no longer rests on them; pure.
+//! - [`line_map`], [`source_match`], [`stale`]: where lines went, and what they no longer support;
+//!   pure.
 
 pub(crate) mod citations;
 mod deletions;
@@ -28,7 +29,7 @@ use super::{
 };
 use crate::store::{db::lineage::jobs::RunId, fs::vault::VaultError};
 
-/// The pass that takes notice; its run begins with the first thing to record.
+/// The state of a run that reconciles; the run begins with the first thing to record.
 pub(crate) struct ReconcileRun<'a> {
     pub(crate) run: Option<RunId>,
     pub(crate) trigger: &'a str,
@@ -42,7 +43,7 @@ impl<'a> ReconcileRun<'a> {
     }
 }
 
-/// Records what people did to the files, and has citations follow.
+/// Records what people did to the files, and updates citations.
 pub(crate) struct Reconciler<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -52,7 +53,7 @@ impl<'c, 'a> Reconciler<'c, 'a> {
         Self { context }
     }
 
-    /// Takes notice of what happened, and returns whether any file was written.
+    /// Records what happened, and returns whether any file was written.
     pub(crate) fn reconcile_changes(
         &mut self,
         noticing: &mut ReconcileRun<'_>,
@@ -74,7 +75,7 @@ impl<'c, 'a> Reconciler<'c, 'a> {
     }
 }
 
-/// A file that is being changed right now is looked at again by the next pass.
+/// Leaves a file that is being changed to the next run.
 pub(super) fn defer_if_changed(
     followed: Result<bool, JobFailure>,
 ) -> Result<bool, CompactionError> {

@@ -1,10 +1,10 @@
-//! Logs that stand under another name: what was made of them follows.
+//! Renamed logs: what was derived from them follows.
 //!
-//! A log that is gone and one of the same bytes that nothing was made of yet are one log with another
-//! name; the names and hashes in the weekly files say so, with the database or without. Citations
-//! take the new name. In another week or month, bullets of ours leave the file, since the fold of the
-//! new one makes them from the same words; what a person wrote there goes along, and what they
-//! deleted or had forgotten stays so.
+//! A missing log and a new one with the same bytes are one log with another name, if nothing was
+//! derived from the new one yet; the names and hashes in the weekly files show it, with the
+//! database or without. Citations take the new name. If the week or month changes, bullets of ours
+//! leave the file, since the job of the new one writes them from the same words; what a person
+//! wrote there moves along, and what they deleted or had forgotten stays so.
 
 use super::citations::text_with_sources;
 use std::{
@@ -49,14 +49,14 @@ use crate::{
     },
 };
 
-/// What the receipt of a job says whose work was to follow a log to its new name.
+/// The reason in the receipt of a job that followed a renamed log.
 const LOG_RENAMED: &str = "log renamed";
 
 /// Old name to new one.
 pub(crate) type LogRenames = BTreeMap<Stem, Stem>;
 
-/// Finds the logs that stand under another name. `gone` are those that are not there, each with the
-/// first hex digits of its hash; `is_new` tells of a log whether nothing was made of it yet.
+/// Finds renamed logs. `gone` are the missing ones, each with the first hex digits of its hash;
+/// `is_new` says of a log whether nothing was derived from it yet.
 fn match_renames(
     gone: &BTreeSet<(Stem, String)>,
     inventory: &Inventory,
@@ -77,7 +77,7 @@ fn match_renames(
     renames
 }
 
-/// Finds the logs that stand under another name, by what the database and the weekly files know.
+/// Finds renamed logs, by what the database and the weekly files record.
 pub(crate) fn detect_renames(
     vault: &Vault,
     lineage: &Lineage,
@@ -110,7 +110,7 @@ pub(crate) fn detect_renames(
     }))
 }
 
-/// Returns the week or month, as `like` is one, whose file tells of a log.
+/// Returns the period of the size of `like` whose file contains a log.
 fn period_holding(stem: &Stem, like: Period) -> Option<Period> {
     let week = Period::containing(Grain::Week, stem.date());
     if like.grain() == Grain::Week { Some(week) } else { week.parent() }
@@ -125,14 +125,14 @@ fn rename_citation(renames: &LogRenames, citation: &Citation) -> Citation {
     Citation::from_addresses(&addresses).unwrap_or_else(|| citation.clone())
 }
 
-/// Returns the file that a bullet goes to with all the logs that it rests on; `None` where it stays.
+/// Returns the file that a bullet moves to with all its logs; `None` if it stays.
 fn destination(renames: &LogRenames, citation: &Citation, from: Period) -> Option<Period> {
     let mut homes = citation.files().map(|(stem, _)| period_holding(renames.get(stem)?, from));
     let first = homes.next()??;
     (first != from && homes.all(|it| it == Some(first))).then_some(first)
 }
 
-/// A weekly or monthly file, as it follows.
+/// A weekly or monthly file whose sources were renamed.
 struct SummaryUpdate {
     path: String,
     summary: Summary,
@@ -153,7 +153,7 @@ impl SummaryUpdate {
         self.summary.header.get_or_insert_default()
     }
 
-    /// Takes the new names over; returns what goes to other files.
+    /// Applies the new names; returns what moves to other files.
     fn apply_renames(
         &mut self,
         renames: &LogRenames,
@@ -199,7 +199,7 @@ impl SummaryUpdate {
                     self.loses = true;
                     let items = &mut self.header().items;
                     if let Some(at) = items.iter().position(|it| *it == hash) {
-                        // Else it would be taken for one that a person deleted.
+                        // Otherwise it would count as deleted by a person.
                         items.remove(at);
                     }
                 }
@@ -211,7 +211,7 @@ impl SummaryUpdate {
         parcels
     }
 
-    /// Takes in what a person wrote in another file, at the end of its section.
+    /// Adds what a person wrote in another file, at the end of its section.
     fn insert_blocks(&mut self, parcel: MovedBlocks) {
         let is_here = |block: &SummaryBlock| self.summary.blocks.iter().any(|it| it == block);
         if parcel.blocks.iter().all(is_here) {
@@ -245,7 +245,7 @@ impl SummaryUpdate {
         blocks.splice(at..at, parcel.blocks);
     }
 
-    /// Names the sources by their new names, and no longer those that went to another file.
+    /// Renames the sources, and drops those that moved to another file.
     fn rename_sources(&mut self, renames: &LogRenames, source: &dyn Fn(&Stem) -> String) {
         let period = self.summary.period;
         let header = self.header();
@@ -283,7 +283,7 @@ impl SummaryUpdate {
         header.extracted.retain(|it| days.contains(it));
     }
 
-    /// Returns whether nothing stands in the file any more, and nothing is to be made of it.
+    /// Returns whether the file is empty and no job will fill it.
     fn is_empty(&self) -> bool {
         let title = Summary::title(self.summary.period);
         let says_nothing = |it: &SummaryBlock| match it {
@@ -309,7 +309,7 @@ fn without_empty_sections(blocks: Vec<SummaryBlock>) -> Vec<SummaryBlock> {
         let empty =
             matches!(block, SummaryBlock::Section(..)) && next.is_none_or(SummaryBlock::is_heading);
         if empty {
-            // The blank line that stood after it goes with it.
+            // The blank line after it is removed, too.
             while left.last().is_some_and(|it| blank(&it)) {
                 left.pop();
             }
@@ -317,7 +317,7 @@ fn without_empty_sections(blocks: Vec<SummaryBlock>) -> Vec<SummaryBlock> {
             left.push(block);
         }
     }
-    // Nor does a blank line end the file.
+    // The file does not end with a blank line either.
     while left.first().is_some_and(|it| it.item().is_none() && it.raw().trim().is_empty()) {
         left.remove(0);
     }
@@ -325,7 +325,7 @@ fn without_empty_sections(blocks: Vec<SummaryBlock>) -> Vec<SummaryBlock> {
     left
 }
 
-/// Has citations follow logs to their new names.
+/// Updates citations of renamed logs.
 pub(crate) struct RenameUpdater<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -335,7 +335,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
         Self { context }
     }
 
-    /// Has what was made of logs follow them to their new names; returns whether any file was written.
+    /// Updates what was derived from renamed logs; returns whether any file was written.
     pub(crate) fn update_renamed_citations(
         &mut self,
         noticing: &mut ReconcileRun<'_>,
@@ -403,7 +403,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
     fn active_renames(&self, view: &RootSnapshot) -> Result<LogRenames, CompactionError> {
         let inventory = &view.inventory;
         let mut renames = detect_renames(self.context.vault, self.context.lineage, inventory)?;
-        // Where the fold of its new week is refused, its words stay where they are.
+        // If the job of its new week is refused, its words stay where they are.
         renames.retain(|from, to| {
             let [old, new] = [from, to].map(|it| Period::containing(Grain::Week, it.date()));
             let logs = inventory.logs_of(new);
@@ -414,7 +414,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
         Ok(renames)
     }
 
-    /// Returns what people decided about the lines under the old name, for the new one.
+    /// Copies what people decided about lines under the old name to the new one.
     fn copy_decisions(
         &self,
         renames: &LogRenames,
@@ -472,7 +472,8 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
         Ok(made)
     }
 
-    /// Weeks and months; those that take something in come first, so that a crash leaves it in both.
+    /// Updates weeks and months. Files that gain text are written first, so that a crash leaves it
+    /// in both.
     fn rename_in_summaries(
         &self,
         inventory: &Inventory,
@@ -501,7 +502,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
         for parcel in parcels {
             let page = pages.entry(parcel.to).or_insert_with(|| SummaryUpdate {
                 path: layout.summary(parcel.to),
-                // Its fold is due when the period has closed.
+                // Its job is due when the period has closed.
                 summary: Summary::from_draft(
                     parcel.to,
                     SummaryHeader {
@@ -550,7 +551,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
         Ok(changed.into_iter().map(file).collect())
     }
 
-    /// Typed memories and entries of wisdom.
+    /// Updates typed memories and wisdom entries.
     fn rename_in_memories_and_wisdom(
         &self,
         inventory: &Inventory,

@@ -1,8 +1,8 @@
-//! What of a memory or an entry still stands in the logs as they are now.
+//! Finds the sources of a memory or an entry in the logs as they are now.
 //!
-//! A source is an address with a short hash of its line. A line whose hash is found elsewhere in its
-//! log has moved; one that is not found was changed or deleted, and whatever rests on it is looked
-//! at again. Pure, and it needs no database: files and logs say it all.
+//! A source is an address with a short hash of its line. A line whose hash is found elsewhere in
+//! its log was relocated; one that is not found was changed or deleted, and whatever cites it is
+//! checked again. Pure, and without the database: files and logs suffice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ use crate::{
     text::words::{self, significant_words},
 };
 
-/// A cited line, with the first 4 hex digits of its hash where they were noted.
+/// A cited line, with the first 4 hex digits of its hash, if recorded.
 pub(crate) type CitedLine = (Address, Option<String>);
 
-/// Logs that were read again, by name; `None` for one that is not there.
+/// Logs that were read again, by name; `None` for a missing one.
 pub(crate) type LogsByStem = BTreeMap<Stem, Option<SanitizedLog>>;
 
 impl grounding::LineLookup for LogsByStem {
@@ -32,19 +32,20 @@ impl grounding::LineLookup for LogsByStem {
 /// The sources of one memory or entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SourceMatch {
-    /// The lines that are there, where they stand now; also those of logs that are not looked at.
+    /// The lines that were found, at their present addresses; also those of logs that were not
+    /// read.
     pub(crate) present: Vec<CitedLine>,
-    /// The lines that are not, where they stood.
+    /// The lines that were not found, at their old addresses.
     pub(crate) lost: Vec<CitedLine>,
-    /// Whether any line stands elsewhere than noted.
+    /// Whether any line was found elsewhere.
     pub(crate) moved: bool,
-    /// Whether any log is gone: what it said can no longer be checked.
+    /// Whether any log is missing: its lines can no longer be checked.
     pub(crate) log_missing: bool,
 }
 
 impl SourceMatch {
-    /// Looks the sources up. `words` is what rests on them: a short hash may fit a line that has
-    /// nothing to do with it.
+    /// Finds the sources. `words` is the text that cites them: a short hash may match an unrelated
+    /// line.
     pub(crate) fn find(sources: &[CitedLine], logs: &LogsByStem, words: &str) -> Self {
         let mut standing = Self::default();
         let stands = |(at, hash): &CitedLine| match logs.get(&at.stem) {
@@ -85,8 +86,8 @@ impl SourceMatch {
         standing
     }
 
-    /// Finds lost lines in another log that was read again. A short hash fits many lines there, so
-    /// the line must be made of the words that rest on it.
+    /// Finds lost lines in another log that was read again. A short hash matches many lines there,
+    /// so the line must also share words with the text that cites it.
     pub(crate) fn find_in_log(&mut self, log: &SanitizedLog, words: &str) {
         let spoken = word_set(words);
         for (at, hash) in std::mem::take(&mut self.lost) {
@@ -106,20 +107,20 @@ impl SourceMatch {
         }
     }
 
-    /// Returns the lines that words may rest on now: those that are there, and whatever stands where
-    /// a lost one stood.
+    /// Returns the lines that the text may cite now: those that were found, and the present lines
+    /// at the addresses of lost ones.
     pub(crate) fn current_lines(&self) -> Option<Citation> {
         Citation::from_addresses(self.present.iter().chain(&self.lost).map(|it| &it.0))
     }
 
-    /// Returns the lines that are there.
+    /// Returns the lines that were found.
     pub(crate) fn present_lines(&self) -> Option<Citation> {
         Citation::from_addresses(self.present.iter().map(|it| &it.0))
     }
 }
 
-/// Returns those of the cited lines that hold any of the words, if together they hold all of them
-/// and the program's check finds nothing that they do not say.
+/// Returns the cited lines that contain any of the words, if together they contain all of them and
+/// pass the grounding check.
 ///
 /// This is stricter than the check of a draft: nobody reads these lines again.
 pub(crate) fn lines_stating(
@@ -143,8 +144,8 @@ pub(crate) fn lines_stating(
     (missing.is_empty() && grounding::check(&item, logs).is_ok()).then_some(lines)
 }
 
-/// Returns how well a new memory takes the place of one that lost lines; `None` when it is about
-/// something else. The higher the better.
+/// Returns how well a new memory replaces one that lost lines; `None` if it is about something
+/// else. Higher is better.
 pub(crate) fn successor_rank(
     new: &TypedMemory,
     old: &TypedMemory,
@@ -155,7 +156,7 @@ pub(crate) fn successor_rank(
     }
     let mut shared = word_overlap(&memory_text(new), &memory_text(old));
     if !old.is_managed() {
-        // Whoever said it in other words left the title or the line of the index, as a rule.
+        // Another wording usually keeps the title or the line of the index.
         for label in [&old.name, &old.description] {
             shared = shared.max(word_overlap(&memory_text(new), label));
         }
@@ -173,7 +174,7 @@ pub(crate) fn successor_rank(
     } else if new.sources.iter().any(same_place) && shared >= SIMILAR_SHARE {
         Some(1)
     } else {
-        // The number of a line that is gone is left as it is in a person's file.
+        // In a person's file the number of a lost line stays as it is.
         let same_log =
             |(at, _): &(Address, String)| standing.lost.iter().any(|it| it.0.stem == at.stem);
         (!old.is_managed() && new.sources.iter().any(same_log) && shared >= VERY_SIMILAR_SHARE)
@@ -183,7 +184,7 @@ pub(crate) fn successor_rank(
 
 /// From this share of common words on, two statements are about the same.
 pub(crate) const SIMILAR_SHARE: f64 = 0.4;
-/// And from this on where nothing else speaks for it.
+/// The same, if nothing else indicates it.
 const VERY_SIMILAR_SHARE: f64 = 0.6;
 
 /// Returns the share of the shorter text's words that the other one has too.
@@ -195,12 +196,12 @@ pub(crate) fn word_overlap(a: &str, b: &str) -> f64 {
     share
 }
 
-/// Returns what a memory says, without the labels that we put there.
+/// Returns the statement of a memory, without the labels that we add.
 pub(crate) fn memory_text(memory: &TypedMemory) -> String {
     memory.body.replace("**Why:**", " ").replace("**How to apply:**", " ").trim().to_owned()
 }
 
-/// Whether two names differ at most in the number that tells files of one topic apart.
+/// Returns whether two names differ at most in the number that distinguishes files of one topic.
 fn same_topic(a: &TypedMemory, b: &TypedMemory) -> bool {
     let topic = |it: &TypedMemory| {
         let name = it.file_name.to_string_lossy().into_owned();
@@ -241,7 +242,7 @@ mod tests {
         (at, Some(crate::memory::hash::ContentHash::of(text).hex4()))
     }
 
-    /// `lines` are where the cited lines `alpha` (1), `beta` (2) and `gamma` (3) stand now.
+    /// `lines` are the present numbers of the cited lines `alpha` (1), `beta` (2) and `gamma` (3).
     #[track_caller]
     fn check(now: &str, lines: &str) {
         let sources = [source(1, "- alpha"), source(2, "- beta"), source(3, "- gamma")];

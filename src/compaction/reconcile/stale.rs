@@ -1,15 +1,15 @@
-//! What rests on lines that were changed: memories and entries of ours that are looked at again.
+//! Stale memories and entries: their source lines changed, so they are checked again.
 //!
-//! A memory that lost a line is rewritten by what the engine now says of its day; if the engine says
-//! nothing of it, it stays where its words still stand in the lines as they are now, and is
-//! withdrawn where they do not. An entry of `WISDOM.md` stays where the lines that are left still
-//! carry it, is rewritten by what the engine says of its month, or is dropped. Both go to the
-//! history, and neither is a person's deletion: what comes back in the log may come back here.
+//! A memory that lost a line is rewritten from what the engine now drafts for its day. If the
+//! engine drafts nothing for it, it stays if the present lines still support its words, and is
+//! withdrawn otherwise. An entry of `WISDOM.md` stays if the remaining lines support it, is
+//! rewritten from what the engine drafts for its month, or is dropped. Both enter the history, and
+//! neither counts as deleted by a person: what comes back in the log may come back here.
 //!
-//! A memory that a person wrote or edited is theirs: what would become of it is offered to them
-//! ([`MemoryProposal`]), and the file stays as it is until they say so.
+//! A memory that a person wrote or edited is theirs: the change is proposed ([`MemoryProposal`]),
+//! and the file stays as it is until they accept.
 //!
-//! A log that has vanished takes nothing with it.
+//! A vanished log removes nothing.
 
 use std::collections::BTreeSet;
 
@@ -31,33 +31,33 @@ use crate::{
 /// A memory of which a line was changed, deleted, or moved.
 #[derive(Clone, Debug)]
 pub(crate) struct StaleMemory {
-    /// As it stands in its file.
+    /// As it is in its file.
     pub(crate) memory: TypedMemory,
     pub(crate) source_match: SourceMatch,
-    /// The last day of which it lost or moved a line: with it, all that could take its place is
+    /// The last day on which it lost or moved a line: after it, every possible replacement is
     /// known.
     day: NaiveDate,
 }
 
-/// A memory and what takes its place in its file.
+/// A memory and its new text.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryRevision {
     pub(crate) before: TypedMemory,
     pub(crate) after: TypedMemory,
 }
 
-/// What would become of a memory if it were ours.
+/// A change of a person's memory, to be proposed.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryProposal {
-    /// As it stands in the person's file.
+    /// As it is in the person's file.
     pub(crate) before: TypedMemory,
-    /// What would take its place; `None` where no line says it any more.
+    /// The proposed memory; `None` if no line supports it any more.
     pub(crate) after: Option<TypedMemory>,
-    /// Why, in words for the person.
+    /// The reason, for the person.
     pub(crate) why: &'static str,
 }
 
-/// What becomes of the memories that a day has in doubt.
+/// What happens to the stale memories of a day.
 #[derive(Debug, Default)]
 pub(crate) struct StaleOutcome {
     pub(crate) revised: Vec<MemoryRevision>,
@@ -74,20 +74,21 @@ impl StaleOutcome {
 }
 
 impl StaleMemory {
-    /// Returns whether any line is gone, so that the engine is asked as if the memory were not there.
+    /// Returns whether any line is gone, so that the engine is asked as if the memory did not
+    /// exist.
     pub(crate) fn lost_a_line(&self) -> bool {
         !self.source_match.lost.is_empty()
     }
 
-    /// Returns the memory with the lines that are left.
+    /// Returns the memory with the lines that were found.
     pub(crate) fn with_present_sources(&self) -> TypedMemory {
         with_sources(&self.memory, &self.source_match.present)
     }
 }
 
-/// Returns the memories that rest on lines of these days that are no longer where they were.
+/// Finds memories whose lines on these days changed or moved.
 ///
-/// Reads only logs that some memory rests on; none, when all days are new.
+/// Reads only logs that some memory cites; none if all days are new.
 pub(crate) fn find_stale_memories(
     vault: &Vault,
     jobs: &[CompactionJob],
@@ -106,7 +107,7 @@ pub(crate) fn find_stale_memories(
         .collect();
     let mut logs = LogsByStem::new();
     for stem in stems {
-        // A log that cannot be read fails its own job; one that is gone takes nothing with it.
+        // A log that cannot be read fails its own job; a missing one removes nothing.
         if let Ok(Some(log)) = vault.read_log(stem) {
             logs.insert(stem.clone(), Some(privacy::sanitize(&log, rules)));
         }
@@ -126,7 +127,7 @@ pub(crate) fn find_stale_memories(
     doubts
 }
 
-/// Finds lost lines that went to another log of these days, word for word.
+/// Finds lost lines that moved to another log of these days, word for word.
 fn find_in_other_logs(
     vault: &Vault,
     jobs: &[CompactionJob],
@@ -150,8 +151,8 @@ fn is_day_in(days: &BTreeSet<NaiveDate>, stem: &Stem) -> bool {
     !stem.is_week() && !stem.is_session() && days.contains(&stem.date())
 }
 
-/// Gives memories that lost a line to those of the new ones that are about the same, best fit first.
-/// What is left in `new` is new.
+/// Replaces memories that lost a line by new ones about the same, best match first. What is left in
+/// `new` is new.
 pub(crate) fn match_successors(new: &mut Vec<TypedMemory>, doubts: &[StaleMemory]) -> StaleOutcome {
     let mut pairs: Vec<(u8, usize, usize)> = Vec::new();
     for (i, doubt) in doubts.iter().enumerate().filter(|(_, it)| it.lost_a_line()) {
@@ -185,8 +186,7 @@ pub(crate) fn match_successors(new: &mut Vec<TypedMemory>, doubts: &[StaleMemory
     settled
 }
 
-/// Decides about the memories that this day is the last to be asked about, and that nothing new
-/// takes the place of.
+/// Decides about the memories for which this is the last day, and that nothing new replaces.
 pub(crate) fn decide_remaining(
     vault: &Vault,
     day: NaiveDate,
@@ -200,8 +200,8 @@ pub(crate) fn decide_remaining(
         }
         let before = doubt.memory.clone();
         if !before.is_managed() {
-            // What a person wrote is not asked about as long as any line of it is left, nor where
-            // we never wrote it.
+            // A person is not asked about a memory of theirs while any line of it is left, or if we
+            // never wrote it.
             let was_ours = before.recorded_body.is_some();
             if was_ours
                 && doubt.source_match.present.is_empty()
@@ -224,7 +224,7 @@ pub(crate) fn decide_remaining(
     Ok(())
 }
 
-/// Returns a memory that lost a line, with the lines that say it still.
+/// Returns a memory that lost a line, with the lines that still support it.
 fn still_supported(
     vault: &Vault,
     doubt: &StaleMemory,
@@ -240,7 +240,7 @@ fn still_supported(
     if let Some(sources) = lines.and_then(|it| source_match::lines_stating(&words, &it, &logs)) {
         return Ok(Some(with_sources(&doubt.memory, &sources)));
     }
-    // What a vanished log said cannot be read again, so it is taken to say it still.
+    // The lines of a vanished log cannot be read again, so they count as supporting it.
     let gone = logs.values().any(Option::is_none);
     Ok((gone && !doubt.source_match.present.is_empty()).then(|| doubt.with_present_sources()))
 }
@@ -287,7 +287,7 @@ fn read_logs_by_stem<'a>(
     Ok(logs)
 }
 
-/// An entry of ours that the lines left to it no longer carry.
+/// An entry of ours that its remaining lines no longer support.
 #[derive(Clone, Debug)]
 pub(crate) struct StaleEntry {
     pub(crate) id: String,
@@ -295,8 +295,8 @@ pub(crate) struct StaleEntry {
     source_match: SourceMatch,
 }
 
-/// Puts the sources of entries right that rest on a log of this month, and returns those that
-/// the lines left to them no longer carry.
+/// Updates the sources of entries that cite a log of this month, and returns those that the
+/// remaining lines no longer support.
 pub(crate) fn find_stale_entries(
     context: &RunContext<'_>,
     file: &mut WisdomFile,
@@ -320,14 +320,15 @@ pub(crate) fn find_stale_entries(
         let sources: Vec<CitedLine> = mark.sources.addresses().map(source).collect();
         let words = format!("{}. {}", entry.title, entry.text);
         let standing = SourceMatch::find(&sources, &logs, &words);
-        // Of a line without a hash it cannot be told whether it is the one that was cited.
+        // Without a hash, a line cannot be compared with the one that was cited.
         let unsure = sources.iter().any(|(at, hash)| hash.is_none() && is_here(&at.stem));
         let checked = |citation: Citation| {
             let item = Item { text: words.clone(), citation: Some(citation) };
             grounding::check(&item, &logs).is_ok()
         };
         let left = standing.present_lines();
-        // A line that is gone may be the one that said it: then all the words must still stand.
+        // The lost line may have been the one that supported it: then the others must contain all
+        // words.
         let carried = if standing.lost.is_empty() {
             !unsure || standing.log_missing || left.is_some_and(checked)
         } else {
@@ -345,8 +346,7 @@ pub(crate) fn find_stale_entries(
 }
 
 impl StaleEntry {
-    /// Returns how well a new entry takes the place of this one; `None` when it is about something
-    /// else.
+    /// Returns how well a new entry replaces this one; `None` if it is about something else.
     pub(crate) fn successor_rank(
         &self,
         title: &str,
@@ -368,7 +368,7 @@ impl StaleEntry {
         )
     }
 
-    /// Returns the sources of the entry that takes its place: the lines that are left, and its own.
+    /// Returns the sources of its replacement: the remaining lines, and its own.
     pub(crate) fn merged_sources(&self, citation: &Citation) -> Vec<CitedLine> {
         let new = citation
             .addresses()

@@ -1,7 +1,7 @@
-//! The draft of a week or a month: read, ask the engine, check. Writes nothing.
+//! Drafts a week or a month: read, ask the engine, check. Writes nothing.
 //!
-//! What is drafted depends on files and settings alone, so several periods are drafted side by
-//! side; [`crate::compaction::summary::write`] then merges and writes them one after the other.
+//! A draft depends on files and settings alone, so several periods are drafted in parallel;
+//! [`crate::compaction::summary::write`] then merges and writes them one after the other.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,23 +40,23 @@ use crate::{
     },
 };
 
-/// The words of the root's logs, read as periods ask for them.
+/// The word counts of the root's logs, read as periods need them.
 #[derive(Default)]
 pub(crate) struct CorpusReader {
     corpus: Corpus,
     read: HashSet<Stem>,
 }
 
-/// So many items that leave out an amount are worth a call of the model by themselves.
+/// This many items that leave out an amount are worth a call of the model by themselves.
 const DROPPED_WORTH_A_CALL: usize = 3;
 
-/// How many logs a thread reads at once: enough that its stemmer pays.
+/// How many logs a thread reads at once: enough that its stemmer pays off.
 const LOGS_AT_ONCE: usize = 16;
 
 impl CorpusReader {
-    /// Reads the logs that the counts for these periods are made of.
+    /// Reads the logs whose words are counted for these periods.
     ///
-    /// A log that cannot be read has been reported by the scan; its words are not counted.
+    /// The scan has reported a log that cannot be read; its words are not counted.
     pub(crate) fn prepare(
         &mut self,
         periods: impl IntoIterator<Item = Period>,
@@ -85,46 +85,47 @@ impl CorpusReader {
         Ok(())
     }
 
-    /// Returns the counts for a fold of `period`, which was prepared.
+    /// Returns the counts for `period`, which was prepared.
     pub(crate) fn counts(&mut self, period: Period) -> &CorpusCounts {
         self.corpus.counts(period)
     }
 }
 
-/// Everything that one fold is made of.
+/// The sources of one summary job.
 pub(crate) struct SummarySources {
     pub(crate) logs: Vec<SanitizedLog>,
     pub(crate) weeks: Vec<WeekSource>,
-    /// Weekly files whose own lines are cited: foreign ones, and bullets of a person's.
+    /// Weekly files that are cited themselves: foreign ones, and bullets of a person.
     pub(crate) week_files: Vec<SanitizedLog>,
-    /// Of weekly files that have such lines, those that are held for review.
+    /// Of these weekly files, those with quarantined lines.
     pub(crate) quarantined: Vec<SanitizedLog>,
     pub(crate) pointers: Vec<String>,
     pub(crate) chars: usize,
-    /// The lines that bullets of ours cite in the weekly files below.
+    /// The lines that bullets of ours cite in the weekly files.
     pub(crate) week_citations: WeekCitations,
 }
 
-/// What the engine said and the check let stand.
+/// The draft of the engine after the checks.
 pub(crate) struct SummaryDraft {
     pub(crate) sources: SummarySources,
     pub(crate) sections: Vec<(SummarySection, Vec<Item>)>,
     pub(crate) rejected: Vec<(SummarySection, Item, Violation)>,
-    /// The same, as a person is told of it.
+    /// The same items, as a person reviews them.
     pub(crate) kept_out: Vec<ExcludedItem>,
-    /// How many items there were, where none was let stand.
+    /// The number of drafted items, if the checks rejected all.
     pub(crate) all_rejected: Option<usize>,
     pub(crate) left_out: Vec<(Address, OmissionReason)>,
-    /// What the receipt is to say of it.
+    /// A note for the receipt.
     pub(crate) note: Option<String>,
-    /// Amounts and days of the lines that items of a model are about, and how many of them they say.
+    /// Amounts and days in the lines that items of a model cite, and how many of them the items
+    /// mention.
     pub(crate) amounts: (usize, usize),
-    /// Whether the model could not be had.
+    /// Whether the model was unavailable.
     pub(crate) is_offline: bool,
 }
 
 impl SummaryDraft {
-    /// Says that it was made without the model, and why.
+    /// Notes that the draft was made without the model, and why.
     pub(crate) fn made_offline(mut self, why: &str) -> Self {
         let told = format!("made without the model: {why}");
         self.note = Some(self.note.map_or(told.clone(), |it| format!("{it}; {told}")));
@@ -166,7 +167,7 @@ impl SummaryDrafter<'_> {
             counts,
         };
         let draft = match ask_engine(self.engine, |engine| engine.summarize(&input)) {
-            // There is no room for more than what is kept, or nothing more to say.
+            // There is no room beyond the orphaned items, or nothing more to say.
             Err(JobFailure::Engine(EngineError::EmptySources { .. })) if !kept.is_empty() => {
                 EngineDraft::default()
             }
@@ -225,7 +226,7 @@ impl SummaryDrafter<'_> {
         })
     }
 
-    /// Asks for the memories of all days of a week that is to be folded after them.
+    /// Asks for the memories of all days of a week that is summarized after them.
     pub(crate) fn ask_week_batch(
         &self,
         job: &CompactionJob,
@@ -234,7 +235,7 @@ impl SummaryDrafter<'_> {
         may_ask: bool,
     ) -> Result<Option<(Extraction, Vec<SanitizedLog>)>, JobFailure> {
         let sources = self.week_sources(job)?;
-        // What a person took out of the week is still their day's.
+        // What a person deleted from the week still belongs to its day.
         if !self.without_deleted(job, &sources.logs).0.is_empty() {
             return Ok(None);
         }
@@ -254,7 +255,8 @@ impl SummaryDrafter<'_> {
         Ok(said.map(|it| (it, sources.logs)))
     }
 
-    /// Splits a draft. What a model wrote has to be about its lines; what a week says already has stood.
+    /// Checks a draft. An item of a model must match its lines, except one that a week already
+    /// says.
     fn ground_draft(&self, draft: &EngineDraft, sources: &SummarySources) -> GroundedDraft {
         let lines = sources.lines();
         let may_pass = |item: &Item| is_accepted(item, &self.inventory.rules);
@@ -281,7 +283,7 @@ impl SummaryDrafter<'_> {
         grounded
     }
 
-    /// Has what did not stand the check drafted once more, all at once, and checks that.
+    /// Has the engine draft rejected items once more, all at once, and checks them.
     fn retry_rejected(
         &self,
         input: &SummaryInput<'_>,
@@ -311,7 +313,7 @@ impl SummaryDrafter<'_> {
         }));
         let forms = draft.faults.iter().map(|it| DraftFault { item: None, reason: it.clone() });
         let faults: Vec<DraftFault> = faults.chain(forms).collect();
-        // Without a second draft the first stands for itself.
+        // Without a second draft the first one is used as it is.
         let Ok(Some(second)) =
             ask_engine(self.engine, |engine| engine.retry_rejected(input, draft, &faults))
         else {
@@ -330,7 +332,7 @@ impl SummaryDrafter<'_> {
                 first.rejected.push((section, item, why));
             }
         }
-        // An item that says more now takes the place of the one that left it out.
+        // An item that says more replaces the one that left it out.
         let is_better = |old: &Item| {
             let was = dropped.iter().find(|(it, _)| it == old).map_or(0, |(_, it)| it.len());
             was > 0
@@ -348,7 +350,7 @@ impl SummaryDrafter<'_> {
         first
     }
 
-    /// Reads what the file says of logs that are gone.
+    /// Reads the orphaned items of the file.
     fn orphaned_items(
         &self,
         job: &CompactionJob,
@@ -360,8 +362,8 @@ impl SummaryDrafter<'_> {
         Ok(OrphanedItems::of(current.as_ref(), self.inventory, &sources.week_citations))
     }
 
-    /// Takes out the lines whose bullet a person deleted from the file, so that no other bullet
-    /// brings their words back. `None` where there are none.
+    /// Removes the lines whose bullet a person deleted from the file, so that no other bullet
+    /// brings their words back. `None` if there are none.
     fn without_deleted(
         &self,
         job: &CompactionJob,
@@ -451,7 +453,7 @@ impl SummaryDrafter<'_> {
         }
     }
 
-    /// Returns how long the text may get.
+    /// Returns the maximum length of the text.
     fn budget(&self, tier: Tier, chars: usize) -> LengthBudget {
         let Length { ratio, max_ratio, max_chars } = self.length(tier);
         let whole = chars < self.settings.whole_below_chars;
@@ -482,15 +484,15 @@ fn all_items(sections: &[(SummarySection, Vec<Item>)]) -> impl Iterator<Item = &
     sections.iter().flat_map(|(_, items)| items)
 }
 
-/// Takes bullets off the end, the last section first, until the text is short enough: a model was told
-/// how long it may get, and not all of them count well.
+/// Removes bullets from the end, the last section first, until the text is short enough: not every
+/// model counts well.
 fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: usize) {
     let chars = |sections: &[(SummarySection, Vec<Item>)]| -> usize {
         let heads: usize = sections.iter().map(|(it, _)| it.title().len() + 6).sum();
         heads + all_items(sections).map(|it| it.text.chars().count() + 3).sum::<usize>()
     };
     while chars(sections) > limit_chars && all_items(sections).count() > 1 {
-        // Those marked to be kept are outside the limit.
+        // Items that are marked to be kept do not count.
         let is_kept = |it: &Item| it.text.split_whitespace().any(|word| word == "#keep");
         let last = sections.iter_mut().rev().find(|(_, items)| items.iter().any(|it| !is_kept(it)));
         let Some((_, items)) = last else { return };
@@ -502,13 +504,13 @@ fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: u
 }
 
 impl SummarySources {
-    /// Returns the source lines by their address.
+    /// Returns the source lines by address.
     pub(crate) fn lines(&self) -> SourceLines<'_> {
         SourceLines(self.logs.iter().chain(&self.week_files).map(|it| (it.stem(), it)).collect())
     }
 }
 
-/// Source lines by their address.
+/// Source lines by address.
 pub(crate) struct SourceLines<'a>(HashMap<&'a Stem, &'a SanitizedLog>);
 
 impl grounding::LineLookup for SourceLines<'_> {
@@ -521,7 +523,7 @@ impl grounding::LineLookup for SourceLines<'_> {
     }
 }
 
-/// Reads the logs that a job names, as they were when it was planned.
+/// Reads the logs of a job, as they were when it was planned.
 pub(crate) fn read_logs(
     vault: &Vault,
     job: &CompactionJob,
@@ -541,7 +543,7 @@ pub(crate) fn read_logs(
     Ok(logs)
 }
 
-/// Reads the file that a fold is merged with. One that a disk emptied is none.
+/// Reads the file with which a draft is merged. One that a disk emptied counts as none.
 pub(crate) fn read_current(
     path: &str,
     period: Period,
@@ -559,7 +561,7 @@ pub(crate) fn unreadable(path: &str, error: &dyn std::error::Error) -> JobFailur
     JobFailure::Unreadable { path: path.to_owned(), reason: error.to_string() }
 }
 
-/// Reads a weekly file as the source of a month, and tells whether lines of its own are cited.
+/// Reads a weekly file as the source of a month, and says whether its own lines are cited.
 fn week_source(
     summary: &Summary,
     text: &str,
@@ -572,7 +574,7 @@ fn week_source(
     };
     let cites_own = |it: &Item| it.citation.as_ref().is_some_and(Citation::cites_summary);
     let mut items: Vec<_> = summary.bullets_as_sources().map(shown).collect();
-    // A quote in a bullet of somebody else's file: the marks are none of its words.
+    // A quoted bullet in a foreign file: the quote marks are not part of its words.
     for (_, item) in items.iter_mut().filter(|(_, it)| cites_own(it)) {
         item.text.drain(..item.text.len() - item.text.trim_start_matches(['>', ' ']).len());
     }
@@ -587,7 +589,7 @@ fn week_source(
     (WeekSource { period: summary.period, items }, cites_itself)
 }
 
-/// Takes a file without bullets as it stands: each line that says something is an item.
+/// Returns the items of a file without bullets: each line with content is one.
 fn foreign_lines(
     week: Period,
     text: &str,

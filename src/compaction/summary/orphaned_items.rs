@@ -1,10 +1,11 @@
-//! What a file says of logs that are gone: nothing can make it again, so a new fold carries it over.
+//! Orphaned items: nothing can derive them again, since their logs are gone, so a new summary keeps
+//! them.
 //!
-//! A month keeps one as long as a week says it: what a person deleted or changed there goes here too.
+//! A month keeps one as long as a week says it: a deletion or change by a person applies here too.
 //!
-//! Such bullets count in the cap of the file, and the draft gets the room that they leave; none goes
-//! for the sake of the cap. The file names the sources that were gone, so that it is made again, and
-//! as if they had never been away, when they are back.
+//! Such bullets count towards the maximum length of the file, and the draft gets the remaining
+//! room; none is dropped for the length. The file names its missing sources, so that it is made
+//! again from them when they return.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -20,17 +21,17 @@ use crate::{
     store::fs::inventory::Inventory,
 };
 
-/// Bullets of ours that rest on a log that is gone, in the order of the file.
+/// Our bullets whose logs are gone, in the order of the file.
 #[derive(Debug, Default)]
 pub(crate) struct OrphanedItems {
     items: Vec<(SummarySection, Item)>,
 }
 
-/// Per weekly file below, the lines that bullets of ours cite there.
+/// Per weekly file, the lines that our bullets cite there.
 pub(crate) type WeekCitations = BTreeMap<Period, HashSet<Address>>;
 
 impl OrphanedItems {
-    /// Finds them in the file that stands there.
+    /// Finds the orphaned items of the present file.
     pub(crate) fn of(
         current: Option<&Summary>,
         inventory: &Inventory,
@@ -60,7 +61,7 @@ impl OrphanedItems {
         self.items.is_empty()
     }
 
-    /// Returns how much of the cap they take, their headings counted.
+    /// Returns their length, headings included.
     pub(crate) fn chars(&self) -> usize {
         let bullets: usize =
             self.items.iter().map(|(_, it)| it.text.chars().count() + "- \n".len()).sum();
@@ -69,7 +70,7 @@ impl OrphanedItems {
         bullets + heads.sum::<usize>()
     }
 
-    /// Says that they alone are longer than the file may be.
+    /// Returns a note if they alone exceed the maximum length.
     pub(crate) fn note(&self, max_chars: usize) -> Option<String> {
         let chars = self.chars();
         (max_chars > 0 && chars > max_chars).then(|| {
@@ -81,7 +82,7 @@ impl OrphanedItems {
 
     /// Returns the budget of a draft that shares the file with them.
     ///
-    /// What would be carried over whole is, as far as there is room.
+    /// Short sources, which would be copied completely, are copied as far as there is room.
     pub(crate) fn remaining_budget(
         &self,
         budget: LengthBudget,
@@ -106,8 +107,8 @@ impl OrphanedItems {
         LengthBudget { target_chars: room, limit_chars: room, verbatim: false }
     }
 
-    /// Puts them before what was drafted, section by section. A drafted item goes whose lines they
-    /// all cite.
+    /// Inserts them before the drafted items, section by section. A drafted item is dropped if they
+    /// cite all its lines.
     pub(crate) fn merge_into(
         self,
         mut sections: Vec<(SummarySection, Vec<Item>)>,
@@ -133,8 +134,8 @@ fn is_log_missing(inventory: &Inventory, stem: &Stem) -> bool {
     !stem.is_summary() && !inventory.logs.contains_key(stem)
 }
 
-/// Takes up what was rejected only because a log is gone: a week says the same of it, and was checked
-/// against the log while that was there. Returns the others.
+/// Accepts items that were rejected only because a log is gone, if a week says the same: they were
+/// checked while the log existed. Returns the others.
 pub(crate) fn restore_orphaned(
     sections: &mut Vec<(SummarySection, Vec<Item>)>,
     rejected: Vec<(SummarySection, Item, Violation)>,
@@ -164,7 +165,7 @@ fn is_covered_by(item: &Item, kept: &Item) -> bool {
     item.addresses().all(|it| kept.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line)))
 }
 
-/// Returns the sources of a job that are not there, by name: of a month also the logs of its weeks.
+/// Returns the missing sources of a job, by name; for a month also the logs of its weeks.
 pub(crate) fn missing_sources(
     job: &CompactionJob,
     inventory: &Inventory,

@@ -1,21 +1,22 @@
-//! What a person did to a weekly or monthly file, carried over into its new fold.
+//! Merges user edits of a weekly or monthly file into its new summary.
 //!
-//! The file itself tells: its frontmatter lists a hash for each bullet as we wrote it. A bullet
-//! that is not listed is the person's and keeps its words; a listed one that is gone was deleted
-//! and stays out; any other text of the person's stays. So the merge needs no database.
+//! The file itself shows them: its frontmatter lists a hash for each bullet as we wrote it. A
+//! bullet that is not listed is the person's and keeps its words; a listed one that is missing was
+//! deleted and stays out; any other text of the person's stays. So the merge needs no database.
 //!
-//! # Where things stand
+//! # Placement
 //!
-//! What a person wrote stays in its section, after the bullet of ours that it stood after, or after
-//! the nearest one before that is still there. Under a heading of the person's own everything stays
-//! as they arranged it, bullets of ours too as long as the fold has them. A bullet of ours beneath
-//! which a person wrote something stays for its sake, and is theirs once the fold no longer has it.
+//! What a person wrote stays in its section, after the bullet of ours that it followed, or after
+//! the nearest one before that still exists. Under a heading of the person's own everything stays
+//! as they arranged it, including bullets of ours that the new summary has. A bullet of ours with
+//! text of a person below it stays for the sake of that text, and becomes theirs once the new
+//! summary no longer has it.
 //!
 //! # Invariants
 //!
-//! - Each line of the person's is in the result, once; spelling of line ends aside, byte for byte.
-//! - No bullet that they deleted is.
-//! - Each drafted item is, unless it was deleted or a bullet of the person's stands for it.
+//! - Each line of the person's is in the result, once; byte for byte, except line ends.
+//! - No bullet that they deleted is in it.
+//! - Each drafted item is in it, unless it was deleted or a bullet of the person's replaces it.
 //! - Merging the same draft again changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,20 +27,20 @@ use crate::memory::{
     period::Period,
 };
 
-/// A new file, and what a person's words or deletions kept out of it.
+/// A merged file, and what a person's words or deletions kept out of it.
 #[derive(Debug)]
 pub struct MergedSummary {
     /// The file to write.
     pub summary: Summary,
     /// Drafted items that the person deleted, or that a bullet of the person's already says.
     pub kept_out: Vec<Item>,
-    /// Those of them that are missing from the file in just these words: the person deleted them.
+    /// Those whose exact words are missing from the file: the person deleted them.
     pub deleted: Vec<Item>,
 }
 
-/// Merges drafted sections with the file that stands there.
+/// Merges drafted sections with the present file.
 ///
-/// `is_deleted` tells of an item whether the person deleted all that it rests on.
+/// `is_deleted` says of an item whether the person deleted everything it cites.
 pub fn merge(
     period: Period,
     current: Option<&Summary>,
@@ -47,7 +48,7 @@ pub fn merge(
     drafted: Vec<(SummarySection, Vec<Item>)>,
     is_deleted: &dyn Fn(&Item) -> bool,
 ) -> MergedSummary {
-    // A foreign file that was adopted leaves nothing but its own keys of the frontmatter.
+    // Of an adopted foreign file, only its own frontmatter keys stay.
     let Some(ours) = current.filter(|it| it.header.is_some()) else {
         let (keep, kept_out) = partition(drafted, &mut |it| !is_deleted(it));
         let mut summary = Summary::from_draft(period, header, &keep);
@@ -73,8 +74,8 @@ pub fn merge(
     });
     let mut summary = Summary::from_draft(period, header, &keep);
     if let Some(header) = &mut summary.header {
-        // A hash that stays listed without its bullet tells the next fold that it was deleted. Where
-        // a bullet of theirs has these words, it would be taken for ours.
+        // A hash that stays listed without its bullet marks the deletion for the next merge. If a
+        // bullet of theirs had these words, it would count as ours.
         let said: BTreeSet<String> = said.iter().map(|it| it.hash()).collect();
         header
             .items
@@ -89,7 +90,7 @@ pub fn merge(
     MergedSummary { summary, kept_out, deleted }
 }
 
-/// Parts the items that `keeps` keeps from the others.
+/// Splits the items by `keeps`.
 fn partition(
     drafted: Vec<(SummarySection, Vec<Item>)>,
     keeps: &mut dyn FnMut(&Item) -> bool,
@@ -106,10 +107,10 @@ fn partition(
     (sections, kept_out)
 }
 
-/// Returns whether all lines that the item rests on are cited by a bullet of the person's.
+/// Returns whether a bullet of the person's cites all lines of the item.
 ///
-/// Lines of weekly files are left aside where there are lines of logs: they say where a person's
-/// bullet stood when it was cited, and that changes when the week is folded again.
+/// Lines of weekly files are ignored if there are lines of logs: they are the place of a person's
+/// bullet when it was cited, which changes with the week.
 fn is_covered_by(item: &Item, theirs: &Item) -> bool {
     let (Some(mine), Some(theirs)) = (&item.citation, &theirs.citation) else { return false };
     let on_logs = mine.files().any(|(stem, _)| !stem.is_summary());
@@ -118,15 +119,15 @@ fn is_covered_by(item: &Item, theirs: &Item) -> bool {
         .all(|it| theirs.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line)))
 }
 
-/// Which drafted items are kept out because their words were listed and are missing.
+/// Drafted items that are kept out because their listed words are missing.
 struct DeletedBullets {
-    /// Per missing hash, how many bullets of these words may stand, and the items that go first.
+    /// Per missing hash, how many bullets with these words may stay, and the items that go first.
     left: HashMap<String, (usize, Vec<Item>)>,
 }
 
 impl DeletedBullets {
-    /// Of bullets with the same words, those that still stand may stay: first the ones that cite the
-    /// same lines.
+    /// Of bullets with the same words, as many stay as are still in the file: first the ones that
+    /// cite the same lines.
     fn new<'a>(
         missing: &[String],
         standing: impl Iterator<Item = &'a Item>,
@@ -153,7 +154,7 @@ impl DeletedBullets {
             *count -= 1;
             return false;
         }
-        // The others take what the first ones leave.
+        // The others get what the first ones left.
         if *count > first.len() {
             *count -= 1;
             return false;
@@ -162,22 +163,22 @@ impl DeletedBullets {
     }
 }
 
-/// What stands in a file of ours, section by section.
+/// The content of a file of ours, section by section.
 #[derive(Default)]
 struct FileSections {
-    /// Whether our title is there.
+    /// Whether our title exists.
     has_title: bool,
-    /// Those before the first heading under `None`.
+    /// The sections; those before the first heading under `None`.
     sections: BTreeMap<Option<SummarySection>, SectionContent>,
-    /// A block of the person's that leaves a code fence or a comment open, so that all after it
-    /// would be part of it.
+    /// A block of the person's that leaves a code fence or a comment open, so that everything after
+    /// it would be part of it.
     unclosed: Option<SummaryBlock>,
 }
 
 /// One section.
 #[derive(Default)]
 struct SectionContent {
-    /// Its heading as it stands.
+    /// Its heading as written.
     heading: Option<String>,
     /// Up to the first heading of the person's own.
     head: Vec<FilePiece>,
@@ -188,7 +189,7 @@ struct SectionContent {
 enum FilePiece {
     /// A bullet of ours.
     Generated(Item, String),
-    /// Anything of the person's, and whether a blank line stands before it.
+    /// Anything of the person's, and whether a blank line precedes it.
     User(SummaryBlock, bool),
 }
 
@@ -248,8 +249,8 @@ impl FileSections {
         standing
     }
 
-    /// Makes bullets of ours beneath which a person wrote something theirs, where the new fold no
-    /// longer has them: what is beneath would hang on another bullet.
+    /// Turns our bullets with text of a person below them into theirs, if the new summary no longer
+    /// has them: the text would move to another bullet.
     fn adopt_parent_bullets(&mut self, drafted: &[(SummarySection, Vec<Item>)]) {
         let is_drafted = |item: &Item| {
             drafted.iter().any(|(_, items)| items.iter().any(|it| it.text == item.text))
@@ -286,7 +287,7 @@ impl FileSections {
         })
     }
 
-    /// Returns whether nothing but bullets of ours stands there, under headings of ours.
+    /// Returns whether there are only bullets of ours, under headings of ours.
     fn is_unedited(&self) -> bool {
         let plain = |(section, area): (&Option<SummarySection>, &SectionContent)| {
             area.heading
@@ -300,7 +301,7 @@ impl FileSections {
             && self.sections.iter().all(plain)
     }
 
-    /// Puts the new bullets among the person's text, and returns the body.
+    /// Inserts the new bullets into the person's text, and returns the body.
     fn merge_bullets(mut self, blocks: &[SummaryBlock]) -> String {
         let mut fresh = NewBullets::read(blocks);
         for area in self.sections.values_mut() {
@@ -357,9 +358,9 @@ impl SectionContent {
         })
     }
 
-    /// Prints the new bullets in their order, and the person's blocks where they stood.
+    /// Prints the new bullets in order, and the person's blocks in their places.
     fn print(self, bullets: &[(Item, String)], page: &mut BodyWriter) {
-        // What stands before the first of ours, then what stands after each.
+        // First the blocks before the first bullet of ours, then those after each.
         let mut first = Vec::new();
         let mut after: Vec<Vec<(SummaryBlock, bool)>> =
             bullets.iter().map(|_| Vec::new()).collect();
@@ -368,7 +369,7 @@ impl SectionContent {
         for piece in self.head {
             match piece {
                 FilePiece::Generated(item, _) => {
-                    // The same words, or other ones on the same lines.
+                    // The same words, or other words for the same lines.
                     let likeness = |at: usize| {
                         let new = &bullets[at].0;
                         match (new.text == item.text, new.citation == item.citation) {
@@ -378,7 +379,7 @@ impl SectionContent {
                         }
                     };
                     let free = (0..bullets.len()).filter(|at| !taken[*at] && likeness(*at) > 0);
-                    // Of several the first: `max_by_key` would take the last.
+                    // Of several the first: `max_by_key` would return the last.
                     if let Some(at) = free.min_by_key(|at| 3 - likeness(*at)) {
                         taken[at] = true;
                         anchor = Some(at);
@@ -433,7 +434,7 @@ impl NewBullets {
         fresh
     }
 
-    /// Takes the bullet of these words out, for a place of the person's choice.
+    /// Takes out the bullet with these words, for a place that the person chose.
     fn take_matching(&mut self, item: &Item) -> Option<String> {
         let all = self.0.iter().flat_map(|(section, items)| {
             items.iter().enumerate().map(move |(i, (it, _))| (*section, i, it))
@@ -444,14 +445,14 @@ impl NewBullets {
     }
 }
 
-/// The body as it is printed, with blank lines where they are needed.
+/// The printed body, with blank lines where they are needed.
 #[derive(Default)]
 struct BodyWriter {
     text: String,
     last: LastBlock,
 }
 
-/// What was printed last.
+/// The kind of the last printed block.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum LastBlock {
     #[default]
@@ -475,7 +476,7 @@ impl BodyWriter {
         self.push(raw, LastBlock::Bullet);
     }
 
-    /// Prints a block of the person's, apart where it stood so.
+    /// Prints a block of the person's, separated as it was.
     fn user_block(&mut self, block: &SummaryBlock, apart: bool) {
         let is_bullet = block.item().is_some();
         let needed = match self.last {
@@ -503,13 +504,13 @@ impl BodyWriter {
     }
 }
 
-/// Returns whether a heading of a section stands as we write it.
+/// Returns whether a section heading is spelled as we write it.
 fn is_standard_heading(section: SummarySection, raw: &str) -> bool {
     raw.trim().strip_prefix("### ") == Some(section.title())
 }
 
-/// Takes the blank lines around a block away, so that they do not grow with every fold, and makes
-/// sure that it ends its last line, so that the next one does not join it.
+/// Removes the blank lines around a block, so that they do not grow with every merge, and ends its
+/// last line, so that the next one does not join it.
 fn trimmed(block: &SummaryBlock) -> SummaryBlock {
     let bare = |raw: &str| {
         let lines: Vec<&str> = raw.split_inclusive('\n').collect();
@@ -523,7 +524,7 @@ fn trimmed(block: &SummaryBlock) -> SummaryBlock {
         text
     };
     match block {
-        // A heading that is not the one of its section is text of the person's.
+        // Another heading than that of its section is text of the person's.
         SummaryBlock::Section(_, raw) | SummaryBlock::Other(raw) => SummaryBlock::Other(bare(raw)),
         SummaryBlock::Bullet(item, raw) => SummaryBlock::Bullet(item.clone(), bare(raw)),
     }
@@ -553,7 +554,7 @@ mod tests {
         ]
     }
 
-    /// Folds once, lets `edit` change the text, folds again, and returns the second body.
+    /// Merges once, lets `edit` change the text, merges again, and returns the second body.
     fn fold_edit_fold(
         first: Vec<(SummarySection, Vec<Item>)>,
         edit: impl Fn(&str) -> String,
@@ -565,7 +566,7 @@ mod tests {
         let text = merge(week(), None, header(), first, &none).summary.print();
         let edited = Summary::parse(week(), &edit(&text)).unwrap();
         let merged = merge(week(), Some(&edited), header(), second, &none);
-        // What is written must be read back as the same file.
+        // The printed text must parse to the same file.
         let printed = merged.summary.print();
         assert_eq!(Summary::parse(week(), &printed).unwrap().print(), printed);
         (merged.summary.body(), merged)
@@ -740,7 +741,7 @@ mod tests {
         assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
     }
 
-    /// One thing that a person does to a line.
+    /// One edit of a person.
     #[derive(Clone, Debug)]
     enum UserAct {
         Reword(usize),
@@ -749,7 +750,7 @@ mod tests {
         Add(usize, &'static str),
     }
 
-    /// What a person may write; each has a place for a number, so that all lines are different.
+    /// What a person may write; each has room for a number, so that all lines are different.
     const THEIRS: [&str; 22] = [
         "- mine #",
         "- mine # [2026-04-0#:1]",
@@ -786,7 +787,7 @@ mod tests {
         proptest::collection::vec(one, 0..8)
     }
 
-    /// Does all of it to the body of `text`; the frontmatter stays.
+    /// Applies all edits to the body of `text`; the frontmatter stays.
     fn edited(text: &str, acts: &[UserAct], crlf: bool, cut: bool) -> String {
         let body_at = crate::memory::frontmatter::split(text).body_at;
         let mut lines: Vec<String> = text[body_at..].lines().map(str::to_owned).collect();
@@ -821,7 +822,7 @@ mod tests {
         if crlf { crate::memory::frontmatter::with_crlf(&text) } else { text }
     }
 
-    /// Items of which some repeat words or lines of others.
+    /// Items, some of which repeat words or lines of others.
     fn drafts() -> impl Strategy<Value = Vec<(SummarySection, Vec<Item>)>> {
         let item = (0..9_u32, 1..6_u32, 1..9_u32)
             .prop_map(|(words, day, line)| item(&format!("Said {words} [2026-04-0{day}:{line}]")));
@@ -854,12 +855,12 @@ mod tests {
             let merged = merge(week(), Some(&current), header(), second.clone(), &none);
             let printed = merged.summary.print();
 
-            // What is written is read back as the same file.
+            // The printed text parses to the same file.
             let read = Summary::parse(week(), &printed).unwrap();
             prop_assert_eq!(&read.print(), &printed);
             prop_assert_eq!(&read.blocks, &merged.summary.blocks, "{}", printed);
 
-            // Each line of theirs is there, as often as it was.
+            // Each of their lines is in it, as often as before.
             let (made_body, body) = (made.body(), current.body());
             let ours = counts(made_body.lines());
             let result_body = merged.summary.body();
@@ -871,7 +872,7 @@ mod tests {
                 prop_assert_eq!(result.get(line), Some(&count), "`{}` of:\n{}\nin:\n{}", line, text, printed);
             }
 
-            // What they deleted is not: by words, as many as there were.
+            // What they deleted is not in it: by words, as many as there were.
             let standing = bullets(&current);
             for item in bullets(&made) {
                 let count = |items: &[Item]| items.iter().filter(|it| it.text == item.text).count();
@@ -881,7 +882,7 @@ mod tests {
                 }
             }
 
-            // What is new is there, once, unless it was deleted or held off.
+            // What is new is in it, once, unless it was deleted or replaced.
             let owners = current.ownership();
             let theirs: Vec<&Item> = standing.iter().zip(&owners.owners)
                 .filter(|(_, owner)| **owner == BulletOwner::User).map(|(item, _)| item).collect();
@@ -889,7 +890,7 @@ mod tests {
             for item in second.iter().flat_map(|(_, items)| items) {
                 let free = !owners.missing_hashes.contains(&item.hash())
                     && !theirs.iter().any(|it| it.text == item.text || is_covered_by(item, it));
-                // A bullet that stays for what stands beneath it is theirs as well.
+                // A bullet that stays for the text below it is theirs, too.
                 let adopted = merged.kept_out.contains(item);
                 if free && !adopted {
                     let all = second.iter().flat_map(|(_, items)| items).filter(|it| *it == item).count();
@@ -899,7 +900,7 @@ mod tests {
                     "`{}` of:\n{}\nin:\n{}", item, text, printed);
             }
 
-            // Once more is no change.
+            // Merging again changes nothing.
             let again = merge(week(), Some(&read), header(), second, &none);
             prop_assert_eq!(again.summary.print(), printed, "of:\n{}", text);
         }

@@ -1,8 +1,9 @@
-//! Days and their week in one question, where both are due: a model reads the logs once then.
+//! Asks for a week and its days in one request if both are due, so that a model reads the logs
+//! once.
 //!
-//! The days are made first, each as one that was asked about alone; the draft of the week stays with
-//! the engine until it is folded. Where only some days of a week are due, each is asked about alone,
-//! unless the question was asked before and a crash came between.
+//! The days are written first, each like one that was asked alone; the draft of the week stays with
+//! the engine until its job. If only some days of a week are due, each is asked alone, unless the
+//! request was sent before and a crash interrupted the run.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,25 +23,25 @@ use crate::{
     privacy::SanitizedLog,
 };
 
-/// What is proposed of the logs of a week, by the log.
+/// The drafts for the logs of a week, by log.
 pub(crate) type WeekExtraction = HashMap<Stem, Extraction>;
 
-/// Says what is wrong with a proposal, by the logs of the week.
+/// Returns what is wrong with a draft, by the logs of the week.
 pub(crate) type WeekDraftCheck<'a> =
     dyn Fn(&[SanitizedLog], &MemoryDraft) -> Result<(), String> + 'a;
 
-/// Weeks that are asked about together with their days.
+/// Weeks that are asked together with their days.
 pub(crate) struct WeekBatch<'a> {
     drafter: SummaryDrafter<'a>,
     weeks: &'a [CompactionJob],
     /// The logs of the days that are due.
     due: BTreeSet<&'a String>,
-    /// What was answered; `None` for a week whose days are asked about alone.
+    /// The replies; `None` for a week whose days are asked alone.
     answered: HashMap<Period, Option<WeekExtraction>>,
 }
 
 impl<'a> WeekBatch<'a> {
-    /// Takes the weeks and the days that are due. Who asks for one by force wants it read alone.
+    /// Takes the due weeks and days. A forced one is asked alone.
     pub(crate) fn new(
         drafter: SummaryDrafter<'a>,
         weeks: &'a [CompactionJob],
@@ -51,11 +52,11 @@ impl<'a> WeekBatch<'a> {
         Self { drafter, weeks, due, answered: HashMap::new() }
     }
 
-    /// Returns what is proposed of the week of a day; `None` where the day is to be asked about alone.
+    /// Returns the drafts for the week of a day; `None` if the day is to be asked alone.
     ///
     /// # Errors
     ///
-    /// Returns why the question about the week was not answered.
+    /// Returns why the request for the week failed.
     pub(crate) fn extraction_for(
         &mut self,
         day: &CompactionJob,
@@ -77,7 +78,7 @@ impl<'a> WeekBatch<'a> {
         Ok(self.answered.get(&week).and_then(Option::as_ref))
     }
 
-    /// Asks about a week, where nothing was asked before; `None` where that cannot be, or gains nothing.
+    /// Asks for a week, unless it was asked before; `None` if that is impossible, or saves nothing.
     fn ask_week(
         &self,
         job: &CompactionJob,
@@ -86,7 +87,7 @@ impl<'a> WeekBatch<'a> {
     ) -> Result<Option<WeekExtraction>, JobFailure> {
         let is_due = |stem: &Stem| self.due.contains(&stem.to_string());
         let may_ask = job.inputs.keys().all(|it| self.due.contains(it));
-        // What is said of a day that was made before stands.
+        // Drafts for a day that is done already are not checked.
         let check = |logs: &[SanitizedLog], draft: &MemoryDraft| match for_last_log(draft, logs) {
             Some((stem, _)) if !is_due(&stem) => Ok(()),
             Some((_, draft)) => check(logs, &draft),
@@ -111,12 +112,12 @@ impl<'a> WeekBatch<'a> {
     }
 }
 
-/// Gives each memory to the last of these logs that it rests on. What cannot be read and names no
-/// line goes to `last`.
+/// Assigns each memory to the last of these logs that it cites. Drafts that cannot be parsed and
+/// cite no line go to `last`.
 fn split_by_log(said: Extraction, logs: &[SanitizedLog], last: Option<&Stem>) -> WeekExtraction {
     let mut proposed = WeekExtraction::new();
     for draft in &said.drafts {
-        // One that rests on none of them is kept out with what is said of the last log.
+        // A draft that cites none of them is kept out with the last log.
         let whose = for_last_log(draft, logs).or_else(|| Some((last?.clone(), draft.clone())));
         if let Some((stem, draft)) = whose {
             proposed.entry(stem).or_default().drafts.push(draft);
@@ -131,8 +132,8 @@ fn split_by_log(said: Extraction, logs: &[SanitizedLog], last: Option<&Stem>) ->
     proposed
 }
 
-/// Returns the last of these logs that a memory rests on, and the memory without the lines of the
-/// others: a day is made, and made again, by itself.
+/// Returns the last of these logs that a memory cites, and the memory without the lines of the
+/// others: a day can be extracted again by itself.
 fn for_last_log(draft: &MemoryDraft, logs: &[SanitizedLog]) -> Option<(Stem, MemoryDraft)> {
     let stem = last_cited_log(&draft.citation, logs)?;
     let is_own = |it: &Address| it.stem == *stem || logs.iter().all(|log| *log.stem() != it.stem);
@@ -141,8 +142,8 @@ fn for_last_log(draft: &MemoryDraft, logs: &[SanitizedLog]) -> Option<(Stem, Mem
     Some((stem.clone(), MemoryDraft { citation, ..draft.clone() }))
 }
 
-/// Returns the last of these logs of which lines are cited: one in which somebody of the house says it,
-/// before one that has it from elsewhere.
+/// Returns the last of these logs that is cited: one with a line of a person or agent before one
+/// with external lines only.
 fn last_cited_log<'a>(citation: &Citation, logs: &'a [SanitizedLog]) -> Option<&'a Stem> {
     let cited = logs.iter().filter_map(|log| {
         let lines: Vec<Address> =
@@ -199,16 +200,16 @@ mod tests {
         let cases = [
             ("2026-04-07:4", "2026-04-07", "2026-04-07:4"),
             ("2026-04-07:4; 2026-04-09:4,6", "2026-04-09", "2026-04-09:4,6"),
-            // Lines of a memory that is said anew stay.
+            // Lines of an updated memory stay.
             (
                 "2026-01-09:2; 2026-04-07:4; 2026-04-08:5",
                 "2026-04-08",
                 "2026-01-09:2; 2026-04-08:5",
             ),
             ("2026-01-09:2", "2026-04-10", "2026-01-09:2"),
-            // A day of the week of which there is no log.
+            // A day of the week without a log.
             ("2026-04-11:4", "2026-04-10", "2026-04-11:4"),
-            // A letter says it, too, and later.
+            // An external letter says it, too, and later.
             ("2026-04-07:4; 2026-04-09-mail:5", "2026-04-07", "2026-04-07:4"),
             ("2026-04-09-mail:5", "2026-04-09-mail", "2026-04-09-mail:5"),
         ];

@@ -1,4 +1,4 @@
-//! The fold of a week or a month: drafts merged with what stands there, written, and recorded.
+//! Writes a week or a month: drafts are merged with the present file, written, and recorded.
 
 use crate::compaction::{context::TierRun, report::count_u32};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -50,7 +50,7 @@ use crate::{
     },
 };
 
-/// How many periods are drafted side by side. Each holds its sources and a copy of the counts.
+/// How many periods are drafted in parallel. Each holds its sources and a copy of the counts.
 const SUMMARIES_AT_ONCE: usize = 8;
 
 fn newest_first(jobs: &[CompactionJob]) -> Vec<&CompactionJob> {
@@ -69,9 +69,9 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
         Self { context }
     }
 
-    /// Makes weekly or monthly files, the newest first: what is most likely to be read is there first
-    /// after a long time away. Several are drafted side by side, and the next ones while those are
-    /// written one after the other: a write waits for the disk.
+    /// Writes weekly or monthly files, the newest first: after a long time away, what is most
+    /// likely to be read exists first. Several are drafted in parallel, and the next ones while
+    /// those are written one after the other, since a write waits for the disk.
     pub(crate) fn run_jobs<'j>(
         &mut self,
         jobs: &'j [CompactionJob],
@@ -125,8 +125,9 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
         })
     }
 
-    /// Makes weekly or monthly files by asking a model, one after the other, the newest first: where a
-    /// budget ends, what is most likely to be read is made. Stops when the model cannot be had.
+    /// Writes weekly or monthly files by asking a model, one after the other, the newest first:
+    /// when a budget ends, what is most likely to be read exists. Stops when the model is
+    /// unavailable.
     fn run_model_jobs(
         &mut self,
         jobs: &[CompactionJob],
@@ -173,7 +174,7 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
         Ok(())
     }
 
-    /// Returns whether a fold is made offline where the model cannot be had. One that was made so
+    /// Returns whether a job may be done offline if the model is unavailable. One that was done so
     /// before waits for the model.
     fn may_fall_back(&self, job: &CompactionJob) -> bool {
         let Model { fallback, .. } = &self.context.settings.settings.model;
@@ -290,7 +291,7 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
         user_edits::merge(job.period, current, header, sections, &is_deleted)
     }
 
-    /// Returns what the file says of itself, but who made it.
+    /// Returns the frontmatter of the file, except its engine.
     fn summary_header(
         job: &CompactionJob,
         view: &RootSnapshot,
@@ -300,7 +301,7 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
         let old = current.and_then(|it| it.header.as_ref());
         let mut named = job.inputs.clone();
         let mut pointers = sources.pointers.clone();
-        // Sources that have vanished stay named, since items that rest on them stay.
+        // Vanished sources stay named, since orphaned items that cite them stay.
         for (name, hash) in old.iter().flat_map(|it| &it.sources) {
             named.entry(name.clone()).or_insert_with(|| hash.clone());
         }
@@ -324,7 +325,7 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
         }
     }
 
-    /// Returns whether a person deleted what rests on these lines, here or in a week below.
+    /// Returns whether a person deleted what these lines support, here or in a week of the month.
     fn is_deleted_from(
         &self,
         decisions: &Decisions,
@@ -341,7 +342,7 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
     }
 }
 
-/// Returns why there is no draft, where that is not due to this piece of work.
+/// Returns why there is no draft, if this job is not at fault.
 fn model_unavailable(draft: &Result<SummaryDraft, JobFailure>) -> Option<String> {
     match draft {
         Err(JobFailure::Engine(EngineError::Model(call)))
@@ -353,13 +354,13 @@ fn model_unavailable(draft: &Result<SummaryDraft, JobFailure>) -> Option<String>
     }
 }
 
-/// Waits for a thread; its panic goes on here.
+/// Waits for a thread, and passes on its panic.
 fn join_thread<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Returns the days of the week whose extraction is done for the logs as they stand. A day that waits
-/// for a person is not among them: where the database is lost, only reading it again says so.
+/// Returns the days of the week whose present logs are extracted. A day that waits for a person is
+/// not among them: after a loss of the database, only reading it again shows that it waits.
 fn extracted_days(
     job: &CompactionJob,
     view: &RootSnapshot,
@@ -403,7 +404,7 @@ fn left_out_lines<'a>(
         .collect()
 }
 
-/// Returns the lines that say something and that no item cites, with the reason for each.
+/// Returns the lines with content that no item cites, with the reason for each.
 fn uncovered_lines<'a>(
     logs: impl Iterator<Item = &'a SanitizedLog>,
     items: &[&Citation],

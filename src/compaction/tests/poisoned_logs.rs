@@ -1,5 +1,5 @@
-//! Planted texts through the whole chain, with the extractive engine and with one that obeys
-//! whatever it reads: nothing of them is served until a person accepts it.
+//! Planted attacks through whole runs, with the extractive engine and with one that obeys whatever
+//! it reads: no output contains them until a person accepts them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -18,7 +18,7 @@ use crate::{
     store::db::lineage::review::QuarantineScope,
 };
 
-/// A root with these lines, a few to a day, among honest ones.
+/// A root with these lines, a few per day, among harmless ones.
 fn plant(root: &Path, texts: &[String]) -> Vec<Address> {
     write_old_file(&root.join("memoird.yaml"), "wisdom: { max_entries: 500, max_chars: 200000 }\n");
     let mut planted = Vec::new();
@@ -39,7 +39,7 @@ fn plant(root: &Path, texts: &[String]) -> Vec<Address> {
     planted
 }
 
-/// `least_back` is how many of a hundred lines an item rests on once they are accepted.
+/// `least_back` is how many of a hundred lines items cite once they are accepted.
 #[track_caller]
 fn check(engine: &dyn Engine, texts: &[String], least_back: usize) {
     let dir = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ fn check_held(
         .collect();
     let missing: Vec<&Address> = planted.iter().filter(|it| !held.contains(it)).collect();
     assert_eq!(missing, [] as [&Address; 0], "in review");
-    // A person may want them after all.
+    // A person may accept them.
     compactor.review_lines(&waiting.lines, Some(Verdict::Accepted)).unwrap();
     compactor.compact("test", &Selection::default(), &mut ()).unwrap();
     let inventory = vault.scan(&HashMap::new()).unwrap().inventory;
@@ -98,7 +98,7 @@ fn check_held(
 fn in_agent_lines() -> Vec<String> {
     poisons::BY_ANYBODY
         .iter()
-        // What poses as a heading or as frontmatter does so at the start of a line.
+        // Fake headings and frontmatter begin at the start of a line.
         .map(|it| {
             let stands_alone = it.starts_with(['-', '#']) || it.starts_with("memoird:");
             if stands_alone { (*it).to_owned() } else { format!("- {it}") }
@@ -116,7 +116,7 @@ fn in_quotes() -> Vec<String> {
 
 #[test]
 fn planted_lines_reach_nothing_with_the_extractive_engine() {
-    // A summary has room for a third of what was said.
+    // A summary has room for a third of the lines.
     check(&Extractive, &in_agent_lines(), 20);
     check(&Extractive, &in_quotes(), 20);
 }

@@ -1,4 +1,4 @@
-//! An engine for tests that says whatever it reads, and a root to run it on.
+//! An engine for tests that repeats what it reads, and a root to run it on.
 
 use std::{fs, path::Path};
 
@@ -22,11 +22,11 @@ use crate::{
     },
 };
 
-/// Believes every line that it is shown, and makes as much of it as it can.
+/// Believes every line, and drafts as much of it as it can.
 pub(crate) struct ScriptedEngine {
-    /// How it says the words of a line.
+    /// Rewords a line.
     pub(crate) rephrase: fn(&str) -> String,
-    /// Whether it passes for a model.
+    /// Whether it acts as a model.
     pub(crate) is_model: bool,
 }
 
@@ -37,7 +37,7 @@ impl Default for ScriptedEngine {
 }
 
 impl ScriptedEngine {
-    /// Returns what it says of each line of a log that says something.
+    /// Returns its words for each line of a log with content.
     fn lines<'a>(&'a self, log: &'a SanitizedLog) -> impl Iterator<Item = (String, Citation)> + 'a {
         let content = log.lines().iter().filter(|it| it.is_content());
         content.map(|it| {
@@ -95,7 +95,7 @@ impl Engine for ScriptedEngine {
     }
 }
 
-/// Writes a file that has not been touched for long.
+/// Writes a file with an old modification time.
 pub(crate) fn write_old_file(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]
@@ -104,7 +104,7 @@ pub(crate) fn write_old_file(path: &Path, text: &str) {
     fs::File::open(path).unwrap().set_times(long_ago).unwrap();
 }
 
-/// Returns all that is served: every file but the logs.
+/// Returns the text of all files except the logs.
 pub(crate) fn generated_text(vault: &Vault) -> String {
     let mut all = String::new();
     for path in vault.files_below("", usize::MAX).0 {
@@ -116,7 +116,7 @@ pub(crate) fn generated_text(vault: &Vault) -> String {
     all
 }
 
-/// Runs what is given with an engine on the root in a folder.
+/// Runs a test with an engine on the root in a folder.
 pub(crate) fn with_compactor(
     dir: &Path,
     engine: &dyn Engine,

@@ -1,10 +1,10 @@
-//! An engine that tells a guess as a fact, through the whole chain: what it says is kept out of every
-//! tier, counted, and the line is told as one that reached nothing.
+//! An engine that states a guess as a fact, through whole runs: its items are kept out of every
+//! tier and counted, and the line is reported as uncovered.
 
 use super::scripted_engine::{ScriptedEngine, generated_text, with_compactor, write_old_file};
 use crate::{compaction::plan::Selection, memory::item::Tier};
 
-/// `rejected` is how many items of each tier do not stand the check.
+/// `rejected` is how many items of each tier the checks reject.
 #[track_caller]
 fn check(said: fn(&str) -> String, guess: &str, rejected: u32) {
     let dir = tempfile::tempdir().unwrap();

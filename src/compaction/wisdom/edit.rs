@@ -70,7 +70,7 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
         Self { context }
     }
 
-    /// Makes one edit of `WISDOM.md` after the other, each on what the one before left.
+    /// Does one edit of `WISDOM.md` after the other, each on the result of the one before.
     pub(crate) fn run_jobs(
         &mut self,
         jobs: &[CompactionJob],
@@ -245,7 +245,7 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
         Ok(read)
     }
 
-    /// Reads the weekly and monthly files whose own lines are cited, by bullets or by entries.
+    /// Reads the weekly and monthly files that bullets or entries cite themselves.
     fn cited_summaries(
         &self,
         month: &Summary,
@@ -457,7 +457,7 @@ impl WisdomEdit<'_> {
                     let is_merged = self.merge_entry(file, id, words, citation, &mut done);
                     (is_merged.then(|| id.clone()), citation)
                 }
-                // An entry that nothing has reinforced is dropped where room is needed, not before.
+                // An entry that nothing reinforced is dropped only when room is needed.
                 WisdomOp::Drop { .. } => continue,
             };
             let Some(id) = id else { continue };
@@ -482,8 +482,8 @@ impl WisdomEdit<'_> {
         done
     }
 
-    /// Adds an entry, or puts it in the place of the stale entry that it succeeds; returns its id, or
-    /// `None` where it is kept out.
+    /// Adds an entry, or replaces the stale entry that it succeeds; returns its id, or `None` if it
+    /// is kept out.
     fn add_entry(
         &self,
         file: &mut WisdomFile,
