@@ -192,12 +192,12 @@ impl std::fmt::Display for ClockDoubt {
         match self {
             Self::Behind(then) => write!(
                 f,
-                "a run was made on {}, which is yet to come; is the clock right?",
+                "a run began on {}, which is in the future; is the clock right?",
                 then.format(format)
             ),
             Self::Ahead(then) => write!(
                 f,
-                "nothing happened here since {}, or the clock jumped; the next run does it",
+                "nothing happened here since {}, or the clock jumped; the next run archives",
                 then.format(format)
             ),
         }

@@ -250,7 +250,7 @@ impl RunContext<'_> {
             reason = format!("{reason}: {source}");
         }
         if let JobFailure::Engine(EngineError::Model(CallError::InvalidReply(_))) = error {
-            reason = format!("{reason}; what it said is kept in .memoird/reply-unread-*.json");
+            reason = format!("{reason}; the reply is kept in .memoird/reply-unread-*.json");
         }
         let outcome = if nothing {
             JobOutcome::Skipped

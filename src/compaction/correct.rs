@@ -109,7 +109,7 @@ pub enum CorrectError {
         what: &'static str,
     },
     /// A cited line does not exist.
-    #[error("`{address}` is cited, and there is no such line")]
+    #[error("the cited line `{address}` does not exist")]
     NoLine {
         /// The line.
         address: Address,

@@ -29,7 +29,7 @@ pub enum CompactionError {
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The memory folder existed and is missing now: unmounted, moved, or renamed.
-    #[error("the memory folder `{}` is gone, and {logs} logs were known in it; nothing was done", path.display())]
+    #[error("the memory folder `{}` is missing, but {logs} of its logs are recorded; nothing was done", path.display())]
     FolderMissing {
         /// The folder.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum CompactionError {
         logs: usize,
     },
     /// A request to forget cannot be finished now.
-    #[error("forgetting is not finished: {0}; do the same `memoird forget` again")]
+    #[error("forgetting is not finished: {0}; run the same `memoird forget` again")]
     ForgetUnfinished(String),
     /// So many known files are missing that a person must confirm.
     #[error("{0}; nothing was done")]
@@ -52,7 +52,7 @@ pub enum CompactionError {
     },
     /// A forced period has no source.
     #[error(
-        "no source of {tier} {period} is there, so it cannot be made; what was made of it stays"
+        "{tier} {period} has no source, so it cannot be made; its file stays as it is"
     )]
     NoSource {
         /// The tier.
@@ -61,13 +61,13 @@ pub enum CompactionError {
         period: Period,
     },
     /// The decisions cannot be read, or their file is missing.
-    #[error("what was decided is not known: {why}; nothing was done")]
+    #[error("the decisions are incomplete: {why}; nothing was done")]
     DecisionsUnreadable {
         /// What is wrong with the file.
         why: String,
     },
     /// The system gives no random bytes for the key of the decisions.
-    #[error("the system gives no random bytes")]
+    #[error("the system returned no random bytes")]
     NoRandomness(#[source] std::io::Error),
 }
 
@@ -82,10 +82,10 @@ pub(crate) enum JobFailure {
     #[error("the engine stopped with an internal error; please report it")]
     EnginePanicked,
     /// A source changed since the plan was made.
-    #[error("{0} changed while it was read; it will be looked at again")]
+    #[error("{0} changed while it was read; the next run reads it again")]
     SourceChanged(String),
     /// The checks rejected all items.
-    #[error("none of {0} drafted items stood the check against their lines")]
+    #[error("none of {0} drafted items passed the check against their lines")]
     AllRejected(usize),
     /// A file cannot be parsed as its kind.
     #[error("{path}: {reason}")]

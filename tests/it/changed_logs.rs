@@ -271,7 +271,7 @@ fn what_a_vanished_log_said_stays_and_is_marked() {
     told(&["doctor"]);
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W11", "--force"]), @r"
     $ memoird compact --period 2026-W11 --force
-    ! error: no source of weekly 2026-W11 is there, so it cannot be made; what was made of it stays
+    ! error: weekly 2026-W11 has no source, so it cannot be made; its file stays as it is
     !   hint: restore its logs first; `memoird status` lists the missing ones
     [exit 2]
     ");

@@ -227,7 +227,7 @@ fn what_is_not_to_be_corrected_says_what_is() {
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-03-10:99]"]), @r"
     $ memoird correct 2026-W11:15 x [2026-03-10:99]
-    ! error: `2026-03-10:99` is cited, and there is no such line
+    ! error: the cited line `2026-03-10:99` does not exist
     !   hint: to see its lines: memoird show 2026-03-10
     [exit 2]
     ");

@@ -372,7 +372,7 @@ fn a_memory_folder_that_is_gone_is_not_taken_for_an_empty_one() {
     std::fs::rename(root.path("memory"), root.path("elsewhere")).unwrap();
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
-    ! error: the memory folder `~/mara/memory` is gone, and 64 logs were known in it; nothing was done
+    ! error: the memory folder `~/mara/memory` is missing, but 64 of its logs are recorded; nothing was done
     !   hint: mount the folder or move it back, then run `memoird compact`
     [exit 65]
     ");

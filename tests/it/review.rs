@@ -287,7 +287,7 @@ fn what_would_become_of_a_persons_memory_is_asked_and_not_done() {
     let line = item["source_lines"][0]["text"].as_str().unwrap();
     assert!(line.contains("a single file is easier"), "{item}");
     let told = root.run(&["review", "list"]).ok().stdout;
-    assert!(told.contains("its lines say otherwise now"), "{told}");
+    assert!(told.contains("its source lines say something else now"), "{told}");
     assert!(told.contains("  now: ") && told.contains("  new: "), "{told}");
     assert!(told.contains("  of 2026-03-10:1: - Decided"), "{told}");
     assert_eq!(root.run(&["status", "--json"]).ok().json()["quarantined"], 1);

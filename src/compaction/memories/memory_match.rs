@@ -168,7 +168,7 @@ impl MemoryUpdate {
         if before.is_managed() {
             Self::Revise(MemoryRevision { before, after })
         } else {
-            let why = "a newer line says more of it";
+            let why = "a newer line says more about it";
             Self::Propose(MemoryProposal { before, after: Some(after), why })
         }
     }

@@ -64,8 +64,8 @@ impl fmt::Display for WaitCause {
             Self::Closes(at) => write!(f, "open until {}", at.format("%Y-%m-%d %H:%M %Z")),
             Self::BeingWritten(path) => write!(f, "{path} is still being written"),
             Self::Stuck(why) => write!(f, "stuck: {why}"),
-            Self::Undone => f.write_str("taken back by undo; waits for changed input"),
-            Self::Damaged(why) => write!(f, "held: {why}"),
+            Self::Undone => f.write_str("undone; waits for changed input"),
+            Self::Damaged(why) => write!(f, "waits for a person: {why}"),
         }
     }
 }

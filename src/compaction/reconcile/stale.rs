@@ -173,7 +173,7 @@ pub(crate) fn match_successors(new: &mut Vec<TypedMemory>, doubts: &[StaleMemory
             if before.is_managed() {
                 settled.revised.push(MemoryRevision { before, after });
             } else {
-                let why = "its lines say otherwise now";
+                let why = "its source lines say something else now";
                 settled.proposed.push(MemoryProposal { before, after: Some(after), why });
             }
         }
@@ -207,7 +207,7 @@ pub(crate) fn decide_remaining(
                 && doubt.source_match.present.is_empty()
                 && still_supported(vault, doubt, rules)?.is_none()
             {
-                let why = "no line says it any more";
+                let why = "no source line says it any more";
                 settled.proposed.push(MemoryProposal { before, after: None, why });
             }
             continue;

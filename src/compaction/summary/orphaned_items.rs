@@ -75,7 +75,7 @@ impl OrphanedItems {
         let chars = self.chars();
         (max_chars > 0 && chars > max_chars).then(|| {
             format!(
-                "what is kept of sources that are gone has {chars} characters, more than max_chars: {max_chars}"
+                "orphaned items have {chars} characters, more than max_chars: {max_chars}"
             )
         })
     }

@@ -212,7 +212,7 @@ fn a_persons_memory_changes_by_their_word_alone() {
     let items = listed(&desk);
     assert_eq!(items.len(), 1, "{items:?}");
     assert!(items[0]["text"].as_str().unwrap().contains("in German"), "{items:?}");
-    assert!(items[0].to_string().contains("a newer line says more of it"), "{items:?}");
+    assert!(items[0].to_string().contains("a newer line says more about it"), "{items:?}");
     desk.run(&["review", "accept", items[0]["id"].as_str().unwrap()]).ok();
     assert!(desk.root.read(MEMORY).contains("in German"));
 }

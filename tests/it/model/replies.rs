@@ -238,7 +238,7 @@ fn an_echo_of_the_prompt_is_no_summary() {
 #[test]
 fn all_bullets_false_writes_nothing() {
     let reply = "### Decisions\n- Sold 900 licences [2026-04-07:3]\n- Hired Bob [2026-04-07:4]\n";
-    check_nothing(reply, Ends::Well, 2, "none of 2 drafted items stood the check");
+    check_nothing(reply, Ends::Well, 2, "none of 2 drafted items passed the check");
 }
 
 #[test]
