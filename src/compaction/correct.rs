@@ -132,8 +132,8 @@ impl CorrectionDraft {
     /// # Errors
     ///
     /// Returns why there is nothing to correct.
-    pub fn new(vault: &Vault, asked: &CorrectionRequest<'_>) -> Result<Self, CorrectError> {
-        let CorrectionRequest { path, kind, line, words } = *asked;
+    pub fn new(vault: &Vault, request: &CorrectionRequest<'_>) -> Result<Self, CorrectError> {
+        let CorrectionRequest { path, kind, line, words } = *request;
         let refused = |what| Err(CorrectError::NotOurs { path: path.to_owned(), what });
         match kind {
             FileKind::Log => return refused("a log: what people and agents wrote"),
@@ -158,7 +158,7 @@ impl CorrectionDraft {
         };
         let needed = || line.ok_or_else(|| CorrectError::NeedsLine { path: path.to_owned() });
         let name = path.rsplit('/').next().unwrap_or(path);
-        let mut above = Vec::new();
+        let mut dependents = Vec::new();
         let found = match kind {
             FileKind::Wisdom => correction::correct_wisdom(&text, needed()?, words),
             FileKind::Memory => {
@@ -169,7 +169,7 @@ impl CorrectionDraft {
                 }
                 // A month contains a memory by its newest source.
                 let day = memory.updated.map(|it| Period::containing(Grain::Week, it));
-                above.extend(day.and_then(Period::parent).map(|it| (Tier::Wisdom, it)));
+                dependents.extend(day.and_then(Period::parent).map(|it| (Tier::Wisdom, it)));
                 let hash_of = |at: &Address| line_hash(vault, at).ok().flatten();
                 correction::correct_memory(&memory, &text, line, words, &hash_of)
             }
@@ -181,8 +181,10 @@ impl CorrectionDraft {
                     return refused("a file of your own: edit it");
                 }
                 match period.parent() {
-                    Some(month) => above.extend([(Tier::Monthly, month), (Tier::Wisdom, month)]),
-                    None => above.push((Tier::Wisdom, period)),
+                    Some(month) => {
+                        dependents.extend([(Tier::Monthly, month), (Tier::Wisdom, month)])
+                    }
+                    None => dependents.push((Tier::Wisdom, period)),
                 }
                 correction::correct_summary(&summary, &text, needed()?, words)
             }
@@ -196,7 +198,7 @@ impl CorrectionDraft {
                 reason: "its frontmatter was written by hand; change `sources` there".to_owned(),
             },
         })?;
-        Ok(Self { path: path.to_owned(), corrected, dependents: above, current: text })
+        Ok(Self { path: path.to_owned(), corrected, dependents, current: text })
     }
 
     /// Returns whether the item has these words already.
@@ -226,8 +228,8 @@ impl<'c, 'a> Corrector<'c, 'a> {
     /// Corrects an item and, if `fold`, makes again what is derived from it and due by that.
     pub(crate) fn correct(
         &mut self,
-        asked: &CorrectionRequest<'_>,
-        fold: bool,
+        request: &CorrectionRequest<'_>,
+        rewrite: bool,
         watcher: &mut dyn RunObserver,
     ) -> Result<(CorrectionDraft, RunOutcome), CorrectError> {
         let _alone = self.context.acquire_run_lock(&|| watcher.should_stop())?;
@@ -237,13 +239,13 @@ impl<'c, 'a> Corrector<'c, 'a> {
         Forgetter::new(self.context).finish_forgetting(now, false)?;
         let finished = Undoer::new(self.context).finish_undoing(now, false)?.into_iter().collect();
         let (view, put_back) = Repairer::new(self.context).take_repaired_snapshot(now)?;
-        view.refuse_damaged(|it| it == asked.path)?;
+        view.refuse_damaged(|it| it == request.path)?;
         let report = RunReport { put_back, finished, ..RunReport::default() };
-        let mut noticing = ReconcileRun { report, ..ReconcileRun::new(CORRECT_TRIGGER, now) };
+        let mut reconcile_run = ReconcileRun { report, ..ReconcileRun::new(CORRECT_TRIGGER, now) };
         // What a person edited by hand before is recorded separately.
-        Reconciler::new(self.context).reconcile_changes(&mut noticing, &view)?;
-        let ReconcileRun { mut run, mut report, .. } = noticing;
-        let draft = CorrectionDraft::new(self.context.vault, asked)?;
+        Reconciler::new(self.context).reconcile_changes(&mut reconcile_run, &view)?;
+        let ReconcileRun { mut run, mut report, .. } = reconcile_run;
+        let draft = CorrectionDraft::new(self.context.vault, request)?;
         if !draft.is_unchanged() {
             let run = self.context.ensure_run(&mut run, CORRECT_TRIGGER, now)?;
             self.write_correction(run, &draft)?;
@@ -251,21 +253,21 @@ impl<'c, 'a> Corrector<'c, 'a> {
         let view = self.context.take_snapshot(now)?;
         let mut tiers = Vec::new();
         let mut period = None;
-        if fold && !draft.is_unchanged() {
+        if rewrite && !draft.is_unchanged() {
             tiers.extend(draft.dependents.iter().map(|it| it.0));
             period = draft.dependents.first().map(|it| it.1);
         }
         // Without a period nothing is selected.
         let selection = Selection { tiers, period, ..Selection::default() };
         let nothing = selection.tiers.is_empty();
-        if asked.kind == FileKind::Memory && !nothing {
+        if request.kind == FileKind::Memory && !nothing {
             self.redistill(&mut run, &draft, &view, watcher, &mut report)?;
         }
         let mut selection = if nothing { empty_selection() } else { selection };
         let begun = ReconciledRun { trigger: CORRECT_TRIGGER, now, run, snapshot: view, report };
-        let passed =
+        let outcome =
             CompactionRun::new(self.context).run_due_jobs(begun, &mut selection, watcher)?;
-        Ok((draft, passed))
+        Ok((draft, outcome))
     }
 
     /// Writes the file and records it.
@@ -274,7 +276,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
         run: RunId,
         draft: &CorrectionDraft,
     ) -> Result<(), CorrectError> {
-        let CorrectionDraft { path, corrected, current: standing, .. } = draft;
+        let CorrectionDraft { path, corrected, current, .. } = draft;
         let text = corrected.text.clone();
         let document = records::of_path(self.context.vault.layout(), path, &text);
         let recorded = RecordedChanges {
@@ -282,7 +284,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
             ..RecordedChanges::default()
         };
         let file =
-            FileWrite { path: path.clone(), text: Some(text), current: Some(standing.clone()) };
+            FileWrite { path: path.clone(), text: Some(text), current: Some(current.clone()) };
         match Journal::new(self.context).write_files(Some(run), None, &[file], &recorded) {
             Ok(()) => Ok(()),
             Err(JobFailure::Critical(error)) => Err(error.into()),

@@ -51,9 +51,7 @@ pub enum CompactionError {
         why: Damage,
     },
     /// A forced period has no source.
-    #[error(
-        "{tier} {period} has no source, so it cannot be made; its file stays as it is"
-    )]
+    #[error("{tier} {period} has no source, so it cannot be made; its file stays as it is")]
     NoSource {
         /// The tier.
         tier: Tier,

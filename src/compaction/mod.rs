@@ -4,34 +4,34 @@
 //! vault (scan) → plan → engine (draft) → grounding → vault (write) → lineage (record)
 //! ```
 //!
-//! The order of a run, as a list of steps: [`run`]. Each step is a small type that borrows the
-//! [`context`] of the run. A run makes one tier after the other and reads the files again before each,
-//! since each is made from what the one before wrote.
+//! [`run`] holds the order of a run as a list of steps. Each step is a small type that borrows the
+//! [`context`] of the run. A run does one tier after the other and reads the files again before each,
+//! since each tier is derived from what the one before wrote.
 //!
-//! The steps, in their order:
+//! The steps:
 //!
-//! - [`journal`]: files are written with their records, and what a crash cut off is finished.
+//! - [`journal`]: writes files with their records, and finishes what a crash interrupted.
 //! - [`plan`]: what is due; pure.
-//! - [`reconcile`]: what people did since the last run.
-//! - [`memories`]: typed memories of days, and `MEMORY.md`.
+//! - [`reconcile`]: records what people did since the last run.
+//! - [`memories`]: typed memories from days, and `MEMORY.md`.
 //! - [`summary`]: weeks and months.
 //! - [`wisdom`]: `WISDOM.md` from months.
-//! - [`archive`]: old logs move away once all that is made of them is there.
-//! - [`grounding`]: what an engine says is checked against the cited lines; pure.
-//! - [`proposals`]: what waits for a person because of that.
+//! - [`archive`]: moves old logs away.
+//! - [`grounding`]: checks what an engine drafts against the cited lines; pure.
+//! - [`proposals`]: drafts and changes that wait for a person.
 //!
 //! What people ask for:
 //!
-//! - [`correct`]: a person's words in the place of an item's.
-//! - [`forget`]: lines, and all that derives from them, are removed for good.
-//! - [`undo`]: runs are taken back.
-//! - [`review`]: what waits for a person, and their decisions.
-//! - [`redact`]: secrets that are where none should be.
+//! - [`correct`]: other words for an item.
+//! - [`forget`]: removes lines and all that derives from them, for good.
+//! - [`undo`]: undoes runs.
+//! - [`review`]: the queue of what waits, and the verdicts.
+//! - [`redact`]: removes stored secrets.
 //! - [`integrity`]: checks, repair, and the database rebuilt from the files.
 //! - [`preview`]: what a model would be asked.
 //!
-//! Beneath them: [`snapshot`] (files and record at one moment), [`prepare`] (what comes before any change),
-//! [`up_to_date`] (whether a run would find nothing to do), [`report`], [`error`], [`safety_copies`].
+//! They use [`snapshot`] (files and record at one moment), [`prepare`] (what comes before any change),
+//! [`up_to_date`] (whether a run would find nothing to do), [`report`], [`error`] and [`safety_copies`].
 
 pub mod archive;
 mod context;
@@ -85,7 +85,7 @@ pub use self::{
 };
 use crate::{memory::decision::Verdict, store::db::lineage::jobs::RunId};
 
-/// Everything that changes a root: the public face of this module.
+/// Everything that changes a root.
 pub struct Compactor<'a> {
     /// What it works on and with.
     pub(crate) context: RunContext<'a>,
@@ -95,6 +95,7 @@ impl<'a> Compactor<'a> {
     pub(crate) fn new(context: RunContext<'a>) -> Self {
         Self { context }
     }
+
     /// Does all that is due and selected.
     ///
     /// # Errors
@@ -137,7 +138,7 @@ impl<'a> Compactor<'a> {
         self.context.plan(view, selection, now)
     }
 
-    /// Stops before files that are missing are taken for files that a person deleted.
+    /// Returns an error before missing files count as deleted by a person.
     ///
     /// # Errors
     ///
@@ -263,8 +264,7 @@ impl<'a> Compactor<'a> {
 
     /// Replaces what is recorded of files and logs by what they say. Runs and receipts stay.
     ///
-    /// What people did since the last run is recorded before, while it can still be told from what
-    /// was recorded.
+    /// What people did since the last run is recorded before: the old records show it.
     ///
     /// # Errors
     ///
@@ -276,8 +276,8 @@ impl<'a> Compactor<'a> {
         Rebuilder::new(&mut self.context).rebuild_records(now)
     }
 
-    /// Like [`Self::rebuild`], for a new database that knows nothing: nobody can have changed anything
-    /// since. It is a run, so that the record says when it was repaired.
+    /// Like [`Self::rebuild`], for a database that was created again: without records there is nothing to
+    /// reconcile. It is a run, so that the history shows the repair.
     ///
     /// # Errors
     ///

@@ -72,11 +72,11 @@ impl<'c, 'a> RunPreparation<'c, 'a> {
         if accepted {
             view.record.damaged.clear();
         }
-        let mut noticing = ReconcileRun::new(trigger, now);
-        let noticed = Reconciler::new(self.context).reconcile_changes(&mut noticing, &view);
-        if let Some(run) = noticing.run {
+        let mut reconcile_run = ReconcileRun::new(trigger, now);
+        let result = Reconciler::new(self.context).reconcile_changes(&mut reconcile_run, &view);
+        if let Some(run) = reconcile_run.run {
             self.context.end_run(run)?;
         }
-        noticed.map(drop)
+        result.map(drop)
     }
 }

@@ -56,31 +56,31 @@ pub fn preview_requests(
     let known = KnownMemories::of(vault, &days, memories, rules);
     let names = MaskedNames::of(memories, &view.inventory, vault);
     let existing = memory_match::sanitized_memories(&known.intact(), &names, rules);
-    let mut nearby = SeenLines::of(vault, &days, view)?;
-    let mut together = WeekBatch::new(drafter(), &weeks, &days);
+    let mut seen_lines = SeenLines::of(vault, &days, view)?;
+    let mut batch = WeekBatch::new(drafter(), &weeks, &days);
     let mut asked = BTreeSet::new();
     // In the order of a run: days and weeks, the newest first. There are no drafts, on purpose.
     for job in days.iter().rev() {
         let week = Period::containing(Grain::Week, job.period.first());
         let is_alone = !asked.contains(&week)
-            && matches!(together.extraction_for(job, &existing, &|_, _| Ok(())), Ok(None));
+            && matches!(batch.extraction_for(job, &existing, &|_, _| Ok(())), Ok(None));
         if !is_alone {
             asked.insert(week);
         }
         let logs = read_logs(vault, job, rules).unwrap_or_default();
         for log in &logs {
             let is_forced = job.reason == DueReason::Forced;
-            let news = if is_forced { Some(log.clone()) } else { nearby.unseen_lines(log) };
+            let news = if is_forced { Some(log.clone()) } else { seen_lines.unseen_lines(log) };
             if let Some(log) = news.as_ref().filter(|_| is_alone) {
                 drop(engine.extract(&ExtractInput::unchecked(log, &existing)));
             }
         }
         for log in &logs {
-            nearby.add(log);
+            seen_lines.add(log);
         }
     }
-    let folds = plan.jobs.iter().filter(|it| matches!(it.tier, Tier::Weekly | Tier::Monthly));
-    for job in folds.rev().filter(|it| !asked.contains(&it.period)) {
+    let summaries = plan.jobs.iter().filter(|it| matches!(it.tier, Tier::Weekly | Tier::Monthly));
+    for job in summaries.rev().filter(|it| !asked.contains(&it.period)) {
         corpus.prepare([job.period], vault, &view.inventory)?;
         drop(drafter().draft(job, corpus.counts(job.period)));
     }

@@ -107,7 +107,7 @@ pub fn find_secrets(
     let mut findings = Vec::new();
     let mut secrets = FileNameSecrets::default();
     let mut names: Vec<(SecretLocation, String, u64)> = Vec::new();
-    let mut look = |place, path: &str, text: &str, version: Option<u64>| {
+    let mut add_findings = |place, path: &str, text: &str, version: Option<u64>| {
         secrets.add_from(rules, text);
         for found in rules.find_secrets(text) {
             let line = text[..found.range.start].matches('\n').count() as u64 + 1;
@@ -123,24 +123,29 @@ pub fn find_secrets(
     };
     for file in view.inventory.logs.values().chain(view.inventory.late_logs.values()) {
         if let Some(found) = vault.read(&file.path)? {
-            look(SecretLocation::Log, &file.path, &String::from_utf8_lossy(&found.bytes), None);
+            add_findings(
+                SecretLocation::Log,
+                &file.path,
+                &String::from_utf8_lossy(&found.bytes),
+                None,
+            );
             names.push((SecretLocation::Log, file.path.clone(), 0));
         }
     }
-    for leak in read_generated_files(vault, view)? {
-        let text = visible_text(leak.kind, &leak.text);
-        look(SecretLocation::Generated, &leak.path, &text, None);
-        names.push((SecretLocation::Generated, leak.path, 0));
+    for file in read_generated_files(vault, view)? {
+        let text = visible_text(file.kind, &file.text);
+        add_findings(SecretLocation::Generated, &file.path, &text, None);
+        names.push((SecretLocation::Generated, file.path, 0));
     }
     if let Some(lineage) = lineage {
         for (id, path, text) in kept_versions(layout, lineage)? {
-            look(SecretLocation::History, &path, &text, Some(id.0.cast_unsigned()));
+            add_findings(SecretLocation::History, &path, &text, Some(id.0.cast_unsigned()));
         }
         let past = memory_versions(layout, lineage)?;
         names.extend(past.into_iter().map(|(id, path)| (SecretLocation::History, path, id)));
     }
     for (path, text) in private_copies(vault)? {
-        look(SecretLocation::Private, &path, &text, None);
+        add_findings(SecretLocation::Private, &path, &text, None);
     }
     for (line, path) in decided_memories(vault)? {
         let at = line as u64;
@@ -457,33 +462,33 @@ impl<'c, 'a> Redactor<'c, 'a> {
         let input = |period: Period, text: &str| {
             rules.summary_input_hash(period, &document::body_hash(text).hex16())
         };
-        for leak in read_generated_files(self.context.vault, view)? {
-            let text = without_secrets(layout, &leak.path, &leak.text, rules);
-            if let Some(name) = renamed.get(&leak.path) {
+        for file in read_generated_files(self.context.vault, view)? {
+            let text = without_secrets(layout, &file.path, &file.text, rules);
+            if let Some(name) = renamed.get(&file.path) {
                 let path = layout.typed_memory(name);
-                let text = Some(text.unwrap_or_else(|| leak.text.clone()));
+                let text = Some(text.unwrap_or_else(|| file.text.clone()));
                 files.push(FileWrite { path, text, current: None });
-                removed.push(leak.path.clone());
-                files.push(FileWrite { path: leak.path, text: None, current: Some(leak.text) });
+                removed.push(file.path.clone());
+                files.push(FileWrite { path: file.path, text: None, current: Some(file.text) });
                 continue;
             }
             let text = match text {
-                None if leak.kind == FileKind::Index && !renamed.is_empty() => leak.text.clone(),
+                None if file.kind == FileKind::Index && !renamed.is_empty() => file.text.clone(),
                 None => continue,
                 Some(text) => text,
             };
-            let text = match leak.kind {
+            let text = match file.kind {
                 FileKind::Index => {
                     index::render(Some(&text), &memories, &|it| rules.sanitize_output(it))
                 }
                 _ => text,
             };
-            if leak.kind == FileKind::Weekly
-                && let Some(week) = period_of_path(&leak.path)
+            if file.kind == FileKind::Weekly
+                && let Some(week) = period_of_path(&file.path)
             {
-                weeks.insert(input(week, &leak.text), input(week, &text));
+                weeks.insert(input(week, &file.text), input(week, &text));
             }
-            files.push(FileWrite { path: leak.path, text: Some(text), current: Some(leak.text) });
+            files.push(FileWrite { path: file.path, text: Some(text), current: Some(file.text) });
         }
         Ok(RedactedFiles { files, removed, weeks })
     }
@@ -497,8 +502,8 @@ impl<'c, 'a> Redactor<'c, 'a> {
                 secrets.add_from(rules, &String::from_utf8_lossy(&found.bytes));
             }
         }
-        for leak in read_generated_files(self.context.vault, view)? {
-            secrets.add_from(rules, &leak.text);
+        for file in read_generated_files(self.context.vault, view)? {
+            secrets.add_from(rules, &file.text);
         }
         for (_, _, text) in kept_versions(layout, self.context.lineage)? {
             secrets.add_from(rules, &text);
@@ -584,21 +589,21 @@ impl<'c, 'a> Redactor<'c, 'a> {
     ) -> Result<(), CompactionError> {
         for (period, file) in &view.inventory.monthly {
             let at = files.iter().position(|it| it.path == file.path);
-            let standing = match at {
+            let current = match at {
                 Some(at) => files[at].text.clone(),
                 None => self.context.vault.read_text(&file.path)?,
             };
-            let Some(text) = standing else { continue };
+            let Some(text) = current else { continue };
             let Ok(mut summary) = Summary::parse(*period, &text) else { continue };
             let Some(header) = &mut summary.header else { continue };
-            let mut followed = false;
+            let mut is_changed = false;
             for hash in header.sources.values_mut() {
                 if let Some(new) = weeks.get(hash) {
                     hash.clone_from(new);
-                    followed = true;
+                    is_changed = true;
                 }
             }
-            if !followed {
+            if !is_changed {
                 continue;
             }
             match at {

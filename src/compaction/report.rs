@@ -147,7 +147,7 @@ impl JobReport {
         paths: Vec<String>,
         due: &str,
     ) -> Self {
-        let told = match receipt.outcome {
+        let recorded = match receipt.outcome {
             JobOutcome::Written | JobOutcome::Unchanged => None,
             _ => receipt.reason.clone(),
         };
@@ -157,7 +157,7 @@ impl JobReport {
             outcome: outcome_name(receipt),
             path: receipt.path.clone(),
             paths,
-            reason: told.unwrap_or_else(|| due.to_owned()),
+            reason: recorded.unwrap_or_else(|| due.to_owned()),
             figures: receipt.metrics,
         }
     }

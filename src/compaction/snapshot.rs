@@ -126,20 +126,20 @@ pub(crate) fn recorded_state(
     let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
     let mut distilled: BTreeMap<_, _> =
         wisdom.iter().flat_map(WisdomFile::distilled).map(|&month| (month, None)).collect();
-    let unsettled = match (lineage, &wisdom) {
+    let stale_wisdom = match (lineage, &wisdom) {
         (Some(lineage), Some(wisdom)) => stale_wisdom_months(lineage, inventory, wisdom)?,
         _ => Vec::new(),
     };
-    let mut settled = BTreeSet::new();
-    let mut parked = BTreeMap::new();
+    let mut skipped = BTreeSet::new();
+    let mut stuck = BTreeMap::new();
     for job in receipts {
         let Some(receipt) = &job.receipt else { continue };
         match receipt.outcome {
             JobOutcome::Stuck => {
-                parked.insert(job.fingerprint, receipt.reason.clone().unwrap_or_default());
+                stuck.insert(job.fingerprint, receipt.reason.clone().unwrap_or_default());
             }
             JobOutcome::Skipped => {
-                settled.insert(job.fingerprint);
+                skipped.insert(job.fingerprint);
             }
             // Its earlier text is unknown, so it is unknown whether `WISDOM.md` was made from this
             // one.
@@ -164,20 +164,21 @@ pub(crate) fn recorded_state(
     }
     let extracted =
         extracted.into_iter().map(|(stem, hash)| (stem.to_string(), hash.hex16())).collect();
-    let waiting = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::quarantined)?;
-    let waiting = waiting.into_iter().filter(|(_, (what, _))| *what == QuarantineScope::Memory);
-    let waiting = waiting.map(|(at, _)| at.stem.to_string()).collect();
-    let read_by = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::extraction_engines)?;
-    let held = BTreeMap::new();
+    let quarantined_logs = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::quarantined)?;
+    let quarantined_logs =
+        quarantined_logs.into_iter().filter(|(_, (what, _))| *what == QuarantineScope::Memory);
+    let quarantined_logs = quarantined_logs.map(|(at, _)| at.stem.to_string()).collect();
+    let extracted_by = lineage.map_or_else(|| Ok(BTreeMap::new()), Lineage::extraction_engines)?;
+    let damaged = BTreeMap::new();
     Ok(RecordedState {
         extracted,
-        extracted_by: read_by,
-        quarantined_logs: waiting,
+        extracted_by,
+        quarantined_logs,
         distilled,
-        stale_wisdom: unsettled,
-        skipped: settled,
-        stuck: parked,
-        damaged: held,
+        stale_wisdom,
+        skipped,
+        stuck,
+        damaged,
     })
 }
 

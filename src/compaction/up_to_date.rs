@@ -148,11 +148,11 @@ pub(super) fn after_run(
     (vault, settings): (&Vault, &RootSettings),
     engine: &str,
     open_week: bool,
-    passed: &RunOutcome,
+    outcome: &RunOutcome,
     now: DateTime<Utc>,
 ) {
-    let noted = note_of_run(before, settings, engine, open_week, passed, now);
-    let bytes = noted.and_then(|it| serde_json::to_vec(&it).ok());
+    let new_note = note_of_run(before, settings, engine, open_week, outcome, now);
+    let bytes = new_note.and_then(|it| serde_json::to_vec(&it).ok());
     let layout = vault.layout();
     let ended = match bytes {
         Some(bytes) => note::finish(layout, &bytes).map(drop),
@@ -169,10 +169,10 @@ fn note_of_run(
     settings: &RootSettings,
     engine: &str,
     open_week: bool,
-    passed: &RunOutcome,
+    outcome: &RunOutcome,
     now: DateTime<Utc>,
 ) -> Option<UpToDateNote> {
-    let RunOutcome { report, snapshot: view, plan } = passed;
+    let RunOutcome { report, snapshot: view, plan } = outcome;
     let is_settled = before.stamps.newest_ns < before.looked_ns.saturating_sub(SETTLED_NS);
     if !is_settled || !is_idle(report) || !plan.jobs.is_empty() || !plan.due_after.is_empty() {
         return None;

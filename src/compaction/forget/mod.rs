@@ -5,7 +5,7 @@
 //! - [`impact`]: everything that a request affects; changes nothing.
 //! - `remove`: the changes of files, names, and decisions.
 //! - [`pending`]: the progress, recorded in the private folder.
-//! - [`Compactor::forget`] carries out a request in this order:
+//! - [`crate::compaction::Compactor::forget`] carries out a request in this order:
 //!
 //! 1. The request is written to the private folder. From here on a crash only delays it: every run
 //!    begins by finishing it, and each step can be repeated.

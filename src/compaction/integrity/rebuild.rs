@@ -232,12 +232,8 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
         Self { context }
     }
 
-    /// Like [`Self::rebuild`] for a database that was created again: without records there is
-    /// nothing to reconcile. It is a run, so that the history shows the repair.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::rebuild`].
+    /// Records the files in a database that was created again. It is a run, so that the history shows
+    /// the repair.
     pub(crate) fn rebuild_recovered(
         &mut self,
         _pending: PendingRebuild,

@@ -1,7 +1,7 @@
 //! Repairs: what the program can fix by itself, and how.
 //!
 //! [`plan_repair`] lists the steps, so that a person can be shown them first, and
-//! [`Compactor::repair`] executes them. Nothing is deleted: replaced bytes go to the quarantine and
+//! [`crate::compaction::Compactor::repair`] executes them. Nothing is deleted: replaced bytes go to the quarantine and
 //! into the history, and the repair is recorded as a run.
 
 use std::{

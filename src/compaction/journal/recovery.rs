@@ -61,15 +61,15 @@ impl Journal<'_, '_> {
             return self.recover_move(lock, intent);
         }
         let IntentRow { target, temp, new_hash, old_hash, .. } = intent;
-        let standing = self.context.read_bytes(target)?;
+        let present = self.context.read_bytes(target)?;
         let beside = self.context.read_bytes(&Vault::temp_path(target, temp))?;
         let hash = |it: &Option<Vec<u8>>| it.as_ref().map(ContentHash::of);
-        let mut done = hash(&standing) == *new_hash;
+        let mut done = hash(&present) == *new_hash;
         if let Some(left) = hash(&beside) {
             // Only a file that existed can have been exchanged with its temporary one.
             let is_theirs = match new_hash {
                 Some(_) => done && old_hash.is_some(),
-                None => standing.is_none(),
+                None => present.is_none(),
             };
             if Some(left) == *new_hash || Some(left) == *old_hash {
                 // Not used yet, or already in the history.
@@ -81,7 +81,7 @@ impl Journal<'_, '_> {
                     self.context.vault.remove_temp(lock, target, temp)?;
                 }
                 done = false;
-            } else if hash(&standing) == *old_hash {
+            } else if hash(&present) == *old_hash {
                 // Ours, and incomplete.
                 self.context.vault.remove_temp(lock, target, temp)?;
             }
@@ -93,19 +93,19 @@ impl Journal<'_, '_> {
             self.context.lineage.close_intents(&[intent.id], IntentOutcome::Abandoned)?;
             return Ok(());
         }
-        let text = standing.as_deref().map(String::from_utf8_lossy);
+        let text = present.as_deref().map(String::from_utf8_lossy);
         let layout = self.context.vault.layout();
         let document = text.as_ref().and_then(|it| records::of_path(layout, target, it));
         let documents: Vec<_> = document.into_iter().collect();
         let name = layout.recorded_path(target);
-        let removed: Vec<String> = if standing.is_none() { vec![name.clone()] } else { Vec::new() };
-        let version = [written_version(&name, standing.as_deref())];
-        let told = standing.is_none() || keeps_history(layout, target);
+        let removed: Vec<String> = if present.is_none() { vec![name.clone()] } else { Vec::new() };
+        let version = [written_version(&name, present.as_deref())];
+        let is_kept = present.is_none() || keeps_history(layout, target);
         self.context.lineage.commit(&Commit {
             documents: &documents,
             removed: &removed,
             intents: &[intent.id],
-            versions: if told { &version } else { &[] },
+            versions: if is_kept { &version } else { &[] },
             run: intent.run,
             at: now,
             ..Commit::default()

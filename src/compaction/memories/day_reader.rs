@@ -233,8 +233,9 @@ impl DayExtractor<'_> {
             offers.filter_map(|it| propose_memory(it, &path(&it.before), self.decisions));
         day.recorded.proposed = Some((job.fingerprint, job.period, proposed.collect()));
         let index = layout.index();
-        let told = proposals_of_items(&day.kept_out, &index, self.engine, self.decisions, rules);
-        day.recorded.kept_out = Some((job.fingerprint, job.period, index, told));
+        let proposals =
+            proposals_of_items(&day.kept_out, &index, self.engine, self.decisions, rules);
+        day.recorded.kept_out = Some((job.fingerprint, job.period, index, proposals));
         day.proposed = settled.proposed.into_iter().map(|it| it.before).collect();
         Ok(day)
     }
@@ -344,8 +345,8 @@ impl DayContext<'_> {
             Some(old) => {
                 let after = memory_match::updated_memory(draft, &memory, old, self.is_reextraction);
                 // As it is in its file, with the old addresses.
-                let doubt = self.known.stale.iter().find(|it| it.memory.file_name == old.file_name);
-                let before = doubt.map_or(old, |it| &it.memory).clone();
+                let stale = self.known.stale.iter().find(|it| it.memory.file_name == old.file_name);
+                let before = stale.map_or(old, |it| &it.memory).clone();
                 again.extend(after.map(|after| MemoryUpdate::new(before, after)));
             }
             None if memory_match::is_duplicate(&memory, &self.intact) => {}

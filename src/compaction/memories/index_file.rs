@@ -31,8 +31,8 @@ pub(crate) fn refresh_index(
         return Ok(None);
     }
     let path = context.vault.layout().index();
-    let standing = inventory.index.clone();
-    let file = FileWrite { path: path.clone(), text: Some(text), current: standing };
+    let current = inventory.index.clone();
+    let file = FileWrite { path: path.clone(), text: Some(text), current };
     match Journal::new(context).write_files(run, None, &[file], &RecordedChanges::default()) {
         Ok(()) => Ok(Some(path)),
         Err(JobFailure::Critical(error)) => Err(error),

@@ -89,14 +89,14 @@ pub(crate) fn sanitized_memories(
 /// is extracted again, also one that cites a line of it.
 pub(crate) fn target_memory<'a>(
     draft: &MemoryDraft,
-    (standing, called): (&'a [TypedMemory], &MaskedNames),
+    (existing, names): (&'a [TypedMemory], &MaskedNames),
     rereads: bool,
 ) -> Option<&'a TypedMemory> {
-    let of_kind = || standing.iter().filter(|it| it.kind == draft.kind);
+    let of_kind = || existing.iter().filter(|it| it.kind == draft.kind);
     let named = draft
         .updates
         .as_deref()
-        .and_then(|name| of_kind().find(|it| matches_name(it, name, called)));
+        .and_then(|name| of_kind().find(|it| matches_name(it, name, names)));
     let file = typed::file_name(draft.kind, &draft.topic);
     let has_name = |it: &&TypedMemory| {
         it.file_name.as_os_str().eq_ignore_ascii_case(&file)
@@ -114,11 +114,11 @@ pub(crate) fn target_memory<'a>(
 /// draft.
 pub(crate) fn draft_fault(
     draft: &MemoryDraft,
-    (standing, called): (&[TypedMemory], &MaskedNames),
+    (existing, names): (&[TypedMemory], &MaskedNames),
     rereads: bool,
 ) -> Option<String> {
     if let Some(name) = &draft.updates {
-        let named = standing.iter().find(|it| matches_name(it, name, called));
+        let named = existing.iter().find(|it| matches_name(it, name, names));
         return match named {
             None => Some("`updates` names no memory that exists".to_owned()),
             Some(it) if it.kind != draft.kind => {
@@ -127,12 +127,12 @@ pub(crate) fn draft_fault(
             Some(_) => None,
         };
     }
-    let there = target_memory(draft, (standing, called), false).filter(|_| !rereads)?;
+    let there = target_memory(draft, (existing, names), false).filter(|_| !rereads)?;
     cites_new_line(draft, there).then(|| {
         format!(
             "a memory `{}` exists: name it in `updates` and say all that holds now, or choose another \
              topic and name",
-            called.name_of(there)
+            names.name_of(there)
         )
     })
 }
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_memory_is_meant_by_its_name() {
-        let (standing, names) = ([old()], MaskedNames::default());
+        let (existing, names) = ([old()], MaskedNames::default());
         for (topic, lines, updates, rereads, found, fault_told) in [
             ("reply style", "2026-04-08:1", None, false, true, Some("exists: name it")),
             ("reply style", "2026-04-07:5", None, false, true, None),
@@ -246,18 +246,18 @@ mod tests {
         ] {
             let draft = draft(topic, lines, updates);
             assert_eq!(
-                target_memory(&draft, (&standing, &names), rereads).is_some(),
+                target_memory(&draft, (&existing, &names), rereads).is_some(),
                 found,
                 "{draft:?}"
             );
-            let fault = draft_fault(&draft, (&standing, &names), rereads);
+            let fault = draft_fault(&draft, (&existing, &names), rereads);
             assert_eq!(fault.is_some(), fault_told.is_some(), "{draft:?} {fault:?}");
             assert!(fault_told.is_none_or(|it| fault.unwrap().contains(it)), "{draft:?}");
         }
         let mut other = draft("other", "2026-04-08:1", Some("user_reply-style"));
         other.kind = MemoryType::Project;
         assert!(
-            draft_fault(&other, (&standing, &names), false).unwrap().contains("of the type `user`")
+            draft_fault(&other, (&existing, &names), false).unwrap().contains("of the type `user`")
         );
     }
 

@@ -208,12 +208,12 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
     fn record_empty_days(
         &mut self,
         run: RunId,
-        quiet: &[(NewJob, Receipt, RecordedChanges)],
+        empty_days: &[(NewJob, Receipt, RecordedChanges)],
     ) -> Result<(), CompactionError> {
-        if quiet.is_empty() {
+        if empty_days.is_empty() {
             return Ok(());
         }
-        let commits: Vec<_> = quiet
+        let commits: Vec<_> = empty_days
             .iter()
             .map(|(job, receipt, recorded)| {
                 let commit = Commit {
@@ -248,18 +248,18 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
             files.push(FileWrite { path, text: Some(text), current: None });
         }
         for MemoryRevision { before, after } in &day.revised {
-            let (path, standing) = self.unchanged_memory_file(before)?;
+            let (path, current) = self.unchanged_memory_file(before)?;
             let text = after.print();
-            if text != standing {
+            if text != current {
                 day.recorded.documents.push(records::of_memory(&path, after, &text));
-                files.push(FileWrite { path, text: Some(text), current: Some(standing) });
+                files.push(FileWrite { path, text: Some(text), current: Some(current) });
             }
         }
         let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
         for memory in &day.withdrawn {
-            let (path, standing) = self.unchanged_memory_file(memory)?;
+            let (path, current) = self.unchanged_memory_file(memory)?;
             day.recorded.removed.push(path.clone());
-            files.push(FileWrite { path, text: None, current: Some(standing) });
+            files.push(FileWrite { path, text: None, current: Some(current) });
         }
         let outcome = match (files.is_empty(), day.recorded.proposal_count()) {
             (false, _) => JobOutcome::Written,

@@ -46,7 +46,7 @@ impl SeenLines {
     ) -> Result<Self, VaultError> {
         let Inventory { logs, rules, .. } = &view.inventory;
         let days: BTreeSet<NaiveDate> = jobs.iter().map(|it| it.period.first()).collect();
-        let mut nearby = Self::default();
+        let mut seen = Self::default();
         for (stem, file) in logs {
             let near = days.range(window(stem.date())).next().is_some();
             let done =
@@ -60,10 +60,10 @@ impl SeenLines {
                 && by_model()
                 && let Some(log) = vault.read_log(stem)?
             {
-                nearby.add(&privacy::sanitize(&log, rules));
+                seen.add(&privacy::sanitize(&log, rules));
             }
         }
-        Ok(nearby)
+        Ok(seen)
     }
 
     /// Adds a log that was read. A quarantined or external line stays news if somebody else says
@@ -113,11 +113,11 @@ mod tests {
 
     #[track_caller]
     fn check(stem: &str, text: &str, news: Option<&[&str]>) {
-        let mut nearby = SeenLines::default();
-        nearby.add(&log("2026-04-02", "# Day\n- Alice prefers short replies\n- Ship v1.2"));
+        let mut seen = SeenLines::default();
+        seen.add(&log("2026-04-02", "# Day\n- Alice prefers short replies\n- Ship v1.2"));
         let external = "---\norigin: external\n---\n- Bob is on leave";
-        nearby.add(&log("2026-04-01", external));
-        let found = nearby.unseen_lines(&log(stem, text));
+        seen.add(&log("2026-04-01", external));
+        let found = seen.unseen_lines(&log(stem, text));
         let lines = found.as_ref().map(|it| {
             let lines = it.lines().iter().filter(|it| it.is_content());
             lines.map(SanitizedLine::text).collect::<Vec<_>>()

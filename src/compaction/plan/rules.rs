@@ -337,12 +337,12 @@ impl<'a> Planner<'a> {
     ///
     /// A month would lose what an unreadable week said. The week itself is made again.
     fn damage_reason(&self, tier: Tier, period: Period) -> Option<String> {
-        let told = |path: &str| Some(format!("{path} {}", self.record.damaged.get(path)?));
+        let damage = |path: &str| Some(format!("{path} {}", self.record.damaged.get(path)?));
         // A person who forces a foreign file has decided about it.
         let decided = |it: &SummaryFile| it.header.is_none() && self.is_forced(tier, period);
         let is_open = |it: &&SummaryFile| !decided(it);
-        let week = |it: &Period| told(&self.inventory.weekly.get(it).filter(is_open)?.path);
-        let month = |it: &Period| told(&self.inventory.monthly.get(it).filter(is_open)?.path);
+        let week = |it: &Period| damage(&self.inventory.weekly.get(it).filter(is_open)?.path);
+        let month = |it: &Period| damage(&self.inventory.monthly.get(it).filter(is_open)?.path);
         let unread = |it: &Period| {
             let name = format!("/{it}.md");
             let problem = self.inventory.problems.iter().find(|p| p.path.ends_with(&name))?;
@@ -353,7 +353,7 @@ impl<'a> Planner<'a> {
             Tier::Weekly => week(&period),
             Tier::Monthly => month(&period)
                 .or_else(|| period.weeks().iter().find_map(|it| week(it).or_else(|| unread(it)))),
-            Tier::Wisdom => month(&period).or_else(|| told("WISDOM.md")),
+            Tier::Wisdom => month(&period).or_else(|| damage("WISDOM.md")),
         }
     }
 

@@ -223,7 +223,7 @@ impl<'a> CitationRewriter<'a> {
         for (name, hash) in sources {
             header.sources.insert(name.clone(), hash.clone());
         }
-        let theirs = user_bullets(&summary);
+        let user_owned = user_bullets(&summary);
         // The summary job cites the present lines of logs; it may not be due for summaries.
         let changed_summaries: LineMaps = self
             .changed
@@ -233,7 +233,7 @@ impl<'a> CitationRewriter<'a> {
             .collect();
         for (i, block) in summary.blocks.iter_mut().enumerate() {
             let SummaryBlock::Bullet(item, raw) = block else { continue };
-            let is_rewritten = scope == BulletScope::UserOnly && !theirs.contains(&i);
+            let is_rewritten = scope == BulletScope::UserOnly && !user_owned.contains(&i);
             let changed = if is_rewritten { &changed_summaries } else { self.changed };
             let Some(citation) = &item.citation else { continue };
             let moved = remap_citation(changed, citation);
@@ -282,8 +282,9 @@ pub(crate) fn user_bullets(summary: &Summary) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     for (i, block) in summary.blocks.iter().enumerate() {
         let next = summary.blocks.get(i + 1).map(SummaryBlock::raw);
-        let beneath = next.is_some_and(|it| it.starts_with([' ', '\t']) && !it.trim().is_empty());
-        if block.item().is_some() && (owners.next() == Some(BulletOwner::User) || beneath) {
+        let has_user_text =
+            next.is_some_and(|it| it.starts_with([' ', '\t']) && !it.trim().is_empty());
+        if block.item().is_some() && (owners.next() == Some(BulletOwner::User) || has_user_text) {
             found.insert(i);
         }
     }

@@ -80,16 +80,16 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         view: &RootSnapshot,
     ) -> Result<bool, CompactionError> {
         let run = Some(run);
-        let mut noticing = ReconcileRun { run, ..ReconcileRun::new(trigger, now) };
-        let followed = defer_if_changed(self.update_moved_citations(&mut noticing, view));
-        noticing.report.jobs.into_iter().for_each(|it| report.push(it));
-        followed
+        let mut reconcile_run = ReconcileRun { run, ..ReconcileRun::new(trigger, now) };
+        let result = defer_if_changed(self.update_moved_citations(&mut reconcile_run, view));
+        reconcile_run.report.jobs.into_iter().for_each(|it| report.push(it));
+        result
     }
 
     /// Rewrites the citations of lines that moved.
     pub(super) fn update_moved_citations(
         &mut self,
-        noticing: &mut ReconcileRun<'_>,
+        reconcile_run: &mut ReconcileRun<'_>,
         view: &RootSnapshot,
     ) -> Result<bool, JobFailure> {
         let rules = view.inventory.rules.clone();
@@ -132,7 +132,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         let done = self.context.lineage.interrupted_writes(step)?;
         files.retain(|it| !done.contains(&it.path));
         recorded.documents.retain(|it| !done.contains(&it.path));
-        let followed = CitationUpdate {
+        let update = CitationUpdate {
             what: "moved",
             reason: LINES_MOVED.to_owned(),
             period: weeks.first().copied().unwrap_or(first),
@@ -141,7 +141,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
             files,
             recorded,
         };
-        self.record_citation_update(noticing, view, followed)
+        self.record_citation_update(reconcile_run, view, update)
     }
 
     /// Returns the cited weekly and monthly files that changed since their citations were right:
@@ -201,16 +201,16 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
     /// Writes files with updated citations, and a job for it; returns whether there were any.
     pub(crate) fn record_citation_update(
         &mut self,
-        noticing: &mut ReconcileRun<'_>,
+        reconcile_run: &mut ReconcileRun<'_>,
         view: &RootSnapshot,
-        followed: CitationUpdate<'_>,
+        update: CitationUpdate<'_>,
     ) -> Result<bool, JobFailure> {
-        let CitationUpdate { what, reason, period, logs, id: step, files, recorded } = followed;
+        let CitationUpdate { what, reason, period, logs, id: step, files, recorded } = update;
         if files.is_empty() {
             Journal::new(self.context).write_files(None, None, &[], &recorded)?;
             return Ok(false);
         }
-        let ReconcileRun { run, trigger, now, report } = noticing;
+        let ReconcileRun { run, trigger, now, report } = reconcile_run;
         let run = self.context.ensure_run(run, trigger, *now).map_err(JobFailure::Critical)?;
         let hash_of = |stem: &Stem| match view.inventory.logs.get(stem) {
             Some(log) => log.input_hash.hex16(),
@@ -220,10 +220,10 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         };
         let input = |it: &&Stem| (it.to_string(), hash_of(it));
         let inputs: BTreeMap<String, String> = logs.iter().map(input).collect();
-        let fold = plan::fingerprint(Tier::Weekly, period, &inputs);
+        let summary_job = plan::fingerprint(Tier::Weekly, period, &inputs);
         let job = NewJob {
             // Not the fingerprint of a summary job, which may still be due for these inputs.
-            fingerprint: ContentHash::of(format!("{what} {fold}")),
+            fingerprint: ContentHash::of(format!("{what} {summary_job}")),
             tier: Tier::Weekly,
             period,
             engine: self.context.engine.id().to_owned(),

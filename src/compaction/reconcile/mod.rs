@@ -56,30 +56,28 @@ impl<'c, 'a> Reconciler<'c, 'a> {
     /// Records what happened, and returns whether any file was written.
     pub(crate) fn reconcile_changes(
         &mut self,
-        noticing: &mut ReconcileRun<'_>,
+        reconcile_run: &mut ReconcileRun<'_>,
         view: &RootSnapshot,
     ) -> Result<bool, CompactionError> {
-        let now = noticing.now;
+        let now = reconcile_run.now;
         let edited = self.record_edits(view, now)?;
         let renamed = defer_if_changed(
-            RenameUpdater::new(self.context).update_renamed_citations(noticing, view),
+            RenameUpdater::new(self.context).update_renamed_citations(reconcile_run, view),
         )?;
-        let fresh = renamed.then(|| self.context.take_snapshot(now)).transpose()?;
-        let view = fresh.as_ref().unwrap_or(view);
+        let updated = renamed.then(|| self.context.take_snapshot(now)).transpose()?;
+        let view = updated.as_ref().unwrap_or(view);
         self.record_vanished_logs(view)?;
         Journal::new(self.context).record_missing_versions(view, now)?;
         let moved = defer_if_changed(
-            CitationUpdater::new(self.context).update_moved_citations(noticing, view),
+            CitationUpdater::new(self.context).update_moved_citations(reconcile_run, view),
         )?;
         Ok(edited | renamed | moved)
     }
 }
 
 /// Leaves a file that is being changed to the next run.
-pub(super) fn defer_if_changed(
-    followed: Result<bool, JobFailure>,
-) -> Result<bool, CompactionError> {
-    match followed {
+pub(super) fn defer_if_changed(result: Result<bool, JobFailure>) -> Result<bool, CompactionError> {
+    match result {
         Ok(any) => Ok(any),
         Err(JobFailure::Critical(error)) => Err(error),
         Err(JobFailure::Vault(VaultError::Changed { .. }) | JobFailure::Unreadable { .. }) => {

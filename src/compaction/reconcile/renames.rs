@@ -136,7 +136,7 @@ fn destination(renames: &LogRenames, citation: &Citation, from: Period) -> Optio
 struct SummaryUpdate {
     path: String,
     summary: Summary,
-    standing: Option<String>,
+    old_text: Option<String>,
     gains: bool,
     loses: bool,
 }
@@ -161,7 +161,7 @@ impl SummaryUpdate {
     ) -> Vec<MovedBlocks> {
         let period = self.summary.period;
         let kept = user_bullets(&self.summary);
-        let mut parcels: Vec<MovedBlocks> = Vec::new();
+        let mut moved_blocks: Vec<MovedBlocks> = Vec::new();
         let mut left = Vec::new();
         let mut section = None;
         let mut goes_along = false;
@@ -169,9 +169,9 @@ impl SummaryUpdate {
             if block.is_heading() {
                 section = if let SummaryBlock::Section(it, _) = &block { Some(*it) } else { None };
             }
-            let beneath = block.raw().starts_with([' ', '\t']);
-            if let Some(parcel) = parcels.last_mut().filter(|_| goes_along && beneath) {
-                parcel.blocks.push(block);
+            let is_indented = block.raw().starts_with([' ', '\t']);
+            if let Some(moved) = moved_blocks.last_mut().filter(|_| goes_along && is_indented) {
+                moved.blocks.push(block);
                 continue;
             }
             goes_along = false;
@@ -184,15 +184,15 @@ impl SummaryUpdate {
                 continue;
             };
             let hash = item.hash();
-            let followed = rename_citation(renames, &cited);
-            if followed != cited {
-                *raw = replace_citation(raw, &followed);
-                *item = Item { text: item.text.clone(), citation: Some(followed) };
+            let renamed = rename_citation(renames, &cited);
+            if renamed != cited {
+                *raw = replace_citation(raw, &renamed);
+                *item = Item { text: item.text.clone(), citation: Some(renamed) };
             }
             let to = destination(renames, &cited, period).filter(|it| !taken.contains(it));
             match (to, section) {
                 (Some(to), Some(section)) if kept.contains(&i) => {
-                    parcels.push(MovedBlocks { to, section, blocks: vec![block] });
+                    moved_blocks.push(MovedBlocks { to, section, blocks: vec![block] });
                     goes_along = true;
                 }
                 (Some(_), _) if !kept.contains(&i) => {
@@ -206,22 +206,22 @@ impl SummaryUpdate {
                 _ => left.push(block),
             }
         }
-        self.loses |= !parcels.is_empty();
+        self.loses |= !moved_blocks.is_empty();
         self.summary.blocks = if self.loses { without_empty_sections(left) } else { left };
-        parcels
+        moved_blocks
     }
 
     /// Adds what a person wrote in another file, at the end of its section.
-    fn insert_blocks(&mut self, parcel: MovedBlocks) {
+    fn insert_blocks(&mut self, moved: MovedBlocks) {
         let is_here = |block: &SummaryBlock| self.summary.blocks.iter().any(|it| it == block);
-        if parcel.blocks.iter().all(is_here) {
+        if moved.blocks.iter().all(is_here) {
             return;
         }
         self.gains = true;
         let blocks = &mut self.summary.blocks;
         let heading = blocks
             .iter()
-            .position(|it| matches!(it, SummaryBlock::Section(s, _) if *s == parcel.section));
+            .position(|it| matches!(it, SummaryBlock::Section(s, _) if *s == moved.section));
         let at = if let Some(heading) = heading {
             let next = blocks[heading + 1..].iter().position(SummaryBlock::is_heading);
             let end = next.map_or(blocks.len(), |it| heading + 1 + it);
@@ -230,8 +230,8 @@ impl SummaryUpdate {
             bullets.map_or(heading + 1, |it| heading + 2 + it)
         } else {
             blocks.push(SummaryBlock::Other("\n".to_owned()));
-            let title = format!("### {}\n", parcel.section.title());
-            blocks.push(SummaryBlock::Section(parcel.section, title));
+            let title = format!("### {}\n", moved.section.title());
+            blocks.push(SummaryBlock::Section(moved.section, title));
             blocks.len()
         };
         if let Some(before) = at.checked_sub(1).and_then(|it| blocks.get_mut(it))
@@ -242,7 +242,7 @@ impl SummaryUpdate {
             | SummaryBlock::Other(raw)) = before;
             raw.push('\n');
         }
-        blocks.splice(at..at, parcel.blocks);
+        blocks.splice(at..at, moved.blocks);
     }
 
     /// Renames the sources, and drops those that moved to another file.
@@ -338,7 +338,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
     /// Updates what was derived from renamed logs; returns whether any file was written.
     pub(crate) fn update_renamed_citations(
         &mut self,
-        noticing: &mut ReconcileRun<'_>,
+        reconcile_run: &mut ReconcileRun<'_>,
         view: &RootSnapshot,
     ) -> Result<bool, JobFailure> {
         if !view.record.damaged.is_empty() {
@@ -351,7 +351,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
         DecisionFile::new(self.context).append(&self.copy_decisions(
             &renames,
             &decisions,
-            noticing.now,
+            reconcile_run.now,
         )?)?;
         let mut recorded = RecordedChanges::default();
         let mut files = self.rename_in_summaries(inventory, &renames)?;
@@ -375,15 +375,15 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
             let Some(log) = self.context.vault.read_log(to)? else { continue };
             let rules =
                 PrivacyRules::new(Arc::clone(self.context.vault.policy()), &self.read_decisions()?);
-            let served = privacy::sanitize(&log, &rules);
+            let sanitized = privacy::sanitize(&log, &rules);
             if extracted.get(from) == Some(&rules.input_hash(from, log.hash)) {
-                recorded.extracted.push((to.clone(), served.input_hash()));
+                recorded.extracted.push((to.clone(), sanitized.input_hash()));
             }
-            recorded.logs.push(LogRecord::of(&served, layout.source_path(to)));
+            recorded.logs.push(LogRecord::of(&sanitized, layout.source_path(to)));
         }
         let names: Vec<String> =
             renames.iter().map(|(from, to)| format!("{from} is now {to}")).collect();
-        let followed = CitationUpdate {
+        let update = CitationUpdate {
             what: "renamed",
             reason: format!("{LOG_RENAMED}: {}", names.join(", ")),
             period: Period::containing(Grain::Week, first.date()),
@@ -392,7 +392,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
             files,
             recorded,
         };
-        CitationUpdater::new(self.context).record_citation_update(noticing, view, followed)
+        CitationUpdater::new(self.context).record_citation_update(reconcile_run, view, update)
     }
 
     fn read_decisions(&self) -> Result<Decisions, JobFailure> {
@@ -408,8 +408,8 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
             let [old, new] = [from, to].map(|it| Period::containing(Grain::Week, it.date()));
             let logs = inventory.logs_of(new);
             let inputs = logs.map(|(stem, it)| (stem.to_string(), it.input_hash.hex16())).collect();
-            let fold = plan::fingerprint(Tier::Weekly, new, &inputs);
-            old == new || !inventory.decisions.is_undone(fold)
+            let summary_job = plan::fingerprint(Tier::Weekly, new, &inputs);
+            old == new || !inventory.decisions.is_undone(summary_job)
         });
         Ok(renames)
     }
@@ -425,7 +425,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
         let mut made = Vec::new();
         for (from, to) in renames {
             let Some(log) = self.context.vault.read_log(to)? else { continue };
-            let served = privacy::sanitize(
+            let sanitized = privacy::sanitize(
                 &log,
                 &PrivacyRules::new(Arc::clone(self.context.vault.policy()), decisions),
             );
@@ -443,7 +443,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
                     continue;
                 };
                 let (old, new) = (layout.summary(old), layout.summary(new));
-                let lines = served.lines().iter().map(privacy::SanitizedLine::text);
+                let lines = sanitized.lines().iter().map(privacy::SanitizedLine::text);
                 let deleted = lines.filter(|it| {
                     old != new
                         && decisions.is_deleted(&old, [*it])
@@ -485,26 +485,26 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
             summaries().filter(|(_, it)| it.header.is_none()).map(|(period, _)| *period).collect();
         let mut pages: BTreeMap<Period, SummaryUpdate> = BTreeMap::new();
         for (period, file) in summaries().filter(|(_, it)| it.header.is_some()) {
-            let standing = self.context.vault.read_text(&file.path)?;
-            let Some(Ok(summary)) = standing.as_deref().map(|it| Summary::parse(*period, it))
+            let old_text = self.context.vault.read_text(&file.path)?;
+            let Some(Ok(summary)) = old_text.as_deref().map(|it| Summary::parse(*period, it))
             else {
                 continue;
             };
             let (gains, loses) = (false, false);
             let path = file.path.clone();
-            pages.insert(*period, SummaryUpdate { path, summary, standing, gains, loses });
+            pages.insert(*period, SummaryUpdate { path, summary, old_text, gains, loses });
         }
-        let mut parcels = Vec::new();
+        let mut moved_blocks = Vec::new();
         for page in pages.values_mut() {
-            parcels.extend(page.apply_renames(renames, &taken));
+            moved_blocks.extend(page.apply_renames(renames, &taken));
             page.rename_sources(renames, &|stem| layout.source_path(stem));
         }
-        for parcel in parcels {
-            let page = pages.entry(parcel.to).or_insert_with(|| SummaryUpdate {
-                path: layout.summary(parcel.to),
+        for moved in moved_blocks {
+            let page = pages.entry(moved.to).or_insert_with(|| SummaryUpdate {
+                path: layout.summary(moved.to),
                 // Its job is due when the period has closed.
                 summary: Summary::from_draft(
-                    parcel.to,
+                    moved.to,
                     SummaryHeader {
                         engine: self.context.engine.id().to_owned(),
                         partial: true,
@@ -512,11 +512,11 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
                     },
                     &[],
                 ),
-                standing: None,
+                old_text: None,
                 gains: true,
                 loses: false,
             });
-            page.insert_blocks(parcel);
+            page.insert_blocks(moved);
         }
         let weeks: Vec<(Period, Option<String>)> = pages
             .iter()
@@ -544,10 +544,10 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
             }
         }
         let mut changed: Vec<SummaryUpdate> =
-            pages.into_values().filter(|it| it.text() != it.standing).collect();
+            pages.into_values().filter(|it| it.text() != it.old_text).collect();
         changed.sort_by_key(|it| (!it.gains, it.loses));
         let file =
-            |it: SummaryUpdate| FileWrite { text: it.text(), path: it.path, current: it.standing };
+            |it: SummaryUpdate| FileWrite { text: it.text(), path: it.path, current: it.old_text };
         Ok(changed.into_iter().map(file).collect())
     }
 

@@ -47,7 +47,7 @@ impl SourceMatch {
     /// Finds the sources. `words` is the text that cites them: a short hash may match an unrelated
     /// line.
     pub(crate) fn find(sources: &[CitedLine], logs: &LogsByStem, words: &str) -> Self {
-        let mut standing = Self::default();
+        let mut matched = Self::default();
         let stands = |(at, hash): &CitedLine| match logs.get(&at.stem) {
             None | Some(None) => true,
             Some(Some(log)) => log.line(at.line).is_some_and(|line| {
@@ -60,9 +60,9 @@ impl SourceMatch {
         let spoken = significant_words(words);
         for source in sources {
             let (at, hash) = source;
-            standing.log_missing |= matches!(logs.get(&at.stem), Some(None));
+            matched.log_missing |= matches!(logs.get(&at.stem), Some(None));
             if stands(source) {
-                standing.present.push(source.clone());
+                matched.present.push(source.clone());
                 continue;
             }
             let log = logs.get(&at.stem).and_then(Option::as_ref);
@@ -76,14 +76,14 @@ impl SourceMatch {
                 .filter(|it| !taken.contains(it))
                 .min_by_key(|it| it.line.abs_diff(at.line));
             if let Some(place) = elsewhere {
-                standing.moved = true;
+                matched.moved = true;
                 taken.insert(place.clone());
-                standing.present.push((place, hash.clone()));
+                matched.present.push((place, hash.clone()));
             } else {
-                standing.lost.push(source.clone());
+                matched.lost.push(source.clone());
             }
         }
-        standing
+        matched
     }
 
     /// Finds lost lines in another log that was read again. A short hash matches many lines there,
@@ -149,7 +149,7 @@ pub(crate) fn lines_stating(
 pub(crate) fn successor_rank(
     new: &TypedMemory,
     old: &TypedMemory,
-    standing: &SourceMatch,
+    matched: &SourceMatch,
 ) -> Option<u8> {
     if new.kind != old.kind {
         return None;
@@ -163,10 +163,10 @@ pub(crate) fn successor_rank(
     }
     let same_line = |(at, hash): &(Address, String)| {
         let noted = |it: &CitedLine| it.1.as_ref() == Some(hash);
-        standing.present.iter().any(|it| it.0 == *at && noted(it))
-            || (shared > 0.0 && standing.lost.iter().any(noted))
+        matched.present.iter().any(|it| it.0 == *at && noted(it))
+            || (shared > 0.0 && matched.lost.iter().any(noted))
     };
-    let same_place = |(at, _): &(Address, String)| standing.lost.iter().any(|it| it.0 == *at);
+    let same_place = |(at, _): &(Address, String)| matched.lost.iter().any(|it| it.0 == *at);
     if new.sources.iter().any(same_line) {
         Some(3)
     } else if same_topic(new, old) {
@@ -176,7 +176,7 @@ pub(crate) fn successor_rank(
     } else {
         // In a person's file the number of a lost line stays as it is.
         let same_log =
-            |(at, _): &(Address, String)| standing.lost.iter().any(|it| it.0.stem == at.stem);
+            |(at, _): &(Address, String)| matched.lost.iter().any(|it| it.0.stem == at.stem);
         (!old.is_managed() && new.sources.iter().any(same_log) && shared >= VERY_SIMILAR_SHARE)
             .then_some(0)
     }

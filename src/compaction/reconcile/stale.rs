@@ -112,37 +112,37 @@ pub(crate) fn find_stale_memories(
             logs.insert(stem.clone(), Some(privacy::sanitize(&log, rules)));
         }
     }
-    let doubt = |memory: &&TypedMemory| {
-        let standing =
+    let stale = |memory: &&TypedMemory| {
+        let matched =
             SourceMatch::find(&cited_lines(memory), &logs, &source_match::memory_text(memory));
-        if standing.lost.is_empty() && !standing.moved {
+        if matched.lost.is_empty() && !matched.moved {
             return None;
         }
         let read = memory.sources.iter().filter(|(at, _)| logs.contains_key(&at.stem));
         let day = read.map(|(at, _)| at.stem.date()).max()?;
-        Some(StaleMemory { memory: (*memory).clone(), source_match: standing, day })
+        Some(StaleMemory { memory: (*memory).clone(), source_match: matched, day })
     };
-    let mut doubts: Vec<StaleMemory> = concerned.iter().filter_map(doubt).collect();
-    find_in_other_logs(vault, jobs, &mut doubts, rules);
-    doubts
+    let mut stale_memories: Vec<StaleMemory> = concerned.iter().filter_map(stale).collect();
+    find_in_other_logs(vault, jobs, &mut stale_memories, rules);
+    stale_memories
 }
 
 /// Finds lost lines that moved to another log of these days, word for word.
 fn find_in_other_logs(
     vault: &Vault,
     jobs: &[CompactionJob],
-    doubts: &mut [StaleMemory],
+    stale_memories: &mut [StaleMemory],
     rules: &PrivacyRules,
 ) {
-    if !doubts.iter().any(StaleMemory::lost_a_line) {
+    if !stale_memories.iter().any(StaleMemory::lost_a_line) {
         return;
     }
     let stems = jobs.iter().flat_map(|it| it.inputs.keys()).filter_map(|it| it.parse().ok());
     for stem in stems {
         let Ok(Some(log)) = vault.read_log(&stem) else { continue };
         let log = privacy::sanitize(&log, rules);
-        for doubt in doubts.iter_mut().filter(|it| it.lost_a_line()) {
-            doubt.source_match.find_in_log(&log, &source_match::memory_text(&doubt.memory));
+        for stale in stale_memories.iter_mut().filter(|it| it.lost_a_line()) {
+            stale.source_match.find_in_log(&log, &source_match::memory_text(&stale.memory));
         }
     }
 }
@@ -153,11 +153,14 @@ fn is_day_in(days: &BTreeSet<NaiveDate>, stem: &Stem) -> bool {
 
 /// Replaces memories that lost a line by new ones about the same, best match first. What is left in
 /// `new` is new.
-pub(crate) fn match_successors(new: &mut Vec<TypedMemory>, doubts: &[StaleMemory]) -> StaleOutcome {
+pub(crate) fn match_successors(
+    new: &mut Vec<TypedMemory>,
+    stale_memories: &[StaleMemory],
+) -> StaleOutcome {
     let mut pairs: Vec<(u8, usize, usize)> = Vec::new();
-    for (i, doubt) in doubts.iter().enumerate().filter(|(_, it)| it.lost_a_line()) {
+    for (i, stale) in stale_memories.iter().enumerate().filter(|(_, it)| it.lost_a_line()) {
         for (j, memory) in new.iter().enumerate() {
-            let fit = source_match::successor_rank(memory, &doubt.memory, &doubt.source_match);
+            let fit = source_match::successor_rank(memory, &stale.memory, &stale.source_match);
             pairs.extend(fit.map(|fit| (fit, i, j)));
         }
     }
@@ -168,7 +171,7 @@ pub(crate) fn match_successors(new: &mut Vec<TypedMemory>, doubts: &[StaleMemory
         if !old_taken.contains(&i) && !new_taken.contains(&j) {
             old_taken.insert(i);
             new_taken.insert(j);
-            let before = doubts[i].memory.clone();
+            let before = stale_memories[i].memory.clone();
             let after = replacing(&new[j], &before);
             if before.is_managed() {
                 settled.revised.push(MemoryRevision { before, after });
@@ -190,33 +193,33 @@ pub(crate) fn match_successors(new: &mut Vec<TypedMemory>, doubts: &[StaleMemory
 pub(crate) fn decide_remaining(
     vault: &Vault,
     day: NaiveDate,
-    doubts: &[StaleMemory],
+    stale_memories: &[StaleMemory],
     settled: &mut StaleOutcome,
     rules: &PrivacyRules,
 ) -> Result<(), VaultError> {
-    for doubt in doubts.iter().filter(|it| it.day == day) {
-        if settled.contains(&doubt.memory) {
+    for stale in stale_memories.iter().filter(|it| it.day == day) {
+        if settled.contains(&stale.memory) {
             continue;
         }
-        let before = doubt.memory.clone();
+        let before = stale.memory.clone();
         if !before.is_managed() {
             // A person is not asked about a memory of theirs while any line of it is left, or if we
             // never wrote it.
             let was_ours = before.recorded_body.is_some();
             if was_ours
-                && doubt.source_match.present.is_empty()
-                && still_supported(vault, doubt, rules)?.is_none()
+                && stale.source_match.present.is_empty()
+                && still_supported(vault, stale, rules)?.is_none()
             {
                 let why = "no source line says it any more";
                 settled.proposed.push(MemoryProposal { before, after: None, why });
             }
             continue;
         }
-        if !doubt.lost_a_line() {
-            settled.revised.push(MemoryRevision { after: doubt.with_present_sources(), before });
+        if !stale.lost_a_line() {
+            settled.revised.push(MemoryRevision { after: stale.with_present_sources(), before });
             continue;
         }
-        match still_supported(vault, doubt, rules)? {
+        match still_supported(vault, stale, rules)? {
             Some(after) => settled.revised.push(MemoryRevision { before, after }),
             None => settled.withdrawn.push(before),
         }
@@ -227,22 +230,22 @@ pub(crate) fn decide_remaining(
 /// Returns a memory that lost a line, with the lines that still support it.
 fn still_supported(
     vault: &Vault,
-    doubt: &StaleMemory,
+    stale: &StaleMemory,
     rules: &PrivacyRules,
 ) -> Result<Option<TypedMemory>, VaultError> {
-    let lines = doubt.source_match.current_lines();
+    let lines = stale.source_match.current_lines();
     let logs = read_logs_by_stem(
         vault,
         rules,
         lines.iter().flat_map(|it| it.files().map(|(stem, _)| stem)),
     )?;
-    let words = source_match::memory_text(&doubt.memory);
+    let words = source_match::memory_text(&stale.memory);
     if let Some(sources) = lines.and_then(|it| source_match::lines_stating(&words, &it, &logs)) {
-        return Ok(Some(with_sources(&doubt.memory, &sources)));
+        return Ok(Some(with_sources(&stale.memory, &sources)));
     }
     // The lines of a vanished log cannot be read again, so they count as supporting it.
     let gone = logs.values().any(Option::is_none);
-    Ok((gone && !doubt.source_match.present.is_empty()).then(|| doubt.with_present_sources()))
+    Ok((gone && !stale.source_match.present.is_empty()).then(|| stale.with_present_sources()))
 }
 
 fn replacing(new: &TypedMemory, old: &TypedMemory) -> TypedMemory {
@@ -305,7 +308,7 @@ pub(crate) fn find_stale_entries(
 ) -> Result<Vec<StaleEntry>, JobFailure> {
     let is_here = |stem: &Stem| month.iter().any(|it| it.stem() == stem);
     let ours: Vec<_> = file.entries().filter(|it| it.is_managed()).cloned().collect();
-    let mut shaken = Vec::new();
+    let mut stale_entries = Vec::new();
     for entry in ours {
         let Some(mark) = &entry.meta else { continue };
         if !mark.sources.files().any(|(stem, _)| is_here(stem)) {
@@ -319,30 +322,30 @@ pub(crate) fn find_stale_entries(
         };
         let sources: Vec<CitedLine> = mark.sources.addresses().map(source).collect();
         let words = format!("{}. {}", entry.title, entry.text);
-        let standing = SourceMatch::find(&sources, &logs, &words);
+        let matched = SourceMatch::find(&sources, &logs, &words);
         // Without a hash, a line cannot be compared with the one that was cited.
         let unsure = sources.iter().any(|(at, hash)| hash.is_none() && is_here(&at.stem));
         let checked = |citation: Citation| {
             let item = Item { text: words.clone(), citation: Some(citation) };
             grounding::check(&item, &logs).is_ok()
         };
-        let left = standing.present_lines();
+        let left = matched.present_lines();
         // The lost line may have been the one that supported it: then the others must contain all
         // words.
-        let carried = if standing.lost.is_empty() {
-            !unsure || standing.log_missing || left.is_some_and(checked)
+        let supported = if matched.lost.is_empty() {
+            !unsure || matched.log_missing || left.is_some_and(checked)
         } else {
             left.is_some_and(|it| {
-                standing.log_missing || source_match::lines_stating(&words, &it, &logs).is_some()
+                matched.log_missing || source_match::lines_stating(&words, &it, &logs).is_some()
             })
         };
-        if carried {
-            file.set_sources(&mark.id, &standing.present);
+        if supported {
+            file.set_sources(&mark.id, &matched.present);
         } else {
-            shaken.push(StaleEntry { id: mark.id.clone(), words, source_match: standing });
+            stale_entries.push(StaleEntry { id: mark.id.clone(), words, source_match: matched });
         }
     }
-    Ok(shaken)
+    Ok(stale_entries)
 }
 
 impl StaleEntry {
@@ -358,8 +361,8 @@ impl StaleEntry {
                 |at: &Address| citation.lines_of(&at.stem).is_some_and(|it| it.contains(at.line));
             sources.iter().any(|(at, _)| cites(at))
         };
-        let alike = source_match::word_overlap(&self.words, &format!("{title}. {text}"));
-        if alike < source_match::SIMILAR_SHARE {
+        let overlap = source_match::word_overlap(&self.words, &format!("{title}. {text}"));
+        if overlap < source_match::SIMILAR_SHARE {
             return None;
         }
         Some(

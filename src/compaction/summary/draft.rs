@@ -127,8 +127,8 @@ pub(crate) struct SummaryDraft {
 impl SummaryDraft {
     /// Notes that the draft was made without the model, and why.
     pub(crate) fn made_offline(mut self, why: &str) -> Self {
-        let told = format!("made without the model: {why}");
-        self.note = Some(self.note.map_or(told.clone(), |it| format!("{it}; {told}")));
+        let new_note = format!("made without the model: {why}");
+        self.note = Some(self.note.map_or(new_note.clone(), |it| format!("{it}; {new_note}")));
         self.is_offline = true;
         self
     }
@@ -195,8 +195,8 @@ impl SummaryDrafter<'_> {
                 all.fold((0, 0), |sum, it| (sum.0 + it.kept_count, sum.1 + it.dropped.len()));
             amounts = (kept + dropped, kept);
             if kept + dropped > 0 {
-                let told = format!("{kept} of {} amounts and days kept", kept + dropped);
-                note = Some(note.map_or(told.clone(), |it| format!("{it}; {told}")));
+                let new_note = format!("{kept} of {} amounts and days kept", kept + dropped);
+                note = Some(note.map_or(new_note.clone(), |it| format!("{it}; {new_note}")));
             }
         }
         let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
@@ -597,10 +597,10 @@ fn foreign_lines(
 ) -> Vec<(Option<SummarySection>, Item)> {
     let Ok(stem) = week.to_string().parse::<Stem>() else { return Vec::new() };
     let Ok(log) = DailyLog::parse(stem.clone(), text.as_bytes()) else { return Vec::new() };
-    let served = privacy::sanitize(&log, rules);
+    let sanitized = privacy::sanitize(&log, rules);
     let mut section = None;
     let mut items = Vec::new();
-    for line in served.lines() {
+    for line in sanitized.lines() {
         match line.kind() {
             LineKind::Heading { .. } => {
                 section = SummarySection::from_title(line.words());

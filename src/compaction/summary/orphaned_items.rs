@@ -74,9 +74,7 @@ impl OrphanedItems {
     pub(crate) fn note(&self, max_chars: usize) -> Option<String> {
         let chars = self.chars();
         (max_chars > 0 && chars > max_chars).then(|| {
-            format!(
-                "orphaned items have {chars} characters, more than max_chars: {max_chars}"
-            )
+            format!("orphaned items have {chars} characters, more than max_chars: {max_chars}")
         })
     }
 

@@ -58,11 +58,11 @@ pub fn merge(
         return MergedSummary { summary, kept_out, deleted: Vec::new() };
     };
     let ownership = ours.ownership();
-    let mut standing = FileSections::read(ours, &ownership.owners);
-    standing.adopt_parent_bullets(&drafted);
-    let said: Vec<&Item> = standing.user_blocks().filter_map(SummaryBlock::item).collect();
+    let mut present = FileSections::read(ours, &ownership.owners);
+    present.adopt_parent_bullets(&drafted);
+    let said: Vec<&Item> = present.user_blocks().filter_map(SummaryBlock::item).collect();
     let mut gone =
-        DeletedBullets::new(&ownership.missing_hashes, standing.generated_items(), &drafted);
+        DeletedBullets::new(&ownership.missing_hashes, present.generated_items(), &drafted);
     let mut deleted = Vec::new();
     let (keep, kept_out) = partition(drafted, &mut |item| {
         let known = said.iter().any(|it| it.text == item.text || is_covered_by(item, it));
@@ -82,8 +82,8 @@ pub fn merge(
             .extend(ownership.missing_hashes.iter().filter(|it| !said.contains(*it)).cloned());
     }
     summary.copy_other_keys_from(ours);
-    if !standing.is_unedited() {
-        let body = standing.merge_bullets(&summary.blocks);
+    if !present.is_unedited() {
+        let body = present.merge_bullets(&summary.blocks);
         summary.set_body(&body);
     }
     summary.copy_line_endings_from(ours);
@@ -130,12 +130,12 @@ impl DeletedBullets {
     /// cite the same lines.
     fn new<'a>(
         missing: &[String],
-        standing: impl Iterator<Item = &'a Item>,
+        present: impl Iterator<Item = &'a Item>,
         drafted: &[(SummarySection, Vec<Item>)],
     ) -> Self {
         let mut left: HashMap<String, (usize, Vec<Item>)> =
             missing.iter().map(|hash| (hash.clone(), (0, Vec::new()))).collect();
-        for item in standing {
+        for item in present {
             if let Some((count, _)) = left.get_mut(&item.hash()) {
                 *count += 1;
                 let same = drafted.iter().flat_map(|(_, items)| items).any(|it| it == item);
@@ -196,7 +196,7 @@ enum FilePiece {
 impl FileSections {
     fn read(current: &Summary, owners: &[BulletOwner]) -> Self {
         let title = Summary::title(current.period);
-        let mut standing = Self::default();
+        let mut present = Self::default();
         let mut section = None;
         let mut owners = owners.iter();
         let mut blank = true;
@@ -205,7 +205,7 @@ impl FileSections {
             && let Some(at) = last.unclosed_at()
         {
             let raw = last.raw().to_owned();
-            standing.unclosed = Some(trimmed(&SummaryBlock::Other(raw[at..].to_owned())));
+            present.unclosed = Some(trimmed(&SummaryBlock::Other(raw[at..].to_owned())));
             *last = SummaryBlock::Other(raw[..at].to_owned());
         }
         for block in &blocks {
@@ -215,7 +215,7 @@ impl FileSections {
             let mut own_heading = block.is_heading();
             match block {
                 SummaryBlock::Section(name, raw) => {
-                    let area = standing.sections.entry(Some(*name)).or_default();
+                    let area = present.sections.entry(Some(*name)).or_default();
                     if area.heading.is_none() || is_standard_heading(*name, raw) {
                         section = Some(*name);
                         area.heading.get_or_insert_with(|| raw.clone());
@@ -226,9 +226,9 @@ impl FileSections {
                 }
                 SummaryBlock::Other(raw) if raw.trim().is_empty() => continue,
                 SummaryBlock::Other(raw)
-                    if section.is_none() && raw.trim() == title && !standing.has_title =>
+                    if section.is_none() && raw.trim() == title && !present.has_title =>
                 {
-                    standing.has_title = true;
+                    present.has_title = true;
                     continue;
                 }
                 _ => {}
@@ -239,14 +239,14 @@ impl FileSections {
                 }
                 block => FilePiece::User(trimmed(block), apart),
             };
-            let area = standing.sections.entry(section).or_default();
+            let area = present.sections.entry(section).or_default();
             if own_heading || !area.tail.is_empty() {
                 area.tail.push(piece);
             } else {
                 area.head.push(piece);
             }
         }
-        standing
+        present
     }
 
     /// Turns our bullets with text of a person below them into theirs, if the new summary no longer
@@ -303,11 +303,11 @@ impl FileSections {
 
     /// Inserts the new bullets into the person's text, and returns the body.
     fn merge_bullets(mut self, blocks: &[SummaryBlock]) -> String {
-        let mut fresh = NewBullets::read(blocks);
+        let mut new_bullets = NewBullets::read(blocks);
         for area in self.sections.values_mut() {
             area.tail.retain_mut(|piece| match piece {
                 FilePiece::User(..) => true,
-                FilePiece::Generated(item, raw) => match fresh.take_matching(item) {
+                FilePiece::Generated(item, raw) => match new_bullets.take_matching(item) {
                     Some(bullet) => {
                         bullet.clone_into(raw);
                         true
@@ -316,15 +316,15 @@ impl FileSections {
                 },
             });
         }
-        for section in fresh.0.keys() {
+        for section in new_bullets.0.keys() {
             self.sections.entry(Some(*section)).or_default();
         }
         let mut page = BodyWriter::default();
         if self.has_title {
-            page.heading(&format!("{}\n", fresh.1));
+            page.heading(&format!("{}\n", new_bullets.1));
         }
         for (section, area) in self.sections {
-            let bullets = section.and_then(|it| fresh.0.remove(&it)).unwrap_or_default();
+            let bullets = section.and_then(|it| new_bullets.0.remove(&it)).unwrap_or_default();
             let own_heading = area
                 .heading
                 .as_ref()
@@ -414,24 +414,24 @@ struct NewBullets(BTreeMap<SummarySection, Vec<(Item, String)>>, String);
 
 impl NewBullets {
     fn read(blocks: &[SummaryBlock]) -> Self {
-        let mut fresh = Self(BTreeMap::new(), String::new());
+        let mut new_bullets = Self(BTreeMap::new(), String::new());
         let mut section = None;
         for block in blocks {
             match block {
                 SummaryBlock::Section(name, _) => section = Some(*name),
                 SummaryBlock::Bullet(item, raw) => {
                     if let Some(section) = section {
-                        let under = fresh.0.entry(section).or_default();
+                        let under = new_bullets.0.entry(section).or_default();
                         under.push((item.clone(), raw.clone()));
                     }
                 }
                 SummaryBlock::Other(raw) if section.is_none() && block.is_heading() => {
-                    raw.trim_end().clone_into(&mut fresh.1);
+                    raw.trim_end().clone_into(&mut new_bullets.1);
                 }
                 SummaryBlock::Other(_) => {}
             }
         }
-        fresh
+        new_bullets
     }
 
     /// Takes out the bullet with these words, for a place that the person chose.
@@ -873,10 +873,10 @@ mod tests {
             }
 
             // What they deleted is not in it: by words, as many as there were.
-            let standing = bullets(&current);
+            let present = bullets(&current);
             for item in bullets(&made) {
                 let count = |items: &[Item]| items.iter().filter(|it| it.text == item.text).count();
-                let (before, now) = (count(&bullets(&made)), count(&standing));
+                let (before, now) = (count(&bullets(&made)), count(&present));
                 if now < before {
                     prop_assert!(count(&bullets(&merged.summary)) <= now, "`{}` of:\n{}\nin:\n{}", item, text, printed);
                 }
@@ -884,7 +884,7 @@ mod tests {
 
             // What is new is in it, once, unless it was deleted or replaced.
             let owners = current.ownership();
-            let theirs: Vec<&Item> = standing.iter().zip(&owners.owners)
+            let theirs: Vec<&Item> = present.iter().zip(&owners.owners)
                 .filter(|(_, owner)| **owner == BulletOwner::User).map(|(item, _)| item).collect();
             let result = bullets(&merged.summary);
             for item in second.iter().flat_map(|(_, items)| items) {
@@ -896,7 +896,7 @@ mod tests {
                     let all = second.iter().flat_map(|(_, items)| items).filter(|it| *it == item).count();
                     prop_assert_eq!(result.iter().filter(|it| *it == item).count(), all, "`{}` of:\n{}\nin:\n{}", item, text, printed);
                 }
-                prop_assert!(!free || !adopted || standing.iter().any(|it| is_covered_by(item, it)),
+                prop_assert!(!free || !adopted || present.iter().any(|it| is_covered_by(item, it)),
                     "`{}` of:\n{}\nin:\n{}", item, text, printed);
             }
 

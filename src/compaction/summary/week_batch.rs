@@ -93,8 +93,8 @@ impl<'a> WeekBatch<'a> {
             Some((_, draft)) => check(logs, &draft),
             None => check(logs, draft),
         };
-        let asked = match self.drafter.ask_week_batch(job, existing, &check, may_ask) {
-            Ok(asked) => asked,
+        let reply = match self.drafter.ask_week_batch(job, existing, &check, may_ask) {
+            Ok(reply) => reply,
             Err(
                 error @ (JobFailure::Engine(_)
                 | JobFailure::Critical(_)
@@ -105,25 +105,29 @@ impl<'a> WeekBatch<'a> {
             // The days can be read, whatever is wrong with the file of their week.
             Err(_) => None,
         };
-        let Some((said, logs)) = asked else { return Ok(None) };
+        let Some((extraction, logs)) = reply else { return Ok(None) };
         let last = logs.iter().map(SanitizedLog::stem).filter(|it| is_due(it));
         let last = last.max_by_key(|it| (it.date(), *it)).cloned();
-        Ok(Some(split_by_log(said, &logs, last.as_ref())))
+        Ok(Some(split_by_log(extraction, &logs, last.as_ref())))
     }
 }
 
 /// Assigns each memory to the last of these logs that it cites. Drafts that cannot be parsed and
 /// cite no line go to `last`.
-fn split_by_log(said: Extraction, logs: &[SanitizedLog], last: Option<&Stem>) -> WeekExtraction {
+fn split_by_log(
+    extraction: Extraction,
+    logs: &[SanitizedLog],
+    last: Option<&Stem>,
+) -> WeekExtraction {
     let mut proposed = WeekExtraction::new();
-    for draft in &said.drafts {
+    for draft in &extraction.drafts {
         // A draft that cites none of them is kept out with the last log.
         let whose = for_last_log(draft, logs).or_else(|| Some((last?.clone(), draft.clone())));
         if let Some((stem, draft)) = whose {
             proposed.entry(stem).or_default().drafts.push(draft);
         }
     }
-    for unread in said.unreadable {
+    for unread in extraction.unreadable {
         let cited = unread.citation.as_ref().and_then(|it| last_cited_log(it, logs));
         if let Some(stem) = cited.or(last) {
             proposed.entry(stem.clone()).or_default().unreadable.push(unread);
@@ -214,9 +218,10 @@ mod tests {
             ("2026-04-09-mail:5", "2026-04-09-mail", "2026-04-09-mail:5"),
         ];
         for (cited, stem, left) in cases {
-            let said = Extraction { drafts: vec![draft(cited)], unreadable: vec![unread.clone()] };
+            let extraction =
+                Extraction { drafts: vec![draft(cited)], unreadable: vec![unread.clone()] };
             let last: Stem = "2026-04-10".parse().unwrap();
-            let proposed = split_by_log(said, &logs, Some(&last));
+            let proposed = split_by_log(extraction, &logs, Some(&last));
             let stem: Stem = stem.parse().unwrap();
             assert_eq!(proposed[&stem].drafts[0].citation.to_string(), left, "{cited}");
             assert_eq!(proposed[&last].unreadable.len(), 1);

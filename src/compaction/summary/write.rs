@@ -158,10 +158,10 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
             let mut draft = None;
             if tier.report.model.is_none() {
                 self.context.lineage.set_job_stage(id, JobStage::Called)?;
-                let asked = drafter(self.context.engine).draft(job, counts);
-                match model_unavailable(&asked) {
+                let drafted = drafter(self.context.engine).draft(job, counts);
+                match model_unavailable(&drafted) {
                     Some(why) if may_fall_back => tier.report.model = Some(why),
-                    _ => draft = Some(asked),
+                    _ => draft = Some(drafted),
                 }
             }
             let draft = draft.unwrap_or_else(|| {

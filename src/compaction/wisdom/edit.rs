@@ -595,9 +595,9 @@ fn is_supported_by_memory(memory: &TypedMemory, item: &Item) -> bool {
     }
     let said = format!("{}\n{}", memory.name, memory.body);
     let Ok(log) = DailyLog::parse(day, said.as_bytes()) else { return false };
-    let served = privacy::sanitize(&log, &PrivacyRules::default());
-    let lines = served.lines().iter().filter(|it| !it.text().trim().is_empty());
-    let addresses: Vec<Address> = lines.map(|it| served.address(it)).collect();
+    let sanitized = privacy::sanitize(&log, &PrivacyRules::default());
+    let lines = sanitized.lines().iter().filter(|it| !it.text().trim().is_empty());
+    let addresses: Vec<Address> = lines.map(|it| sanitized.address(it)).collect();
     let item = Item { text: item.text.clone(), citation: Citation::from_addresses(&addresses) };
-    grounding::check(&item, &vec![served]).is_ok()
+    grounding::check(&item, &vec![sanitized]).is_ok()
 }
