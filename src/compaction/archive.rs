@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_moves_when_all_that_is_made_of_it_stands() {
+    fn a_log_moves_when_everything_derived_from_it_is_complete() {
         check(true, |_| {});
         // Age is counted in days of the root's zone, and "older" means more.
         check(false, |it| it.now = time("2026-06-01T23:59:59Z"));

@@ -93,9 +93,17 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         done.report.held = damaged_files(&done.snapshot);
         done.report.pruned = Journal::new(self.context).prune(now)?;
         if let Some(before) = files_before {
-            let root = (self.context.vault, self.context.settings);
+            let RunContext { vault, settings, .. } = *self.context;
             let engine = self.context.engine.id();
-            up_to_date::after_run(&before, root, engine, selection.open_week, &done, now);
+            up_to_date::after_run(
+                &before,
+                vault,
+                settings,
+                engine,
+                selection.open_week,
+                &done,
+                now,
+            );
         }
         Ok(done)
     }
@@ -169,7 +177,7 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
             selection.rewrite.retain(|&(tier, period)| !report.is_done_after(before, tier, period));
             view = self.context.take_snapshot(now)?;
             let mut citations = CitationUpdater::new(self.context);
-            if citations.update_citations_after_tier(run, (trigger, now), &mut report, &view)? {
+            if citations.update_citations_after_tier(run, trigger, now, &mut report, &view)? {
                 view = self.context.take_snapshot(now)?;
             }
         }

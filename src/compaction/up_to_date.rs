@@ -145,7 +145,8 @@ pub(super) fn before_run(vault: &Vault, selection: &Selection) -> Option<FilesBe
 /// Writes a note after a run that found nothing to do.
 pub(super) fn after_run(
     before: &FilesBeforeRun,
-    (vault, settings): (&Vault, &RootSettings),
+    vault: &Vault,
+    settings: &RootSettings,
     engine: &str,
     open_week: bool,
     outcome: &RunOutcome,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    memory_match::{self, MaskedNames, MemoryUpdate},
+    memory_match::{self, MaskedNames, MemoryUpdate, NamedMemories},
     seen_lines::SeenLines,
     validate::validate,
 };
@@ -276,16 +276,12 @@ impl DayContext<'_> {
 
     /// Returns what is wrong with a draft.
     fn check(&self, draft: &MemoryDraft) -> Result<(), String> {
-        if let Some(fault) = memory_match::draft_fault(
-            draft,
-            (&self.intact, self.reader.names),
-            self.is_reextraction,
-        ) {
+        if let Some(fault) = memory_match::draft_fault(draft, self.named(), self.is_reextraction) {
             return Err(fault);
         }
         let lines = self.cited_logs(self.target(draft));
         let accepted =
-            validate(draft, &lines, &|_| false, (self.reader.rules, self.spelled_secrets()));
+            validate(draft, &lines, &|_| false, self.reader.rules, self.spelled_secrets());
         accepted.map(drop).map_err(|it| it.reason)
     }
 
@@ -313,7 +309,7 @@ impl DayContext<'_> {
             |it: &&TypedMemory| again.iter().all(|there| there.file_name() != it.file_name);
         let target = self.target(draft).filter(is_free);
         let lines = self.cited_logs(target);
-        let memory = validate(draft, &lines, &is_taken, (rules, self.spelled_secrets()));
+        let memory = validate(draft, &lines, &is_taken, rules, self.spelled_secrets());
         if let Some(error) = failed.into_inner() {
             return Err(error.into());
         }
@@ -355,13 +351,13 @@ impl DayContext<'_> {
         Ok(())
     }
 
+    fn named(&self) -> NamedMemories<'_> {
+        NamedMemories { memories: &self.intact, names: self.reader.names }
+    }
+
     /// Returns the memory that a draft updates. The built-in engine searches for itself.
     fn target(&self, draft: &MemoryDraft) -> Option<&TypedMemory> {
-        let target = memory_match::target_memory(
-            draft,
-            (&self.intact, self.reader.names),
-            self.is_reextraction,
-        );
+        let target = memory_match::target_memory(draft, self.named(), self.is_reextraction);
         target.filter(|_| self.reader.engine.is_model())
     }
 

@@ -85,14 +85,22 @@ pub(crate) fn sanitized_memories(
     memories.iter().map(shown).collect()
 }
 
+/// Existing memories, and the names by which a model knows them.
+#[derive(Clone, Copy)]
+pub(crate) struct NamedMemories<'a> {
+    pub(crate) memories: &'a [TypedMemory],
+    pub(crate) names: &'a MaskedNames,
+}
+
 /// Returns the memory that a draft is about: the one that it names, or that has its name. If a day
 /// is extracted again, also one that cites a line of it.
 pub(crate) fn target_memory<'a>(
     draft: &MemoryDraft,
-    (existing, names): (&'a [TypedMemory], &MaskedNames),
+    known: NamedMemories<'a>,
     rereads: bool,
 ) -> Option<&'a TypedMemory> {
-    let of_kind = || existing.iter().filter(|it| it.kind == draft.kind);
+    let NamedMemories { memories, names } = known;
+    let of_kind = || memories.iter().filter(|it| it.kind == draft.kind);
     let named = draft
         .updates
         .as_deref()
@@ -114,11 +122,11 @@ pub(crate) fn target_memory<'a>(
 /// draft.
 pub(crate) fn draft_fault(
     draft: &MemoryDraft,
-    (existing, names): (&[TypedMemory], &MaskedNames),
+    known: NamedMemories<'_>,
     rereads: bool,
 ) -> Option<String> {
     if let Some(name) = &draft.updates {
-        let named = existing.iter().find(|it| matches_name(it, name, names));
+        let named = known.memories.iter().find(|it| matches_name(it, name, known.names));
         return match named {
             None => Some("`updates` names no memory that exists".to_owned()),
             Some(it) if it.kind != draft.kind => {
@@ -127,12 +135,12 @@ pub(crate) fn draft_fault(
             Some(_) => None,
         };
     }
-    let there = target_memory(draft, (existing, names), false).filter(|_| !rereads)?;
+    let there = target_memory(draft, known, false).filter(|_| !rereads)?;
     cites_new_line(draft, there).then(|| {
         format!(
             "a memory `{}` exists: name it in `updates` and say all that holds now, or choose another \
              topic and name",
-            names.name_of(there)
+            known.names.name_of(there)
         )
     })
 }
@@ -232,8 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_is_meant_by_its_name() {
-        let (existing, names) = ([old()], MaskedNames::default());
+    fn a_draft_is_matched_to_a_memory_by_name() {
+        let (memories, names) = ([old()], MaskedNames::default());
+        let known = NamedMemories { memories: &memories, names: &names };
         for (topic, lines, updates, rereads, found, fault_told) in [
             ("reply style", "2026-04-08:1", None, false, true, Some("exists: name it")),
             ("reply style", "2026-04-07:5", None, false, true, None),
@@ -245,24 +254,18 @@ mod tests {
             ("other", "2026-04-08:1", Some("user_nothing"), false, false, Some("names no memory")),
         ] {
             let draft = draft(topic, lines, updates);
-            assert_eq!(
-                target_memory(&draft, (&existing, &names), rereads).is_some(),
-                found,
-                "{draft:?}"
-            );
-            let fault = draft_fault(&draft, (&existing, &names), rereads);
+            assert_eq!(target_memory(&draft, known, rereads).is_some(), found, "{draft:?}");
+            let fault = draft_fault(&draft, known, rereads);
             assert_eq!(fault.is_some(), fault_told.is_some(), "{draft:?} {fault:?}");
             assert!(fault_told.is_none_or(|it| fault.unwrap().contains(it)), "{draft:?}");
         }
         let mut other = draft("other", "2026-04-08:1", Some("user_reply-style"));
         other.kind = MemoryType::Project;
-        assert!(
-            draft_fault(&other, (&existing, &names), false).unwrap().contains("of the type `user`")
-        );
+        assert!(draft_fault(&other, known, false).unwrap().contains("of the type `user`"));
     }
 
     #[test]
-    fn what_is_newer_and_says_more_takes_the_place_of_the_words() {
+    fn a_newer_draft_with_news_replaces_the_words() {
         let old = old();
         for (lines, body, rereads, changes) in [
             ("2026-04-08:1", "New.", false, true),

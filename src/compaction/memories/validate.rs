@@ -18,7 +18,8 @@ pub(crate) fn validate(
     draft: &MemoryDraft,
     logs: &[SanitizedLog],
     is_taken: &dyn Fn(&str) -> bool,
-    (rules, secrets): (&PrivacyRules, &FileNameSecrets),
+    rules: &PrivacyRules,
+    secrets: &FileNameSecrets,
 ) -> Result<TypedMemory, ExcludedItem> {
     let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
     let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();

@@ -130,7 +130,7 @@ fn a_week_with_one_log_is_due_when_it_has_closed_and_grace_has_passed() {
 }
 
 #[test]
-fn a_second_pass_plans_nothing() {
+fn a_second_run_plans_nothing() {
     let root = PlanFixture::new("2026-04-02 2026-04-09-standup 2026-W14 2026-W15 2026-04")
         .distilled("2026-04");
     root.check("2026-05-10T09:00:00Z", "");
@@ -176,7 +176,7 @@ fn a_month_waits_for_the_week_of_its_last_thursday() {
 }
 
 #[test]
-fn late_and_edited_logs_refold_their_chain_only() {
+fn late_and_edited_logs_make_only_their_chain_due() {
     let mut root = PlanFixture::new(
         "2026-03-04 2026-04-02 2026-04-15 2026-W10 2026-W14 2026-W16 2026-03 2026-04",
     )
@@ -193,14 +193,14 @@ fn late_and_edited_logs_refold_their_chain_only() {
 }
 
 #[test]
-fn a_refolded_month_is_distilled_again_when_its_hash_is_known() {
+fn a_rewritten_month_is_distilled_again_if_its_hash_is_known() {
     let mut root = PlanFixture::new("2026-04-02 2026-W14 2026-04");
     root.record.distilled.insert("2026-04".parse().unwrap(), Some("0000000000000000".to_owned()));
     root.check("2026-05-10T09:00:00Z", "wisdom:2026-04");
 }
 
 #[test]
-fn what_has_no_source_is_not_made_by_force() {
+fn a_forced_period_without_source_is_not_made() {
     let force = |root: &mut PlanFixture, period: &str| {
         root.selection =
             Selection { period: period.parse().ok(), force: true, ..Selection::default() };
@@ -219,7 +219,7 @@ fn what_has_no_source_is_not_made_by_force() {
 }
 
 #[test]
-fn a_line_that_reads_otherwise_makes_wisdom_look_again() {
+fn a_changed_source_line_makes_wisdom_due() {
     let mut root =
         PlanFixture::new("2026-04-02 2026-W14 2026-W15 2026-W16 2026-W17 2026-W18 2026-04");
     let month: Period = "2026-04".parse().unwrap();
@@ -315,7 +315,7 @@ fn a_log_being_written_holds_up_its_week_and_month() {
 }
 
 #[test]
-fn parked_weeks_do_not_hold_up_their_month() {
+fn stuck_weeks_do_not_block_their_month() {
     let mut root = PlanFixture::new("2026-04-02 2026-04-09 2026-W15");
     let job = root.plan("2026-05-10T09:00:00Z").jobs.remove(0);
     root.record.stuck.insert(job.fingerprint, "no disk".to_owned());
@@ -325,7 +325,7 @@ fn parked_weeks_do_not_hold_up_their_month() {
 }
 
 #[test]
-fn what_was_taken_back_waits_for_changed_input_and_holds_nothing_up() {
+fn undone_work_waits_for_changed_input_and_blocks_nothing() {
     let mut root = PlanFixture::new("2026-04-02 2026-04-09 2026-W15");
     let job = root.plan("2026-05-10T09:00:00Z").jobs.remove(0);
     root.undo(job.fingerprint);
@@ -343,7 +343,7 @@ fn what_was_taken_back_waits_for_changed_input_and_holds_nothing_up() {
 }
 
 #[test]
-fn wisdom_goes_on_past_a_month_that_was_taken_back() {
+fn wisdom_continues_past_an_undone_month() {
     let mut root = PlanFixture::new("2026-03-04 2026-04-02 2026-W10 2026-W14 2026-03 2026-04");
     let job = root.plan("2026-05-10T09:00:00Z").jobs.remove(0);
     assert_eq!((job.tier, job.period.to_string()), (Tier::Wisdom, "2026-03".to_owned()));
@@ -394,7 +394,7 @@ fn forcing_an_open_week_makes_it_provisional() {
 }
 
 #[test]
-fn the_running_week_is_made_where_it_is_wanted_and_its_logs_are_quiet() {
+fn the_current_week_is_made_if_enabled_and_its_logs_are_quiet() {
     let mut root = PlanFixture::new("2026-03-31 2026-04-02 2026-04-07");
     root.selection.open_week = true;
     // The week of the 7th has not begun; on the 4th only the week is made.
@@ -441,7 +441,7 @@ fn a_day_is_extracted_once_it_has_closed_and_again_when_it_changed() {
 }
 
 #[test]
-fn what_left_no_file_is_not_tried_again() {
+fn a_job_without_file_is_not_tried_again() {
     let mut root = PlanFixture::new("2026-04-02");
     let job = root.plan("2026-04-08T02:00:00Z").jobs.remove(0);
     root.record.skipped.insert(job.fingerprint);

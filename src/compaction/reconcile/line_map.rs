@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_found_where_they_went() {
+    fn moved_lines_are_found() {
         check("a\nb\nc", "a\nb\nc", "1 2 3", true);
         check("a\nb\nc", "\na\nb\nc", "2 3 4", true);
         check("a\nb\nc", "new\na\nb\nc", "2 3 4", false);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_gone_leaves_its_place() {
+    fn a_lost_line_keeps_its_position() {
         let moves = LineMap::between(&hashes(1, "a\nb\nc\nd"), &hashes(1, "top\na\nB\nC\nd"));
         let places: Vec<u32> = (1..=4).map(|line| moves.line_or_position(line)).collect();
         assert_eq!(places, [2, 3, 4, 5]);

@@ -75,7 +75,8 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
     pub(crate) fn update_citations_after_tier(
         &mut self,
         run: RunId,
-        (trigger, now): (&str, DateTime<Utc>),
+        trigger: &str,
+        now: DateTime<Utc>,
         report: &mut RunReport,
         view: &RootSnapshot,
     ) -> Result<bool, CompactionError> {

@@ -607,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bullet_leaves_with_all_its_logs_and_not_before() {
+    fn a_bullet_moves_only_with_all_its_logs() {
         let renames = renames("2026-03-10>2026-03-17 2026-03-11>2026-03-12");
         let week = "2026-W11".parse().unwrap();
         for (cited, goes) in [
@@ -625,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_without_a_bullet_goes_and_no_other_line() {
+    fn only_sections_without_a_bullet_are_removed() {
         let week = "2026-W11".parse().unwrap();
         let text = "\n# Week 2026-W11\n\n### Decisions\n\n### Context\n- one [2026-03-10:1]\n";
         let blocks = Summary::parse(week, text).unwrap().blocks;

@@ -270,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_that_fits_by_chance_is_no_line_of_ours() {
+    fn a_chance_hash_match_is_ignored() {
         let sources = [source(1, "- delta")];
         let found = SourceMatch::find(&sources, &logs(Some("top\n- delta")), "alpha");
         assert_eq!(found.lost, sources);
     }
 
     #[test]
-    fn a_log_that_is_gone_or_not_asked_about_takes_nothing() {
+    fn a_missing_or_unread_log_loses_no_line() {
         let sources = [source(1, "- alpha")];
         for (logs, gone) in [(logs(None), true), (LogsByStem::new(), false)] {
             let found = SourceMatch::find(&sources, &logs, "alpha");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_only_where_each_of_them_does() {
+    fn words_are_supported_only_if_each_of_them_is() {
         check_said("Use SQLite for staging.", "- **Use** SQLite for staging", true);
         check_said("Use SQLite for staging.", "- Use SQLite\n  for staging", true);
         check_said("Use SQLite for staging.", "- Use DuckDB for staging", false);

@@ -158,7 +158,7 @@ impl SummaryDrafter<'_> {
         let max_chars = self.length(job.tier).max_chars;
         let budget = self.budget(job.tier, sources.chars);
         let budget = kept.remaining_budget(budget, sources.chars, max_chars);
-        let note = kept.note(max_chars);
+        let mut note = kept.note(max_chars);
         let input = SummaryInput {
             period: job.period,
             logs: logs.as_deref().unwrap_or(&sources.logs),
@@ -186,18 +186,15 @@ impl SummaryDrafter<'_> {
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
             item.text = self.inventory.rules.sanitize_output(&item.text);
         }
-        let (mut note, mut amounts) = (note, (0, 0));
-        if self.engine.is_model() {
+        let amounts = if self.engine.is_model() {
             trim_to_limit(&mut sections, budget.limit_chars);
-            let lines = sources.lines();
-            let all = all_items(&sections).map(|it| completeness::of_item(it, &lines));
-            let (kept, dropped) =
-                all.fold((0, 0), |sum, it| (sum.0 + it.kept_count, sum.1 + it.dropped.len()));
-            amounts = (kept + dropped, kept);
-            if kept + dropped > 0 {
-                let new_note = format!("{kept} of {} amounts and days kept", kept + dropped);
-                note = Some(note.map_or(new_note.clone(), |it| format!("{it}; {new_note}")));
-            }
+            count_amounts(&sections, &sources)
+        } else {
+            (0, 0)
+        };
+        if amounts.0 > 0 {
+            let amounts_note = format!("{} of {} amounts and days kept", amounts.1, amounts.0);
+            note = Some(note.map_or(amounts_note.clone(), |it| format!("{it}; {amounts_note}")));
         }
         let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
         let lines = sources.lines();
@@ -482,6 +479,18 @@ impl SummaryDrafter<'_> {
 
 fn all_items(sections: &[(SummarySection, Vec<Item>)]) -> impl Iterator<Item = &Item> {
     sections.iter().flat_map(|(_, items)| items)
+}
+
+/// Counts the amounts and days in the lines that the items cite, and how many of them the items mention.
+fn count_amounts(
+    sections: &[(SummarySection, Vec<Item>)],
+    sources: &SummarySources,
+) -> (usize, usize) {
+    let lines = sources.lines();
+    let all = all_items(sections).map(|it| completeness::of_item(it, &lines));
+    let (kept, dropped) =
+        all.fold((0, 0), |sum, it| (sum.0 + it.kept_count, sum.1 + it.dropped.len()));
+    (kept + dropped, kept)
 }
 
 /// Removes bullets from the end, the last section first, until the text is short enough: not every

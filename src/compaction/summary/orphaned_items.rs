@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_stands_first_and_once() {
+    fn orphaned_items_come_first_and_once() {
         let it = kept(&["one [2026-04-02:1; 2026-04-03:1]", "two [2026-04-02:2]"]);
         let drafted = vec![(
             SummarySection::Decisions,

@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untouched_file_takes_the_new_fold() {
+    fn an_unedited_file_becomes_the_new_summary() {
         let first = draft(&["Old [2026-04-02:1]"], &[]);
         let (body, merged) =
             fold_edit_fold(first, str::to_owned, draft(&["New [2026-04-02:1]"], &[]));
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_bullet_keeps_its_words_and_holds_off_what_rests_on_the_same_lines() {
+    fn an_edited_bullet_keeps_its_words_and_keeps_out_items_of_its_lines() {
         let first = draft(&["Shipped v2 [2026-04-02:1]", "Other [2026-04-02:5]"], &[]);
         let second = draft(
             &["Shipped v2 today [2026-04-02:1]", "Other [2026-04-02:5]"],
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_bullet_stays_deleted_fold_after_fold() {
+    fn a_deleted_bullet_stays_deleted_in_every_summary() {
         let both = || draft(&["Keep [2026-04-02:1]", "Gone [2026-04-02:2]"], &[]);
         let delete = |it: &str| it.replace("- Gone [2026-04-02:2]\n", "");
         let (body, merged) = fold_edit_fold(both(), delete, both());
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_sections_of_a_person_stay_where_they_stood() {
+    fn text_and_sections_of_a_person_stay_in_place() {
         let first = draft(&["One [2026-04-02:1]"], &["Two [2026-04-02:2]"]);
         let edit = |it: &str| {
             it.replace("# Week 2026-W14\n", "# Week 2026-W14\n\nMy summary.\n")
@@ -652,7 +652,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beneath_a_bullet_stays_beneath_it() {
+    fn text_below_a_bullet_stays_below_it() {
         let first = || draft(&["One [2026-04-02:1]", "Two [2026-04-02:2]"], &[]);
         let edit = |it: &str| {
             it.replace("- One [2026-04-02:1]\n", "- One [2026-04-02:1]\n  - but only here\n")
@@ -845,7 +845,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_person_wins(first in drafts(), acts in acts(), second in drafts(), crlf: bool, cut: bool) {
+        fn user_edits_win_over_any_draft(first in drafts(), acts in acts(), second in drafts(), crlf: bool, cut: bool) {
             let header =
                 || SummaryHeader { engine: "extractive/1".to_owned(), ..SummaryHeader::default() };
             let none = |_: &Item| false;

@@ -43,12 +43,12 @@ fn check(said: fn(&str) -> String, guess: &str, rejected: u32) {
 }
 
 #[test]
-fn a_guess_that_an_engine_tells_as_a_fact_reaches_no_tier() {
+fn a_guess_stated_as_a_fact_reaches_no_tier() {
     check(|it| it.replace("Maybe ", ""), "we move to Postgres", 1);
 }
 
 #[test]
-fn a_guess_that_is_told_as_one_reaches_them_all() {
+fn a_guess_stated_as_a_guess_reaches_all_tiers() {
     check(str::to_owned, "Maybe we move to Postgres", 0);
     check(|it| it.replace("Maybe", "Perhaps"), "Perhaps we move to Postgres", 0);
 }
