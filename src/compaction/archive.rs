@@ -138,7 +138,7 @@ pub fn archivable_logs<'a>(
         let (week_file, month_file) =
             (inventory.weekly.get(&week)?, inventory.monthly.get(&month)?);
         let (of_week, of_month) = (week_file.header.as_ref()?, month_file.header.as_ref()?);
-        let folded = !of_week.partial
+        let is_summarized = !of_week.partial
             && of_week.sources.get(stem.as_str()) == Some(&hash)
             && of_month.sources.get(&week.to_string()) == Some(&week_file.body_hash);
         let extracted = !settings.extract
@@ -150,7 +150,7 @@ pub fn archivable_logs<'a>(
             None => record.skipped.contains(&plan::fingerprint(Tier::Wisdom, month, &inputs)),
         };
         let nothing_open = tiers.iter().all(|it| !open.contains(it));
-        Some(folded && extracted && distilled && nothing_open)
+        Some(is_summarized && extracted && distilled && nothing_open)
     };
     // A time in the future, which a wrong clock wrote, does not count as quiet.
     let quiet_since = (now - QUIET_PERIOD).timestamp_nanos_opt().unwrap_or(i64::MIN);

@@ -225,7 +225,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
         Self { context }
     }
 
-    /// Corrects an item and, if `fold`, makes again what is derived from it and due by that.
+    /// Corrects an item and, if `rewrite`, makes again what is derived from it and due by that.
     pub(crate) fn correct(
         &mut self,
         request: &CorrectionRequest<'_>,

@@ -74,7 +74,7 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
             },
         };
         let lines = || text.split_inclusive('\n').map(|it| (it, line_for(it)));
-        let kept: String = lines().map(|it| it.1).collect();
+        let new_text: String = lines().map(|it| it.1).collect();
         // The copy first, reduced to the lines that old and new file share, so that a crash looks
         // like no loss. Forgetting goes on with the next run, redacting with the next call; both
         // find the same names.
@@ -85,16 +85,16 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
                 |source| VaultError::Io { action: "write", path: layout.private_dir(), source };
             private_folder::write_decisions_copy(layout, text.as_bytes()).map_err(failed)
         };
-        let held = private_folder::decisions_copy(layout);
-        let follows = held.is_some_and(|it| !kept.as_bytes().starts_with(&it));
+        let known_copy = private_folder::decisions_copy(layout);
+        let follows = known_copy.is_some_and(|it| !new_text.as_bytes().starts_with(&it));
         if follows {
             copy(&same)?;
         }
-        if kept != text {
-            self.context.vault.replace_decisions(lock, &text, &kept)?;
+        if new_text != text {
+            self.context.vault.replace_decisions(lock, &text, &new_text)?;
         }
-        if follows && same != kept {
-            copy(&kept)?;
+        if follows && same != new_text {
+            copy(&new_text)?;
         }
         Ok(())
     }

@@ -123,9 +123,9 @@ impl Journal<'_, '_> {
         let IntentRow { target, source, temp, new_hash, .. } = intent;
         let elsewhere =
             source.as_deref().map(|it| self.context.read_bytes(it)).transpose()?.flatten();
-        let stands = |bytes: &[u8]| elsewhere.as_ref().is_some_and(|it| it.starts_with(bytes));
+        let has_bytes = |bytes: &[u8]| elsewhere.as_ref().is_some_and(|it| it.starts_with(bytes));
         if let Some(beside) = self.context.read_bytes(&Vault::temp_path(target, temp))? {
-            if stands(&beside) {
+            if has_bytes(&beside) {
                 // A copy that was not used yet, or the file to remove.
                 self.context.vault.remove_temp(lock, target, temp)?;
             } else if new_hash.is_none() && !self.context.vault.exists(target) {

@@ -39,7 +39,9 @@ impl PlanFixture {
         };
         for name in names.split_whitespace() {
             match name.parse::<Period>() {
-                Ok(period) if period.grain() != Grain::Day => root.fold(period, "extractive/1"),
+                Ok(period) if period.grain() != Grain::Day => {
+                    root.summarize(period, "extractive/1")
+                }
                 _ => root.log(name, 1),
             }
         }
@@ -54,7 +56,7 @@ impl PlanFixture {
         self.inventory.logs.insert(stem, LogFile { path, stamp, hash, input_hash: hash });
     }
 
-    fn fold(&mut self, period: Period, engine: &str) {
+    fn summarize(&mut self, period: Period, engine: &str) {
         let sources = match period.grain() {
             Grain::Month => {
                 let files = period
@@ -187,8 +189,8 @@ fn late_and_edited_logs_make_only_their_chain_due() {
     let plan = root.plan("2026-05-10T09:00:00Z");
     let reasons: Vec<_> = plan.jobs.iter().map(|it| it.reason.to_string()).collect();
     assert_eq!(reasons, ["changed: 2026-04-03", "changed: 2026-04-15"]);
-    root.fold("2026-W14".parse().unwrap(), "extractive/1");
-    root.fold("2026-W16".parse().unwrap(), "extractive/1");
+    root.summarize("2026-W14".parse().unwrap(), "extractive/1");
+    root.summarize("2026-W16".parse().unwrap(), "extractive/1");
     root.check("2026-05-10T09:00:00Z", "monthly:2026-04");
 }
 
@@ -212,7 +214,7 @@ fn a_forced_period_without_source_is_not_made() {
     assert_eq!(force(&mut root, "2026-W15"), (0, Some("2026-W15".to_owned())));
     assert_eq!(force(&mut root, "2026-04"), (1, None));
     root.inventory.logs.clear();
-    assert_eq!(force(&mut root, "2026-04"), (1, None), "its weeks stand");
+    assert_eq!(force(&mut root, "2026-04"), (1, None), "its weeks exist");
     assert_eq!(force(&mut root, "2026-04-02").1, Some("2026-04-02".to_owned()));
     root.inventory.weekly.clear();
     assert_eq!(force(&mut root, "2026-04").1, Some("2026-04".to_owned()));
@@ -414,7 +416,7 @@ fn the_current_week_is_made_if_enabled_and_its_logs_are_quiet() {
 fn wisdom_takes_months_oldest_first() {
     let mut root = PlanFixture::new("2026-03-04 2026-04-02 2026-W10 2026-W14 2026-04");
     root.check("2026-05-10T09:00:00Z", "monthly:2026-03 | wisdom:2026-03 wisdom:2026-04");
-    root.fold("2026-03".parse().unwrap(), "extractive/1");
+    root.summarize("2026-03".parse().unwrap(), "extractive/1");
     root.check("2026-05-10T09:00:00Z", "wisdom:2026-03 wisdom:2026-04");
 }
 
@@ -432,7 +434,7 @@ fn a_day_is_extracted_once_it_has_closed_and_again_when_it_changed() {
     );
     // Without the database the week's file says what was extracted.
     root.record.extracted.clear();
-    root.fold("2026-W14".parse().unwrap(), "extractive/1");
+    root.summarize("2026-W14".parse().unwrap(), "extractive/1");
     let header = root.inventory.weekly.values_mut().next().unwrap().header.as_mut().unwrap();
     header.extracted = vec!["2026-04-02".to_owned()];
     root.check("2026-04-08T02:00:00Z", "");

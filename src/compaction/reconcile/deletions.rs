@@ -114,8 +114,8 @@ impl Reconciler<'_, '_> {
             };
             let mut logs: Vec<SanitizedLog> = log.into_iter().collect();
             let bytes = self.context.lineage.content(known.hash)?;
-            let folded = bytes.and_then(|it| DailyLog::parse(stem.clone(), &it).ok());
-            logs.extend(folded.map(|it| privacy::sanitize(&it, rules)));
+            let recorded_log = bytes.and_then(|it| DailyLog::parse(stem.clone(), &it).ok());
+            logs.extend(recorded_log.map(|it| privacy::sanitize(&it, rules)));
             for hash in lines.iter().filter_map(|it| known.line_hash(it)) {
                 let mut all = logs.iter().flat_map(SanitizedLog::lines);
                 let line = all.find(|it| hash_of(it) == hash);

@@ -217,6 +217,6 @@ mod tests {
         assert_eq!(apply("2026-04-02:1; 2026-04-03:1"), "2026-04-02:2; 2026-04-03:1");
         let moves = LineMap::between(&hashes(1, "a\nb\nc"), &hashes(1, "top\na\nB\nc"));
         let cited = moves.remap(&stem, &"2026-04-02:2".parse().unwrap());
-        assert_eq!(cited.to_string(), "2026-04-02:3", "a line that was written anew");
+        assert_eq!(cited.to_string(), "2026-04-02:3", "a line that was rewritten");
     }
 }

@@ -342,7 +342,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
         view: &RootSnapshot,
     ) -> Result<bool, JobFailure> {
         if !view.record.damaged.is_empty() {
-            return Ok(false); // The names in the files still tell when that is settled.
+            return Ok(false); // The files still show the old names when that is decided.
         }
         let renames = self.active_renames(view)?;
         let Some((_, first)) = renames.first_key_value() else { return Ok(false) };

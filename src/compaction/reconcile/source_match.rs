@@ -48,7 +48,7 @@ impl SourceMatch {
     /// line.
     pub(crate) fn find(sources: &[CitedLine], logs: &LogsByStem, words: &str) -> Self {
         let mut matched = Self::default();
-        let stands = |(at, hash): &CitedLine| match logs.get(&at.stem) {
+        let is_in_place = |(at, hash): &CitedLine| match logs.get(&at.stem) {
             None | Some(None) => true,
             Some(Some(log)) => log.line(at.line).is_some_and(|line| {
                 let says = !line.text().trim().is_empty();
@@ -56,12 +56,12 @@ impl SourceMatch {
             }),
         };
         let mut taken: BTreeSet<Address> =
-            sources.iter().filter(|it| stands(it)).map(|it| it.0.clone()).collect();
+            sources.iter().filter(|it| is_in_place(it)).map(|it| it.0.clone()).collect();
         let spoken = significant_words(words);
         for source in sources {
             let (at, hash) = source;
             matched.log_missing |= matches!(logs.get(&at.stem), Some(None));
-            if stands(source) {
+            if is_in_place(source) {
                 matched.present.push(source.clone());
                 continue;
             }
@@ -289,17 +289,21 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_said(words: &str, now: &str, stands: bool) {
+    fn check_support(words: &str, now: &str, expected: bool) {
         let citation = format!("{STEM}:1-2").parse().unwrap();
-        assert_eq!(lines_stating(words, &citation, &logs(Some(now))).is_some(), stands, "{words}");
+        assert_eq!(
+            lines_stating(words, &citation, &logs(Some(now))).is_some(),
+            expected,
+            "{words}"
+        );
     }
 
     #[test]
     fn words_are_supported_only_if_each_of_them_is() {
-        check_said("Use SQLite for staging.", "- **Use** SQLite for staging", true);
-        check_said("Use SQLite for staging.", "- Use SQLite\n  for staging", true);
-        check_said("Use SQLite for staging.", "- Use DuckDB for staging", false);
-        check_said("Always deploy on Friday", "- Never deploy on Friday", false);
-        check_said("Use SQLite for staging.", "\n", false);
+        check_support("Use SQLite for staging.", "- **Use** SQLite for staging", true);
+        check_support("Use SQLite for staging.", "- Use SQLite\n  for staging", true);
+        check_support("Use SQLite for staging.", "- Use DuckDB for staging", false);
+        check_support("Always deploy on Friday", "- Never deploy on Friday", false);
+        check_support("Use SQLite for staging.", "\n", false);
     }
 }

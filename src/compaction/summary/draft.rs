@@ -153,7 +153,7 @@ impl SummaryDrafter<'_> {
             Tier::Monthly => self.month_sources(job)?,
             _ => self.week_sources(job)?,
         };
-        let (barred, logs) = self.without_deleted(job, &sources.logs);
+        let (deleted_lines, logs) = self.without_deleted(job, &sources.logs);
         let kept = self.orphaned_items(job, &sources)?;
         let max_chars = self.length(job.tier).max_chars;
         let budget = self.budget(job.tier, sources.chars);
@@ -208,7 +208,7 @@ impl SummaryDrafter<'_> {
         let kept_out: Vec<ExcludedItem> = kept_out.collect();
         let all_rejected = (drafted > 0 && is_empty).then_some(drafted);
         let mut left_out = draft.omitted;
-        left_out.extend(barred.into_iter().map(|it| (it, OmissionReason::Deleted)));
+        left_out.extend(deleted_lines.into_iter().map(|it| (it, OmissionReason::Deleted)));
         let is_offline = false;
         Ok(SummaryDraft {
             sources,
@@ -248,8 +248,8 @@ impl SummaryDrafter<'_> {
         };
         let check = |draft: &MemoryDraft| check(&sources.logs, draft);
         let days = WeekExtractInput { existing, check: &check };
-        let said = ask_engine(self.engine, |engine| engine.extract_week(&input, &days, may_ask))?;
-        Ok(said.map(|it| (it, sources.logs)))
+        let reply = ask_engine(self.engine, |engine| engine.extract_week(&input, &days, may_ask))?;
+        Ok(reply.map(|it| (it, sources.logs)))
     }
 
     /// Checks a draft. An item of a model must match its lines, except one that a week already
@@ -262,14 +262,14 @@ impl SummaryDrafter<'_> {
         if !self.engine.is_model() {
             return grounded;
         }
-        let stands: HashSet<&str> =
+        let week_texts: HashSet<&str> =
             sources.weeks.iter().flat_map(|it| &it.items).map(|it| &it.1.text[..]).collect();
         for (section, items) in &mut grounded.sections {
             items.retain(|item| {
                 let verdict = grounding::check_model_item(item, &lines);
                 let Err(why) = verdict else { return true };
                 let keeps =
-                    stands.contains(&item.text[..]) || why.is_suspicious() && may_pass(item);
+                    week_texts.contains(&item.text[..]) || why.is_suspicious() && may_pass(item);
                 if !keeps {
                     grounded.rejected.push((*section, item.clone(), why));
                 }
@@ -339,9 +339,11 @@ impl SummaryDrafter<'_> {
         for (_, items) in &mut first.sections {
             items.retain(|it| !is_better(it));
         }
-        let said: HashSet<String> = all_items(&first.sections).map(|it| it.text.clone()).collect();
+        let first_texts: HashSet<String> =
+            all_items(&first.sections).map(|it| it.text.clone()).collect();
         for (section, items) in second.sections {
-            let new: Vec<Item> = items.into_iter().filter(|it| !said.contains(&it.text)).collect();
+            let new: Vec<Item> =
+                items.into_iter().filter(|it| !first_texts.contains(&it.text)).collect();
             summary::merge_sections(&mut first.sections, vec![(section, new)]);
         }
         first
@@ -370,16 +372,16 @@ impl SummaryDrafter<'_> {
         let decisions = &self.inventory.decisions;
         let is_barred =
             |line: &SanitizedLine| line.is_content() && decisions.is_deleted(&path, [line.text()]);
-        let barred: Vec<Address> = logs
+        let deleted_lines: Vec<Address> = logs
             .iter()
             .flat_map(|log| {
                 let lines = log.lines().iter().filter(|it| is_barred(it));
                 lines.map(|it| log.address(it)).collect::<Vec<_>>()
             })
             .collect();
-        let logs =
-            (!barred.is_empty()).then(|| logs.iter().map(|it| it.without(is_barred)).collect());
-        (barred, logs)
+        let logs = (!deleted_lines.is_empty())
+            .then(|| logs.iter().map(|it| it.without(is_barred)).collect());
+        (deleted_lines, logs)
     }
 
     fn week_sources(&self, job: &CompactionJob) -> Result<SummarySources, JobFailure> {

@@ -257,9 +257,9 @@ impl FileSections {
         };
         for pieces in self.sections.values_mut().flat_map(|it| [&mut it.head, &mut it.tail]) {
             for i in 1..pieces.len() {
-                let beneath = matches!(&pieces[i], FilePiece::User(block, _)
+                let has_user_text = matches!(&pieces[i], FilePiece::User(block, _)
                     if block.raw().starts_with([' ', '\t']));
-                if let (FilePiece::Generated(item, raw), true) = (&pieces[i - 1], beneath)
+                if let (FilePiece::Generated(item, raw), true) = (&pieces[i - 1], has_user_text)
                     && !is_drafted(item)
                 {
                     let bullet = SummaryBlock::Bullet(item.clone(), raw.clone());

@@ -45,36 +45,36 @@ fn check(engine: &dyn Engine, texts: &[String], least_back: usize) {
     let dir = tempfile::tempdir().unwrap();
     let planted = plant(dir.path(), texts);
     with_compactor(dir.path(), engine, |compactor| {
-        check_held(compactor, texts, &planted, least_back);
+        check_quarantined(compactor, texts, &planted, least_back);
     });
 }
 
 #[track_caller]
-fn check_held(
+fn check_quarantined(
     compactor: &mut Compactor<'_>,
     texts: &[String],
     planted: &[Address],
     least_back: usize,
 ) {
     let vault = compactor.context.vault;
-    let passed = compactor.compact("test", &Selection::default(), &mut ()).unwrap();
-    assert!(passed.report.jobs.iter().all(|it| it.outcome != "failed"), "{:?}", passed.report);
+    let outcome = compactor.compact("test", &Selection::default(), &mut ()).unwrap();
+    assert!(outcome.report.jobs.iter().all(|it| it.outcome != "failed"), "{:?}", outcome.report);
     let all = generated_text(vault);
-    assert!(all.contains("blue pump"), "the rest is folded: {all}");
+    assert!(all.contains("blue pump"), "the rest is summarized: {all}");
     for text in texts {
         let words = text.trim_start_matches(['>', '-', ' ']);
-        assert!(!all.contains(words), "served: {text}");
+        assert!(!all.contains(words), "in the output: {text}");
     }
     let inventory = vault.scan(&HashMap::new()).unwrap().inventory;
     let waiting =
         review::review_queue(vault, Some(&*compactor.context.lineage), &inventory, false).unwrap();
-    let held: BTreeSet<Address> = waiting
+    let quarantined: BTreeSet<Address> = waiting
         .lines
         .iter()
         .filter(|it| it.what == QuarantineScope::Line)
         .map(|it| it.address.clone())
         .collect();
-    let missing: Vec<&Address> = planted.iter().filter(|it| !held.contains(it)).collect();
+    let missing: Vec<&Address> = planted.iter().filter(|it| !quarantined.contains(it)).collect();
     assert_eq!(missing, [] as [&Address; 0], "in review");
     // A person may accept them.
     compactor.review_lines(&waiting.lines, Some(Verdict::Accepted)).unwrap();

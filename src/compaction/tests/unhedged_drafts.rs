@@ -17,22 +17,22 @@ fn check(said: fn(&str) -> String, guess: &str, rejected: u32) {
         dir.path(),
         &ScriptedEngine { rephrase: said, ..ScriptedEngine::default() },
         |compactor| {
-            let passed = compactor.compact("test", &Selection::default(), &mut ()).unwrap();
+            let outcome = compactor.compact("test", &Selection::default(), &mut ()).unwrap();
             for tier in Tier::ALL {
-                let mut jobs = passed.report.jobs.iter().filter(|it| it.tier == tier.name());
+                let mut jobs = outcome.report.jobs.iter().filter(|it| it.tier == tier.name());
                 let job =
-                    jobs.next().unwrap_or_else(|| panic!("{}: {:?}", tier.name(), passed.report));
+                    jobs.next().unwrap_or_else(|| panic!("{}: {:?}", tier.name(), outcome.report));
                 assert_eq!(job.outcome, "written", "{job:?}");
                 assert_eq!(job.figures.rejected, rejected, "{job:?}");
             }
-            let week = passed.report.jobs.iter().find(|it| it.tier == "weekly").unwrap();
+            let week = outcome.report.jobs.iter().find(|it| it.tier == "weekly").unwrap();
             assert_eq!(week.figures.uncovered, rejected, "{week:?}");
             let left_out =
                 compactor.context.lineage.uncovered_lines("memory/weekly/2020-W10.md").unwrap();
-            let told: Vec<String> =
+            let reported: Vec<String> =
                 left_out.iter().map(|(at, why)| format!("{at} {why}")).collect();
             let expected: &[&str] = if rejected > 0 { &["2020-03-03:2 rejected"] } else { &[] };
-            assert_eq!(told, expected);
+            assert_eq!(reported, expected);
             let all = generated_text(compactor.context.vault);
             let said = |words: &str| all.matches(words).count();
             assert!(said("blue pump") >= 4, "in each tier: {all}");

@@ -418,8 +418,8 @@ impl WisdomEditResult {
 
     /// Returns the result for a file that stays as it was.
     fn without_changes(self) -> Self {
-        let Self { rejected, kept_out, quarantined: held, .. } = self;
-        Self { rejected, kept_out, quarantined: held, ..Self::default() }
+        let Self { rejected, kept_out, quarantined, .. } = self;
+        Self { rejected, kept_out, quarantined, ..Self::default() }
     }
 
     fn reject(&mut self, title: &str, text: &str, citation: &Citation, why: &Violation) {
