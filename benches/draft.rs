@@ -23,7 +23,7 @@ use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use chrono::{Days, NaiveDate};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use memoird::{
+use memoird::internals::{
     engine::{
         Engine, LengthBudget, SummaryInput,
         extractive::{

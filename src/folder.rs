@@ -1,8 +1,10 @@
-//! A memory folder, for programs that embed memoird.
+//! The public interface of the crate: one memory folder, for programs that embed memoird.
 //!
-//! [`Folder`] offers the verbs of the command line as functions. They share the same code: settings,
-//! locks, and sanitized output. Any number of programs can use a folder beside a daemon. Errors say
-//! what failed, where, and why ([`CommandError`], which also suggests the next step).
+//! A method of [`Folder`] does what a command does, with the same code: it reads the same settings, takes
+//! the same locks, and returns only sanitized text. It can be used beside a daemon and any number of other
+//! programs. A [`CommandError`] says what failed, on what, and why, and often what to do next.
+//!
+//! The crate's `examples/` use it on a copy of a sample journal.
 //!
 //! # Example: from logs to an answer
 //!
@@ -17,14 +19,14 @@
 //!     "- Importer v2 shipped, 3.2 s per GB\n- Chose SQLite, because one file is easier to back up\n",
 //! )?;
 //!
-//! // The clock is set, so that the example says the same on any day: a Monday in April.
+//! // A fixed time, so that the example gives the same result on any day: a Monday in April.
 //! let folder = Folder::open(dir.path())?.with_now("2026-04-13T07:00:00Z".parse()?);
-//! // The week is over, so it is due, and so is the month above it.
+//! // The week is over, so its summary is due.
 //! assert!(folder.plan()?.jobs.iter().any(|job| job.period.to_string() == "2026-W10"));
 //! let report = folder.compact()?;
 //! assert_eq!(report.failed, 0);
 //!
-//! // A question leads to the line that was logged, with its day.
+//! // The best hit is the logged line, with its date.
 //! let found = folder.search("why SQLite?", 5)?;
 //! assert_eq!(found.hits[0].date.to_string(), "2026-03-03");
 //! assert!(found.hits[0].text.contains("easier to back up"));
@@ -36,97 +38,101 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 
+#[doc(inline)]
+pub use crate::{
+    commands::error::{CommandError, CommandErrorKind},
+    compaction::{
+        plan::{CompactionJob, CompactionPlan, WaitingPeriod},
+        report::{JobReport, RunReport},
+    },
+    recall::{
+        context::{PartUsage, SessionContext},
+        framing::FramedText,
+        search::{HitRef, SearchHit, SearchResults},
+        trace::{DerivedItem, SourceRange, Trace, TraceUp, TracedItem},
+    },
+};
+
 use crate::{
     clock,
     commands::{
         compact::require_writer,
-        context,
-        error::CommandError,
-        log, search, show, trace,
+        context, log, search, show, trace,
         ui::{ColorChoice, Ui},
         workspace::{Invocation, MemoryRoot},
     },
-    compaction::{
-        self,
-        plan::{CompactionPlan, Selection},
-        report::RunReport,
-    },
+    compaction::{self, plan::Selection},
     config::{Config, environment::Environment},
     engine::configured,
-    recall::{
-        context::SessionContext,
-        framing::FramedText,
-        search::{Query, SearchCache, SearchOptions, SearchResults},
-        trace::{Trace, TraceUp},
-    },
+    recall::search::{Query, SearchCache, SearchOptions},
     store::db::lineage::Lineage,
 };
 
-/// A memory folder, opened with its settings.
+/// An open memory folder.
 ///
-/// It holds no lock between two calls. The settings and review decisions are those of the time when it
-/// was opened. A search is cached for the next one while no file changes.
+/// It holds no lock or file between two calls. It keeps the settings and the review decisions of the
+/// moment when it was opened (open it again to see changes), and caches what a search read until a file
+/// changes.
 #[derive(Debug)]
 pub struct Folder {
     call: Invocation,
     root: MemoryRoot,
     now: Option<DateTime<Utc>>,
-    /// The search cache.
     search_cache: SearchCache,
 }
 
 impl Folder {
-    /// Opens the folder at `path`: one that `memoird init` created, or one with daily logs in
-    /// `memory/`.
+    /// Opens the folder at `path`: one created by `memoird init`, or one with daily logs in `memory/`.
     ///
-    /// The settings are those of the command line: the user's configuration, the folder's
-    /// `memoird.yaml`, and environment variables.
+    /// The settings are those of the command line: the user's configuration, the folder's `memoird.yaml`,
+    /// and environment variables.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the settings, or that no memory folder is there.
+    /// Returns what is wrong with the settings, or that `path` is not a memory folder.
     ///
     /// ```
     /// let error = memoird::folder::Folder::open("/nonexistent").unwrap_err();
     /// assert!(error.to_string().contains("/nonexistent"));
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CommandError> {
-        let around = Environment::read()?;
-        let config = Config::load(None, &[], &around)?;
-        let call = Invocation { environment: around, config, now: clock::now()? };
+        let environment = Environment::read()?;
+        let config = Config::load(None, &[], &environment)?;
+        let call = Invocation { environment, config, now: clock::now()? };
         let root =
             call.open_root(&call.config.resolve_root_path(path.as_ref(), &call.environment)?)?;
         root.require_memory_folder()?;
         Ok(Self { call, root, now: None, search_cache: SearchCache::default() })
     }
 
-    /// Sets the clock of all later calls: for tests, and to ask what would be due at another time.
+    /// Fixes the time of all later calls: for tests, and to see what would be due at another time.
     pub fn with_now(mut self, now: DateTime<Utc>) -> Self {
         self.call.now = now;
         self.now = Some(now);
         self
     }
 
-    /// Searches for the log lines that answer a question, the best first.
+    /// Returns the log lines that best answer a question, best first.
     ///
-    /// The syntax is that of `memoird search`: plain words, `"words in a row"`, `-not`,
-    /// `on:2026-04-02`, `tier:weekly`, and more.
+    /// The syntax is that of `memoird search`: plain words, `"a phrase"`, `-not`, `on:2026-04-02`,
+    /// `tier:weekly`, and more.
     ///
     /// # Errors
     ///
-    /// Returns why a file or the database could not be read. Any text is a question.
+    /// Returns why a file or the database could not be read. Every question is valid.
     pub fn search(&self, question: &str, limit: usize) -> Result<SearchResults, CommandError> {
         let now = self.now()?.with_timezone(&self.root.settings.zone.name.0);
-        let how =
+        let options =
             SearchOptions { limit: limit.max(1), context: 0, raw: false, today: now.date_naive() };
-        search::find(&self.call, &self.root, &Query::parse(question), how, Some(&self.search_cache))
+        let query = Query::parse(question);
+        search::find(&self.call, &self.root, &query, options, Some(&self.search_cache))
     }
 
-    /// Traces a line of a generated file, or a whole file, down to its log lines.
+    /// Returns the source lines of a line of a generated file, or of the whole file.
     ///
     /// # Errors
     ///
-    /// Returns that the file is not recorded, or that the line is no item.
+    /// Returns that nothing is recorded, or that the line is not an item.
     ///
     /// # Example: the source of a bullet
     ///
@@ -140,7 +146,7 @@ impl Folder {
     /// let week = folder.trace("2026-W10")?;
     /// assert_eq!(week.items[0].sources[0].path, "memory/2026-03-03.md");
     /// assert_eq!(week.items[0].sources[0].line_start, 1);
-    /// // And the other way: the items derived from the line.
+    /// // The other direction: what was derived from the line.
     /// let up = folder.trace_up("2026-03-03:1")?;
     /// assert_eq!(up.derived[0].tier, "weekly");
     /// # Ok(())
@@ -150,7 +156,7 @@ impl Folder {
         trace::trace_to_sources(&self.call, &self.root, target)
     }
 
-    /// Traces a line of a log (`2026-04-02:12`) up to all items derived from it.
+    /// Returns everything that was derived from a line of a log (`2026-04-02:12`).
     ///
     /// # Errors
     ///
@@ -159,8 +165,9 @@ impl Folder {
         trace::trace_to_derived(&self.call, &self.root, line)
     }
 
-    /// Returns what an agent should read at the start of a session; without a budget, as many tokens as
-    /// configured.
+    /// Returns what an agent should read at the start of a session.
+    ///
+    /// The default of `budget_tokens` is the configured budget.
     ///
     /// # Errors
     ///
@@ -182,18 +189,21 @@ impl Folder {
         context::compose_default(&self.call, &self.root, budget_tokens, &ui)
     }
 
-    /// Reads a sanitized file: a path in the folder, a day, a week, a month, or the name of a memory;
-    /// now, or at an earlier time (`2026-04-02`, `3 days ago`).
+    /// Returns the sanitized text of a file: a path in the folder, a day, a week, a month, or the name of a
+    /// memory.
+    ///
+    /// With `as_of` (`2026-04-02`, `3 days ago`), returns an earlier version.
     ///
     /// # Errors
     ///
-    /// Returns that there is no such file, or that it is not known at that time.
+    /// Returns that there is no such file, or no version of it from that time.
     pub fn read(&self, file: &str, as_of: Option<&str>) -> Result<FramedText, CommandError> {
         Ok(show::sanitized_at(&self.call, &self.root, file, as_of)?.1)
     }
 
-    /// Appends an entry to today's log, and returns the log and the line. The entry is on disk when
-    /// this returns.
+    /// Appends an entry to today's log and returns the path of the log and the line number.
+    ///
+    /// The entry is on disk when this function returns.
     ///
     /// # Errors
     ///
@@ -212,13 +222,13 @@ impl Folder {
     /// ```
     pub fn log(&self, entry: &str) -> Result<(String, usize), CommandError> {
         let now = self.now()?;
-        let (around, config) = (self.call.environment.clone(), self.call.config.clone());
-        let logged =
-            log::append_entry(&Invocation { environment: around, config, now }, &self.root, entry)?;
+        let (environment, config) = (self.call.environment.clone(), self.call.config.clone());
+        let call = Invocation { environment, config, now };
+        let logged = log::append_entry(&call, &self.root, entry)?;
         Ok((logged.path, logged.line))
     }
 
-    /// Returns what is due, without changing anything.
+    /// Returns what is due; changes nothing.
     ///
     /// # Errors
     ///
@@ -232,12 +242,13 @@ impl Folder {
         Ok(compaction::plan_snapshot(&view, settings, &engine, &selection, self.now()?))
     }
 
-    /// Compacts everything that is due with the configured engine. Waits for other writers.
+    /// Compacts the folder: does everything that is due, with the configured engine. Waits for other
+    /// writers.
     ///
     /// # Errors
     ///
-    /// Returns what stopped the run; jobs that had ended before are complete. Jobs that failed by
-    /// themselves are in the report.
+    /// Returns what ended the run; finished jobs stay finished. A single failed job is not an error but is
+    /// listed in the report.
     ///
     /// # Example: a second run does nothing
     ///
@@ -256,8 +267,8 @@ impl Folder {
         require_writer(&self.call, &self.root)?;
         let engine = self.root.engine(&self.call)?;
         let mut lineage = self.root.lineage()?;
-        let (set, last) = (self.now, self.call.now);
-        let clock = move || set.or_else(|| clock::now().ok()).unwrap_or(last);
+        let (fixed, opened) = (self.now, self.call.now);
+        let clock = move || fixed.or_else(|| clock::now().ok()).unwrap_or(opened);
         let mut compactor = self.root.compactor(&mut lineage, engine.as_ref(), &clock);
         Ok(compactor.compact("library", &Selection::default(), &mut ())?.report)
     }

@@ -1,42 +1,13 @@
 //! memoird turns an agent's daily logs into long-term memory.
 //!
-//! People and agents write daily logs (`memory/2026-04-02.md`) into a folder. memoird folds closed
-//! days into weekly files, weeks into monthly files, and what lasts into `WISDOM.md`; it extracts
-//! typed memories; and it can lead every generated line back to the log lines that it came from.
+//! People and agents write daily logs (`memory/2026-04-02.md`) into a folder. memoird summarizes closed weeks
+//! and months, extracts typed memories from days, and distills lasting statements into `WISDOM.md`. Every
+//! generated line can be traced to the log lines that it was derived from.
 //!
-//! # The map
+//! # For programs that embed memoird
 //!
-//! One direction, one screen of code that knows the order ([`compaction`]):
-//!
-//! ```text
-//! vault (scan) → plan → engine (draft) → ground → vault (write) → lineage (record)
-//! ```
-//!
-//! | layer | module | what it is |
-//! |---|---|---|
-//! | 0 | `text` | natural language: words, sentences, stems, languages, the lexicon of `config/lexicon/` |
-//! | 0 | [`memory`] | what a memory is: values and their written forms |
-//! | 0 | `parallel` | work side by side, on threads that live no longer than the call |
-//! | 1 | [`clock`] | the one reading of the time |
-//! | 1 | [`config`] | files and variables, resolved per root; schedules; which root is meant |
-//! | 1 | [`privacy`] | the served view: what anything but the vault may see of a log |
-//! | 1 | [`store`] | the files, the database, the locks |
-//! | 1 | [`model`] | the one door to a language model |
-//! | 2 | [`engine`] | what drafts: the extractive engine, or a model |
-//! | 2 | [`session`] | transcripts of coding agents, and what is made of them |
-//! | 2 | [`compaction`] | the flow: plan, fold, check, merge, write, record; taking back, forgetting, repairing |
-//! | 2 | [`recall`] | reading back: search, trace, coverage, history, what a session starts with |
-//! | 3 | [`daemon`] | one loop over one `enum Event` |
-//! | 4 | [`commands`] | one file per verb, and the server that agents ask; the only place that prints |
-//! | 5 | [`folder`] | the public face: what the verbs do, as functions |
-//!
-//! Imports point down only, within a layer from a later row to an earlier one; a test holds that.
-//!
-//! # For other programs
-//!
-//! [`folder::Folder`] is what a program calls that has memoird built in: open a folder, search, trace,
-//! compose the context of a session, see what is due, and do it. All else is public for the tests and
-//! may change with any version.
+//! [`folder::Folder`] is the public interface: open a folder, see what is due, compact it, search it, trace a
+//! line, compose the context of a session. Everything else may change with any version.
 //!
 //! ```
 //! use memoird::folder::Folder;
@@ -54,28 +25,97 @@
 //! # }
 //! ```
 //!
-//! # What is absent, on purpose
+//! # The code map
 //!
-//! - No engine, check, or plan reads a file or a clock: they are functions of data and `now`.
-//! - No module but [`store::fs::vault`] writes Markdown; none but [`store::db::lineage`] and
-//!   [`store::db::search_index`] speaks SQL, each to a database of its own; none but [`commands::ui`] prints.
-//! - Nothing in a generated file depends on when it was written: same input, same bytes.
-//! - No log is ever changed, but by `memoird log` and `memoird review edit`, which append to that of
-//!   today, by [`session::save`] and [`session::imported_notes`], which append to those of a session's days or of a
-//!   note's, and `memoird forget --from-log`, which removes.
+//! Data flows in one direction; [`compaction`] knows the order:
+//!
+//! ```text
+//! vault (scan) → plan → engine (draft) → grounding → vault (write) → lineage (record)
+//! ```
+//!
+//! | layer | module | what it is |
+//! |---|---|---|
+//! | 0 | [`memory`] | what a memory is: values and their written forms |
+//! | 0 | [`text`] | natural language: words, sentences, stems, languages, the lexicon of `config/lexicon/` |
+//! | 0 | [`parallel`] | parallel work on threads that end with the call |
+//! | 1 | [`clock`] | the only reader of the time |
+//! | 1 | [`config`] | files and variables, resolved per root; schedules; root selection |
+//! | 1 | [`privacy`] | the sanitized view: what everything except the vault sees of a log |
+//! | 1 | [`store`] | files, databases, locks |
+//! | 1 | [`model`] | the client of language models |
+//! | 2 | [`engine`] | drafts: the extractive engine, or a model |
+//! | 2 | [`session`] | transcripts of coding agents, and the records derived from them |
+//! | 2 | [`compaction`] | a run: plan, draft, check, merge, write, record; also undo, forget, repair |
+//! | 2 | [`recall`] | reading back: search, trace, coverage, history, the context of a session |
+//! | 3 | [`daemon`] | one loop over one `enum Event` |
+//! | 4 | [`commands`] | one file per verb, and the MCP server; the only module that prints |
+//! | 5 | [`folder`] | the public interface: what the verbs do, as functions |
+//!
+//! Imports point down only, within a layer from a later row to an earlier one; a test checks that.
+//! `cargo doc --document-private-items` shows all of it.
+//!
+//! # Invariants
+//!
+//! - Engines, checks, and plans are functions of data and `now`: they read no file and no clock.
+//! - Only [`store::fs::vault`] writes Markdown, only [`store::db`] speaks SQL, and only [`commands::ui`]
+//!   prints.
+//! - No generated file depends on when it was written: same input, same bytes.
+//! - Logs are read-only, with these exceptions: `memoird log`, `memoird review edit`, [`session::save`] and
+//!   [`session::imported_notes`] append; `memoird forget --from-log` removes.
 
-pub mod clock;
-pub mod commands;
-pub mod compaction;
-pub mod config;
-pub mod daemon;
-pub mod engine;
+mod clock;
+mod commands;
+mod compaction;
+mod config;
+mod daemon;
+mod engine;
 pub mod folder;
-pub mod memory;
-pub mod model;
+mod memory;
+mod model;
 mod parallel;
-pub mod privacy;
-pub mod recall;
-pub mod session;
-pub mod store;
+mod privacy;
+mod recall;
+mod session;
+mod store;
 mod text;
+
+/// What the program itself, its tests, benches and fuzz targets use. It is no part of the interface.
+#[doc(hidden)]
+pub mod internals {
+    pub mod clock {
+        pub use crate::clock::*;
+    }
+    pub mod commands {
+        pub use crate::commands::*;
+    }
+    pub mod compaction {
+        pub use crate::compaction::*;
+    }
+    pub mod config {
+        pub use crate::config::*;
+    }
+    pub mod daemon {
+        pub use crate::daemon::*;
+    }
+    pub mod engine {
+        pub use crate::engine::*;
+    }
+    pub mod memory {
+        pub use crate::memory::*;
+    }
+    pub mod model {
+        pub use crate::model::*;
+    }
+    pub mod privacy {
+        pub use crate::privacy::*;
+    }
+    pub mod recall {
+        pub use crate::recall::*;
+    }
+    pub mod session {
+        pub use crate::session::*;
+    }
+    pub mod store {
+        pub use crate::store::*;
+    }
+}

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-/// Folds are made of many short pieces of text, on several threads at once.
+/// Summaries allocate many short strings on several threads, which this allocator does faster.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    memoird::commands::main()
+    memoird::internals::commands::main()
 }

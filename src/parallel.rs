@@ -1,14 +1,14 @@
-//! Work side by side, on threads that live no longer than the call.
+//! Runs work in parallel, on threads that end with the call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// More threads would only wait for each other: a piece of work takes milliseconds.
+/// The most threads. An item takes milliseconds, so more threads would mostly wait for each other.
 const THREADS_MAX: usize = 8;
 
 /// Applies `work` to each item and returns the results in the order of the items.
 ///
-/// Whoever is done takes the next item, since one may take much longer than another. A panic of
-/// `work` goes on in the caller.
+/// Each thread takes the next item when it is done, since items may differ much in cost. A panic in `work`
+/// continues in the caller.
 pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     if items.len() < 2 || threads < 2 {
@@ -16,28 +16,28 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
     }
     let next = AtomicUsize::new(0);
     let (next, work) = (&next, &work);
-    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let take = move || {
-            let mut mine = Vec::new();
+    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let run = move || {
+            let mut results = Vec::new();
             loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(item) = items.get(at) else { return mine };
-                mine.push((at, work(item)));
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(index) else { return results };
+                results.push((index, work(item)));
             }
         };
-        let workers: Vec<_> = (0..threads.min(items.len())).map(|_| scope.spawn(take)).collect();
+        let workers: Vec<_> = (0..threads.min(items.len())).map(|_| scope.spawn(run)).collect();
         workers
             .into_iter()
             .flat_map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Does two things side by side, the second one on this thread, and returns what came of both.
+/// Runs two functions in parallel, the second one on this thread, and returns both results.
 ///
-/// A panic of either goes on in the caller.
+/// A panic in either continues in the caller.
 pub(crate) fn join<A: Send, B>(
     one: impl FnOnce() -> A + Send,
     other: impl FnOnce() -> B,
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_are_done() {
+    fn both_results_are_returned() {
         assert_eq!(join(|| 1, || "two"), (1, "two"));
     }
 

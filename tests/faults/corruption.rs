@@ -14,7 +14,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use memoird::{memory::hash::ContentHash, store::db::lineage::Lineage};
+use memoird::internals::{memory::hash::ContentHash, store::db::lineage::Lineage};
 use serde_json::Value;
 
 use super::{
@@ -116,7 +116,7 @@ fn said(root: &Root) -> Result<String, String> {
     let error = |e: &dyn fmt::Display| e.to_string();
     let lineage = Lineage::open_existing(&root.path(DATABASE)).map_err(|e| error(&e))?;
     let Some(lineage) = lineage else { return Ok("no database".to_owned()) };
-    let ask = || -> Result<String, memoird::store::db::lineage::LineageError> {
+    let ask = || -> Result<String, memoird::internals::store::db::lineage::LineageError> {
         let runs = lineage.last_runs(u32::MAX)?;
         let mut said = vec![lineage.canonical_dump()?];
         for run in &runs {

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memoird::store::db::lineage::{Lineage, jobs::JobOutcome};
+use memoird::internals::store::db::lineage::{Lineage, jobs::JobOutcome};
 
 use super::{
     disk::{Disk, is_root},

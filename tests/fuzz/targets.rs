@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use chrono::{DateTime, Utc};
-use memoird::{
+use memoird::internals::{
     compaction::grounding,
     config::schedule::Schedule,
     memory::{

@@ -18,7 +18,7 @@
 
 use std::{fs, io::Write as _, os::unix::fs::symlink, path::Path};
 
-use memoird::memory::typed::{MemoryType, free_file_name, proposed_topic};
+use memoird::internals::memory::typed::{MemoryType, free_file_name, proposed_topic};
 
 use super::support::{Ran, Root, database};
 

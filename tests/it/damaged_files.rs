@@ -1,7 +1,7 @@
 //! Generated files that a disk or a slip has harmed: nothing rests on what is left of them, and what
 //! a person may have meant is asked.
 
-use memoird::memory::hash;
+use memoird::internals::memory::hash;
 
 use crate::support::Root;
 

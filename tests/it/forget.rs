@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use memoird::store::db::lineage::Lineage;
+use memoird::internals::store::db::lineage::Lineage;
 
 use crate::support::{Ran, Root};
 
@@ -559,7 +559,7 @@ fn peak_at(root: &Root, step: &str, args: &[&str]) -> usize {
 
 #[test]
 fn the_history_is_looked_through_a_piece_at_a_time() {
-    use memoird::store::db::lineage::{
+    use memoird::internals::store::db::lineage::{
         history::{NewVersion, VersionCause},
         record::Commit,
     };

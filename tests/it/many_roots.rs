@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs};
 
-use memoird::store::fs::{
+use memoird::internals::store::fs::{
     layout::Layout,
     lock::{DaemonLock, RunLock},
 };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use memoird::store::db::lineage::Lineage;
+use memoird::internals::store::db::lineage::Lineage;
 
 use crate::support::Root;
 

@@ -467,7 +467,7 @@ fn other_commands_work_beside_it() {
 
 #[test]
 fn who_types_compact_meanwhile_is_told_and_waits() {
-    use memoird::store::fs::{layout::Layout, lock::RunLock};
+    use memoird::internals::store::fs::{layout::Layout, lock::RunLock};
     let root = Root::small();
     root.run(&["compact"]).ok();
     root.append("memory/2026-03-10.md", "- Backfill of 2020 begun, 40 GB\n");

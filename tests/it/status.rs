@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use memoird::store::fs::{layout::Layout, lock::DaemonLock};
+use memoird::internals::store::fs::{layout::Layout, lock::DaemonLock};
 
 use crate::support::Root;
 

@@ -9,7 +9,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use chrono::{Days, NaiveDate};
-use memoird::{
+use memoird::internals::{
     compaction::grounding,
     memory::{address::Stem, item::Item, log::DailyLog},
     privacy::{self, SanitizedLog},

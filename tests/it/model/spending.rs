@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use chrono::{DateTime, Utc};
-use memoird::store::db::ledger::{CallBudgets, Ledger, NewCall};
+use memoird::internals::store::db::ledger::{CallBudgets, Ledger, NewCall};
 use serde_json::json;
 
 use super::{Desk, KEY, Wire};

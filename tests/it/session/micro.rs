@@ -1,7 +1,7 @@
 //! Micro-compaction.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use memoird::{
+use memoird::internals::{
     model::circuit_breaker::CircuitBreaker,
     session::{
         micro_compaction::{

@@ -12,7 +12,7 @@ mod transcripts;
 
 use std::{fs, path::PathBuf};
 
-use memoird::session::transcript::{self, EntryContent, Transcript};
+use memoird::internals::session::transcript::{self, EntryContent, Transcript};
 
 /// Returns the path of a sample.
 fn sample_path(name: &str) -> PathBuf {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use memoird::session::{
+use memoird::internals::session::{
     digest::SessionDigest,
     offline_summary::{self, SummaryMaterial, SummaryStyle},
     transcript::Transcript,
@@ -85,7 +85,7 @@ fn a_handoff_and_a_recovery_record_have_their_fields() {
     assert!(section(&handoff, "## User Directives").contains("Never fill gaps with values."));
     let recovery = summary(SummaryStyle::Recovery, &session);
     let heads: Vec<&str> = recovery.lines().filter_map(|it| it.strip_prefix("## ")).collect();
-    assert_eq!(heads, memoird::session::recovery::FIELDS);
+    assert_eq!(heads, memoird::internals::session::recovery::FIELDS);
     assert!(section(&recovery, "## Execution Plan").contains("### Source: todo\n\n<details>"));
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use memoird::session::{
+use memoird::internals::session::{
     digest::{FollowUp, SessionDigest, SessionPlan},
     transcript::{self, EntryContent, TranscriptError, TranscriptFormat},
 };

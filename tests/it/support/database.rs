@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use memoird::store::db::lineage::Lineage;
+use memoird::internals::store::db::lineage::Lineage;
 use rusqlite::{Connection, types::ValueRef};
 
 use super::Root;
