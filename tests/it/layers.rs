@@ -265,12 +265,7 @@ fn one_place_prints_and_one_speaks_sql() {
         let allowed = ["src/commands/ui.rs", "src/commands/logging.rs"];
         assert!(!prints || allowed.contains(&&name[..]), "{name} prints");
         assert!(
-            !code.contains("rusqlite")
-                || name.starts_with("src/store/db/lineage/")
-                || name.starts_with("src/store/db/ledger/")
-                || name.starts_with("src/store/db/search_index/")
-                || name == "src/store/db/vectors.rs"
-                || name == "src/store/db/cache_db.rs",
+            !code.contains("rusqlite") || name.starts_with("src/store/db/"),
             "{name} speaks SQL"
         );
     }
