@@ -150,28 +150,13 @@ pub fn find_secrets(
     for (line, path) in decided_memories(vault)? {
         let at = line as u64;
         if let Some(kind) = secrets.kind_in(rules, &path) {
-            let (place, path) = (SecretLocation::Private, layout.decisions());
-            findings.push(StoredSecret {
-                location: place,
-                path,
-                at,
-                kind,
-                is_personal: false,
-                is_redacted: true,
-            });
+            let path = layout.decisions();
+            findings.push(secret_in_name(SecretLocation::Private, path, at, kind));
         }
     }
-    for (place, path, at) in names {
+    for (location, path, at) in names {
         if let Some(kind) = secrets.kind_in(rules, &path) {
-            let is_personal = false;
-            findings.push(StoredSecret {
-                location: place,
-                path,
-                at,
-                kind,
-                is_personal,
-                is_redacted: true,
-            });
+            findings.push(secret_in_name(location, path, at, kind));
         }
     }
     for it in &mut findings {
@@ -180,6 +165,11 @@ pub fn find_secrets(
     findings.sort();
     findings.dedup();
     Ok(findings)
+}
+
+/// Returns the finding for a secret in the name of a file, which the rules always remove.
+fn secret_in_name(location: SecretLocation, path: String, at: u64, kind: String) -> StoredSecret {
+    StoredSecret { location, path, at, kind, is_personal: false, is_redacted: true }
 }
 
 /// Returns the names of typed memories in the history, with the versions that have them.
