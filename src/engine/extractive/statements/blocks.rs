@@ -1,0 +1,278 @@
+//! Splits a log into blocks, and blocks into sentences.
+//!
+//! External text (quotes, code, and logs of external origin) gives no block.
+//!
+//! # Invariants
+//!
+//! - The text of a block is the text of its lines, in order, without list markers, heading marks, and bold
+//!   marks; no word is added or changed.
+
+use std::{borrow::Cow, cell::OnceCell};
+
+use super::{labels::split_label, word_list::WordList};
+use crate::{
+    memory::{log::TextOrigin, markdown::LineKind},
+    privacy::{SanitizedLine, SanitizedLog},
+    text::sentences::sentence_ranges,
+};
+
+/// A heading, a bullet, or a paragraph.
+#[derive(Clone, Debug)]
+pub(in crate::engine::extractive) struct LogBlock {
+    /// The text, on one line.
+    pub(in crate::engine::extractive) text: String,
+    /// Its kind.
+    pub(in crate::engine::extractive) shape: BlockShape,
+    /// The block that introduces it: a bullet above, or the paragraph that ends in a colon.
+    pub(in crate::engine::extractive) parent: Option<usize>,
+    /// The nearest heading above it.
+    pub(in crate::engine::extractive) heading: Option<usize>,
+    /// The lines that a person or agent marked with `#keep`.
+    pub(in crate::engine::extractive) keep_lines: Vec<u32>,
+    /// The byte offset in `text` at which each line begins, and the line's number; ascending, never empty.
+    starts: Vec<(usize, u32)>,
+}
+
+/// The kind of a [`LogBlock`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine::extractive) enum BlockShape {
+    /// A heading of that level.
+    Heading(u8),
+    /// A list item; a task box makes it a task.
+    Bullet {
+        /// Whether it has a box to tick.
+        task: bool,
+    },
+    /// Running text.
+    Paragraph,
+}
+
+/// A sentence and its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::engine::extractive) struct LogSentence {
+    /// The unchanged text.
+    pub(in crate::engine::extractive) text: String,
+    /// Line numbers, ascending.
+    pub(in crate::engine::extractive) lines: Vec<u32>,
+    /// Split when first needed.
+    pub(super) words: OnceCell<WordList>,
+}
+
+/// Splits a log into blocks, in order, without lines of external origin.
+pub(in crate::engine::extractive) fn parse_blocks(log: &SanitizedLog) -> Vec<LogBlock> {
+    let mut cutter = BlockParser::default();
+    for line in log.lines() {
+        cutter.push_line(line);
+    }
+    cutter.blocks
+}
+
+#[derive(Default)]
+struct BlockParser {
+    blocks: Vec<LogBlock>,
+    /// Headings above, by level.
+    headings: Vec<(u8, usize)>,
+    /// Bullets above, by indent.
+    bullets: Vec<(usize, usize)>,
+    /// The paragraph that ends in a colon and introduces the list that follows.
+    intro_block: Option<usize>,
+    /// Whether the next text line continues the last block.
+    continues: bool,
+}
+
+impl BlockParser {
+    fn push_line(&mut self, line: &SanitizedLine) {
+        if line.origin() == TextOrigin::External {
+            self.continues = false;
+            return;
+        }
+        match line.kind() {
+            LineKind::Heading { level, .. } => {
+                self.headings.retain(|&(above, _)| above < level);
+                self.bullets.clear();
+                self.intro_block = None;
+                let heading = self.headings.last().map(|&(_, at)| at);
+                self.push(line, BlockShape::Heading(level), None, heading);
+                self.headings.push((level, self.blocks.len() - 1));
+                self.continues = false;
+            }
+            LineKind::ListItem { indent, task, .. } => {
+                self.bullets.retain(|&(above, _)| above < indent);
+                let parent = self.bullets.last().map(|&(_, at)| at).or(self.intro_block);
+                let heading = self.headings.last().map(|&(_, at)| at);
+                self.push(line, BlockShape::Bullet { task: task.is_some() }, parent, heading);
+                self.bullets.push((indent, self.blocks.len() - 1));
+                self.continues = true;
+            }
+            LineKind::Text if self.continues && !self.starts_new_block(line.words()) => {
+                self.extend(line);
+            }
+            LineKind::Text | LineKind::AfterComment { .. } => {
+                let indented = line.text().starts_with([' ', '\t']);
+                let parent = self.bullets.last().map(|&(_, at)| at).filter(|_| indented);
+                if parent.is_none() {
+                    self.bullets.clear();
+                }
+                let heading = self.headings.last().map(|&(_, at)| at);
+                self.push(line, BlockShape::Paragraph, parent, heading);
+                self.continues = true;
+            }
+            LineKind::Blank => self.continues = false,
+            _ => {
+                self.continues = false;
+                self.intro_block = None;
+                self.bullets.clear();
+            }
+        }
+        let last = self.blocks.len().checked_sub(1);
+        if let Some((at, LineKind::Text)) = last.map(|at| (at, line.kind())) {
+            let introduces = self.blocks[at].shape == BlockShape::Paragraph
+                && self.blocks[at].text.trim_end().ends_with(':');
+            self.intro_block = introduces.then_some(at);
+        }
+    }
+
+    /// Returns whether a label begins a new statement: `**Why:** …` under a rule, `Note: …` after a full
+    /// stop.
+    fn starts_new_block(&self, words: &str) -> bool {
+        let closed = self.blocks.last().is_some_and(|it| it.text.ends_with(['.', '!', '?']));
+        let labelled = split_label(words).is_some_and(|(label, _)| {
+            label.starts_with(char::is_uppercase) && label.split_whitespace().count() <= 3
+        });
+        starts_with_bold_label(words) || (closed && labelled)
+    }
+
+    pub(super) fn push(
+        &mut self,
+        line: &SanitizedLine,
+        shape: BlockShape,
+        parent: Option<usize>,
+        heading: Option<usize>,
+    ) {
+        self.blocks.push(LogBlock {
+            text: strip_bold(line.words()),
+            shape,
+            parent,
+            heading,
+            keep_lines: is_marked_keep(line).then_some(line.number()).into_iter().collect(),
+            starts: vec![(0, line.number())],
+        });
+    }
+
+    fn extend(&mut self, line: &SanitizedLine) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.text.push(' ');
+            block.starts.push((block.text.len(), line.number()));
+            block.text.push_str(&strip_bold(line.words()));
+            block.keep_lines.extend(is_marked_keep(line).then_some(line.number()));
+        }
+    }
+}
+
+impl LogBlock {
+    /// Returns the numbers of its lines.
+    pub(in crate::engine::extractive) fn lines(&self) -> Vec<u32> {
+        self.starts.iter().map(|&(_, line)| line).collect()
+    }
+
+    /// Returns the number of its first line.
+    pub(in crate::engine::extractive) fn first_line(&self) -> u32 {
+        self.starts.first().map_or(0, |&(_, line)| line)
+    }
+
+    /// Splits the text from byte `from` on into sentences.
+    pub(in crate::engine::extractive) fn sentences_from(&self, from: usize) -> Vec<LogSentence> {
+        let text = self.text.get(from..).unwrap_or_default();
+        // The mark would hide where a sentence ends; spaces keep the offsets.
+        let marked = !self.keep_lines.is_empty();
+        let bare = if marked {
+            Cow::Owned(text.replace(KEEP_MARK, BLANK_KEEP_MARK))
+        } else {
+            Cow::Borrowed(text)
+        };
+        sentence_ranges(&bare)
+            .into_iter()
+            .map(|(start, end)| {
+                let text = bare[start..end].trim();
+                let text = if marked {
+                    text.split_whitespace().collect::<Vec<_>>().join(" ")
+                } else {
+                    text.to_owned()
+                };
+                let lines = self.lines_of(from + start, from + end);
+                LogSentence { text, lines, words: OnceCell::new() }
+            })
+            .filter(|sentence| !sentence.text.is_empty())
+            .collect()
+    }
+
+    fn lines_of(&self, start: usize, end: usize) -> Vec<u32> {
+        let ends = self.starts.iter().skip(1).map(|&(at, _)| at).chain([usize::MAX]);
+        self.starts
+            .iter()
+            .zip(ends)
+            .filter(|&(&(at, _), next)| at < end && next > start)
+            .map(|(&(_, line), _)| line)
+            .collect()
+    }
+}
+
+/// Returns the blocks that enclose a block, nearest first: those that introduce it, then headings.
+pub(in crate::engine::extractive) fn enclosing_blocks(
+    blocks: &[LogBlock],
+    at: usize,
+) -> impl Iterator<Item = usize> {
+    let parents = std::iter::successors(blocks[at].parent, |&above| blocks[above].parent);
+    parents.chain(std::iter::successors(blocks[at].heading, |&above| blocks[above].heading))
+}
+
+impl LogSentence {
+    /// Returns its words.
+    pub(in crate::engine::extractive) fn words(&self) -> &WordList {
+        self.words.get_or_init(|| WordList::of(&self.text))
+    }
+}
+
+/// Returns the text without the asterisks and underscores of bold, outside code.
+fn strip_bold(text: &str) -> String {
+    if !text.contains(['*', '_']) {
+        return text.trim().to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    for (i, piece) in text.split('`').enumerate() {
+        if i > 0 {
+            out.push('`');
+        }
+        if i % 2 == 0 {
+            out.push_str(&piece.replace("**", "").replace("__", ""));
+        } else {
+            out.push_str(piece);
+        }
+    }
+    out.trim().to_owned()
+}
+
+fn starts_with_bold_label(words: &str) -> bool {
+    words.starts_with("**") && (words.contains(":**") || words.contains("**:"))
+}
+
+fn is_marked_keep(line: &SanitizedLine) -> bool {
+    line.origin() != TextOrigin::External
+        && has_keep_mark(line.text())
+        && line
+            .text()
+            .split('`')
+            .step_by(2)
+            .any(|part| part.split_whitespace().any(|w| w == KEEP_MARK))
+}
+
+/// Returns whether a text contains the mark.
+pub(in crate::engine::extractive) fn has_keep_mark(text: &str) -> bool {
+    text.contains('#') && text.contains(KEEP_MARK)
+}
+
+/// The mark on a line that summaries must include.
+pub(in crate::engine::extractive) const KEEP_MARK: &str = "#keep";
+
+/// As many spaces as [`KEEP_MARK`] has bytes.
+const BLANK_KEEP_MARK: &str = "     ";
