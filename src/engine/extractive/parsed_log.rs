@@ -1,4 +1,4 @@
-//! A log as the engine reads it: statements, each with the heads that it stands under.
+//! Parses a log into statements, each with its heads.
 //!
 //! A statement is a list item, a table row, or a paragraph; a sentence that was wrapped over several
 //! lines is one statement that cites them all. Heads are headings, lead-ins that end in a colon, and
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// A log, read; or a bullet that stands in for one.
+/// A parsed log, or a bullet treated as one.
 pub(super) struct ParsedLog {
     pub(super) stem: Stem,
     pub(super) language: Language,
@@ -32,17 +32,17 @@ pub(super) struct ParsedLog {
 pub(super) struct StatementHead {
     /// Its words, cleaned, without a closing colon.
     pub(super) text: String,
-    /// The line by which it is known.
+    /// Its first line, which identifies it.
     pub(super) line: u32,
-    /// All lines that hold its words.
+    /// All lines with its words.
     pub(super) lines: Vec<u32>,
     /// The level of a heading; 0 for a lead-in or a parent item.
     pub(super) level: u8,
     /// The heading above.
     pub(super) parent: Option<usize>,
-    /// The statement that this parent item is.
+    /// For a parent item, its statement.
     pub(super) statement: Option<usize>,
-    /// The same for the same words, whatever their numbers and case.
+    /// A hash of its words without numbers and case.
     pub(super) key: u64,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct LogStatement {
     pub(super) cites: Option<Citation>,
 }
 
-/// How a statement stands in its log.
+/// The form of a statement in its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatementForm {
     Item,
@@ -82,12 +82,12 @@ pub(super) enum StatementForm {
     Code,
 }
 
-/// Reads a log.
+/// Parses a log.
 pub(super) fn parse(log: &SanitizedLog) -> ParsedLog {
     parse_with_language(log, |_| None)
 }
 
-/// Reads a log whose language may be known once its statements are.
+/// Parses a log; `known` may return its language from the parsed statements.
 pub(super) fn parse_with_language(
     log: &SanitizedLog,
     known: impl Fn(&ParsedLog) -> Option<Language>,
@@ -100,7 +100,7 @@ pub(super) fn parse_with_language(
     page
 }
 
-/// Reads the statements of a log, in no language.
+/// Parses the statements of a log, without detecting its language.
 fn parse_statements(log: &SanitizedLog) -> ParsedLog {
     let mut reader = LogParser {
         page: ParsedLog {
@@ -124,7 +124,7 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
     reader.page
 }
 
-/// Makes a page of one bullet of a weekly file, whose words stand in no log as they are.
+/// Returns a page with one bullet of a weekly file whose words occur in no log.
 pub(super) fn parse_bullet(week: &Stem, item: &Item) -> ParsedLog {
     let text = strip_markup(&item.text);
     let label = label_len(&text);
@@ -175,7 +175,7 @@ struct LogParser {
 }
 
 impl LogParser {
-    /// Reads what begins at the first of `lines`; returns how many lines it took.
+    /// Parses the statement or head at the first of `lines`; returns its number of lines.
     fn parse_next(&mut self, lines: &[SanitizedLine]) -> usize {
         let line = &lines[0];
         match line.kind() {
@@ -408,7 +408,7 @@ impl ParsedLog {
     }
 }
 
-/// Returns whether `#keep` stands in the line as a word of its own, outside code.
+/// Returns whether the line contains `#keep` as a separate word, outside code.
 pub(super) fn has_keep_mark(line: &str) -> bool {
     const MARK: &str = "#keep";
     if !line.contains('#') {
@@ -463,7 +463,7 @@ pub(super) fn strip_markup(words: &str) -> String {
             continue;
         }
         if c.is_whitespace() || c.is_control() {
-            // Code stands as it is, so that it is found again in its line.
+            // Code stays unchanged, so that it can be found in its line.
             if !text.is_empty() && (in_code || !text.ends_with(' ')) {
                 text.push(' ');
             }
@@ -476,7 +476,7 @@ pub(super) fn strip_markup(words: &str) -> String {
     text
 }
 
-/// Returns whether some mark of bold has no partner, or stands where none can be opened or closed.
+/// Returns whether a bold mark has no partner, or is where none can be opened or closed.
 fn has_stray_bold(words: &str) -> bool {
     let marks = words.match_indices("**");
     let stray = |(number, (at, mark)): (usize, (usize, &str))| {
@@ -490,7 +490,7 @@ fn has_stray_bold(words: &str) -> bool {
     marks.clone().count() % 2 == 1 || marks.enumerate().any(stray)
 }
 
-/// Returns whether there is plainly nothing to cut, as in most lines.
+/// Returns true if a line surely has no markup, as most lines. A fast test.
 fn has_no_markup(words: &str) -> bool {
     let mut before = b' ';
     words.is_ascii()
@@ -522,9 +522,9 @@ fn cells(row: &str) -> impl Iterator<Item = &str> {
     inner.split('|').map(str::trim)
 }
 
-/// Returns how many lines from the first on are one wrapped statement.
+/// Returns how many of the first lines are one wrapped statement.
 fn wrapped_line_count(lines: &[SanitizedLine]) -> usize {
-    /// Shorter lines were broken by hand, because something new begins.
+    /// After a shorter line the break was deliberate, and a new statement begins.
     const WRAP_CHARS_MIN: usize = 50;
     let mut taken = 1;
     while let Some(next) = lines.get(taken) {
@@ -586,7 +586,7 @@ fn time_len(text: &str) -> usize {
     }
 }
 
-/// Whether most items of the log begin with a time, which then only orders them.
+/// Returns whether most items of the log begin with a time, which then only orders them.
 fn has_time_column(log: &SanitizedLog) -> bool {
     let items = log
         .lines()

@@ -1,7 +1,7 @@
-//! Turns chosen units into bullets: joined, headed, cited, in sections.
+//! Renders chosen units as cited bullets in sections.
 //!
 //! Words are never changed, only cut and joined: clauses of one statement by ` … `, statements under
-//! one heading by `; `, a heading to what stands below it by `: `.
+//! one heading by `; `, a heading and its statements by `: `.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -21,26 +21,26 @@ use super::{
     sections,
 };
 
-/// Neighbours without a heading of their own are merged into bullets of at most so many characters.
+/// The longest bullet of merged neighbours without a heading, in characters.
 const BULLET_CHARS_MAX: usize = 320;
 
-/// Neighbours under one heading share longer bullets, so that the heading is not said again.
+/// The longest bullet of merged neighbours under one heading; longer, so that the heading is not repeated.
 const HEADED_CHARS_MAX: usize = 400;
 
-/// Without a heading that is said, statements that far apart are no neighbours.
+/// Without an opened heading, statements further apart than this are not merged.
 const GAP_MAX: usize = 12;
 
-/// A bullet that grows.
+/// A bullet under construction.
 struct BulletBuilder {
     page: usize,
     section: SummarySection,
     heading: Option<usize>,
-    /// The heading that it stands below, said or not.
+    /// The heading above it, whether the bullet contains it or not.
     under_heading: Option<usize>,
     text: String,
     chars: usize,
     lines: BTreeSet<u32>,
-    /// Lines of other pages, from which additions of the program are known.
+    /// The sources of the program's notes, on other pages.
     annotation_sources: Vec<Address>,
     /// Citations of bullets of weekly files.
     cites: Option<Citation>,
@@ -51,8 +51,7 @@ struct BulletBuilder {
     first: (usize, usize),
 }
 
-/// Makes the sections of a file from `chosen` units, in the order of the file; only headings that
-/// were `opened` are said.
+/// Returns the sections of a file with the `chosen` units, in order; bullets contain only `opened` heads.
 pub(super) fn render_sections(
     material: &CandidateSet,
     chosen: &[usize],
@@ -73,8 +72,8 @@ pub(super) fn render_sections(
     sections
 }
 
-/// Returns how many characters the bullets of `chosen` units take in each section, marks and line ends
-/// counted. What one page takes does not hang on other pages.
+/// Returns how many characters the bullets of `chosen` units take in each section, including marks and line
+/// ends. Pages do not affect each other.
 pub(super) fn section_chars(
     material: &CandidateSet,
     chosen: &[usize],
@@ -92,7 +91,7 @@ pub(super) fn section_chars(
     sections
 }
 
-/// Joins `chosen` units into bullets; those of one page stand together.
+/// Joins `chosen` units into bullets, page by page.
 fn build_bullets(
     material: &CandidateSet,
     chosen: &[usize],
@@ -102,7 +101,7 @@ fn build_bullets(
     let mut units: Vec<usize> = chosen.to_vec();
     units.sort_unstable_by_key(|&u| material.units[u].at);
     let mut done: Vec<BulletBuilder> = Vec::new();
-    // The bullet that is open in each section; it closes when the heading changes.
+    // The open bullet of each section; it is closed when the heading changes.
     let mut open: Vec<BulletBuilder> = Vec::new();
     let mut rest = units.as_slice();
     while let Some(&first) = rest.first() {
@@ -116,12 +115,12 @@ fn build_bullets(
             .count();
         let (statement_units, after) = rest.split_at(here);
         rest = after;
-        // A statement stands in one section, that of its best-placed clause.
+        // A statement is in one section, that of its first clause.
         let section = section_of(first);
         let piece = join_pieces(material, statement_units);
         let heading = material.units[first].heading.filter(|head| opened.contains(head));
         let stems = statement_units.iter().map(|&u| material.units[u].stems).max().unwrap_or(0);
-        // Whether the bullet above says the heading, and the statement needs no more.
+        // Whether the bullet above contains the heading, and the statement needs no repetition.
         let mut said = false;
         if let Some(index) = open.iter().position(|b| b.section == section) {
             if open[index].accepts(material, &material.units[first], heading, &piece) {
@@ -130,7 +129,7 @@ fn build_bullets(
             }
             let above = open.remove(index);
             let statement = &material.pages[at.page].statements[at.statement];
-            // `Files changed: …` asks for what they were changed.
+            // A label like `Files changed: …` is incomplete without the heading.
             let asks = sections::is_template_head(&statement.text[..statement.label]);
             said = above.heading == heading && stems >= SELF_CONTAINED_STEMS && !asks;
             done.push(above);
@@ -144,7 +143,7 @@ fn build_bullets(
     done
 }
 
-/// Returns the length of a body made of `sections`, citations not counted.
+/// Returns the length of a body with `sections`, without citations.
 pub(super) fn body_chars(period: Period, sections: &[(SummarySection, Vec<Item>)]) -> usize {
     let bullets = |items: &[Item]| items.iter().map(|it| bullet_chars(&it.text)).sum::<usize>();
     let heads = sections.iter().map(|(section, items)| head_chars(*section) + bullets(items));
@@ -157,7 +156,7 @@ pub(super) fn title_chars(period: Period) -> usize {
         + if period.grain() == Grain::Week { "# Week \n".len() } else { "# \n".len() }
 }
 
-/// Returns what the heading of a section costs.
+/// Returns the length of the heading of a section.
 pub(super) fn head_chars(section: SummarySection) -> usize {
     "\n### \n".len() + section.title().chars().count()
 }
@@ -165,7 +164,7 @@ pub(super) fn head_chars(section: SummarySection) -> usize {
 /// The marks and the line end of a bullet.
 const BULLET_MARKS: usize = "- \n".len();
 
-/// Returns what one bullet costs, marks and line end counted.
+/// Returns the length of a bullet with its marks and line end.
 pub(super) fn bullet_chars(text: &str) -> usize {
     text.chars().count() + BULLET_MARKS
 }
@@ -184,7 +183,7 @@ fn join_pieces(material: &CandidateSet, units: &[usize]) -> String {
             Some(before) if before + 1 == index => {
                 text.push_str(&statement.text[statement.pieces[before].end..piece.start]);
             }
-            // Whole sentences follow each other; where one breaks off, a mark says so.
+            // Whole sentences follow each other; an ellipsis marks an omission.
             Some(_) if piece.starts_sentence && ends_sentence(&text) => text.push(' '),
             Some(_) => text.push_str(" … "),
             None => {}
@@ -195,7 +194,7 @@ fn join_pieces(material: &CandidateSet, units: &[usize]) -> String {
     without_unbalanced_marks(text.trim_end_matches([',', ';', ' ', '—', '–']))
 }
 
-/// Adds words that begin at a byte of their statement, and what the program adds to them.
+/// Appends words, which begin at byte `start` of their statement, with the program's notes.
 fn push_annotated(text: &mut String, (words, start): (&str, usize), glosses: &[Annotation]) {
     let mut from = 0;
     for gloss in glosses {
@@ -242,7 +241,7 @@ impl BulletBuilder {
         }
     }
 
-    /// Whether the next statement goes into this bullet.
+    /// Returns whether the next statement fits into this bullet.
     fn accepts(
         &self,
         material: &CandidateSet,
@@ -276,7 +275,7 @@ impl BulletBuilder {
             && unit.lead != self.last_lead
         {
             let head = &page.heads[material.heads[lead].head];
-            // A parent that stands right before has just been said.
+            // A parent that precedes directly need not be repeated.
             if fresh || head.statement != Some(self.last_statement) {
                 next.push_str(&without_list_number(&head.text));
                 next.push_str(": ");
@@ -309,7 +308,7 @@ impl BulletBuilder {
             self.cites = Some(citation.clone());
         }
         if statement.form == StatementForm::Row {
-            // Words of the header may stand in the row.
+            // The row may contain words of the header.
             self.lines.extend(statement.header);
         }
     }
@@ -323,7 +322,7 @@ impl BulletBuilder {
     }
 }
 
-/// Returns the words of a head without the number that it had in a list of heads.
+/// Returns the words of a head without its number.
 fn without_list_number(text: &str) -> String {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text[digits..].strip_prefix(['.', ')']).and_then(|rest| rest.strip_prefix(' '));
@@ -338,7 +337,7 @@ fn without_list_number(text: &str) -> String {
     }
 }
 
-/// Whether the text ends as a sentence does.
+/// Returns whether the text ends with the mark of a sentence.
 fn ends_sentence(text: &str) -> bool {
     let closed = text.trim_end_matches(CLOSERS);
     closed.ends_with(['.', '!', '?', '…', '。', '！', '？', '؟', '।', '۔'])
@@ -347,7 +346,7 @@ fn ends_sentence(text: &str) -> bool {
 /// Marks that may follow the mark at the end of a sentence.
 const CLOSERS: [char; 7] = [')', '"', '”', '’', '»', ']', '\''];
 
-/// Joins the next statement of a bullet, so that no small letter follows a full stop.
+/// Appends the mark before the next statement of a bullet, so that no small letter follows a full stop.
 fn append_statement(text: &mut String, next: &str) {
     if ends_sentence(text) && text.ends_with('.') && next.starts_with(char::is_lowercase) {
         text.truncate(text.trim_end_matches('.').len());
@@ -359,9 +358,9 @@ fn append_statement(text: &mut String, next: &str) {
     }
 }
 
-/// Cuts the marks that lost their partner: backticks, brackets, and quotes.
+/// Returns a text without unbalanced backticks, brackets, and quotes.
 pub(super) fn without_unbalanced_marks(text: &str) -> String {
-    // All quotes that are looked for begin with the same byte; most texts hold no mark at all.
+    // A fast test: most texts contain no such mark. All these quotes begin with the same byte.
     let quote = "“".as_bytes()[0];
     if !text.bytes().any(|b| matches!(b, b'`' | b'(' | b')' | b'[' | b']') || b == quote) {
         return text.to_owned();
@@ -406,7 +405,7 @@ pub(super) fn without_unbalanced_marks(text: &str) -> String {
             kept.push(c);
             continue;
         }
-        // A mark between letters held them apart; without it they would read as one word.
+        // A mark between letters separated two words; a space keeps them apart.
         let parted =
             |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | ')');
         let next = text[at + c.len_utf8()..].chars().next();
@@ -419,13 +418,13 @@ pub(super) fn without_unbalanced_marks(text: &str) -> String {
     kept
 }
 
-/// Whether the mark at `at` stands between a number and a word, which would read as one amount without
-/// it: `0) pM` is no time of day, `CNY (3` no price.
+/// Returns whether the mark at `at` separates a number from a word that would otherwise read as one amount:
+/// `0) pM` is no time of day, `CNY (3` no price.
 fn parts_number_from_word(text: &str, at: usize) -> bool {
     let between = |c: char| c.is_whitespace() || "()[]“”`".contains(c);
     let left = text[..at].trim_end_matches(between);
     let right = text[at..].trim_start_matches(between);
-    // Where no space is between, one is set in place of the mark.
+    // Without a space between them, one replaces the mark.
     if !text[left.len()..text.len() - right.len()].contains(char::is_whitespace) {
         return false;
     }

@@ -14,7 +14,7 @@ use crate::text::{
     words::split_at_punctuation,
 };
 
-/// What a statement tells, which decides the section of a week that it stands in.
+/// The class of a statement, which decides its section in a week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum StatementClass {
     /// Done, shipped, fixed, measured.
@@ -27,7 +27,7 @@ pub(super) enum StatementClass {
     Context,
 }
 
-/// A cue at the front stands among so many first words.
+/// A front cue must be among this many first words.
 const FRONT_WORDS: usize = 3;
 
 struct SectionCue {
@@ -58,9 +58,9 @@ fn cue_table() -> &'static HashedMap<Vec<SectionCue>> {
     })
 }
 
-/// Tells the class of what stands under a heading or lead-in, if it says so.
+/// Returns the class that a heading or lead-in gives to the statements below it.
 pub(super) fn class_of_head(head: &str) -> Option<StatementClass> {
-    /// A longer heading tells a story; that a cue stands in it proves little.
+    /// In a longer heading a cue proves little.
     const WORDS_MAX: usize = 6;
     if has_more_words(head, WORDS_MAX) {
         return None;
@@ -74,9 +74,9 @@ pub(super) fn class_of_head(head: &str) -> Option<StatementClass> {
     found.min_by_key(|&(at, cue)| (at, cue.class)).map(|(_, cue)| cue.class)
 }
 
-/// Tells the class of a statement from its own words.
+/// Returns the class of a statement from its own words.
 ///
-/// In what somebody says (`spoken`), the first words give away no task: `I need to hear it`.
+/// In speech (`spoken`) the first words do not mark a task: `I need to hear it`.
 pub(super) fn class_of_words(text: &str, spoken: bool) -> StatementClass {
     let lower = text.to_lowercase();
     let words = split_at_punctuation(&lower);
@@ -88,7 +88,7 @@ pub(super) fn class_of_words(text: &str, spoken: bool) -> StatementClass {
             CuePosition::Front if at < FRONT_WORDS => {
                 front.get_or_insert(cue.class);
             }
-            // Of several, a decision tells most, then what is open.
+            // Of several cues, a decision takes precedence, then an open item.
             CuePosition::Any => {
                 let rank = |class| {
                     matches!(class, StatementClass::Decision)
@@ -109,7 +109,7 @@ pub(super) fn class_of_words(text: &str, spoken: bool) -> StatementClass {
     }
 }
 
-/// Whether the words open with a decision, rather than mention one.
+/// Returns whether a text opens with a decision instead of only mentioning one.
 pub(super) fn opens_with_decision(text: &str) -> bool {
     let lower = text.to_lowercase();
     let words = split_at_punctuation(&lower);
@@ -120,7 +120,7 @@ pub(super) fn opens_with_decision(text: &str) -> bool {
     })
 }
 
-/// Whether the words give a reason.
+/// Returns whether a text gives a reason.
 pub(super) fn gives_reason(text: &str) -> bool {
     static TABLE: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
     let lower = text.to_lowercase();
@@ -136,7 +136,7 @@ pub(super) fn gives_reason(text: &str) -> bool {
     })
 }
 
-/// Whether the words tell of a change from one thing to another.
+/// Returns whether a text mentions a change from one thing to another.
 pub(super) fn mentions_change(text: &str) -> bool {
     let lower = text.to_lowercase();
     let words = split_at_punctuation(&lower);
@@ -149,7 +149,7 @@ pub(super) fn mentions_change(text: &str) -> bool {
             .any(|cue| if cue.contains(' ') { lower.contains(cue) } else { has(cue) })
 }
 
-/// Whether a heading only names a kind of content, as templates do.
+/// Returns whether a heading only names a kind of content, as in templates.
 pub(super) fn is_template_head(head: &str) -> bool {
     static NAMES: OnceLock<(HashSet<&'static str>, HashSet<&'static str>)> = OnceLock::new();
     // Most heads say more than a template does, and leave here.
@@ -169,7 +169,7 @@ pub(super) fn is_template_head(head: &str) -> bool {
         || words.len() <= 3 && (neutral.contains(&joined[..]) || class_of_head(head).is_some())
 }
 
-/// Tells at a glance that a text has more than `most` words; there is no need to cut it up then.
+/// Returns whether a text has more than `most` words. A fast test.
 fn has_more_words(text: &str, most: usize) -> bool {
     text.split_whitespace().filter(|it| it.contains(char::is_alphanumeric)).nth(most).is_some()
 }

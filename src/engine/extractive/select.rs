@@ -338,7 +338,7 @@ impl<'m> GreedySelection<'m> {
         heading.into_iter().chain(unit.lead.filter(|&head| !self.head_open[head]))
     }
 
-    /// Whether a heading adds more for its length than what stands below it.
+    /// Returns whether a heading adds more for its length than the unit below it.
     fn is_denser(&self, head: usize, unit: &CandidateUnit) -> bool {
         let head = &self.material.heads[head];
         let own = self.gain_of(&unit.features) / (as_f64(unit.chars) + COST_BASE);

@@ -1,4 +1,4 @@
-//! Tokens: what a text is weighed by, in the order of the text: stems of its words, then its atoms.
+//! Splits a text into tokens: the stems of its words, then its atoms.
 
 use crate::{
     memory::atom::{self, AtomKind},
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// The stem of a word, or two characters of a script without spaces.
@@ -22,7 +22,7 @@ pub(super) enum TokenKind {
     Technical,
     /// A version, which is both.
     Version,
-    /// The last part of a file's or a web address, by which it is known as well.
+    /// The last segment of a path or URL.
     LastSegment,
 }
 
@@ -31,12 +31,12 @@ impl TokenKind {
     const ALL: [Self; 6] =
         [Self::Stem, Self::Name, Self::Figure, Self::Technical, Self::Version, Self::LastSegment];
 
-    /// Whether it is a number, a date, or the like.
+    /// Returns whether it is a number, a date, or the like.
     pub(super) fn is_exact(self) -> bool {
         matches!(self, Self::Figure | Self::Version)
     }
 
-    /// Whether it tells of technical work.
+    /// Returns whether it indicates technical work.
     pub(super) fn is_technical(self) -> bool {
         matches!(self, Self::Technical | Self::Version)
     }
@@ -62,7 +62,7 @@ impl TokenKind {
 pub(super) struct PackedToken(u32);
 
 impl PackedToken {
-    /// Packs a token. There are never so many terms that a number would not fit.
+    /// Packs a token. 29 bits are enough for the number of a term.
     pub(super) fn new(number: u32, kind: TokenKind) -> Self {
         Self(number << 3 | kind as u32)
     }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_tokens_are_what_they_were() {
+    fn packed_tokens_can_be_unpacked() {
         for kind in TokenKind::ALL {
             let packed = PackedToken::new(268_435_455, kind);
             assert_eq!((packed.term_id(), packed.kind()), (268_435_455, kind));

@@ -1,4 +1,4 @@
-//! What a week and a month say, and that it stands on its lines.
+//! The text of weeks and months, and its citations.
 
 use std::fmt::Write as _;
 

@@ -14,7 +14,7 @@ use crate::{
 
 use super::{class_of, month_section, pinned::one_line, section_of_class};
 use crate::engine::extractive::{
-    candidates,
+    candidates::headings,
     parsed_log::{self, ParsedLog},
 };
 
@@ -30,7 +30,7 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
         return draft;
     }
     let pages: Vec<ParsedLog> = input.logs.iter().map(parsed_log::parse).collect();
-    let templates = candidates::template_heads(&pages);
+    let templates = headings::template_heads(&pages);
     for (page, log) in pages.iter().zip(input.logs) {
         let statement_of: HashMap<u32, usize> = page
             .statements
@@ -39,7 +39,7 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
             .flat_map(|(s, statement)| statement.lines.iter().map(move |&(_, line)| (line, s)))
             .collect();
         let joined: BTreeSet<u32> = (0..page.heads.len())
-            .filter(|&head| candidates::is_meaningful(page, head, &templates))
+            .filter(|&head| headings::is_meaningful(page, head, &templates))
             .map(|head| page.heads[head].line)
             .collect();
         // The first line below headings cites them all and begins with the meaningful ones.
