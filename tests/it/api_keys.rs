@@ -1,5 +1,5 @@
-//! The key of a model: it is in nothing that the program shows, writes, logs or hands on,
-//! whichever way it was given.
+//! The API key of a model never appears in what the program prints, writes, logs or passes to other
+//! programs, whichever way the key was supplied.
 
 use std::{
     fs::{self, Permissions},
@@ -13,15 +13,15 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::support::{NOW, Ran, Root, assert_absent, assert_in_no_file};
 
-/// Made up.
+/// A made-up key.
 const KEY: &str = "sk-test-7Zq4Wm9xK2vB5nR8tL3p";
 
-/// What no output may hold, so that a shortened or quoted key is found too.
-const PART: &str = "7Zq4Wm9x";
+/// The part of the key that no output may contain, so that a shortened or quoted key is found too.
+const KEY_PART: &str = "7Zq4Wm9x";
 
-/// The three ways to give a key, in the order in which they win.
+/// The three ways to supply a key, highest priority first.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum KeySource {
     File,
     Credential,
     Variable,
@@ -37,9 +37,9 @@ fn write(root: &Root, relative: &str, text: &str, mode: u32) -> PathBuf {
     path
 }
 
-impl Way {
-    /// Gives the key, and returns the variable that it takes and the file where it stands.
-    fn give(self, root: &Root) -> (Option<(&'static str, String)>, Option<PathBuf>) {
+impl KeySource {
+    /// Supplies the key; returns the environment variable to set and the file that holds the key.
+    fn supply(self, root: &Root) -> (Option<(&'static str, String)>, Option<PathBuf>) {
         match self {
             Self::File => {
                 let config = "model: { key_file: ~/keys/model }\n";
@@ -57,15 +57,15 @@ impl Way {
 }
 
 #[track_caller]
-fn check_way(way: Way) {
+fn check_source(source: KeySource) {
     let root = Root::small();
-    let (variable, file) = way.give(&root);
+    let (variable, file) = source.supply(&root);
     let run = |args: &[&str]| -> Ran {
         let mut command = root.command(args);
         command.envs(variable.clone()).env("MEMOIRD_LOG", "trace").env("RUST_BACKTRACE", "1");
         let ran = root.finish(command, args);
-        assert_absent(ran.stdout.as_bytes(), PART, &format!("{way:?} {ran}"));
-        assert_absent(ran.stderr.as_bytes(), PART, &format!("{way:?} {ran}"));
+        assert_absent(ran.stdout.as_bytes(), KEY_PART, &format!("{source:?} {ran}"));
+        assert_absent(ran.stderr.as_bytes(), KEY_PART, &format!("{source:?} {ran}"));
         ran
     };
     for args in [
@@ -81,7 +81,7 @@ fn check_way(way: Way) {
     ] {
         run(args).ok();
     }
-    // What goes wrong tells no more than what goes well.
+    // Errors do not reveal the key either.
     for args in [
         &["show", "nothing"][..],
         &["compact", "-v", "--period", "2026-99"],
@@ -94,19 +94,22 @@ fn check_way(way: Way) {
         assert_ne!(run(args).code, 0);
     }
     let doctor = run(&["doctor", "-v"]).ok();
-    let said = match way {
-        Way::File => "~/keys/model, not readable by others",
-        Way::Credential => "the systemd credential memoird-api-key",
-        Way::Variable => "the variable MEMOIRD_API_KEY",
+    let expected = match source {
+        KeySource::File => "~/keys/model, not readable by others",
+        KeySource::Credential => "the systemd credential memoird-api-key",
+        KeySource::Variable => "the variable MEMOIRD_API_KEY",
     };
-    assert!(doctor.stdout.contains(&format!("ok    keys                 {said}\n")), "{doctor}");
+    assert!(
+        doctor.stdout.contains(&format!("ok    keys                 {expected}\n")),
+        "{doctor}"
+    );
 
-    watch(&root, variable.as_ref());
-    assert_in_no_file(&root.home(""), PART, file.as_deref());
+    check_daemon(&root, variable.as_ref());
+    assert_in_no_file(&root.home(""), KEY_PART, file.as_deref());
 }
 
-/// Runs the daemon until it watches, and looks at what others see of it.
-fn watch(root: &Root, variable: Option<&(&'static str, String)>) {
+/// Runs the daemon until it is idle and checks what other processes can see of it.
+fn check_daemon(root: &Root, variable: Option<&(&'static str, String)>) {
     let path = root.home("notify.sock");
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -127,47 +130,47 @@ fn watch(root: &Root, variable: Option<&(&'static str, String)>) {
     let mut buffer = [0; 4096];
     loop {
         let length = socket.recv(&mut buffer).expect("the daemon becomes idle");
-        assert_absent(&buffer[..length], PART, "a message to the service manager");
+        assert_absent(&buffer[..length], KEY_PART, "a message to the service manager");
         if String::from_utf8_lossy(&buffer[..length]).contains("STATUS=watching") {
             break;
         }
     }
     let of_process = |name: &str| fs::read(format!("/proc/{}/{name}", child.id())).unwrap();
-    assert_absent(&of_process("cmdline"), PART, "the command line");
+    assert_absent(&of_process("cmdline"), KEY_PART, "the command line");
     let limits = String::from_utf8(of_process("limits")).unwrap();
     let cores = limits.lines().find(|it| it.starts_with("Max core file size")).unwrap();
     assert_eq!(cores.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"]);
     assert!(root.path(".memoird/daemon.json").exists());
-    assert_in_no_file(&root.path(".memoird"), PART, None);
-    // A reload reads the configuration, and the environment, anew.
+    assert_in_no_file(&root.path(".memoird"), KEY_PART, None);
+    // A reload reads the configuration and the environment again.
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_absent(&output.stdout, PART, "stdout of the daemon");
-    assert_absent(&output.stderr, PART, "the log");
+    assert_absent(&output.stdout, KEY_PART, "stdout of the daemon");
+    assert_absent(&output.stderr, KEY_PART, "the log");
     assert!(String::from_utf8_lossy(&output.stderr).contains("watching"));
 }
 
 #[test]
-fn a_key_in_a_file_is_in_nothing_else() {
-    check_way(Way::File);
+fn a_key_from_a_file_is_never_shown() {
+    check_source(KeySource::File);
 }
 
 #[test]
-fn a_key_in_a_credential_is_in_nothing_else() {
-    check_way(Way::Credential);
+fn a_key_from_a_systemd_credential_is_never_shown() {
+    check_source(KeySource::Credential);
 }
 
 #[test]
-fn a_key_in_the_environment_is_in_nothing_else() {
-    check_way(Way::Variable);
+fn a_key_from_the_environment_is_never_shown() {
+    check_source(KeySource::Variable);
 }
 
 #[test]
-fn a_key_that_others_can_read_is_refused_with_the_next_command() {
+fn a_key_file_readable_by_others_is_refused_with_a_fix() {
     let root = Root::small();
-    let (_, file) = Way::File.give(&root);
+    let (_, file) = KeySource::File.supply(&root);
     let file = file.unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     let ran = root.run(&["doctor"]);
@@ -179,16 +182,16 @@ fn a_key_that_others_can_read_is_refused_with_the_next_command() {
     let ran = root.run(&["doctor"]);
     assert_eq!(ran.code, 1);
     assert!(ran.stdout.contains("`~/keys/model` has more than one line; write the key"), "{ran}");
-    assert_absent(ran.stdout.as_bytes(), PART, "stdout");
-    // The variable stands back behind a file that was named, also behind one that is no good.
+    assert_absent(ran.stdout.as_bytes(), KEY_PART, "stdout");
+    // A configured key file takes precedence over the variable, even if the file is invalid.
     let mut command = root.command(&["doctor"]);
     command.env("MEMOIRD_API_KEY", KEY);
     assert_eq!(root.finish(command, &["doctor"]).code, 1);
 }
 
-/// A key that was put where it does not belong is refused, and the refusal does not repeat it.
+/// A key in the wrong place is refused, and the error does not repeat it.
 #[test]
-fn no_error_quotes_a_key_in_the_wrong_place() {
+fn errors_do_not_quote_a_misplaced_key() {
     for config in [
         "model: { api_key: KEY }",
         "model: { key_file: KEY }",
@@ -212,32 +215,32 @@ fn no_error_quotes_a_key_in_the_wrong_place() {
         for args in [&["status"][..], &["run"], &["doctor"], &["doctor", "--json"]] {
             let ran = root.run(args);
             assert_ne!(ran.code, 0, "{config}: {ran}");
-            assert_absent(format!("{}{}", ran.stdout, ran.stderr).as_bytes(), PART, config);
+            assert_absent(format!("{}{}", ran.stdout, ran.stderr).as_bytes(), KEY_PART, config);
         }
-        // The file that holds it is named all the same.
+        // The file that contains the key is still named.
         let doctor = root.run(&["doctor"]).stdout;
         assert!(doctor.contains("config.yaml, line 1: looks like a key"), "{doctor}");
     }
     let root = Root::small();
     let ran = root.run(&["status", "--api-key", KEY]);
     assert_eq!(ran.code, 2, "no option takes a key");
-    assert_absent(ran.stderr.as_bytes(), PART, "stderr");
+    assert_absent(ran.stderr.as_bytes(), KEY_PART, "stderr");
     for args in [["--set", KEY], ["--set", &format!("engine={KEY}")]] {
         let ran = root.run(&[&["status"], &args[..]].concat());
         assert_eq!(ran.code, 2);
-        assert_absent(ran.stderr.as_bytes(), PART, "stderr");
+        assert_absent(ran.stderr.as_bytes(), KEY_PART, "stderr");
     }
     for name in ["MEMOIRD_MODEL_KEY_FILE", "MEMOIRD_ENGINE", "MEMOIRD_MODEL_BASE_URL"] {
         let mut command = root.command(&["status"]);
         command.env(name, KEY);
         let ran = root.finish(command, &["status"]);
         assert_eq!(ran.code, 78);
-        assert_absent(ran.stderr.as_bytes(), PART, "stderr");
+        assert_absent(ran.stderr.as_bytes(), KEY_PART, "stderr");
     }
 }
 
 #[test]
-fn doctor_warns_of_a_key_in_a_comment_and_in_an_argument() {
+fn doctor_warns_about_a_key_in_a_comment_or_an_argument() {
     let root = Root::small();
     let config = format!("engine: extractive\n# my key: {KEY}\n");
     write(&root, ".config/memoird/config.yaml", &config, 0o600);
@@ -250,11 +253,11 @@ fn doctor_warns_of_a_key_in_a_comment_and_in_an_argument() {
         "{ran}"
     );
     assert!(keys[1].contains("an argument of this call looks like a key"), "{ran}");
-    assert_absent(ran.stdout.as_bytes(), PART, "stdout");
+    assert_absent(ran.stdout.as_bytes(), KEY_PART, "stdout");
 }
 
 #[test]
-fn a_program_that_is_started_does_not_inherit_the_key() {
+fn child_programs_do_not_inherit_the_key() {
     let root = Root::empty("a");
     write(&root, "bin/systemctl", "#!/bin/sh\nexport -p >> \"$HOME/inherited\"\n", 0o755);
     let args = ["init", "--service"];
@@ -267,11 +270,11 @@ fn a_program_that_is_started_does_not_inherit_the_key() {
     let inherited = fs::read_to_string(root.home("inherited")).unwrap();
     assert!(inherited.contains("HOME="), "{inherited}");
     assert!(!inherited.contains("API_KEY") && !inherited.contains("CREDENTIALS"), "{inherited}");
-    assert_absent(inherited.as_bytes(), PART, "the environment of a child");
+    assert_absent(inherited.as_bytes(), KEY_PART, "the environment of a child");
 }
 
 #[test]
-fn a_crash_leaves_no_core_where_the_limit_would_allow_one() {
+fn a_crash_leaves_no_core_dump() {
     let root = Root::small();
     let path = root.home("notify.sock");
     let socket = UnixDatagram::bind(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Old logs move away once all that is made of them stands, and nothing else changes.
+//! Old logs move to the archive once everything derived from them is written; nothing else changes.
 
 use std::{
     collections::BTreeMap,
@@ -18,35 +18,35 @@ const WEEK: &str = "memory/weekly/2026-W03.md";
 const LIVE: &str = "memory/2026-01-13.md";
 const ARCHIVED: &str = "memory/archive/2026/2026-01-13.md";
 
-/// Makes all files look as if nobody had touched them for days.
-fn settle(root: &Root) {
+/// Makes all files look as if they had not been modified for days.
+fn age_all_files(root: &Root) {
     for (path, _) in root.files() {
-        age(&root.path(&path));
+        make_old(&root.path(&path));
     }
 }
 
-fn age(path: &Path) {
-    // 2026-04-01, before all tests take place.
+fn make_old(path: &Path) {
+    // 2026-04-01, before the frozen clock of all tests.
     let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_775_000_000);
     let times = fs::FileTimes::new().set_modified(then);
     fs::File::open(path).unwrap().set_times(times).unwrap();
 }
 
-/// A folder in which all that is due has been done, and nothing is archived.
-fn folded(journal: &str) -> Root {
+/// Returns a folder that is up to date, with nothing archived.
+fn compacted(journal: &str) -> Root {
     let root = Root::new(journal);
-    settle(&root);
+    age_all_files(&root);
     root.run(&["compact"]).ok();
     root
 }
 
 fn archived(journal: &str) -> Root {
-    let root = folded(journal);
+    let root = compacted(journal);
     root.run(ARCHIVE).ok();
     root
 }
 
-/// Returns the logs among `files` by name, each as often as it stands there.
+/// Returns the logs among `files` by file name, duplicates included.
 fn logs(files: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let is_log = |path: &str| {
         let within = path.strip_prefix("memory/")?;
@@ -62,16 +62,16 @@ fn logs(files: &BTreeMap<String, String>) -> Vec<(String, String)> {
     logs
 }
 
-/// Returns all files that are no logs.
-fn made(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+/// Returns all files that are not logs.
+fn generated_files(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let is_log = |path: &str| path.rsplit('/').next().unwrap().starts_with("20");
     let summary = |path: &str| path.contains("/weekly/") || path.contains("/monthly/");
-    let made = files.iter().filter(|(path, _)| summary(path) || !is_log(path));
-    made.map(|(path, text)| (path.clone(), text.clone())).collect()
+    let generated_files = files.iter().filter(|(path, _)| summary(path) || !is_log(path));
+    generated_files.map(|(path, text)| (path.clone(), text.clone())).collect()
 }
 
-/// What can be asked about sources, as it is answered wherever the logs stand.
-fn answers(root: &Root) -> Vec<String> {
+/// Returns the answers to all queries about sources, with archive paths written as active ones.
+fn source_answers(root: &Root) -> Vec<String> {
     let ask = |args: &[&str]| root.run(args).ok().stdout.replace("memory/archive/2026/", "memory/");
     vec![
         ask(&["trace", WEEK, "--json"]),
@@ -97,7 +97,7 @@ fn compact(root: &Root) -> Value {
 }
 
 #[track_caller]
-fn assert_sound(root: &Root) {
+fn assert_healthy_and_up_to_date(root: &Root) {
     root.run(&["doctor"]).ok();
     let before = root.files();
     let again = compact(root);
@@ -107,45 +107,45 @@ fn assert_sound(root: &Root) {
 }
 
 #[test]
-fn old_logs_move_and_everything_finds_them_there() {
-    let root = folded("mara");
-    let (before, asked) = (root.files(), answers(&root));
-    let foreseen = root.run(&[ARCHIVE, &["--dry-run", "--json"]].concat()).ok();
-    let foreseen = paths(&foreseen.json_as("compact"), "archived");
+fn old_logs_are_archived_and_still_found_by_every_query() {
+    let root = compacted("mara");
+    let (before, answers_before) = (root.files(), source_answers(&root));
+    let planned = root.run(&[ARCHIVE, &["--dry-run", "--json"]].concat()).ok();
+    let planned = paths(&planned.json_as("compact"), "archived");
     assert_eq!(root.files(), before);
 
     let report = compact(&root);
     let after = root.files();
     let moved = paths(&report, "archived");
-    assert_eq!((report["jobs"].as_array().unwrap().len(), &moved), (0, &foreseen));
+    assert_eq!((report["jobs"].as_array().unwrap().len(), &moved), (0, &planned));
     assert!(moved.contains(&ARCHIVED.to_owned()) && moved.len() > 30, "{moved:?}");
     assert!(moved.iter().all(|it| it.as_str() < "memory/archive/2026/2026-03-14"), "{moved:?}");
     assert!(moved.iter().all(|it| after.contains_key(it)));
     assert!(!after.contains_key(LIVE) && after.contains_key("memory/2026-03-16.md"));
     assert_eq!(logs(&after), logs(&before));
-    assert_eq!(made(&after), made(&before));
-    assert_eq!(answers(&root), asked);
+    assert_eq!(generated_files(&after), generated_files(&before));
+    assert_eq!(source_answers(&root), answers_before);
     assert_eq!(fs::metadata(root.path(ARCHIVED)).unwrap().mtime(), 1_775_000_000);
-    assert_sound(&root);
+    assert_healthy_and_up_to_date(&root);
 
     let status = root.run(&["status", "--json"]).ok().json_as("status");
     assert_eq!(status["archived"], moved.len());
     assert_eq!(status["tiers"][0]["files"], logs(&before).len());
-    let real = root.run(&["trace", WEEK, "--json"]).ok().json();
-    assert_eq!(real["sources"][0]["path"], "memory/archive/2026/2026-01-12.md");
+    let traced = root.run(&["trace", WEEK, "--json"]).ok().json();
+    assert_eq!(traced["sources"][0]["path"], "memory/archive/2026/2026-01-12.md");
 
-    // The files are the truth, wherever they stand.
+    // The files are the source of truth, wherever they are.
     fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
-    assert_eq!(answers(&root)[..4], asked[..4]);
-    assert_sound(&root);
+    assert_eq!(source_answers(&root)[..4], answers_before[..4]);
+    assert_healthy_and_up_to_date(&root);
     let found = root.run(&["init", "--no-config", "--json"]).ok().json();
     assert_eq!(found["found"]["logs"], logs(&before).len());
 }
 
 #[test]
-fn nothing_moves_unless_it_is_asked_for() {
-    let root = folded("mara");
+fn logs_are_archived_only_by_a_full_run_with_the_setting() {
+    let root = compacted("mara");
     let before = root.files();
     root.run(&["compact"]).ok();
     root.run(&["compact", "weekly", "--set", "archive_after_days=30"]).ok();
@@ -157,30 +157,30 @@ fn nothing_moves_unless_it_is_asked_for() {
 }
 
 #[test]
-fn the_flat_folder_has_its_archive_beside_its_logs() {
+fn a_flat_folder_has_its_archive_next_to_its_logs() {
     let root = Root::empty("flat");
     root.write("memoird.yaml", "zone: Europe/Berlin\nmemory_dir: .\n");
     root.write("2026-01-06.md", "- Importer v2 shipped, 3.2 s per GB\n");
-    settle(&root);
+    age_all_files(&root);
     let report = compact(&root);
     assert_eq!(paths(&report, "archived"), ["archive/2026/2026-01-06.md"]);
-    assert_sound(&root);
-    // A folder whose logs are all archived is told from an empty one.
+    assert_healthy_and_up_to_date(&root);
+    // A folder whose logs are all archived is not mistaken for an empty one.
     fs::remove_file(root.path("memoird.yaml")).unwrap();
     let found = root.run(&["init", "--no-config", "--json"]).ok().json();
     assert_eq!((&found["memory_dir"], &found["found"]["logs"]), (&".".into(), &1.into()));
 }
 
 #[test]
-fn what_comes_late_is_added_to_the_day() {
+fn late_lines_are_joined_with_the_archived_log() {
     let root = archived("mara");
     let before = root.read(ARCHIVED);
     let late = "- Decided late: the Kelvin probes go to Zanzibar on 2026-05-07, because the Nairobi depot floods.\n";
     root.write(LIVE, late);
-    age(&root.path(LIVE));
+    make_old(&root.path(LIVE));
     let status = root.run(&["status", "--json"]).ok().json_as("status");
     assert_eq!(status["problems"][0]["path"], LIVE, "{status:#}");
-    // Until then the archived one counts.
+    // Until they are joined, the archived log counts.
     assert_eq!(root.run(&["show", "2026-01-13"]).ok().stdout, before);
 
     let report = compact(&root);
@@ -191,64 +191,64 @@ fn what_comes_late_is_added_to_the_day() {
     let line = before.lines().count() + 1;
     let up = root.run(&["trace", "--up", &format!("2026-01-13:{line}"), "--json"]).ok();
     assert_eq!(up.json()["target"]["text"], late.trim_end());
-    age(&root.path(LIVE));
+    make_old(&root.path(LIVE));
     assert_eq!(paths(&compact(&root), "archived"), [ARCHIVED]);
     assert_eq!(root.read(ARCHIVED), format!("{before}{late}"));
-    assert_sound(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_copy_that_is_put_back_doubles_nothing() {
+fn a_restored_copy_of_an_archived_log_duplicates_nothing() {
     let root = archived("mara");
     let before = root.read(ARCHIVED);
     let files = root.files();
-    let put = |text: &str| {
+    let put_back = |text: &str| {
         root.write(LIVE, text);
-        age(&root.path(LIVE));
+        make_old(&root.path(LIVE));
         compact(&root)
     };
-    // The same, and the beginning of it: all of that stands in the archive.
-    assert_eq!(paths(&put(&before), "joined"), [""; 0]);
+    // An identical copy, or its beginning: the archive already contains all of it.
+    assert_eq!(paths(&put_back(&before), "joined"), [""; 0]);
     assert_eq!(root.files(), files);
-    assert_eq!(paths(&put(&before[..100]), "joined"), [""; 0]);
+    assert_eq!(paths(&put_back(&before[..100]), "joined"), [""; 0]);
     assert_eq!(root.files(), files);
-    // The same and more: that is the log now.
+    // A copy with more lines replaces the archived log.
     let more = format!("{before}- One more line about the Zanzibar probes.\n");
-    assert_eq!(paths(&put(&more), "joined"), [LIVE]);
+    assert_eq!(paths(&put_back(&more), "joined"), [LIVE]);
     assert_eq!(logs(&root.files()).iter().filter(|it| it.0 == "2026-01-13.md").count(), 1);
     assert_eq!(root.read(ARCHIVED), more);
-    assert_sound(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_day_that_cannot_be_joined_is_told_and_left_alone() {
+fn a_log_that_cannot_be_joined_is_reported_and_left_alone() {
     let root = archived("mara");
-    let files = made(&root.files());
+    let files = generated_files(&root.files());
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]
     fs::write(root.path(LIVE), b"caf\xe9\n").unwrap();
     root.write("memory/archive/2025/2026-01-14.md", "- In the wrong year.\n");
     root.write("memory/archive/2026-01-14.md", "- In no year.\n");
     compact(&root);
-    assert_eq!(made(&root.files()), files);
+    assert_eq!(generated_files(&root.files()), files);
     let status = root.run(&["status", "--json"]).ok().json_as("status");
-    let told = status["problems"].as_array().unwrap();
-    let told: Vec<&str> = told.iter().map(|it| it["path"].as_str().unwrap()).collect();
+    let problems = status["problems"].as_array().unwrap();
+    let problems: Vec<&str> = problems.iter().map(|it| it["path"].as_str().unwrap()).collect();
     let expected = [LIVE, "memory/archive/2025/2026-01-14.md", "memory/archive/2026-01-14.md"];
-    assert_eq!(told, expected);
+    assert_eq!(problems, expected);
 }
 
 #[test]
-fn after_a_gap_the_first_run_only_looks_at_the_clock() {
-    let mut root = folded("mara");
+fn after_a_clock_jump_the_first_run_archives_nothing() {
+    let mut root = compacted("mara");
     root.set_now("2026-05-01T09:00:00+02:00");
-    let held = compact(&root);
-    assert_eq!(paths(&held, "archived"), [""; 0]);
-    assert!(held["archive_held"].as_str().unwrap().contains("2026-04-13"), "{held:#}");
+    let report = compact(&root);
+    assert_eq!(paths(&report, "archived"), [""; 0]);
+    assert!(report["archive_held"].as_str().unwrap().contains("2026-04-13"), "{report:#}");
     assert!(paths(&compact(&root), "archived").len() > 30);
-    assert_sound(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
-/// Returns the steps of archiving and joining that a command passes.
+/// Returns the failpoints of archiving and joining that a run passes.
 fn steps(root: &Root) -> Vec<String> {
     let trace = root.home("trace");
     let mut command = root.command(ARCHIVE);
@@ -257,15 +257,15 @@ fn steps(root: &Root) -> Vec<String> {
     let text = fs::read_to_string(trace).unwrap();
     let all: Vec<&str> = text.lines().collect();
     let first = all.iter().position(|it| it.starts_with("archive.")).unwrap();
-    // Until here a joined log is written; what follows is made of it by the jobs of any pass.
+    // A joined log is written up to here; ordinary jobs do the rest.
     let joined = all.iter().position(|it| *it == "archive.leave").unwrap_or(0);
     let mut hits = BTreeMap::<&str, usize>::new();
     let mut named = Vec::new();
     for (at, name) in all.iter().enumerate() {
         let nth = hits.entry(name).or_default();
         *nth += 1;
-        let own = name.starts_with("archive.") || name.starts_with("vault.remove.");
-        if own || (first..joined).contains(&at) {
+        let is_archiving = name.starts_with("archive.") || name.starts_with("vault.remove.");
+        if is_archiving || (first..joined).contains(&at) {
             named.push(format!("{name}#{nth}"));
         }
     }
@@ -278,8 +278,8 @@ fn fail(root: &Root, fault: &str) -> Ran {
     root.finish(command, ARCHIVE)
 }
 
-/// Stops the archiving of `make` at each of its steps, and makes each of them fail: after one more
-/// run everything is as without the accident, and each byte of a log is there once.
+/// Kills the archiving of `start` at each of its steps, and makes each step fail: one more run gives
+/// the same files as an undisturbed run, and each byte of a log exists once.
 #[track_caller]
 fn check_each_step(start: &Root, has_disk: bool) {
     let make = || {
@@ -292,26 +292,26 @@ fn check_each_step(start: &Root, has_disk: bool) {
     };
     let (undisturbed, _disk) = make();
     let steps = steps(&undisturbed);
-    settle(&undisturbed);
+    age_all_files(&undisturbed);
     undisturbed.run(ARCHIVE).ok();
     let expected = undisturbed.files();
     for step in &steps {
         for action in ["kill", "enospc"] {
             let (root, _disk) = make();
             let ran = fail(&root, &format!("{action}@{step}"));
-            let told = ran.code == -1 || ran.to_string().contains("No space left");
-            assert!((ran.code == -1) == (action == "kill") && told, "{action}@{step}\n{ran}");
+            let failed = ran.code == -1 || ran.to_string().contains("No space left");
+            assert!((ran.code == -1) == (action == "kill") && failed, "{action}@{step}\n{ran}");
             root.run(ARCHIVE).ok();
-            settle(&root);
+            age_all_files(&root);
             root.run(ARCHIVE).ok();
             assert_eq!(logs(&root.files()), logs(&expected), "{action}@{step}");
             assert_eq!(root.files(), expected, "{action}@{step}");
-            assert_sound(&root);
+            assert_healthy_and_up_to_date(&root);
         }
     }
 }
 
-/// Makes a folder on another file system than that of the temporary homes.
+/// Makes a folder on a different file system from the temporary homes.
 fn other_disk() -> Option<TempDir> {
     let disk = tempfile::tempdir_in("/dev/shm").ok()?;
     let device = |path: &Path| fs::metadata(path).unwrap().dev();
@@ -319,7 +319,7 @@ fn other_disk() -> Option<TempDir> {
     (device(disk.path()) != device(home.path())).then_some(disk)
 }
 
-/// Copies a folder with its database into a home of its own.
+/// Copies a folder with its database into a new home.
 fn copy(root: &Root) -> Root {
     fn copy_dir(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();
@@ -335,54 +335,39 @@ fn copy(root: &Root) -> Root {
     }
     let copied = Root::empty("small");
     copy_dir(&root.path(""), &copied.path(""));
-    settle(&copied);
+    age_all_files(&copied);
     copied
 }
 
 fn small() -> Root {
     let root = Root::small();
-    settle(&root);
+    age_all_files(&root);
     root.run(&["compact"]).ok();
     root
 }
 
-/// Runs the archiving and does something while it stands at a step.
-fn meanwhile(root: &Root, step: &str, act: impl FnOnce()) {
-    let go = root.home("go");
-    let fault = format!("wait:{}@{step}", go.display());
-    std::thread::scope(|scope| {
-        let run = scope.spawn(|| fail(root, &fault));
-        while !root.home("go.reached").exists() {
-            assert!(!run.is_finished(), "{step} is not reached");
-            std::thread::yield_now();
-        }
-        act();
-        fs::File::create(go).unwrap();
-        run.join().unwrap().ok();
-    });
-}
-
 #[test]
-fn an_append_in_the_moment_of_a_move_is_not_lost() {
+fn an_append_during_archiving_is_not_lost() {
     if cfg!(debug_assertions) {
         let root = small();
-        meanwhile(&root, "archive.move", || {
+        root.run_paused_at(ARCHIVE, "archive.move", || {
             root.append("memory/2026-03-03.md", "- Appended just now\n");
-        });
+        })
+        .ok();
         assert!(root.read("memory/2026-03-03.md").ends_with("- Appended just now\n"));
         assert!(!root.path("memory/archive/2026/2026-03-03.md").exists());
         assert!(root.path("memory/archive/2026/2026-03-10.md").exists());
         root.run(ARCHIVE).ok();
         assert!(root.read("memory/weekly/2026-W10.md").contains("Appended just now"));
-        settle(&root);
+        age_all_files(&root);
         root.run(ARCHIVE).ok();
         assert!(root.read("memory/archive/2026/2026-03-03.md").ends_with("- Appended just now\n"));
-        assert_sound(&root);
+        assert_healthy_and_up_to_date(&root);
     }
 }
 
 #[test]
-fn an_append_in_the_moment_of_a_join_is_not_lost() {
+fn an_append_during_a_join_is_not_lost() {
     if cfg!(debug_assertions) {
         for step in ["archive.join", "vault.place.rename", "archive.leave"] {
             let root = small();
@@ -390,32 +375,32 @@ fn an_append_in_the_moment_of_a_join_is_not_lost() {
             let (live, before) =
                 ("memory/2026-03-03.md", root.read("memory/archive/2026/2026-03-03.md"));
             root.write(live, "- Late\n");
-            settle(&root);
-            meanwhile(&root, step, || root.append(live, "- Later still\n"));
+            age_all_files(&root);
+            root.run_paused_at(ARCHIVE, step, || root.append(live, "- Later still\n")).ok();
             root.run(ARCHIVE).ok();
-            settle(&root);
+            age_all_files(&root);
             root.run(ARCHIVE).ok();
             let text = root.read("memory/archive/2026/2026-03-03.md");
             assert_eq!(text, format!("{before}- Late\n- Later still\n"), "{step}");
-            assert_sound(&root);
+            assert_healthy_and_up_to_date(&root);
         }
     }
 }
 
 #[test]
-fn every_step_of_a_move_may_be_the_last_one() {
+fn a_move_interrupted_at_any_step_is_completed() {
     if cfg!(debug_assertions) {
         check_each_step(&small(), false);
     }
 }
 
 #[test]
-fn every_step_of_a_copy_to_another_disk_may_be_the_last_one() {
+fn a_copy_to_another_disk_interrupted_at_any_step_is_completed() {
     if cfg!(debug_assertions) {
         if other_disk().is_none() {
-            #[expect(clippy::print_stderr, reason = "whoever runs the tests is to know")]
+            #[expect(clippy::print_stderr, reason = "tells who runs the tests")]
             {
-                eprintln!("skipped: there is no second file system to write to");
+                eprintln!("skipped: no second file system to write to");
             }
             return;
         }
@@ -424,7 +409,7 @@ fn every_step_of_a_copy_to_another_disk_may_be_the_last_one() {
 }
 
 #[test]
-fn every_step_of_a_join_may_be_the_last_one() {
+fn a_join_interrupted_at_any_step_is_completed() {
     if cfg!(debug_assertions) {
         let root = small();
         root.run(ARCHIVE).ok();
@@ -434,7 +419,7 @@ fn every_step_of_a_join_may_be_the_last_one() {
 }
 
 #[test]
-fn an_archive_that_is_gone_is_named_as_such() {
+fn a_missing_archive_is_reported() {
     let root = archived("mara");
     fs::rename(root.path("memory/archive"), root.home("elsewhere")).unwrap();
     let refused = root.run(&["compact"]);

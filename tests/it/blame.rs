@@ -2,8 +2,8 @@
 
 use crate::support::{NOW, Root};
 
-/// A folder with two weeks, made at different times, one of which a person wrote in.
-fn made() -> Root {
+/// Returns a folder with two weeks summarized at different times, one of them edited by a person.
+fn compacted_twice() -> Root {
     let mut root = Root::small();
     root.set_now("2026-03-12T09:00:00+01:00");
     root.run(&["compact"]).ok();
@@ -11,15 +11,15 @@ fn made() -> Root {
     let path = "memory/weekly/2026-W10.md";
     let text = root.read(path);
     root.write(path, &format!("{text}- Read by Ines\n"));
-    // A log that came late: the week is made again.
+    // A late log: the week is summarized again.
     root.write("memory/2026-03-04.md", "- Cache warmed in 14 s\n");
     root.run(&["compact"]).ok();
     root
 }
 
 #[test]
-fn each_line_has_its_day_its_run_and_what_drafted_it() {
-    let root = made();
+fn blame_shows_the_day_run_and_engine_of_each_line() {
+    let root = compacted_twice();
     insta::assert_snapshot!(root.run(&["blame", "2026-W10"]).ok(), @r"
     $ memoird blame 2026-W10
     2026-03-12  run 1  extractive/2  14) # Week 2026-W10
@@ -35,21 +35,21 @@ fn each_line_has_its_day_its_run_and_what_drafted_it() {
 }
 
 #[test]
-fn json_says_it_by_its_schema() {
-    let root = made();
+fn blame_json_matches_its_schema_and_the_file() {
+    let root = compacted_twice();
     let json = root.run(&["blame", "2026-W10", "--json"]).ok().json_as("blame");
-    let of = |words: &str| {
+    let line_with = |words: &str| {
         let lines = json["lines"].as_array().unwrap();
         let line = lines.iter().find(|it| it["text"].as_str().unwrap().contains(words));
         line.unwrap_or_else(|| panic!("{words}: {json}")).clone()
     };
-    let first = of("Importer v2");
+    let first = line_with("Importer v2");
     assert_eq!((&first["by"], &first["engine"]), (&"engine".into(), &"extractive/2".into()));
     assert!(first["at"].as_str().unwrap().starts_with("2026-03-12"), "{first}");
-    let late = of("Cache warmed");
+    let late = line_with("Cache warmed");
     assert!(late["at"].as_str().unwrap().starts_with("2026-04-13"), "{late}");
     assert!(late["run"].as_i64() > first["run"].as_i64());
-    let own = of("Read by Ines");
+    let own = line_with("Read by Ines");
     assert_eq!((&own["by"], own["engine"].is_null()), (&"person".into(), true), "{own}");
     for line in json["lines"].as_array().unwrap() {
         let number = usize::try_from(line["line"].as_u64().unwrap()).unwrap();
@@ -59,7 +59,7 @@ fn json_says_it_by_its_schema() {
 }
 
 #[test]
-fn what_has_no_history_says_so() {
+fn blame_explains_files_without_history() {
     let root = Root::small();
     root.write("memory/weekly/2026-W09.md", "# Mine\n\n- a\n");
     let ran = root.run(&["blame", "2026-W09"]).ok();

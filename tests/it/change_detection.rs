@@ -1,4 +1,4 @@
-//! How `memoird run` notices changes, whatever makes them, and proves it.
+//! How `memoird run` notices changes, whatever causes them.
 
 use std::{fs, io::Write as _, process::Command, time::Instant};
 
@@ -11,34 +11,34 @@ use super::{
 };
 
 /// Counts the runs in a log, by trigger.
-fn passes(log: &str, trigger: &str) -> usize {
+fn runs_started_by(log: &str, trigger: &str) -> usize {
     log.matches(&format!("run ({trigger})")).count()
 }
 
-/// A log of a week that has closed.
+/// A log of a closed week.
 const LOG: &str = "memory/2026-03-10.md";
 const WEEK: &str = "memory/weekly/2026-W11.md";
 
 #[test]
-fn what_it_writes_itself_does_not_wake_it() {
+fn its_own_writes_do_not_start_a_run() {
     let root = Root::small();
     let mut daemon = Daemon::start(&root);
     daemon.await_file(&root.path("WISDOM.md"));
     daemon.await_idle();
-    // Longer than a burst lasts.
+    // Longer than a burst of events lasts.
     daemon.await_pings(40);
     root.append(LOG, "- Backfill of 2020 begun, 40 GB\n");
-    daemon.await_that("the week is made anew", || root.read(WEEK).contains("40 GB"));
+    daemon.await_that("the week is summarized again", || root.read(WEEK).contains("40 GB"));
     daemon.await_idle();
     daemon.await_pings(40);
     assert_eq!(state(&root)["missed"], 0);
     let (_, _, log) = daemon.stop(Signal::TERM);
-    assert_eq!((passes(&log, "start"), passes(&log, "change")), (1, 1), "{log}");
+    assert_eq!((runs_started_by(&log, "start"), runs_started_by(&log, "change")), (1, 1), "{log}");
     assert_eq!(log.matches("run (").count(), 2, "{log}");
 }
 
 #[test]
-fn every_way_in_which_editors_save_is_noticed() {
+fn every_way_of_saving_a_file_is_noticed() {
     let root = Root::small();
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
@@ -52,13 +52,13 @@ fn every_way_in_which_editors_save_is_noticed() {
             write(&path.with_extension("md.tmp"), &text(n));
             fs::rename(path.with_extension("md.tmp"), &path).unwrap();
         },
-        // The old one becomes a backup that is deleted when the new one stands.
+        // The old file becomes a backup, which is deleted once the new one is written.
         &|n| {
             fs::rename(&path, root.path("memory/2026-03-10.md~")).unwrap();
             write(&path, &text(n));
             fs::remove_file(root.path("memory/2026-03-10.md~")).unwrap();
         },
-        // Deleted and made anew.
+        // Deleted and created again.
         &|n| {
             fs::remove_file(&path).unwrap();
             write(&path, &text(n));
@@ -84,7 +84,7 @@ fn every_way_in_which_editors_save_is_noticed() {
         daemon.await_that(&words, || {
             fs::read_to_string(root.path(WEEK)).is_ok_and(|it| it.contains(&words))
         });
-        // What changes while a pass is at work may make a job fail, which is tried again a minute later.
+        // A change during a run may make a job fail; it is retried a minute later.
         daemon.await_idle();
     }
     let state = state(&root);
@@ -92,7 +92,7 @@ fn every_way_in_which_editors_save_is_noticed() {
 }
 
 #[test]
-fn a_log_that_is_still_written_at_midnight_is_folded_once_and_whole() {
+fn a_log_still_written_at_midnight_is_compacted_once_and_completely() {
     let root = fresh("compaction: {grace: 0s, quiet: 10s}\n");
     let path = root.path("memory/2026-04-12.md");
     let append = |line: &str, at: &str| {
@@ -111,9 +111,9 @@ fn a_log_that_is_still_written_at_midnight_is_folded_once_and_whole() {
             append(&format!("Measured {second} ms at the gate"), &now);
             daemon.set_clock(&now);
         });
-        // Long enough for a burst to end and be looked into.
+        // Long enough for a burst to end and be examined.
         daemon.await_pings(30);
-        assert!(!root.path("memory/weekly").exists(), "folded at {now}");
+        assert!(!root.path("memory/weekly").exists(), "compacted at {now}");
     }
     daemon.set_clock("2026-04-13T00:00:40+02:00");
     daemon.await_file(&root.path("memory/weekly/2026-W15.md"));
@@ -127,21 +127,21 @@ fn a_log_that_is_still_written_at_midnight_is_folded_once_and_whole() {
 }
 
 #[test]
-fn a_folder_that_appears_is_served_at_once() {
+fn a_folder_that_appears_is_watched_at_once() {
     let root = Root::empty("other");
     let config = root.home(".config/memoird/config.yaml");
     write(&config, "roots: [{path: ~/mara, zone: Europe/Berlin}]\n");
     let mut daemon = Daemon::start(&root);
-    daemon.await_told("STATUS=watching 0 of 1");
+    daemon.await_notification("STATUS=watching 0 of 1");
     drop_logs(&root, "../mara/memory", &["2026-03-1"]);
     daemon.await_file(&root.home("mara/memory/weekly/2026-W12.md"));
     let (_, _, log) = daemon.stop(Signal::TERM);
-    // It would be asked about once a minute anyway.
+    // The daemon would check for it once a minute anyway.
     assert!(log.contains("mara: the folder or a parent of it changed"), "{log}");
 }
 
 #[test]
-fn a_folder_that_is_replaced_by_another_is_served_anew() {
+fn a_replaced_folder_is_watched_again() {
     let root = Root::small();
     root.run(&["compact"]).ok();
     let mut daemon = Daemon::start(&root);
@@ -152,13 +152,13 @@ fn a_folder_that_is_replaced_by_another_is_served_anew() {
     fs::rename(root.home("next"), root.path("")).unwrap();
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
     assert_eq!(state(&root)["pid"], daemon.pid());
-    // Nobody works in the one that was moved away.
+    // The folder that was moved away is no longer locked.
     let lock = fs::File::open(root.home("before/.memoird/daemon.lock")).unwrap();
     lock.try_lock().unwrap();
 }
 
 #[test]
-fn what_is_too_much_to_tell_is_looked_for() {
+fn changes_lost_to_a_queue_overflow_are_found_by_a_scan() {
     let root = fresh("");
     root.write("memory/notes", "");
     let mut daemon = Daemon::start(&root);
@@ -169,7 +169,7 @@ fn what_is_too_much_to_tell_is_looked_for() {
     for n in 0..=limit {
         fs::File::create(root.path(&format!("memory/note {n}"))).unwrap();
     }
-    // Nobody is told of this one any more.
+    // The event queue is full, so this change is not reported.
     drop_logs(&root, "memory", &["2026-03-1"]);
     daemon.signal(Signal::CONT);
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
@@ -178,8 +178,8 @@ fn what_is_too_much_to_tell_is_looked_for() {
     assert!(status.contains("1 event queue overflows"), "{status}");
 }
 
-/// Starts a daemon for which the system watches no folder, where that can be had.
-fn unwatched(root: &Root) -> Option<Daemon> {
+/// Starts a daemon that may not watch any folder; `None` where the system cannot enforce that.
+fn start_without_watches(root: &Root) -> Option<Daemon> {
     let limit = "echo 0 >/proc/sys/user/max_inotify_watches";
     let in_namespace = |script: &str| {
         let mut command = Command::new("unshare");
@@ -187,7 +187,7 @@ fn unwatched(root: &Root) -> Option<Daemon> {
         command
     };
     if !in_namespace(limit).output().is_ok_and(|it| it.status.success()) {
-        skipped("no user namespace can be made here");
+        skipped("user namespaces are not available");
         return None;
     }
     let program = assert_cmd::cargo::cargo_bin!("memoird");
@@ -198,10 +198,10 @@ fn unwatched(root: &Root) -> Option<Daemon> {
 }
 
 #[test]
-fn where_nothing_can_be_watched_it_looks_itself_and_says_why() {
+fn without_watches_it_polls_and_reports_why() {
     let root = Root::small();
-    let Some(mut daemon) = unwatched(&root) else { return };
-    daemon.await_told("READY=1");
+    let Some(mut daemon) = start_without_watches(&root) else { return };
+    daemon.await_notification("READY=1");
     daemon.await_file(&root.path("WISDOM.md"));
     daemon.await_idle();
     let status = root.run(&["status"]).ok().stdout;
@@ -212,16 +212,16 @@ fn where_nothing_can_be_watched_it_looks_itself_and_says_why() {
     let json = root.run(&["status", "--json"]).ok().json_as("status");
     assert_eq!(json["watcher"]["mode"], "poll");
     root.append(LOG, "- Backfill of 2020 begun, 40 GB\n");
-    let told = || root.read(WEEK).contains("40 GB");
+    let is_updated = || root.read(WEEK).contains("40 GB");
     let deadline = Instant::now() + PATIENCE;
-    while !told() && Instant::now() < deadline {
+    while !is_updated() && Instant::now() < deadline {
         daemon.await_pings(1);
     }
-    assert!(told());
+    assert!(is_updated());
     assert_eq!(state(&root)["missed"], 0);
 }
 
-/// A tmpfs, unmounted when dropped; only root may have one.
+/// A tmpfs, unmounted when dropped; only root can mount one.
 struct Mount(std::path::PathBuf);
 
 impl Mount {
@@ -231,27 +231,27 @@ impl Mount {
         if command.output().is_ok_and(|it| it.status.success()) {
             return Some(Self(path));
         }
-        skipped("nothing can be mounted here");
+        skipped("mounting is not permitted");
         None
     }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Its files are open still.
+        // Its files are still open.
         drop(Command::new("umount").arg("--lazy").arg(&self.0).output());
     }
 }
 
 #[test]
-fn a_disk_that_is_unmounted_leaves_nothing_in_its_place_and_is_served_when_it_is_back() {
+fn an_unmounted_disk_is_not_written_to_and_is_watched_again_when_remounted() {
     let root = Root::empty("mara");
     let Some(mount) = Mount::new(root.path("")) else { return };
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     drop_logs(&root, "memory", &["2026-03-1"]);
     let config = root.home(".config/memoird/config.yaml");
     write(&config, "roots: [{path: ~/mara}]\n");
-    // Its own working folder must not go with the disk.
+    // The daemon's working folder must not be on the unmounted disk.
     let mut program = Command::new("/usr/bin/env");
     program.arg("--chdir").arg(root.home("")).arg(assert_cmd::cargo::cargo_bin!("memoird"));
     let mut daemon = Daemon::spawn_by(program, &root, NOW, &[]);
@@ -260,8 +260,11 @@ fn a_disk_that_is_unmounted_leaves_nothing_in_its_place_and_is_served_when_it_is
     drop(mount);
     assert!(fs::read_dir(root.path("")).unwrap().next().is_none());
     daemon.signal(Signal::HUP);
-    daemon.await_told("STATUS=watching 0 of 1");
-    assert!(fs::read_dir(root.path("")).unwrap().next().is_none(), "something was put there");
+    daemon.await_notification("STATUS=watching 0 of 1");
+    assert!(
+        fs::read_dir(root.path("")).unwrap().next().is_none(),
+        "something was written to the mount point"
+    );
     let Some(_mount) = Mount::new(root.path("")) else { return };
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     drop_logs(&root, "memory", &["2026-03-2"]);

@@ -1,4 +1,4 @@
-//! Late, changed and vanished logs: what rests on a line follows it, and nothing else moves.
+//! Late, changed and vanished logs: items derived from a line follow it, and nothing else changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ const LOG: &str = "memory/2026-03-10.md";
 const WEEK: &str = "memory/weekly/2026-W11.md";
 const MONTH: &str = "memory/monthly/2026-03.md";
 const DECISION: &str = "- Decided to use SQLite for staging, because one file is easy to back up\n";
-const KEPT: &str =
+const KEPT_RULE: &str =
     "- Always tag a release before the upload, because the mirror copies tags #keep\n";
 
-/// A folder with one log, in which all that is due has been done.
-fn folded(log: &str) -> Root {
+/// Returns a folder with this log, compacted.
+fn compacted(log: &str) -> Root {
     let root = Root::empty("late");
     root.write("memoird.yaml", "zone: UTC\n");
     root.write("memory/2026-03-04.md", "- Measured 31 ms at the old gate\n");
@@ -28,7 +28,7 @@ fn memories(root: &Root) -> Vec<String> {
     root.files().keys().filter(is_typed).cloned().collect()
 }
 
-/// Folds, and returns the files that are not as they were: new, changed, or gone.
+/// Runs the command and returns the files that are new, changed, or gone.
 fn changed_by(root: &Root, args: &[&str]) -> BTreeSet<String> {
     let before = root.files();
     root.run(args).ok();
@@ -52,7 +52,7 @@ fn reasons(ran: &Ran) -> Vec<String> {
     report["jobs"].as_array().unwrap().iter().map(job).collect()
 }
 
-/// Returns the texts of the lines that a memory rests on, and whether each reads as it did.
+/// Returns the texts of a memory's source lines, and whether each is unchanged.
 fn sources(root: &Root, path: &str) -> Vec<(String, bool)> {
     let traced = root.run(&["trace", path, "--json"]).ok().json_as("trace");
     let source = |it: &serde_json::Value| {
@@ -62,14 +62,14 @@ fn sources(root: &Root, path: &str) -> Vec<(String, bool)> {
     traced["sources"].as_array().unwrap().iter().map(source).collect()
 }
 
-fn without_database(root: &Root) {
+fn rebuild_without_database(root: &Root) {
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
 }
 
 #[test]
-fn a_memory_says_what_its_line_says_now() {
-    let root = folded(DECISION);
+fn a_memory_is_updated_when_its_line_changes() {
+    let root = compacted(DECISION);
     let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
     root.write(LOG, &DECISION.replace("one file is easy", "a single file is easier"));
     assert_eq!(
@@ -84,17 +84,17 @@ fn a_memory_says_what_its_line_says_now() {
 }
 
 #[test]
-fn a_memory_whose_line_went_is_withdrawn_and_comes_back_with_it() {
-    let root = folded(DECISION);
+fn a_memory_is_withdrawn_with_its_line_and_comes_back_with_it() {
+    let root = compacted(DECISION);
     let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
     let text = root.read(memory);
     root.write(LOG, "- Measured 12 ms at the new gate\n");
     let ran = root.run(&["compact", "--json"]).ok();
-    let told = format!("{memory} withdrawn: its source changed");
-    assert!(reasons(&ran).iter().any(|it| it.ends_with(&told)), "{:?}", reasons(&ran));
+    let withdrawn = format!("{memory} withdrawn: its source changed");
+    assert!(reasons(&ran).iter().any(|it| it.ends_with(&withdrawn)), "{:?}", reasons(&ran));
     assert!(memories(&root).is_empty());
     assert!(!root.read("memory/MEMORY.md").contains("SQLite"));
-    // The line is no longer there; nobody deleted the memory.
+    // The line is gone, but no person deleted the memory.
     assert!(!root.path("memory/.decisions.jsonl").exists());
     assert!(changed_by(&root, &["compact"]).is_empty());
     root.run(&["doctor"]).ok();
@@ -104,8 +104,8 @@ fn a_memory_whose_line_went_is_withdrawn_and_comes_back_with_it() {
 }
 
 #[test]
-fn a_line_that_is_only_spelled_otherwise_keeps_its_memory() {
-    let root = folded(DECISION);
+fn a_line_with_other_markup_keeps_its_memory() {
+    let root = compacted(DECISION);
     let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
     let before = root.read(memory);
     root.write(LOG, &DECISION.replace("- Decided", "*  Decided"));
@@ -118,21 +118,21 @@ fn a_line_that_is_only_spelled_otherwise_keeps_its_memory() {
 }
 
 #[test]
-fn without_the_database_the_hashes_in_the_files_do() {
+fn without_the_database_sources_are_matched_by_hashes_in_the_files() {
     let log = format!("- Measured 12 ms at the new gate\n{DECISION}");
-    for (edit, stays) in [
+    for (edit, is_kept) in [
         (format!("A late note at the top.\n\n{log}"), true),
         (log.replace("one file", "a single file"), true),
         ("- Measured 12 ms at the new gate\n".to_owned(), false),
     ] {
-        let root = folded(&log);
+        let root = compacted(&log);
         let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
         std::fs::remove_dir_all(root.path(".memoird")).unwrap();
         root.write(LOG, &edit);
         root.run(&["rebuild"]).ok();
         root.run(&["compact"]).ok();
-        assert_eq!(memories(&root).contains(memory), stays, "{edit}");
-        if stays {
+        assert_eq!(memories(&root).contains(memory), is_kept, "{edit}");
+        if is_kept {
             let found = sources(&root, memory);
             let decision = edit.lines().find(|it| it.starts_with("- Decided")).unwrap();
             assert_eq!(found, [(decision.to_owned(), true)], "{edit}");
@@ -142,9 +142,9 @@ fn without_the_database_the_hashes_in_the_files_do() {
 }
 
 #[test]
-fn a_line_that_went_to_another_day_takes_its_memory_along() {
+fn a_memory_follows_its_line_to_another_day() {
     for other in ["memory/2026-03-09.md", "memory/2026-03-11.md"] {
-        let root = folded(&format!("- Measured 12 ms at the new gate\n{DECISION}"));
+        let root = compacted(&format!("- Measured 12 ms at the new gate\n{DECISION}"));
         let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
         root.write(LOG, "- Measured 12 ms at the new gate\n");
         root.write(other, DECISION);
@@ -155,8 +155,8 @@ fn a_line_that_went_to_another_day_takes_its_memory_along() {
 }
 
 #[test]
-fn a_persons_memory_stays_whatever_becomes_of_its_line() {
-    let root = folded(DECISION);
+fn an_edited_memory_stays_when_its_line_is_deleted() {
+    let root = compacted(DECISION);
     let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
     root.append(memory, "\nI know better.\n");
     let mine = root.read(memory);
@@ -166,23 +166,23 @@ fn a_persons_memory_stays_whatever_becomes_of_its_line() {
 }
 
 #[test]
-fn an_entry_of_wisdom_follows_its_line() {
-    for lost in [false, true] {
-        let root = folded(KEPT);
+fn a_wisdom_entry_follows_its_line() {
+    for database_is_lost in [false, true] {
+        let root = compacted(KEPT_RULE);
         let wisdom = root.read("WISDOM.md");
         assert!(wisdom.contains("because the mirror copies tags"), "{wisdom}");
-        root.write(LOG, &KEPT.replace("the mirror copies tags", "the archive needs 1 tag"));
-        if lost {
-            without_database(&root);
+        root.write(LOG, &KEPT_RULE.replace("the mirror copies tags", "the archive needs 1 tag"));
+        if database_is_lost {
+            rebuild_without_database(&root);
         }
         root.run(&["compact"]).ok();
         let after = root.read("WISDOM.md");
         assert!(!after.contains("mirror") && after.contains("archive needs 1 tag"), "{after}");
         assert!(changed_by(&root, &["compact"]).is_empty());
-        // And when it is gone, so is the entry; nobody deleted it, and it may come back.
+        // When the line is gone, so is the entry; no person deleted it, so it may come back.
         root.write(LOG, "- Measured 12 ms at the new gate\n");
-        if lost {
-            without_database(&root);
+        if database_is_lost {
+            rebuild_without_database(&root);
         }
         let ran = root.run(&["compact", "--json"]).ok();
         let after = root.read("WISDOM.md");
@@ -198,8 +198,8 @@ fn an_entry_of_wisdom_follows_its_line() {
 }
 
 #[test]
-fn a_persons_entry_stays_whatever_becomes_of_its_line() {
-    let root = folded(KEPT);
+fn an_edited_wisdom_entry_stays_when_its_line_is_deleted() {
+    let root = compacted(KEPT_RULE);
     let mine = root.read("WISDOM.md").replace("before the upload", "long before the upload");
     root.write("WISDOM.md", &mine);
     root.run(&["compact"]).ok();
@@ -208,8 +208,8 @@ fn a_persons_entry_stays_whatever_becomes_of_its_line() {
     assert!(root.read("WISDOM.md").contains("long before the upload"));
 }
 
-/// Returns the generated files that rest on a log, and the index of the memories among them.
-fn resting_on(root: &Root, stem: &str) -> BTreeSet<String> {
+/// Returns the generated files that may depend on a log.
+fn files_citing(root: &Root, stem: &str) -> BTreeSet<String> {
     let cites = |text: &str| text.contains(&format!("{stem}:"));
     let mut files: BTreeSet<String> =
         memories(root).into_iter().filter(|it| cites(&root.read(it))).collect();
@@ -218,7 +218,7 @@ fn resting_on(root: &Root, stem: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn an_edit_changes_what_rests_on_it_and_nothing_else() {
+fn a_log_edit_changes_only_files_that_cite_the_log() {
     let fresh = Root::new("mara");
     fresh.run(&["compact"]).ok();
     let log = "memory/2026-03-11.md";
@@ -232,14 +232,14 @@ fn an_edit_changes_what_rests_on_it_and_nothing_else() {
     ] {
         let root = Root::new("mara");
         root.run(&["compact"]).ok();
-        let resting = resting_on(&root, "2026-03-11");
+        let citing = files_citing(&root, "2026-03-11");
         let wisdom = root.read("WISDOM.md");
         root.write(log, &edited);
         let mut changed = changed_by(&root, &["compact"]);
         assert!(changed.remove(WEEK), "{changed:?}");
         let after = root.read("WISDOM.md");
         if changed.remove("WISDOM.md") {
-            // Only entries that rest on the log are touched.
+            // Only entries that cite the log may change.
             let parts = |text: &str| -> BTreeSet<String> {
                 text.split("\n\n")
                     .filter(|it| !it.contains("2026-03-11:"))
@@ -249,26 +249,26 @@ fn an_edit_changes_what_rests_on_it_and_nothing_else() {
             assert!(parts(&wisdom).is_superset(&parts(&after)), "{wisdom}\n{after}");
         }
         changed.remove("memory/MEMORY.md");
-        assert!(changed.is_subset(&resting), "{changed:?} {resting:?}");
+        assert!(changed.is_subset(&citing), "{changed:?} {citing:?}");
         assert!(changed_by(&root, &["compact"]).is_empty());
         root.run(&["doctor"]).ok();
     }
 }
 
 #[test]
-fn what_a_vanished_log_said_stays_and_is_marked() {
-    let root = folded(&format!("{DECISION}{KEPT}"));
+fn items_of_a_vanished_log_stay_and_are_marked() {
+    let root = compacted(&format!("{DECISION}{KEPT_RULE}"));
     let before = root.files();
     std::fs::remove_file(root.path(LOG)).unwrap();
     root.run(&["compact"]).ok();
     assert_eq!(differences(&before, &root.files()), [LOG.to_owned()].into());
-    let told = |args: &[&str]| {
+    let assert_source_gone = |args: &[&str]| {
         let ran = root.run(args);
         assert!(ran.to_string().contains("source gone"), "{ran}");
     };
-    told(&["status"]);
-    told(&["trace", WEEK]);
-    told(&["doctor"]);
+    assert_source_gone(&["status"]);
+    assert_source_gone(&["trace", WEEK]);
+    assert_source_gone(&["doctor"]);
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W11", "--force"]), @r"
     $ memoird compact --period 2026-W11 --force
     ! error: weekly 2026-W11 has no source, so it cannot be made; its file stays as it is
@@ -278,33 +278,33 @@ fn what_a_vanished_log_said_stays_and_is_marked() {
     let args = ["compact", "--period", "2026-W30", "--force", "--dry-run"];
     assert_eq!(root.run(&args).code, 2);
     assert_eq!(differences(&before, &root.files()), [LOG.to_owned()].into());
-    // Without the database as well.
-    without_database(&root);
+    // The same without the database.
+    rebuild_without_database(&root);
     root.run(&["compact"]).ok();
     assert_eq!(differences(&before, &root.files()), [LOG.to_owned()].into());
-    // The month still has a source, and keeps what the other one said.
+    // The month still has a source, and keeps the items from the vanished one.
     root.run(&["compact", "--period", "2026-03", "--force"]).ok();
     assert!(root.read(MONTH).contains("SQLite"), "{}", root.read(MONTH));
 }
 
-/// Moves the logs of two months away, and returns where they are.
-fn take_away(root: &Root) -> Vec<(String, std::path::PathBuf)> {
+/// Moves the logs of two months away and returns their old and new paths.
+fn move_logs_away(root: &Root) -> Vec<(String, std::path::PathBuf)> {
     let logs = root.files().into_keys().filter(|it| it.starts_with("memory/2026-0"));
-    let taken: Vec<_> = logs
+    let moved: Vec<_> = logs
         .filter(|it| it.starts_with("memory/2026-02") || it.starts_with("memory/2026-01"))
         .map(|it| (it.clone(), root.home(&it.replace('/', "_"))))
         .collect();
-    for (path, away) in &taken {
+    for (path, away) in &moved {
         std::fs::rename(root.path(path), away).unwrap();
     }
-    taken
+    moved
 }
 
 #[test]
-fn a_mass_disappearance_pauses_and_goes_on_when_the_files_are_back() {
+fn a_mass_disappearance_pauses_until_the_files_are_back() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
-    let taken = take_away(&root);
+    let moved = move_logs_away(&root);
     let before = root.files();
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
@@ -318,17 +318,17 @@ fn a_mass_disappearance_pauses_and_goes_on_when_the_files_are_back() {
     let status = root.run(&["status"]);
     assert!(status.to_string().contains("known files are gone"), "{status}");
     assert_eq!(root.files(), before);
-    for (path, away) in &taken {
+    for (path, away) in &moved {
         std::fs::rename(away, root.path(path)).unwrap();
     }
     assert!(changed_by(&root, &["compact"]).is_empty());
 }
 
 #[test]
-fn a_mass_disappearance_that_a_person_accepts_is_asked_about_once() {
+fn an_accepted_mass_disappearance_is_not_reported_again() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
-    take_away(&root);
+    move_logs_away(&root);
     assert!(changed_by(&root, &["compact", "--accept-missing"]).is_empty());
     assert!(changed_by(&root, &["compact"]).is_empty());
     let status = root.run(&["status"]);
@@ -336,23 +336,23 @@ fn a_mass_disappearance_that_a_person_accepts_is_asked_about_once() {
 }
 
 #[test]
-fn an_emptied_folder_is_asked_about_however_small_it_was() {
-    let root = folded(DECISION);
+fn an_emptied_folder_stops_the_run_however_small_it_was() {
+    let root = compacted(DECISION);
     std::fs::rename(root.path("memory"), root.path("elsewhere")).unwrap();
     std::fs::create_dir(root.path("memory")).unwrap();
     assert_eq!(root.run(&["compact"]).code, 65);
     assert!(std::fs::read_dir(root.path("memory")).unwrap().next().is_none());
-    // An archived log is not gone.
+    // When the folder is back, nothing has changed.
     std::fs::remove_dir(root.path("memory")).unwrap();
     std::fs::rename(root.path("elsewhere"), root.path("memory")).unwrap();
     assert!(changed_by(&root, &["compact"]).is_empty());
 }
 
 #[test]
-fn a_persons_words_follow_their_lines_when_others_come_above() {
+fn edited_items_follow_their_lines_when_lines_are_inserted_above() {
     let notes = "- Measured 12 ms at the new gate\n- Painted the cellar blue with Ottilie\n";
     for by_hand in [false, true] {
-        let root = folded(&format!("{notes}{KEPT}{DECISION}"));
+        let root = compacted(&format!("{notes}{KEPT_RULE}{DECISION}"));
         let week = root.read(WEEK);
         let at = week.lines().position(|it| it.contains("Painted the cellar")).unwrap() + 1;
         if by_hand {
@@ -371,14 +371,14 @@ fn a_persons_words_follow_their_lines_when_others_come_above() {
         assert!(root.read(WEEK).contains("- Zebra stands here [2026-03-10:2]\n"));
         assert!(root.read(MONTH).contains("Zebra stands here"), "{}", root.read(MONTH));
 
-        root.write(LOG, &format!("- Late: 4711 packets were lost\n{notes}{KEPT}{DECISION}"));
+        root.write(LOG, &format!("- Late: 4711 packets were lost\n{notes}{KEPT_RULE}{DECISION}"));
         root.run(&["compact"]).ok();
         let (week, month) = (root.read(WEEK), root.read(MONTH));
         assert!(week.contains("- Zebra stands here [2026-03-10:3]\n"), "{week}");
         assert!(week.contains("4711") && week.contains("12 ms"), "{week}");
         assert!(!week.contains("Painted the cellar"), "{week}");
         assert!(month.contains("- Zebra stands here [2026-03-10:3"), "{month}");
-        // Their words stay byte for byte; only the numbers of the lines follow.
+        // The person's words stay byte for byte; only the line numbers are updated.
         let my_memory = my_memory.replace("2026-03-10:4#", "2026-03-10:5#");
         assert_eq!(root.read(memory), my_memory);
         let wisdom = root.read("WISDOM.md");
@@ -390,15 +390,15 @@ fn a_persons_words_follow_their_lines_when_others_come_above() {
 }
 
 #[test]
-fn a_bullet_deleted_while_its_log_grew_above_takes_no_other_line() {
+fn a_bullet_deleted_while_its_lines_move_suppresses_only_its_own_line() {
     let notes = "- Measured 12 ms at the new gate\n- Painted the cellar blue with Ottilie\n";
     for log_after in [
         format!("- Late: 4711 packets were lost\n{notes}"),
-        // The line of the bullet is gone as well; it comes back later.
+        // The source line of the bullet is gone as well; it comes back later.
         "- Late: 4711 packets were lost\n- Tuned 3 valves\n- Measured 12 ms at the new gate\n"
             .to_owned(),
     ] {
-        let root = folded(notes);
+        let root = compacted(notes);
         let week = root.read(WEEK);
         let bullet = week.split_inclusive('\n').find(|it| it.contains("Painted")).unwrap();
         root.write(WEEK, &week.replace(bullet, ""));
@@ -411,14 +411,14 @@ fn a_bullet_deleted_while_its_log_grew_above_takes_no_other_line() {
         };
         check();
         root.write(LOG, &format!("- Late: 4711 packets were lost\n\n{notes}"));
-        without_database(&root);
+        rebuild_without_database(&root);
         root.run(&["compact"]).ok();
         check();
     }
 }
 
 #[test]
-fn an_entry_goes_with_the_line_that_said_it_though_others_are_left() {
+fn an_entry_is_dropped_with_its_main_line_even_if_it_cites_others() {
     let root = Root::empty("late");
     root.write("memoird.yaml", "zone: UTC\n");
     let rule = "- Always read memory files first #keep\n";
@@ -427,7 +427,7 @@ fn an_entry_goes_with_the_line_that_said_it_though_others_are_left() {
     root.run(&["compact"]).ok();
     let wisdom = root.read("WISDOM.md");
     assert!(wisdom.contains("Always read memory files first"), "{wisdom}");
-    // A second day said something of it, and the entry took its line.
+    // A second day says the same, and the entry cites its line too.
     root.write("memory/2026-03-11.md", "- Reading memory files first was quick today\n");
     root.run(&["compact"]).ok();
     let two = root.read("WISDOM.md");
@@ -437,7 +437,7 @@ fn an_entry_goes_with_the_line_that_said_it_though_others_are_left() {
     let after = root.read("WISDOM.md");
     assert!(!after.contains("Always read"), "{after}");
     assert!(after.contains("Never read memory files first"), "{after}");
-    // And where nothing takes its place, it goes, and the run says so.
+    // Without a replacement the entry is dropped, and the run reports it.
     root.write(LOG, "- Measured 12 ms at the new gate\n");
     let ran = root.run(&["compact", "--json"]).ok();
     assert!(!root.read("WISDOM.md").contains("Never read"), "{}", root.read("WISDOM.md"));

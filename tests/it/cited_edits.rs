@@ -1,5 +1,5 @@
-//! Words that a person wrote in a week or a month are a source themselves: what is cited of them
-//! above stays right when their lines move, and is told as gone when they are.
+//! Lines that a person wrote in a weekly or monthly summary are sources themselves: citations of them
+//! in higher tiers follow when the lines move, and are reported as gone when the lines are deleted.
 
 use crate::support::Root;
 
@@ -9,8 +9,9 @@ const LOG: &str = "memory/2026-04-02.md";
 const ZORRO: &str = "The courier Zorro bought a blue bicycle";
 const BERTA: &str = "My aunt Berta owns seven hens";
 
-/// A week with a log on each of two days and what a person wrote in its file, folded into its month.
-fn folded(lines: &[&str]) -> Root {
+/// Returns a folder with a week of two logs and these lines added to its file by a person, compacted
+/// up to its month.
+fn compacted_with_edit(lines: &[&str]) -> Root {
     let mut root = Root::empty("above");
     root.set_now("2026-05-04T09:00:00+02:00");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
@@ -18,7 +19,7 @@ fn folded(lines: &[&str]) -> Root {
     root.write(LOG, "- Importer v2 shipped, 3.2 s per GB\n- Sensors in Nairobi report 951 rows\n");
     root.write("memory/2026-04-14.md", "- Disk at 34%\n");
     root.run(&["compact"]).ok();
-    // After ours, so that what is deleted before them moves them.
+    // Placed last, so that deleting an earlier bullet moves them.
     let last = bullets(&root, WEEK).pop().unwrap();
     let theirs: String = lines.iter().flat_map(|it| ["- ", *it, "\n"]).collect();
     replace(&root, WEEK, &format!("{last}\n"), &format!("{last}\n{theirs}"));
@@ -37,9 +38,9 @@ fn replace(root: &Root, path: &str, old: &str, new: &str) {
     root.write(path, &text.replacen(old, new, 1));
 }
 
-/// Takes the line out that holds these words.
+/// Deletes the line that contains these words.
 #[track_caller]
-fn cut(root: &Root, path: &str, words: &str) {
+fn delete_line(root: &Root, path: &str, words: &str) {
     let text = root.read(path);
     let line = text.lines().find(|it| it.contains(words)).unwrap().to_owned();
     replace(root, path, &format!("{line}\n"), "");
@@ -52,7 +53,7 @@ fn line_of(root: &Root, path: &str, words: &str) -> usize {
     at.unwrap_or_else(|| panic!("no {words} in {text}")) + 1
 }
 
-/// Checks that the bullet of the month leads to the bullet of the week in which the words stand, by
+/// Checks that the bullet of the month with these words leads to the bullet of the week with them, by
 /// its citation and by `trace`.
 #[track_caller]
 fn assert_leads_to_the_week(root: &Root, words: &str) {
@@ -60,7 +61,7 @@ fn assert_leads_to_the_week(root: &Root, words: &str) {
     let at = line_of(root, WEEK, words);
     let text = root.read(MONTH);
     let bullet = text.lines().nth(line - 1).unwrap();
-    assert!(bullet.contains(&format!("2026-W14:{at}]")), "{words} stands on {at}: {bullet}");
+    assert!(bullet.contains(&format!("2026-W14:{at}]")), "{words} is on line {at}: {bullet}");
     let traced = root.run(&["trace", &format!("{MONTH}:{line}"), "--json"]).ok().json_as("trace");
     let source = traced["sources"].as_array().unwrap().iter();
     let mut texts = source.map(|it| it["text"].as_str().unwrap());
@@ -69,7 +70,7 @@ fn assert_leads_to_the_week(root: &Root, words: &str) {
 }
 
 #[track_caller]
-fn assert_at_rest(root: &Root) {
+fn assert_healthy_and_up_to_date(root: &Root) {
     let before = root.files();
     root.run(&["compact"]).ok();
     assert_eq!(root.files(), before);
@@ -77,23 +78,23 @@ fn assert_at_rest(root: &Root) {
 }
 
 #[test]
-fn a_week_whose_head_grows_takes_its_citations_along() {
-    let root = folded(&[ZORRO]);
+fn citations_follow_when_the_frontmatter_of_a_week_grows() {
+    let root = compacted_with_edit(&[ZORRO]);
     assert_leads_to_the_week(&root, ZORRO);
     let before = line_of(&root, WEEK, ZORRO);
     root.write("memory/2026-04-03.md", "ok\n");
     root.run(&["compact"]).ok();
     assert_ne!(line_of(&root, WEEK, ZORRO), before);
     assert_leads_to_the_week(&root, ZORRO);
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
-/// However far it came before, no citation is moved twice.
+/// Wherever the crash happens, no citation is moved twice.
 #[test]
-fn citations_follow_once_wherever_a_crash_stops_that() {
+fn citations_are_moved_once_when_interrupted_by_a_crash() {
     for nth in 1.. {
-        assert!(nth < 20, "it is killed at each of its files");
-        let root = folded(&[ZORRO]);
+        assert!(nth < 20, "the run passes more files than expected");
+        let root = compacted_with_edit(&[ZORRO]);
         let mine = "and I painted it green";
         replace(&root, MONTH, ZORRO, &format!("{ZORRO} {mine}"));
         replace(&root, WEEK, ZORRO, &format!("{ZORRO} [{}]", "2026-04-02:1"));
@@ -111,7 +112,7 @@ fn citations_follow_once_wherever_a_crash_stops_that() {
         let at = line_of(&root, WEEK, ZORRO);
         let bullet = root.read(MONTH).lines().nth(line - 1).unwrap().to_owned();
         assert!(bullet.contains(&format!("2026-W14:{at}")), "{nth}: {at}: {bullet}");
-        assert_at_rest(&root);
+        assert_healthy_and_up_to_date(&root);
         if killed.status.success() {
             break;
         }
@@ -119,17 +120,17 @@ fn citations_follow_once_wherever_a_crash_stops_that() {
 }
 
 #[test]
-fn a_key_of_a_person_takes_citations_along() {
-    let root = folded(&[ZORRO]);
+fn citations_follow_when_a_person_adds_a_frontmatter_key() {
+    let root = compacted_with_edit(&[ZORRO]);
     replace(&root, WEEK, "memoird:\n", "mykey: hello\nmemoird:\n");
     root.run(&["compact"]).ok();
     assert_leads_to_the_week(&root, ZORRO);
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn an_entry_follows_the_month_that_it_rests_on() {
-    let root = folded(&[]);
+fn a_wisdom_entry_follows_its_line_in_the_month() {
+    let root = compacted_with_edit(&[]);
     let rule = "The upload limit must always stay under 40 MB per file";
     let first = bullets(&root, MONTH).remove(0);
     replace(&root, MONTH, &first, &format!("{first}\n- {rule}"));
@@ -142,12 +143,12 @@ fn an_entry_follows_the_month_that_it_rests_on() {
     replace(&root, MONTH, "memoird:\n", "mykey: hello\nmemoird:\n");
     root.run(&["compact"]).ok();
     assert_cited();
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn what_is_forgotten_of_a_week_leaves_the_month_and_its_history() {
-    let root = folded(&[ZORRO]);
+fn a_forgotten_line_of_a_week_is_removed_from_the_month_and_its_history() {
+    let root = compacted_with_edit(&[ZORRO]);
     root.write("memory/2026-04-03.md", "ok\n");
     root.run(&["compact"]).ok();
     let at = format!("{WEEK}:{}", line_of(&root, WEEK, ZORRO));
@@ -165,14 +166,14 @@ fn what_is_forgotten_of_a_week_leaves_the_month_and_its_history() {
 }
 
 #[test]
-fn a_bullet_that_a_person_changed_above_follows() {
-    let root = folded(&[ZORRO]);
+fn an_edited_bullet_of_the_month_follows_the_week() {
+    let root = compacted_with_edit(&[ZORRO]);
     replace(&root, MONTH, ZORRO, &format!("{ZORRO} yesterday"));
     root.run(&["compact"]).ok();
-    cut(&root, WEEK, "Backfill");
+    delete_line(&root, WEEK, "Backfill");
     root.run(&["compact"]).ok();
     assert_leads_to_the_week(&root, ZORRO);
-    // What stands now where it stood is not meant by it.
+    // Forgetting the line that is now at its old place does not affect it.
     let at = format!("2026-04-02:{}", line_of(&root, LOG, "Sensors"));
     root.run(&["forget", &at, "--yes"]).ok();
     assert!(root.read(MONTH).contains(&format!("{ZORRO} yesterday")));
@@ -182,33 +183,33 @@ fn a_bullet_that_a_person_changed_above_follows() {
 }
 
 #[test]
-fn a_line_that_moves_to_the_place_of_another_is_not_taken_for_it() {
-    let root = folded(&[ZORRO, BERTA]);
+fn a_line_moved_to_the_place_of_another_is_not_confused_with_it() {
+    let root = compacted_with_edit(&[ZORRO, BERTA]);
     replace(&root, MONTH, ZORRO, &format!("{ZORRO} yesterday"));
     root.run(&["compact"]).ok();
-    cut(&root, WEEK, "Backfill");
+    delete_line(&root, WEEK, "Backfill");
     root.run(&["compact"]).ok();
     assert_leads_to_the_week(&root, ZORRO);
     assert_leads_to_the_week(&root, BERTA);
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn what_undo_restores_cites_lines_where_they_stand() {
-    let root = folded(&[ZORRO]);
-    cut(&root, WEEK, "Backfill");
+fn files_restored_by_undo_cite_the_current_lines() {
+    let root = compacted_with_edit(&[ZORRO]);
+    delete_line(&root, WEEK, "Backfill");
     root.run(&["compact"]).ok();
     assert_leads_to_the_week(&root, ZORRO);
     root.run(&["undo", "--yes"]).ok();
     assert_leads_to_the_week(&root, ZORRO);
     root.run(&["undo", "--yes"]).ok();
     assert_leads_to_the_week(&root, ZORRO);
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_month_that_undo_does_not_touch_follows_the_week_that_it_restores() {
-    let root = folded(&[ZORRO]);
+fn a_month_not_changed_by_undo_follows_the_restored_week() {
+    let root = compacted_with_edit(&[ZORRO]);
     root.write("memory/2026-04-03.md", "- The gauge at Mombasa fell to 12 mm\n");
     root.run(&["compact"]).ok();
     replace(&root, MONTH, ZORRO, &format!("{ZORRO} yesterday"));
@@ -219,39 +220,39 @@ fn a_month_that_undo_does_not_touch_follows_the_week_that_it_restores() {
 }
 
 #[test]
-fn a_persons_line_that_is_gone_is_told_as_gone() {
-    let root = folded(&[ZORRO, BERTA]);
+fn a_deleted_line_of_a_person_is_reported_as_gone() {
+    let root = compacted_with_edit(&[ZORRO, BERTA]);
     replace(&root, MONTH, ZORRO, &format!("{ZORRO} yesterday"));
     root.run(&["compact"]).ok();
-    cut(&root, WEEK, ZORRO);
+    delete_line(&root, WEEK, ZORRO);
     root.run(&["compact"]).ok();
     let line = line_of(&root, MONTH, ZORRO);
     let traced = root.run(&["trace", &format!("{MONTH}:{line}")]).ok();
     assert!(traced.stdout.contains("source gone") && !traced.stdout.contains("Berta"), "{traced}");
     assert_leads_to_the_week(&root, BERTA);
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_bullet_that_undo_brings_back_names_no_other_line() {
-    let root = folded(&[]);
+fn a_bullet_restored_by_undo_cites_no_other_line() {
+    let root = compacted_with_edit(&[]);
     let gone = "Importer v2 shipped";
-    cut(&root, LOG, gone);
+    delete_line(&root, LOG, gone);
     root.run(&["compact"]).ok();
     assert!(!root.read(MONTH).contains(gone));
     root.run(&["undo", "--yes"]).ok();
     for path in [WEEK, MONTH] {
         let at = format!("{path}:{}", line_of(&root, path, gone));
         let traced = root.run(&["trace", &at]).ok();
-        let told = traced.stdout.contains("source gone") && !traced.stdout.contains("Sensors");
-        assert!(told, "{traced}");
+        assert!(traced.stdout.contains("source gone"), "{traced}");
+        assert!(!traced.stdout.contains("Sensors"), "{traced}");
     }
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_rebuild_knows_which_lines_are_cited() {
-    let root = folded(&[ZORRO]);
+fn a_rebuild_finds_the_cited_lines() {
+    let root = compacted_with_edit(&[ZORRO]);
     root.run(&["rebuild"]).ok();
     replace(&root, WEEK, "memoird:\n", "mykey: hello\nmemoird:\n");
     root.run(&["compact"]).ok();

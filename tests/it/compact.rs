@@ -15,7 +15,7 @@ fn jobs(report: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_first_run_does_all_and_a_second_nothing() {
+fn the_first_run_does_everything_and_the_second_nothing() {
     let root = Root::new("mara");
     let logs = root.files();
     let first = root.run(&["compact", "--json"]).ok().json_as("compact");
@@ -44,9 +44,9 @@ fn the_first_run_does_all_and_a_second_nothing() {
     wisdom 2026-02 written
     wisdom 2026-03 written
     ");
-    let made = root.files();
+    let generated = root.files();
     for (path, text) in &logs {
-        assert_eq!(&made[path], text, "{path}");
+        assert_eq!(&generated[path], text, "{path}");
     }
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
@@ -54,13 +54,13 @@ fn the_first_run_does_all_and_a_second_nothing() {
     ");
     let second = root.run(&["compact", "--json"]).ok().json_as("compact");
     assert_eq!(second["jobs"], json!([]));
-    assert_eq!(root.files(), made);
+    assert_eq!(root.files(), generated);
 
-    // What is made does not depend on what is known from before.
+    // The output does not depend on the database of an earlier run.
     fs::remove_dir_all(root.path(".memoird")).unwrap();
     let again = root.run(&["compact", "--json"]).ok().json_as("compact");
     assert_eq!(again["written"], 0, "{again:#}");
-    assert_eq!(root.files(), made);
+    assert_eq!(root.files(), generated);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn a_late_log_makes_due_what_rests_on_it_and_nothing_else() {
+fn a_late_log_makes_only_its_own_periods_due() {
     let root = Root::new("jonas");
     root.run(&["compact"]).ok();
     let before = root.files();
@@ -113,7 +113,7 @@ fn a_late_log_makes_due_what_rests_on_it_and_nothing_else() {
 }
 
 #[test]
-fn edits_of_people_survive() {
+fn user_edits_survive() {
     let root = Root::new("jonas");
     root.run(&["compact"]).ok();
     let week = root.read("memory/weekly/2026-W03.md");
@@ -131,7 +131,7 @@ fn edits_of_people_survive() {
 }
 
 #[test]
-fn somebody_elses_file_is_kept_until_forced() {
+fn a_file_not_written_by_memoird_is_replaced_only_with_force() {
     let root = Root::new("jonas");
     root.write("memory/weekly/2026-W03.md", "# My own week\n");
     root.run(&["compact"]).ok();
@@ -143,7 +143,7 @@ fn somebody_elses_file_is_kept_until_forced() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn invalid_arguments_are_refused() {
     let root = Root::new("jonas");
     let before = root.files();
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W54"]), @r"
@@ -195,7 +195,7 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn a_period_without_logs_is_nothing_to_do() {
+fn a_period_without_logs_has_nothing_to_do() {
     let root = Root::new("jonas");
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W30"]), @r"
     $ memoird compact --period 2026-W30
@@ -210,7 +210,7 @@ fn a_period_without_logs_is_nothing_to_do() {
 }
 
 #[test]
-fn a_failing_file_stops_no_other_and_is_told() {
+fn a_failing_file_is_reported_and_stops_no_other() {
     let root = Root::new("jonas");
     fs::create_dir_all(root.path("memory/weekly/2026-W03.md")).unwrap();
     let ran = root.run(&["compact", "--json"]);
@@ -221,7 +221,7 @@ fn a_failing_file_stops_no_other_and_is_told() {
 }
 
 #[test]
-fn a_killed_run_that_its_parent_has_not_buried_holds_nothing_up() {
+fn a_killed_run_that_is_still_a_zombie_blocks_nothing() {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let root = Root::new("jonas");
     let mut killed = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memoird"))
@@ -235,7 +235,7 @@ fn a_killed_run_that_its_parent_has_not_buried_holds_nothing_up() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    // It is dead, and its number is still taken.
+    // The process is dead, but its id is still in use.
     let pid = Pid::from_child(&killed);
     waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
     let doctor = root.run(&["doctor"]);
@@ -248,11 +248,11 @@ fn a_killed_run_that_its_parent_has_not_buried_holds_nothing_up() {
 }
 
 #[test]
-fn a_dry_run_foresees_what_waits_for_a_log_to_be_quiet() {
+fn a_dry_run_includes_jobs_that_wait_for_a_log_to_be_quiet() {
     let root = Root::empty("fresh");
     root.write("memoird.yaml", "zone: Europe/Berlin\ncompaction: { quiet: 1h }\n");
     root.write("memory/2026-03-10.md", "- Moved the importer to SQLite\n");
-    // By the clock of the test the log was written in this very moment.
+    // By the clock of the test the log was written just now.
     let written = std::fs::metadata(root.path("memory/2026-03-10.md")).unwrap().modified().unwrap();
     let now = chrono::DateTime::<chrono::Utc>::from(written).to_rfc3339();
     let args = ["compact", "--dry-run", "--json"];
@@ -264,17 +264,20 @@ fn a_dry_run_foresees_what_waits_for_a_log_to_be_quiet() {
 }
 
 #[test]
-fn explaining_shows_what_came_in_and_what_was_left_out_first() {
+fn explain_lists_chosen_and_left_out_lines_without_writing() {
     const WEEK: &str = "memory/weekly/2026-W12.md";
     let root = Root::new("mara");
     let before = root.files();
-    let told =
+    let explained =
         root.run(&["compact", "--explain", "2026-W12", "--json"]).ok().json_as("compact-explain");
     assert_eq!(root.files(), before, "nothing is written");
     root.run(&["compact"]).ok();
     let week = root.read(WEEK);
-    let chosen = told["chosen"].as_array().unwrap();
-    assert!(chosen.len() > 3 && told["units"].as_u64().unwrap() > chosen.len() as u64, "{told}");
+    let chosen = explained["chosen"].as_array().unwrap();
+    assert!(
+        chosen.len() > 3 && explained["units"].as_u64().unwrap() > chosen.len() as u64,
+        "{explained}"
+    );
     for it in chosen {
         let words = it["text"].as_str().unwrap().rsplit(": ").next().unwrap();
         let words = words.trim_end_matches(['.', ',', ';']);
@@ -284,11 +287,11 @@ fn explaining_shows_what_came_in_and_what_was_left_out_first() {
         assert!(line.starts_with("2026-03-1") || line.starts_with("2026-03-2"), "{line}");
         assert!(!it["weighs_most"].as_array().unwrap().is_empty(), "{it}");
     }
-    let left_out = told["left_out"].as_array().unwrap();
-    assert!(!left_out.is_empty(), "{told}");
+    let left_out = explained["left_out"].as_array().unwrap();
+    assert!(!left_out.is_empty(), "{explained}");
     assert!(left_out.iter().all(|it| it["why"] != "chosen"));
-    assert!(told["chars"].as_u64() <= told["target_chars"].as_u64());
-    // The month is chosen from what its weeks hold now.
+    assert!(explained["chars"].as_u64() <= explained["target_chars"].as_u64());
+    // The month is chosen from the current content of its weeks.
     let month =
         root.run(&["compact", "--explain", "2026-03", "--json"]).ok().json_as("compact-explain");
     assert!(month["chosen"].as_array().unwrap().iter().any(|it| it["section"] == "Themes"));
@@ -297,7 +300,7 @@ fn explaining_shows_what_came_in_and_what_was_left_out_first() {
 }
 
 #[test]
-fn what_cannot_be_explained_is_told() {
+fn explain_refuses_periods_without_a_choice() {
     let root = Root::new("mara");
     let day = root.run(&["compact", "--explain", "2026-03-18"]);
     assert_eq!(day.code, 2, "{day}");

@@ -1,4 +1,4 @@
-//! `correct`: a person's words in the place of an item's, here and above.
+//! `memoird correct`: replaces the words of an item with a person's, in its file and in higher tiers.
 
 use crate::support::Root;
 
@@ -6,8 +6,8 @@ const RULE: &str = "- The upload limit must always stay under 40 MB per file\n";
 const WEEK: &str = "memory/weekly/2026-W11.md";
 const MONTH: &str = "memory/monthly/2026-03.md";
 
-/// A rule that is said on three days of March, so that it reaches every tier.
-fn ruled() -> Root {
+/// Returns a folder whose logs repeat a rule on three days of March, so that it reaches every tier.
+fn compacted_with_rule() -> Root {
     let root = Root::empty("ruled");
     root.write("memoird.yaml", "zone: Europe/Berlin\nagent_name: Ada\n");
     for day in ["03", "10", "17"] {
@@ -20,16 +20,16 @@ fn ruled() -> Root {
 }
 
 /// Returns `PATH:LINE` of the first line that holds the words.
-fn place(root: &Root, path: &str, words: &str) -> String {
+fn location_of(root: &Root, path: &str, words: &str) -> String {
     let text = root.read(path);
     let line = text.lines().position(|it| it.contains(words));
     format!("{path}:{}", line.unwrap_or_else(|| panic!("{words} in:\n{text}")) + 1)
 }
 
 #[test]
-fn a_bullet_of_a_week_is_put_right_in_the_month_too() {
-    let root = ruled();
-    let at = place(&root, WEEK, "painted on day 10");
+fn correcting_a_bullet_of_a_week_corrects_the_month() {
+    let root = compacted_with_rule();
+    let at = location_of(&root, WEEK, "painted on day 10");
     insta::assert_snapshot!(root.run(&["correct", &at, "The cellar was painted by Ottilie on day 10"]), @r"
     $ memoird correct memory/weekly/2026-W11.md:17 The cellar was painted by Ottilie on day 10
     memory/weekly/2026-W11.md:17
@@ -56,13 +56,13 @@ fn a_bullet_of_a_week_is_put_right_in_the_month_too() {
     let before = root.files();
     root.run(&["compact"]).ok();
     assert_eq!(root.files(), before);
-    insta::assert_snapshot!(root.run(&["why", &place(&root, MONTH, "Ottilie")]), @r"
+    insta::assert_snapshot!(root.run(&["why", &location_of(&root, MONTH, "Ottilie")]), @r"
     $ memoird why memory/monthly/2026-03.md:20
     memory/monthly/2026-03.md:20  The cellar was painted by Ottilie on day 10  (2026-04-13, run 2, extractive/2)
     └─ memory/weekly/2026-W11.md:17  - The cellar was painted by Ottilie on day 10 [2026-03-10:4]
        └─ memory/2026-03-10.md:4  - The cellar was painted on day 10
     ");
-    // Said once more, nothing happens.
+    // The same correction again changes nothing.
     insta::assert_snapshot!(root.run(&["correct", &at, "The cellar was painted by Ottilie on day 10"]), @r"
     $ memoird correct memory/weekly/2026-W11.md:17 The cellar was painted by Ottilie on day 10
     ! memory/weekly/2026-W11.md:17 already says that; nothing was changed
@@ -71,14 +71,14 @@ fn a_bullet_of_a_week_is_put_right_in_the_month_too() {
 }
 
 #[test]
-fn a_bullet_of_a_month_is_put_right_in_wisdom_and_stays() {
-    let root = ruled();
-    let at = place(&root, MONTH, "under 40 MB");
+fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
+    let root = compacted_with_rule();
+    let at = location_of(&root, MONTH, "under 40 MB");
     root.run(&["correct", &at, "The upload limit must always stay under 55 MB per file"]).ok();
     let wisdom = root.read("WISDOM.md");
     assert!(wisdom.contains("under 55 MB") && !wisdom.contains("under 40 MB"), "{wisdom}");
     assert!(wisdom.contains(&format!("2026-03:{}", at.rsplit_once(':').unwrap().1)), "{wisdom}");
-    insta::assert_snapshot!(root.run(&["why", &place(&root, "WISDOM.md", "**The upload")]), @r"
+    insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "**The upload")]), @r"
     $ memoird why WISDOM.md:11
     WISDOM.md:11  The upload limit must always stay under 55 MB per file: The upload limit must always stay under 55 MB per file  (2026-04-13, run 2, extractive/2)
     ├─ memory/monthly/2026-03.md:17  - The upload limit must always stay under 55 MB per file [2026-03-03:1,3]
@@ -94,7 +94,7 @@ fn a_bullet_of_a_month_is_put_right_in_wisdom_and_stays() {
     └─ memory/monthly/2026-03.md:21  Day 17: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/2)
        └─ memory/2026-03-17.md:3  - The upload limit must always stay under 40 MB per file
     ");
-    // What the logs repeat later does not bring the old words back.
+    // Later repetitions in logs do not bring the old words back.
     for day in ["04-01", "04-02"] {
         root.write(&format!("memory/2026-{day}.md"), RULE);
     }
@@ -111,9 +111,9 @@ fn a_bullet_of_a_month_is_put_right_in_wisdom_and_stays() {
 }
 
 #[test]
-fn a_bullet_of_a_week_is_put_right_up_to_wisdom() {
-    let root = ruled();
-    let at = place(&root, WEEK, "under 40 MB");
+fn correcting_a_bullet_of_a_week_corrects_up_to_wisdom() {
+    let root = compacted_with_rule();
+    let at = location_of(&root, WEEK, "under 40 MB");
     root.run(&["correct", &at, "The upload limit must always stay under 55 MB per file"]).ok();
     assert!(root.read(MONTH).contains("under 55 MB"), "{}", root.read(MONTH));
     let wisdom = root.read("WISDOM.md");
@@ -121,7 +121,7 @@ fn a_bullet_of_a_week_is_put_right_up_to_wisdom() {
     // A late line moves the bullet; the entry follows it.
     root.write("memory/2026-03-09.md", "- Decided to move the press to the attic\n");
     root.run(&["compact"]).ok();
-    let line = place(&root, WEEK, "under 55 MB").rsplit_once(':').unwrap().1.to_owned();
+    let line = location_of(&root, WEEK, "under 55 MB").rsplit_once(':').unwrap().1.to_owned();
     assert_ne!(at.rsplit_once(':').unwrap().1, line);
     assert!(
         root.read("WISDOM.md").contains(&format!("2026-W11:{line}")),
@@ -132,9 +132,9 @@ fn a_bullet_of_a_week_is_put_right_up_to_wisdom() {
 }
 
 #[test]
-fn an_entry_of_wisdom_is_put_right_and_is_the_persons_then() {
-    let root = ruled();
-    let at = place(&root, "WISDOM.md", "under 40 MB per file");
+fn a_corrected_wisdom_entry_belongs_to_the_person() {
+    let root = compacted_with_rule();
+    let at = location_of(&root, "WISDOM.md", "under 40 MB per file");
     insta::assert_snapshot!(root.run(&["correct", &at, "Ask Jo before an upload."]), @r"
     $ memoird correct WISDOM.md:11 Ask Jo before an upload.
     WISDOM.md:11
@@ -152,7 +152,7 @@ fn an_entry_of_wisdom_is_put_right_and_is_the_persons_then() {
 }
 
 #[test]
-fn a_typed_memory_is_put_right_and_its_entry_of_wisdom_with_it() {
+fn correcting_a_typed_memory_corrects_its_wisdom_entry() {
     let root = Root::empty("typed");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     root.write(
@@ -173,16 +173,16 @@ fn a_typed_memory_is_put_right_and_its_entry_of_wisdom_with_it() {
     let before = root.files();
     root.run(&["compact"]).ok();
     assert_eq!(root.files(), before);
-    // Once more: it is the person's, and stays one that can be put right.
+    // An item that belongs to the person can be corrected again.
     root.run(&["correct", &memory, "Ines prefers numbers on Fridays only"]).ok();
     assert!(root.read(&memory).contains("Fridays only"));
 }
 
 #[test]
-fn a_dry_run_shows_and_changes_nothing() {
-    let root = ruled();
+fn a_dry_run_shows_the_change_and_writes_nothing() {
+    let root = compacted_with_rule();
     let before = root.files();
-    let at = place(&root, WEEK, "painted on day 10").replace(WEEK, "2026-W11");
+    let at = location_of(&root, WEEK, "painted on day 10").replace(WEEK, "2026-W11");
     insta::assert_snapshot!(root.run(&["correct", &at, "It was painted twice", "--dry-run"]), @r"
     $ memoird correct 2026-W11:17 It was painted twice --dry-run
     memory/weekly/2026-W11.md:17
@@ -203,8 +203,8 @@ fn a_dry_run_shows_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_not_to_be_corrected_says_what_is() {
-    let root = ruled();
+fn errors_name_what_can_be_corrected_instead() {
+    let root = compacted_with_rule();
     let report = |args: &[&str]| root.run(args).to_string();
     insta::assert_snapshot!(report(&["correct", "2026-03-10:4", "x"]), @r#"
     $ memoird correct 2026-03-10:4 x

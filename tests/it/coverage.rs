@@ -3,7 +3,7 @@
 use crate::support::Root;
 
 #[test]
-fn what_a_person_sees() {
+fn coverage_prints_totals_and_tables() {
     let root = Root::small();
     insta::assert_snapshot!(root.run(&["coverage"]), @r"
     $ memoird coverage
@@ -50,30 +50,30 @@ fn every_line_is_covered_or_listed() {
         for line in uncovered {
             let log = root.read(line["path"].as_str().unwrap());
             let at = usize::try_from(line["line"].as_u64().unwrap()).unwrap();
-            // `review` alone shows what is held.
-            let is_held = line["reason"] == "held for review";
-            let text = if is_held { "" } else { log.lines().nth(at - 1).unwrap() };
+            // Only `review` shows quarantined lines.
+            let is_quarantined = line["reason"] == "held for review";
+            let text = if is_quarantined { "" } else { log.lines().nth(at - 1).unwrap() };
             assert_eq!(line["text"], text);
         }
     }
 }
 
 #[test]
-fn a_bullet_that_was_deleted_uncovers_its_lines() {
+fn the_lines_of_a_deleted_bullet_are_uncovered() {
     let root = Root::small();
     root.run(&["compact"]).ok();
     let path = "memory/weekly/2026-W10.md";
     let text = root.read(path);
     let line = text.lines().find(|it| it.ends_with("[2026-03-03:4]")).unwrap();
     root.write(path, &text.replace(&format!("{line}\n"), ""));
-    let told = root.run(&["coverage", "--json", "2026-03-03"]).ok().json_as("coverage");
-    assert_eq!((&told["lines"], &told["covered"]), (&3.into(), &2.into()));
-    assert_eq!(told["uncovered"][0]["line"], 4);
-    assert_eq!(told["uncovered"][0]["reason"], "deleted");
+    let report = root.run(&["coverage", "--json", "2026-03-03"]).ok().json_as("coverage");
+    assert_eq!((&report["lines"], &report["covered"]), (&3.into(), &2.into()));
+    assert_eq!(report["uncovered"][0]["line"], 4);
+    assert_eq!(report["uncovered"][0]["reason"], "deleted");
 }
 
 #[test]
-fn what_was_left_out_is_drawn_and_exchanged() {
+fn uncovered_lines_are_exported_as_dot_and_prov() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let json = root.run(&["coverage", "--format", "json", "2026-W13"]).ok().json_as("coverage");
@@ -83,13 +83,13 @@ fn what_was_left_out_is_drawn_and_exchanged() {
     assert!(dot.starts_with("digraph") && dot.contains("memory/weekly/2026-W13.md"), "{dot}");
     let prov = root.run(&["coverage", "--format", "prov", "2026-W13"]).ok().json();
     let left_out = |it: &&serde_json::Value| it["memoird:leftOut"].is_string();
-    let told = prov["entity"].as_object().unwrap().values().filter(left_out).count();
-    assert_eq!(told, missed.len());
+    let exported = prov["entity"].as_object().unwrap().values().filter(left_out).count();
+    assert_eq!(exported, missed.len());
     for line in missed {
-        let place = format!("{}:{}", line["path"].as_str().unwrap(), line["line"]);
-        assert!(dot.contains(&format!("\"{place}\"")), "{place} {dot}");
+        let address = format!("{}:{}", line["path"].as_str().unwrap(), line["line"]);
+        assert!(dot.contains(&format!("\"{address}\"")), "{address} {dot}");
     }
-    // The job read the logs, and made the file.
+    // The job used the logs and generated the file.
     assert_eq!(prov["wasGeneratedBy"].as_object().unwrap().len(), 1, "{prov:#}");
     assert!(!prov["used"].as_object().unwrap().is_empty());
     assert_eq!(root.run(&["coverage", "--all", "--format", "dot"]).code, 2);

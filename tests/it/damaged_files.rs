@@ -1,5 +1,5 @@
-//! Generated files that a disk or a slip has harmed: nothing rests on what is left of them, and what
-//! a person may have meant is asked.
+//! Generated files damaged by a disk or by accident: nothing is derived from what is left of them, and
+//! where a person may have made the change, the program asks.
 
 use memoird::internals::memory::hash;
 
@@ -9,13 +9,13 @@ const WEEK: &str = "memory/weekly/2026-W11.md";
 const MONTH: &str = "memory/monthly/2026-03.md";
 const DECISIONS: &str = "memory/.decisions.jsonl";
 
-fn folded(journal: &str) -> Root {
+fn compacted(journal: &str) -> Root {
     let root = Root::new(journal);
     root.run(&["compact"]).ok();
     root
 }
 
-fn without_database(root: &Root) {
+fn delete_database(root: &Root) {
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
 }
 
@@ -23,8 +23,8 @@ fn is_bullet(line: &str) -> bool {
     line.starts_with("- ")
 }
 
-/// Cuts so many bullets off the end of a file, and returns what it was.
-fn cut(root: &Root, path: &str, bullets: usize) -> String {
+/// Cuts this many bullets off the end of a file, and returns the text before.
+fn cut_bullets(root: &Root, path: &str, bullets: usize) -> String {
     let text = root.read(path);
     let starts = text.rmatch_indices("\n- ").map(|it| it.0 + 1);
     let mut starts = starts.skip(bullets - 1);
@@ -33,31 +33,31 @@ fn cut(root: &Root, path: &str, bullets: usize) -> String {
     text
 }
 
-/// Asserts that `status` and `doctor` name a file and what to do.
+/// Asserts that `status` and `doctor` report a file and the next commands.
 #[track_caller]
-fn assert_told(root: &Root, path: &str, next: &[&str]) {
+fn assert_reported(root: &Root, path: &str, next: &[&str]) {
     for ran in [root.run(&["status"]), root.run(&["doctor"])] {
-        let said = ran.to_string();
-        let line = said.lines().find(|it| it.contains(path) && it.contains(next[0]));
-        let line = line.unwrap_or_else(|| panic!("{path} {next:?} in:\n{said}"));
+        let output = ran.to_string();
+        let line = output.lines().find(|it| it.contains(path) && it.contains(next[0]));
+        let line = line.unwrap_or_else(|| panic!("{path} {next:?} in:\n{output}"));
         assert!(next.iter().all(|it| line.contains(it)), "{line}");
     }
 }
 
-const BOTH: [&str; 2] = ["memoird doctor --repair", "memoird compact --accept-missing"];
+const BOTH_HINTS: [&str; 2] = ["memoird doctor --repair", "memoird compact --accept-missing"];
 
 #[test]
-fn a_week_that_a_disk_emptied_is_made_again_before_its_month() {
-    let base = folded("mara");
+fn an_emptied_week_is_summarized_again_before_its_month() {
+    let base = compacted("mara");
     for (path, text) in [(WEEK, String::new()), (WEEK, "\0".repeat(4096)), (MONTH, "\n \n".into())]
     {
-        let root = folded("mara");
-        without_database(&root);
+        let root = compacted("mara");
+        delete_database(&root);
         root.write(path, &text);
         // A late line makes the month due as well.
         root.append("memory/2026-03-18.md", "\n- 4711 packets were lost\n");
-        let said = root.run(&["status"]).stdout;
-        assert!(said.contains(path) && said.contains("it is empty"), "{said}");
+        let output = root.run(&["status"]).stdout;
+        assert!(output.contains(path) && output.contains("it is empty"), "{output}");
         root.run(&["compact"]).ok();
         assert_eq!(root.read(WEEK), base.read(WEEK), "{path} {text:?}");
         let month = root.read(MONTH);
@@ -67,22 +67,22 @@ fn a_week_that_a_disk_emptied_is_made_again_before_its_month() {
 }
 
 #[test]
-fn a_month_waits_where_a_week_cannot_be_made_again() {
+fn a_month_waits_if_a_damaged_week_cannot_be_regenerated() {
     let root = Root::small();
     root.run(&["compact"]).ok();
     let month = root.read(MONTH);
     std::fs::remove_file(root.path("memory/2026-03-03.md")).unwrap();
-    without_database(&root);
+    delete_database(&root);
     root.write("memory/weekly/2026-W10.md", "");
     root.append("memory/2026-03-10.md", "- 4711 packets were lost\n");
     root.run(&["compact"]);
     assert_eq!(root.read(MONTH), month);
     let status = root.run(&["status"]);
     assert_eq!(status.code, 1, "{status}");
-    let told = |it: &str| {
+    let is_reported = |it: &str| {
         it.contains("2026-W10.md") && it.contains("doctor --repair") && it.contains("2026-03")
     };
-    assert!(status.stdout.lines().any(told), "{status}");
+    assert!(status.stdout.lines().any(is_reported), "{status}");
     root.run(&["compact", "--force", "--period", "2026-03"]);
     assert_eq!(root.read(MONTH), month);
     root.run(&["doctor", "--repair", "--yes"]);
@@ -92,9 +92,9 @@ fn a_month_waits_where_a_week_cannot_be_made_again() {
 }
 
 #[test]
-fn a_week_that_holds_nul_bytes_is_not_folded_as_it_stands() {
-    let root = folded("mara");
-    without_database(&root);
+fn a_week_with_nul_bytes_is_not_used_as_a_source() {
+    let root = compacted("mara");
+    delete_database(&root);
     let text = root.read(WEEK);
     let torn = format!("{}{}", &text[..text.len() - 200], "\0".repeat(200));
     root.write(WEEK, &torn);
@@ -102,29 +102,29 @@ fn a_week_that_holds_nul_bytes_is_not_folded_as_it_stands() {
     root.append("memory/2026-03-18.md", "\n- 4711 packets were lost\n");
     root.run(&["compact"]);
     assert_eq!((root.read(WEEK), root.read(MONTH)), (torn, month));
-    assert_told(&root, WEEK, &["NUL", "memoird doctor --repair"]);
+    assert_reported(&root, WEEK, &["NUL", "memoird doctor --repair"]);
     root.run(&["doctor", "--repair", "--yes"]);
     root.run(&["compact"]).ok();
     assert_eq!(root.read(WEEK), text);
 }
 
 #[test]
-fn a_file_that_lost_its_end_is_held_until_a_person_has_said_what_it_is() {
+fn a_truncated_file_is_not_used_until_a_person_decides() {
     for (path, next) in [(WEEK, MONTH), (MONTH, "WISDOM.md")] {
         for accept in [false, true] {
-            let root = folded("mara");
+            let root = compacted("mara");
             let before = root.files();
-            let text = cut(&root, path, 4);
+            let text = cut_bullets(&root, path, 4);
             root.append("memory/2026-03-18.md", "\n- 4711 packets were lost\n");
             let left = root.read(path);
-            let held = root.run(&["compact"]);
+            let refused = root.run(&["compact"]);
             assert!(
-                held.stderr.contains(path) && held.stderr.contains("--accept-missing"),
-                "{held}"
+                refused.stderr.contains(path) && refused.stderr.contains("--accept-missing"),
+                "{refused}"
             );
             assert_eq!((root.read(path), root.read(next)), (left.clone(), before[next].clone()));
-            assert!(!root.path(DECISIONS).exists(), "nobody deleted anything");
-            assert_told(&root, path, &BOTH);
+            assert!(!root.path(DECISIONS).exists(), "nothing was deleted by a person");
+            assert_reported(&root, path, &BOTH_HINTS);
             if accept {
                 root.run(&["compact", "--accept-missing"]).ok();
                 assert!(root.path(DECISIONS).exists());
@@ -146,8 +146,8 @@ fn a_file_that_lost_its_end_is_held_until_a_person_has_said_what_it_is() {
 }
 
 #[test]
-fn nothing_is_put_right_forgotten_or_taken_back_while_a_file_is_held() {
-    let root = folded("mara");
+fn correct_forget_and_undo_are_refused_while_a_file_is_damaged() {
+    let root = compacted("mara");
     let before = root.files();
     let line = 1 + before[WEEK].lines().position(is_bullet).unwrap();
     let bullet = format!("{WEEK}:{line}");
@@ -156,7 +156,7 @@ fn nothing_is_put_right_forgotten_or_taken_back_while_a_file_is_held() {
     let verbs: [&[&str]; 3] = [&correct, &forget, &["undo", "--yes"]];
     for lost in ["end", "marks"] {
         match lost {
-            "end" => drop(cut(&root, WEEK, 4)),
+            "end" => drop(cut_bullets(&root, WEEK, 4)),
             _ => root.write(WEEK, before[WEEK].rsplit_once("\n---\n").unwrap().1),
         }
         let left = root.files();
@@ -165,7 +165,7 @@ fn nothing_is_put_right_forgotten_or_taken_back_while_a_file_is_held() {
                 let args = [verb, dry_run].concat();
                 let ran = root.run(&args);
                 assert_eq!(ran.code, 65, "{lost}: {ran}");
-                for word in [WEEK, "nothing was done"].iter().chain(&BOTH) {
+                for word in [WEEK, "nothing was done"].iter().chain(&BOTH_HINTS) {
                     assert!(ran.stderr.contains(*word), "{lost}: {ran}");
                 }
                 assert_eq!(root.files(), left, "{lost}: {ran}");
@@ -180,8 +180,8 @@ fn nothing_is_put_right_forgotten_or_taken_back_while_a_file_is_held() {
 }
 
 #[test]
-fn a_file_that_a_disk_cut_off_is_put_back_before_it_is_put_right() {
-    let root = folded("mara");
+fn a_truncated_file_is_restored_before_it_is_corrected() {
+    let root = compacted("mara");
     let before = root.read(WEEK);
     let line = 1 + before.lines().position(is_bullet).unwrap();
     let last = before.lines().rfind(|it| is_bullet(it)).unwrap();
@@ -193,27 +193,27 @@ fn a_file_that_a_disk_cut_off_is_put_back_before_it_is_put_right() {
 }
 
 #[test]
-fn a_wisdom_that_lost_its_end_is_held() {
-    let root = folded("mara");
+fn a_truncated_wisdom_file_is_left_until_repaired() {
+    let root = compacted("mara");
     let text = root.read("WISDOM.md");
     let last = text.match_indices("\n**").last().unwrap().0 + 1;
-    for (what, left) in [("cut", &text[..last]), ("overwritten", "half")] {
+    for (case, left) in [("cut", &text[..last]), ("overwritten", "half")] {
         root.write("WISDOM.md", left);
         root.run(&["compact"]);
-        assert_eq!(root.read("WISDOM.md"), left, "{what}");
-        assert!(!root.path(DECISIONS).exists(), "{what}");
-        assert_told(&root, "WISDOM.md", &BOTH);
+        assert_eq!(root.read("WISDOM.md"), left, "{case}");
+        assert!(!root.path(DECISIONS).exists(), "{case}");
+        assert_reported(&root, "WISDOM.md", &BOTH_HINTS);
         root.run(&["doctor", "--repair", "--yes"]);
-        assert_eq!(root.read("WISDOM.md"), text, "{what}");
+        assert_eq!(root.read("WISDOM.md"), text, "{case}");
         root.run(&["doctor"]).ok();
     }
 }
 
 #[test]
-fn nobody_is_asked_for_a_few_bullets() {
+fn deleting_a_few_bullets_needs_no_confirmation() {
     for bullets in [1, 2] {
-        let root = folded("mara");
-        let text = cut(&root, WEEK, bullets);
+        let root = compacted("mara");
+        let text = cut_bullets(&root, WEEK, bullets);
         let lost = text.lines().rfind(|it| is_bullet(it)).unwrap();
         root.run(&["compact"]).ok();
         assert!(root.path(DECISIONS).exists());
@@ -223,31 +223,31 @@ fn nobody_is_asked_for_a_few_bullets() {
 }
 
 #[test]
-fn a_file_of_ours_that_was_written_over_is_told_and_brought_back() {
-    for what in ["repair", "accept", "force"] {
-        let root = folded("mara");
+fn an_overwritten_file_is_reported_and_can_be_restored() {
+    for case in ["repair", "accept", "force"] {
+        let root = compacted("mara");
         let before = root.files();
         root.write(WEEK, "half");
         root.run(&["compact"]);
         assert_eq!(root.read(WEEK), "half");
         assert_eq!(root.read(MONTH), before[MONTH]);
-        assert!(!root.path(DECISIONS).exists(), "nobody deleted anything");
-        assert_told(&root, WEEK, &BOTH);
-        match what {
+        assert!(!root.path(DECISIONS).exists(), "nothing was deleted by a person");
+        assert_reported(&root, WEEK, &BOTH_HINTS);
+        match case {
             "repair" => {
-                let said = root.run(&["doctor", "--repair", "--yes"]).to_string();
-                let kept =
-                    said.split_whitespace().find(|it| it.starts_with(".memoird/quarantine/"));
-                let kept =
-                    kept.unwrap_or_else(|| panic!("{said}")).trim_end_matches([',', ';', '.']);
-                assert_eq!(root.read(kept), "half");
+                let output = root.run(&["doctor", "--repair", "--yes"]).to_string();
+                let moved =
+                    output.split_whitespace().find(|it| it.starts_with(".memoird/quarantine/"));
+                let moved =
+                    moved.unwrap_or_else(|| panic!("{output}")).trim_end_matches([',', ';', '.']);
+                assert_eq!(root.read(moved), "half");
                 assert_eq!(root.files(), before);
             }
             "accept" => {
                 root.run(&["compact", "--accept-missing"]).ok();
                 assert_eq!(root.read(WEEK), "half");
                 assert_ne!(root.read(MONTH), before[MONTH]);
-                assert!(!root.path(DECISIONS).exists(), "a file of one's own deletes nothing");
+                assert!(!root.path(DECISIONS).exists(), "replacing a file deletes no item");
             }
             _ => {
                 root.run(&["compact", "--period", "2026-W11", "--force"]).ok();
@@ -264,8 +264,8 @@ fn a_file_of_ours_that_was_written_over_is_told_and_brought_back() {
 }
 
 #[test]
-fn a_key_with_a_bit_turned_is_put_back_and_not_kept_as_a_decision() {
-    let root = folded("mara");
+fn a_flipped_bit_in_the_decisions_is_repaired() {
+    let root = compacted("mara");
     let week = "memory/weekly/2026-W11.md";
     let text = root.read(week);
     let bullet = text.lines().find(|it| is_bullet(it)).unwrap();
@@ -273,9 +273,9 @@ fn a_key_with_a_bit_turned_is_put_back_and_not_kept_as_a_decision() {
     root.run(&["compact"]).ok();
     let sound = root.read(DECISIONS);
     let digit = sound.find(':').unwrap() + 5;
-    let turned = if &sound[digit..=digit] == "0" { "1" } else { "0" };
+    let flipped = if &sound[digit..=digit] == "0" { "1" } else { "0" };
     let mut damaged = sound.clone();
-    damaged.replace_range(digit..=digit, turned);
+    damaged.replace_range(digit..=digit, flipped);
     root.write(DECISIONS, &damaged);
     assert_eq!(root.run(&["doctor"]).code, 1);
     root.run(&["doctor", "--repair", "--yes"]).ok();
@@ -283,30 +283,30 @@ fn a_key_with_a_bit_turned_is_put_back_and_not_kept_as_a_decision() {
     root.run(&["doctor"]).ok();
 }
 
-/// However it came to be recorded, what is harmed does not stay where the history knows better.
+/// A damaged file that was recorded is still restored if the history has a sound version.
 #[test]
-fn what_is_recorded_as_harmed_is_put_back_from_the_history() {
+fn a_file_recorded_as_damaged_is_restored_from_the_history() {
     for path in [WEEK, "WISDOM.md"] {
-        let root = folded("mara");
+        let root = compacted("mara");
         let sound = root.read(path);
-        let harmed = format!("{}\0\0\0", &sound[..sound.len() - 3]);
-        root.write(path, &harmed);
+        let damaged_text = format!("{}\0\0\0", &sound[..sound.len() - 3]);
+        root.write(path, &damaged_text);
         let database = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
-        let hash = hash::hex(hash::ContentHash::of(&harmed).as_bytes());
+        let hash = hash::hex(hash::ContentHash::of(&damaged_text).as_bytes());
         let set = "UPDATE entity SET hash = ?1 \
             WHERE id = (SELECT entity FROM document WHERE path = ?2)";
         assert_eq!(database.execute(set, (hash, path)).unwrap(), 1);
         drop(database);
         assert_eq!(root.run(&["doctor"]).code, 1);
-        let said = root.run(&["compact"]).ok();
-        assert!(said.stderr.contains("was put back"), "{said}");
+        let output = root.run(&["compact"]).ok();
+        assert!(output.stderr.contains("was put back"), "{output}");
         assert_eq!(root.read(path), sound);
     }
 }
 
 const MEMORY: &str = "memory/user_henk-prefers-dates-report-2026-03.md";
 
-/// Appends a line to the log that the memory was made of.
+/// Appends a line to the log that the memory was extracted from.
 fn touch_source(root: &Root) {
     let text = root.read(MEMORY);
     let at = text.find("[2026-").or_else(|| text.find("2026-")).unwrap();
@@ -314,16 +314,16 @@ fn touch_source(root: &Root) {
     root.append(&format!("memory/{}.md", &day[..10]), "\n- One line more, and nothing else\n");
 }
 
-type Deed<'a> = (&'a str, &'a dyn Fn(&Root));
-type Harm<'a> = (&'a str, &'a dyn Fn(&str) -> Option<String>);
+type NamedAction<'a> = (&'a str, &'a dyn Fn(&Root));
+type NamedDamage<'a> = (&'a str, &'a dyn Fn(&str) -> Option<String>);
 
-/// What a pass only notices is as safe as what it makes.
+/// Decisions that a run only notices are as safe as the files it writes.
 #[test]
-fn decisions_are_kept_beside_the_database_as_soon_as_they_are_written() {
+fn decisions_are_copied_next_to_the_database_when_written() {
     let bullet = |root: &Root| 1 + root.read(WEEK).lines().position(is_bullet).unwrap();
     let delete = |root: &Root| std::fs::remove_file(root.path(MEMORY)).unwrap();
-    let deeds: [Deed<'_>; 4] = [
-        ("a pass that only notices", &|root| {
+    let actions: [NamedAction<'_>; 4] = [
+        ("a run that only notices", &|root| {
             delete(root);
             root.run(&["compact"]).ok();
         }),
@@ -337,40 +337,40 @@ fn decisions_are_kept_beside_the_database_as_soon_as_they_are_written() {
         }),
         ("undo", &|root| drop(root.run(&["undo", "--yes"]).ok())),
     ];
-    for (what, deed) in deeds {
-        let root = folded("mara");
-        deed(&root);
+    for (case, action) in actions {
+        let root = compacted("mara");
+        action(&root);
         let copy = std::fs::read_to_string(root.path(".memoird/decisions.copy"));
-        assert_eq!(copy.unwrap_or_default(), root.read(DECISIONS), "{what}");
+        assert_eq!(copy.unwrap_or_default(), root.read(DECISIONS), "{case}");
         root.run(&["doctor"]).ok();
         std::fs::remove_file(root.path(DECISIONS)).unwrap();
-        assert_eq!(root.run(&["doctor"]).code, 1, "{what}");
-        assert_eq!(root.run(&["compact"]).code, 65, "{what}");
+        assert_eq!(root.run(&["doctor"]).code, 1, "{case}");
+        assert_eq!(root.run(&["compact"]).code, 65, "{case}");
     }
 }
 
-/// A pass that does not know all that was decided brings back what somebody deleted.
+/// A run without all decisions would bring deleted items back.
 #[test]
-fn nothing_is_done_while_a_decision_is_lost() {
-    let harms: [Harm<'_>; 4] = [
+fn a_lost_decision_stops_every_run() {
+    let damages: [NamedDamage<'_>; 4] = [
         ("gone", &|_| None),
         ("cut", &|text| Some(text[..text.len() - 40].to_owned())),
         ("turned", &|text| {
             let digit = text.find(':').unwrap() + 5;
-            let turned = if &text[digit..=digit] == "0" { "1" } else { "0" };
-            Some(format!("{}{turned}{}", &text[..digit], &text[digit + 1..]))
+            let flipped = if &text[digit..=digit] == "0" { "1" } else { "0" };
+            Some(format!("{}{flipped}{}", &text[..digit], &text[digit + 1..]))
         }),
         ("shorter", &|text| text.lines().next().map(|it| format!("{it}\n"))),
     ];
-    for (what, harm) in harms {
+    for (case, damage) in damages {
         for accept in [false, true] {
-            let root = folded("mara");
+            let root = compacted("mara");
             touch_source(&root);
             root.run(&["compact"]).ok();
             std::fs::remove_file(root.path(MEMORY)).unwrap();
             root.run(&["compact"]).ok();
             let sound = root.read(DECISIONS);
-            match harm(&sound) {
+            match damage(&sound) {
                 Some(text) => root.write(DECISIONS, &text),
                 None => std::fs::remove_file(root.path(DECISIONS)).unwrap(),
             }
@@ -379,56 +379,56 @@ fn nothing_is_done_while_a_decision_is_lost() {
             root.append(&day, "\n- One line more, and nothing else\n");
             let status = root.run(&["status"]);
             for word in [".decisions.jsonl", "nothing is written", "doctor --repair"] {
-                assert!(status.stdout.contains(word), "{what}: {status}");
+                assert!(status.stdout.contains(word), "{case}: {status}");
             }
             let left = root.files();
             let correct = ["correct", &format!("{WEEK}:{}", 20), "Nobody knows the gate"];
             for args in [&["compact"][..], &correct] {
                 let refused = root.run(args);
-                assert_eq!(refused.code, 65, "{what}: {refused}");
-                for word in [".decisions.jsonl", "nothing was done"].iter().chain(&BOTH) {
-                    assert!(refused.stderr.contains(*word), "{what}: {refused}");
+                assert_eq!(refused.code, 65, "{case}: {refused}");
+                for word in [".decisions.jsonl", "nothing was done"].iter().chain(&BOTH_HINTS) {
+                    assert!(refused.stderr.contains(*word), "{case}: {refused}");
                 }
-                assert_eq!(root.files(), left, "{what}");
+                assert_eq!(root.files(), left, "{case}");
             }
             if accept {
                 root.run(&["compact", "--accept-missing"]).ok();
             } else {
                 root.run(&["doctor", "--repair", "--yes"]);
-                assert_eq!(root.read(DECISIONS), sound, "{what}");
+                assert_eq!(root.read(DECISIONS), sound, "{case}");
                 root.run(&["compact"]).ok();
-                assert!(!root.path(MEMORY).exists(), "{what}");
+                assert!(!root.path(MEMORY).exists(), "{case}");
             }
             root.run(&["doctor"]).ok();
             let after = root.files();
             root.run(&["compact"]).ok();
-            assert_eq!(root.files(), after, "{what}");
+            assert_eq!(root.files(), after, "{case}");
         }
     }
 }
 
-/// Nothing rests yet on a line that a crash cut off, and nothing that was known is missing.
+/// A line cut off by a crash was not acted on yet, and no known decision is missing.
 #[test]
-fn a_decision_that_was_being_written_when_a_crash_came_holds_nothing_up() {
-    let root = folded("mara");
+fn a_decision_cut_off_by_a_crash_blocks_nothing() {
+    let root = compacted("mara");
     std::fs::remove_file(root.path(MEMORY)).unwrap();
     root.run(&["compact"]).ok();
     root.append(DECISIONS, "{\"at\":\"2026-04-13T07:00:00Z\",\"what\":\"dele");
     root.run(&["compact"]).ok();
-    assert_eq!(root.run(&["doctor"]).code, 1, "it is told");
+    assert_eq!(root.run(&["doctor"]).code, 1, "it is reported");
     root.run(&["doctor", "--repair", "--yes"]).ok();
     assert!(!root.path(MEMORY).exists());
 }
 
 #[test]
-fn a_file_that_is_held_is_told_to_programs_too() {
-    let root = folded("mara");
-    cut(&root, WEEK, 4);
+fn a_damaged_file_is_reported_in_json() {
+    let root = compacted("mara");
+    cut_bullets(&root, WEEK, 4);
     let ran = root.run(&["compact", "--json"]);
     assert_eq!(ran.code, 1, "{ran}");
     let report = ran.json_as("compact");
     assert_eq!(report["held"][0]["path"], WEEK);
-    assert!(report["held"][0]["reason"].as_str().unwrap().contains(BOTH[1]), "{report}");
+    assert!(report["held"][0]["reason"].as_str().unwrap().contains(BOTH_HINTS[1]), "{report}");
     root.run(&["doctor", "--repair", "--yes"]).ok();
     let report = root.run(&["compact", "--json"]).ok().json_as("compact");
     assert_eq!(report["held"], serde_json::json!([]));

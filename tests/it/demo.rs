@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::Root;
 
-/// The words of the engine are not tested here, but what everybody sees: the parts of the page.
+/// Tests the parts of the printed page, not the words that the engine chose.
 #[test]
 fn the_page_fits_a_terminal_and_shows_the_whole_chain() {
     for journal in ["mara", "jonas"] {
@@ -51,7 +51,7 @@ fn the_page_fits_a_terminal_and_shows_the_whole_chain() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn the_json_output_has_the_same_parts() {
     let root = Root::empty("here");
     let json = root.run(&["demo", "--json", "x y"]).ok().json();
     assert_eq!(json["root"], "~/here/x y");
@@ -65,7 +65,7 @@ fn json_says_the_same() {
 }
 
 #[test]
-fn the_day_of_the_demo_changes_nothing_and_all_is_done() {
+fn the_demo_is_complete_and_does_not_depend_on_the_date() {
     let mut root = Root::empty("here");
     root.run(&["demo", "a"]).ok();
     let second = root.run(&["--root", "a", "compact", "--json"]).ok().json_as("compact");
@@ -76,7 +76,7 @@ fn the_day_of_the_demo_changes_nothing_and_all_is_done() {
         let files = root.files().into_iter();
         let files =
             files.filter_map(|(name, text)| Some((name.strip_prefix(top)?.to_owned(), text)));
-        // The key of the decisions is drawn by lot.
+        // The key of the decisions is random.
         files
             .filter(|(name, _)| !name.starts_with(".memoird/") && name != "memory/.decisions.jsonl")
             .collect()
@@ -85,7 +85,7 @@ fn the_day_of_the_demo_changes_nothing_and_all_is_done() {
 }
 
 #[test]
-fn nothing_is_touched_outside_a_new_folder() {
+fn the_demo_writes_only_into_a_new_folder() {
     let root = Root::new("mara");
     let before = root.files();
     insta::assert_snapshot!(root.run(&["demo"]), @r"

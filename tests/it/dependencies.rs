@@ -1,4 +1,4 @@
-//! What the program is built from. `cargo deny` says more; these hold where it is not installed.
+//! Checks of the dependencies and of build commands for machines without `cargo deny`.
 
 use std::{collections::BTreeSet, env, fs, path::Path, process::Command};
 
@@ -28,30 +28,30 @@ fn is_allowed(licence: &str, allowed: &[String]) -> bool {
 }
 
 fn either<'a, 'b>(words: &'a [&'b str], allowed: &[String]) -> (bool, &'a [&'b str]) {
-    let (mut holds, mut rest) = both(words, allowed);
+    let (mut is_ok, mut rest) = both(words, allowed);
     while let ["OR", after @ ..] = rest {
         let (also, after) = both(after, allowed);
-        (holds, rest) = (holds | also, after);
+        (is_ok, rest) = (is_ok | also, after);
     }
-    (holds, rest)
+    (is_ok, rest)
 }
 
 fn both<'a, 'b>(words: &'a [&'b str], allowed: &[String]) -> (bool, &'a [&'b str]) {
-    let (mut holds, mut rest) = one(words, allowed);
+    let (mut is_ok, mut rest) = one(words, allowed);
     while let ["AND", after @ ..] = rest {
         let (also, after) = one(after, allowed);
-        (holds, rest) = (holds & also, after);
+        (is_ok, rest) = (is_ok & also, after);
     }
-    (holds, rest)
+    (is_ok, rest)
 }
 
 fn one<'a, 'b>(words: &'a [&'b str], allowed: &[String]) -> (bool, &'a [&'b str]) {
     match words {
         ["(", within @ ..] => match either(within, allowed) {
-            (holds, [")", rest @ ..]) => (holds, rest),
+            (is_ok, [")", rest @ ..]) => (is_ok, rest),
             (_, rest) => (false, rest),
         },
-        // An exception only takes duties away.
+        // An exception only removes obligations.
         [name, "WITH", _, rest @ ..] | [name, rest @ ..] => {
             (allowed.iter().any(|it| it == name), rest)
         }
@@ -60,7 +60,7 @@ fn one<'a, 'b>(words: &'a [&'b str], allowed: &[String]) -> (bool, &'a [&'b str]
 }
 
 #[test]
-fn licences_are_read_as_they_are_meant() {
+fn licence_expressions_are_parsed() {
     let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"].map(str::to_owned);
     for good in [
         "MIT",
@@ -78,16 +78,16 @@ fn licences_are_read_as_they_are_meant() {
 }
 
 #[test]
-fn every_crate_has_a_licence_that_is_allowed() {
-    // What cargo has already fetched for this machine; no network is asked.
+fn every_crate_has_an_allowed_licence() {
+    // Uses only what cargo has already fetched; no network access.
     let run = |program: &str, args: &[&str]| {
         let output = Command::new(program)
             .args(args)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .output()
             .unwrap_or_else(|e| panic!("{program}: {e}"));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {args:?}: {said}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {args:?}: {errors}");
         String::from_utf8(output.stdout).unwrap()
     };
     let rustc = run(&env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned()), &["-vV"]);
@@ -128,9 +128,9 @@ fn every_crate_comes_from_the_registry_and_none_is_banned() {
     }
 }
 
-/// A promise whose proof was moved or deleted is one that nobody keeps.
+/// Every proof that SECURITY.md links to must exist.
 #[test]
-fn what_the_security_page_points_at_is_there() {
+fn every_link_of_the_security_page_resolves() {
     let page = read("SECURITY.md");
     let links: Vec<&str> = page.split("](").skip(1).filter_map(|it| it.split(')').next()).collect();
     assert!(links.len() > 20);
@@ -141,7 +141,7 @@ fn what_the_security_page_points_at_is_there() {
 }
 
 #[test]
-fn no_code_of_ours_is_unsafe_and_every_build_is_locked() {
+fn unsafe_code_is_forbidden_and_builds_are_locked() {
     assert!(read("Cargo.toml").contains("\n[lints.rust]\nunsafe_code = \"forbid\"\n"));
     assert!(!read(".gitignore").contains("Cargo.lock"));
     for file in [".ci/run", ".justfile", "README.md"] {

@@ -8,7 +8,7 @@ use std::{
 
 use crate::support::Root;
 
-fn made() -> Root {
+fn compacted() -> Root {
     let root = Root::small();
     root.run(&["compact"]).ok();
     root
@@ -19,8 +19,8 @@ fn chmod(path: PathBuf, mode: u32) {
 }
 
 #[test]
-fn after_a_run_all_is_well() {
-    let root = made();
+fn after_a_run_all_checks_pass() {
+    let root = compacted();
     let json = root.run(&["doctor", "--json"]).ok().json_as("doctor");
     assert_eq!(json["ok"], true);
     insta::with_settings!({filters => vec![
@@ -57,17 +57,17 @@ fn after_a_run_all_is_well() {
 }
 
 #[test]
-fn a_new_folder_is_well_and_stays_as_it_is() {
+fn a_new_folder_passes_and_is_not_changed() {
     let root = Root::new("jonas");
     root.run(&["doctor"]).ok();
     assert!(!root.path(".memoird").exists());
 }
 
-/// Does something to a folder on which all is well, and checks what `doctor` says then.
+/// Damages a healthy folder and checks that `doctor` reports exactly this one problem.
 #[track_caller]
-fn check(harm: impl FnOnce(&Root), name: &str, detail: &str) {
-    let root = made();
-    harm(&root);
+fn check(damage: impl FnOnce(&Root), name: &str, detail: &str) {
+    let root = compacted();
+    damage(&root);
     let files = root.files();
     let ran = root.run(&["doctor", "--json"]);
     assert_eq!(ran.code, 1, "{ran}");
@@ -76,13 +76,13 @@ fn check(harm: impl FnOnce(&Root), name: &str, detail: &str) {
         json["checks"].as_array().unwrap().iter().filter(|it| it["ok"] == false).collect();
     assert_eq!(bad.len(), 1, "{bad:#?}");
     assert_eq!(bad[0]["name"], name);
-    let said = bad[0]["detail"].as_str().unwrap();
-    assert!(said.contains(detail), "{said}");
+    let output = bad[0]["detail"].as_str().unwrap();
+    assert!(output.contains(detail), "{output}");
     assert_eq!(root.files(), files);
 }
 
 #[test]
-fn files_that_others_can_read_or_write_are_named() {
+fn files_that_others_can_read_or_write_are_reported() {
     check(|it| chmod(it.path(".memoird"), 0o755), "private files", "chmod 700");
     check(|it| chmod(it.path(".memoird/lineage.db"), 0o644), "private files", "chmod 600");
     check(|it| chmod(it.path(""), 0o777), "root", "chmod o-w");
@@ -90,7 +90,7 @@ fn files_that_others_can_read_or_write_are_named() {
 }
 
 #[test]
-fn a_database_that_does_not_fit_the_files_is_named() {
+fn a_database_that_does_not_match_the_files_is_reported() {
     let cut = |it: &Root| {
         let file = fs::OpenOptions::new().write(true).open(it.path(".memoird/lineage.db")).unwrap();
         file.set_len(50_000).unwrap();
@@ -100,7 +100,7 @@ fn a_database_that_does_not_fit_the_files_is_named() {
     check(gone, "records", "memoird rebuild");
     let lost = |it: &Root| fs::remove_file(it.path(".memoird/lineage.db")).unwrap();
     let json = {
-        let root = made();
+        let root = compacted();
         lost(&root);
         root.run(&["doctor", "--json"]).json_as("doctor")
     };
@@ -113,7 +113,7 @@ fn a_database_that_does_not_fit_the_files_is_named() {
 }
 
 #[test]
-fn files_that_are_not_in_form_are_named() {
+fn invalid_files_are_reported() {
     check(|it| it.write("memory/2026-02-30.md", ""), "names and encodings", "no such day");
     check(
         |it| it.write("memory/2026-03-03.md", "# Importer\n"),
@@ -126,8 +126,8 @@ fn files_that_are_not_in_form_are_named() {
 }
 
 #[test]
-fn what_people_may_do_is_no_illness() {
-    let root = made();
+fn edits_and_deleted_logs_are_not_problems() {
+    let root = compacted();
     root.append("memory/weekly/2026-W10.md", "- Ask Henk about the export\n");
     fs::remove_file(root.path("memory/2026-03-03.md")).unwrap();
     let json = root.run(&["doctor", "--json"]).ok().json_as("doctor");
@@ -140,8 +140,8 @@ fn what_people_may_do_is_no_illness() {
 }
 
 #[test]
-fn a_configuration_that_does_not_load_is_a_finding() {
-    let root = made();
+fn an_invalid_configuration_is_reported() {
+    let root = compacted();
     root.write("memoird.yaml", "zone: Europe/Berlinn\n");
     let ran = root.run(&["doctor", "--json"]);
     assert_eq!(ran.code, 1, "{ran}");
@@ -153,8 +153,8 @@ fn a_configuration_that_does_not_load_is_a_finding() {
 const WEEK: &str = "memory/weekly/2026-W10.md";
 
 #[test]
-fn a_torn_file_is_brought_back_and_what_stood_there_is_kept() {
-    let root = made();
+fn repair_restores_a_damaged_file_and_keeps_the_damaged_text() {
+    let root = compacted();
     let before = root.read(WEEK);
     root.write(WEEK, &before[..before.len() / 2].replace('\n', "\0"));
     let torn = root.files();
@@ -174,8 +174,8 @@ fn a_torn_file_is_brought_back_and_what_stood_there_is_kept() {
 }
 
 #[test]
-fn a_repair_takes_no_edit_away() {
-    let root = made();
+fn repair_removes_no_user_edit() {
+    let root = compacted();
     root.write("memory/2026-03-03.md", "# Importer\n");
     let recorded = root.read(WEEK);
     let edits = [recorded.clone(), recorded.replacen("\n- ", "\n- In my own words: ", 1)];
@@ -189,14 +189,14 @@ fn a_repair_takes_no_edit_away() {
 }
 
 #[test]
-fn what_was_deleted_is_noticed_before_a_repair_records_anew() {
+fn repair_notices_deleted_files_before_recording_again() {
     let mut root = Root::new("mara");
     root.run(&["compact"]).ok();
     let files = root.files();
     let memory = files.keys().find(|it| it.contains('_')).unwrap();
     fs::remove_file(root.path(memory)).unwrap();
     let other = files.keys().filter(|it| it.contains('_')).nth(1).unwrap();
-    // Another file stands as it was, and the database knows less of it.
+    // Another file is unchanged, but its record is missing from the database.
     let db = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
     let sql = "DELETE FROM document WHERE path = ?1";
     db.pragma_update(None, "foreign_keys", "ON").unwrap();
@@ -211,8 +211,8 @@ fn what_was_deleted_is_noticed_before_a_repair_records_anew() {
 }
 
 #[test]
-fn a_pass_puts_a_torn_file_back_and_takes_nothing_for_deleted() {
-    let root = made();
+fn a_run_restores_damaged_files_and_records_no_deletion() {
+    let root = compacted();
     let before = root.files();
     let week = root.read(WEEK);
     let body = week.find("\n- ").unwrap() + 9;
@@ -227,13 +227,13 @@ fn a_pass_puts_a_torn_file_back_and_takes_nothing_for_deleted() {
 }
 
 #[test]
-fn what_stops_a_pass_and_what_waits_to_be_forgotten_is_no_health() {
-    let root = made();
+fn doctor_fails_for_unfinished_forgetting_and_missing_files() {
+    let root = compacted();
     root.write(".memoird/forgetting.json", r#"{"Remove":[]}"#);
-    let waits = root.run(&["doctor"]);
-    assert_ne!(waits.code, 0, "{waits}");
-    assert!(waits.to_string().contains("forgetting is not finished"), "{waits}");
-    assert!(!waits.to_string().contains("unknown files"), "{waits}");
+    let unfinished = root.run(&["doctor"]);
+    assert_ne!(unfinished.code, 0, "{unfinished}");
+    assert!(unfinished.to_string().contains("forgetting is not finished"), "{unfinished}");
+    assert!(!unfinished.to_string().contains("unknown files"), "{unfinished}");
     fs::remove_file(root.path(".memoird/forgetting.json")).unwrap();
     for name in ["2026-03-03.md", "2026-03-10.md", "2026-04-13.md"] {
         fs::remove_file(root.path("memory").join(name)).unwrap();
@@ -246,12 +246,12 @@ fn what_stops_a_pass_and_what_waits_to_be_forgotten_is_no_health() {
 }
 
 #[test]
-fn an_undo_that_cannot_finish_says_so_and_is_taken_up() {
-    let root = made();
+fn an_undo_that_cannot_finish_is_reported_and_resumed() {
+    let root = compacted();
     let before = root.read(WEEK);
     chmod(root.path("memory/weekly"), 0o500);
     if fs::create_dir(root.path("memory/weekly/probe")).is_ok() {
-        // Nothing is closed to the superuser.
+        // Permissions do not restrict the superuser.
         chmod(root.path("memory/weekly"), 0o700);
         return;
     }
@@ -266,8 +266,8 @@ fn an_undo_that_cannot_finish_says_so_and_is_taken_up() {
 }
 
 #[test]
-fn a_file_that_nobody_can_read_is_moved_and_made_again() {
-    let root = made();
+fn an_unreadable_file_is_moved_away_and_regenerated() {
+    let root = compacted();
     fs::remove_dir_all(root.path(".memoird")).unwrap();
     let before = root.read(WEEK);
     root.write(WEEK, "");
@@ -279,8 +279,8 @@ fn a_file_that_nobody_can_read_is_moved_and_made_again() {
 }
 
 #[test]
-fn modes_and_what_a_crash_left_are_put_right() {
-    let root = made();
+fn repair_fixes_modes_and_removes_temporary_files() {
+    let root = compacted();
     chmod(root.path(".memoird"), 0o755);
     chmod(root.path(".memoird/lineage.db"), 0o644);
     root.write("memory/.memoird-tmp-9-9", "half");
@@ -290,27 +290,27 @@ fn modes_and_what_a_crash_left_are_put_right() {
 }
 
 #[test]
-fn who_needs_the_database_mends_it() {
-    let root = made();
+fn a_run_repairs_a_damaged_or_missing_database() {
+    let root = compacted();
     let files = root.files();
     let path = root.path(".memoird/lineage.db");
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(50_000).unwrap();
-    let mended = root.run(&["compact"]).ok();
-    assert!(mended.stderr.contains("the database was damaged"), "{mended}");
+    let repaired = root.run(&["compact"]).ok();
+    assert!(repaired.stderr.contains("the database was damaged"), "{repaired}");
     root.run(&["doctor"]).ok();
     fs::remove_file(&path).unwrap();
-    let mended = root.run(&["compact"]).ok();
-    assert!(mended.stderr.contains("the database was missing"), "{mended}");
+    let repaired = root.run(&["compact"]).ok();
+    assert!(repaired.stderr.contains("the database was missing"), "{repaired}");
     root.run(&["doctor"]).ok();
     assert_eq!(root.files(), files);
-    let kept = fs::read_dir(root.path(".memoird")).unwrap();
-    let is_kept = |it: &fs::DirEntry| it.file_name().to_string_lossy().contains(".damaged-");
-    assert!(kept.flatten().any(|it| is_kept(&it)), "the damaged one is kept");
+    let entries = fs::read_dir(root.path(".memoird")).unwrap();
+    let is_damaged = |it: &fs::DirEntry| it.file_name().to_string_lossy().contains(".damaged-");
+    assert!(entries.flatten().any(|it| is_damaged(&it)), "the damaged database is kept");
 }
 
 #[test]
-fn an_older_copy_of_the_database_makes_nobody_a_deleter() {
+fn an_older_copy_of_the_database_records_no_deletion() {
     let mut root = Root::new("mara");
     root.set_now("2026-02-16T09:00:00+01:00");
     root.run(&["compact"]).ok();
@@ -321,8 +321,8 @@ fn an_older_copy_of_the_database_makes_nobody_a_deleter() {
     let mut file = fs::File::create(root.path(".memoird/lineage.db")).unwrap();
     std::io::Write::write_all(&mut file, &older).unwrap();
     drop(file);
-    let said = root.run(&["doctor"]);
-    assert!(said.stdout.contains("an older copy was put back"), "{said}");
+    let output = root.run(&["doctor"]);
+    assert!(output.stdout.contains("an older copy was put back"), "{output}");
     root.run(&["compact"]).ok();
     assert_eq!(root.files(), files);
     assert!(!root.path("memory/.decisions.jsonl").exists());

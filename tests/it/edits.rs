@@ -1,4 +1,4 @@
-//! What happens to files that people change: late lines, moved lines, edits, deletions.
+//! Changes by people: late lines, moved lines, edits, deletions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ const WEEK: &str = "memory/weekly/2026-W11.md";
 const MONTH: &str = "memory/monthly/2026-03.md";
 const LOG: &str = "memory/2026-03-11.md";
 
-/// A folder in which all that is due has been done.
-fn folded(journal: &str) -> Root {
+/// Returns a folder with this sample journal, compacted.
+fn compacted(journal: &str) -> Root {
     let root = Root::new(journal);
     root.run(&["compact"]).ok();
     root
 }
 
-/// Returns the files that are not as they were, new ones too.
+/// Returns the files that are new or changed.
 fn changed(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
@@ -29,7 +29,7 @@ fn changed(
         .collect()
 }
 
-/// Folds, and returns the files that changed meanwhile.
+/// Compacts, and returns the files that are new or changed.
 fn changed_by_compact(root: &Root) -> BTreeSet<String> {
     let before = root.files();
     root.run(&["compact"]).ok();
@@ -53,7 +53,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Asserts that the words of every bullet stand in the lines that `trace` leads to.
+/// Asserts that the words of every bullet appear in the source lines that `trace` reports.
 #[track_caller]
 fn assert_sources_hold_the_words(root: &Root, path: &str) {
     let text = root.read(path);
@@ -67,11 +67,11 @@ fn assert_sources_hold_the_words(root: &Root, path: &str) {
             .iter()
             .map(|it| it["text"].as_str().unwrap().to_owned() + "\n")
             .collect();
-        let there: BTreeSet<String> = words(&sources).into_iter().collect();
+        let source_words: BTreeSet<String> = words(&sources).into_iter().collect();
         let bullet = item["target"]["text"].as_str().unwrap();
         let missing: Vec<String> =
-            words(bullet).into_iter().filter(|it| !there.contains(it)).collect();
-        assert!(missing.is_empty(), "{missing:?} of `{bullet}` stand in none of:\n{sources}");
+            words(bullet).into_iter().filter(|it| !source_words.contains(it)).collect();
+        assert!(missing.is_empty(), "{missing:?} of `{bullet}` are missing from:\n{sources}");
     }
 }
 
@@ -84,13 +84,13 @@ fn jobs(report: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_late_decision_rewrites_its_chain_and_nothing_else() {
-    let root = folded("mara");
+fn a_late_decision_changes_only_its_week_and_month() {
+    let root = compacted("mara");
     root.append(LOG, "\n- Decided: the Kelvin probes go to Zanzibar on 2026-05-07, because the Nairobi depot floods in May.\n");
     let changed = changed_by_compact(&root);
     assert!(changed.contains(WEEK) && changed.contains(MONTH), "{changed:?}");
     assert!(root.read(WEEK).contains("Zanzibar"));
-    // A decision with a reason may become a memory of its own; what stood there is not touched.
+    // A decision with a reason may become a new memory; existing memories are not changed.
     let others: Vec<_> = changed
         .iter()
         .filter(|it| !matches!(it.as_str(), WEEK | MONTH) && !it.contains("/project_"))
@@ -100,8 +100,8 @@ fn a_late_decision_rewrites_its_chain_and_nothing_else() {
 }
 
 #[test]
-fn a_blank_line_at_the_top_moves_citations_and_folds_nothing() {
-    let root = folded("mara");
+fn a_blank_line_at_the_top_only_moves_citations() {
+    let root = compacted("mara");
     let (week, month) = (root.read(WEEK), root.read(MONTH));
     root.write(LOG, &format!("\n{}", root.read(LOG)));
     let report = root.run(&["compact", "--json"]).ok().json_as("compact");
@@ -118,8 +118,8 @@ fn a_blank_line_at_the_top_moves_citations_and_folds_nothing() {
 }
 
 #[test]
-fn where_the_citations_of_a_month_follow_nothing_is_distilled_again() {
-    let root = folded("mara");
+fn moved_citations_of_a_month_do_not_make_wisdom_due() {
+    let root = compacted("mara");
     let month = root.read(MONTH);
     for (log, text) in root.files().iter().filter(|it| it.0.starts_with("memory/2026-03-")) {
         root.write(log, &format!("\n{text}"));
@@ -132,8 +132,8 @@ fn where_the_citations_of_a_month_follow_nothing_is_distilled_again() {
 }
 
 #[test]
-fn a_line_at_the_top_keeps_every_source_right() {
-    let root = folded("mara");
+fn a_line_inserted_at_the_top_keeps_all_sources_correct() {
+    let root = compacted("mara");
     let memories = |root: &Root| -> Vec<String> {
         root.files()
             .keys()
@@ -163,8 +163,8 @@ fn a_line_at_the_top_keeps_every_source_right() {
 }
 
 #[test]
-fn a_changed_bullet_survives_the_next_fold_and_climbs() {
-    let root = folded("mara");
+fn an_edited_bullet_survives_the_next_run_and_reaches_the_month() {
+    let root = compacted("mara");
     let week = root.read(WEEK);
     let bullet = bullets(&week)[0].clone();
     let mine = format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&bullet));
@@ -184,8 +184,8 @@ fn a_changed_bullet_survives_the_next_fold_and_climbs() {
 }
 
 #[test]
-fn a_bullet_that_a_person_wrote_over_two_lines_is_cited_with_both() {
-    let root = folded("mara");
+fn a_bullet_of_two_lines_is_cited_with_both_lines() {
+    let root = compacted("mara");
     let week = root.read(WEEK);
     let bullet = bullets(&week)[0].clone();
     let words =
@@ -200,16 +200,16 @@ fn a_bullet_that_a_person_wrote_over_two_lines_is_cited_with_both() {
     let month = root.read(MONTH);
     let above = bullets(&month).into_iter().find(|it| it.contains("Ottilie")).unwrap();
     assert!(cited(&above).split("; ").any(|it| it == own), "{own} in {above}");
-    // What is forgotten by its second line is the bullet.
+    // Naming the second line forgets the whole bullet.
     let second = format!("{WEEK}:{}", line + 1);
-    let told = root.run(&["forget", &second, "--dry-run"]).ok();
-    assert!(told.stdout.contains(words[1]), "{told}");
+    let forgotten = root.run(&["forget", &second, "--dry-run"]).ok();
+    assert!(forgotten.stdout.contains(words[1]), "{forgotten}");
     assert_sources_hold_the_words(&root, MONTH);
 }
 
 #[test]
-fn a_deleted_bullet_stays_deleted_also_without_the_database() {
-    let root = folded("mara");
+fn a_deleted_bullet_stays_deleted_even_without_the_database() {
+    let root = compacted("mara");
     let week = root.read(WEEK);
     let bullet = bullets(&week)[1].clone();
     let lines = cited(&bullet).to_owned();
@@ -224,22 +224,22 @@ fn a_deleted_bullet_stays_deleted_also_without_the_database() {
         "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
     );
     root.run(&["compact"]).ok();
-    assert!(root.read(WEEK).contains("4711"), "the week was folded again");
+    assert!(root.read(WEEK).contains("4711"), "the week was summarized again");
     assert!(!bullets(&root.read(WEEK)).iter().any(|it| cited(it) == lines), "{}", root.read(WEEK));
 }
 
 #[test]
-fn a_record_of_decisions_without_a_key_gets_one() {
-    let root = folded("mara");
-    let kept =
+fn a_decisions_file_without_a_key_gets_one() {
+    let root = compacted("mara");
+    let decision =
         r#"{"at":"2026-04-01T03:00:12Z","what":"undone","in":"","hashes":["9c1f2ab04d7e6f58"]}"#;
-    root.write("memory/.decisions.jsonl", &format!("{kept}\n"));
+    root.write("memory/.decisions.jsonl", &format!("{decision}\n"));
     let week = root.read(WEEK);
     let bullet = bullets(&week)[1].clone();
     root.write(WEEK, &week.replacen(&format!("{bullet}\n"), "", 1));
     root.run(&["compact"]).ok();
     let decisions = root.read("memory/.decisions.jsonl");
-    assert!(decisions.starts_with(kept) && decisions.contains("{\"key\":"), "{decisions}");
+    assert!(decisions.starts_with(decision) && decisions.contains("{\"key\":"), "{decisions}");
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
     root.append(
@@ -248,13 +248,13 @@ fn a_record_of_decisions_without_a_key_gets_one() {
     );
     root.run(&["compact"]).ok();
     let week = root.read(WEEK);
-    assert!(week.contains("4711"), "the week was folded again");
+    assert!(week.contains("4711"), "the week was summarized again");
     assert!(!bullets(&week).iter().any(|it| cited(it) == cited(&bullet)), "{week}");
 }
 
 #[test]
 fn a_deleted_memory_stays_deleted() {
-    let root = folded("mara");
+    let root = compacted("mara");
     let memory = root.files().keys().find(|it| it.contains("/feedback_")).cloned().unwrap();
     let source = root.run(&["trace", &memory, "--json"]).ok().json()["sources"][0]["path"]
         .as_str()
@@ -269,13 +269,13 @@ fn a_deleted_memory_stays_deleted() {
 }
 
 #[test]
-fn a_vanished_log_makes_nothing_due_and_its_items_stay() {
-    let root = folded("mara");
-    let gone: Vec<String> = bullets(&root.read(WEEK))
+fn a_vanished_log_makes_nothing_due_and_its_items_are_kept() {
+    let root = compacted("mara");
+    let orphaned: Vec<String> = bullets(&root.read(WEEK))
         .into_iter()
         .filter(|it| cited(it).starts_with("2026-03-12:") && !cited(it).contains(';'))
         .collect();
-    assert!(!gone.is_empty());
+    assert!(!orphaned.is_empty());
     std::fs::remove_file(root.path("memory/2026-03-12.md")).unwrap();
     assert!(changed_by_compact(&root).is_empty());
     root.append(
@@ -284,12 +284,12 @@ fn a_vanished_log_makes_nothing_due_and_its_items_stay() {
     );
     root.run(&["compact"]).ok();
     let week = root.read(WEEK);
-    assert!(gone.iter().all(|it| week.contains(it)), "{week}");
+    assert!(orphaned.iter().all(|it| week.contains(it)), "{week}");
 }
 
 #[test]
-fn a_deleted_summary_is_made_again() {
-    let root = folded("mara");
+fn a_deleted_summary_is_generated_again() {
+    let root = compacted("mara");
     let week = root.read(WEEK);
     std::fs::remove_file(root.path(WEEK)).unwrap();
     let changed = changed_by_compact(&root);
@@ -298,7 +298,7 @@ fn a_deleted_summary_is_made_again() {
 }
 
 #[test]
-fn files_of_somebody_else_are_read_and_never_written() {
+fn files_not_written_by_memoird_are_read_but_never_changed() {
     let root = Root::new("mara");
     let week =
         "# Week 11\n\n## Notes\n\n- Quill and Basalt met in Reykjavik about the 9000 euro budget\n";
@@ -318,20 +318,20 @@ fn files_of_somebody_else_are_read_and_never_written() {
         "it is a source of its month:\n{}",
         root.read(MONTH)
     );
-    // A person may hand it over.
+    // `--force` hands the file over to memoird.
     root.run(&["compact", "--period", "2026-W11", "--force"]).ok();
     assert_ne!(root.read(WEEK), week);
 }
 
 #[test]
-fn the_words_of_a_deleted_bullet_do_not_come_back_in_another_one() {
-    let root = folded("mara");
+fn the_lines_of_a_deleted_bullet_do_not_return_in_another_one() {
+    let root = compacted("mara");
     let week = root.read(WEEK);
     let bullet = bullets(&week)
         .into_iter()
         .find(|it| !cited(it).contains([',', ';', '-']))
         .unwrap_or_else(|| bullets(&week)[2].clone());
-    let line = cited(&bullet).to_owned();
+    let citation = cited(&bullet).to_owned();
     root.write(WEEK, &week.replacen(&format!("{bullet}\n"), "", 1));
     root.run(&["compact"]).ok();
     root.append(
@@ -340,23 +340,23 @@ fn the_words_of_a_deleted_bullet_do_not_come_back_in_another_one() {
     );
     root.run(&["compact"]).ok();
     let report = root.run(&["coverage", "2026-W11", "--json"]).ok().json_as("coverage");
-    let (day, number) = line.rsplit_once(':').unwrap();
+    let (day, number) = citation.rsplit_once(':').unwrap();
     let number: u64 = number.split([',', '-']).next_back().unwrap().parse().unwrap();
     let uncovered = report["uncovered"].as_array().unwrap();
-    let told = uncovered
+    let line = uncovered
         .iter()
         .find(|it| it["path"].as_str().unwrap().contains(day) && it["line"] == number);
     assert_eq!(
-        told.map(|it| it["reason"].as_str().unwrap()),
+        line.map(|it| it["reason"].as_str().unwrap()),
         Some("deleted"),
-        "{line}: {}",
+        "{citation}: {}",
         root.read(WEEK)
     );
 }
 
 #[test]
-fn a_memory_that_is_put_back_is_no_longer_refused() {
-    let root = folded("mara");
+fn a_restored_memory_is_no_longer_suppressed() {
+    let root = compacted("mara");
     let memory = root.files().keys().find(|it| it.contains("/feedback_")).cloned().unwrap();
     let text = root.read(&memory);
     std::fs::remove_file(root.path(&memory)).unwrap();
@@ -367,8 +367,8 @@ fn a_memory_that_is_put_back_is_no_longer_refused() {
 }
 
 #[test]
-fn a_memory_folder_that_is_gone_is_not_taken_for_an_empty_one() {
-    let root = folded("mara");
+fn a_missing_memory_folder_is_not_treated_as_empty() {
+    let root = compacted("mara");
     std::fs::rename(root.path("memory"), root.path("elsewhere")).unwrap();
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
@@ -383,7 +383,7 @@ fn a_memory_folder_that_is_gone_is_not_taken_for_an_empty_one() {
 }
 
 #[test]
-fn a_name_that_is_taken_by_any_file_is_left_alone() {
+fn a_new_memory_avoids_the_name_of_any_existing_file() {
     let root = Root::empty("new");
     root.write("memoird.yaml", "zone: UTC\n");
     root.write(
@@ -404,41 +404,41 @@ fn a_name_that_is_taken_by_any_file_is_left_alone() {
     assert!(root.files().contains_key(&memory.replace(".md", "-2.md")));
 }
 
-/// Returns what a bullet says.
+/// Returns the text of a bullet without its citation.
 fn words_of(bullet: &str) -> &str {
     bullet.trim_start_matches("- ").rsplit_once(" [").unwrap().0
 }
 
-/// Puts words of a person's in the place of a bullet's, and takes another bullet out; returns what
-/// they wrote, and the lines that the deleted one rested on.
+/// Edits one bullet and deletes another, as a person would; returns the edited bullet, the deleted
+/// bullet, and the lines that the deleted one cited.
 fn edit_by_hand(root: &Root, path: &str) -> (String, String, String) {
     let text = root.read(path);
     let all = bullets(&text);
     let single =
         |it: &&String| !cited(it).contains([',', ';', '-']) || cited(it).matches('-').count() == 2;
     let changed = all[0].clone();
-    // Best one that the month repeats, so that it is seen to go there, too.
+    // Prefers a bullet that the month repeats, to see that it is deleted there too.
     let month = root.read(MONTH);
     let above = |it: &&String| month.contains(words_of(it));
     let rest = &all[1..];
     let repeated = rest.iter().filter(single).find(above).or_else(|| rest.iter().find(above));
-    let gone = repeated.or_else(|| rest.iter().find(single)).unwrap_or(&all[1]).clone();
+    let deleted = repeated.or_else(|| rest.iter().find(single)).unwrap_or(&all[1]).clone();
     let mine =
         format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&changed));
-    let text = text.replacen(&changed, &mine, 1).replacen(&format!("{gone}\n"), "", 1);
+    let text = text.replacen(&changed, &mine, 1).replacen(&format!("{deleted}\n"), "", 1);
     root.write(path, &(text + "\nA last word of mine.\n"));
-    (mine, gone.clone(), cited(&gone).to_owned())
+    (mine, deleted.clone(), cited(&deleted).to_owned())
 }
 
 #[test]
-fn without_a_database_the_file_itself_tells_what_a_person_did() {
+fn without_a_database_user_edits_are_recognized_from_the_file() {
     const WEEK: &str = "memory/weekly/2026-W12.md";
     const LOG: &str = "memory/2026-03-18.md";
-    let root = folded("mara");
+    let root = compacted("mara");
     let month = root.read(MONTH);
-    let (mine, gone, lines) = edit_by_hand(&root, WEEK);
-    let words = words_of(&gone);
-    assert!(month.contains(words), "what is deleted stood above, too: {words}\n{month}");
+    let (mine, deleted, lines) = edit_by_hand(&root, WEEK);
+    let words = words_of(&deleted);
+    assert!(month.contains(words), "the deleted words were in the month too: {words}\n{month}");
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.append(
         LOG,
@@ -450,7 +450,7 @@ fn without_a_database_the_file_itself_tells_what_a_person_did() {
         assert!(week.contains(&mine) && week.contains("\nA last word of mine.\n"), "{week}");
         assert!(week.contains(["4711", "12 packets"][round]), "{week}");
         assert!(
-            !week.contains(&gone) && !bullets(&week).iter().any(|it| cited(it) == lines),
+            !week.contains(&deleted) && !bullets(&week).iter().any(|it| cited(it) == lines),
             "{week}"
         );
         let now = root.read(MONTH);
@@ -458,7 +458,7 @@ fn without_a_database_the_file_itself_tells_what_a_person_did() {
         assert!(!now.contains(words), "{words} in:\n{now}");
         assert_ne!(month, now);
         if round == 0 {
-            // Written down, it outlives the list in the file as well.
+            // A recorded decision outlives the list in the file.
             assert!(root.read("memory/.decisions.jsonl").contains("\"deleted\""));
             std::fs::remove_dir_all(root.path(".memoird")).unwrap();
             root.run(&["rebuild"]).ok();
@@ -473,8 +473,8 @@ fn without_a_database_the_file_itself_tells_what_a_person_did() {
 }
 
 #[test]
-fn entries_of_a_person_stay_byte_for_byte_and_deleted_ones_stay_away() {
-    let mut root = folded("mara");
+fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
+    let mut root = compacted("mara");
     let wisdom = root.read("WISDOM.md");
     assert!(
         wisdom.contains(
@@ -500,7 +500,7 @@ fn entries_of_a_person_stay_byte_for_byte_and_deleted_ones_stay_away() {
     assert_eq!(root.read("WISDOM.md"), edited, "nothing was due");
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
-    // More than the cap allows, over years; what they deleted is said again by a refold.
+    // More rules than the cap allows; compacting again proposes the deleted entry again.
     root.append("memory/2026-01-28.md", "\n- A late line: the gauge froze.\n");
     let rule =
         |n| format!("- Gauge {n} must never be read by fewer than {n}0 people on pier {n}\n");
@@ -525,14 +525,14 @@ fn entries_of_a_person_stay_byte_for_byte_and_deleted_ones_stay_away() {
 }
 
 #[test]
-fn keys_and_comments_of_a_person_stay_in_every_kind_of_file() {
-    let root = folded("mara");
+fn frontmatter_keys_and_comments_of_a_person_are_preserved() {
+    let root = compacted("mara");
     let theirs = "# what I think of it\ntags: [ tide,  gauge ]   # two\nnote: |\n  one\n\n  two\n";
     let memory = root.files().into_keys().find(|it| it.contains("/feedback_importers")).unwrap();
     for path in [WEEK, MONTH, &memory] {
         root.write(path, &root.read(path).replacen("memoird:", &format!("{theirs}memoird:"), 1));
     }
-    // A late line folds week and month; a line on top moves the sources of the memory.
+    // A late line makes week and month due; a line on top moves the sources of the memory.
     root.append(
         LOG,
         "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
@@ -548,58 +548,21 @@ fn keys_and_comments_of_a_person_stay_in_every_kind_of_file() {
     assert!(changed_by_compact(&root).is_empty());
 }
 
-/// Lets the program run up to the first step `name` that it passes, does `edit`, and lets it go.
-#[track_caller]
-fn edit_at(root: &Root, name: &str, edit: impl FnOnce()) -> crate::support::Ran {
-    let go = root.home("go");
-    let reached = root.home("go.reached");
-    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
-    let env = [
-        ("HOME", root.home("")),
-        ("TZ", "Europe/Berlin".into()),
-        ("MEMOIRD_NOW", crate::support::NOW.into()),
-    ];
-    command
-        .arg("compact")
-        .env_clear()
-        .envs(env)
-        .env("PATH", "/nonexistent")
-        .env("MEMOIRD_FAIL", format!("wait:{}@{name}", go.display()))
-        .current_dir(root.path(""))
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    while !reached.exists() {
-        assert!(child.try_wait().unwrap().is_none(), "`{name}` was never passed");
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-    edit();
-    drop(std::fs::File::create(&go).unwrap());
-    let output = child.wait_with_output().unwrap();
-    std::fs::remove_file(&go).unwrap();
-    std::fs::remove_file(&reached).unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    crate::support::Ran {
-        line: "memoird compact".to_owned(),
-        code: output.status.code().unwrap_or(-1),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
-}
-
-/// An edit made while the week is being written: before its bytes are staged, between the look at
-/// what stands there and the exchange, in the moment after it.
+/// The edit happens before the new text is staged, between the last check of the file and its
+/// replacement, or right after that.
 #[test]
-fn an_edit_made_while_the_file_is_written_is_kept() {
+fn an_edit_made_while_the_file_is_written_is_preserved() {
     for name in ["vault.stage.create", "vault.stage.sync", "vault.place.rename"] {
-        let root = folded("mara");
+        let root = compacted("mara");
         root.append(
             LOG,
             "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
         );
         let mut edited = None;
-        let ran = edit_at(&root, name, || edited = Some(edit_by_hand(&root, WEEK)));
-        let (mine, gone, _) = edited.unwrap();
+        let ran = root.run_paused_at(&["compact"], name, || {
+            edited = Some(edit_by_hand(&root, WEEK));
+        });
+        let (mine, deleted, _) = edited.unwrap();
         assert!(ran.to_string().contains("changed by another program meanwhile"), "{name}: {ran}");
         assert!(root.read(WEEK).contains(&mine), "{name}: {}", root.read(WEEK));
         root.run(&["compact"]).ok();
@@ -608,22 +571,22 @@ fn an_edit_made_while_the_file_is_written_is_kept() {
             week.contains(&mine) && week.contains("4711") && week.contains("A last word of mine."),
             "{name}: {week}"
         );
-        assert!(!week.contains(&gone), "{name}: {week}");
+        assert!(!week.contains(&deleted), "{name}: {week}");
         assert!(root.read(MONTH).contains("Ottilie"), "{name}");
         assert!(changed_by_compact(&root).is_empty(), "{name}");
     }
 }
 
-/// Whoever has the file open while it is replaced may write into the old one: it is put back.
+/// A program that has the file open while it is replaced writes into the old file, which is restored.
 #[test]
-fn words_written_into_the_file_that_is_being_replaced_are_kept() {
-    let root = folded("mara");
+fn words_written_into_a_file_being_replaced_are_preserved() {
+    let root = compacted("mara");
     root.append(
         LOG,
         "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
     );
     let mut open = std::fs::OpenOptions::new().append(true).open(root.path(WEEK)).unwrap();
-    let ran = edit_at(&root, "vault.place.verify", || {
+    let ran = root.run_paused_at(&["compact"], "vault.place.verify", || {
         std::io::Write::write_all(&mut open, b"\nWritten at the last moment.\n").unwrap();
     });
     assert!(ran.to_string().contains("changed by another program meanwhile"), "{ran}");

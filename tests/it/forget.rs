@@ -1,4 +1,4 @@
-//! `memoird forget`: nothing of it is left anywhere, also when it is killed on the way.
+//! `memoird forget`: forgotten text is left nowhere, even if the program is killed at any step.
 
 use std::{
     collections::BTreeMap,
@@ -9,17 +9,17 @@ use std::{
 
 use memoird::internals::store::db::lineage::Lineage;
 
-use crate::support::{Ran, Root};
+use crate::support::{Ran, Root, await_pause};
 
-/// How many lines are planted: in full with `MEMOIRD_FAULTS=full`.
-fn canaries() -> usize {
+/// How many lines are planted; more with `MEMOIRD_FAULTS=full`.
+fn canary_count() -> usize {
     if std::env::var("MEMOIRD_FAULTS").is_ok_and(|it| it == "full") { 1000 } else { 60 }
 }
 
-/// What all planted words begin with: so long that packed bytes do not spell it by chance.
+/// The prefix of all planted words, long enough not to occur by chance in compressed bytes.
 const PLANTED: &str = "zqx00";
 
-/// A word that stands nowhere else, in lower case, so that it also shows in the name of a file.
+/// Returns a unique word, in lower case so that it is also found in file names.
 fn canary(number: usize) -> String {
     format!("zqx{number:05}k")
 }
@@ -40,7 +40,7 @@ fn planted_line(number: usize) -> String {
     }
 }
 
-/// A root whose logs of a quarter hold the planted lines between others.
+/// Returns a folder with a quarter of logs in which the planted lines are mixed with others.
 fn planted(count: usize, days: usize) -> Root {
     let root = Root::empty("planted");
     root.write("memoird.yaml", "agent_name: planted\nzone: Europe/Berlin\n");
@@ -66,7 +66,7 @@ fn planted(count: usize, days: usize) -> Root {
     root
 }
 
-/// All files below the root, and what the history holds, unpacked.
+/// Returns all files in the folder and all versions in the history, decompressed.
 fn everything(root: &Root) -> Vec<(String, Vec<u8>)> {
     fn collect(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -90,7 +90,7 @@ fn everything(root: &Root) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Returns which files (or versions) hold any of the words, by their bytes and by their names.
+/// Returns the files and versions that contain the words in their bytes or names.
 fn holders(root: &Root, words: &str) -> Vec<String> {
     let holds = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes).to_lowercase();
@@ -103,11 +103,11 @@ fn holders(root: &Root, words: &str) -> Vec<String> {
 #[track_caller]
 fn check_nothing_left(root: &Root) {
     assert_eq!(holders(root, PLANTED), Vec::<String>::new());
-    check_sound(root);
+    check_healthy_and_up_to_date(root);
 }
 
 #[track_caller]
-fn check_sound(root: &Root) {
+fn check_healthy_and_up_to_date(root: &Root) {
     root.run(&["status"]).ok();
     root.run(&["doctor"]).ok();
     let again = root.run(&["compact", "--json"]).ok().json();
@@ -115,15 +115,15 @@ fn check_sound(root: &Root) {
     assert!(!root.path(".memoird/forgetting.json").exists());
 }
 
-/// Folds, edits logs and weeks by hand, leaves copies, and folds again.
-fn lived_in(root: &Root) {
+/// Compacts, edits logs and weeks by hand, leaves copies, and compacts again.
+fn simulate_use(root: &Root) {
     root.run(&["compact", "-q"]).ok();
     let files = root.files();
     let holds =
         |path: &str| files.iter().any(|(name, text)| name.contains(path) && text.contains("zqx"));
     for tier in ["weekly/", "monthly/", "memory/project_", "memory/user_", "MEMORY.md", "WISDOM.md"]
     {
-        assert!(holds(tier), "no planted line reached {tier}, so nothing is proven of it");
+        assert!(holds(tier), "no planted line reached {tier}, so the test proves nothing about it");
     }
     let is_log = |it: &&String| it.starts_with("memory/2026-");
     let logs: Vec<&String> = files.keys().filter(is_log).collect();
@@ -151,7 +151,7 @@ fn lived_in(root: &Root) {
     root.run(&["compact", "-q"]).ok();
 }
 
-/// Names each planted line: every second one by its place, the others by its word.
+/// Names each planted line, alternately by its address and by its word.
 fn named(root: &Root, count: usize) -> String {
     let mut places: BTreeMap<String, String> = BTreeMap::new();
     for (path, text) in root.files() {
@@ -177,10 +177,10 @@ fn forget(root: &Root, names: &str, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn no_planted_line_is_left_anywhere() {
-    let count = canaries();
+fn forgotten_lines_are_left_nowhere() {
+    let count = canary_count();
     let root = planted(count, (count / 10).max(20));
-    lived_in(&root);
+    simulate_use(&root);
     let names = named(&root, count);
     let before = root.read("memory/2026-01-05.md");
     let done = forget(&root, &names, &["--from-log"]).ok().json_as("forget");
@@ -189,13 +189,13 @@ fn no_planted_line_is_left_anywhere() {
     assert!(!done["copies"].as_array().unwrap().is_empty());
     check_nothing_left(&root);
     let kept: String = before.split_inclusive('\n').filter(|it| !it.contains("zqx")).collect();
-    assert_eq!(root.read("memory/2026-01-05.md"), kept, "all other bytes are exact");
+    assert_eq!(root.read("memory/2026-01-05.md"), kept, "all other bytes are unchanged");
 }
 
 #[test]
-fn without_from_log_the_logs_alone_hold_it() {
+fn without_from_log_only_the_logs_still_contain_it() {
     let root = planted(60, 20);
-    lived_in(&root);
+    simulate_use(&root);
     let logs = |files: BTreeMap<String, String>| {
         files.into_iter().filter(|it| it.0.starts_with("memory/2026-")).collect::<Vec<_>>()
     };
@@ -203,8 +203,8 @@ fn without_from_log_the_logs_alone_hold_it() {
     forget(&root, &named(&root, 60), &[]).ok();
     assert!(holders(&root, PLANTED).iter().all(|it| it.starts_with("memory/2026-")));
     assert_eq!(logs(root.files()), before);
-    check_sound(&root);
-    // Nothing brings it back: neither a fold by force nor a new database, nor writing it again.
+    check_healthy_and_up_to_date(&root);
+    // Nothing brings it back: neither a forced run, nor a new database, nor writing it again.
     root.append("memory/2026-03-31.md", &format!("{}\n", planted_line(1)));
     root.run(&["compact", "-q"]).ok();
     root.run(&["compact", "-q", "--period", "2026-W14", "--force"]).ok();
@@ -216,21 +216,21 @@ fn without_from_log_the_logs_alone_hold_it() {
     assert!(!uncovered.contains("zqx"), "{uncovered}");
 }
 
-/// Runs `forget` until the step `fail`, and returns whether it was stopped there.
-fn stopped_at(root: &Root, fail: &str, args: &[&str]) -> bool {
+/// Runs the command with a failpoint, and returns whether it failed there.
+fn fails_at(root: &Root, fail: &str, args: &[&str]) -> bool {
     let mut command = root.command(args);
     command.env("MEMOIRD_FAIL", fail);
     root.finish(command, args).code != 0
 }
 
-/// Returns a home with a copy of the folder.
+/// Returns a new home with a copy of the folder.
 fn copy_of(made: &Root, name: &str) -> Root {
     let root = Root::empty(name);
     copy_tree(&made.path(""), &root.path(""));
     root
 }
 
-/// Runs to the end, and returns the steps that were passed.
+/// Runs to the end, and returns the failpoints that were passed.
 fn steps_of(root: &Root, args: &[&str]) -> Vec<String> {
     let trace = root.home("steps");
     let mut command = root.command(args);
@@ -240,37 +240,37 @@ fn steps_of(root: &Root, args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn killed_at_any_step_it_is_finished_by_the_next_pass() {
+fn forgetting_killed_at_any_step_is_finished_by_the_next_run() {
     let made = planted(16, 8);
-    lived_in(&made);
+    simulate_use(&made);
     let args = ["forget", "--yes", "--from-log", "zqx"];
     let copy = || copy_of(&made, "planted");
     let root = copy();
     let steps = steps_of(&root, &args);
     check_nothing_left(&root);
-    let every = if canaries() > 60 { 1 } else { steps.len() / 12 };
-    let mut noted = false;
+    let every = if canary_count() > 60 { 1 } else { steps.len() / 12 };
+    let mut is_recorded = false;
     for (at, name) in (1..).zip(&steps) {
         let first = steps.iter().position(|it| it == name) == Some(at - 1);
         if !(name.starts_with("forget.") && first) && at % every != 0 {
             continue;
         }
         let root = copy();
-        assert!(stopped_at(&root, &format!("kill@{at}"), &args), "{at} {name}");
-        noted |= name == "forget.noted";
-        // The next pass finishes it, and is killed on its way once, too.
-        stopped_at(&root, "kill@forget.removed", &["compact", "-q"]);
+        assert!(fails_at(&root, &format!("kill@{at}"), &args), "{at} {name}");
+        is_recorded |= name == "forget.noted";
+        // The next run finishes it, even if that run is killed once as well.
+        fails_at(&root, "kill@forget.removed", &["compact", "-q"]);
         root.run(&["compact", "-q"]).ok();
-        if noted {
+        if is_recorded {
             assert_eq!(holders(&root, PLANTED), Vec::<String>::new(), "{at} {name}");
-            check_sound(&root);
+            check_healthy_and_up_to_date(&root);
         } else {
-            check_sound(&root);
+            check_healthy_and_up_to_date(&root);
             root.run(&args).ok();
             check_nothing_left(&root);
         }
     }
-    assert!(noted);
+    assert!(is_recorded);
 }
 
 fn copy_tree(from: &Path, to: &Path) {
@@ -288,22 +288,14 @@ fn copy_tree(from: &Path, to: &Path) {
 }
 
 #[test]
-fn what_is_written_meanwhile_stays() {
+fn lines_appended_during_forgetting_are_kept() {
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
-    let go = root.home("go");
     let args = ["forget", "--yes", "--from-log", "2026-03-03:4"];
-    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
-    command.args(args).env_clear().env("HOME", root.home("")).env("TZ", "Europe/Berlin");
-    command.env("MEMOIRD_NOW", crate::support::NOW).current_dir(root.path(""));
-    command.env("MEMOIRD_FAIL", format!("wait:{}@forget.items", go.display()));
-    let mut child = command.spawn().unwrap();
-    while !go.with_extension("reached").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    root.append("memory/2026-03-03.md", "- Written by a person meanwhile\n");
-    fs::File::create(&go).unwrap();
-    assert!(child.wait().unwrap().success());
+    root.run_paused_at(&args, "forget.items", || {
+        root.append("memory/2026-03-03.md", "- Written by a person meanwhile\n");
+    })
+    .ok();
     assert_eq!(
         root.read("memory/2026-03-03.md"),
         "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n- Written by a person meanwhile\n"
@@ -311,18 +303,18 @@ fn what_is_written_meanwhile_stays() {
     root.run(&["compact", "-q"]).ok();
     assert_eq!(holders(&root, "backfill of 2019 begun"), Vec::<String>::new());
     assert!(root.read("memory/weekly/2026-W10.md").contains("Written by a person meanwhile"));
-    check_sound(&root);
+    check_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn it_shows_first_and_asks() {
+fn forget_shows_its_effect_and_asks_for_confirmation() {
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
     root.write("notes.md", "The backfill of 2019 is Ana's\n");
     let before = root.files();
     let asked = root.run(&["forget", "Backfill of 2019"]);
     assert_eq!(asked.code, 2, "{asked}");
-    for said in [
+    for expected in [
         "memory/2026-03-03.md:4  - Backfill of 2019 begun, 38 GB",
         "memory/weekly/2026-W10.md",
         "memory/monthly/2026-03.md",
@@ -331,7 +323,7 @@ fn it_shows_first_and_asks() {
         "cannot be undone",
         "--yes",
     ] {
-        assert!(asked.to_string().contains(said), "{said}\n{asked}");
+        assert!(asked.to_string().contains(expected), "{expected}\n{asked}");
     }
     assert_eq!(root.files(), before);
     let shown =
@@ -350,7 +342,7 @@ fn it_shows_first_and_asks() {
     );
 }
 
-/// `weekly` is what is left of the week after `named` was forgotten.
+/// Forgets `named`, and checks which texts of the week are left and which are gone.
 #[track_caller]
 fn check_named(named: &str, left: &[&str], gone: &[&str]) {
     let root = Root::small();
@@ -361,11 +353,11 @@ fn check_named(named: &str, left: &[&str], gone: &[&str]) {
     let week = root.read("memory/weekly/2026-W10.md");
     assert!(left.iter().all(|it| week.contains(it)), "{named}: {week}");
     assert!(!gone.iter().any(|it| week.contains(it)), "{named}: {week}");
-    check_sound(&root);
+    check_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_line_an_item_and_a_log_can_be_named() {
+fn a_line_an_item_or_words_can_be_named() {
     let (shipped, begun, mine) =
         ("Importer v2 shipped", "Backfill of 2019 begun", "A thought of mine");
     check_named("2026-03-03:4", &[shipped, mine], &[begun]);
@@ -388,7 +380,7 @@ fn a_line_an_item_and_a_log_can_be_named() {
 }
 
 #[test]
-fn a_whole_log_goes_and_takes_nothing_of_others() {
+fn forgetting_a_whole_log_keeps_other_logs_with_the_same_lines() {
     let root = Root::small();
     root.write(
         "memory/2026-03-04.md",
@@ -402,12 +394,12 @@ fn a_whole_log_goes_and_takes_nothing_of_others() {
     assert!(week.contains("Importer v2 shipped, 3.2 s per GB [2026-03-03:1,3]"), "{week}");
     assert!(root.read("memory/2026-03-03.md").starts_with("# Importer\n\n- Importer v2 shipped"));
     let problems = root.run(&["status", "--json"]).ok().json()["problems"].clone();
-    assert_eq!(problems, serde_json::json!([]), "nobody misses what was to go");
-    check_sound(&root);
+    assert_eq!(problems, serde_json::json!([]), "a forgotten log is not reported as missing");
+    check_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_log_that_still_holds_forgotten_lines_is_not_kept() {
+fn a_log_with_forgotten_lines_is_not_stored_in_the_history() {
     let only_in_logs = |root: &Root| {
         let found = holders(root, "backfill of 2019");
         assert!(found.iter().all(|it| it.starts_with("memory/2026-03-")), "{found:?}");
@@ -415,19 +407,19 @@ fn a_log_that_still_holds_forgotten_lines_is_not_kept() {
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
     root.run(&["forget", "--yes", "-q", "Backfill of 2019"]).ok();
-    // The log is written anew, for another line of it.
+    // The log is rewritten to forget another of its lines.
     root.run(&["forget", "--yes", "-q", "--from-log", "v2 shipped"]).ok();
     only_in_logs(&root);
-    // Nor is it kept when it goes into the archive, or comes back.
+    // Nor is it stored when it moves to the archive or back.
     root.write("memory/archive/2026/2026-03-03.md", &root.read("memory/2026-03-03.md"));
     root.write("memory/2026-03-03.md", "- Came late to the day\n");
     root.run(&["compact", "-q"]).ok();
     only_in_logs(&root);
     assert!(root.read("memory/2026-03-03.md").contains("Came late to the day"));
-    check_sound(&root);
+    check_healthy_and_up_to_date(&root);
 }
 
-/// A folder of which a log was folded and is gone.
+/// Returns a folder with a log that was compacted and is gone.
 fn with_a_log_gone() -> Root {
     let root = Root::small();
     root.write("memory/2026-03-04.md", "# Importer\n\n- Ana was ill\n");
@@ -439,7 +431,7 @@ fn with_a_log_gone() -> Root {
 }
 
 #[test]
-fn a_line_of_a_log_that_is_gone_can_be_named() {
+fn a_line_of_a_vanished_log_can_be_forgotten() {
     let root = with_a_log_gone();
     assert!(!holders(&root, "backfill of 2019 begun").is_empty());
     let asked = root.run(&["forget", "2026-03-03:4"]);
@@ -450,10 +442,10 @@ fn a_line_of_a_log_that_is_gone_can_be_named() {
     assert_eq!(holders(&root, "backfill of 2019 begun"), Vec::<String>::new());
     let week = root.read("memory/weekly/2026-W10.md");
     for stays in ["Importer v2 shipped", "Backfill of 2018 is next", "Ana was ill"] {
-        assert!(week.contains(stays), "what else was made of it stays: {week}");
+        assert!(week.contains(stays), "other items of the log stay: {week}");
     }
-    check_sound(&root);
-    // The history has the only copy of its other lines, which stay where they are cited.
+    check_healthy_and_up_to_date(&root);
+    // The history has the only copy of the log's other lines, which keep their line numbers.
     let ran = root.run(&["forget", "-y", "2026-03-03:4"]);
     assert!(ran.code == 2 && ran.stderr.contains("there is no line with text at"), "{ran}");
     let kept = root.run(&["show", "2026-03-03", "--as-of", "2026-04-13T09:00:00+02:00"]);
@@ -462,11 +454,11 @@ fn a_line_of_a_log_that_is_gone_can_be_named() {
     root.run(&["forget", "-y", "-q", "2026-03-03:5"]).ok();
     assert_eq!(holders(&root, "backfill of 2018"), Vec::<String>::new());
     assert!(root.read("memory/weekly/2026-W10.md").contains("Importer v2 shipped"));
-    check_sound(&root);
+    check_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_log_that_is_gone_can_be_named() {
+fn a_vanished_log_can_be_forgotten() {
     for named in ["memory/2026-03-03.md", "2026-03-03"] {
         let root = with_a_log_gone();
         root.run(&["compact", "-q"]).ok();
@@ -475,11 +467,14 @@ fn a_log_that_is_gone_can_be_named() {
             assert_eq!(holders(&root, words), Vec::<String>::new());
         }
         assert!(root.read("memory/weekly/2026-W10.md").contains("Ana was ill"));
-        assert!(root.read("memory/2026-03-04.md").starts_with("# Importer"), "it is shared");
+        assert!(
+            root.read("memory/2026-03-04.md").starts_with("# Importer"),
+            "another log has the same line"
+        );
         let problems = root.run(&["status", "--json"]).ok().json()["problems"].clone();
-        assert_eq!(problems, serde_json::json!([]), "nobody misses what was to go");
-        check_sound(&root);
-        // A copy of it that comes back brings nothing back.
+        assert_eq!(problems, serde_json::json!([]), "a forgotten log is not reported as missing");
+        check_healthy_and_up_to_date(&root);
+        // Restoring a copy of the log does not restore the forgotten item.
         root.write("memory/2026-03-03.md", "# Importer\n\n- Backfill of 2019 begun, 38 GB\n");
         root.run(&["compact", "-q"]).ok();
         assert!(!root.read("memory/weekly/2026-W10.md").contains("2019 begun"));
@@ -487,7 +482,7 @@ fn a_log_that_is_gone_can_be_named() {
 }
 
 #[test]
-fn words_of_a_log_that_is_gone_take_what_cites_their_line() {
+fn forgetting_words_of_a_vanished_log_removes_items_citing_their_line() {
     let root = with_a_log_gone();
     let week = root.read("memory/weekly/2026-W10.md");
     let retold = week.replace("Backfill of 2019 begun, 38 GB [", "They started on it [");
@@ -495,47 +490,49 @@ fn words_of_a_log_that_is_gone_take_what_cites_their_line() {
     root.write("memory/weekly/2026-W10.md", &retold);
     root.run(&["forget", "-y", "-q", "2019 begun"]).ok();
     assert!(!root.read("memory/weekly/2026-W10.md").contains("They started on it"));
-    check_sound(&root);
+    check_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn the_fold_that_follows_leaves_nothing_to_do() {
+fn after_forgetting_and_compacting_nothing_is_due() {
     for (journal, line) in [("jonas", "memory/2026-01-16.md:2"), ("mara", "memory/2026-01-05.md:8")]
     {
         let root = Root::new(journal);
         root.run(&["compact", "-q"]).ok();
         root.run(&["forget", "-y", "-q", "--from-log", line]).ok();
-        check_sound(&root);
+        check_healthy_and_up_to_date(&root);
     }
 }
 
 #[test]
-fn one_of_a_kind_is_counted_as_one() {
+fn counts_of_one_are_singular() {
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
     let asked = root.run(&["forget", "2026-03-03:4"]).to_string();
-    for said in ["1 line of a log (stays in", "2 bullets and entries", "3 kept versions of files"] {
-        assert!(asked.contains(said), "{said}\n{asked}");
+    for expected in
+        ["1 line of a log (stays in", "2 bullets and entries", "3 kept versions of files"]
+    {
+        assert!(asked.contains(expected), "{expected}\n{asked}");
     }
     let done = root.run(&["forget", "-y", "2026-03-03:4"]).ok().to_string();
     assert!(done.contains("forgot 1 line, 2 bullets and entries, 0 typed memories, "), "{done}");
 }
 
 #[test]
-fn status_tells_of_one_that_is_not_finished() {
+fn status_reports_unfinished_forgetting() {
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
-    assert!(stopped_at(&root, "kill@forget.noted", &["forget", "-y", "2026-03-03:4"]));
+    assert!(fails_at(&root, "kill@forget.noted", &["forget", "-y", "2026-03-03:4"]));
     let status = root.run(&["status"]);
-    let said =
+    let problem =
         ".memoird/forgetting.json: forgetting is not finished; `memoird compact` finishes it";
-    assert!(status.stdout.contains(said), "{status}");
+    assert!(status.stdout.contains(problem), "{status}");
     root.run(&["compact", "-q"]).ok();
     let status = root.run(&["status"]).ok().to_string();
     assert!(!status.contains("forget"), "{status}");
 }
 
-/// Returns the most memory that a run needed until it came to a step, in bytes.
+/// Returns the peak memory of a run up to a step, in bytes.
 fn peak_at(root: &Root, step: &str, args: &[&str]) -> usize {
     let go = root.home("go");
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
@@ -544,11 +541,8 @@ fn peak_at(root: &Root, step: &str, args: &[&str]) -> usize {
     command.env("MEMOIRD_FAIL", format!("wait:{}@{step}", go.display()));
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
-    let reached = format!("{}.reached", go.display());
-    while !Path::new(&reached).exists() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    let has_ended = || child.try_wait().unwrap().is_some();
+    await_pause(&go.with_extension("reached"), step, has_ended);
     let about = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let peak = about.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();
     let peak: usize = peak.trim().trim_end_matches(" kB").parse().unwrap();
@@ -558,7 +552,7 @@ fn peak_at(root: &Root, step: &str, args: &[&str]) -> usize {
 }
 
 #[test]
-fn the_history_is_looked_through_a_piece_at_a_time() {
+fn forgetting_does_not_load_the_whole_history() {
     use memoird::internals::store::db::lineage::{
         history::{NewVersion, VersionCause},
         record::Commit,
@@ -566,14 +560,14 @@ fn the_history_is_looked_through_a_piece_at_a_time() {
     let args = ["forget", "-y", "2026-03-03:4"];
     let step = "forget.noted";
     let (versions, size) = (44_u8, 1024 * 1024);
-    let folded = || {
+    let compacted = || {
         let root = Root::small();
         root.run(&["compact", "-q"]).ok();
         root
     };
-    // The same with next to no history: the program itself, with its rules.
-    let alone = peak_at(&folded(), step, &args);
-    let root = folded();
+    // The baseline: the same with almost no history.
+    let baseline = peak_at(&compacted(), step, &args);
+    let root = compacted();
     let mut lineage = Lineage::open(&root.path(".memoird/lineage.db")).unwrap();
     for number in 0..versions {
         let text = format!("{number} {}\n", "x".repeat(size));
@@ -587,16 +581,16 @@ fn the_history_is_looked_through_a_piece_at_a_time() {
     }
     drop(lineage);
     let peak = peak_at(&root, step, &args);
-    let more = peak.saturating_sub(alone);
-    assert!(more < size * usize::from(versions) / 2, "{more} bytes more than {alone}");
+    let more = peak.saturating_sub(baseline);
+    assert!(more < size * usize::from(versions) / 2, "{more} bytes more than {baseline}");
 }
 
 const ARCHIVED: &str = "memory/archive/2026/2026-03-03.md";
 
-/// A folder of which two logs have moved into the archive.
+/// Returns a folder with two archived logs.
 fn archived() -> Root {
     let root = Root::small();
-    // 2026-04-01, before all tests take place.
+    // 2026-04-01, before the frozen clock of all tests.
     let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_775_000_000);
     for path in root.files().keys() {
         let times = fs::FileTimes::new().set_modified(then);
@@ -609,7 +603,7 @@ fn archived() -> Root {
 }
 
 #[test]
-fn an_archived_log_is_cut_where_it_stands() {
+fn a_line_is_removed_from_an_archived_log() {
     let cut = "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n";
     for named in ["2026-03-03:4", "memory/2026-03-03.md:4", &format!("{ARCHIVED}:4"), "2019 begun"]
     {
@@ -620,30 +614,30 @@ fn an_archived_log_is_cut_where_it_stands() {
         assert_eq!(holders(&root, "2019 begun"), Vec::<String>::new(), "{named}");
         let week = root.read("memory/weekly/2026-W10.md");
         assert!(week.contains("Importer v2 shipped, 3.2 s per GB [2026-03-03:1,3]"), "{week}");
-        check_sound(&root);
+        check_healthy_and_up_to_date(&root);
     }
     let root = archived();
     root.run(&["forget", "-y", "-q", "--from-log", "2026-03-03"]).ok();
     assert!(!root.path(ARCHIVED).exists());
     assert_eq!(holders(&root, "importer v2 shipped"), Vec::<String>::new());
-    check_sound(&root);
+    check_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn an_archived_log_is_cut_also_when_it_is_killed_at_any_step() {
+fn removing_an_archived_line_survives_a_kill_at_any_step() {
     let made = archived();
     let args = ["forget", "-y", "-q", "--from-log", "2019 begun"];
     let copy = || copy_of(&made, "small");
     let steps = steps_of(&copy(), &args);
-    let every = if canaries() > 60 { 1 } else { steps.len() / 12 };
-    let noted = steps.iter().position(|it| *it == "forget.noted").unwrap() + 1;
-    for at in (noted..=steps.len()).step_by(every) {
+    let every = if canary_count() > 60 { 1 } else { steps.len() / 12 };
+    let first = steps.iter().position(|it| *it == "forget.noted").unwrap() + 1;
+    for at in (first..=steps.len()).step_by(every) {
         let root = copy();
-        assert!(stopped_at(&root, &format!("kill@{at}"), &args), "{at}");
-        stopped_at(&root, "kill@forget.items", &["compact", "-q"]);
+        assert!(fails_at(&root, &format!("kill@{at}"), &args), "{at}");
+        fails_at(&root, "kill@forget.items", &["compact", "-q"]);
         root.run(&["compact", "-q"]).ok();
         assert_eq!(holders(&root, "2019 begun"), Vec::<String>::new(), "{at} {}", steps[at - 1]);
         assert_eq!(root.read(ARCHIVED), "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n");
-        check_sound(&root);
+        check_healthy_and_up_to_date(&root);
     }
 }

@@ -1,4 +1,4 @@
-//! `memoird history`, `memoird diff`, and `memoird show` of what stood there before.
+//! `memoird history`, `memoird diff`, and `memoird show` of earlier versions.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::support::{Ran, Root};
 const WEEK: &str = "memory/weekly/2026-W10.md";
 const LOG: &str = "memory/2026-03-03.md";
 
-/// The minute of the n-th step of a test.
+/// Returns the time of the n-th step of a test.
 fn minute(n: usize) -> String {
     format!("2026-04-13T09:{n:02}:00+02:00")
 }
@@ -30,7 +30,7 @@ fn write_bytes(root: &Root, relative: &str, bytes: &[u8]) {
     fs::write(root.path(relative), bytes).unwrap();
 }
 
-/// Runs and returns the bytes on stdout as they are.
+/// Runs the program and returns the unchanged bytes of stdout.
 #[track_caller]
 fn bytes(root: &Root, args: &[&str]) -> Vec<u8> {
     let output = root.command(args).output().unwrap();
@@ -38,8 +38,8 @@ fn bytes(root: &Root, args: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// The lines that wait for a person: file and number.
-fn held(root: &Root) -> BTreeSet<(String, usize)> {
+/// Returns the lines under review: file and line number.
+fn quarantined(root: &Root) -> BTreeSet<(String, usize)> {
     let items = root.run(&["review", "--json"]).ok().json_as("review");
     let lines = items["items"].as_array().unwrap().iter().filter(|it| it["what"] == "line");
     let line = |it: &Value| {
@@ -49,17 +49,17 @@ fn held(root: &Root) -> BTreeSet<(String, usize)> {
     lines.map(line).collect()
 }
 
-/// A file as `show` gives it, if there is no secret in it.
-fn as_served(path: &str, text: &str, held: &BTreeSet<(String, usize)>) -> String {
+/// Returns the sanitized view of a file without secrets.
+fn sanitized(path: &str, text: &str, quarantined: &BTreeSet<(String, usize)>) -> String {
     let line = |(i, line): (usize, &str)| {
-        let is_held = held.contains(&(path.to_owned(), i + 1));
-        if is_held { "[held for review]".to_owned() } else { line.to_owned() }
+        let is_quarantined = quarantined.contains(&(path.to_owned(), i + 1));
+        if is_quarantined { "[held for review]".to_owned() } else { line.to_owned() }
     };
     text.split('\n').enumerate().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn before_the_first_run_there_is_no_version() {
+fn there_is_no_history_before_the_first_run() {
     let root = Root::small();
     insta::assert_snapshot!(root.run(&["history"]).ok(), @r"
     $ memoird history
@@ -95,26 +95,26 @@ fn before_the_first_run_there_is_no_version() {
 }
 
 #[test]
-fn ten_versions_come_back_byte_for_byte() {
+fn old_versions_are_shown_byte_for_byte() {
     let mut root = Root::small();
     root.run(&["compact"]).ok();
-    let mut stood = vec![(0, root.read(WEEK))];
-    let mut known = 1;
+    let mut expected_versions = vec![(0, root.read(WEEK))];
+    let mut version_count = 1;
     for n in 1..=9 {
         root.set_now(&minute(n));
         let text = root.read(WEEK);
         if n % 2 == 0 {
-            // A person adds a bullet, and another one's log makes the week due.
+            // A person adds a bullet; a log makes the week due in the other rounds.
             root.write(WEEK, &(text + &format!("\n- Seen by hand, {n}\n")));
         } else {
             root.append(LOG, &format!("- Importer run {n} took {} s\n", n * 7));
         }
         root.run(&["compact"]).ok();
-        known = versions(&root, WEEK).len().max(known);
-        stood.push((n, root.read(WEEK)));
+        version_count = versions(&root, WEEK).len().max(version_count);
+        expected_versions.push((n, root.read(WEEK)));
     }
-    assert!(known >= 10, "{known}");
-    for (n, text) in &stood {
+    assert!(version_count >= 10, "{version_count}");
+    for (n, text) in &expected_versions {
         let shown = root.run(&["show", "2026-W10", "--as-of", &minute(*n)]).ok();
         assert_eq!(shown.stdout, *text, "{n}");
     }
@@ -125,7 +125,7 @@ fn ten_versions_come_back_byte_for_byte() {
         assert_eq!(shown["version"]["version"], version["version"]);
         assert_eq!(shown["text"].as_str().unwrap().len() as u64, version["size"]);
     }
-    // A day means its end, and the time of a version is its own beginning.
+    // A date means the end of that day; a version starts at its own time.
     let now = root.read(WEEK);
     assert_eq!(root.run(&["show", WEEK, "--as-of", "2026-04-13"]).ok().stdout, now);
     assert_eq!(root.run(&["show", WEEK, "--as-of", "2026-04-13 09:09"]).ok().stdout, now);
@@ -141,7 +141,7 @@ fn ten_versions_come_back_byte_for_byte() {
 }
 
 #[test]
-fn a_file_has_its_versions_and_a_run_its_files() {
+fn history_lists_versions_of_a_file_and_files_of_a_run() {
     let mut root = Root::small();
     root.run(&["compact"]).ok();
     root.set_now(&minute(1));
@@ -175,7 +175,7 @@ fn a_file_has_its_versions_and_a_run_its_files() {
 }
 
 #[test]
-fn a_diff_is_one_that_patch_reads() {
+fn diff_prints_a_unified_diff() {
     let mut root = Root::small();
     root.run(&["compact"]).ok();
     root.set_now(&minute(1));
@@ -219,7 +219,7 @@ fn a_diff_is_one_that_patch_reads() {
 }
 
 #[test]
-fn logs_are_kept_as_they_were_folded() {
+fn logs_are_stored_byte_for_byte_as_compacted() {
     let mut root = Root::small();
     let first =
         b"\xef\xbb\xbf# Importer\r\n\r\n- Importer v2 shipped, 3.2 s per GB\r\n- caf\xc3\xa9 \r\n";
@@ -235,7 +235,7 @@ fn logs_are_kept_as_they_were_folded() {
 }
 
 #[test]
-fn what_is_gone_can_be_read() {
+fn deleted_files_can_still_be_read() {
     let mut root = Root::new("mara");
     root.run(&["compact"]).ok();
     let memory = root.files().into_keys().find(|it| it.starts_with("memory/feedback_")).unwrap();
@@ -243,7 +243,7 @@ fn what_is_gone_can_be_read() {
     let text = root.read(&memory);
     root.set_now(&minute(1));
     fs::remove_file(root.path(&memory)).unwrap();
-    // Nobody has taken notice yet.
+    // No run has noticed it yet.
     let unnoticed = root.run(&["history", &memory]).ok();
     assert!(unnoticed.stdout.contains("no longer there, not recorded yet"), "{unnoticed}");
     root.run(&["compact"]).ok();
@@ -255,7 +255,7 @@ fn what_is_gone_can_be_read() {
     assert_eq!(gone.code, 2);
     let diff = root.run(&["diff", &name]).ok();
     assert!(diff.stdout.contains("+++ /dev/null\t"), "{diff}");
-    // A log that vanished, and came back.
+    // A log that vanishes and comes back.
     let log = root.read("memory/2026-03-11.md");
     fs::remove_file(root.path("memory/2026-03-11.md")).unwrap();
     root.set_now(&minute(2));
@@ -268,7 +268,7 @@ fn what_is_gone_can_be_read() {
 }
 
 #[test]
-fn every_generated_file_and_every_folded_log_is_in_the_history() {
+fn every_generated_file_and_compacted_log_is_in_the_history() {
     let root = Root::new("mara");
     root.write(
         "memory/user_own.md",
@@ -277,38 +277,38 @@ fn every_generated_file_and_every_folded_log_is_in_the_history() {
     root.write("memory/weekly/2025-W40.md", "# Somebody else's week\n\n- Words\n");
     root.run(&["compact"]).ok();
     let check = |root: &Root| {
-        let held = held(root);
-        assert!(!held.is_empty(), "a line of the sample journal is held");
+        let quarantined = quarantined(root);
+        assert!(!quarantined.is_empty(), "a line of the sample journal is quarantined");
         for (path, text) in root.files() {
-            // The two newest logs lie in the open week.
+            // The two newest logs are in the open week.
             let markdown = Path::new(&path).extension().is_some_and(|it| it == "md");
-            let kept = markdown && !path.starts_with("memory/2026-04-1");
-            if kept {
+            let is_in_history = markdown && !path.starts_with("memory/2026-04-1");
+            if is_in_history {
                 let latest = versions(root, &path)[0].clone();
                 assert!(latest["version"].is_i64(), "{path}: {latest}");
                 let id = latest["version"].to_string();
                 let raw = root.run(&["show", "--raw", "--version", &id]).ok();
                 assert_eq!(raw.stdout, text, "{path}");
-                // Of logs those will do in which something is not to be seen.
+                // Of the logs, only those with quarantined lines are compared.
                 let plain_log =
-                    path.starts_with("memory/2026-") && !held.iter().any(|it| it.0 == path);
+                    path.starts_with("memory/2026-") && !quarantined.iter().any(|it| it.0 == path);
                 if !plain_log {
                     let shown = root.run(&["show", "--version", &id]).ok();
-                    assert_eq!(shown.stdout, as_served(&path, &text, &held), "{path}");
+                    assert_eq!(shown.stdout, sanitized(&path, &text, &quarantined), "{path}");
                 }
             }
         }
     };
     check(&root);
-    // A second look is no version.
+    // A run without changes adds no version.
     let before = versions(&root, "WISDOM.md");
     root.run(&["compact"]).ok();
     assert_eq!(versions(&root, "WISDOM.md"), before);
-    // A person's edit of the index, outside of what is ours in it.
+    // A person's edit of the index outside the generated block.
     root.append("memory/MEMORY.md", "\nMy own words.\n");
     root.run(&["compact"]).ok();
     assert_eq!(causes(&root, "MEMORY.md").last().unwrap(), "found");
-    // A lost database loses the versions before, not those that stand there.
+    // Losing the database loses earlier versions, not the current ones.
     fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
     check(&root);
@@ -319,7 +319,7 @@ fn every_generated_file_and_every_folded_log_is_in_the_history() {
 }
 
 #[test]
-fn an_adopted_file_gives_its_old_words() {
+fn the_old_text_of_an_adopted_file_is_in_the_history() {
     let mut root = Root::small();
     let theirs = "# Somebody else's week\n\n- Their words\n";
     root.write(WEEK, theirs);
@@ -331,7 +331,7 @@ fn an_adopted_file_gives_its_old_words() {
     assert_eq!(root.run(&["show", WEEK, "--as-of", &minute(0)]).ok().stdout, theirs);
     assert_eq!(causes(&root, WEEK), ["found", "written"]);
 
-    // Also one that no run has seen before.
+    // The same for a file that no run has seen before.
     let root = Root::small();
     root.write(WEEK, theirs);
     root.run(&["compact", "--period", "2026-W10", "--force"]).ok();
@@ -341,7 +341,7 @@ fn an_adopted_file_gives_its_old_words() {
 }
 
 #[test]
-fn what_is_older_than_the_history_is_let_go_of() {
+fn versions_older_than_the_limit_are_pruned() {
     let mut root = Root::small();
     root.run(&["compact"]).ok();
     root.append(LOG, "- Disk at 71%\n");
@@ -367,7 +367,7 @@ fn what_is_older_than_the_history_is_let_go_of() {
     [exit 2]
     ");
     assert!(root.run(&["diff", LOG]).stderr.contains("no longer kept"));
-    // The newest stays, also of a file that is gone.
+    // The newest version stays, even if the file is gone.
     fs::remove_file(root.path(LOG)).unwrap();
     root.run(&keep).ok();
     root.set_now("2027-08-01T09:00:00+02:00");
@@ -376,7 +376,7 @@ fn what_is_older_than_the_history_is_let_go_of() {
 }
 
 #[test]
-fn the_same_bytes_are_kept_once() {
+fn identical_versions_are_stored_once() {
     let mut root = Root::small();
     root.run(&["compact"]).ok();
     let (text, edited) = (root.read(WEEK), root.read(WEEK) + "\n- By hand\n");

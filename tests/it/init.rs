@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use crate::support::Root;
 
 #[test]
-fn a_new_folder_is_made_and_a_second_call_changes_nothing() {
+fn init_creates_a_folder_and_a_second_call_changes_nothing() {
     let root = Root::empty("agents");
     insta::assert_snapshot!(root.run(&["init", "lexicon", "--dry-run"]), @r"
     $ memoird init lexicon --dry-run
@@ -38,22 +38,22 @@ fn a_new_folder_is_made_and_a_second_call_changes_nothing() {
     assert_eq!(root.mode("lexicon/.memoird"), 0o700);
     let config = fs::read_to_string(root.home(".config/memoird/config.yaml")).unwrap();
     assert!(config.contains("\nroots:\n  - path: \""), "{config}");
-    let made = root.files();
+    let files_after_init = root.files();
     insta::assert_snapshot!(root.run(&["init", "lexicon"]), @r"
     $ memoird init lexicon
     ! ~/agents/lexicon (Lexicon, Europe/Berlin)
     !   found       nothing yet
     ! nothing to do: the folder is already set up
     ");
-    assert_eq!(root.files(), made);
+    assert_eq!(root.files(), files_after_init);
     assert_eq!(fs::read_to_string(root.home(".config/memoird/config.yaml")).unwrap(), config);
 
-    // The folder that was made works, from wherever: it is the only one.
+    // The new folder is used from anywhere, since it is the only one configured.
     assert_eq!(root.run(&["log", "first"]).ok().stdout, "memory/2026-04-13.md:3\n");
 }
 
 #[test]
-fn what_people_have_is_adopted_and_not_touched() {
+fn existing_files_are_adopted_and_not_changed() {
     let root = Root::new("mara");
     fs::remove_file(root.path("memoird.yaml")).unwrap();
     root.write("WISDOM.md", "# Mine\n\n**Ask first**\nAlways.\n");
@@ -103,7 +103,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     let root = Root::empty("agents");
     root.run(&["init", "lexicon"]).ok();
     root.write("file", "");
-    let made = root.files();
+    let files_after_init = root.files();
     insta::assert_snapshot!(root.run(&["init", "lexicon/memory"]), @r"
     $ memoird init lexicon/memory
     ! error: memory folder ~/agents/lexicon/memory is inside ~/agents/lexicon
@@ -136,11 +136,11 @@ fn folders_that_cannot_be_roots_are_refused() {
     !   hint: name a folder: `memoird init ~/agents/NAME`
     [exit 2]
     ");
-    assert_eq!(root.files(), made);
+    assert_eq!(root.files(), files_after_init);
 }
 
 #[test]
-fn in_a_git_repository_the_private_folder_is_ignored_when_wanted() {
+fn in_a_git_repository_the_private_folder_is_ignored_on_request() {
     let root = Root::empty("project");
     fs::create_dir(root.path(".git")).unwrap();
     root.write(".gitignore", "target");
@@ -181,7 +181,7 @@ fn in_a_git_repository_the_private_folder_is_ignored_when_wanted() {
 }
 
 #[test]
-fn a_configuration_of_ones_own_keeps_its_words() {
+fn an_existing_configuration_keeps_its_text() {
     let root = Root::empty("agents");
     let config = root.home(".config/memoird/config.yaml");
     let write = |text: &str| {
@@ -221,7 +221,7 @@ fn a_configuration_of_ones_own_keeps_its_words() {
 }
 
 #[test]
-fn the_service_is_installed_and_a_missing_manager_is_no_failure() {
+fn a_missing_service_manager_is_not_a_failure() {
     let root = Root::empty("agents");
     insta::assert_snapshot!(root.run(&["init", "a", "--service"]), @r"
     $ memoird init a --service

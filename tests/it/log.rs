@@ -23,7 +23,7 @@ fn an_entry_is_appended_to_todays_log() {
       "line": 7
     }
     "#);
-    // Still the 13th in UTC: the day is the root's.
+    // Still the 13th in UTC: the day is that of the folder's time zone.
     root.set_now("2026-04-14T00:10:00+02:00");
     insta::assert_snapshot!(root.run(&["log", "next day"]), @r"
     $ memoird log next day
@@ -42,7 +42,7 @@ fn an_entry_is_appended_to_todays_log() {
 }
 
 #[test]
-fn what_stands_in_a_log_stays() {
+fn existing_text_of_a_log_is_not_changed() {
     let root = Root::new("mara");
     root.write("memory/2026-04-13.md", "\u{feff}no end of line, Größe 日本");
     insta::assert_snapshot!(root.run(&["log", "one more"]), @r"
@@ -56,7 +56,7 @@ fn what_stands_in_a_log_stays() {
 }
 
 #[test]
-fn what_cannot_be_logged_is_refused_and_changes_nothing() {
+fn invalid_entries_are_refused_and_change_nothing() {
     let root = Root::new("mara");
     let before = root.files();
     insta::assert_snapshot!(root.run(&["log"]), @r#"
@@ -104,7 +104,7 @@ fn what_cannot_be_logged_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn entries_of_many_writers_do_not_mix() {
+fn entries_of_concurrent_writers_do_not_mix() {
     let root = Root::empty("mara");
     root.write("memoird.yaml", "zone: UTC\n");
     let ran: Vec<Ran> = std::thread::scope(|scope| {

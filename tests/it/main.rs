@@ -1,6 +1,6 @@
-//! Tests of the built program, one file per verb: what a person types and what comes back.
+//! Tests of the built program, one file per command or topic: what a person types and what is printed.
 //!
-//! A test reads like a transcript. Each runs in a home of its own, with a cleared environment and
+//! A test reads like a transcript. Each runs in its own home folder, with a cleared environment and
 //! a frozen clock; `support` sets that up.
 
 #![cfg(test)]
@@ -53,9 +53,9 @@ mod up_to_date;
 mod user_manager;
 mod vanished_files;
 
-/// A file that no `mod` line names would never run.
+/// The tests in a file without a `mod` line would never run.
 #[test]
-fn no_file_is_forgotten() {
+fn every_test_file_has_a_mod_line() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
     let main = include_str!("main.rs");
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -66,7 +66,7 @@ fn no_file_is_forgotten() {
         let module = name.trim_end_matches(".rs");
         assert!(
             module == "main" || main.contains(&format!("\nmod {module};")),
-            "{name} is in no `mod` line"
+            "{name} has no `mod` line"
         );
     }
 }

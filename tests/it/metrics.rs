@@ -1,4 +1,4 @@
-//! `metrics_file`: what `memoird run` leaves for Prometheus.
+//! `metrics_file`: the metrics that `memoird run` writes for Prometheus.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::{
 };
 
 #[test]
-fn counts_are_kept_in_a_file_while_it_runs() {
+fn metrics_are_written_while_the_daemon_runs() {
     let root = Root::small();
     write(
         &root.home(".config/memoird/config.yaml"),
@@ -19,35 +19,37 @@ fn counts_are_kept_in_a_file_while_it_runs() {
     let file = root.home("prom/memoird.prom");
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
-    // Its folder is there only now, and it is tried again.
+    // The folder of the file is missing; once it exists, writing is retried.
     assert!(!file.exists());
     fs::create_dir(root.home("prom")).unwrap();
     daemon.await_file(&file);
-    let says = |line: &str| {
+    let has_line = |line: &str| {
         let (file, line) = (file.clone(), line.replace("HOME", root.home("").to_str().unwrap()));
         move || fs::read_to_string(&file).is_ok_and(|it| it.lines().any(|it| it == line))
     };
     let in_root = |name: &str, value: &str| format!("memoird_{name}{{root=\"HOMEsmall\"}} {value}");
     for (name, value) in [("served", "1"), ("due_jobs", "0"), ("stuck_jobs", "0"), ("polled", "0")]
     {
-        daemon.await_that(name, says(&in_root(name, value)));
+        daemon.await_that(name, has_line(&in_root(name, value)));
     }
     let gone = root.home("gone");
-    daemon
-        .await_that("the other", says(&format!("memoird_served{{root=\"{}\"}} 0", gone.display())));
-    let before = fs::read_to_string(&file).unwrap();
-    assert!(before.contains("outcome=\"written\"} "), "{before}");
-    // What is stuck is told.
+    daemon.await_that(
+        "the missing folder is not served",
+        has_line(&format!("memoird_served{{root=\"{}\"}} 0", gone.display())),
+    );
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("outcome=\"written\"} "), "{text}");
+    // A stuck job is counted.
     fs::remove_file(root.path("memory/weekly/2026-W11.md")).unwrap();
     fs::create_dir(root.path("memory/weekly/2026-W11.md")).unwrap();
     for _ in 0..3 {
         root.run(&["compact"]);
     }
-    daemon.await_that("it is stuck", says(&in_root("stuck_jobs", "1")));
+    daemon.await_that("the job is counted as stuck", has_line(&in_root("stuck_jobs", "1")));
     assert_eq!(root.mode("../prom/memoird.prom"), 0o644);
-    let names = fs::read_dir(root.home("prom")).unwrap().count();
-    assert_eq!(names, 1, "a temporary file is left");
+    let file_count = fs::read_dir(root.home("prom")).unwrap().count();
+    assert_eq!(file_count, 1, "a temporary file is left");
     let (_, _, log) = daemon.stop(Signal::TERM);
-    assert!(!file.exists(), "nothing stale is collected");
-    assert!(log.matches("metrics_file:").count() <= 1, "said once: {log}");
+    assert!(!file.exists(), "the file is removed on exit, so that no stale metrics are collected");
+    assert!(log.matches("metrics_file:").count() <= 1, "the missing folder is logged once: {log}");
 }

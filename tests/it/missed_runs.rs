@@ -1,4 +1,4 @@
-//! `memoird run` after a sleep, after the clock was set, and while a model cannot be had.
+//! `memoird run` after suspend, after clock changes, and while a model is unavailable.
 
 use std::{
     fs,
@@ -19,21 +19,21 @@ use super::{
     },
 };
 
-/// Returns how many runs are on record, and how many jobs ended in which way.
-fn record(root: &Root) -> (i64, i64) {
+/// Returns the number of recorded runs and of recorded jobs.
+fn recorded_counts(root: &Root) -> (i64, i64) {
     let database = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
     let count = |sql: &str| database.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     (count("SELECT count(*) FROM run"), count("SELECT count(*) FROM activity"))
 }
 
 #[test]
-fn what_was_slept_through_is_done_in_one_run_on_waking() {
+fn periods_missed_during_suspend_are_compacted_in_one_run() {
     let root = fresh("schedule: {on_change: false}\n");
     drop_logs(&root, "memory", &["2026-0"]);
     let mut daemon = Daemon::start_at(&root, "2026-02-01T12:00:00+01:00");
     daemon.await_idle();
-    let before = record(&root).0;
-    // The lid is closed for ten weeks of nights.
+    let before = recorded_counts(&root).0;
+    // The laptop is suspended for ten weeks.
     daemon.signal(Signal::STOP);
     daemon.set_clock("2026-04-13T09:00:00+02:00");
     daemon.signal(Signal::CONT);
@@ -41,7 +41,7 @@ fn what_was_slept_through_is_done_in_one_run_on_waking() {
     daemon.await_file(&root.path("memory/monthly/2026-03.md"));
     daemon.await_idle();
     daemon.await_pings(30);
-    assert_eq!(record(&root).0, before + 1, "one run for all that was missed");
+    assert_eq!(recorded_counts(&root).0, before + 1, "one run for all missed periods");
     let (_, _, log) = daemon.stop(Signal::TERM);
     assert!(log.contains("the clock jumped by"), "{log}");
     let after = root.run(&["compact"]).ok();
@@ -49,29 +49,29 @@ fn what_was_slept_through_is_done_in_one_run_on_waking() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_and_on_again_makes_nothing_twice() {
+fn setting_the_clock_back_and_forth_repeats_no_work() {
     let root = Root::new("jonas");
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
     daemon.await_pings(30);
-    let (files, recorded) = (root.files(), record(&root));
+    let (files, recorded) = (root.files(), recorded_counts(&root));
     for now in
         ["2025-12-24T18:00:00+01:00", "2026-04-13T09:00:00+02:00", "2026-04-12T09:00:00+02:00"]
     {
-        daemon.await_pass_after(|it| it.set_clock(now));
+        daemon.await_run_after(|it| it.set_clock(now));
     }
-    daemon.await_pass_after(|it| it.set_clock(super::support::NOW));
+    daemon.await_run_after(|it| it.set_clock(super::support::NOW));
     assert_eq!(root.files(), files);
-    assert_eq!(record(&root), recorded);
+    assert_eq!(recorded_counts(&root), recorded);
 }
 
 #[test]
-fn while_a_model_is_left_alone_no_run_is_begun_for_nothing() {
+fn no_run_starts_while_the_model_is_paused() {
     let is_back = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&is_back);
-    let server = Server::answering(move |asked| {
+    let server = Server::answering(move |sent| {
         if is_back.load(Ordering::SeqCst) {
-            fluent(asked)
+            fluent(sent)
         } else {
             Answer::text(503, "Later, please.")
         }
@@ -97,61 +97,63 @@ fn while_a_model_is_left_alone_no_run_is_begun_for_nothing() {
     write(&root.home(".config/memoird/config.yaml"), &config.to_string());
     let variables = [("MEMOIRD_API_KEY", "sk-test-7Zq4Wm9xK2vB5nR8tL3p")];
     let mut daemon = Daemon::spawn(&root, "2026-04-13T09:00:00+02:00", &variables);
-    let waits = || !state(&root)["waiting_until"].is_null();
-    daemon.await_that("the work waits", || root.path(".memoird/daemon.json").exists() && waits());
+    let is_waiting = || !state(&root)["waiting_until"].is_null();
+    daemon.await_that("the daemon waits for the model", || {
+        root.path(".memoird/daemon.json").exists() && is_waiting()
+    });
     let status = root.run(&["status", "--json"]).json_as("status");
     let why = status["not_yet"].as_str().unwrap();
     assert!(
         why.contains("is paused until") && why.contains("next try at 2026-04-13T09:05"),
         "{why}"
     );
-    let (asked, recorded) = (server.count(), record(&root));
-    // Whatever asks meanwhile, nobody is asked and nothing is recorded.
+    let (sent, recorded) = (server.count(), recorded_counts(&root));
+    // During the pause no request is sent and no run is recorded, whatever triggers one.
     for minute in 1..5 {
         daemon.set_clock(&format!("2026-04-13T09:0{minute}:30+02:00"));
         daemon.await_pings(4);
     }
     daemon.set_clock("2026-04-13T09:04:40+02:00");
     daemon.await_pings(10);
-    assert_eq!((server.count(), record(&root)), (asked, recorded));
-    // When the pause ends it is asked again, by itself.
+    assert_eq!((server.count(), recorded_counts(&root)), (sent, recorded));
+    // When the pause ends, the daemon sends requests again by itself.
     switch.store(true, Ordering::SeqCst);
     daemon.set_clock("2026-04-13T09:05:01+02:00");
     daemon.await_file(&root.path("memory/weekly/2026-W15.md"));
-    daemon.await_that("nothing waits any more", || !waits());
+    daemon.await_that("the daemon no longer waits", || !is_waiting());
     assert!(fs::read_to_string(root.path("memory/weekly/2026-W15.md")).is_ok());
 }
 
 #[test]
-fn a_program_of_ones_own_is_told_of_a_problem_once() {
+fn the_on_problem_program_is_called_once_per_problem() {
     let root = fresh("compaction: {extract: false}\n");
     write(
         &root.home(".config/memoird/config.yaml"),
-        "roots: [{path: ~/mara}]\non_problem: [/bin/sh, -c, 'cat >>\"$0\"', ~/told]\n"
-            .replace("~/told", root.home("told").to_str().unwrap())
+        "roots: [{path: ~/mara}]\non_problem: [/bin/sh, -c, 'cat >>\"$0\"', ~/reports]\n"
+            .replace("~/reports", root.home("reports").to_str().unwrap())
             .as_str(),
     );
-    // A folder where the week belongs: the job fails three times, and is stuck.
+    // A folder in place of the weekly file: the job fails three times and is stuck.
     fs::create_dir_all(root.path("memory/weekly/2026-W11.md")).unwrap();
     drop_logs(&root, "memory", &["2026-03-10"]);
     root.run(&["compact"]);
     root.run(&["compact"]);
     root.run(&["compact"]);
     let mut daemon = Daemon::start(&root);
-    let told = || fs::read_to_string(root.home("told")).is_ok_and(|it| it.ends_with('\n'));
-    daemon.await_that("it is told", told);
+    let is_called = || fs::read_to_string(root.home("reports")).is_ok_and(|it| it.ends_with('\n'));
+    daemon.await_that("the program is called", is_called);
     daemon.await_idle();
     root.append("memoird.yaml", "wisdom: {max_entries: 7}\n");
     daemon.await_pings(30);
-    let told = fs::read_to_string(root.home("told")).unwrap();
-    let told: serde_json::Value = serde_json::from_str(&told).expect("one document, told once");
-    assert_eq!(told["kind"], "stuck");
-    assert_eq!(told["root"], root.path("").to_str().unwrap().trim_end_matches('/'));
-    assert!(told["text"].as_str().unwrap().contains("memoird status"), "{told}");
+    let report = fs::read_to_string(root.home("reports")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).expect("exactly one document");
+    assert_eq!(report["kind"], "stuck");
+    assert_eq!(report["root"], root.path("").to_str().unwrap().trim_end_matches('/'));
+    assert!(report["text"].as_str().unwrap().contains("memoird status"), "{report}");
 }
 
 #[test]
-fn the_log_can_be_read_by_programs() {
+fn the_log_can_be_written_as_json() {
     let root = Root::small();
     let mut program = std::process::Command::new("/bin/sh");
     program.args(["-c", "exec \"$0\" \"$@\" --log-format json"]);

@@ -1,4 +1,4 @@
-//! The provisional file of the running week, which `memoird run` keeps.
+//! The provisional summary of the current week, which `memoird run` maintains.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::{
 
 const WEEK: &str = "memory/weekly/2026-W16.md";
 
-/// Adds a line to a log of the running week as if at that time.
+/// Adds a line to a log and sets its modification time.
 fn append(root: &Root, day: &str, line: &str, at: &str) {
     use std::io::Write as _;
     let path = root.path(&format!("memory/{day}.md"));
@@ -22,14 +22,14 @@ fn append(root: &Root, day: &str, line: &str, at: &str) {
 }
 
 #[test]
-fn the_running_week_has_a_file_once_its_logs_are_quiet() {
+fn the_open_week_is_summarized_once_its_logs_are_quiet() {
     let root = fresh("");
     append(&root, "2026-04-13", "Moved the importer to SQLite", "2026-04-13T11:55:00+02:00");
     let mut daemon = Daemon::start_at(&root, "2026-04-13T12:00:00+02:00");
     daemon.await_idle();
     daemon.await_pings(5);
-    assert!(!root.path(WEEK).exists(), "it is written still");
-    // Nothing tells of it but the time that has passed.
+    assert!(!root.path(WEEK).exists(), "the log is still being written");
+    // Only the passing of time makes it due.
     daemon.set_clock("2026-04-13T12:05:01+02:00");
     daemon.await_file(&root.path(WEEK));
     let text = root.read(WEEK);
@@ -37,7 +37,7 @@ fn the_running_week_has_a_file_once_its_logs_are_quiet() {
         text.contains("\n  partial: true\n") && text.contains("SQLite [2026-04-13:1]"),
         "{text}"
     );
-    // It is made anew when more has come, and quiet again.
+    // It is written again when more lines were added and the log is quiet again.
     daemon.meanwhile_stopped(|| {
         append(&root, "2026-04-14", "Measured 12 ms at the gate", "2026-04-14T10:00:00+02:00");
         daemon.set_clock("2026-04-14T10:01:00+02:00");
@@ -45,8 +45,8 @@ fn the_running_week_has_a_file_once_its_logs_are_quiet() {
     daemon.await_pings(30);
     assert!(!root.read(WEEK).contains("12 ms"));
     daemon.set_clock("2026-04-14T10:10:01+02:00");
-    daemon.await_that("it is made anew", || root.read(WEEK).contains("12 ms"));
-    // It feeds no month and no wisdom, and `compact` has nothing to do with it.
+    daemon.await_that("the summary is updated", || root.read(WEEK).contains("12 ms"));
+    // It is no source of the month or of wisdom, and `compact` does not touch it.
     daemon.await_idle();
     assert!(!root.path("memory/monthly").join("2026-04.md").exists());
     assert!(!root.path("WISDOM.md").exists());
@@ -54,14 +54,14 @@ fn the_running_week_has_a_file_once_its_logs_are_quiet() {
     root.set_now("2026-04-14T10:10:02+02:00");
     let compacted = root.run(&["compact"]).ok();
     assert!(compacted.stderr.starts_with("nothing to do"), "{compacted}");
-    // When the week has closed it is whole.
+    // When the week has closed, the summary is final.
     daemon.set_clock("2026-04-20T02:00:01+02:00");
-    daemon.await_that("it is whole", || !root.read(WEEK).contains("partial:"));
+    daemon.await_that("the summary is final", || !root.read(WEEK).contains("partial:"));
     assert!(root.read(WEEK).contains("12 ms"));
 }
 
 #[test]
-fn where_it_is_not_wanted_the_running_week_has_none() {
+fn the_open_week_is_not_summarized_if_disabled() {
     let root = fresh("compaction: {open_week: false}\n");
     append(&root, "2026-04-13", "Moved the importer to SQLite", "2026-04-13T08:00:00+02:00");
     let mut daemon = Daemon::start_at(&root, "2026-04-13T12:00:00+02:00");

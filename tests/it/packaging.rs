@@ -1,9 +1,9 @@
-//! `memoird man` and `memoird completions`: what packages and shells take from the program itself.
+//! `memoird man`, `memoird completions`, and the systemd unit.
 
 use crate::support::Root;
 
 #[test]
-fn the_manual_names_every_verb() {
+fn the_manual_lists_the_commands() {
     let page = Root::empty("nobody").run(&["man"]).ok().stdout;
     for verb in ["init", "compact", "show", "review", "forget", "doctor"] {
         assert!(page.contains(verb), "{verb}");
@@ -11,16 +11,16 @@ fn the_manual_names_every_verb() {
 }
 
 #[test]
-fn each_shell_gets_its_completions() {
+fn completions_exist_for_each_shell() {
     let root = Root::empty("nobody");
     for shell in ["bash", "zsh", "fish"] {
-        let told = root.run(&["completions", shell]).ok();
-        assert!(told.stdout.contains("review"), "{shell}");
+        let completions = root.run(&["completions", shell]).ok();
+        assert!(completions.stdout.contains("review"), "{shell}");
     }
 }
 
 #[test]
-fn a_service_whose_model_is_a_program_lets_it_run() {
+fn the_drop_in_for_a_model_program_lifts_what_it_needs() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let options = |text: String| -> Vec<(String, String)> {
@@ -29,12 +29,12 @@ fn a_service_whose_model_is_a_program_lets_it_run() {
         pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     };
     let (unit, drop_in) = (options(read("memoird.service")), options(read("memoird-program.conf")));
-    // Each of them is one that the unit sets, and says something else of it.
+    // The drop-in only changes options that the unit sets, and gives each a different value.
     for (key, value) in &drop_in {
-        let there: Vec<_> = unit.iter().filter(|it| it.0 == *key).collect();
-        assert!(!there.is_empty() && there.iter().all(|it| it.1 != *value), "{key}={value}");
+        let in_unit: Vec<_> = unit.iter().filter(|it| it.0 == *key).collect();
+        assert!(!in_unit.is_empty() && in_unit.iter().all(|it| it.1 != *value), "{key}={value}");
     }
-    // What keeps code from being compiled at run time is among them.
+    // It lifts the options that forbid code generation at run time.
     for key in ["MemoryDenyWriteExecute", "SystemCallFilter"] {
         assert!(drop_in.iter().any(|it| it.0 == key), "{key}");
     }

@@ -1,8 +1,8 @@
-//! `memoird run`: a real process, real signals, a real service manager's socket.
+//! `memoird run`: a real process, real signals, and a real notification socket.
 //!
-//! Nothing waits for a time to pass: a test awaits a message on the socket or a file, and fails
-//! when it has not come by [`PATIENCE`]. A file that a pass writes is there before the pass has ended:
-//! what is asserted of the end awaits [`Daemon::await_idle`] too.
+//! No test sleeps for a fixed time: it waits for a notification or a condition, and fails after
+//! [`PATIENCE`]. A run writes files before it has ended: assertions about the end of a run need
+//! [`Daemon::await_idle`] as well.
 
 use std::{
     fs,
@@ -20,19 +20,19 @@ use serde_json::Value;
 
 use super::support::{NOW, Root};
 
-/// How long a test waits before it says that something does not happen. A machine may be busy.
+/// How long a test waits for an event before it fails. A machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
-/// How long a stop may take: it waits for the job at hand, and for nothing else.
+/// How long a stop may take: it waits only for the current job.
 pub(crate) const STOP: Duration = Duration::from_secs(15);
 
-/// A daemon at work; killed when dropped.
+/// A running daemon; killed when dropped.
 pub(crate) struct Daemon {
     child: Child,
-    /// What the socket received, read on a thread of its own: nobody waits for a test to read.
-    heard: Receiver<String>,
-    /// All messages so far.
-    told: Vec<String>,
-    /// Its log, read on a thread of its own: a pipe that nobody reads would stop it.
+    /// Notifications from the socket, read on their own thread so that the daemon never blocks.
+    receiver: Receiver<String>,
+    /// All notifications that the test has seen so far.
+    notifications: Vec<String>,
+    /// Reads the log on its own thread: a full pipe would block the daemon.
     reader: Option<JoinHandle<String>>,
     log: String,
     clock: PathBuf,
@@ -40,25 +40,25 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts `memoird run`, and waits until it is ready.
+    /// Starts `memoird run` and waits until it is ready.
     pub(crate) fn start(root: &Root) -> Self {
         Self::start_at(root, NOW)
     }
 
-    /// Starts `memoird run` with its clock in a file, and waits until it is ready.
+    /// Starts `memoird run` with its clock in a file and waits until it is ready.
     pub(crate) fn start_at(root: &Root, now: &str) -> Self {
         let mut daemon = Self::spawn(root, now, &[]);
-        daemon.await_told("READY=1");
+        daemon.await_notification("READY=1");
         daemon
     }
 
-    /// Starts `memoird run` with its clock in a file and with more in its environment.
+    /// Starts `memoird run` with its clock in a file and additional environment variables.
     pub(crate) fn spawn(root: &Root, now: &str, variables: &[(&str, &str)]) -> Self {
         let program = Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
         Self::spawn_by(program, root, now, variables)
     }
 
-    /// Starts it through another program, whose arguments end with its name.
+    /// Starts `memoird run` through another program, whose last argument is the path of memoird.
     pub(crate) fn spawn_by(
         mut program: Command,
         root: &Root,
@@ -70,7 +70,7 @@ impl Daemon {
         let path = root.home("notify.sock");
         drop(fs::remove_file(&path));
         let socket = UnixDatagram::bind(&path).unwrap();
-        let (sender, heard) = channel();
+        let (sender, receiver) = channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(length) = socket.recv(&mut buffer) {
@@ -94,7 +94,7 @@ impl Daemon {
             .stderr(Stdio::piped());
         let mut child = loop {
             match program.spawn() {
-                // Another test starts a process, to which this program is still open for writing.
+                // Another test's child process may briefly have this program open for writing.
                 Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
                     std::thread::yield_now();
                 }
@@ -107,78 +107,78 @@ impl Daemon {
             drop(stderr.read_to_end(&mut log));
             String::from_utf8_lossy(&log).into_owned()
         });
-        let (told, log) = (Vec::new(), String::new());
+        let (notifications, log) = (Vec::new(), String::new());
         let root = root.path("");
-        Self { child, heard, told, reader: Some(reader), log, clock, root }
+        Self { child, receiver, notifications, reader: Some(reader), log, clock, root }
     }
 
-    /// Waits for the next message that begins with `start`.
+    /// Waits for the next notification with a line that begins with `start`, and returns the line.
     #[track_caller]
-    pub(crate) fn await_told(&mut self, start: &str) -> String {
+    pub(crate) fn await_notification(&mut self, start: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
-            let Ok(text) = self.heard.recv_timeout(PATIENCE) else { break };
-            self.told.push(text.clone());
+            let Ok(text) = self.receiver.recv_timeout(PATIENCE) else { break };
+            self.notifications.push(text.clone());
             if let Some(found) = text.lines().find(|it| it.starts_with(start)) {
                 return found.to_owned();
             }
         }
         let log = self.kill();
-        panic!("not told `{start}`, but {:?}\n{log}", self.told);
+        panic!("no notification `{start}`, but {:?}\n{log}", self.notifications);
     }
 
-    /// Waits until `done` holds.
+    /// Waits until `done` returns true.
     #[track_caller]
     pub(crate) fn await_that(&mut self, what: &str, done: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !done() {
-            assert!(Instant::now() < deadline, "not so: {what}\n{}", self.kill());
+            assert!(Instant::now() < deadline, "timed out: {what}\n{}", self.kill());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Waits while the loop turns a number of times, which takes a tenth of a second each.
+    /// Waits for this many turns of the daemon's loop, a tenth of a second each.
     #[track_caller]
     pub(crate) fn await_pings(&mut self, pings: usize) {
-        // What was told before now says nothing of later.
-        self.told.extend(self.heard.try_iter());
+        // Earlier pings do not count.
+        self.notifications.extend(self.receiver.try_iter());
         for _ in 0..pings {
-            self.await_told("WATCHDOG=1");
+            self.await_notification("WATCHDOG=1");
         }
     }
 
     #[track_caller]
     pub(crate) fn await_file(&mut self, path: &Path) {
-        self.await_that(&format!("{} is there", path.display()), || path.exists());
+        self.await_that(&format!("{} exists", path.display()), || path.exists());
     }
 
-    /// Waits until a first pass has ended, and none is at work or wanted. Whoever awaits what a pass makes
-    /// and then this sees all that the pass made, since it is said before a pass begins that it does.
+    /// Waits until at least one run has ended and none is active or pending. After waiting for a file of a
+    /// run, this waits for the end of that run, since the daemon records that it is busy before it starts.
     #[track_caller]
     pub(crate) fn await_idle(&mut self) {
-        self.await_passes(1);
+        self.await_runs(1);
     }
 
-    /// Does something that must cause a pass, and waits until such a one has ended and all is quiet.
+    /// Does something that must cause a run, and waits until that run has ended and the daemon is idle.
     #[track_caller]
-    pub(crate) fn await_pass_after(&mut self, cause: impl FnOnce(&Self)) {
-        let before = passes(&self.root, self.pid()).map_or(0, |it| it.0);
+    pub(crate) fn await_run_after(&mut self, cause: impl FnOnce(&Self)) {
+        let before = runs_ended(&self.root, self.pid()).map_or(0, |it| it.0);
         cause(self);
-        self.await_passes(before + 1);
+        self.await_runs(before + 1);
     }
 
     #[track_caller]
-    fn await_passes(&mut self, count: u64) {
+    fn await_runs(&mut self, count: u64) {
         let (root, pid) = (self.root.clone(), self.pid());
-        self.await_that("it has done what it wants to do", || {
-            passes(&root, pid).is_some_and(|(ended, is_busy)| ended >= count && !is_busy)
+        self.await_that("the daemon is idle", || {
+            runs_ended(&root, pid).is_some_and(|(ended, is_busy)| ended >= count && !is_busy)
         });
     }
 
-    /// Does something at which the daemon cannot look before it is whole.
+    /// Calls `act` while the daemon is stopped, so that it sees only the complete change.
     pub(crate) fn meanwhile_stopped<T>(&self, act: impl FnOnce() -> T) -> T {
         self.signal(Signal::STOP);
-        // The signal is on its way to threads that are at work.
+        // The signal takes a moment to reach all threads.
         while !is_stopped(self.pid()) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -201,7 +201,7 @@ impl Daemon {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Asks it to end, and returns how it ended, after how long, and its log.
+    /// Sends the signal and returns the exit status, the time it took, and the log.
     pub(crate) fn stop(mut self, signal: Signal) -> (ExitStatus, Duration, String) {
         let begun = Instant::now();
         self.signal(signal);
@@ -210,25 +210,25 @@ impl Daemon {
         (status, took, self.log())
     }
 
-    /// Waits until it has ended by itself, and returns its log.
+    /// Waits until the daemon has ended by itself, and returns its log.
     #[track_caller]
     pub(crate) fn await_end(&mut self) -> String {
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < deadline, "it does not end\n{}", self.kill());
+            assert!(Instant::now() < deadline, "the daemon does not end\n{}", self.kill());
             std::thread::sleep(Duration::from_millis(20));
         }
         self.log()
     }
 
-    /// Ends it the hard way, and returns its log.
+    /// Kills the daemon and returns its log.
     pub(crate) fn kill(&mut self) -> String {
         drop(self.child.kill());
         drop(self.child.wait());
         self.log()
     }
 
-    /// Reads the log of a process that has ended.
+    /// Returns the log of a process that has ended.
     pub(crate) fn log(&mut self) -> String {
         if let Some(reader) = self.reader.take() {
             self.log = reader.join().unwrap();
@@ -244,15 +244,15 @@ impl Drop for Daemon {
     }
 }
 
-/// Returns how many passes over a root have ended, and whether one is at work or wanted; `None` before
-/// that process has said so.
-fn passes(root: &Path, pid: u32) -> Option<(u64, bool)> {
+/// Returns how many runs of a root have ended, and whether one is active or pending; `None` before that
+/// process has written its state.
+fn runs_ended(root: &Path, pid: u32) -> Option<(u64, bool)> {
     let text = fs::read(root.join(".memoird/daemon.json")).ok()?;
-    let said: Value = serde_json::from_slice(&text).unwrap();
-    (said["pid"] == pid).then(|| (said["passes"].as_u64().unwrap(), said["busy"] != false))
+    let output: Value = serde_json::from_slice(&text).unwrap();
+    (output["pid"] == pid).then(|| (output["passes"].as_u64().unwrap(), output["busy"] != false))
 }
 
-/// Returns whether no thread of a process runs.
+/// Returns whether all threads of a process are stopped.
 fn is_stopped(pid: u32) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let state = |task: fs::DirEntry| {
@@ -268,7 +268,7 @@ pub(crate) fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Copies the sample logs whose names begin with one of `names` into a folder that has none.
+/// Copies the sample logs whose names begin with one of `names` into a folder.
 pub(crate) fn drop_logs(root: &Root, folder: &str, names: &[&str]) {
     let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal/mara/memory");
     for entry in fs::read_dir(journal).unwrap() {
@@ -283,7 +283,7 @@ pub(crate) fn drop_logs(root: &Root, folder: &str, names: &[&str]) {
     }
 }
 
-/// Reads what the daemon says of itself.
+/// Reads the state file of the daemon.
 pub(crate) fn state(root: &Root) -> Value {
     serde_json::from_str(&root.read(".memoird/daemon.json")).unwrap()
 }
@@ -296,15 +296,15 @@ pub(crate) fn fresh(yaml: &str) -> Root {
 }
 
 #[test]
-fn logs_that_are_dropped_in_become_weeks_without_a_restart() {
-    // Not even the memory folder is there at first.
+fn new_logs_are_compacted_without_a_restart() {
+    // At first not even the memory folder exists.
     let root = fresh("");
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
     drop_logs(&root, "memory", &["2026-03-1"]);
     daemon.await_file(&root.path("memory/weekly/2026-W11.md"));
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
-    // Written aside and renamed, as careful programs do.
+    // Written to another folder and renamed, as careful programs do.
     drop_logs(&root, "aside", &["2026-03-2", "2026-03-3"]);
     for entry in fs::read_dir(root.path("aside")).unwrap() {
         let entry = entry.unwrap();
@@ -327,7 +327,7 @@ fn logs_that_are_dropped_in_become_weeks_without_a_restart() {
 }
 
 #[test]
-fn what_fell_due_while_it_was_off_is_done_at_start() {
+fn periods_due_before_the_start_are_compacted_newest_first() {
     let root = Root::new("mara");
     let mut daemon = Daemon::start(&root);
     daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
@@ -335,11 +335,11 @@ fn what_fell_due_while_it_was_off_is_done_at_start() {
     let (status, took, log) = daemon.stop(Signal::INT);
     assert_eq!(status.code(), Some(0), "{log}");
     assert!(took < STOP, "{took:?}\n{log}");
-    // What is most likely to be read is there first.
+    // The newest weeks, which are most likely to be read, are written first.
     let weeks = log.lines().filter(|it| it.contains("job=\"weekly\""));
     let weeks: Vec<&str> = weeks.filter_map(|it| it.split_once("period=\"")?.1.get(..8)).collect();
     assert!(weeks.len() > 10 && weeks.is_sorted_by(|a, b| a > b), "{weeks:?}");
-    // No word of a log stands in ours.
+    // The daemon's log quotes no line of the daily logs.
     for text in
         root.files().iter().filter(|(name, _)| name.starts_with("memory/2026")).map(|it| it.1)
     {
@@ -349,11 +349,11 @@ fn what_fell_due_while_it_was_off_is_done_at_start() {
 }
 
 #[test]
-fn what_a_disk_did_to_the_database_meanwhile_is_mended_at_start() {
+fn a_damaged_database_is_repaired_at_start() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let files = root.files();
-    // A row that reads well, and is not the one that was written.
+    // A valid row that differs from the one that was written.
     let database = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
     let changed =
         database.execute("UPDATE run SET started = '2001-01-01T00:00:00Z' WHERE id = 1", []);
@@ -368,10 +368,10 @@ fn what_a_disk_did_to_the_database_meanwhile_is_mended_at_start() {
 }
 
 #[test]
-fn a_stop_in_the_middle_leaves_the_rest_to_the_next_start() {
+fn work_interrupted_by_a_stop_continues_at_the_next_start() {
     let root = Root::new("mara");
     let mut daemon = Daemon::start(&root);
-    // The newest is made first.
+    // The newest week is written first.
     daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
     let (status, took, log) = daemon.stop(Signal::TERM);
     assert_eq!(status.code(), Some(0), "{log}");
@@ -384,7 +384,7 @@ fn a_stop_in_the_middle_leaves_the_rest_to_the_next_start() {
 }
 
 #[test]
-fn after_a_kill_it_starts_at_once() {
+fn after_a_kill_the_daemon_starts_again_and_completes_the_work() {
     let root = Root::new("jonas");
     let mut daemon = Daemon::start(&root);
     daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
@@ -398,26 +398,26 @@ fn after_a_kill_it_starts_at_once() {
 }
 
 #[test]
-fn without_on_change_nothing_happens_before_a_tick() {
+fn without_on_change_runs_follow_the_schedule() {
     let root = fresh("schedule: {on_change: false}\n");
     root.write("memory/README", "");
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
     drop_logs(&root, "memory", &["2026-03-1"]);
-    // The end of the burst is noted, and no pass follows.
+    // The change is recorded, and no run follows.
     let seen = || !state(&root)["last_event"].is_null();
-    daemon.await_that("the drop is noticed", seen);
+    daemon.await_that("the new logs are noticed", seen);
     daemon.await_idle();
     assert!(!root.path("memory/weekly").exists());
-    // The line of the days comes before that of the weeks.
-    daemon.await_pass_after(|it| it.set_clock("2026-04-14T02:31:00+02:00"));
+    // The schedule of `extract` comes before that of `weekly`.
+    daemon.await_run_after(|it| it.set_clock("2026-04-14T02:31:00+02:00"));
     assert!(!root.path("memory/weekly").exists());
     daemon.set_clock("2026-04-14T03:00:00+02:00");
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
 }
 
 #[test]
-fn a_week_that_closes_between_two_ticks_is_made_as_it_closes() {
+fn a_week_is_summarized_when_it_closes_regardless_of_the_schedule() {
     let root = fresh(
         "schedule: {on_change: false, weekly: '0 12 * * 3'}\ncompaction: {open_week: false}\n",
     );
@@ -431,12 +431,12 @@ fn a_week_that_closes_between_two_ticks_is_made_as_it_closes() {
 }
 
 #[test]
-fn a_second_daemon_ends_at_once_and_names_the_first() {
+fn a_second_daemon_exits_at_once_and_names_the_first() {
     let root = fresh("");
     let daemon = Daemon::start(&root);
     let begun = Instant::now();
     let ran = root.run(&["run"]);
-    assert!(begun.elapsed() < Duration::from_secs(10), "it waits");
+    assert!(begun.elapsed() < Duration::from_secs(10), "the second daemon waits");
     assert_eq!(ran.code, 75, "{ran}");
     let pid = format!("(process {})", daemon.pid());
     assert!(ran.stderr.contains("~/mara") && ran.stderr.contains(&pid), "{ran}");
@@ -444,13 +444,13 @@ fn a_second_daemon_ends_at_once_and_names_the_first() {
 }
 
 #[test]
-fn other_commands_work_beside_it() {
+fn other_commands_work_while_the_daemon_runs() {
     let root = Root::new("mara");
     let mut daemon = Daemon::start(&root);
     for n in 0..3 {
         root.run(&["log", &format!("Entry {n} written while the daemon is at work.")]).ok();
     }
-    // A pass waits for the one of the daemon, for half a minute.
+    // `compact` waits up to half a minute for the daemon's run.
     let deadline = Instant::now() + PATIENCE;
     while root.run(&["compact"]).code == 75 && Instant::now() < deadline {}
     root.run(&["compact"]).ok();
@@ -466,7 +466,7 @@ fn other_commands_work_beside_it() {
 }
 
 #[test]
-fn who_types_compact_meanwhile_is_told_and_waits() {
+fn compact_waits_for_another_run_and_says_so() {
     use memoird::internals::store::fs::{layout::Layout, lock::RunLock};
     let root = Root::small();
     root.run(&["compact"]).ok();
@@ -483,13 +483,13 @@ fn who_types_compact_meanwhile_is_told_and_waits() {
         .spawn()
         .unwrap();
     let words = "another process is compacting this folder; waiting";
-    let (mut said, mut more) = (String::new(), [0; 4096]);
-    while !said.contains(words) {
-        let length = child.stderr.as_mut().unwrap().read(&mut more).unwrap();
-        assert!(length > 0, "{said}");
-        said += &String::from_utf8_lossy(&more[..length]);
+    let (mut output, mut buffer) = (String::new(), [0; 4096]);
+    while !output.contains(words) {
+        let length = child.stderr.as_mut().unwrap().read(&mut buffer).unwrap();
+        assert!(length > 0, "{output}");
+        output += &String::from_utf8_lossy(&buffer[..length]);
     }
-    // An entry of the log waits for nobody.
+    // `log` does not wait.
     root.run(&["log", "Written while others are at work"]).ok();
     drop(lock);
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -497,29 +497,29 @@ fn who_types_compact_meanwhile_is_told_and_waits() {
 }
 
 #[test]
-fn a_hangup_reads_the_configuration_anew() {
+fn a_hangup_reloads_the_configuration() {
     let root = Root::new("mara");
     let other = root.home("other");
     let config = root.home(".config/memoird/config.yaml");
     write(&config, "roots: [{path: ~/mara}]\n");
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
-    // One that is wrong is refused, and the daemon goes on as before.
+    // An invalid configuration is refused, and the daemon continues with the old one.
     write(&config, "rots: [{path: ~/mara}]\n");
     daemon.signal(Signal::HUP);
-    daemon.await_told("RELOADING=1");
-    daemon.await_told("READY=1");
-    // A folder that is not there yet holds nothing up, and is taken when it is.
+    daemon.await_notification("RELOADING=1");
+    daemon.await_notification("READY=1");
+    // A missing folder blocks nothing, and is watched once it exists.
     write(&config, "roots: [{path: ~/mara}, {path: ~/other, zone: Europe/Berlin}]\n");
     daemon.signal(Signal::HUP);
-    daemon.await_told("STATUS=watching 1 of 2 memory folders");
+    daemon.await_notification("STATUS=watching 1 of 2 memory folders");
     drop_logs(&root, "../other/memory", &["2026-03-1"]);
     daemon.signal(Signal::HUP);
     daemon.await_file(&other.join("memory/weekly/2026-W12.md"));
-    // What is taken out is free for another daemon.
+    // A folder removed from the configuration is unlocked for another daemon.
     write(&config, "roots: [{path: ~/other, zone: Europe/Berlin}]\n");
     daemon.signal(Signal::HUP);
-    daemon.await_told("STATUS=watching 1 of 1 memory folders");
+    daemon.await_notification("STATUS=watching 1 of 1 memory folders");
     let lock = root.path(".memoird/daemon.lock");
     assert!(fs::File::open(lock).unwrap().try_lock().is_ok());
     let (_, _, log) = daemon.stop(Signal::TERM);
@@ -527,28 +527,32 @@ fn a_hangup_reads_the_configuration_anew() {
 }
 
 #[test]
-fn the_service_manager_is_told() {
+fn the_service_manager_is_notified() {
     let root = Root::new("mara");
     let mut daemon = Daemon::start(&root);
-    // Ready comes before the long pass, which starves no watchdog.
-    let looking = daemon.await_told("STATUS=checking");
+    // READY comes before the first long run, during which the watchdog is still notified.
+    let looking = daemon.await_notification("STATUS=checking");
     assert!(looking.contains("; watching 1 of 1 memory folders; "), "{looking}");
-    assert!(!daemon.told.iter().any(|it| it.starts_with("STATUS=watching")), "{:?}", daemon.told);
-    daemon.told.clear();
-    let idle = daemon.await_told("STATUS=watching");
-    assert!(daemon.told.iter().any(|it| it == "WATCHDOG=1"), "{:?}", daemon.told);
+    assert!(
+        !daemon.notifications.iter().any(|it| it.starts_with("STATUS=watching")),
+        "{:?}",
+        daemon.notifications
+    );
+    daemon.notifications.clear();
+    let idle = daemon.await_notification("STATUS=watching");
+    assert!(daemon.notifications.iter().any(|it| it == "WATCHDOG=1"), "{:?}", daemon.notifications);
     assert_eq!(
         idle,
         "STATUS=watching 1 of 1 memory folders; nothing due; next 2026-04-14 02:00 CEST"
     );
-    daemon.await_told("WATCHDOG=1");
+    daemon.await_notification("WATCHDOG=1");
     daemon.signal(Signal::TERM);
-    daemon.await_told("STOPPING=1");
+    daemon.await_notification("STOPPING=1");
     assert_eq!(daemon.child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
-fn what_it_cannot_serve_it_refuses_at_start() {
+fn invalid_settings_are_refused_at_start() {
     let check = |yaml: &str, code: i32, words: &str| {
         let ran = fresh(yaml).run(&["run"]);
         assert_eq!(ran.code, code, "{ran}");
@@ -565,7 +569,7 @@ fn what_it_cannot_serve_it_refuses_at_start() {
 }
 
 #[test]
-fn several_folders_are_served_side_by_side() {
+fn several_folders_are_compacted_by_one_daemon() {
     let root = Root::new("mara");
     let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal/jonas/memory");
     for entry in fs::read_dir(journal).unwrap() {
@@ -607,7 +611,7 @@ fn a_mass_disappearance_pauses_the_daemon_until_the_files_are_back() {
             fs::rename(root.path(log), root.home(&log.replace('/', "_"))).unwrap();
         }
     });
-    daemon.await_that("it is paused", says("known files are gone"));
+    daemon.await_that("the daemon is paused", says("known files are gone"));
     let status = root.run(&["status", "--json"]).json_as("status");
     assert!(status["daemon"]["paused"].as_str().unwrap().starts_with("6 of "), "{status}");
     let before = root.files();
@@ -616,7 +620,7 @@ fn a_mass_disappearance_pauses_the_daemon_until_the_files_are_back() {
             fs::rename(root.home(&log.replace('/', "_")), root.path(log)).unwrap();
         }
     });
-    daemon.await_that("it goes on", says("\"paused\":null"));
+    daemon.await_that("the daemon continues", says("\"paused\":null"));
     let mut after = root.files();
     after.retain(|it, _| !logs.contains(it));
     assert_eq!(after, before);

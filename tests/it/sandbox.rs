@@ -1,4 +1,4 @@
-//! What the daemon can do no longer once it has begun.
+//! The sandbox of the daemon: what it can no longer do after it has started.
 
 use std::{fs, process::Command};
 
@@ -9,27 +9,27 @@ use super::{
     support::{NOW, Ran, Root, skipped},
 };
 
-/// Returns whether the kernel holds the rules; a test is skipped where it does not.
-fn holds(root: &Root) -> bool {
-    let told = doctor(root, &["doctor", "--sandbox", "--json"]).json_as("doctor");
-    let first = &told["checks"][0];
-    let holds = first["warning"] != true;
-    if !holds {
+/// Returns whether the kernel enforces the sandbox; otherwise says that the test is skipped.
+fn is_enforced(root: &Root) -> bool {
+    let report = doctor(root, &["doctor", "--sandbox", "--json"]).json_as("doctor");
+    let first = &report["checks"][0];
+    let is_enforced = first["warning"] != true;
+    if !is_enforced {
         skipped(&first["detail"].to_string());
     }
-    holds
+    is_enforced
 }
 
-/// Starts a daemon that shuts itself in.
-fn shut_in(root: &Root) -> Daemon {
+/// Starts a sandboxed daemon.
+fn start_sandboxed(root: &Root) -> Daemon {
     let mut program = Command::new("/bin/sh");
     program.args(["-c", "exec \"$0\" \"$@\" --sandbox on"]);
     program.arg(assert_cmd::cargo::cargo_bin!("memoird"));
-    Daemon::spawn_by(program, root, NOW, &[("TMPDIR", temporary(root).as_str())])
+    Daemon::spawn_by(program, root, NOW, &[("TMPDIR", temporary_folder(root).as_str())])
 }
 
-/// The folder for temporary files, which may be written; the homes of tests must not lie in it.
-fn temporary(root: &Root) -> String {
+/// Returns the folder for temporary files, which stays writable, so test homes must not be in it.
+fn temporary_folder(root: &Root) -> String {
     let path = root.home("tmp");
     fs::create_dir_all(&path).unwrap();
     path.to_str().unwrap().to_owned()
@@ -38,19 +38,19 @@ fn temporary(root: &Root) -> String {
 /// Runs `doctor --sandbox`.
 fn doctor(root: &Root, args: &[&str]) -> Ran {
     let mut command = root.command(args);
-    command.env("TMPDIR", temporary(root));
+    command.env("TMPDIR", temporary_folder(root));
     root.finish(command, args)
 }
 
 #[test]
-fn what_must_not_work_does_not() {
+fn forbidden_actions_are_refused() {
     let root = Root::small();
-    if !holds(&root) {
+    if !is_enforced(&root) {
         return;
     }
-    let told = doctor(&root, &["doctor", "--sandbox", "--json"]).ok().json_as("doctor");
+    let report = doctor(&root, &["doctor", "--sandbox", "--json"]).ok().json_as("doctor");
     let detail = |name: &str| {
-        let checks = told["checks"].as_array().unwrap();
+        let checks = report["checks"].as_array().unwrap();
         checks.iter().find(|it| it["name"] == name).unwrap()["detail"].as_str().unwrap().to_owned()
     };
     for name in [
@@ -62,9 +62,9 @@ fn what_must_not_work_does_not() {
     ] {
         assert_eq!(detail(name), "is refused", "{name}");
     }
-    assert!(detail("memory folder").ends_with("can be written"), "{told}");
-    assert!(detail("process").contains("no new privileges"), "{told}");
-    // Nothing was left anywhere.
+    assert!(detail("memory folder").ends_with("can be written"), "{report}");
+    assert!(detail("process").contains("no new privileges"), "{report}");
+    // The probes left no files.
     assert!(
         !fs::read_dir(root.path(""))
             .unwrap()
@@ -72,20 +72,20 @@ fn what_must_not_work_does_not() {
     );
     let config = "on_problem: [/bin/true]\n";
     write(&root.home(".config/memoird/config.yaml"), config);
-    let loose = doctor(&root, &["doctor", "--sandbox"]).ok();
-    assert!(loose.stdout.contains("`on_problem` starts your program"), "{loose}");
+    let with_program = doctor(&root, &["doctor", "--sandbox"]).ok();
+    assert!(with_program.stdout.contains("`on_problem` starts your program"), "{with_program}");
 }
 
 #[test]
-fn shut_in_it_does_all_its_work_and_ends_for_a_folder_that_it_cannot_serve() {
+fn a_sandboxed_daemon_works_and_exits_when_it_needs_another_folder() {
     let root = fresh("");
-    if !holds(&root) {
+    if !is_enforced(&root) {
         return;
     }
     let config = root.home(".config/memoird/config.yaml");
     write(&config, "roots: [{path: ~/mara}]\n");
-    let mut daemon = shut_in(&root);
-    daemon.await_told("READY=1");
+    let mut daemon = start_sandboxed(&root);
+    daemon.await_notification("READY=1");
     drop_logs(&root, "memory", &["2026-03"]);
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
     daemon.await_file(&root.path("WISDOM.md"));
@@ -97,8 +97,8 @@ fn shut_in_it_does_all_its_work_and_ends_for_a_folder_that_it_cannot_serve() {
     assert!(log.contains("sandboxed to the memory folders"), "{log}");
     assert!(log.contains("does not include this folder; restarting"), "{log}");
     assert!(!log.contains("ERROR"), "{log}");
-    // The new start serves it.
-    let mut daemon = shut_in(&root);
+    // After a restart the folder is watched.
+    let mut daemon = start_sandboxed(&root);
     daemon.await_file(&root.home("other/memory/weekly/2026-W11.md"));
     let moved = root.home("moved");
     fs::rename(root.home("other"), &moved).unwrap();
@@ -108,7 +108,7 @@ fn shut_in_it_does_all_its_work_and_ends_for_a_folder_that_it_cannot_serve() {
 }
 
 #[test]
-fn by_itself_it_is_shut_in_only_where_it_is_started_again() {
+fn without_a_service_manager_the_daemon_is_not_sandboxed() {
     let root = fresh("");
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();

@@ -1,4 +1,4 @@
-//! `memoird search`: the line that answers, whatever was made of it.
+//! `memoird search`: finds the log line that answers, rather than what was derived from it.
 
 use std::io::Write as _;
 
@@ -25,7 +25,7 @@ fn at(hit: &Value) -> String {
 }
 
 #[test]
-fn the_line_is_found_and_not_what_was_made_of_it() {
+fn search_finds_the_log_line_and_not_items_derived_from_it() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     for (question, path, words) in [
@@ -38,7 +38,7 @@ fn the_line_is_found_and_not_what_was_made_of_it() {
         assert!(first["text"].as_str().unwrap().contains(words), "{question} {first:#}");
         assert!(first["path"].as_str().unwrap().ends_with(path), "{question} {first:#}");
         assert!(found.iter().all(|it| it["tier"] == "daily"), "{question}");
-        // What was made of it says how it was found.
+        // Derived items are listed as the way by which it was found.
         let vias = found.iter().map(|it| it["via"].as_array().unwrap().len()).sum::<usize>();
         assert!(vias > 0, "{question} {found:#?}");
     }
@@ -47,19 +47,19 @@ fn the_line_is_found_and_not_what_was_made_of_it() {
 }
 
 #[test]
-fn a_day_that_is_named_comes_first() {
+fn a_named_day_comes_first() {
     let root = Root::new("mara");
     for question in ["2026-03-12", "March 12, 2026", "12 March", "what happened on 12 March"] {
         let found = search(&root, &[question]);
         assert_eq!(found[0]["date"], "2026-03-12", "{question} {:#}", found[0]);
     }
-    // By the clock of the test this is the week before the one of 13 April.
+    // By the clock of the test this is the week before 13 April.
     let found = search(&root, &["--limit", "3", "last week"]);
     assert!(found.iter().all(|it| it["date"].as_str().unwrap() >= "2026-04-01"), "{found:#?}");
 }
 
 #[test]
-fn a_time_is_told_by_what_happened_then() {
+fn a_time_can_be_given_by_an_event() {
     let root = Root::empty("valve");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     for (day, line) in [
@@ -80,12 +80,12 @@ fn a_time_is_told_by_what_happened_then() {
     ] {
         let found = search(&root, &[question]);
         assert!(found[0]["text"].as_str().unwrap().contains(word), "{question} {found:#?}");
-        assert_eq!(found, without_index(&root, &[question]), "{question}");
+        assert_eq!(found, search_without_index(&root, &[question]), "{question}");
     }
 }
 
 #[test]
-fn fields_and_options_narrow_what_is_found() {
+fn fields_and_options_narrow_the_results() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let dates = |found: &[Value]| -> Vec<String> {
@@ -113,14 +113,14 @@ fn fields_and_options_narrow_what_is_found() {
 }
 
 #[test]
-fn nothing_that_is_typed_is_an_error_and_grep_users_get_their_exit_code() {
+fn no_query_is_an_error_and_exit_code_1_is_optional() {
     let root = Root::new("jonas");
     for text in ["\"", "-", "OR", "a:b", "(", "*", "NEAR(", "'; DROP", "tier:", "🦀", "\\", "--"]
     {
         let ran = root.run(&["search", "--", text]);
         assert!(ran.code == 0, "{ran}");
     }
-    // Who only asks in a small folder leaves nothing there.
+    // A search in a small folder writes nothing.
     assert!(!root.path(".memoird").exists());
     assert_eq!(root.run(&["search", "zzyzx"]).code, 0);
     assert_eq!(root.run(&["search", "--exit-code", "zzyzx"]).code, 1);
@@ -128,7 +128,7 @@ fn nothing_that_is_typed_is_an_error_and_grep_users_get_their_exit_code() {
 }
 
 #[test]
-fn what_may_not_be_seen_is_not_found() {
+fn secrets_quarantined_and_forgotten_lines_are_not_found() {
     let token = "ghp_G37LeXSyYV4g6snRoUYA4fXr6nzrvZcmT4a4";
     let root = Root::empty("hidden");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
@@ -140,9 +140,9 @@ fn what_may_not_be_seen_is_not_found() {
         ),
     );
     let found = search(&root, &["robot"]);
-    let said = format!("{found:?}");
-    assert!(said.contains("[secret:github-token") && !said.contains(token), "{said}");
-    assert!(!said.contains("Ignore all previous"), "{said}");
+    let text = format!("{found:?}");
+    assert!(text.contains("[secret:github-token") && !text.contains(token), "{text}");
+    assert!(!text.contains("Ignore all previous"), "{text}");
     assert_eq!(
         search(&root, &[token]).iter().filter(|it| it.to_string().contains(token)).count(),
         0
@@ -152,7 +152,7 @@ fn what_may_not_be_seen_is_not_found() {
 }
 
 #[test]
-fn a_memory_leads_to_its_line_and_one_without_lines_is_found_itself() {
+fn a_memory_leads_to_its_line_or_is_found_itself_without_one() {
     let root = Root::empty("memories");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     root.write("memory/2026-03-03.md", "- I prefer short answers in German.\n- Tea at four\n");
@@ -172,7 +172,7 @@ fn a_memory_leads_to_its_line_and_one_without_lines_is_found_itself() {
 }
 
 #[test]
-fn lines_of_the_same_words_are_folded_for_people_alone() {
+fn repeated_lines_are_merged_in_text_output_only() {
     let root = Root::empty("repeats");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     for day in 2..=5 {
@@ -187,11 +187,11 @@ fn lines_of_the_same_words_are_folded_for_people_alone() {
     );
 }
 
-/// The hits without the index: a folder of another name is one that nothing was kept of.
-fn without_index(root: &Root, args: &[&str]) -> Vec<Value> {
+/// Returns the hits without the index.
+fn search_without_index(root: &Root, args: &[&str]) -> Vec<Value> {
     let index = root.path(".memoird/search.db");
     std::fs::remove_file(&index).unwrap();
-    // A folder in its place cannot be opened as a database, and is not taken away.
+    // A folder in its place cannot be opened as a database, and is not removed.
     std::fs::create_dir(&index).unwrap();
     let found = search(root, args);
     assert!(index.is_dir());
@@ -200,7 +200,7 @@ fn without_index(root: &Root, args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn the_index_says_what_the_files_say() {
+fn search_with_and_without_the_index_gives_the_same_hits() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     for args in [
@@ -213,12 +213,12 @@ fn the_index_says_what_the_files_say() {
     ] {
         let found = search(&root, args);
         assert!(!found.is_empty(), "{args:?}");
-        assert_eq!(found, without_index(&root, args), "{args:?}");
+        assert_eq!(found, search_without_index(&root, args), "{args:?}");
     }
 }
 
 #[test]
-fn the_index_follows_the_files() {
+fn the_index_follows_changes_of_files() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let finds = |word: &str| {
@@ -228,7 +228,7 @@ fn the_index_follows_the_files() {
     assert!(finds("quokka").is_empty());
     root.write("memory/2026-04-11.md", "- met a quokka\n- and a wombat\n");
     assert_eq!(finds("quokka"), ["memory/2026-04-11.md:1"]);
-    // Changed: another line, another word.
+    // After a change the line number and the words are updated.
     root.write("memory/2026-04-11.md", "- nothing\n- met a quokka twice\n");
     assert_eq!(finds("quokka"), ["memory/2026-04-11.md:2"]);
     assert!(finds("wombat").is_empty());
@@ -262,7 +262,7 @@ origin: agent
 ";
 
 #[test]
-fn what_was_said_in_a_session_is_found_in_its_record() {
+fn lines_of_a_session_are_found_in_its_record() {
     let root = Root::small();
     root.run(&["compact"]).ok();
     assert!(search(&root, &["marmots"]).is_empty());
@@ -272,29 +272,29 @@ fn what_was_said_in_a_session_is_found_in_its_record() {
         "- Keep 512 entries for the marmots, since 1024 do not fit. [CMEM-20260402-120400:20-21]\n",
     );
     let found = search(&root, &["how fast are the marmots"]);
-    let told: Vec<(&str, &str)> = found
+    let lines: Vec<(&str, &str)> = found
         .iter()
         .map(|it| (it["tier"].as_str().unwrap(), it["text"].as_str().unwrap()))
         .collect();
-    let said = |text: &str| told.iter().find(|it| it.1.starts_with(text)).map(|it| it.0);
-    assert_eq!(said("Measured: the marmots"), Some("session"), "{told:?}");
-    // What the log took over is told by the log alone, and what was made of it not at all.
-    assert_eq!(said("Keep 512 entries"), Some("daily"), "{told:?}");
-    assert_eq!(told.len(), 3, "{told:?}");
+    let tier_of = |text: &str| lines.iter().find(|it| it.1.starts_with(text)).map(|it| it.0);
+    assert_eq!(tier_of("Measured: the marmots"), Some("session"), "{lines:?}");
+    // A line copied into the log is found in the log alone; items derived from it are not listed.
+    assert_eq!(tier_of("Keep 512 entries"), Some("daily"), "{lines:?}");
+    assert_eq!(lines.len(), 3, "{lines:?}");
     let first = |args: &[&str]| search(&root, args).first().map(at);
-    let place = |line: u32| Some(format!("memory/sessions/CMEM-20260402-120400.md:{line}"));
-    assert_eq!(first(&["on the server in Kiel"]), place(19));
-    assert_eq!(first(&["--tier", "session", "512 entries"]), place(21));
-    assert_eq!(first(&["marmots on:2026-04-02 Kiel"]), place(19));
+    let address = |line: u32| Some(format!("memory/sessions/CMEM-20260402-120400.md:{line}"));
+    assert_eq!(first(&["on the server in Kiel"]), address(19));
+    assert_eq!(first(&["--tier", "session", "512 entries"]), address(21));
+    assert_eq!(first(&["marmots on:2026-04-02 Kiel"]), address(19));
     assert_eq!(first(&["\"line 3\""]), None);
     for args in [&["marmots"][..], &["--limit", "20", "server Kiel entries"], &["mesured"]] {
         let found = search(&root, args);
         assert!(!found.is_empty(), "{args:?}");
-        assert_eq!(found, without_index(&root, args), "{args:?}");
+        assert_eq!(found, search_without_index(&root, args), "{args:?}");
     }
-    // From there one gets to what came of it.
+    // The line of the record leads to the items derived from it.
     root.run(&["compact"]).ok();
-    let from = place(21).unwrap();
+    let from = address(21).unwrap();
     let up = root.run(&["trace", "--json", "--up", &from]).ok().json_as("trace");
     let derived = up["derived"].as_array().unwrap().iter();
     let tiers: Vec<&str> = derived.map(|it| it["tier"].as_str().unwrap()).collect();
@@ -303,18 +303,18 @@ fn what_was_said_in_a_session_is_found_in_its_record() {
     assert_eq!(search(&root, &["marmots"]).len(), 1);
 }
 
-/// Returns the files that the index knows, and how long each was when it did.
+/// Returns the indexed files and their lengths when they were indexed.
 fn indexed(root: &Root) -> Vec<(String, i64)> {
     let path = root.path(".memoird/search.db");
     if !path.exists() {
         return Vec::new();
     }
     let db = rusqlite::Connection::open(path).unwrap();
-    // Nobody has made the tables yet, or somebody is at it.
-    let Ok(mut asked) = db.prepare("SELECT path, size FROM file ORDER BY path") else {
+    // The tables do not exist yet, or the database is locked.
+    let Ok(mut query) = db.prepare("SELECT path, size FROM file ORDER BY path") else {
         return Vec::new();
     };
-    let rows = asked.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
     rows.and_then(Iterator::collect).unwrap_or_default()
 }
 
@@ -323,17 +323,17 @@ fn length(root: &Root, path: &str) -> (String, i64) {
 }
 
 #[test]
-fn what_is_logged_stands_in_the_index_before_anybody_searches() {
+fn logged_entries_are_indexed_at_once() {
     let root = Root::new("mara");
     let today = "memory/2026-04-13.md";
     root.run(&["log", "Before there is an index"]).ok();
-    assert!(indexed(&root).is_empty(), "a log needs none");
+    assert!(indexed(&root).is_empty(), "`log` does not create the index");
     root.run(&["compact"]).ok();
     root.run(&["log", "Met a quokka"]).ok();
-    let has = indexed(&root);
-    assert!(has.contains(&length(&root, today)), "{has:?}");
-    assert!(has.len() > 3);
-    // Whoever reads it for long stops no log, and the next search makes it good.
+    let files = indexed(&root);
+    assert!(files.contains(&length(&root, today)), "{files:?}");
+    assert!(files.len() > 3);
+    // A locked index does not stop `log`; the next search catches up.
     let db = rusqlite::Connection::open(root.path(".memoird/search.db")).unwrap();
     db.execute_batch("BEGIN EXCLUSIVE").unwrap();
     root.run(&["log", "Met a wombat"]).ok();
@@ -347,15 +347,15 @@ fn what_is_logged_stands_in_the_index_before_anybody_searches() {
 }
 
 #[test]
-fn the_daemon_keeps_the_index() {
+fn the_daemon_updates_the_index() {
     let root = Root::small();
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
     let log = "memory/2026-03-10.md";
-    daemon.await_that("the logs stand in it", || indexed(&root).contains(&length(&root, log)));
+    daemon.await_that("the logs are indexed", || indexed(&root).contains(&length(&root, log)));
     root.append(log, "- Backfill of the quokkas begun\n");
-    daemon.await_that("what is new, too", || indexed(&root).contains(&length(&root, log)));
-    daemon.await_that("and what was made of it", || {
+    daemon.await_that("the new line is indexed", || indexed(&root).contains(&length(&root, log)));
+    daemon.await_that("the summary is indexed", || {
         indexed(&root).iter().any(|it| it.0 == "memory/weekly/2026-W11.md")
     });
     assert!(at(&search(&root, &["quokkas"])[0]).starts_with(log));
@@ -363,7 +363,7 @@ fn the_daemon_keeps_the_index() {
 }
 
 #[test]
-fn a_line_that_is_decided_on_later_is_looked_at_anew() {
+fn a_changed_privacy_setting_updates_indexed_lines() {
     let root = Root::empty("whole");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     root.write(
@@ -374,17 +374,17 @@ fn a_line_that_is_decided_on_later_is_looked_at_anew() {
     let text = |root: &Root| search(root, &["quokka"])[0]["text"].as_str().unwrap().to_owned();
     let before = text(&root);
     assert_eq!(text(&root), before);
-    let seen = |root: &Root| without_index(root, &["quokka"])[0]["text"].clone();
-    assert_eq!(seen(&root), before);
-    // Other rules, the same bytes.
+    let unindexed = |root: &Root| search_without_index(root, &["quokka"])[0]["text"].clone();
+    assert_eq!(unindexed(&root), before);
+    // The rules change, the bytes do not.
     root.write("memoird.yaml", "zone: Europe/Berlin\nprivacy:\n  personal: remove\n");
     let after = text(&root);
     assert_ne!(after, before, "{after}");
-    assert_eq!(seen(&root), after);
+    assert_eq!(unindexed(&root), after);
 }
 
 #[test]
-fn a_torn_index_is_made_anew() {
+fn a_damaged_index_is_rebuilt() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let question = ["how many stations does the contract cover"];
@@ -394,35 +394,35 @@ fn a_torn_index_is_made_anew() {
     let mut scrambled = whole.clone();
     let half = scrambled.len() / 2;
     scrambled[half..].fill(0x5a);
-    for torn in [&b"no database at all"[..], &b""[..], &whole[..half], &scrambled] {
-        std::fs::File::create(&path).unwrap().write_all(torn).unwrap();
-        assert_eq!(search(&root, &question), before, "{} bytes", torn.len());
-        assert_eq!(search(&root, &question), before, "{} bytes", torn.len());
+    for damaged in [&b"no database at all"[..], &b""[..], &whole[..half], &scrambled] {
+        std::fs::File::create(&path).unwrap().write_all(damaged).unwrap();
+        assert_eq!(search(&root, &question), before, "{} bytes", damaged.len());
+        assert_eq!(search(&root, &question), before, "{} bytes", damaged.len());
     }
 }
 
 #[test]
-fn the_index_holds_no_words_and_forgotten_ones_leave_no_number() {
+fn the_index_stores_no_words_and_no_numbers_of_forgotten_ones() {
     let root = Root::new("mara");
     root.write("memory/2026-04-11.md", "- the quokka sleeps in the shed\n");
     root.run(&["compact"]).ok();
     assert_eq!(search(&root, &["quokka"]).len(), 1);
-    // None is as good as one without words.
+    // A missing index counts as one without words.
     let bytes = || std::fs::read(root.path(".memoird/search.db")).unwrap_or_default();
     let has = |word: &[u8]| bytes().windows(word.len()).any(|it| it == word);
     assert!(!has(b"quokka") && !has(b"shed"));
-    // By which the index knows the word.
+    // The number that stands for the word in the index.
     let number = u64::from_be_bytes(blake3::hash(b"quokka").as_bytes()[..8].try_into().unwrap());
     let number = number.to_be_bytes();
     assert!(has(&number));
     root.run(&["forget", "memory/2026-04-11.md:1", "--yes"]).ok();
-    assert!(!has(&number), "what was forgotten left its number");
+    assert!(!has(&number), "the number of a forgotten word is left");
     assert!(search(&root, &["\"quokka\""]).is_empty());
-    assert!(!bytes().is_empty() && !has(&number), "it came back");
+    assert!(!bytes().is_empty() && !has(&number), "the number came back");
 }
 
 #[test]
-fn a_newer_value_stands_before_the_older_one_for_a_question_about_now() {
+fn the_newest_value_ranks_first_for_questions_about_the_present() {
     let root = Root::new("mara");
     root.write("memory/2026-04-07.md", "- The quokka limit of the importer is 3 rows\n");
     root.write("memory/2026-04-10.md", "- The quokka limit of the importer is 5 rows\n");
@@ -442,7 +442,7 @@ fn a_newer_value_stands_before_the_older_one_for_a_question_about_now() {
 }
 
 #[test]
-fn nearly_right_words_count_where_nothing_else_is_found() {
+fn misspelled_words_match_if_nothing_else_is_found() {
     let root = Root::new("mara");
     root.write("memory/2026-04-10.md", "- The quokka sleeps\n- 東京で会議をした\n");
     assert_eq!(at(&search(&root, &["quoka"])[0]), "memory/2026-04-10.md:1");
@@ -451,7 +451,7 @@ fn nearly_right_words_count_where_nothing_else_is_found() {
 }
 
 #[test]
-fn a_terminal_shows_what_was_looked_for() {
+fn matches_are_highlighted_on_a_terminal() {
     let root = Root::small();
     let shown = root.run(&["--color", "always", "search", "import"]).ok().stdout;
     assert!(shown.contains("\u{1b}[1m\u{1b}[33mImporter\u{1b}[0m"), "{shown:?}");

@@ -1,11 +1,11 @@
-//! Secrets that no line holds whole, and that memoird would put together or show in parts.
+//! Secrets that are split over lines or parts, and secrets in names, settings and messages.
 
 use crate::support::Root;
 
 const TOKEN: &str = "G37LeXSyYV4g6snRoUYA4fXr6nzrvZcmT4a4";
 
 #[track_caller]
-fn holds_nowhere(root: &Root, secret: &str) {
+fn assert_only_in_logs(root: &Root, secret: &str) {
     for (path, text) in root.files() {
         let is_log = path.starts_with("memory/2026-");
         assert!(is_log || !text.contains(secret), "{path}:\n{text}");
@@ -13,7 +13,7 @@ fn holds_nowhere(root: &Root, secret: &str) {
 }
 
 #[test]
-fn what_memoird_joins_is_looked_at_once_more() {
+fn secrets_formed_by_joining_text_are_masked() {
     for hidden in ["\u{200b}", "\u{2060}", "\u{feff}"] {
         let root = Root::empty("joined");
         root.write("memoird.yaml", "zone: Europe/Berlin\n");
@@ -25,8 +25,8 @@ fn what_memoird_joins_is_looked_at_once_more() {
             ),
         );
         root.run(&["compact"]).ok();
-        holds_nowhere(&root, TOKEN);
-        holds_nowhere(&root, "tr0ub4dor8xK");
+        assert_only_in_logs(&root, TOKEN);
+        assert_only_in_logs(&root, "tr0ub4dor8xK");
         let week = root.read("memory/weekly/2026-W10.md");
         assert!(week.contains("Decided to use [secret:github-token#"), "{week}");
         assert!(week.contains("Staging password: [secret:password#"), "{week}");
@@ -38,7 +38,7 @@ fn what_memoird_joins_is_looked_at_once_more() {
 }
 
 #[test]
-fn a_key_of_several_lines_is_shown_by_no_verb() {
+fn a_multi_line_key_is_shown_by_no_command() {
     let body = "MIIIMcXdRziQu1LMEiq65GAdP1bjsYnTMRLy2BJPPKgl9VPd4o5c0YQMbzJGndU";
     let root = Root::empty("lines");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
@@ -61,7 +61,7 @@ fn a_key_of_several_lines_is_shown_by_no_verb() {
 }
 
 #[test]
-fn the_index_lists_a_persons_memory_as_it_may_be_seen() {
+fn the_index_lists_memories_of_people_sanitized() {
     let root = Root::small();
     root.write(
         "memory/user_mine.md",
@@ -80,7 +80,7 @@ fn the_index_lists_a_persons_memory_as_it_may_be_seen() {
 }
 
 #[test]
-fn a_correction_with_a_secret_in_it_is_written_with_a_mark() {
+fn a_secret_in_a_correction_is_masked() {
     let root = Root::small();
     root.run(&["compact"]).ok();
     let week = "memory/weekly/2026-W10.md";
@@ -89,7 +89,7 @@ fn a_correction_with_a_secret_in_it_is_written_with_a_mark() {
         root.run(&["correct", &format!("{week}:{at}"), &format!("Importer uses ghp_{TOKEN}")]);
     assert!(ran.code == 0 && ran.stderr.contains("the text contains a secret"), "{ran}");
     assert!(!ran.stdout.contains(TOKEN), "{ran}");
-    holds_nowhere(&root, TOKEN);
+    assert_only_in_logs(&root, TOKEN);
     assert!(
         root.read(week).contains("- Importer uses [secret:github-token"),
         "{}",
@@ -97,10 +97,10 @@ fn a_correction_with_a_secret_in_it_is_written_with_a_mark() {
     );
 }
 
-/// A kind that no rule of the program knows.
+/// A rule for secrets of a kind that no built-in rule finds.
 const DOOR_CODES: &str = "rules:\n  - id: door-code\n    keywords: [lab-]\n    regex: '\\b(LAB-[0-9]{4}-[A-Z]{3})\\b'\n    examples: { secret: ['LAB-1234-ABC'], clean: ['LAB-1'] }\n";
 
-/// Writes rules for secrets of the person's own.
+/// Writes the user's own rules for secrets.
 fn own_rules(root: &Root, text: &str) {
     let path = root.home(".config/memoird/secrets.yaml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -108,7 +108,7 @@ fn own_rules(root: &Root, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// A root with a memory whose words, and whose name, hold a value that a rule learns later.
+/// Returns a folder with a memory that has a secret in its text and name, and a rule added later.
 fn root_with_a_door_code() -> Root {
     let root = Root::empty("door");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
@@ -123,7 +123,7 @@ fn root_with_a_door_code() -> Root {
     root
 }
 
-/// The targets of the links of the index.
+/// Returns the link targets of the index.
 fn targets(root: &Root) -> Vec<String> {
     let index = root.read("memory/MEMORY.md");
     let links = index.lines().filter_map(|it| it.split_once("](")?.1.split_once(')'));
@@ -131,14 +131,14 @@ fn targets(root: &Root) -> Vec<String> {
 }
 
 #[test]
-fn a_redacted_index_leads_to_files_that_are_there() {
+fn links_of_the_index_resolve_after_redaction() {
     let root = root_with_a_door_code();
     let log = root.read("memory/2026-03-03.md");
     let before = targets(&root).len();
-    let told = root.run(&["doctor", "--secrets"]);
-    assert_eq!(told.code, 1, "{told}");
-    assert!(told.stdout.contains(":name  door-code (generated)"), "{told}");
-    assert!(!told.stdout.to_lowercase().contains("4711"), "{told}");
+    let doctor = root.run(&["doctor", "--secrets"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    assert!(doctor.stdout.contains(":name  door-code (generated)"), "{doctor}");
+    assert!(!doctor.stdout.to_lowercase().contains("4711"), "{doctor}");
     let found = root.run(&["doctor", "--secrets", "--json"]);
     assert!(!found.stdout.to_lowercase().contains("4711"), "{found}");
     root.run(&["doctor", "--secrets", "--repair", "--yes"]).ok();
@@ -158,19 +158,19 @@ fn a_redacted_index_leads_to_files_that_are_there() {
 }
 
 #[test]
-fn a_name_is_forgotten_with_its_value() {
+fn a_secret_is_removed_from_file_names_too() {
     let root = root_with_a_door_code();
     root.run(&["forget", "--secrets", "--yes"]).ok();
     root.run(&["doctor", "--secrets"]).ok();
     let database = std::fs::read(root.path(".memoird/lineage.db")).unwrap();
-    // As names spell it: of the log itself the history keeps what it was.
+    // In lower case as in file names: the history still has the log itself.
     assert!(!String::from_utf8_lossy(&database).contains("lab-4711"));
     root.run(&["compact"]).ok();
     root.run(&["doctor"]).ok();
 }
 
 #[test]
-fn a_deleted_memory_is_named_nowhere_and_stays_deleted() {
+fn a_redacted_deleted_memory_stays_deleted() {
     let root = root_with_a_door_code();
     own_rules(&root, "rules: []\n");
     let names = root.files().into_keys().filter(|it| it.contains("lab-4711"));
@@ -195,11 +195,11 @@ fn a_deleted_memory_is_named_nowhere_and_stays_deleted() {
     root.run(&["doctor"]).ok();
 }
 
-/// At how many of its steps forgetting is cut off; `MEMOIRD_FAULTS=full` takes them all.
-const CUTS: usize = 12;
+/// At how many of its steps forgetting is interrupted; all with `MEMOIRD_FAULTS=full`.
+const INTERRUPTIONS: usize = 12;
 
 #[test]
-fn forgetting_that_was_cut_off_ends_where_it_would_have() {
+fn interrupted_redaction_can_be_repeated_to_completion() {
     let prepared = || {
         let root = root_with_a_door_code();
         own_rules(&root, "rules: []\n");
@@ -211,7 +211,7 @@ fn forgetting_that_was_cut_off_ends_where_it_would_have() {
         let old = root.files().into_keys().find(|it| it.contains("lab-4711")).unwrap();
         std::fs::remove_file(root.path(&old)).unwrap();
         root.run(&["compact"]).ok();
-        // One was deleted by a person, the other stands.
+        // One memory was deleted by a person, the other exists.
         assert!(root.read("memory/.decisions.jsonl").contains("lab-4711"));
         assert!(root.files().keys().any(|it| it.contains("lab-0815")));
         own_rules(&root, DOOR_CODES);
@@ -225,7 +225,7 @@ fn forgetting_that_was_cut_off_ends_where_it_would_have() {
     root.finish(command, forget).ok();
     let steps = std::fs::read_to_string(trace).unwrap().lines().count();
     let is_full = std::env::var("MEMOIRD_FAULTS").is_ok_and(|it| it == "full");
-    let stride = if is_full { 1 } else { (steps / CUTS).max(1) };
+    let stride = if is_full { 1 } else { (steps / INTERRUPTIONS).max(1) };
     for step in (1..=steps).step_by(stride) {
         let root = prepared();
         let mut command = root.command(forget);
@@ -244,7 +244,7 @@ fn forgetting_that_was_cut_off_ends_where_it_would_have() {
         let database = std::fs::read(root.path(".memoird/lineage.db")).unwrap();
         let database = String::from_utf8_lossy(&database);
         assert!(!database.contains("lab-4711") && !database.contains("lab-0815"), "{step}");
-        // Each name that was decided about is one that the history knows.
+        // Each name in the decisions is in the history.
         let decided = root.read("memory/.decisions.jsonl");
         let name = decided.split('"').find(|it| it.contains("name-that-was-taken-out"));
         let name = name.unwrap_or_else(|| panic!("{step} {decided}"));
@@ -260,7 +260,7 @@ fn forgetting_that_was_cut_off_ends_where_it_would_have() {
 }
 
 #[test]
-fn the_name_of_a_log_is_told_without_its_secret() {
+fn a_secret_in_the_name_of_a_log_is_masked_in_output() {
     let root = Root::empty("named");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     own_rules(&root, DOOR_CODES);
@@ -275,7 +275,7 @@ fn the_name_of_a_log_is_told_without_its_secret() {
 }
 
 #[test]
-fn no_message_repeats_a_secret_of_the_settings() {
+fn no_message_repeats_a_secret_from_the_settings() {
     let root = Root::small();
     let token = format!("ghp_{TOKEN}");
     let random = "q7Rw2mZx9LtPa4Vb8Nc1";
@@ -315,12 +315,12 @@ fn no_message_repeats_a_secret_of_the_settings() {
 }
 
 #[test]
-fn a_secret_in_the_name_of_the_agent_is_carried_nowhere() {
+fn a_secret_in_the_agent_name_is_copied_nowhere() {
     let root = Root::new("mara");
     let settings = root.read("memoird.yaml");
-    let kept = settings.lines().filter(|it| !it.starts_with("agent_name:"));
-    let kept = kept.collect::<Vec<_>>().join("\n");
-    root.write("memoird.yaml", &format!("{kept}\nagent_name: Mara ghp_{TOKEN}\n"));
+    let others = settings.lines().filter(|it| !it.starts_with("agent_name:"));
+    let others = others.collect::<Vec<_>>().join("\n");
+    root.write("memoird.yaml", &format!("{others}\nagent_name: Mara ghp_{TOKEN}\n"));
     root.run(&["compact"]).ok();
     let files = root.files();
     assert!(files.contains_key("WISDOM.md"), "{:?}", files.keys());

@@ -1,4 +1,4 @@
-//! Search by meaning: a server that makes vectors, and all that goes on without it.
+//! Search by meaning: a server that computes vectors, and the fallback without it.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Words that mean the same to the server here; what is in none of these rows it knows by its letters.
+/// Groups of words with the same meaning to the test server; other words are placed by their letters.
 const MEANINGS: [&[&str]; 4] = [
     &["cat", "feline", "kitten"],
     &["car", "automobile", "vehicle"],
@@ -53,21 +53,21 @@ fn answer(asked: &Asked) -> Answer {
     Answer::Http { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() }
 }
 
-struct House {
+struct Fixture {
     root: Root,
     server: Server,
 }
 
-impl House {
+impl Fixture {
     fn new(provider: &str) -> Self {
         let root = Root::empty("house");
         root.write("memoird.yaml", "zone: Europe/Berlin\n");
         root.write("memory/2026-04-07.md", LOG);
-        let house = Self { root, server: Server::answering(answer) };
+        let fixture = Self { root, server: Server::answering(answer) };
         let base =
-            if provider == "ollama" { house.server.url() } else { house.server.url() + "/v1" };
-        house.configure(&json!({ "provider": provider, "name": "words-1", "base_url": base }));
-        house
+            if provider == "ollama" { fixture.server.url() } else { fixture.server.url() + "/v1" };
+        fixture.configure(&json!({ "provider": provider, "name": "words-1", "base_url": base }));
+        fixture
     }
 
     fn configure(&self, embeddings: &Value) {
@@ -75,7 +75,7 @@ impl House {
         self.root.write("../.config/memoird/config.yaml", &config.to_string());
     }
 
-    /// Returns all texts that were sent.
+    /// Returns all texts that were sent to the server.
     fn sent(&self) -> Vec<String> {
         let texts = |it: Asked| it.body["input"].as_array().unwrap().clone();
         let texts = self.server.requests().into_iter().flat_map(texts);
@@ -91,32 +91,32 @@ impl House {
     }
 }
 
-/// Returns what the first hit says, and by what it was found.
-fn first(found: &Value) -> (String, Vec<&str>) {
+/// Returns the text of the first hit and by what it was found.
+fn first_hit(found: &Value) -> (String, Vec<&str>) {
     let hit = &found["hits"][0];
     let by = hit["found_by"].as_array().unwrap().iter().map(|it| it.as_str().unwrap());
     (hit["text"].as_str().unwrap().to_owned(), by.collect())
 }
 
 #[test]
-fn a_line_is_found_by_other_words_for_the_same() {
+fn a_line_is_found_by_synonyms() {
     for provider in ["openai", "ollama"] {
-        let house = House::new(provider);
-        let found = house.search("feline");
+        let fixture = Fixture::new(provider);
+        let found = fixture.search("feline");
         assert!(found["words_only"].as_str().unwrap().contains("no line has a vector yet"));
-        house.root.run(&["compact"]).ok();
-        let (text, by) = (house.search("feline"), house.search("cat"));
-        assert_eq!(first(&text).1, ["meaning"], "{text:#}");
-        assert!(first(&text).0.contains("warm router"), "{text:#}");
-        assert_eq!(first(&by).1, ["words", "meaning"], "{by:#}");
-        assert!(first(&by).0.contains("warm router") && by["words_only"].is_null());
-        let shown = house.root.run(&["search", "vehicle"]).ok().stdout;
+        fixture.root.run(&["compact"]).ok();
+        let (by_meaning, by_word) = (fixture.search("feline"), fixture.search("cat"));
+        assert_eq!(first_hit(&by_meaning).1, ["meaning"], "{by_meaning:#}");
+        assert!(first_hit(&by_meaning).0.contains("warm router"), "{by_meaning:#}");
+        assert_eq!(first_hit(&by_word).1, ["words", "meaning"], "{by_word:#}");
+        assert!(first_hit(&by_word).0.contains("warm router") && by_word["words_only"].is_null());
+        let shown = fixture.root.run(&["search", "vehicle"]).ok().stdout;
         assert!(shown.contains("new car") && shown.contains("by meaning"), "{shown}");
-        // Each line once, beneath its heading; one word alone is near to nothing.
-        let mut sent = house.sent();
+        // Each line is sent once, with its heading; a line of one word is not sent.
+        let mut sent = fixture.sent();
         sent.retain(|it| it.starts_with("Household: "));
         assert_eq!(sent.len(), 4, "{sent:?}");
-        let status = house.status();
+        let status = fixture.status();
         assert_eq!(
             (&status["lines"], &status["left"], &status["state"]),
             (&json!(4), &json!(0), &json!("ready"))
@@ -125,83 +125,83 @@ fn a_line_is_found_by_other_words_for_the_same() {
 }
 
 #[test]
-fn what_is_new_alone_is_sent_and_what_is_gone_is_forgotten() {
-    let house = House::new("openai");
-    house.root.run(&["compact"]).ok();
-    let before = house.sent().len();
-    house.root.append("memory/2026-04-07.md", "- The kitten hides from the vacuum cleaner\n");
-    house.root.run(&["compact"]).ok();
-    let sent = house.sent();
+fn only_new_lines_are_sent_and_vectors_of_removed_lines_are_deleted() {
+    let fixture = Fixture::new("openai");
+    fixture.root.run(&["compact"]).ok();
+    let before = fixture.sent().len();
+    fixture.root.append("memory/2026-04-07.md", "- The kitten hides from the vacuum cleaner\n");
+    fixture.root.run(&["compact"]).ok();
+    let sent = fixture.sent();
     assert_eq!(sent.len(), before + 1, "{sent:?}");
     assert!(sent[before].ends_with("vacuum cleaner"));
-    house.root.run(&["compact"]).ok();
-    assert_eq!(house.server.count(), 2, "nothing is new");
-    house.root.run(&["forget", "--yes", "vacuum cleaner"]).ok();
-    // At once, and not only when somebody looks next.
-    assert_eq!(house.status()["lines"], 0);
-    house.root.run(&["compact"]).ok();
-    assert_eq!(house.status()["lines"], 4);
-    std::fs::remove_file(house.root.path("memory/2026-04-07.md")).unwrap();
-    house.root.write("memory/2026-04-08.md", "- The vehicle arrived at the seaside house\n");
-    house.root.run(&["compact", "--accept-missing"]);
-    let found = house.search("automobile");
-    assert!(first(&found).0.contains("vehicle arrived"), "{found:#}");
-    // And all of them, once nobody searches by them.
-    house.configure(&Value::Null);
-    house.root.run(&["compact"]).ok();
-    assert!(!house.root.path(".memoird/vectors.db").exists());
+    fixture.root.run(&["compact"]).ok();
+    assert_eq!(fixture.server.count(), 2, "nothing is new");
+    fixture.root.run(&["forget", "--yes", "vacuum cleaner"]).ok();
+    // At once, not only at the next search.
+    assert_eq!(fixture.status()["lines"], 0);
+    fixture.root.run(&["compact"]).ok();
+    assert_eq!(fixture.status()["lines"], 4);
+    std::fs::remove_file(fixture.root.path("memory/2026-04-07.md")).unwrap();
+    fixture.root.write("memory/2026-04-08.md", "- The vehicle arrived at the seaside house\n");
+    fixture.root.run(&["compact", "--accept-missing"]);
+    let found = fixture.search("automobile");
+    assert!(first_hit(&found).0.contains("vehicle arrived"), "{found:#}");
+    // Without the setting all vectors are deleted.
+    fixture.configure(&Value::Null);
+    fixture.root.run(&["compact"]).ok();
+    assert!(!fixture.root.path(".memoird/vectors.db").exists());
 }
 
 #[test]
-fn what_may_not_be_seen_is_not_sent() {
-    let house = House::new("openai");
+fn secrets_are_not_sent() {
+    let fixture = Fixture::new("openai");
     let secret = "ghp_a8Kd02Lm4Qx7Vb1Nc9Zy5Tw3Rj6Hs0Pf2Ug4";
-    house.root.write("memory/2026-04-08.md", &format!("- The token of the runner is {secret}\n"));
-    house.root.run(&["compact"]).ok();
-    house.search(&format!("token {secret}"));
-    let sent = house.sent();
+    fixture.root.write("memory/2026-04-08.md", &format!("- The token of the runner is {secret}\n"));
+    fixture.root.run(&["compact"]).ok();
+    fixture.search(&format!("token {secret}"));
+    let sent = fixture.sent();
     assert!(sent.iter().any(|it| it.contains("token of the runner")));
     assert!(sent.iter().all(|it| !it.contains(secret)), "{sent:?}");
-    let bytes = std::fs::read(house.root.path(".memoird/vectors.db")).unwrap();
+    let bytes = std::fs::read(fixture.root.path(".memoird/vectors.db")).unwrap();
     assert!(!String::from_utf8_lossy(&bytes).contains("runner"));
 }
 
 #[test]
-fn without_the_server_the_words_are_there() {
+fn without_the_server_search_uses_words() {
     for step in [
         Answer::Close,
         Answer::Http { status: 500, headers: Vec::new(), body: b"{}".to_vec() },
         Answer::Http { status: 401, headers: Vec::new(), body: b"{}".to_vec() },
         Answer::Http { status: 200, headers: Vec::new(), body: b"{\"data\":[]}".to_vec() },
     ] {
-        let mut house = House::new("openai");
-        house.root.run(&["compact"]).ok();
-        house.server = Server::scripted(vec![step]);
-        let base = house.server.url() + "/v1";
-        let there = json!({ "provider": "openai", "name": "words-1", "base_url": base });
-        house.configure(&there);
-        let found = house.search("cat");
+        let mut fixture = Fixture::new("openai");
+        fixture.root.run(&["compact"]).ok();
+        fixture.server = Server::scripted(vec![step]);
+        let base = fixture.server.url() + "/v1";
+        let embeddings = json!({ "provider": "openai", "name": "words-1", "base_url": base });
+        fixture.configure(&embeddings);
+        let found = fixture.search("cat");
         assert_eq!(
-            first(&found),
+            first_hit(&found),
             ("The cat sleeps on the warm router every night".to_owned(), vec!["words"])
         );
         assert!(!found["words_only"].is_null());
-        house.root.append("memory/2026-04-07.md", "- The kitten hides from the vacuum cleaner\n");
-        let ran: Ran = house.root.run(&["compact"]).ok();
+        fixture.root.append("memory/2026-04-07.md", "- The kitten hides from the vacuum cleaner\n");
+        let ran: Ran = fixture.root.run(&["compact"]).ok();
         assert!(ran.stderr.contains("1 logs wait for vectors"), "{}", ran.stderr);
-        assert_eq!(house.status()["left"], 1);
+        assert_eq!(fixture.status()["left"], 1);
     }
 }
 
 #[test]
-fn a_key_goes_to_the_server_alone_that_it_is_for() {
-    let house = House::new("openai");
+fn a_key_is_sent_only_to_its_own_server() {
+    let fixture = Fixture::new("openai");
     for name in ["of-model", "of-embeddings"] {
         let file = format!("../keys/{name}");
-        house.root.write(&file, &format!("{name}-key\n"));
-        fs::set_permissions(house.root.path(&file), fs::Permissions::from_mode(0o600)).unwrap();
+        fixture.root.write(&file, &format!("{name}-key\n"));
+        fs::set_permissions(fixture.root.path(&file), fs::Permissions::from_mode(0o600)).unwrap();
     }
-    let here = house.server.url() + "/v1";
+    let here = fixture.server.url() + "/v1";
     let elsewhere = "https://models.example/v1";
     for (at, (model, own, expected)) in [
         (elsewhere, None, None),
@@ -216,10 +216,10 @@ fn a_key_goes_to_the_server_alone_that_it_is_for() {
             "model": { "base_url": model, "key_file": "~/keys/of-model" },
             "search": { "embeddings": { "name": "words-1", "base_url": here, "key_file": own } },
         });
-        house.root.write("../.config/memoird/config.yaml", &config.to_string());
-        house.root.append("memory/2026-04-07.md", &format!("- The kitten hides, day {at}\n"));
-        house.root.run(&["compact"]).ok();
-        let asked = house.server.requests();
+        fixture.root.write("../.config/memoird/config.yaml", &config.to_string());
+        fixture.root.append("memory/2026-04-07.md", &format!("- The kitten hides, day {at}\n"));
+        fixture.root.run(&["compact"]).ok();
+        let asked = fixture.server.requests();
         let (last, count) = (asked.last().unwrap(), asked.len());
         let sent = last.headers.iter().find(|it| it.0 == "authorization").map(|it| &it.1[..]);
         assert_eq!((sent, count), (expected, at + 1), "{model} {own:?}");
@@ -227,44 +227,44 @@ fn a_key_goes_to_the_server_alone_that_it_is_for() {
 }
 
 #[test]
-fn vectors_come_under_the_budget_and_leave_half_of_it() {
-    let house = House::new("openai");
-    let embeddings = json!({ "name": "words-1", "base_url": house.server.url() + "/v1" });
+fn vectors_count_towards_the_token_budget_only() {
+    let fixture = Fixture::new("openai");
+    let embeddings = json!({ "name": "words-1", "base_url": fixture.server.url() + "/v1" });
     let config = json!({
         "search": { "embeddings": embeddings },
-        // A few lines are charged with some hundred tokens before they are sent.
+        // A few lines are charged with several hundred tokens before they are sent.
         "budget": { "day": { "usd": null, "tokens": 200, "calls": 1 }, "month": { "usd": null } },
     });
-    house.root.write("../.config/memoird/config.yaml", &config.to_string());
-    let ran = house.root.run(&["compact"]).ok();
-    assert_eq!(house.server.count(), 0);
+    fixture.root.write("../.config/memoird/config.yaml", &config.to_string());
+    let ran = fixture.root.run(&["compact"]).ok();
+    assert_eq!(fixture.server.count(), 0);
     assert!(ran.stderr.contains("the budget of the day is exhausted"), "{}", ran.stderr);
     let config = config.to_string().replace("200", "20000");
-    house.root.write("../.config/memoird/config.yaml", &config);
-    house.root.run(&["compact"]).ok();
-    // Calls are no measure of them.
+    fixture.root.write("../.config/memoird/config.yaml", &config);
+    fixture.root.run(&["compact"]).ok();
+    // The limit of calls does not apply to vectors.
     for query in ["feline", "vehicle"] {
-        assert!(house.search(query)["words_only"].is_null());
+        assert!(fixture.search(query)["words_only"].is_null());
     }
-    let usage = house.root.run(&["usage", "--json", "--by", "tier"]).ok().json();
+    let usage = fixture.root.run(&["usage", "--json", "--by", "tier"]).ok().json();
     assert_eq!(usage.to_string().matches("\"embed\"").count(), 1, "{usage:#}");
 }
 
 #[test]
-fn the_daemon_makes_them_in_the_background() {
-    let house = House::new("openai");
+fn the_daemon_computes_vectors_in_the_background() {
+    let fixture = Fixture::new("openai");
     for day in 10..30 {
         let log = format!("- On day {day} the archive of station {day} was moved\n").repeat(3);
-        house.root.write(&format!("memory/2026-03-{day}.md"), &log);
+        fixture.root.write(&format!("memory/2026-03-{day}.md"), &log);
     }
-    let mut daemon = Daemon::spawn(&house.root, "2026-04-13T09:00:00+02:00", &[]);
-    let lines = || house.status()["lines"].as_u64().unwrap_or(0);
-    daemon.await_that("all lines have vectors", || house.status()["left"] == 0 && lines() == 64);
-    house.root.append("memory/2026-04-07.md", "- The kitten hides from the vacuum cleaner\n");
+    let mut daemon = Daemon::spawn(&fixture.root, "2026-04-13T09:00:00+02:00", &[]);
+    let lines = || fixture.status()["lines"].as_u64().unwrap_or(0);
+    daemon.await_that("all lines have vectors", || fixture.status()["left"] == 0 && lines() == 64);
+    fixture.root.append("memory/2026-04-07.md", "- The kitten hides from the vacuum cleaner\n");
     daemon.await_that("the new line has one", || lines() == 65);
     daemon.await_idle();
-    // The newest first.
-    let sent = house.sent();
+    // The newest lines are sent first.
+    let sent = fixture.sent();
     assert!(sent[0].starts_with("Household: "), "{:?}", &sent[..3]);
-    assert!(first(&house.search("feline")).0.contains("cat"));
+    assert!(first_hit(&fixture.search("feline")).0.contains("cat"));
 }

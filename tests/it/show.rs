@@ -26,8 +26,8 @@ fn files_are_found_by_path_period_and_name() {
     ] {
         assert_eq!(root.run(&["show", named]).ok().stdout, root.read(path), "{named}");
         let json = root.run(&["show", "--json", named]).ok().json();
-        let told = (&json["path"], &json["kind"], &json["text"]);
-        assert_eq!(told, (&path.into(), &kind.into(), &root.read(path).into()));
+        let shown = (&json["path"], &json["kind"], &json["text"]);
+        assert_eq!(shown, (&path.into(), &kind.into(), &root.read(path).into()));
         let origin = if kind == "log" { "agent" } else { "derived" };
         assert_eq!((&json["origin"], json["notice"].is_string()), (&origin.into(), true));
     }
@@ -37,7 +37,7 @@ fn files_are_found_by_path_period_and_name() {
 }
 
 #[test]
-fn what_is_not_ours_is_not_shown() {
+fn files_that_are_not_memory_files_are_not_shown() {
     let root = Root::new("mara");
     root.write("memory/notes.txt", "mine");
     root.run(&["compact"]).ok();
@@ -92,7 +92,7 @@ fn what_is_not_ours_is_not_shown() {
 }
 
 #[test]
-fn what_is_for_people_is_not_for_programs() {
+fn raw_and_json_cannot_be_combined() {
     let root = Root::small();
     let ran = root.run(&["show", "--raw", "--json", "2026-03-03"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran}");

@@ -6,8 +6,8 @@ use memoird::internals::store::fs::{layout::Layout, lock::DaemonLock};
 
 use crate::support::Root;
 
-/// All files of the private folder.
-fn private(root: &Root) -> BTreeMap<String, Vec<u8>> {
+/// Returns all files of the private folder.
+fn private_files(root: &Root) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(root.path(".memoird")).unwrap();
     let entries = entries.map(|it| it.unwrap());
     entries
@@ -16,7 +16,7 @@ fn private(root: &Root) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn a_new_folder_shows_what_is_due_and_stays_as_it_is() {
+fn status_of_a_new_folder_shows_due_jobs_and_writes_nothing() {
     let root = Root::small();
     let files = root.files();
     insta::assert_snapshot!(root.run(&["status"]), @r"
@@ -57,7 +57,7 @@ fn a_new_folder_shows_what_is_due_and_stays_as_it_is() {
 fn after_a_run_nothing_is_due_and_nothing_is_written() {
     let root = Root::small();
     root.run(&["compact"]).ok();
-    let before = (root.files(), private(&root));
+    let before = (root.files(), private_files(&root));
     insta::assert_snapshot!(root.run(&["status"]), @r"
     $ memoird status
     ~/small
@@ -78,11 +78,11 @@ fn after_a_run_nothing_is_due_and_nothing_is_written() {
     next      extract Tue 2026-04-14 02:30, weekly Tue 2026-04-14 03:00, monthly Tue 2026-04-14 03:15, wisdom Tue 2026-04-14 03:30
     ");
     root.run(&["status", "--json"]).ok().json_as("status");
-    assert_eq!((root.files(), private(&root)), before);
+    assert_eq!((root.files(), private_files(&root)), before);
 }
 
 #[test]
-fn what_failed_and_what_is_stuck_is_told_by_the_exit_code() {
+fn failed_and_stuck_jobs_set_the_exit_code() {
     let root = Root::new("jonas");
     fs::create_dir_all(root.path("memory/weekly/2026-W14.md")).unwrap();
     assert_eq!(root.run(&["compact", "weekly"]).code, 1);
@@ -106,7 +106,7 @@ fn what_failed_and_what_is_stuck_is_told_by_the_exit_code() {
 }
 
 #[test]
-fn files_that_a_person_should_look_at_are_named() {
+fn problem_files_are_listed() {
     let root = Root::empty("r");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     root.write("memory/2026-04-02.md", "- shipped the importer\n");
@@ -149,7 +149,7 @@ fn a_damaged_database_hides_no_file() {
     root.run(&["compact"]).ok();
     let path = root.path(".memoird/lineage.db");
     let sound = fs::read(&path).unwrap();
-    // All of it, and all but what is read when it is opened.
+    // Damages everything, then everything but the pages that are read on opening.
     for from in [0, 8_192] {
         let mut bytes = sound.clone();
         bytes[from..].fill(0xA5);
@@ -187,10 +187,10 @@ fn several_folders_are_shown_in_one_table() {
 }
 
 #[test]
-fn a_daemon_at_work_is_shown() {
+fn a_running_daemon_is_shown() {
     let root = Root::small();
     root.run(&["compact"]).ok();
-    let held = DaemonLock::acquire(&Layout::new(root.path(""), "memory")).unwrap();
+    let lock = DaemonLock::acquire(&Layout::new(root.path(""), "memory")).unwrap();
     let pid = std::process::id();
     let daemon = |root: &Root| {
         let json = root.run(&["status", "--json"]).ok().json_as("status");
@@ -199,18 +199,18 @@ fn a_daemon_at_work_is_shown() {
     let (running, watcher) = daemon(&root);
     assert_eq!((&running["running"], &running["pid"]), (&true.into(), &pid.into()));
     assert!(running["since"].is_string() && watcher["mode"].is_null());
-    let about = |pid: u32| {
+    let state_of = |pid: u32| {
         format!(
             r#"{{"pid":{pid},"since":"2026-04-13T08:00:00+02:00","mode":"inotify","missed":2}}"#
         )
     };
-    root.write(".memoird/daemon.json", &about(pid));
+    root.write(".memoird/daemon.json", &state_of(pid));
     let (running, watcher) = daemon(&root);
     assert_eq!(running["since"], "2026-04-13T08:00:00+02:00");
     assert_eq!((&watcher["mode"], &watcher["missed"]), (&"inotify".into(), &2.into()));
-    // What a daemon before this one wrote says nothing of it.
-    root.write(".memoird/daemon.json", &about(1));
+    // A state file of an earlier daemon is ignored.
+    root.write(".memoird/daemon.json", &state_of(1));
     assert!(daemon(&root).1["mode"].is_null());
-    drop(held);
+    drop(lock);
     assert_eq!(daemon(&root).0["running"], false);
 }

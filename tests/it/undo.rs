@@ -1,4 +1,4 @@
-//! Runs taken back: what stands there then, what is not made again, and what a person did stays.
+//! `memoird undo`: files return to their earlier state, undone work is not repeated, and edits stay.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const MONTH: &str = "memory/monthly/2026-03.md";
 const LOG: &str = "memory/2026-03-11.md";
 const DECISIONS: &str = "memory/.decisions.jsonl";
 
-/// The Mondays on which the samples are folded, from the first week that has closed.
+/// The Mondays on which the sample journals are compacted.
 const MONDAYS: [&str; 6] =
     ["2026-02-02", "2026-03-02", "2026-03-09", "2026-03-16", "2026-03-23", "2026-04-06"];
 
@@ -28,8 +28,8 @@ fn set_day(root: &mut Root, day: &str) {
     root.set_now(&format!("{day}T09:00:00+02:00"));
 }
 
-/// A folder that was folded on each Monday, and what stood there before each run.
-fn folded(journal: &str) -> (Root, Vec<Files>) {
+/// Returns a folder that was compacted on each Monday, and its files before each run.
+fn compacted_on_mondays(journal: &str) -> (Root, Vec<Files>) {
     let mut root = Root::new(journal);
     let mut before = Vec::new();
     for monday in MONDAYS {
@@ -56,9 +56,9 @@ fn assert_same(found: &Files, expected: &Files) {
     assert!(differ.is_empty(), "{differ:?}");
 }
 
-/// Checks that nothing is due and that all is well.
+/// Checks that nothing is due and that `doctor` finds no problem.
 #[track_caller]
-fn assert_at_rest(root: &Root) {
+fn assert_healthy_and_up_to_date(root: &Root) {
     let before = root.files();
     let report = root.run(&["compact", "--json"]).ok().json_as("compact");
     assert_eq!(report["jobs"], serde_json::json!([]));
@@ -81,34 +81,34 @@ fn last_run(root: &Root) -> String {
 }
 
 #[test]
-fn the_last_run_is_taken_back_and_put_back_byte_for_byte() {
+fn undoing_and_redoing_the_last_run_restores_files_byte_for_byte() {
     for journal in ["mara", "jonas"] {
-        let (root, before) = folded(journal);
+        let (root, before) = compacted_on_mondays(journal);
         let after = files(&root);
         let report = undo(&root, &[]);
         assert_eq!(report["taken_back"][0]["trigger"], "compact");
         assert_same(&files(&root), &before[5]);
-        assert_at_rest(&root);
+        assert_healthy_and_up_to_date(&root);
         assert_eq!(undo(&root, &[])["taken_back"][0]["trigger"], "undo");
         assert_same(&files(&root), &after);
-        assert_at_rest(&root);
+        assert_healthy_and_up_to_date(&root);
     }
 }
 
 #[test]
-fn the_first_run_of_all_leaves_nothing_behind() {
+fn undoing_the_first_run_leaves_nothing_behind() {
     let root = Root::new("mara");
     let before = files(&root);
     root.run(&["compact"]).ok();
     let after = files(&root);
     undo(&root, &[]);
     assert_same(&files(&root), &before);
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
     assert_same(&files(&root), &before);
-    // What is asked for by name is made, and its refusal is lifted.
+    // `--force` generates a period again and lifts the suppression.
     root.run(&["compact", "--period", "2026-W11", "--force"]).ok();
     let bullets = |text: &str| text.lines().filter(|it| it.starts_with("- ")).count();
     assert_eq!(bullets(&root.read(WEEK)), bullets(&after[WEEK]));
@@ -116,8 +116,8 @@ fn the_first_run_of_all_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_was_taken_back_is_due_again_when_a_log_changes() {
-    let (root, before) = folded("mara");
+fn undone_work_is_due_again_when_a_log_changes() {
+    let (root, before) = compacted_on_mondays("mara");
     undo(&root, &[]);
     let due = |root: &Root| {
         let plan = root.run(&["compact", "--dry-run", "--json"]).ok().json();
@@ -132,12 +132,12 @@ fn what_was_taken_back_is_due_again_when_a_log_changes() {
     assert!(due(&root) > 0);
     root.run(&["compact"]).ok();
     assert!(files(&root).len() >= before[5].len());
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_run_that_others_rest_on_goes_with_them_or_not_at_all() {
-    let (root, before) = folded("mara");
+fn a_run_that_later_runs_depend_on_is_undone_only_with_them() {
+    let (root, before) = compacted_on_mondays("mara");
     let refused = root.run(&["undo", "5", "--yes"]);
     assert_eq!(refused.code, 2);
     let later =
@@ -146,26 +146,26 @@ fn a_run_that_others_rest_on_goes_with_them_or_not_at_all() {
     assert!(refused.stderr.contains("memoird undo 5 --with-later"), "{refused}");
     let after = files(&root);
     let report = undo(&root, &["5", "--with-later"]);
-    let taken = report["taken_back"].as_array().unwrap().iter();
-    let runs: Vec<i64> = taken.map(|it| it["run"].as_i64().unwrap()).collect();
+    let runs_of = report["taken_back"].as_array().unwrap().iter();
+    let runs: Vec<i64> = runs_of.map(|it| it["run"].as_i64().unwrap()).collect();
     assert_eq!(runs, [6, 5]);
     assert_same(&files(&root), &before[4]);
-    assert_at_rest(&root);
-    // Older ones can go alone now, and all of it can come back.
+    assert_healthy_and_up_to_date(&root);
+    // Now an older run can be undone alone, and everything can be restored.
     undo(&root, &["4"]);
     assert_same(&files(&root), &before[3]);
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
     undo(&root, &[]);
     assert_same(&files(&root), &before[4]);
     undo(&root, &["7"]);
     assert_same(&files(&root), &after);
-    assert_at_rest(&root);
-    assert_eq!(root.run(&["undo", "7", "--yes"]).code, 2, "it is taken back");
+    assert_healthy_and_up_to_date(&root);
+    assert_eq!(root.run(&["undo", "7", "--yes"]).code, 2, "run 7 was already undone");
 }
 
 #[test]
-fn what_a_person_changed_since_stays() {
-    let (root, before) = folded("mara");
+fn files_changed_by_a_person_since_the_run_are_kept() {
+    let (root, before) = compacted_on_mondays("mara");
     let report = root.run(&["undo", "--dry-run", "--json"]).ok().json_as("undo");
     let files_of = outcomes(&report);
     let (week, _) = files_of.iter().find(|it| it.0.contains("/weekly/")).unwrap();
@@ -180,15 +180,15 @@ fn what_a_person_changed_since_stays() {
     assert_eq!(files(&root).get(month), before[5].get(month));
     assert_eq!(outcomes(&report)[memory], "kept");
     assert!(!root.files().contains_key(memory));
-    // The person's week is new to its month, which is made again for that.
+    // The person's week is a new source of its month, which is generated again.
     root.run(&["compact"]).ok();
     assert!(root.files().contains_key(month));
     assert_eq!(root.read(week), mine);
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn a_persons_change_between_two_runs_is_where_it_stops() {
+fn undo_stops_at_an_edit_between_two_runs() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let mine = format!("{}- A line of my own\n", root.read(WEEK));
@@ -200,11 +200,11 @@ fn a_persons_change_between_two_runs_is_where_it_stops() {
     assert_eq!(root.read(WEEK), mine);
     assert_eq!(outcomes(&report)[WEEK], "restored");
     assert!(!root.files().contains_key(MONTH));
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
 #[test]
-fn citations_follow_lines_that_moved_since() {
+fn citations_in_restored_files_follow_moved_lines() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let first = root.read(WEEK);
@@ -225,13 +225,13 @@ fn citations_follow_lines_that_moved_since() {
     assert_ne!(root.read(WEEK), first);
     let traced = root.run(&["trace", WEEK, "--json"]).ok().json_as("trace");
     assert!(!traced.to_string().contains("\"changed\":true"), "{traced}");
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
     let refused = root.run(&["undo", &moved, "--yes"]);
     assert_eq!(refused.code, 2, "{refused}");
 }
 
 #[test]
-fn nothing_is_taken_back_unasked() {
+fn undo_needs_confirmation_and_refuses_unknown_runs() {
     let root = Root::small();
     let refused = |args: &[&str]| -> Ran { root.run(args) };
     insta::assert_snapshot!(refused(&["undo", "--yes"]), @r"
@@ -290,21 +290,21 @@ fn nothing_is_taken_back_unasked() {
 }
 
 #[test]
-fn what_is_no_longer_kept_is_left_as_it_is() {
+fn runs_before_a_rebuild_cannot_be_undone() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     root.append(LOG, "\n- Decided: the pumps go to Zanzibar on 2026-05-07.\n");
     root.run(&["compact"]).ok();
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
-    assert_eq!(root.run(&["undo", "--yes"]).code, 2, "nothing is known of earlier runs");
+    assert_eq!(root.run(&["undo", "--yes"]).code, 2, "earlier runs are not recorded any more");
 }
 
-/// Each step of an undo is cut off in turn; then a fold, and then the same command, put it right.
+/// Interrupts an undo at each step; then a run, or the same command again, completes it.
 #[test]
-fn a_crash_at_any_step_leaves_all_or_is_taken_up_again() {
+fn undo_interrupted_at_any_step_rolls_back_or_resumes() {
     let (before, steps) = {
-        let root = made_twice();
+        let root = compacted_twice();
         let trace = root.home("trace");
         let mut command = root.command(&["undo", "2", "--yes"]);
         command.env("MEMOIRD_FAIL_TRACE", &trace);
@@ -312,11 +312,11 @@ fn a_crash_at_any_step_leaves_all_or_is_taken_up_again() {
         (files(&root), std::fs::read_to_string(trace).unwrap().lines().count())
     };
     assert!(steps > 10, "{steps}");
-    // Not all, for the sake of time; `MEMOIRD_TEST_FULL=1` takes them all.
+    // Only some steps, to save time; all with `MEMOIRD_TEST_FULL=1`.
     let stride = if std::env::var_os("MEMOIRD_TEST_FULL").is_some() { 1 } else { 7 };
     for step in (1..=steps).step_by(stride) {
         for action in ["kill", "eio"] {
-            let root = made_twice();
+            let root = compacted_twice();
             let after = files(&root);
             let mut command = root.command(&["undo", "2", "--yes"]);
             command.env("MEMOIRD_FAIL", format!("{action}@{step}"));
@@ -328,21 +328,21 @@ fn a_crash_at_any_step_leaves_all_or_is_taken_up_again() {
             let again = root.run(&["undo", "2", "--yes"]);
             let told = format!("{action}@{step}\n{ran}\n{again}");
             if again.code != 0 {
-                // It had been done, and only that could no longer be said.
+                // The undo was complete, but could not report it.
                 assert!(again.stderr.contains("was already undone"), "{told}");
             }
             assert_same(&files(&root), &before);
-            assert_at_rest(&root);
+            assert_healthy_and_up_to_date(&root);
             let number = last_run(&root);
             undo(&root, &[&number]);
             assert_same(&files(&root), &after);
-            assert_at_rest(&root);
+            assert_healthy_and_up_to_date(&root);
         }
     }
 }
 
-/// A small folder that was folded, and again after a log had changed.
-fn made_twice() -> Root {
+/// Returns a small folder compacted twice, with a log change in between.
+fn compacted_twice() -> Root {
     let root = Root::small();
     root.run(&["compact"]).ok();
     root.append(
@@ -353,25 +353,25 @@ fn made_twice() -> Root {
     root
 }
 
-/// Returns what `status` says is taken back and waits.
-fn waiting(root: &Root) -> Vec<(String, String)> {
+/// Returns the undone jobs that `status` lists, as tier and period.
+fn undone_jobs(root: &Root) -> Vec<(String, String)> {
     let status = root.run(&["status", "--json"]).ok().json_as("status");
-    works(&status["undone"])
+    tiers_and_periods(&status["undone"])
 }
 
-fn works(list: &Value) -> Vec<(String, String)> {
+fn tiers_and_periods(list: &Value) -> Vec<(String, String)> {
     let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_owned();
     list.as_array().unwrap().iter().map(|it| (text(it, "tier"), text(it, "period"))).collect()
 }
 
 #[test]
-fn status_names_all_that_was_taken_back_once() {
+fn status_lists_each_undone_job_once() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let after = files(&root);
     let report = undo(&root, &[]);
-    let mut refused = works(&report["refused"]);
-    let mut told = waiting(&root);
+    let mut refused = tiers_and_periods(&report["refused"]);
+    let mut told = undone_jobs(&root);
     refused.sort();
     told.sort();
     assert_eq!(told, refused);
@@ -387,23 +387,23 @@ fn status_names_all_that_was_taken_back_once() {
         "{shown}"
     );
 
-    // What it says lifts it does.
+    // The commands that it names do lift the suppression.
     root.run(&["compact", "--period", "2026-W11", "--force"]).ok();
     let memory = "memory/user_henk-prefers-dates-report-2026-03.md";
-    assert_eq!(files(&root).get(memory), after.get(memory));
+    assert_eq!(root.read(memory), after[memory]);
     let of_week = |(tier, period): &(String, String)| {
         (tier == "weekly" && period == "2026-W11")
             || (tier == "extract" && ("2026-03-09"..="2026-03-15").contains(&&period[..]))
     };
-    assert_eq!(waiting(&root).into_iter().filter(of_week).collect::<Vec<_>>(), []);
+    assert_eq!(undone_jobs(&root).into_iter().filter(of_week).collect::<Vec<_>>(), []);
     root.run(&["compact", "extract", "--period", "2026-W02", "--force"]).ok();
     assert!(files(&root).contains_key("memory/project_sqlite-staging-postgres.md"));
-    assert!(waiting(&root).contains(&("weekly".to_owned(), "2026-W02".to_owned())));
+    assert!(undone_jobs(&root).contains(&("weekly".to_owned(), "2026-W02".to_owned())));
 }
 
 #[test]
-fn what_was_begun_is_told_and_goes_on() {
-    let root = made_twice();
+fn an_interrupted_undo_is_reported_and_resumed() {
+    let root = compacted_twice();
     let mut command = root.command(&["undo", "1", "--with-later", "--yes"]);
     command.env("MEMOIRD_FAIL", "kill@undo.decided");
     assert_ne!(root.finish(command, &["undo"]).code, 0);
@@ -412,71 +412,74 @@ fn what_was_begun_is_told_and_goes_on() {
     assert!(status.stdout.contains(told), "{status}");
     let doctor = root.run(&["doctor"]);
     assert!(doctor.stdout.contains(told), "{doctor}");
-    let taken = |report: &Value| -> Vec<i64> {
-        let taken = report["taken_back"].as_array().unwrap().iter();
-        taken.map(|it| it["run"].as_i64().unwrap()).collect()
+    let runs_of = |report: &Value| -> Vec<i64> {
+        let runs_of = report["taken_back"].as_array().unwrap().iter();
+        runs_of.map(|it| it["run"].as_i64().unwrap()).collect()
     };
-    assert_eq!(taken(&root.run(&["undo", "--dry-run", "--json"]).ok().json_as("undo")), [2, 1]);
+    assert_eq!(runs_of(&root.run(&["undo", "--dry-run", "--json"]).ok().json_as("undo")), [2, 1]);
     let asked = root.run(&["undo"]);
     assert!(asked.stderr.contains("memoird undo 1 --with-later --yes"), "{asked}");
-    assert_eq!(taken(&undo(&root, &[])), [2, 1]);
+    assert_eq!(runs_of(&undo(&root, &[])), [2, 1]);
     assert!(!files(&root).contains_key("memory/weekly/2026-W10.md"));
     let said = format!("{}{}", root.run(&["status"]).ok(), root.run(&["doctor"]).ok());
     assert!(!said.contains("not finished"), "{said}");
-    assert_at_rest(&root);
-    // After that it is the last run again that is meant.
+    assert_healthy_and_up_to_date(&root);
+    // After that, `undo` means the last run again.
     undo(&root, &[]);
     assert!(files(&root).contains_key("memory/weekly/2026-W10.md"));
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }
 
-/// What is half taken back is no state that anybody meant, so nothing is folded on it.
+/// A half-undone folder is not a state to compact from, so the undo is completed first.
 #[test]
-fn a_pass_finishes_what_was_cut_off_between_two_files_before_it_folds() {
+fn a_run_completes_an_interrupted_undo_before_compacting() {
     let ends = {
-        let root = made_twice();
+        let root = compacted_twice();
         undo(&root, &["1", "--with-later"]);
         files(&root)
     };
-    let root = made_twice();
+    let root = compacted_twice();
     let start = files(&root);
     let mut command = root.command(&["undo", "1", "--with-later", "--yes"]);
     command.env("MEMOIRD_FAIL", "kill@commit.placed#2");
     assert_ne!(root.finish(command, &["undo"]).code, 0);
     let half = files(&root);
     assert!(half != start && half != ends);
-    // A line that came meanwhile makes something due.
+    // A line added in between makes jobs due.
     root.append("memory/2026-03-03.md", "- Backfill of 2018 begun, 41 GB\n");
     let passed = root.run(&["compact"]).ok();
     let told = "undoing run 1 was interrupted; run 4 finished it";
     assert!(passed.stderr.contains(told), "{passed}");
     let said = format!("{}{}", root.run(&["status"]).ok(), root.run(&["doctor"]).ok());
     assert!(!said.contains("not finished"), "{said}");
-    // What the line makes due is made, and of the rest nothing comes back.
+    // The jobs of that line are done, and nothing else comes back.
     let mut found = files(&root);
     assert!(found["memory/weekly/2026-W10.md"].contains("41 GB"), "{passed}");
     assert!(!found.contains_key("memory/weekly/2026-W11.md"), "{passed}");
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
     found.retain(|path, _| ends.contains_key(path) && path != "memory/2026-03-03.md");
     for (path, text) in found {
         assert_eq!(text, ends[&path], "{path}");
     }
-    assert_eq!(root.run(&["undo", "1", "--with-later", "--yes"]).code, 2, "it is done");
+    assert_eq!(
+        root.run(&["undo", "1", "--with-later", "--yes"]).code,
+        2,
+        "run 1 was already undone"
+    );
 }
 
-/// To take back what was put back would do the harm again, and the next repair would have nothing to
-/// hold it against.
+/// Undoing a repair would restore the damage, and the next repair could not recognize it.
 #[test]
-fn what_was_put_back_after_harm_is_not_taken_back() {
-    let harmed: [&dyn Fn(&str) -> String; 3] =
+fn a_repair_is_not_undone() {
+    let damages: [&dyn Fn(&str) -> String; 3] =
         [&|_| String::new(), &|text| text[..text.len() - 30].to_owned(), &|text| {
             format!("{}\0\0\0", &text[..text.len() - 3])
         }];
-    for harm in harmed {
+    for damage in damages {
         for by_doctor in [false, true] {
-            let root = made_twice();
+            let root = compacted_twice();
             let sound = files(&root);
-            root.write(WEEK, &harm(&sound[WEEK]));
+            root.write(WEEK, &damage(&sound[WEEK]));
             if by_doctor {
                 root.run(&["doctor", "--repair", "--yes"]);
             } else {
@@ -490,22 +493,22 @@ fn what_was_put_back_after_harm_is_not_taken_back() {
                 refused.stderr.contains("repaired damaged files")
                     && refused.stderr.contains("quarantine")
             );
-            // What is meant is the last work, as if nothing had happened in between.
+            // `undo` means the last compaction, as if there had been no repair.
             let report = undo(&root, &[]);
             assert_eq!(report["taken_back"][0]["run"], 2);
             assert_ne!(root.read(WEEK), sound[WEEK]);
             assert!(root.read(WEEK).ends_with('\n') && !root.read(WEEK).contains('\0'));
-            assert_at_rest(&root);
+            assert_healthy_and_up_to_date(&root);
             undo(&root, &[]);
             assert_same(&files(&root), &sound);
-            assert_at_rest(&root);
+            assert_healthy_and_up_to_date(&root);
         }
     }
 }
 
-/// Where a database was lost, a fold is made over what is left of a file.
+/// Without a database, a run replaces the remains of a damaged file.
 #[test]
-fn nothing_that_is_harmed_is_restored() {
+fn undo_does_not_restore_a_damaged_file() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
@@ -513,5 +516,5 @@ fn nothing_that_is_harmed_is_restored() {
     root.run(&["compact"]).ok();
     undo(&root, &[]);
     assert!(!root.files().contains_key(WEEK));
-    assert_at_rest(&root);
+    assert_healthy_and_up_to_date(&root);
 }

@@ -1,12 +1,12 @@
-//! Logs that are gone for a while, or stand under another name: what was made of them stays, once.
+//! Logs that vanish for a while or are renamed: items derived from them are kept and not duplicated.
 
 use crate::support::{Ran, Root};
 
 const WEEK: &str = "memory/weekly/2026-W11.md";
 const MONTH: &str = "memory/monthly/2026-03.md";
 
-/// A folder of a sample journal whose files may have so many characters, folded.
-fn capped(max_chars: usize) -> Root {
+/// Returns a compacted sample journal whose summaries are limited to this many characters.
+fn compacted_with_limit(max_chars: usize) -> Root {
     let root = Root::new("mara");
     let cap = format!("{{ ratio: 0.8, max_ratio: 0.9, max_chars: {max_chars} }}");
     root.append("memoird.yaml", &format!("compaction:\n  weekly: {cap}\n  monthly: {cap}\n"));
@@ -20,8 +20,8 @@ fn bullets_of(text: &str, stem: &str) -> Vec<String> {
     bullets.map(str::to_owned).collect()
 }
 
-/// Returns the lines of a file in an order of their own: the place of what a person wrote, and of
-/// its hash, depends on what stood around it.
+/// Returns the sorted lines of a file without its hashes: the position of a user edit depends on the
+/// lines that were around it.
 fn lines(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().filter(|it| !it.starts_with("  items: ")).collect();
     lines.sort_unstable();
@@ -34,28 +34,28 @@ fn job(ran: &Ran) -> (u64, String) {
     (job["output_chars"].as_u64().unwrap(), job["reason"].as_str().unwrap().to_owned())
 }
 
-/// Takes a log away, and returns how it is put back.
-fn take(root: &Root, path: &str) -> impl FnOnce() + use<> {
+/// Moves a log away, and returns a function that moves it back.
+fn move_away(root: &Root, path: &str) -> impl FnOnce() + use<> {
     let (from, to) = (root.path(path), root.home("taken.md"));
     std::fs::rename(&from, &to).unwrap();
     move || std::fs::rename(&to, &from).unwrap()
 }
 
 #[test]
-fn a_file_keeps_to_its_cap_without_a_log_and_is_as_before_when_it_is_back() {
-    for by_hand in [false, true] {
-        let root = capped(2_000);
+fn items_of_a_vanished_log_fit_the_limit_and_are_unchanged_when_it_returns() {
+    for is_edited in [false, true] {
+        let root = compacted_with_limit(2_000);
         let bullet = bullets_of(&root.read(WEEK), "2026-03-12").remove(0);
-        // A line marked `#keep` stands outside of the cap.
+        // A line marked `#keep` does not count towards the limit.
         let mut slack = 110;
-        if by_hand {
+        if is_edited {
             let edited = bullet.replacen("- ", "- By hand: ", 1);
             slack += edited.len() as u64;
             root.write(WEEK, &root.read(WEEK).replacen(&bullet, &edited, 1));
             root.run(&["compact"]).ok();
         }
         let before = root.files();
-        let put_back = take(&root, "memory/2026-03-12.md");
+        let put_back = move_away(&root, "memory/2026-03-12.md");
         root.run(&["compact"]).ok();
         for (period, path) in [("2026-W11", WEEK), ("2026-03", MONTH)] {
             let kept = bullets_of(&root.read(path), "2026-03-12");
@@ -63,7 +63,7 @@ fn a_file_keeps_to_its_cap_without_a_log_and_is_as_before_when_it_is_back() {
             let args = ["compact", "--force", "--period", period, "--json"];
             let (chars, reason) = job(&root.run(&args).ok());
             let text = root.read(path);
-            // A bullet of the person's is cited where it stands by now.
+            // An edited bullet may cite a new line number.
             let words = |it: &String| it.rsplit_once(" [").unwrap().0.to_owned();
             assert!(kept.iter().all(|it| text.contains(&words(it))), "{kept:?} in:\n{text}");
             assert!(chars <= 2_000 + slack, "{chars}:\n{text}");
@@ -71,12 +71,12 @@ fn a_file_keeps_to_its_cap_without_a_log_and_is_as_before_when_it_is_back() {
             assert!(text.contains("  gone: [\"2026-03-12\"]\n"), "{text}");
         }
         root.run(&["doctor"]).ok();
-        // Also where the database is lost meanwhile.
+        // The log comes back after the database was lost.
         std::fs::remove_dir_all(root.path(".memoird")).unwrap();
         put_back();
         root.run(&["compact"]).ok();
         let after = root.files();
-        if by_hand {
+        if is_edited {
             assert_eq!(lines(&after[WEEK]), lines(&before[WEEK]));
         } else {
             assert_eq!([WEEK, MONTH].map(|it| &after[it]), [WEEK, MONTH].map(|it| &before[it]));
@@ -87,10 +87,10 @@ fn a_file_keeps_to_its_cap_without_a_log_and_is_as_before_when_it_is_back() {
 }
 
 #[test]
-fn what_is_kept_does_not_go_for_the_cap_and_that_is_told() {
-    let root = capped(2_000);
+fn items_of_a_vanished_log_are_kept_beyond_the_limit_and_reported() {
+    let root = compacted_with_limit(2_000);
     let kept = bullets_of(&root.read(WEEK), "2026-03-12");
-    let _put_back = take(&root, "memory/2026-03-12.md");
+    let _put_back = move_away(&root, "memory/2026-03-12.md");
     let cap = root.read("memoird.yaml").replace("2000", "100");
     root.write("memoird.yaml", &cap);
     let args = ["compact", "--force", "--period", "2026-W11", "--json"];
@@ -100,18 +100,18 @@ fn what_is_kept_does_not_go_for_the_cap_and_that_is_told() {
     assert!(kept.iter().all(|it| text.contains(it)), "{kept:?} in:\n{text}");
 }
 
-/// A folder with a log in each of two weeks of March and one of April, all folded but the last.
-fn short() -> Root {
+/// Returns a compacted folder with logs in two weeks of March.
+fn compacted_two_weeks() -> Root {
     let root = Root::empty("short");
     root.write("memoird.yaml", "zone: UTC\n");
-    root.write("memory/2026-03-02.md", MOVED);
+    root.write("memory/2026-03-02.md", RENAMED_LOG);
     root.write("memory/2026-03-03.md", "- Measured 31 ms at the old gate\n");
     root.write("memory/2026-03-10.md", "- Measured 12 ms at the new gate\n");
     root.run(&["compact"]).ok();
     root
 }
 
-const MOVED: &str = "- Decided to use SQLite for staging, because one file is easy to back up\n\
+const RENAMED_LOG: &str = "- Decided to use SQLite for staging, because one file is easy to back up\n\
     - Backfill of 2019 complete, 951 million rows\n\
     - The gauge at the weir froze at 4:12\n";
 const OLD_WEEK: &str = "memory/weekly/2026-W10.md";
@@ -121,22 +121,22 @@ fn rename(root: &Root, from: &str, to: &str) {
     std::fs::rename(path(from), path(to)).unwrap();
 }
 
-/// Returns how often a text stands in each generated file.
+/// Returns how often each weekly file contains a text.
 fn count(root: &Root, words: &str) -> Vec<(String, usize)> {
     let files = root.files().into_iter().filter(|(path, _)| path.starts_with("memory/weekly/"));
     files.map(|(path, text)| (path, text.matches(words).count())).collect()
 }
 
 #[test]
-fn a_log_with_another_date_takes_along_what_was_made_of_it() {
+fn items_follow_a_log_renamed_to_another_date() {
     for without_database in [false, true] {
-        let root = short();
-        let fresh = short();
+        let root = compacted_two_weeks();
+        let fresh = compacted_two_weeks();
         rename(&fresh, "2026-03-02", "2026-03-11");
         std::fs::remove_dir_all(fresh.path(".memoird")).unwrap();
-        for made in fresh.files().into_keys().filter(|it| !it.starts_with("memory/2026")) {
-            if made != "memoird.yaml" {
-                std::fs::remove_file(fresh.path(&made)).unwrap();
+        for generated in fresh.files().into_keys().filter(|it| !it.starts_with("memory/2026")) {
+            if generated != "memoird.yaml" {
+                std::fs::remove_file(fresh.path(&generated)).unwrap();
             }
         }
         fresh.run(&["compact"]).ok();
@@ -159,8 +159,8 @@ fn a_log_with_another_date_takes_along_what_was_made_of_it() {
 }
 
 #[test]
-fn a_log_with_another_name_in_its_week_is_followed_without_a_fold() {
-    let root = short();
+fn a_log_renamed_within_its_week_only_changes_citations() {
+    let root = compacted_two_weeks();
     let before = root.files();
     rename(&root, "2026-03-02", "2026-03-04-gauge");
     root.run(&["compact"]).ok();
@@ -178,8 +178,8 @@ fn a_log_with_another_name_in_its_week_is_followed_without_a_fold() {
 }
 
 #[test]
-fn what_a_person_did_to_a_log_that_moves_stays_done() {
-    let root = short();
+fn user_edits_and_deletions_survive_renaming_the_log() {
+    let root = compacted_two_weeks();
     let text = root.read(OLD_WEEK);
     let bullet = |words: &str| {
         format!("{}\n", text.lines().find(|it| it.starts_with("- ") && it.contains(words)).unwrap())
@@ -208,7 +208,7 @@ fn what_a_person_did_to_a_log_that_moves_stays_done() {
 }
 
 #[test]
-fn a_log_that_only_says_the_same_as_a_vanished_one_takes_nothing_over() {
+fn an_existing_log_with_the_same_text_is_not_a_renamed_log() {
     let root = Root::empty("same");
     root.write("memoird.yaml", "zone: UTC\n");
     for stem in ["2026-03-02", "2026-03-10"] {
@@ -221,7 +221,7 @@ fn a_log_that_only_says_the_same_as_a_vanished_one_takes_nothing_over() {
     assert_eq!(root.files(), before);
 }
 
-/// A folder of a sample journal, folded, and for each of its logs the old name and a new one.
+/// Returns a compacted sample journal and the old and new name of each of its logs.
 fn to_be_renamed() -> (Root, Vec<(String, String)>) {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
@@ -233,7 +233,7 @@ fn to_be_renamed() -> (Root, Vec<(String, String)>) {
 }
 
 #[test]
-fn many_logs_with_other_names_are_not_taken_for_gone() {
+fn many_renamed_logs_are_not_reported_as_missing() {
     let (root, names) = to_be_renamed();
     assert!(names.len() > 50, "{names:?}");
     let before = root.files();
@@ -258,7 +258,7 @@ fn many_logs_with_other_names_are_not_taken_for_gone() {
 }
 
 #[test]
-fn logs_that_went_while_others_were_renamed_are_asked_about() {
+fn logs_deleted_while_others_are_renamed_stop_the_run() {
     let (root, names) = to_be_renamed();
     let (renamed, gone) = names.split_at(names.len() / 2);
     for (from, to) in renamed {
@@ -268,7 +268,7 @@ fn logs_that_went_while_others_were_renamed_are_asked_about() {
     for (stem, _) in gone {
         std::fs::remove_file(root.path(&format!("memory/{stem}.md"))).unwrap();
     }
-    // A copy stands for one log, and not for each that is gone.
+    // A copy counts as the new name of one log, not of each vanished log.
     root.write("memory/2026-03-31-copy.md", &first);
     let before = root.files();
     let ran = root.run(&["compact"]);
@@ -277,7 +277,7 @@ fn logs_that_went_while_others_were_renamed_are_asked_about() {
     assert_eq!(root.files(), before);
 }
 
-/// A folder whose logs are gone, folded after they went.
+/// Returns a folder whose logs vanished before its last run.
 fn without_logs() -> Root {
     let root = Root::small();
     root.run(&["compact"]).ok();
@@ -289,17 +289,17 @@ fn without_logs() -> Root {
 }
 
 #[test]
-fn what_a_person_does_to_a_week_reaches_its_month_though_all_logs_are_gone() {
+fn user_edits_of_a_week_reach_the_month_without_its_logs() {
     const WEEK: &str = "memory/weekly/2026-W10.md";
     const MONTH: &str = "memory/monthly/2026-03.md";
     let shipped = "Importer v2 shipped";
-    for deed in ["delete", "edit", "correct", "delete month"] {
+    for action in ["delete", "edit", "correct", "delete month"] {
         let root = without_logs();
         let week = root.read(WEEK);
         let at = week.lines().position(|it| it.contains(shipped)).unwrap();
         let line = week.lines().nth(at).unwrap();
         assert!(root.read(MONTH).contains(shipped));
-        match deed {
+        match action {
             "delete" => root.write(WEEK, &week.replace(&format!("{line}\n"), "")),
             "edit" => root.write(WEEK, &week.replace(shipped, "Importer v2 went out")),
             "correct" => {
@@ -310,16 +310,16 @@ fn what_a_person_does_to_a_week_reaches_its_month_though_all_logs_are_gone() {
         }
         root.run(&["compact"]).ok();
         let month = root.read(MONTH);
-        assert_eq!(month.contains(shipped), deed == "delete month", "{deed}\n{month}");
+        assert_eq!(month.contains(shipped), action == "delete month", "{action}\n{month}");
         assert_eq!(
             month.contains("went out"),
-            ["edit", "correct"].contains(&deed),
-            "{deed}\n{month}"
+            ["edit", "correct"].contains(&action),
+            "{action}\n{month}"
         );
-        assert!(month.contains("38 GB") && month.contains("951 million"), "{deed}\n{month}");
+        assert!(month.contains("38 GB") && month.contains("951 million"), "{action}\n{month}");
         root.run(&["compact", "--period", "2026-03", "--force"]).ok();
-        assert_eq!(root.read(MONTH), month, "{deed}");
+        assert_eq!(root.read(MONTH), month, "{action}");
         root.run(&["doctor"]).ok();
-        assert!(!root.run(&["status"]).ok().stdout.contains("stuck"), "{deed}");
+        assert!(!root.run(&["status"]).ok().stdout.contains("stuck"), "{action}");
     }
 }

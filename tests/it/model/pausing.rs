@@ -36,7 +36,7 @@ fn a_daemon_that_reached_its_cap_says_so_and_goes_on_the_next_day() {
     let said = status(&desk)["not_yet"].as_str().unwrap().to_owned();
     assert!(said.contains("1 of 1 calls used"), "{said}");
     // Hours go by, and a log comes that needs no model to be seen: nobody is asked again.
-    daemon.await_pass_after(|it| {
+    daemon.await_run_after(|it| {
         desk.root.write("memory/2026-04-13.md", "- The archive has 12 folders now\n");
         it.set_clock("2026-04-13T15:00:00+02:00");
     });

@@ -7,6 +7,7 @@
 pub(crate) mod database;
 pub(crate) mod files;
 mod no_trace;
+mod pause;
 pub(crate) mod server;
 
 use std::{
@@ -20,7 +21,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use self::files::{Files, read_all};
-pub(crate) use self::no_trace::{assert_absent, assert_in_no_file};
+pub(crate) use self::{
+    no_trace::{assert_absent, assert_in_no_file},
+    pause::await_pause,
+};
 
 /// Says that a test, or a part of one, cannot be made here, and why.
 #[expect(clippy::print_stderr, reason = "whoever runs the tests is to know")]
