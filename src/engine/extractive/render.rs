@@ -15,8 +15,7 @@ use crate::{
 };
 
 use super::{
-    annotations::Annotation,
-    candidates::{CandidateSet, CandidateUnit, SELF_CONTAINED_STEMS},
+    candidates::{Annotation, CandidateSet, CandidateUnit, SELF_CONTAINED_STEMS},
     parsed_log::{LogStatement, ParsedLog, StatementForm},
     sections,
 };

@@ -7,6 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
+use super::parsed_log::{LogStatement, ParsedLog};
 use crate::text::{
     calendar,
     hash::{HashedMap, hash_bytes},
@@ -56,6 +57,25 @@ fn cue_table() -> &'static HashedMap<Vec<SectionCue>> {
         }
         table
     })
+}
+
+/// Returns the class of some `words` of a statement: from its task box, else its heads, else the words.
+pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) -> StatementClass {
+    if let Some(done) = statement.task {
+        return if done { StatementClass::Outcome } else { StatementClass::Open };
+    }
+    match class_of_heads(page, statement) {
+        // A heading such as `Notes` says less than the words below it.
+        Some(StatementClass::Context) | None => class_of_words(words, statement.label > 0),
+        Some(class) => class,
+    }
+}
+
+/// Returns the class that the label or the heads of a statement indicate.
+pub(super) fn class_of_heads(page: &ParsedLog, statement: &LogStatement) -> Option<StatementClass> {
+    let label = statement.text[..statement.label].trim_end_matches([':', ' ']);
+    let head = |head: Option<usize>| head.and_then(|head| class_of_head(&page.heads[head].text));
+    class_of_head(label).or_else(|| head(statement.lead).or(head(statement.heading)))
 }
 
 /// Returns the class that a heading or lead-in gives to the statements below it.

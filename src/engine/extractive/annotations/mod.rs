@@ -17,23 +17,10 @@ use std::{borrow::Cow, collections::HashMap, sync::OnceLock};
 use chrono::NaiveDate;
 use regex::Regex;
 
-use crate::memory::address::Address;
-
 use super::{
-    candidates::{CandidateSet, PiecePosition},
+    candidates::{Annotation, CandidateSet, PiecePosition},
     sections::StatementClass,
 };
-
-/// An addition to a piece.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Annotation {
-    /// The byte offset in the statement's text where it is inserted.
-    pub(super) offset: usize,
-    /// The addition with its brackets.
-    pub(super) text: String,
-    /// The lines that it is derived from, besides its own.
-    pub(super) citations: Vec<Address>,
-}
 
 /// Adds notes to the units of a period; `classes` holds the class of each unit.
 pub(super) fn annotate(material: &mut CandidateSet, classes: &[StatementClass]) {

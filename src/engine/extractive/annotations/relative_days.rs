@@ -10,9 +10,10 @@ use crate::memory::{
     log::TextOrigin,
 };
 
-use super::{Annotation, date_note};
+use super::date_note;
 use crate::text::language::Language;
 use crate::engine::extractive::{
+    candidates::Annotation,
     parsed_log::{LogStatement, ParsedLog, StatementForm},
 };
 

@@ -13,9 +13,9 @@ use crate::memory::{
     log::TextOrigin,
 };
 
-use super::{Annotation, replaced_note};
+use super::replaced_note;
 use crate::engine::extractive::{
-    candidates::PiecePosition,
+    candidates::{Annotation, PiecePosition},
     parsed_log::{LogStatement, ParsedLog, StatementForm},
     sections,
 };

@@ -16,12 +16,11 @@ use crate::memory::{
     log::TextOrigin,
 };
 
-use super::{Annotation, resolved_note};
+use super::resolved_note;
 use crate::engine::extractive::{
-    candidates::PiecePosition,
+    candidates::{Annotation, PiecePosition},
     parsed_log::{LogStatement, ParsedLog, StatementForm},
-    sections::StatementClass,
-    summary,
+    sections::{self, StatementClass},
     tokens::atom_term_hash,
 };
 use crate::text::{lexicon::ANNOTATIONS, stems::StemCache, words};
@@ -244,7 +243,7 @@ fn is_not_open(page: &ParsedLog, statement: &LogStatement, text: &str) -> bool {
     let mut words = words::runs(&lower, "");
     statement.task == Some(true)
         || (!words.any(|word| cue_word_sets().open.contains(word))
-            && summary::class_of(page, statement, text) != StatementClass::Open)
+            && sections::class_of(page, statement, text) != StatementClass::Open)
 }
 
 /// Returns whether a sentence says that something is done and does not negate it.

@@ -17,14 +17,13 @@ use self::{
     headings::{PageHeadings, is_meaningful, template_heads},
 };
 use super::{
-    annotations::Annotation,
     corpus_stats::CorpusCounts,
     parsed_log::{LogStatement, ParsedLog, StatementForm},
     sections,
     tokens::PackedToken,
 };
 use crate::{
-    memory::log::TextOrigin,
+    memory::{address::Address, log::TextOrigin},
     text::{
         hash::{HashedMap, combine_hashes},
         pieces, scripts,
@@ -92,6 +91,17 @@ pub(super) struct CandidateUnit {
     pub(super) annotations: Vec<Annotation>,
     /// Whether it contains a replaced figure that the note on another unit names.
     pub(super) is_replaced: bool,
+}
+
+/// An addition to a piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Annotation {
+    /// The byte offset in the statement's text where it is inserted.
+    pub(super) offset: usize,
+    /// The addition with its brackets.
+    pub(super) text: String,
+    /// The lines that it is derived from, besides its own.
+    pub(super) citations: Vec<Address>,
 }
 
 /// A head with content of its own that units use.

@@ -303,7 +303,7 @@ impl<'a> SummaryBuilder<'a> {
     fn is_marked_decision(&self, at: PiecePosition) -> bool {
         let (page, statement) = self.statement(at);
         let piece = statement.pieces[at.piece];
-        class_of_heads(page, statement) == Some(StatementClass::Decision)
+        sections::class_of_heads(page, statement) == Some(StatementClass::Decision)
             || sections::opens_with_decision(&statement.text[piece.start..piece.end])
     }
 
@@ -462,29 +462,7 @@ fn class_at(
     let page = &material.pages[at.page];
     let statement = &page.statements[at.statement];
     let piece = statement.pieces[at.piece];
-    class_of(page, statement, &statement.text[piece.start..piece.end])
-}
-
-/// Returns the class of some `words` of a statement: from its task box, else its heads, else the words.
-pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) -> StatementClass {
-    if let Some(done) = statement.task {
-        return if done { StatementClass::Outcome } else { StatementClass::Open };
-    }
-    match class_of_heads(page, statement) {
-        // A heading such as `Notes` says less than the words below it.
-        Some(StatementClass::Context) | None => {
-            sections::class_of_words(words, statement.label > 0)
-        }
-        Some(class) => class,
-    }
-}
-
-/// Returns the class that the label or the heads of a statement indicate.
-fn class_of_heads(page: &ParsedLog, statement: &LogStatement) -> Option<StatementClass> {
-    let label = statement.text[..statement.label].trim_end_matches([':', ' ']);
-    let head =
-        |head: Option<usize>| head.and_then(|head| sections::class_of_head(&page.heads[head].text));
-    sections::class_of_head(label).or_else(|| head(statement.lead).or(head(statement.heading)))
+    sections::class_of(page, statement, &statement.text[piece.start..piece.end])
 }
 
 fn section_of_class(class: StatementClass) -> SummarySection {

@@ -9,8 +9,11 @@ use crate::{
     },
 };
 
-use super::{class_of, month_section, month_sources::user_bullets, section_of_class};
-use crate::engine::extractive::parsed_log::{self, ParsedLog};
+use super::{month_section, month_sources::user_bullets, section_of_class};
+use crate::engine::extractive::{
+    parsed_log::{self, ParsedLog},
+    sections,
+};
 
 /// Returns the items that every engine must include: bullets that people wrote in the weeks of a month,
 /// and lines marked `#keep`.
@@ -48,7 +51,7 @@ pub(super) fn keep_items(
                 if month && !in_weeks(&address) {
                     continue;
                 }
-                let class = class_of(page, statement, &statement.text);
+                let class = sections::class_of(page, statement, &statement.text);
                 let section = if month {
                     month_section(section_of_class(class))
                 } else {

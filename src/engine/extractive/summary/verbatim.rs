@@ -12,10 +12,11 @@ use crate::{
     },
 };
 
-use super::{class_of, month_section, pinned::one_line, section_of_class};
+use super::{month_section, pinned::one_line, section_of_class};
 use crate::engine::extractive::{
     candidates::headings,
     parsed_log::{self, ParsedLog},
+    sections,
 };
 
 /// Copies everything: each line of a week, or each bullet of a month's weeks.
@@ -73,7 +74,7 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
                 continue;
             }
             if let Some(s) = statement.map(|s| &page.statements[s]) {
-                last = section_of_class(class_of(page, s, &s.text[s.label..]));
+                last = section_of_class(sections::class_of(page, s, &s.text[s.label..]));
             }
             open = statement;
             let mut item =
