@@ -1,31 +1,31 @@
-//! Cuts a line into sentences and clauses.
+//! Cuts a line into sentences and clauses, as summaries choose them.
 //!
-//! A piece is never cut inside code, brackets, bold, or an address, so that no mark loses its
-//! partner. Clauses are cut only where both parts are long enough to say something.
+//! No piece is cut inside code, brackets, bold, or an address, so that no mark loses its partner. A sentence
+//! is cut into clauses only where both parts are long enough to be statements.
 
 use super::lexicon::SENTENCES;
 
-/// A sentence or clause of a text, by byte offsets; white space around it is outside.
+/// A sentence or clause of a text, by byte offsets, without white space around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StatementPiece {
     /// Offset of the first character.
     pub(crate) start: usize,
     /// Offset after the last character.
     pub(crate) end: usize,
-    /// Whether a sentence begins here; else a clause goes on.
+    /// Whether a sentence begins here, rather than a later clause of one.
     pub(crate) starts_sentence: bool,
 }
 
-/// Both parts of a sentence cut at a comma or dash have at least so many characters.
+/// The least characters of both parts of a sentence that is cut at a comma or dash.
 const CLAUSE_CHARS_MIN: usize = 25;
 
-/// And so many letters.
+/// And the least letters.
 const LETTERS_MIN: usize = 8;
 
-/// A piece without any mark to cut at is cut at a space after so many characters.
+/// A longer piece without a mark to cut at is cut at a space.
 const PIECE_CHARS_MAX: usize = 360;
 
-/// Brackets and bold reach at most so far; a longer pair is a stray mark.
+/// The most bytes in brackets or bold; beyond that the opening mark counts as stray.
 const SPAN_BYTES_MAX: usize = 240;
 
 /// Cuts `text` (one line) into pieces, in order.
@@ -57,7 +57,7 @@ pub(crate) fn split_pieces(text: &str) -> Vec<StatementPiece> {
     found
 }
 
-/// Whether a mark that begins with this byte may guard, end, or cut something.
+/// Returns whether a character that begins with this byte may open a protected span, or end a piece.
 fn may_start_cut(first: u8) -> bool {
     first >= 0x80
         || matches!(
@@ -86,7 +86,7 @@ impl SentenceCuts {
             if left < start {
                 continue;
             }
-            // A date, a sum, or a state that stands behind a dash says nothing without its subject.
+            // A date, a sum, or a state after a dash says nothing without its subject.
             let next = self.cuts.get(index + 1).map_or(end, |cut| cut.0);
             if !has_enough_letters(&text[start..left]) || !has_enough_letters(&text[right..next]) {
                 continue;
@@ -105,7 +105,7 @@ impl SentenceCuts {
     }
 }
 
-/// Tells text from a bare value, such as a date with its times.
+/// Returns whether this is text rather than a bare value, such as a date with its times.
 fn has_enough_letters(text: &str) -> bool {
     text.chars().filter(|c| c.is_alphabetic()).nth(LETTERS_MIN - 1).is_some()
 }
@@ -150,7 +150,7 @@ fn protected_span_end(text: &str, at: usize, c: char, previous: char) -> Option<
     match c {
         '`' => {
             let width = rest.bytes().take_while(|&b| b == b'`').count();
-            // No code is opened by so many: without this each of them would count all the others.
+            // No code opens with this many backticks; counting them again at each one would take quadratic time.
             if width > SPAN_BYTES_MAX {
                 return Some(at + width);
             }
@@ -221,7 +221,7 @@ fn sentence_end(text: &str, at: usize, c: char) -> Option<usize> {
             if c == '.' && is_abbreviation(&text[..at]) {
                 return None;
             }
-            // A small letter goes on with the sentence, as after `etc.` or `...`.
+            // A small letter continues the sentence, as after `etc.` or `...`.
             (!begin.is_lowercase() || c == '!' || c == '?').then_some(end)
         }
         _ => None,
@@ -255,7 +255,7 @@ fn skip_closers(text: &str, from: usize) -> usize {
     from + (rest.len() - rest.trim_start_matches(closers).len())
 }
 
-/// Whether the word before a full stop is shortened rather than the last of a sentence.
+/// Returns whether the word before a full stop is an abbreviation rather than the end of a sentence.
 fn is_abbreviation(before: &str) -> bool {
     let start = before
         .char_indices()
@@ -272,9 +272,9 @@ fn is_abbreviation(before: &str) -> bool {
     (single && word != "i") || ordinal || SENTENCES.abbreviations.contains(&&word[..])
 }
 
-/// Returns where the left clause ends and the right one begins, if the mark at `at` parts them.
+/// Returns where the left clause ends and the right one begins, if the mark at `at` separates two.
 ///
-/// After another comma (`listed`), `and` may well bring the last of a list, which says nothing alone.
+/// After another comma (`listed`), `and` may introduce the last element of a list, which is no clause.
 fn clause_boundary(
     text: &str,
     at: usize,
@@ -295,22 +295,17 @@ fn clause_boundary(
     }
 }
 
-/// Whether the word after a comma opens a clause that the first one can do without.
-///
-/// A reason is never cut off: `because` and its kin are left out on purpose.
+/// Returns whether the word after a comma opens a clause that can be cut off.
 fn is_conjunction(word: &str) -> bool {
     SENTENCES.clause_conjunctions.contains(&word)
 }
 
-/// Whether the conjunction also joins the last of a list.
+/// Returns whether the conjunction also joins the last element of a list.
 fn may_end_list(word: &str) -> bool {
     SENTENCES.list_conjunctions.contains(&word)
 }
 
-/// Whether a sentence begins with a word that points back at the one before it.
-///
-/// Words that are articles as well (`das`, `het`, `la`) are left out: most sentences with them stand
-/// alone.
+/// Returns whether a sentence begins with a word that points back to the one before it.
 pub(crate) fn refers_back(sentence: &str) -> bool {
     let start = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
     let end = start.find(|c: char| !c.is_alphanumeric()).unwrap_or(start.len());
@@ -323,12 +318,12 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
 /// Returns at most `chars` characters of `text`, cut after a clause or else after a word.
 pub(crate) fn truncate_at_clause(text: &str, chars: usize) -> &str {
     let Some((end, _)) = text.char_indices().nth(chars) else { return text };
-    // One character more, so that a word or clause that just fits is seen to end.
+    // One more character, to see that a word or clause that just fits ends there.
     let next = end + text[end..].chars().next().map_or(0, char::len_utf8);
     let clause = text[..next].rfind(['.', ';', ',', '!', '?', '。', '，', '、']);
     let space = text[..next].rfind(char::is_whitespace);
     let cut = match (clause, space) {
-        // A clause end is worth some words, not most of them. A point inside `3.2` ends nothing.
+        // Ending with a clause may cost some words, but not most. The point inside `3.2` ends nothing.
         (Some(at), Some(space)) if at + 1 == space && at * 2 > end => at,
         (_, Some(space)) => space,
         _ => end,
@@ -362,8 +357,8 @@ mod tests {
     fn clauses_need_two_long_parts() {
         check("Fast, and small", &["Fast, and small"]);
         check(
-            "The importer now reads all files, and the exporter was left as it stood",
-            &["The importer now reads all files", "and the exporter was left as it stood"],
+            "The importer now reads all files, and the exporter was left as it was",
+            &["The importer now reads all files", "and the exporter was left as it was"],
         );
         check(
             "Moved display into the queue — the only call site that there is",

@@ -1,61 +1,59 @@
-//! What an item claims beside its numbers and names: that something is not so, who did it, and that its
-//! lines are about it at all.
+//! Compares what an item claims besides its numbers and names: negations, who did what, and the topic.
 //!
-//! A program can tell this only where item and line use the same words. So each rule asks for those: a
-//! clause of the item is held against the clause of the lines that shares most of its words, and where
-//! none does, the item stands.
+//! A program can compare this only where item and lines use the same words. So each rule compares a clause of
+//! the item with the clause of the lines that shares most of its words; if there is none, the item passes.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::LazyLock,
 };
 
-use super::amounts;
+use super::amounts::scan;
 use crate::text::{
     calendar,
     clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
     lexicon::{CLAIMS, HEDGING},
 };
 
-/// A bullet with more words than this is no bullet; its clauses are not compared.
+/// The clauses of longer items are not compared, since that would take too long.
 const ITEM_WORDS_MAX: usize = 300;
 
-/// So many clauses of lines are compared with.
+/// The most clauses of the lines that an item is compared with.
 const CLAUSES_MAX: usize = 300;
 
 static FIRST_NAMES: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| CLAIMS.first_names.iter().copied().collect());
 
-/// What a text is about, by the first letters of its words.
+/// The first letters of the words that say what a text is about.
 type StemSet = BTreeSet<String>;
 
 /// A clause, by its words.
 struct Clause {
     stems: StemSet,
-    /// What is said not to be so: the word right behind a negation, or before it.
+    /// What is negated: the word right after each negation, or before it.
     negated_heads: StemSet,
-    /// The same, and what follows.
+    /// The same, and the words that follow.
     negated: StemSet,
-    /// The words by which it says no without a negation.
+    /// The words that negate in another way, such as `failed`.
     implicit_negations: HashSet<String>,
     words: HashSet<String>,
     negations: usize,
 }
 
-/// The lines that an item cites, as far as claims need them.
+/// The claims of the lines that an item cites.
 pub(super) struct CitedClaims {
     clauses: Vec<Clause>,
-    /// Who does what, by the deed.
+    /// Who does what, by the action.
     actors_by_action: HashMap<String, HashSet<String>>,
     sentences: Vec<SentencePeople>,
     stems: StemSet,
-    /// What stands with a capital, by the words before and behind it.
+    /// Capitalized words, by the words before and after them.
     names_by_context: HashMap<(String, String), HashSet<String>>,
     words: HashSet<String>,
     is_german: bool,
 }
 
-/// A sentence, by who is named and what it is about.
+/// The people and the topic of a sentence.
 struct SentencePeople {
     people: HashSet<String>,
     stems: StemSet,
@@ -84,8 +82,8 @@ impl CitedClaims {
                 if all.clauses.len() < CLAUSES_MAX {
                     all.clauses.extend(sentence.clauses().into_iter().map(Clause::of));
                 }
-                for (name, deed) in actions(line, sentence, all.is_german) {
-                    all.actors_by_action.entry(deed).or_default().insert(name);
+                for (name, action) in actions(line, sentence, all.is_german) {
+                    all.actors_by_action.entry(action).or_default().insert(name);
                 }
                 let people = people(line, sentence, all.is_german);
                 let stems = content_stems(&sentence.words);
@@ -98,20 +96,20 @@ impl CitedClaims {
         all
     }
 
-    /// Whether a word of the item stands in the lines, perhaps with another ending.
-    pub(super) fn has_word(&self, word: &str, bends: bool) -> bool {
+    /// Returns whether the lines have a word, perhaps with another ending.
+    pub(super) fn has_word(&self, word: &str, is_inflected: bool) -> bool {
         let endings: &[&str] =
-            if bends { &["s", "es", "n", "en", "e", "er", "ern"] } else { &["s", "es"] };
+            if is_inflected { &["s", "es", "n", "en", "e", "er", "ern"] } else { &["s", "es"] };
         let has = |it: &str| self.words.contains(it);
-        let long = |it: &str| it.chars().count() >= 3;
+        let is_long = |it: &str| it.chars().count() >= 3;
         has(word)
             || endings.iter().any(|ending| {
                 has(&format!("{word}{ending}"))
-                    || word.strip_suffix(ending).is_some_and(|it| long(it) && has(it))
+                    || word.strip_suffix(ending).is_some_and(|it| is_long(it) && has(it))
             })
     }
 
-    /// Whether a German noun is part of one of the lines, or has one of theirs as a part.
+    /// Returns whether a German noun is part of a word of the lines, or contains one.
     pub(super) fn has_compound(&self, word: &str) -> bool {
         const PART_MIN: usize = 4;
         let part_of = |whole: &str, part: &str| {
@@ -120,21 +118,22 @@ impl CitedClaims {
         self.words.iter().any(|it| part_of(it, word) || (it.len() > 4 && part_of(word, it)))
     }
 
-    /// Returns the clause of the item that drops or adds a negation.
+    /// Returns the first clause of the item that drops a negation (`true`) or adds one.
     pub(super) fn changed_negation<'i>(&self, item: &'i str) -> Option<(bool, &'i str)> {
         let parsed = parse_sentences(item);
         if parsed.iter().map(|it| it.words.len()).sum::<usize>() > ITEM_WORDS_MAX {
             return None;
         }
         for sentence in &parsed {
-            let said: HashSet<&str> = sentence.words.iter().map(|it| &it.text[..]).collect();
-            let loose = implicit_negations(&sentence.words);
+            let sentence_words: HashSet<&str> =
+                sentence.words.iter().map(|it| &it.text[..]).collect();
+            let implicit = implicit_negations(&sentence.words);
             for words in sentence.clauses() {
                 let clause = Clause::of(words);
-                if self.drops_negation(&clause, &loose) {
+                if self.drops_negation(&clause, &implicit) {
                     return Some((true, span_text(item, words)));
                 }
-                if !clause.negated.is_empty() && self.adds_negation(&clause, &said) {
+                if !clause.negated.is_empty() && self.adds_negation(&clause, &sentence_words) {
                     return Some((false, span_text(item, words)));
                 }
             }
@@ -142,13 +141,13 @@ impl CitedClaims {
         None
     }
 
-    /// Whether the lines say that what this clause says is not so. `loose` are the words by which its
-    /// sentence says no in any way.
-    fn drops_negation(&self, clause: &Clause, loose: &HashSet<String>) -> bool {
+    /// Returns whether the lines negate what this clause states. `implicit` are the words that negate in any
+    /// way in its sentence.
+    fn drops_negation(&self, clause: &Clause, implicit: &HashSet<String>) -> bool {
         let shared = |it: &Clause| it.stems.intersection(&clause.stems).count();
         self.clauses.iter().any(|it| {
-            let new = || loose.iter().any(|word| !it.words.contains(word));
-            if it.is_similar(clause) && it.negations > clause.negations && !new() {
+            let has_own_negation = || implicit.iter().any(|word| !it.words.contains(word));
+            if it.is_similar(clause) && it.negations > clause.negations && !has_own_negation() {
                 return true;
             }
             let heads: StemSet = it
@@ -157,47 +156,51 @@ impl CitedClaims {
                 .filter(|it| !clause.negated.contains(*it))
                 .cloned()
                 .collect();
-            // A word of the line's own takes no negation's place.
+            // A word that the line has as well does not replace its negation.
             if heads.is_empty()
                 || clause.negations >= it.negations
-                || loose.iter().any(|word| {
+                || implicit.iter().any(|word| {
                     !it.words.contains(word) && !it.negated_heads.contains(&word_stem(word))
                 })
             {
                 return false;
             }
-            let plain = |it: &&Clause| {
+            let is_affirmative = |it: &&Clause| {
                 it.negated_heads.is_disjoint(&heads) && !it.stems.is_disjoint(&heads)
             };
-            let flat = self.clauses.iter().filter(plain).map(shared).max().unwrap_or(0);
+            let affirmed =
+                self.clauses.iter().filter(is_affirmative).map(shared).max().unwrap_or(0);
             let count = shared(it);
             (count >= 2 || clause.stems.len() <= 2)
                 && count * 2 >= clause.stems.len()
-                && count > flat
+                && count > affirmed
         })
     }
 
-    /// Whether the lines say that what this clause denies is so.
-    fn adds_negation(&self, clause: &Clause, said: &HashSet<&str>) -> bool {
-        let lost = |it: &Clause| it.implicit_negations.iter().any(|word| !said.contains(&word[..]));
-        let like = |it: &&Clause| it.is_similar(clause);
-        if let Some(like) = self.clauses.iter().filter(like).max_by_key(|it| it.negations) {
-            return clause.negations > like.negations && !lost(like);
+    /// Returns whether the lines affirm what this clause negates.
+    fn adds_negation(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
+        let drops_implicit = |it: &Clause| {
+            it.implicit_negations.iter().any(|word| !sentence_words.contains(&word[..]))
+        };
+        let is_similar = |it: &&Clause| it.is_similar(clause);
+        if let Some(similar) = self.clauses.iter().filter(is_similar).max_by_key(|it| it.negations)
+        {
+            return clause.negations > similar.negations && !drops_implicit(similar);
         }
         if self.clauses.iter().any(|it| !it.negated.is_disjoint(&clause.negated)) {
             return false;
         }
         self.clauses.iter().any(|it| {
             let shared = it.stems.intersection(&clause.stems).count();
-            let otherwise = lost(it) || !it.negated_heads.is_disjoint(&clause.stems);
-            !otherwise
+            let is_negated = drops_implicit(it) || !it.negated_heads.is_disjoint(&clause.stems);
+            !is_negated
                 && !it.stems.is_disjoint(&clause.negated)
                 && (shared >= 2 || clause.stems.len() <= 2)
                 && shared * 2 >= clause.stems.len()
         })
     }
 
-    /// Returns who is said to have done what another one did.
+    /// Returns the name in the item of somebody who did not do what the item says, but somebody else in the lines.
     pub(super) fn misattributed_name(&self, item: &str) -> Option<String> {
         let german = self.is_german;
         let parsed = parse_sentences(item);
@@ -205,16 +208,16 @@ impl CitedClaims {
             return None;
         }
         for sentence in parsed {
-            for (name, deed) in actions(item, &sentence, german) {
+            for (name, action) in actions(item, &sentence, german) {
                 if !self.words.contains(&name) {
                     continue;
                 }
-                let theirs = self.actors_by_action.get(&deed);
+                let theirs = self.actors_by_action.get(&action);
                 if theirs.is_some_and(|it| !it.iter().any(|it| is_same_name(it, &name))) {
                     return Some(name);
                 }
             }
-            // Somebody else stands in the same place.
+            // The lines have another name between the same words.
             for (place, name) in names_in_context(item, &sentence) {
                 let theirs = self.names_by_context.get(&place);
                 let other = theirs.is_some_and(|it| !it.iter().any(|it| is_same_name(it, &name)));
@@ -222,7 +225,7 @@ impl CitedClaims {
                     return Some(name);
                 }
             }
-            // In another sentence of the lines, somebody else is named with these words.
+            // Another sentence of the lines has these words with another name.
             for words in sentence.clauses() {
                 let part = ParsedSentence::from_words(item, words);
                 let people = people(item, &part, german);
@@ -246,9 +249,9 @@ impl CitedClaims {
         None
     }
 
-    /// Whether the item has next to nothing in common with its lines.
+    /// Returns whether the item has next to nothing in common with its lines.
     ///
-    /// `amounts` are those of the item, which stand in the lines.
+    /// `amounts` is the number of quantities in the item, all of which the lines support.
     pub(super) fn is_unrelated(&self, item: &str, amounts: usize) -> bool {
         let all = parse_sentences(item);
         let all = all.iter().flat_map(|it| content_stems(&it.words));
@@ -264,14 +267,14 @@ impl CitedClaims {
     }
 }
 
-/// Returns the name that opens a sentence of the item and stands nowhere in the lines.
+/// Returns the name of a person that opens a sentence or clause of the item and is not in the lines.
 pub(super) fn unknown_person<'i>(
     item: &'i str,
     lines: &CitedClaims,
     is_known: &dyn Fn(&str) -> bool,
 ) -> Option<&'i str> {
-    const ASKED_MAX: usize = 8;
-    let mut asked = 0;
+    const LOOKUPS_MAX: usize = 8;
+    let mut lookups = 0;
     for sentence in parse_sentences(item) {
         for (at, word) in sentence.words.iter().enumerate() {
             let raw = &item[word.start..word.end];
@@ -301,11 +304,13 @@ pub(super) fn unknown_person<'i>(
             let plain = HEDGING.stop_words.contains(&name)
                 || CLAIMS.german_words.contains(&name)
                 || word.text.ends_with("ed");
-            asked += 1;
+            lookups += 1;
             if first(name)
                 || name.strip_suffix('s').is_some_and(first)
                 || (acts && !plain)
-                || (!plain && asked <= ASKED_MAX && is_known(raw.get(..name.len()).unwrap_or(raw)))
+                || (!plain
+                    && lookups <= LOOKUPS_MAX
+                    && is_known(raw.get(..name.len()).unwrap_or(raw)))
             {
                 return Some(raw);
             }
@@ -315,7 +320,7 @@ pub(super) fn unknown_person<'i>(
 }
 
 impl Clause {
-    /// Whether it has nearly the same words as another one.
+    /// Returns whether it has nearly the same words as another clause.
     fn is_similar(&self, other: &Self) -> bool {
         const ALIKE_MIN: usize = 3;
         let shared = self.stems.intersection(&other.stems).count();
@@ -324,7 +329,7 @@ impl Clause {
 
     fn of(words: &[ParsedWord]) -> Self {
         const FOLLOWING: usize = 3;
-        let (mut heads, mut denied) = (StemSet::new(), StemSet::new());
+        let (mut heads, mut negated) = (StemSet::new(), StemSet::new());
         let mut negations = 0;
         for (at, word) in words.iter().enumerate() {
             if !is_negation(words, at) {
@@ -332,18 +337,18 @@ impl Clause {
             }
             negations += 1;
             let near = words[at + 1..].iter().take_while(|it| it.separator == Separator::Space);
-            let mut behind = near.filter(|it| is_content(it)).peekable();
+            let mut after = near.filter(|it| is_content(it)).peekable();
             let before = words[..at].iter().rev().find(|it| is_content(it));
-            heads.extend(behind.peek().copied().or(before).map(|it| word_stem(&it.text)));
-            // What is denied stands before the word in some languages.
+            heads.extend(after.peek().copied().or(before).map(|it| word_stem(&it.text)));
+            // In some languages the negated word comes before the negation.
             if ["nicht", "pas", "niet"].contains(&&word.text[..]) {
                 heads.extend(before.map(|it| word_stem(&it.text)));
             }
-            denied.extend(behind.take(FOLLOWING).map(|it| word_stem(&it.text)));
+            negated.extend(after.take(FOLLOWING).map(|it| word_stem(&it.text)));
         }
-        denied.extend(heads.iter().cloned());
+        negated.extend(heads.iter().cloned());
         let plain = |it: &String| !it.starts_with("un");
-        let loose = implicit_negations(words)
+        let implicit = implicit_negations(words)
             .into_iter()
             .filter(plain)
             .filter(|it| !is_negation_word(it))
@@ -353,8 +358,8 @@ impl Clause {
             stems: content_stems(words),
             negations: negations.min(1).max(heads.len()),
             negated_heads: heads,
-            negated: denied,
-            implicit_negations: loose,
+            negated,
+            implicit_negations: implicit,
             words: all,
         }
     }
@@ -363,14 +368,14 @@ impl Clause {
 fn is_negation(words: &[ParsedWord], at: usize) -> bool {
     let word = &words[at];
     let next = words.get(at + 1).map_or("", |it| &it.text[..]);
-    let no = is_negation_word(&word.text);
-    let number = word.text == "no" && next.starts_with(|c: char| c.is_ascii_digit());
-    no && !word.in_code && !number && !CLAIMS.cancels_negation.contains(&next)
+    let is_negation = is_negation_word(&word.text);
+    let is_number = word.text == "no" && next.starts_with(|c: char| c.is_ascii_digit());
+    is_negation && !word.in_code && !is_number && !CLAIMS.cancels_negation.contains(&next)
 }
 
-/// Returns the words that say no in any way.
+/// Returns the words that negate in any way.
 fn implicit_negations(words: &[ParsedWord]) -> HashSet<String> {
-    let is_loose = |at: &usize| {
+    let is_implicit = |at: &usize| {
         let word = &words[*at].text[..];
         is_negation(words, *at)
             || CLAIMS
@@ -379,14 +384,14 @@ fn implicit_negations(words: &[ParsedWord]) -> HashSet<String> {
                 .any(|it| if it.chars().count() <= 4 { word == *it } else { word.starts_with(it) })
             || (word.starts_with("un") && word.len() > 6)
     };
-    (0..words.len()).filter(is_loose).map(|at| words[at].text.clone()).collect()
+    (0..words.len()).filter(is_implicit).map(|at| words[at].text.clone()).collect()
 }
 
 fn is_negation_word(word: &str) -> bool {
     CLAIMS.negations.contains(&word) || word.ends_with("n't")
 }
 
-/// Returns what stands with a capital between two words.
+/// Returns each capitalized word between two words, after those two.
 fn names_in_context(text: &str, sentence: &ParsedSentence<'_>) -> Vec<((String, String), String)> {
     let mut found = Vec::new();
     for three in sentence.words.windows(3) {
@@ -436,7 +441,7 @@ fn content_stems(words: &[ParsedWord]) -> StemSet {
     words.iter().filter(|it| is_content(it)).map(|it| word_stem(&it.text)).collect()
 }
 
-/// Returns the one form of what people do.
+/// Returns the first form of an action that only people do.
 fn known_action(word: &str) -> Option<String> {
     let known = CLAIMS.action_forms.iter().find(|it| it.contains(&word));
     known.map(|it| it[0].to_owned())
@@ -446,8 +451,8 @@ fn is_same_name(a: &str, b: &str) -> bool {
     a.starts_with(b) || b.starts_with(a) || a.ends_with(b) || b.ends_with(a)
 }
 
-/// Whether a word names a person: in English by its capital, in German, where all nouns have one, by
-/// what is known.
+/// Returns whether a word names a person: in English by its capital; in German, where all nouns have one, by a
+/// list of first names and by titles.
 fn is_person(text: &str, words: &[ParsedWord], at: usize, german: bool) -> bool {
     let word = &words[at];
     let raw = &text[word.start..word.end];
@@ -463,9 +468,9 @@ fn is_person(text: &str, words: &[ParsedWord], at: usize, german: bool) -> bool 
     if german {
         return ["herr", "herrn", "frau", "firma"].contains(&before);
     }
-    let shouted = raw.chars().filter(|it| it.is_alphabetic()).all(char::is_uppercase);
+    let is_all_caps = raw.chars().filter(|it| it.is_alphabetic()).all(char::is_uppercase);
     at > 0
-        && !shouted
+        && !is_all_caps
         && !HEDGING.stop_words.contains(&name)
         && !CLAIMS.unnamed_subjects.contains(&name)
         && is_no_date_word(name)
@@ -473,7 +478,7 @@ fn is_person(text: &str, words: &[ParsedWord], at: usize, german: bool) -> bool 
 
 fn is_no_date_word(name: &str) -> bool {
     static WEEKDAYS: LazyLock<HashSet<&'static str>> =
-        LazyLock::new(|| amounts::weekdays().map(|it| it.0).collect());
+        LazyLock::new(|| scan::weekdays().map(|it| it.0).collect());
     !WEEKDAYS.contains(name) && calendar::month_number(name).is_none()
 }
 
@@ -487,11 +492,11 @@ fn people(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> HashSet<St
     people.map(|at| strip_possessive(&sentence.words[at].text).to_owned()).collect()
 }
 
-/// Returns who does what: the word behind a name, and the one before `by` and a name.
+/// Returns who does what: the action is the word after a name, or the one before `by` and a name.
 fn actions(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<(String, String)> {
     let words = &sentence.words;
     let mut found = Vec::new();
-    let deed_of = |word: &ParsedWord| {
+    let action_of = |word: &ParsedWord| {
         let raw = &text[word.start..word.end];
         let lower = !raw.starts_with(char::is_uppercase);
         let plain = word.text.chars().count() > 2
@@ -500,7 +505,7 @@ fn actions(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<(Stri
             && word.text.chars().all(char::is_alphabetic);
         known_action(&word.text).or_else(|| (lower && plain).then(|| verb_stem(&word.text)))
     };
-    // Who shares a deed: `Ines and Tobias agreed`.
+    // People with one action: `Ines and Tobias agreed`.
     let mut group: Vec<String> = Vec::new();
     for at in 0..words.len() {
         if !is_person(text, words, at, german) {
@@ -510,7 +515,7 @@ fn actions(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<(Stri
             continue;
         }
         let raw = &text[words[at].start..words[at].end];
-        // `Ines's rule` tells of no deed of hers.
+        // `Ines's rule` says nothing of what she does.
         if raw.contains(['\'', '’']) {
             group.clear();
             continue;
@@ -526,9 +531,9 @@ fn actions(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<(Stri
         group.push(strip_possessive(&words[at].text).to_owned());
         let by = at.checked_sub(1).map(|it| &words[it].text[..]);
         if let (Some("by" | "von"), Some(before)) = (by, at.checked_sub(2))
-            && let Some(deed) = deed_of(&words[before])
+            && let Some(action) = action_of(&words[before])
         {
-            found.extend(group.iter().map(|it| (it.clone(), deed.clone())));
+            found.extend(group.iter().map(|it| (it.clone(), action.clone())));
         }
         let rest = &words[at + 1..];
         let skipped = rest
@@ -538,9 +543,9 @@ fn actions(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<(Stri
         if let Some(next) = rest.get(skipped)
             && next.separator == Separator::Space
             && !is_followed_by_colon(text, &words[at])
-            && let Some(deed) = deed_of(next)
+            && let Some(action) = action_of(next)
         {
-            found.extend(group.iter().map(|it| (it.clone(), deed.clone())));
+            found.extend(group.iter().map(|it| (it.clone(), action.clone())));
         }
         // `Karin: counted`
         if is_followed_by_colon(text, &words[at]) && at == 0 {
@@ -564,7 +569,7 @@ fn verb_stem(word: &str) -> String {
     bare.unwrap_or(word).chars().take(6).collect()
 }
 
-/// Whether a text is German.
+/// Returns whether a text is German.
 pub(super) fn is_german(text: &str) -> bool {
     let words = text.split(|c: char| !c.is_alphabetic()).filter(|it| !it.is_empty());
     let (mut german, mut english) = (0, 0);

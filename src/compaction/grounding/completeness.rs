@@ -1,9 +1,8 @@
-//! Whether an item keeps the amounts and days that its lines are about. Pure.
+//! Finds the amounts and days that an item leaves out of its lines. Pure.
 //!
-//! Grounding finds what is said too much; this finds what is left out. A line is what an item is about
-//! when the item takes most of its words from it. What such a line says in money, percentages, numbers,
-//! and dates, and the item does not, was dropped. It is asked for once and never a reason to refuse the
-//! item: a summary may leave out.
+//! The rest of grounding finds what an item adds. An item is about a line if most of its words are in it. The
+//! money, percentages, numbers, and dates of such a line that the item lacks were dropped. The engine is asked
+//! for them once; the item is never rejected for it, since a summary may leave things out.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -18,30 +17,30 @@ use crate::{
     text::words,
 };
 
-/// An item that cites more lines than this sums them up.
+/// An item that cites more lines summarizes them, and may drop their amounts.
 const LINES_MAX: usize = 3;
 
-/// So much of an item's words must stand in a line that it is about.
+/// The least share of an item's words in a line that it is about.
 const SHARE_MIN: f64 = 0.5;
 
-/// What became of the amounts and days of lines.
+/// How many amounts and days of its lines an item keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Completeness {
-    /// How many the items keep.
+    /// The number of those that it keeps.
     pub(crate) kept_count: usize,
-    /// Those that they drop, as the lines write them.
+    /// Those that it drops, as the lines write them.
     pub(crate) dropped: Vec<String>,
 }
 
-/// Returns what the item keeps and drops of the lines that it is about.
+/// Returns what an item keeps and drops of the lines that it is about.
 pub(crate) fn of_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Completeness {
-    let mut preserved = Completeness::default();
-    let Some(citation) = &item.citation else { return preserved };
+    let mut completeness = Completeness::default();
+    let Some(citation) = &item.citation else { return completeness };
     let lines: Vec<_> = citation.addresses().take(LINES_MAX + 1).collect();
     if lines.len() > LINES_MAX {
-        return preserved;
+        return completeness;
     }
-    let said: HashSet<String> =
+    let item_norms: HashSet<String> =
         required_atoms(&item.text).map(|it| it.norm(&item.text).to_lowercase()).collect();
     let words = words::long_words(&item.text);
     let mut seen = HashSet::new();
@@ -56,20 +55,20 @@ pub(crate) fn of_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Compl
             if !seen.insert(norm.clone()) {
                 continue;
             }
-            let is_said = said.contains(&norm)
+            let is_kept = item_norms.contains(&norm)
                 || is_date_of_citation(&amount, &norm, citation)
                 || grounding::mentions_amount(address.stem.date(), &item.text, amount.text(text));
-            if is_said {
-                preserved.kept_count += 1;
+            if is_kept {
+                completeness.kept_count += 1;
             } else {
-                preserved.dropped.push(amount.text(text).to_owned());
+                completeness.dropped.push(amount.text(text).to_owned());
             }
         }
     }
-    preserved
+    completeness
 }
 
-/// Returns the amounts and days of a text. A bare number of one digit is too often a count of a list.
+/// Returns the amounts and days of a text. Bare numbers of one digit are left out, since most count a list.
 fn required_atoms(text: &str) -> impl Iterator<Item = Atom> {
     atom::find_atoms(text).into_iter().filter(move |it| match it.kind {
         AtomKind::Money | AtomKind::Percent | AtomKind::Date => true,
@@ -78,7 +77,7 @@ fn required_atoms(text: &str) -> impl Iterator<Item = Atom> {
     })
 }
 
-/// A day is said by the citation, too.
+/// Returns whether a date is the first or last day of the citation, which names it as well.
 fn is_date_of_citation(amount: &Atom, norm: &str, citation: &Citation) -> bool {
     let day = |date: chrono::NaiveDate| {
         norm == date.to_string() || date.to_string().ends_with(norm.trim_start_matches('-'))
@@ -99,20 +98,20 @@ mod tests {
     use crate::{memory::log::DailyLog, privacy};
 
     #[track_caller]
-    fn check(bullet: &str, kept: usize, dropped: &[&str]) {
+    fn check(bullet: &str, kept_count: usize, dropped: &[&str]) {
         let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
         let seen = of_item(&Item::parse(bullet), &logs);
         assert_eq!(
             (seen.kept_count, &seen.dropped[..]),
-            (kept, &dropped.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>()[..]),
+            (kept_count, &dropped.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>()[..]),
             "{bullet}"
         );
     }
 
     #[test]
-    fn what_the_line_is_about_is_kept_or_told() {
+    fn amounts_of_the_line_are_kept_or_dropped() {
         check(
             "Importer moved to SQLite, 14% faster for 1200 USD since May 3 [2026-04-02:1]",
             3,
@@ -123,7 +122,7 @@ mod tests {
             0,
             &["$1,200", "14%", "3 May"],
         );
-        // In another form it is kept, too.
+        // An amount in another form is kept, too.
         check(
             "Importer moved to SQLite and runs 14 percent faster for 1200 dollars since 2026-05-03 \
              [2026-04-02:1]",

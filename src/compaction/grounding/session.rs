@@ -1,12 +1,12 @@
-//! Checks what a model says of a session, as [`grounding`] checks what it says of logs.
+//! Checks a model's summary of a session, as [`grounding`] checks what it writes about logs.
 //!
-//! Each line names the entries that it rests on, and nothing in it may stand in none of them. Code has to
-//! stand in an entry as it is. What fails is kept out, and said. Pure.
+//! Each line cites entries of the session, and everything in it must be in one of them. Code must be in an
+//! entry verbatim. Lines that fail are left out and reported. Pure.
 
 use chrono::NaiveDate;
 
-use crate::compaction::grounding;
 use crate::{
+    compaction::grounding,
     engine::model::session::{EntryPriority, SessionEntry, SummaryLine, SummarySections},
     memory::{
         address::{Citation, Stem},
@@ -16,12 +16,12 @@ use crate::{
     privacy::{self, PrivacyRules, SanitizedLog},
 };
 
-/// What of a summary stood the check.
+/// The result of checking a summary.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedSession {
-    /// The lines that stood it.
+    /// The lines that passed.
     pub sections: SummarySections,
-    /// Those that did not, and why.
+    /// The lines that did not pass, and why.
     pub rejected: Vec<(String, String)>,
 }
 
@@ -40,15 +40,15 @@ pub fn check(
     };
     let mut check = SessionChecker { entries, log: vec![log], date, rejected: Vec::new() };
     for (title, text) in titles.iter().zip(sections) {
-        // The user's messages are never taken from a model.
-        let is_theirs = *title == "All User Messages";
-        checked.sections.push(if is_theirs { Vec::new() } else { check.check_section(text) });
+        // The messages of the user are never taken from a model.
+        let is_user_text = *title == "All User Messages";
+        checked.sections.push(if is_user_text { Vec::new() } else { check.check_section(text) });
     }
     checked.rejected = check.rejected;
     checked
 }
 
-/// Puts the entries in the form of a log, one to a line; what tools returned is text from elsewhere.
+/// Converts the entries to a log with one entry per line. The results of tools are external text.
 fn entries_as_log(
     entries: &[SessionEntry],
     date: NaiveDate,
@@ -73,7 +73,7 @@ struct SessionChecker<'a> {
 
 impl SessionChecker<'_> {
     fn check_section(&mut self, text: &str) -> Vec<SummaryLine> {
-        let mut said = Vec::new();
+        let mut accepted = Vec::new();
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
             let trimmed = line.trim();
@@ -83,31 +83,32 @@ impl SessionChecker<'_> {
             if let Some(fence) = trimmed.strip_prefix("```") {
                 let inside: Vec<&str> =
                     lines.by_ref().take_while(|it| !it.trim_start().starts_with("```")).collect();
-                self.check_code(fence, &inside, &mut said);
+                self.check_code(fence, &inside, &mut accepted);
                 continue;
             }
             match self.check_line(line) {
-                Ok(line) => said.push(line),
+                Ok(line) => accepted.push(line),
                 Err(why) => self.rejected.push((trimmed.to_owned(), why)),
             }
         }
-        said
+        accepted
     }
 
-    /// Takes code over that stands in an entry line by line, beneath a bullet that stood.
-    fn check_code(&mut self, fence: &str, inside: &[&str], said: &mut Vec<SummaryLine>) {
-        let stands = |line: &&str| self.entries.iter().any(|it| it.text.contains(line.trim()));
-        match inside.iter().find(|it| !stands(it)) {
+    /// Accepts code if an entry has each of its lines, and if a line before it passed.
+    fn check_code(&mut self, fence: &str, inside: &[&str], accepted: &mut Vec<SummaryLine>) {
+        let is_in_an_entry =
+            |line: &&str| self.entries.iter().any(|it| it.text.contains(line.trim()));
+        match inside.iter().find(|it| !is_in_an_entry(it)) {
             Some(line) => {
-                let why = "this code stands in no entry".to_owned();
+                let why = "this code is in no entry".to_owned();
                 self.rejected.push((line.trim().to_owned(), why));
             }
-            None if said.is_empty() => {}
+            None if accepted.is_empty() => {}
             None => {
                 let plain = |text: String| SummaryLine { text, cites: Vec::new() };
-                said.push(plain(format!("  ```{fence}")));
-                said.extend(inside.iter().map(|it| plain(format!("  {it}"))));
-                said.push(plain("  ```".to_owned()));
+                accepted.push(plain(format!("  ```{fence}")));
+                accepted.extend(inside.iter().map(|it| plain(format!("  {it}"))));
+                accepted.push(plain("  ```".to_owned()));
             }
         }
     }
@@ -128,12 +129,12 @@ impl SessionChecker<'_> {
         let words = text.trim_start().trim_start_matches(['-', '*', '#']).trim();
         let item = Item { text: words.to_owned(), citation };
         grounding::check_model_item(&item, &self.log).map_err(|it| match it {
-            grounding::Violation::NoCitation => "it names no entry".to_owned(),
+            grounding::Violation::NoCitation => "it cites no entry".to_owned(),
             grounding::Violation::LineMissing { address } => {
                 format!("there is no entry {}", address.line)
             }
             grounding::Violation::AtomNotInSources { atom } => {
-                format!("`{atom}` stands in none of the entries that it names")
+                format!("`{atom}` is in none of the entries that it cites")
             }
             other => other.to_string(),
         })?;
@@ -142,10 +143,10 @@ impl SessionChecker<'_> {
     }
 }
 
-/// So many entries a line may rest on.
+/// The most entries that a line may cite.
 const CITED_ENTRIES_MAX: usize = 60;
 
-/// Splits a line into its words and the numbers of entries at its end.
+/// Splits a line into its text and the numbers of the entries that it cites at its end.
 fn split_citation(line: &str) -> (&str, Vec<usize>) {
     let line = line.trim_end();
     let none = || (line, Vec::new());
@@ -172,15 +173,15 @@ mod tests {
     use crate::engine::model::session::SECTION_TITLES;
 
     fn entries() -> Vec<SessionEntry> {
-        let said = [
+        let texts = [
             (EntryPriority::User, "user: Import the Brest table, 412 rows."),
             (EntryPriority::AgentText, "agent: The import failed on line 17."),
             (EntryPriority::Result, "returned: let rows = 412;\nend"),
         ];
-        let entries = said.into_iter().enumerate();
+        let entries = texts.into_iter().enumerate();
         entries
-            .map(|(at, (weight, text))| SessionEntry {
-                priority: weight,
+            .map(|(at, (priority, text))| SessionEntry {
+                priority,
                 text: text.to_owned(),
                 index: at + 10,
             })
@@ -188,18 +189,18 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_line(line: &str, kept: Option<(&str, &[usize])>) {
+    fn check_line(line: &str, expected: Option<(&str, &[usize])>) {
         let mut sections: [String; 9] = Default::default();
         line.clone_into(&mut sections[0]);
         let date = NaiveDate::from_ymd_opt(2026, 4, 2).unwrap();
         let checked = check(&SECTION_TITLES, &sections, &entries(), date, &PrivacyRules::default());
         let seen = checked.sections[0].first().map(|it| (&it.text[..], &it.cites[..]));
-        assert_eq!(seen, kept, "{:?}", checked.rejected);
-        assert_eq!(checked.rejected.len(), usize::from(kept.is_none()));
+        assert_eq!(seen, expected, "{:?}", checked.rejected);
+        assert_eq!(checked.rejected.len(), usize::from(expected.is_none()));
     }
 
     #[test]
-    fn a_line_says_nothing_that_its_entries_do_not() {
+    fn a_line_passes_if_its_entries_support_it() {
         check_line(
             "- Import the Brest table of 412 rows [1]",
             Some(("- Import the Brest table of 412 rows", &[10])),
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn code_stands_as_it_is_or_not_at_all() {
+    fn code_passes_only_verbatim() {
         let mut sections: [String; 9] = Default::default();
         sections[2] = "- Rows are set to 412 [3]\n```rust\nlet rows = 412;\n```".to_owned();
         sections[3] = "- The import failed [2]\n```\nlet rows = 413;\n```".to_owned();

@@ -102,7 +102,7 @@ fn an_item_that_only_looks_like_an_attack_is_shown_and_written_once_accepted() {
 fn an_unsupported_draft_of_a_model_is_only_shown() {
     with_week(wrong, true, |compactor, dir| {
         let reason = compact_once(compactor);
-        assert!(reason.contains("kept out: 2020-03-03:2 (`…` stands in none"), "{reason}");
+        assert!(reason.contains("kept out: 2020-03-03:2 (`…` is in none"), "{reason}");
         let all = queue(compactor, false).changes;
         let targets: Vec<&str> = all.iter().map(|it| &it.row.target[..]).collect();
         for target in [WEEK, "memory/monthly/2020-03.md", "WISDOM.md", "memory/MEMORY.md"] {

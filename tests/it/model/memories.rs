@@ -48,7 +48,7 @@ fn a_bad_memory_takes_no_good_one_with_it() {
     for wire in Wire::BOTH {
         for (bad, why) in [
             (&odd, "`type` is none of"),
-            (&invented, "`77` stands in none of the cited lines"),
+            (&invented, "`77` is in none of the cited lines"),
             (&long, "`name` is over 120 characters"),
             (&more, "unknown field `trust`"),
         ] {

@@ -58,7 +58,7 @@ fn a_model_words_the_sections_and_takes_nothing_away() {
         assert!(!summary.contains("4711"), "{summary}");
         let rejected = told["rejected"].as_array().unwrap();
         assert_eq!(rejected.len(), 8, "{rejected:?}");
-        assert!(rejected[0]["reason"].as_str().unwrap().contains("`4711` stands in none"));
+        assert!(rejected[0]["reason"].as_str().unwrap().contains("`4711` is in none"));
         // What the user said is the user's, and the list as it stood.
         assert_eq!(summary.matches("part by part").count(), 8);
         assert!(!summary.contains("notes to be dropped"));

@@ -1,0 +1,97 @@
+//! Dates that may lack a year or a day, and sets of days.
+
+use std::collections::{BTreeSet, HashSet};
+
+use chrono::{Datelike as _, NaiveDate};
+
+/// A day or a month, as far as a text names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PartialDate {
+    pub(super) year: Option<i32>,
+    pub(super) month: u32,
+    pub(super) day: Option<u32>,
+}
+
+impl PartialDate {
+    /// Parses the normal form of an atom.
+    pub(super) fn parse(norm: &str) -> Option<Self> {
+        if let Some(rest) = norm.strip_prefix("--") {
+            let (month, day) = rest.split_once('-')?;
+            return Some(Self { year: None, month: month.parse().ok()?, day: day.parse().ok() });
+        }
+        let mut parts = norm.split('-');
+        let year = parts.next()?.parse().ok();
+        let month = parts.next()?.parse().ok()?;
+        Some(Self { year, month, day: parts.next().and_then(|it| it.parse().ok()) })
+    }
+
+    /// Returns whether a day may be meant.
+    pub(super) fn matches(self, day: NaiveDate) -> bool {
+        day.month() == self.month
+            && self.day.is_none_or(|it| it == day.day())
+            && self.year.is_none_or(|it| it == day.year())
+    }
+}
+
+/// Days, indexed by the parts of a date.
+#[derive(Default)]
+pub(super) struct DaySet {
+    pub(super) all: BTreeSet<NaiveDate>,
+    /// Month and day.
+    month_days: HashSet<(u32, u32)>,
+    /// Year and month, and months without their year.
+    pub(super) months: HashSet<(Option<i32>, u32)>,
+    pub(super) days_of_month: HashSet<u32>,
+    pub(super) weekdays: HashSet<u32>,
+}
+
+impl DaySet {
+    pub(super) fn insert(&mut self, day: NaiveDate) {
+        self.all.insert(day);
+        self.month_days.insert((day.month(), day.day()));
+        self.months.extend([(Some(day.year()), day.month()), (None, day.month())]);
+        self.days_of_month.insert(day.day());
+        self.weekdays.insert(day.weekday().num_days_from_monday());
+    }
+
+    pub(super) fn extend(&mut self, days: impl IntoIterator<Item = NaiveDate>) {
+        for day in days {
+            self.insert(day);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn contains(&self, date: PartialDate) -> bool {
+        match (date.year, date.day) {
+            (_, None) => self.months.contains(&(date.year, date.month)),
+            (None, Some(day)) => self.month_days.contains(&(date.month, day)),
+            (Some(year), Some(day)) => NaiveDate::from_ymd_opt(year, date.month, day)
+                .is_some_and(|it| self.all.contains(&it)),
+        }
+    }
+}
+
+/// Returns the day a number of days after a date, or before it if that is negative.
+pub(super) fn add_days(date: NaiveDate, days: i64) -> Option<NaiveDate> {
+    let count = chrono::Days::new(days.unsigned_abs());
+    if days < 0 { date.checked_sub_days(count) } else { date.checked_add_days(count) }
+}
+
+/// Parses `02.03.2026`, `2.3.26`, and, if a dot follows, `02.03`.
+pub(super) fn parse_dotted_date(run: &str, is_dot_next: bool) -> Option<PartialDate> {
+    let parts: Vec<&str> = run.split('.').collect();
+    let (day, month, year) = match parts[..] {
+        [day, month] if is_dot_next && !run.contains(',') => (day, month, None),
+        [day, month, year] if year.len() == 4 => (day, month, year.parse().ok()),
+        [day, month, year] if year.len() == 2 => {
+            (day, month, year.parse().ok().map(|it: i32| 2000 + it))
+        }
+        _ => return None,
+    };
+    let (day, month): (u32, u32) = (day.parse().ok()?, month.parse().ok()?);
+    let is_valid = (1..=31).contains(&day) && (1..=12).contains(&month);
+    is_valid.then_some(PartialDate { year, month, day: Some(day) })
+}

@@ -1,0 +1,227 @@
+//! The cited lines of an item, and what is looked up in them.
+
+use std::{cell::OnceCell, collections::HashSet};
+
+use chrono::NaiveDate;
+
+use super::{
+    Violation,
+    amounts::{SourceQuantities, units},
+    claims::{self, CitedClaims},
+    hedge,
+};
+use crate::{
+    memory::{
+        atom::{self, Atom, AtomKind},
+        markdown::LineKind,
+    },
+    privacy::SanitizedLine,
+    text::lexicon::CLAIMS,
+};
+
+/// The cited lines, with what is parsed of them when it is first needed.
+#[derive(Default)]
+pub(super) struct CitedText<'s> {
+    lines: Vec<(NaiveDate, &'s str)>,
+    /// For each line, whether it begins a list item: elsewhere a leading `9)` may be part of the text.
+    are_list_items: Vec<bool>,
+    atom_norms: Option<HashSet<(AtomClass, String)>>,
+    lowercase_lines: Option<Vec<String>>,
+    quantities: OnceCell<SourceQuantities>,
+    claims: OnceCell<CitedClaims>,
+}
+
+/// Kinds of atoms of which one may be written for another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum AtomClass {
+    Amount,
+    Date,
+    Word,
+}
+
+fn atom_class(kind: AtomKind) -> AtomClass {
+    match kind {
+        AtomKind::Number
+        | AtomKind::Money
+        | AtomKind::Percent
+        | AtomKind::Time
+        | AtomKind::Version => AtomClass::Amount,
+        AtomKind::Date => AtomClass::Date,
+        _ => AtomClass::Word,
+    }
+}
+
+impl<'s> CitedText<'s> {
+    /// Adds a cited line.
+    pub(super) fn add(&mut self, date: NaiveDate, line: &'s SanitizedLine) {
+        self.lines.push((date, line.text()));
+        self.are_list_items.push(matches!(line.kind(), LineKind::ListItem { .. }));
+    }
+
+    /// Returns whether any line contains a text, within words or not.
+    pub(super) fn has_substring(&self, text: &str) -> bool {
+        self.lines.iter().any(|it| it.1.contains(text))
+    }
+
+    /// Returns the lines.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &'s str> {
+        self.lines.iter().map(|it| it.1)
+    }
+
+    /// Returns whether the lines contain a text verbatim: as a line, as whole sentences of one, or, if the line
+    /// is too long, as parts of it with `…` between them.
+    pub(super) fn contains_verbatim(&self, text: &str) -> bool {
+        /// Shorter parts may have had a word cut out that matters, such as `not`.
+        const PART_CHARS_MIN: usize = 40;
+        let parts: Vec<&str> = text.split('…').map(str::trim).filter(|it| !it.is_empty()).collect();
+        if parts.len() > 1 && parts.iter().any(|it| it.chars().count() < PART_CHARS_MIN) {
+            return false;
+        }
+        let is_contained = |at: usize, part: &str| {
+            self.lines.iter().any(|(_, line)| {
+                let Some(start) = line.find(part) else { return false };
+                let before = line[..start].trim_end();
+                let behind = line[start + part.len()..].trim_start();
+                let opens = at > 0
+                    || before.is_empty()
+                    || before.ends_with(['.', '!', '?', ';', '>'])
+                    || !before.contains(char::is_alphanumeric);
+                let ends = at + 1 < parts.len()
+                    || text.ends_with('…')
+                    || behind.is_empty()
+                    || part.ends_with(['.', '!', '?'])
+                    || behind.starts_with(['.', '!', '?', ';', '…']);
+                opens && ends
+            })
+        };
+        !parts.is_empty() && parts.iter().enumerate().all(|(at, part)| is_contained(at, part))
+    }
+
+    /// Checks what a text claims besides the values in it: hedges, and, if its words are not whole sentences of
+    /// the lines (`is_free`), negations and who did what.
+    pub(super) fn check_claims(&self, text: &str, is_free: bool) -> Result<(), Violation> {
+        if is_free {
+            if let Some((dropped, words)) = self.claims().changed_negation(text) {
+                let words = words.to_owned();
+                return Err(if dropped {
+                    Violation::NegationDropped { words }
+                } else {
+                    Violation::NegationAdded { words }
+                });
+            }
+            if let Some(name) = self.claims().misattributed_name(text) {
+                return Err(Violation::Misattributed { name });
+            }
+        }
+        let lines: Vec<&str> = self.lines.iter().map(|it| it.1).collect();
+        match hedge::dropped_hedge(text, &lines) {
+            Some(words) => Err(Violation::HedgeDropped { words: words.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn quantities(&self) -> &SourceQuantities {
+        self.quantities.get_or_init(|| {
+            let mut quantities = SourceQuantities::default();
+            for ((date, line), is_entry) in self.lines.iter().zip(&self.are_list_items) {
+                quantities.add_line(*date, if *is_entry { strip_list_number(line) } else { line });
+            }
+            quantities
+        })
+    }
+
+    pub(super) fn claims(&self) -> &CitedClaims {
+        self.claims.get_or_init(|| {
+            let lines: Vec<&str> = self.lines.iter().map(|it| it.1).collect();
+            CitedClaims::of(&lines)
+        })
+    }
+
+    pub(super) fn contains_atom(&mut self, atom: &Atom, text: &str) -> bool {
+        let raw = atom.text(text);
+        let norm = atom.norm(text);
+        // Most items use the words of their lines, which is cheap to check.
+        if self.lines.iter().any(|it| contains_word(it.1, raw)) {
+            return true;
+        }
+        let kind = atom_class(atom.kind);
+        let norm = norm.to_lowercase();
+        if kind == AtomClass::Word && self.contains_lowercase(&norm) {
+            return true;
+        }
+        if atom.kind == AtomKind::Name && (self.has_word(&norm) || self.is_unit_of_table(&norm)) {
+            return true;
+        }
+        let norms = self.atom_norms.get_or_insert_with(|| {
+            let mut norms = HashSet::new();
+            for (_, line) in &self.lines {
+                for atom in atom::find_atoms(line) {
+                    norms.insert((atom_class(atom.kind), atom.norm(line).to_lowercase()));
+                }
+            }
+            norms
+        });
+        norms.contains(&(kind, norm))
+    }
+
+    /// Returns whether a word may be a unit from the head of a table, as in `3.5 s per GB`. If the lines have a
+    /// rate themselves, another one is a change.
+    fn is_unit_of_table(&self, word: &str) -> bool {
+        units::is_unit(word)
+            && !self.lines.iter().any(|it| it.1.contains(" per ") || it.1.contains('/'))
+    }
+
+    /// Returns whether the lines have a name, perhaps with another ending, or whether it may be a German noun.
+    fn has_word(&self, name: &str) -> bool {
+        let lines = self.claims();
+        let german = self.lines.iter().any(|it| claims::is_german(it.1));
+        lines.has_word(name, german)
+            || (german
+                && (CLAIMS.common_german_nouns.contains(&name)
+                    || CLAIMS
+                        .german_noun_endings
+                        .iter()
+                        .any(|it| name.len() > it.len() + 3 && name.ends_with(it))
+                    || lines.has_compound(name)))
+    }
+
+    fn contains_lowercase(&mut self, norm: &str) -> bool {
+        let lowered = self
+            .lowercase_lines
+            .get_or_insert_with(|| self.lines.iter().map(|it| it.1.to_lowercase()).collect());
+        lowered.iter().any(|line| contains_word(line, norm))
+    }
+}
+
+/// Strips the number of a list item, which counts nothing.
+fn strip_list_number(line: &str) -> &str {
+    let text = line.trim_start();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &text[digits..];
+    let marked = (1..=3).contains(&digits).then(|| rest.strip_prefix(['.', ')'])).flatten();
+    marked.and_then(|it| it.strip_prefix(' ')).unwrap_or(line)
+}
+
+/// Returns whether `line` contains `needle`, and not as part of a longer word or number.
+pub(super) fn contains_word(line: &str, needle: &str) -> bool {
+    let bounded = |c: char| c.is_alphanumeric();
+    let starts = needle.starts_with(bounded);
+    let ends = needle.ends_with(bounded);
+    line.match_indices(needle).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let mut after = line[at + needle.len()..].chars();
+        let next = after.next();
+        // `1.5` does not contain 1, and `1,500` does not contain 500.
+        let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        let split_number =
+            |mark: Option<char>, far: Option<char>| matches!(mark, Some('.' | ',')) && digit(far);
+        let far_before = line[..at].chars().rev().nth(1);
+        let far_after = after.next();
+        let numeric = needle.bytes().all(|b| b.is_ascii_digit());
+        let longer_word =
+            (starts && before.is_some_and(bounded)) || (ends && next.is_some_and(bounded));
+        let longer_number =
+            numeric && (split_number(before, far_before) || split_number(next, far_after));
+        !longer_word && !longer_number
+    })
+}
