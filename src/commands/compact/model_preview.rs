@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     commands::{
         error::{CommandError, CommandErrorKind},
-        ui::Ui,
+        ui::{Ui, counted},
         workspace::{Invocation, MemoryRoot},
     },
     compaction::{
@@ -142,18 +142,15 @@ pub(super) fn confirm_cost(
         compaction::plan_snapshot(&view, &without_quiet_period(root), &engine, selection, call.now);
     let forecast = forecast(call, root, &view, &plan)?.filter(|it| it.calls > 0);
     let Some(forecast) = forecast else { return Ok(true) };
-    let cost = forecast.describe(plan.due_after.len());
-    match ui.confirm(format!("{} jobs {cost}; continue?", plan.jobs.len())) {
-        Some(agreed) => Ok(agreed),
-        None => Err(CommandError::new(
+    let jobs = counted(plan.jobs.len(), "job", "jobs");
+    let cost = format!("{jobs} {}", forecast.describe(plan.due_after.len()));
+    ui.confirm(format!("{cost}; continue?")).ok_or_else(|| {
+        CommandError::new(
             CommandErrorKind::Usage,
-            format!(
-                "{} jobs {cost}; cannot ask for confirmation without a terminal",
-                plan.jobs.len()
-            ),
+            format!("{cost}; cannot ask for confirmation without a terminal"),
         )
-        .hint("add --yes to run them, or --dry-run to preview")),
-    }
+        .hint("add --yes to run them, or --dry-run to preview")
+    })
 }
 
 impl RunForecast {
@@ -164,8 +161,10 @@ impl RunForecast {
         };
         let more = if following > 0 { "; not counting the jobs that follow" } else { "" };
         format!(
-            "would take {} calls of about {} tokens in and at most {} out, {money}{more}",
-            self.calls, self.input_tokens, self.output_tokens_max
+            "would take {} of about {} tokens in and at most {} out, {money}{more}",
+            counted(self.calls, "call", "calls"),
+            self.input_tokens,
+            self.output_tokens_max
         )
     }
 }

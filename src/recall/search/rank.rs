@@ -6,6 +6,8 @@
 //! same in all questions. An item passes its score down to its source lines and is no hit itself,
 //! because they contain the full text. Pure.
 
+use std::collections::HashSet;
+
 use chrono::NaiveDate;
 
 use super::{
@@ -90,41 +92,21 @@ pub(super) fn rank(
     wanted: Option<usize>,
 ) -> (Vec<ScoredLine>, Vec<ScoredItem>) {
     // If the question names a speaker, the name inside a line says nothing more.
-    let named_speakers: Vec<(u32, u64)> = speaker_masks
+    let (speakers, masks): (Vec<u32>, Vec<u64>) = speaker_masks
         .iter()
-        .copied()
         .filter(|it| matched.speaker_line_count(it.0) >= SPEAKER_LINES_MIN)
-        .collect();
-    let names = named_speakers.iter().fold(0, |mask, it| mask | it.1);
-    let idf = Idf::of(matched, names);
-    let mut inherited_scores = InheritedScores::default();
-    let mut has_items = vec![false; matched.files.len()];
-    let mut standalone_items = Vec::new();
-    if with_items {
-        for item in score_items(matched, &idf) {
-            let (date, source_lines) = matched.item_sources(item.file, item.row);
-            if source_lines.is_empty() {
-                standalone_items
-                    .push(ScoredItem { score: item.score + when.score_gain(date), ..item });
-            }
-            for (file, row) in source_lines {
-                has_items[file] = true;
-                let (score, via) =
-                    inherited_scores.entry(matched.files[file].first_row + row).or_default();
-                *score = score.max(INHERITED_SHARE * item.score);
-                via.push((item.file, item.row));
-            }
-        }
-    }
+        .copied()
+        .unzip();
+    let idf = Idf::of(matched, masks.iter().fold(0, |all, mask| all | mask));
+    let ItemScores { inherited, has_items, standalone } =
+        if with_items { ItemScores::of(matched, &idf, when) } else { ItemScores::default() };
     for file in 0..matched.files.len() {
-        if matched.files[file].head.tier < LOG_TIERS
-            && when.includes_day(matched.files[file].head.date)
-        {
+        let head = &matched.files[file].head;
+        if head.tier < LOG_TIERS && when.includes_day(head.date) {
             matched.load_lines(file);
         }
     }
-    let pairs = adjacency_gains(matched);
-    let logs = (0..matched.files.len())
+    let logs: Vec<LogLines<'_>> = (0..matched.files.len())
         .filter(|it| matched.files[*it].head.tier < LOG_TIERS && matched.is_loaded(*it))
         .map(|file| LogLines {
             file,
@@ -133,28 +115,32 @@ pub(super) fn rank(
             lines: matched.lines(file),
             masks: matched.masks(file),
             window_lengths: matched.window_lengths(file),
-            has_items: has_items[file],
-        });
-    let logs: Vec<LogLines<'_>> = logs.collect();
-    let speakers: Vec<u32> = named_speakers.iter().map(|it| it.0).collect();
-    let scoring = LineScorer {
-        idf: &idf,
-        pairs: &pairs,
-        speakers: &speakers,
-        when,
-        inherited: &inherited_scores,
-    };
+            has_items: has_items.contains(&file),
+        })
+        .collect();
+    let pairs = adjacency_gains(matched);
+    let scoring =
+        LineScorer { idf: &idf, pairs: &pairs, speakers: &speakers, when, inherited: &inherited };
     let mut scored = scoring.score_all(&logs);
     let date = |it: &ScoredLine| matched.files[it.file].head.date;
     if when.wants_oldest {
         boost_oldest(&mut scored, &date);
     }
-    let place = |it: &ScoredLine| (date(it), it.file, it.row);
+    sort_best(&mut scored, wanted, |it| (date(it), it.file, it.row));
+    (scored, standalone)
+}
+
+/// Sorts lines, best first and then by place, as far as they are shown.
+fn sort_best<P: Ord>(
+    scored: &mut Vec<ScoredLine>,
+    wanted: Option<usize>,
+    place: impl Fn(&ScoredLine) -> P,
+) {
+    // Before anything is cut off, because the older line may be far below.
+    penalize_repeats(scored, &place);
     let order = |a: &ScoredLine, b: &ScoredLine| {
         b.score.total_cmp(&a.score).then_with(|| place(a).cmp(&place(b)))
     };
-    // Before anything is cut off, because the older line may be far below.
-    penalize_repeats(&mut scored, &place);
     // Most matches are never shown, so only the best ones are sorted.
     let best = scored.len().min(wanted.unwrap_or(0).max(SORTED_LINES_MIN));
     if scored.len() > best {
@@ -165,9 +151,42 @@ pub(super) fn rank(
     }
     scored[..best].sort_by(order);
     scored[best..].sort_unstable_by(order);
-    standalone_items
-        .sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
-    (scored, standalone_items)
+}
+
+/// What the matching items give to their source lines.
+#[derive(Default)]
+struct ItemScores {
+    inherited: InheritedScores,
+    /// The logs with a source line of an item.
+    has_items: HashSet<usize>,
+    /// Items without source lines, best first.
+    standalone: Vec<ScoredItem>,
+}
+
+impl ItemScores {
+    fn of(matched: &mut QueryMatches<'_>, idf: &Idf, when: &TimeExpression) -> Self {
+        let mut scores = Self::default();
+        for item in score_items(matched, idf) {
+            let (date, source_lines) = matched.item_sources(item.file, item.row);
+            if source_lines.is_empty() {
+                let score = item.score + when.score_gain(date);
+                scores.standalone.push(ScoredItem { score, ..item });
+            }
+            for (file, row) in source_lines {
+                scores.has_items.insert(file);
+                let (score, via) =
+                    scores.inherited.entry(matched.files[file].first_row + row).or_default();
+                *score = score.max(INHERITED_SHARE * item.score);
+                via.push((item.file, item.row));
+            }
+        }
+        sort_items(&mut scores.standalone);
+        scores
+    }
+}
+
+fn sort_items(items: &mut [ScoredItem]) {
+    items.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
 }
 
 /// Scores items as hits of their own, best first.
@@ -177,7 +196,7 @@ pub(super) fn rank_items(matched: &mut QueryMatches<'_>, when: &TimeExpression) 
     for item in &mut scored {
         item.score += when.score_gain(matched.item_date(item.file, item.row));
     }
-    scored.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.file, a.row).cmp(&(b.file, b.row))));
+    sort_items(&mut scored);
     scored
 }
 

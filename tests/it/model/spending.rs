@@ -262,7 +262,7 @@ fn doing_it_again_with_a_model_says_first_what_it_may_cost() {
     let offline = desk.week().unwrap();
     let refused = desk.run(&["compact", "--redo"]);
     assert_eq!(refused.code, 2, "{refused}");
-    for words in ["1 jobs would take 1 calls of about ", " tokens in and at most ", "--yes"] {
+    for words in ["1 job would take 1 call of about ", " tokens in and at most ", "--yes"] {
         assert!(refused.stderr.contains(words), "{words}: {refused}");
     }
     assert_eq!((desk.server.count(), desk.week().unwrap()), (0, offline.clone()));
@@ -302,7 +302,7 @@ fn days_that_only_the_built_in_engine_read_are_read_again_when_asked() {
     // What it costs is said first, of the days too.
     let asked = desk.run(&["compact", "extract", "--redo", "--since", "2026-04-01"]);
     assert_eq!((asked.code, desk.server.count()), (2, 0), "{asked}");
-    assert!(asked.stderr.contains("1 jobs would take 1 calls of about"), "{asked}");
+    assert!(asked.stderr.contains("1 job would take 1 call of about"), "{asked}");
     // A new day that says the same says it to the model for the first time.
     desk.root.write("memory/2026-03-12.md", "# Store\n\n- Kept the store on one disk for now\n");
     desk.run(&["compact", "extract"]).ok();

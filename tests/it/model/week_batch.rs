@@ -47,7 +47,7 @@ fn one_request_makes_the_week_and_its_days() {
         let said = memory("Alice prefers short replies in the morning.", "2026-04-07:5");
         let desk = desk(wire, vec![(both(&[said]), Ends::Well)]);
         let told = desk.run(&["compact", "--dry-run"]);
-        assert!(told.to_string().contains("would take 1 calls"), "{told}");
+        assert!(told.to_string().contains("would take 1 call "), "{told}");
         let prompt = desk.run(&["compact", "--show-prompt", "--json"]).ok().json();
         desk.run(&["compact"]).ok();
         let requests = desk.server.requests();
