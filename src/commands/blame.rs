@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     history::HistoryReader,
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
@@ -64,11 +64,7 @@ struct LineOrigins {
     text: String,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &BlameArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &BlameArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let past = HistoryReader::open(&call, &root)?;
@@ -76,7 +72,7 @@ pub(super) fn run(
     let kind = root.vault.layout().kind_of(&history.path);
     if matches!(kind, Some(FileKind::Log | FileKind::Session)) {
         let what = format!("`{}` is not a generated file", history.path);
-        return Err(CommandError::new(CommandErrorKind::Usage, what)
+        return Err(CommandError::usage(what)
             .hint(format!("memoird history {}", history.path))
             .hint(format!("memoird trace --up {}:1", history.path)));
     }
@@ -125,10 +121,7 @@ pub(super) fn run(
 }
 
 /// Finds the version that added each line of a file.
-fn line_origins(
-    past: &HistoryReader<'_>,
-    history: &FileHistory,
-) -> Result<LineOrigins, CommandError> {
+fn line_origins(past: &HistoryReader<'_>, history: &FileHistory) -> CommandResult<LineOrigins> {
     let mut versions = Vec::new();
     let mut texts: Vec<String> = Vec::new();
     for version in &history.versions {
@@ -201,7 +194,7 @@ pub(super) fn item_producers(
     call: &Invocation,
     root: &MemoryRoot,
     places: impl Iterator<Item = (String, u32)>,
-) -> Result<GenerationRecords, CommandError> {
+) -> CommandResult<GenerationRecords> {
     let past = HistoryReader::open(call, root)?;
     let mut files: BTreeMap<String, Option<LineOrigins>> = BTreeMap::new();
     let mut records = GenerationRecords::new();

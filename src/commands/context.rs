@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::CommandError,
+    error::CommandResult,
     git_snapshot, instruction_files,
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
@@ -116,11 +116,7 @@ struct HookContext<'a> {
     additional_context: &'a str,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &ContextArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &ContextArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     root.require_memory_folder()?;
@@ -155,7 +151,7 @@ pub(super) fn answer_hook(
     around: &Environment,
     cwd: &Path,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let call = Invocation::load(global)?;
     let path = match &global.root {
         Some(_) => Some(call.config.select_root(global.root.as_deref(), around)?),
@@ -178,7 +174,7 @@ pub(crate) fn compose_default(
     root: &MemoryRoot,
     budget: Option<usize>,
     ui: &Ui,
-) -> Result<SessionContext, CommandError> {
+) -> CommandResult<SessionContext> {
     root.require_memory_folder()?;
     let options = ComposeOptions { budget, chars_max: usize::MAX, cite: false };
     compose(call, root, &options, &ExtraParts::default(), ui)
@@ -205,7 +201,7 @@ fn compose(
     options: &ComposeOptions,
     more: &ExtraParts,
     ui: &Ui,
-) -> Result<SessionContext, CommandError> {
+) -> CommandResult<SessionContext> {
     let mut parts = Vec::new();
     if more.all || more.instructions {
         let files = instruction_files::InstructionOptions {
@@ -302,7 +298,7 @@ fn add_lasting_memory(
     parts: &mut Vec<ContextPart>,
     heads: &LastingHeads,
     show: &str,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let layout = root.vault.layout();
     let path = layout.wisdom();
     if let Some(found) = root.vault.read(&path)? {
@@ -339,7 +335,7 @@ fn add_summary_parts(
     summary_parts: &[SummaryPart],
     cite: bool,
     parts: &mut Vec<ContextPart>,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let Some((period, text)) = newest_summary(root, grain, today)? else { return Ok(()) };
     for &SummaryPart { kind, head, sections } in summary_parts {
         let sections: Vec<&str> = sections.iter().map(|it| it.title()).collect();
@@ -358,7 +354,7 @@ fn newest_summary(
     root: &MemoryRoot,
     grain: Grain,
     today: NaiveDate,
-) -> Result<Option<(Period, String)>, CommandError> {
+) -> CommandResult<Option<(Period, String)>> {
     const TRIED_BY_NAME: usize = 8;
     let layout = root.vault.layout();
     // Skips summaries of the future, which a wrong clock may have written.
@@ -386,7 +382,7 @@ fn add_last_sessions(
     root: &MemoryRoot,
     today: NaiveDate,
     parts: &mut Vec<ContextPart>,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     const SESSIONS: usize = 3;
     const DAYS: i64 = 14;
     let layout = root.vault.layout();
@@ -424,7 +420,7 @@ fn add_last_logs(
     root: &MemoryRoot,
     count: usize,
     parts: &mut Vec<ContextPart>,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let layout = root.vault.layout();
     let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
     let stem = |path: &String| {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     GlobalArgs,
     compact::require_writer,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -67,11 +67,7 @@ struct DependentFile {
     period: String,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &CorrectArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let text = args.text.join(" ");
@@ -99,7 +95,7 @@ pub(super) fn correct_item(
     target: &str,
     text: &str,
     options: CorrectOptions,
-) -> Result<(CorrectionDraft, Option<RunOutcome>), CommandError> {
+) -> CommandResult<(CorrectionDraft, Option<RunOutcome>)> {
     let words = CorrectionText::parse(&root.rules.mask_secrets(text))
         .map_err(|error| invalid_correction(error, target))?;
     let (name, line) = split_target(target);
@@ -136,7 +132,7 @@ fn invalid_correction(error: CorrectionTextError, target: &str) -> CommandError 
         }
         CorrectionTextError::InvalidCitation(_) => keep_citation_hint(target, "TEXT"),
     };
-    CommandError::new(CommandErrorKind::Usage, error).hint(hint)
+    CommandError::usage(error).hint(hint)
 }
 
 fn keep_citation_hint(target: &str, text: &str) -> String {
@@ -238,7 +234,7 @@ fn log_line_error(root: &MemoryRoot, path: &str, line: u32) -> CommandError {
         "cannot correct `{path}`: memoird does not change logs; edit line {line} yourself, or \
          correct the items derived from it"
     );
-    let error = CommandError::new(CommandErrorKind::Usage, what);
+    let error = CommandError::usage(what);
     let stem = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
     let database = root.vault.layout().database();
     let items = stem
@@ -276,10 +272,6 @@ impl From<CorrectError> for CommandError {
                 (CommandErrorKind::Data, Some("memoird doctor".to_owned()))
             }
         };
-        let wrapped = Self::new(kind, error);
-        match hint {
-            Some(hint) => wrapped.hint(hint),
-            None => wrapped,
-        }
+        Self::new(kind, error).hints_from(hint)
     }
 }

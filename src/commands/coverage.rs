@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs, blame,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     trace::{LineageReader, TraceFormat},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
@@ -59,11 +59,7 @@ struct CoverageRow {
     uncovered: usize,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: CoverageArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: CoverageArgs, ui: &Ui) -> CommandResult {
     let CoverageArgs { period, all, format } = args;
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
@@ -77,7 +73,7 @@ pub(super) fn run(
                 period_coverage(period, &inventory, &root, &mut reader)?;
             Ok(CoverageRow { period, lines, covered, uncovered: uncovered.len() })
         });
-        show_table(rows.collect::<Result<_, CommandError>>()?, ui);
+        show_table(rows.collect::<CommandResult<_>>()?, ui);
         return Ok(ExitCode::SUCCESS);
     }
     let coverage = coverage_of_period(&call, &root, period)?;
@@ -95,9 +91,8 @@ fn coverage_graph(
     call: &Invocation,
     root: &MemoryRoot,
     coverage: &Coverage,
-) -> Result<TraceGraph, CommandError> {
-    let period: Period =
-        coverage.period.parse().map_err(|it| CommandError::new(CommandErrorKind::Data, it))?;
+) -> CommandResult<TraceGraph> {
+    let period: Period = coverage.period.parse().map_err(|it| CommandError::data(it))?;
     let path = root.vault.layout().summary(summary_period(period));
     let reader = LineageReader::open(call, root)?;
     let items = reader.lineage().items_of(&path)?.into_iter().map(|it| (path.clone(), it.line));
@@ -121,7 +116,7 @@ pub(super) fn coverage_of_period(
     call: &Invocation,
     root: &MemoryRoot,
     period: Option<Period>,
-) -> Result<Coverage, CommandError> {
+) -> CommandResult<Coverage> {
     let database = root.vault.layout().database();
     // The recorded state of the last scan saves reading the files again.
     let lineage = Lineage::open_existing(&database)?;
@@ -132,12 +127,10 @@ pub(super) fn coverage_of_period(
 }
 
 /// Returns the newest week with a summary, or the newest month if there is no week.
-fn newest_summary(inventory: &Inventory) -> Result<Period, CommandError> {
+fn newest_summary(inventory: &Inventory) -> CommandResult<Period> {
     let week = inventory.weekly.keys().next_back().copied();
-    week.or_else(|| inventory.monthly.keys().next_back().copied()).ok_or_else(|| {
-        CommandError::new(CommandErrorKind::Usage, "there are no summaries yet")
-            .hint("memoird compact")
-    })
+    week.or_else(|| inventory.monthly.keys().next_back().copied())
+        .ok_or_else(|| CommandError::usage("there are no summaries yet").hint("memoird compact"))
 }
 
 /// Returns which log lines of a period its summary covers; for a day, the summary of its week.
@@ -146,7 +139,7 @@ fn period_coverage(
     inventory: &Inventory,
     root: &MemoryRoot,
     reader: &mut LineageReader<'_>,
-) -> Result<Coverage, CommandError> {
+) -> CommandResult<Coverage> {
     let summarized = summary_period(period);
     let path = root.vault.layout().summary(summarized);
     let present = current_hash(&root.vault, &path)?;
@@ -182,10 +175,7 @@ fn period_coverage(
 }
 
 /// Returns the quarantined lines that people added to the summary of a week.
-fn quarantined_in_week(
-    week: Period,
-    root: &MemoryRoot,
-) -> Result<Option<SanitizedLog>, CommandError> {
+fn quarantined_in_week(week: Period, root: &MemoryRoot) -> CommandResult<Option<SanitizedLog>> {
     let Some(text) = root.vault.read_text(&root.vault.layout().summary(week))? else {
         return Ok(None);
     };
@@ -194,7 +184,7 @@ fn quarantined_in_week(
     Ok(own.and_then(|it| it.only_quarantined()))
 }
 
-fn current_hash(vault: &Vault, path: &str) -> Result<Option<ContentHash>, CommandError> {
+fn current_hash(vault: &Vault, path: &str) -> CommandResult<Option<ContentHash>> {
     Ok(vault.read(path)?.map(|it| ContentHash::of(it.bytes)))
 }
 
@@ -271,9 +261,7 @@ impl From<CoverageError> for CommandError {
     fn from(error: CoverageError) -> Self {
         match error {
             CoverageError::Lineage(error) => error.into(),
-            CoverageError::NotSummarized { .. } => {
-                Self::new(CommandErrorKind::Usage, error).hint("memoird status")
-            }
+            CoverageError::NotSummarized { .. } => Self::usage(error).hint("memoird status"),
         }
     }
 }

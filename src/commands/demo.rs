@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -125,7 +125,7 @@ struct NextCommand {
     does: &'static str,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &DemoArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &DemoArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let dir = args.dir.clone().unwrap_or_else(|| DIR_DEFAULT.into());
     let path = demo_folder(&call, &dir)?;
@@ -191,13 +191,11 @@ impl SampleJournal {
 }
 
 /// Returns the absolute path of the new folder; it must be empty and outside other roots.
-fn demo_folder(call: &Invocation, dir: &Path) -> Result<PathBuf, CommandError> {
+fn demo_folder(call: &Invocation, dir: &Path) -> CommandResult<PathBuf> {
     let elsewhere = "name another folder: `memoird demo /tmp/memoird-demo`";
     let path =
         call.config.resolve_root_path(dir, &call.environment).map_err(|error| match error {
-            config::ConfigError::Overlap { .. } => {
-                CommandError::new(CommandErrorKind::Usage, error).hint(elsewhere)
-            }
+            config::ConfigError::Overlap { .. } => CommandError::usage(error).hint(elsewhere),
             error => error.into(),
         })?;
     let taken = match fs::read_dir(&path) {
@@ -207,7 +205,7 @@ fn demo_folder(call: &Invocation, dir: &Path) -> Result<PathBuf, CommandError> {
     };
     if taken {
         let what = format!("`{}` already exists; the demo needs a new folder", path.display());
-        return Err(CommandError::new(CommandErrorKind::Usage, what).hint(elsewhere));
+        return Err(CommandError::usage(what).hint(elsewhere));
     }
     Ok(path)
 }
@@ -218,12 +216,9 @@ fn unpack(
     call: &Invocation,
     args: &DemoArgs,
     path: &Path,
-) -> Result<MemoryRoot, CommandError> {
+) -> CommandResult<MemoryRoot> {
     let unpack_error = |e: std::io::Error| {
-        CommandError::new(
-            CommandErrorKind::CannotWrite,
-            format!("cannot unpack into `{}`: {e}", path.display()),
-        )
+        CommandError::cannot_write(format!("cannot unpack into `{}`: {e}", path.display()))
     };
     fs::create_dir_all(path).map_err(unpack_error)?;
     args.journal.files().extract(path).map_err(unpack_error)?;
@@ -256,7 +251,7 @@ fn demo_now(call: &Invocation, root: &MemoryRoot, inventory: &Inventory) -> Date
 }
 
 /// Returns the number and size of files per tier.
-fn tier_sizes(root: &MemoryRoot, inventory: &Inventory) -> Result<Vec<TierSize>, CommandError> {
+fn tier_sizes(root: &MemoryRoot, inventory: &Inventory) -> CommandResult<Vec<TierSize>> {
     let mut logs = 0;
     for stem in inventory.logs.keys() {
         logs += root.vault.read_log(stem)?.map_or(0, |it| it.body_chars());
@@ -296,7 +291,7 @@ fn traceable_bullet(
     month: &str,
     root: &MemoryRoot,
     lineage: &Lineage,
-) -> Result<Option<Trace>, CommandError> {
+) -> CommandResult<Option<Trace>> {
     let traced = trace::trace(month, None, lineage, root)?;
     let fit = |it: &Trace| it.sources.iter().all(|it| !it.via.is_empty() && !it.gone);
     Ok(traced.items.into_iter().filter(fit).min_by_key(|it| {

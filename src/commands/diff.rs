@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::CommandError,
+    error::{CommandError, CommandResult},
     history::{HistoryReader, VersionSummary},
     show::{before_history, unknown_version},
     ui::Ui,
@@ -41,12 +41,12 @@ struct DiffReport<'a> {
     hunks: Vec<Hunk>,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &DiffArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &DiffArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let past = HistoryReader::open(&call, &root)?;
     let history = past.find(&args.file)?;
-    let named = |text: &String| -> Result<&FileVersion, CommandError> {
+    let named = |text: &String| -> CommandResult<&FileVersion> {
         let point = VersionSelector::parse(text, root.settings.zone.name.0, call.now)?;
         history.find(point).ok_or_else(|| match point {
             VersionSelector::Version(id) => unknown_version_of(&history, id.0),

@@ -45,6 +45,9 @@ impl CommandErrorKind {
     }
 }
 
+/// The result of a command; without a type, its exit code.
+pub(crate) type CommandResult<T = ExitCode> = Result<T, CommandError>;
+
 /// A failure as the user sees it.
 #[derive(Debug)]
 pub struct CommandError {
@@ -57,6 +60,27 @@ impl CommandError {
     /// Wraps an error; its sources are printed after it.
     pub fn new(kind: CommandErrorKind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind, source: source.into(), hints: Vec::new() }
+    }
+
+    pub(super) fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(CommandErrorKind::Usage, source)
+    }
+
+    pub(super) fn data(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(CommandErrorKind::Data, source)
+    }
+
+    pub(super) fn config(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(CommandErrorKind::Config, source)
+    }
+
+    pub(super) fn cannot_write(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(CommandErrorKind::CannotWrite, source)
+    }
+
+    /// Adds hints, if there are any.
+    pub(super) fn hints_from<H: Into<String>>(self, hints: impl IntoIterator<Item = H>) -> Self {
+        hints.into_iter().fold(self, Self::hint)
     }
 
     /// Adds a hint: what to do next, best as a command.
@@ -164,10 +188,6 @@ impl From<LockError> for CommandError {
             }
             LockError::Io { .. } => (CommandErrorKind::CannotWrite, None),
         };
-        let wrapped = Self::new(kind, error);
-        match hint {
-            Some(hint) => wrapped.hint(hint),
-            None => wrapped,
-        }
+        Self::new(kind, error).hints_from(hint)
     }
 }

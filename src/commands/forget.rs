@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     GlobalArgs,
     compact::{self, require_writer},
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     secrets,
     ui::{Ui, counted},
     workspace::{self, Invocation, MemoryRoot},
@@ -103,11 +103,7 @@ struct RegeneratedSummary {
     period: String,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &ForgetArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &ForgetArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     if args.secrets {
@@ -156,8 +152,9 @@ pub(super) fn run(
             }
             None => {
                 let what = "nothing was changed: cannot ask for confirmation without a terminal";
-                return Err(CommandError::new(CommandErrorKind::Usage, what)
-                    .hint("add --yes to forget, or --dry-run to preview"));
+                return Err(
+                    CommandError::usage(what).hint("add --yes to forget, or --dry-run to preview")
+                );
             }
         }
     }
@@ -172,12 +169,12 @@ pub(super) fn run(
 
 impl ForgetArgs {
     /// Returns the targets from the command line and the file.
-    fn targets(&self) -> Result<Vec<String>, CommandError> {
+    fn targets(&self) -> CommandResult<Vec<String>> {
         let mut targets = self.what.clone();
         if let Some(path) = &self.from_file {
             let read_error = |error: std::io::Error| {
                 let what = format!("cannot read `{}`: {error}", path.display());
-                CommandError::new(CommandErrorKind::Usage, what)
+                CommandError::usage(what)
             };
             let text = if path.as_os_str() == "-" {
                 let mut text = String::new();
@@ -217,7 +214,7 @@ impl<'a> TargetResolver<'a> {
         around: &'a Environment,
         args: &'a ForgetArgs,
         lineage: Option<&'a Lineage>,
-    ) -> Result<Self, CommandError> {
+    ) -> CommandResult<Self> {
         let inventory = root.vault.scan(&HashMap::new())?.inventory;
         let request = ForgetRequest { from_log: args.from_log, ..ForgetRequest::default() };
         let mut stems: Vec<Stem> = inventory.logs.into_keys().collect();
@@ -228,7 +225,7 @@ impl<'a> TargetResolver<'a> {
     }
 
     /// Returns the file that an argument names; a deleted file is found by its history.
-    fn resolve_file(&self, named: &str) -> Result<(String, FileKind), CommandError> {
+    fn resolve_file(&self, named: &str) -> CommandResult<(String, FileKind)> {
         let layout = self.root.vault.layout();
         let is_known = |path: &str| {
             let path = layout.recorded_path(path);
@@ -241,7 +238,7 @@ impl<'a> TargetResolver<'a> {
     }
 
     /// Returns the text of a file, or of its last kept version if it is deleted.
-    fn file_text(&self, path: &str) -> Result<String, CommandError> {
+    fn file_text(&self, path: &str) -> CommandResult<String> {
         let vault = &self.root.vault;
         if let Some(text) = vault.read_text(path)? {
             return Ok(text);
@@ -258,14 +255,14 @@ impl<'a> TargetResolver<'a> {
         DailyLog::parse(stem.clone(), text.as_bytes()).ok()
     }
 
-    fn request(mut self, targets: &[String]) -> Result<ForgetRequest, CommandError> {
+    fn request(mut self, targets: &[String]) -> CommandResult<ForgetRequest> {
         for named in targets {
             self.add(named)?;
         }
         Ok(self.request)
     }
 
-    fn add(&mut self, named: &str) -> Result<(), CommandError> {
+    fn add(&mut self, named: &str) -> CommandResult<()> {
         if self.args.words {
             return self.add_words(named);
         }
@@ -285,12 +282,11 @@ impl<'a> TargetResolver<'a> {
         self.add_words(named)
     }
 
-    fn add_words(&mut self, words: &str) -> Result<(), CommandError> {
+    fn add_words(&mut self, words: &str) -> CommandResult<()> {
         let words = normalized(words);
         if words.chars().filter(|it| !it.is_whitespace()).count() < WORDS_CHARS_MIN {
             let what = format!("`{words}` is too short: it would match nearly every line");
-            return Err(CommandError::new(CommandErrorKind::Usage, what)
-                .hint("name the line, or use more words"));
+            return Err(CommandError::usage(what).hint("name the line, or use more words"));
         }
         self.request.words.insert(words);
         Ok(())
@@ -303,11 +299,11 @@ impl<'a> TargetResolver<'a> {
         path: &str,
         kind: FileKind,
         lines: &LineSet,
-    ) -> Result<(), CommandError> {
+    ) -> CommandResult<()> {
         let text = self.file_text(path)?;
         let none = |what: &str| {
             let what = format!("there is no {what} at `{named}`");
-            CommandError::new(CommandErrorKind::Usage, what).hint(format!("memoird show {path}"))
+            CommandError::usage(what).hint(format!("memoird show {path}"))
         };
         match kind {
             FileKind::Log | FileKind::Session => {
@@ -326,8 +322,8 @@ impl<'a> TargetResolver<'a> {
             FileKind::Weekly | FileKind::Monthly => {
                 let period: Period =
                     stem_name(path).parse().map_err(|_| workspace::no_such_file(path))?;
-                let summary = Summary::parse(period, &text)
-                    .map_err(|error| CommandError::new(CommandErrorKind::Data, error))?;
+                let summary =
+                    Summary::parse(period, &text).map_err(|error| CommandError::data(error))?;
                 let mut found = false;
                 let owners = summary.ownership().owners;
                 for ((mut its, item, _), owner) in summary.bullets_with_lines().zip(owners) {
@@ -393,7 +389,7 @@ impl<'a> TargetResolver<'a> {
         added
     }
 
-    fn add_file(&mut self, path: &str, kind: FileKind) -> Result<(), CommandError> {
+    fn add_file(&mut self, path: &str, kind: FileKind) -> CommandResult<()> {
         match kind {
             FileKind::Log | FileKind::Session => self.add_log(path),
             FileKind::Memory => {
@@ -414,7 +410,7 @@ impl<'a> TargetResolver<'a> {
             FileKind::Index => Err(index_error()),
             FileKind::Weekly | FileKind::Monthly | FileKind::Wisdom => {
                 let what = format!("cannot forget all of `{path}`: it would be generated again");
-                Err(CommandError::new(CommandErrorKind::Usage, what).hint(format!(
+                Err(CommandError::usage(what).hint(format!(
                     "name one bullet or entry, `memoird forget {path}:LINE`, or the log"
                 )))
             }
@@ -423,7 +419,7 @@ impl<'a> TargetResolver<'a> {
 
     /// Adds all lines of a log. Lines that only this log contains are forgotten everywhere; lines that
     /// other logs share, such as headings, only here.
-    fn add_log(&mut self, path: &str) -> Result<(), CommandError> {
+    fn add_log(&mut self, path: &str) -> CommandResult<()> {
         let stem = stem_of(path).ok_or_else(|| workspace::no_such_file(path))?;
         let log = self.log(&stem).ok_or_else(|| workspace::no_such_file(path))?;
         let mut shared = BTreeSet::new();
@@ -449,7 +445,7 @@ fn text_lines(log: &DailyLog) -> impl Iterator<Item = String> {
 }
 
 fn index_error() -> CommandError {
-    CommandError::new(CommandErrorKind::Usage, "MEMORY.md only lists the typed memories")
+    CommandError::usage("MEMORY.md only lists the typed memories")
         .hint("name the file of the memory: `memoird forget memory/feedback_….md`")
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
     workspace::{self, Invocation, MemoryRoot},
 };
@@ -92,7 +92,7 @@ pub(super) struct HistoryReader<'a> {
 }
 
 impl<'a> HistoryReader<'a> {
-    pub(super) fn open(call: &'a Invocation, root: &'a MemoryRoot) -> Result<Self, CommandError> {
+    pub(super) fn open(call: &'a Invocation, root: &'a MemoryRoot) -> CommandResult<Self> {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         Ok(Self { call, root, lineage })
     }
@@ -103,7 +103,7 @@ impl<'a> HistoryReader<'a> {
     }
 
     /// Returns the history of the file that an argument names.
-    pub(super) fn find(&self, named: &str) -> Result<FileHistory, CommandError> {
+    pub(super) fn find(&self, named: &str) -> CommandResult<FileHistory> {
         let is_known = |path: &str| {
             let path = self.root.vault.layout().recorded_path(path);
             let versions = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
@@ -118,7 +118,7 @@ impl<'a> HistoryReader<'a> {
     }
 
     /// Returns the history of the file at `path`; without versions if there never was such a file.
-    pub(super) fn history_of(&self, path: &str) -> Result<FileHistory, CommandError> {
+    pub(super) fn history_of(&self, path: &str) -> CommandResult<FileHistory> {
         let vault = &self.root.vault;
         // A log keeps its history when it moves into the archive.
         let path = vault.layout().recorded_path(path);
@@ -140,7 +140,7 @@ impl<'a> HistoryReader<'a> {
         &self,
         history: &FileHistory,
         version: &FileVersion,
-    ) -> Result<Option<Vec<u8>>, CommandError> {
+    ) -> CommandResult<Option<Vec<u8>>> {
         let path = &history.path;
         if version.id.is_none() {
             let vault = &self.root.vault;
@@ -150,15 +150,13 @@ impl<'a> HistoryReader<'a> {
             VersionCause::Removed | VersionCause::ExternalRemoval => return Ok(None),
             VersionCause::Forgotten => {
                 let what = format!("{version} of `{path}` was forgotten");
-                return Err(CommandError::new(CommandErrorKind::Usage, what)
-                    .hint(format!("memoird history {path}")));
+                return Err(CommandError::usage(what).hint(format!("memoird history {path}")));
             }
             VersionCause::Pruned => {
                 let what = format!(
                     "{version} of `{path}` is no longer kept: it was older than `history.keep`, or lost with a damaged database"
                 );
-                return Err(CommandError::new(CommandErrorKind::Usage, what)
-                    .hint(format!("memoird history {path}")));
+                return Err(CommandError::usage(what).hint(format!("memoird history {path}")));
             }
             VersionCause::Written | VersionCause::ReadByRun | VersionCause::ExternalWrite => {}
         }
@@ -168,7 +166,7 @@ impl<'a> HistoryReader<'a> {
         };
         let lost = || {
             let what = format!("the bytes of {version} of `{path}` are not in the database");
-            CommandError::new(CommandErrorKind::Data, what).hint("memoird doctor")
+            CommandError::data(what).hint("memoird doctor")
         };
         bytes.map(Some).ok_or_else(lost)
     }
@@ -178,7 +176,7 @@ impl<'a> HistoryReader<'a> {
         &self,
         history: &FileHistory,
         version: &FileVersion,
-    ) -> Result<String, CommandError> {
+    ) -> CommandResult<String> {
         let bytes = self.version_bytes(history, version)?.unwrap_or_default();
         Ok(self.root.sanitized_file(&history.path, &bytes).text)
     }
@@ -218,7 +216,7 @@ impl<'a> HistoryReader<'a> {
         &self,
         history: &FileHistory,
         version: &FileVersion,
-    ) -> Result<Option<DiffStat>, CommandError> {
+    ) -> CommandResult<Option<DiffStat>> {
         let is_kept = |it: &FileVersion| it.is_absent() || it.hash.is_some();
         let before = history.previous(version);
         if !is_kept(version) || !before.is_none_or(is_kept) {
@@ -229,11 +227,7 @@ impl<'a> HistoryReader<'a> {
     }
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &HistoryArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &HistoryArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let past = HistoryReader::open(&call, &root)?;
@@ -250,7 +244,7 @@ fn show_versions(
     history: &FileHistory,
     last: usize,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let older = history.versions.len().saturating_sub(last);
     let mut listed = Vec::new();
     for version in history.versions[older..].iter().rev() {
@@ -293,7 +287,7 @@ fn note_older(older: usize, ui: &Ui) {
     }
 }
 
-fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> Result<(), CommandError> {
+fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> CommandResult<()> {
     let runs = past.lineage().map(|it| it.last_runs(u32::MAX)).transpose()?.unwrap_or_default();
     let older = runs.len().saturating_sub(last);
     let undone = past.lineage().map(Lineage::undone_runs).transpose()?.unwrap_or_default();
@@ -368,7 +362,6 @@ impl RunSummary {
 
 impl From<ParseTimeError> for CommandError {
     fn from(error: ParseTimeError) -> Self {
-        Self::new(CommandErrorKind::Usage, error)
-            .hint("to see the times of all versions: memoird history FILE")
+        Self::usage(error).hint("to see the times of all versions: memoird history FILE")
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     hooks::project_folder,
     import_notes,
     session::{read_transcript, record_store},
@@ -161,11 +161,7 @@ impl ImportState {
     }
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &ImportArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &ImportArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     if let Some(of) = args.from.notes_program() {
         let root = call.selected_root(global)?;
@@ -238,22 +234,19 @@ impl ImportArgs {
     }
 
     /// Returns the transcripts to import, oldest first.
-    fn transcripts(&self, call: &Invocation) -> Result<Vec<PathBuf>, CommandError> {
+    fn transcripts(&self, call: &Invocation) -> CommandResult<Vec<PathBuf>> {
         let path = match (&self.path, self.from) {
             (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
             (None, ImportSource::ClaudeCode) => call.environment.claude_folder().join("projects"),
             (None, ImportSource::Codex) => call.environment.codex_folder().join("sessions"),
             (None, _) => {
-                return Err(CommandError::new(
-                    CommandErrorKind::Usage,
-                    "`memoird import jsonl` needs a file or a folder",
-                )
-                .hint("memoird import jsonl PATH"));
+                return Err(CommandError::usage("`memoird import jsonl` needs a file or a folder")
+                    .hint("memoird import jsonl PATH"));
             }
         };
         if !path.exists() {
             let what = format!("`{}` does not exist", path.display());
-            return Err(CommandError::new(CommandErrorKind::Usage, what)
+            return Err(CommandError::usage(what)
                 .hint("name the file or the folder: memoird import FROM PATH"));
         }
         let since = (self.days > 0).then(|| call.now - TimeDelta::days(i64::from(self.days)));
@@ -292,7 +285,7 @@ struct TargetRoots<'a> {
 }
 
 impl<'a> TargetRoots<'a> {
-    fn new(call: &'a Invocation, global: &GlobalArgs) -> Result<Self, CommandError> {
+    fn new(call: &'a Invocation, global: &GlobalArgs) -> CommandResult<Self> {
         let chosen = call.config.select_root(global.root.as_deref(), &call.environment);
         let (named, fallback) = match &global.root {
             Some(_) => {
@@ -320,7 +313,7 @@ impl<'a> TargetRoots<'a> {
         dir.zip(project).is_some_and(|(dir, project)| !project.starts_with(dir))
     }
 
-    fn open_root(&mut self, path: &Path) -> Result<Option<&MemoryRoot>, CommandError> {
+    fn open_root(&mut self, path: &Path) -> CommandResult<Option<&MemoryRoot>> {
         if !self.open.contains_key(path) {
             let root = self.call.open_root(path)?;
             // An ordinary folder, neither configured nor set up by `memoird init`.
@@ -354,7 +347,7 @@ impl<'a> TargetRoots<'a> {
         session
     }
 
-    fn try_examine(&mut self, session: &mut ImportCandidate) -> Result<(), CommandError> {
+    fn try_examine(&mut self, session: &mut ImportCandidate) -> CommandResult<()> {
         let transcript = read_transcript(&session.file, None)?;
         session.project = transcript.cwd.as_deref().map(PrivacyRules::mask_message);
         session.messages = transcript
@@ -396,7 +389,7 @@ impl<'a> TargetRoots<'a> {
         }
     }
 
-    fn try_import(&mut self, session: &mut ImportCandidate) -> Result<(), CommandError> {
+    fn try_import(&mut self, session: &mut ImportCandidate) -> CommandResult<()> {
         let Some(path) = session.home.clone() else { return Ok(()) };
         let transcript = read_transcript(&session.file, None)?;
         let call = self.call;

@@ -11,7 +11,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 
 use super::{
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     session::record_store,
     ui::{Ui, counted},
     workspace::{Invocation, MemoryRoot},
@@ -66,12 +66,12 @@ pub(super) fn run(
     root: &MemoryRoot,
     request: &NotesImportRequest,
     ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+) -> CommandResult {
     let program = request.of;
     if !request.path.is_dir() {
         let what = format!("there is no folder `{}`", request.path.display());
         let hint = format!("name the folder: memoird import {} PATH", program.name());
-        return Err(CommandError::new(CommandErrorKind::Usage, what).hint(hint));
+        return Err(CommandError::usage(what).hint(hint));
     }
     let store = record_store(call, root);
     let mut notes: Vec<NoteCandidate> = note_files(request)

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -43,7 +43,7 @@ pub(crate) struct AppendedEntry {
     pub(crate) line: usize,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &LogArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &LogArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let text = match &args.text[..] {
@@ -66,11 +66,11 @@ pub(crate) fn append_entry(
     call: &Invocation,
     root: &MemoryRoot,
     text: &str,
-) -> Result<AppendedEntry, CommandError> {
+) -> CommandResult<AppendedEntry> {
     let now = call.now.with_timezone(&root.settings.zone.name.0);
     let date = now.date_naive();
     let Some(entry) = format_entry(now.time(), text) else {
-        return Err(CommandError::new(CommandErrorKind::Usage, "the entry is empty")
+        return Err(CommandError::usage("the entry is empty")
             .hint("memoird log \"Chose SQLite, because one file is easier to back up\", or `memoird log -` for stdin"));
     };
     let path = root.vault.layout().source_path(&Stem::day(date));
@@ -98,19 +98,21 @@ fn update_index(call: &Invocation, root: &MemoryRoot) {
     }
 }
 
-fn read_stdin() -> Result<String, CommandError> {
+fn read_stdin() -> CommandResult<String> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().take(ENTRY_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|e| {
-        CommandError::new(CommandErrorKind::Data, format!("cannot read stdin: {e}"))
-    })?;
+    std::io::stdin()
+        .lock()
+        .take(ENTRY_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| CommandError::data(format!("cannot read stdin: {e}")))?;
     if bytes.len() as u64 > ENTRY_BYTES_MAX {
         let what = format!("the entry on stdin is longer than {} KiB", ENTRY_BYTES_MAX / 1024);
-        return Err(CommandError::new(CommandErrorKind::Data, what)
+        return Err(CommandError::data(what)
             .hint("save it as a file next to the logs, and log one line about it"));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        CommandError::new(CommandErrorKind::Data, format!("stdin is not UTF-8 at byte {at}"))
+        CommandError::data(format!("stdin is not UTF-8 at byte {at}"))
     })
 }
 

@@ -11,7 +11,7 @@ use tracing_subscriber::{
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
 };
 
@@ -30,11 +30,7 @@ pub(super) enum LogFormat {
 }
 
 /// Starts logging for the daemon.
-///
-/// # Errors
-///
-/// Fails if `MEMOIRD_LOG` is invalid.
-pub(super) fn start(global: &GlobalArgs, format: LogFormat, ui: &Ui) -> Result<(), CommandError> {
+pub(super) fn start(global: &GlobalArgs, format: LogFormat, ui: &Ui) -> CommandResult<()> {
     let default = match (global.quiet, ui.is_verbose()) {
         (true, _) => "error",
         (false, true) => "memoird=debug",
@@ -44,11 +40,7 @@ pub(super) fn start(global: &GlobalArgs, format: LogFormat, ui: &Ui) -> Result<(
 }
 
 /// Starts logging for the other verbs, if `MEMOIRD_LOG` is set.
-///
-/// # Errors
-///
-/// Fails if `MEMOIRD_LOG` is invalid.
-pub(super) fn start_if_requested() -> Result<(), CommandError> {
+pub(super) fn start_if_requested() -> CommandResult<()> {
     filter_from_env().map_or(Ok(()), |it| install(&it, LogFormat::Auto))
 }
 
@@ -56,9 +48,9 @@ fn filter_from_env() -> Option<String> {
     std::env::var(VARIABLE).ok().filter(|it| !it.is_empty())
 }
 
-fn install(filter: &str, format: LogFormat) -> Result<(), CommandError> {
+fn install(filter: &str, format: LogFormat) -> CommandResult<()> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
-        CommandError::new(CommandErrorKind::Config, format!("{VARIABLE}: {error}"))
+        CommandError::config(format!("{VARIABLE}: {error}"))
             .hint(format!("set {VARIABLE}=debug, or unset it"))
     })?;
     // Fields of spans and events become journal fields: `journalctl -o json` shows them.

@@ -3,7 +3,7 @@
 use std::{io, process::ExitCode};
 
 use super::{
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
 };
 
@@ -11,8 +11,8 @@ use super::{
 #[derive(Debug, clap::Args)]
 pub(super) struct ManArgs {}
 
-pub(super) fn run(_args: ManArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
-    let page = render().map_err(|e| CommandError::new(CommandErrorKind::CannotWrite, e))?;
+pub(super) fn run(_args: ManArgs, ui: &Ui) -> CommandResult {
+    let page = render().map_err(|e| CommandError::cannot_write(e))?;
     ui.bytes(&page);
     Ok(ExitCode::SUCCESS)
 }

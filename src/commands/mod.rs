@@ -51,7 +51,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use self::{
-    error::CommandError,
+    error::CommandResult,
     ui::{ColorChoice, Ui},
 };
 
@@ -224,7 +224,7 @@ fn is_hook() -> bool {
     false
 }
 
-fn dispatch(cli: Cli, ui: &Ui) -> Result<ExitCode, CommandError> {
+fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
     let global = cli.global;
     if !matches!(cli.verb, CliCommand::Run(_)) {
         logging::start_if_requested()?;

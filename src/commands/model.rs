@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
     workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
 };
@@ -100,11 +100,7 @@ struct CostEstimate {
     usd: Option<f64>,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &ModelArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &ModelArgs, ui: &Ui) -> CommandResult {
     let ModelCommand::Test = args.verb;
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
@@ -163,7 +159,7 @@ pub(super) fn run(
 }
 
 fn config_error(error: connect::ModelConfigError) -> CommandError {
-    CommandError::new(CommandErrorKind::Config, error).hint("memoird doctor")
+    CommandError::config(error).hint("memoird doctor")
 }
 
 /// Computes one vector, if an embedding server is configured.
@@ -171,7 +167,7 @@ fn test_embeddings(
     call: &Invocation,
     root: &MemoryRoot,
     ui: &Ui,
-) -> Result<Option<EmbeddingTest>, CommandError> {
+) -> CommandResult<Option<EmbeddingTest>> {
     let embedder = connect::embedding_client(
         &call.config,
         &root.settings,
@@ -253,7 +249,7 @@ fn forecast(
     price: Option<&Price>,
     is_local: bool,
     chars_per_token: f64,
-) -> Result<CostForecast, CommandError> {
+) -> CommandResult<CostForecast> {
     const WEEKS: u64 = 4;
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;

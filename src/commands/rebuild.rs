@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::{
-    GlobalArgs, compact::require_writer, error::CommandError, ui::Ui, workspace::Invocation,
+    GlobalArgs, compact::require_writer, error::CommandResult, ui::Ui, workspace::Invocation,
 };
 use crate::{
     compaction::integrity::rebuild::{self, CheckDepth, DatabaseRecovery, OpenedDatabase},
@@ -38,11 +38,7 @@ struct RebuildReport {
     receipts_kept: bool,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    _args: RebuildArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, _args: RebuildArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     require_writer(&call, &root)?;

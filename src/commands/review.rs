@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{
     GlobalArgs,
     compact::require_writer,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     log,
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
@@ -140,11 +140,7 @@ struct SourceLine {
     text: String,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &ReviewArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let decided = matches!(
@@ -186,17 +182,14 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn load_queue(root: &MemoryRoot, decided: bool) -> Result<ReviewQueue, CommandError> {
+fn load_queue(root: &MemoryRoot, decided: bool) -> CommandResult<ReviewQueue> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
     Ok(review::review_queue(&root.vault, lineage.as_ref(), &view.inventory, decided)?)
 }
 
 /// Removes everything from the queue that was not selected.
-fn retain_selected(
-    queue: &mut ReviewQueue,
-    selection: &ReviewSelection,
-) -> Result<(), CommandError> {
+fn retain_selected(queue: &mut ReviewQueue, selection: &ReviewSelection) -> CommandResult<()> {
     if selection.all {
         if let Some(why) = &selection.why {
             queue.lines.retain(|it| it.reasons.contains(why));
@@ -208,11 +201,8 @@ fn retain_selected(
         let exists = queue.lines.iter().any(|it| line_matches(it, id))
             || queue.changes.iter().any(|it| it.id == *id);
         if !exists {
-            return Err(CommandError::new(
-                CommandErrorKind::Usage,
-                format!("the review queue has no `{id}`"),
-            )
-            .hint("memoird review list"));
+            return Err(CommandError::usage(format!("the review queue has no `{id}`"))
+                .hint("memoird review list"));
         }
     }
     queue.lines.retain(|it| selection.ids.iter().any(|id| line_matches(it, id)));
@@ -261,14 +251,11 @@ fn line_matches(line: &QuarantinedLine, id: &str) -> bool {
     line.id == id || line.address.to_string() == id || line.address.stem.as_str() == id
 }
 
-fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> Result<(), CommandError> {
+fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> CommandResult<()> {
     if let Some(unsupported) = chosen.changes.iter().find(|it| is_unacceptable(&it.change)) {
         let id = &unsupported.id;
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            format!("cannot accept {id}: {UNACCEPTABLE}"),
-        )
-        .hint(format!("memoird review edit {id} TEXT")));
+        return Err(CommandError::usage(format!("cannot accept {id}: {UNACCEPTABLE}"))
+            .hint(format!("memoird review edit {id} TEXT")));
     }
     if !chosen.lines.is_empty() {
         let lines = ReviewQueue { lines: chosen.lines.clone(), changes: Vec::new() };
@@ -288,8 +275,8 @@ fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> Result<
 fn with_compactor(
     call: &Invocation,
     root: &MemoryRoot,
-    work: impl FnOnce(&mut Compactor<'_>) -> Result<(), CommandError>,
-) -> Result<(), CommandError> {
+    work: impl FnOnce(&mut Compactor<'_>) -> CommandResult<()>,
+) -> CommandResult<()> {
     require_writer(call, root)?;
     let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
@@ -303,7 +290,7 @@ fn apply_changes(
     call: &Invocation,
     root: &MemoryRoot,
     changes: &[(ReviewProposal, Option<UserReplacement>)],
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     if changes.is_empty() {
         return Ok(());
     }
@@ -315,7 +302,7 @@ fn record_verdict(
     root: &MemoryRoot,
     chosen: &ReviewQueue,
     verdict: Option<Verdict>,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     with_compactor(call, root, |compactor| {
         if !chosen.lines.is_empty() {
             compactor.review_lines(&chosen.lines, verdict)?;
@@ -335,15 +322,14 @@ fn edit(
     chosen: &ReviewQueue,
     text: &str,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let unmasked = text.trim();
     let text = &*root.rules.mask_secrets(unmasked);
     if text != unmasked {
         ui.warn("the text contains a secret, which is masked");
     }
     if text.is_empty() {
-        return Err(CommandError::new(CommandErrorKind::Usage, "the text is empty")
-            .hint("memoird review refuse ID"));
+        return Err(CommandError::usage("the text is empty").hint("memoird review refuse ID"));
     }
     let of = |places: &str| format!("{text} (of {places})");
     if let Some(item) = chosen.changes.first().filter(|it| change_kind(&it.change) == "item") {
@@ -357,11 +343,8 @@ fn edit(
             return apply_changes(call, root, &[(change.clone(), Some(own))]);
         }
         let Some((title, words)) = text.split_once(": ") else {
-            return Err(CommandError::new(
-                CommandErrorKind::Usage,
-                "an entry of WISDOM.md needs a heading and a text",
-            )
-            .hint(format!("memoird review edit {} \"Heading: text\"", change.id)));
+            return Err(CommandError::usage("an entry of WISDOM.md needs a heading and a text")
+                .hint(format!("memoird review edit {} \"Heading: text\"", change.id)));
         };
         let own =
             UserReplacement { title: Some(title.trim().to_owned()), text: words.trim().to_owned() };
@@ -380,7 +363,7 @@ fn review_interactively(
     root: &MemoryRoot,
     queue: &ReviewQueue,
     ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+) -> CommandResult {
     if queue.lines.is_empty() && queue.changes.is_empty() {
         ui.note("nothing to review");
         return Ok(ExitCode::SUCCESS);
@@ -590,14 +573,10 @@ impl From<ReviewError> for CommandError {
             ReviewError::Compaction(error) => error.into(),
             ReviewError::Stale { ref id } | ReviewError::FileChanged { ref id, .. } => {
                 let hint = format!("memoird review refuse {id}");
-                Self::new(CommandErrorKind::Data, error).hint(hint)
+                Self::data(error).hint(hint)
             }
-            ReviewError::AlreadyApplied { .. } => {
-                Self::new(CommandErrorKind::Usage, error).hint("memoird undo")
-            }
-            ReviewError::File(_) => {
-                Self::new(CommandErrorKind::Data, error).hint("memoird review list")
-            }
+            ReviewError::AlreadyApplied { .. } => Self::usage(error).hint("memoird undo"),
+            ReviewError::File(_) => Self::data(error).hint("memoird review list"),
         }
     }
 }

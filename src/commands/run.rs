@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     logging,
     ui::Ui,
 };
@@ -55,7 +55,7 @@ const EXIT_RESTART: u8 = 79;
 const ALLOCATOR_ENV: [(&str, &str); 2] =
     [("MIMALLOC_PURGE_DELAY", "0"), ("MIMALLOC_ALLOW_THP", "0")];
 
-pub(super) fn run(global: &GlobalArgs, args: &RunArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &RunArgs, ui: &Ui) -> CommandResult {
     reexec_with_allocator_settings();
     logging::start(global, args.log_format, ui)?;
     hide_panic_messages();
@@ -116,13 +116,13 @@ impl From<DaemonError> for CommandError {
             DaemonError::Root(RootError::Vault(error)) => error.into(),
             DaemonError::Root(RootError::Lock(error)) => error.into(),
             DaemonError::Root(RootError::Model { .. }) => {
-                Self::new(CommandErrorKind::Config, error).hint("memoird doctor")
+                Self::config(error).hint("memoird doctor")
             }
             DaemonError::Root(RootError::OtherWriter { .. }) => {
                 Self::new(CommandErrorKind::Busy, error).hint("memoird init --take-over DIR")
             }
             DaemonError::Root(RootError::Inaccessible { .. } | RootError::Emptied { .. })
-            | DaemonError::Runtime(_) => Self::new(CommandErrorKind::CannotWrite, error),
+            | DaemonError::Runtime(_) => Self::cannot_write(error),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{error::CommandError, ui::Ui, workspace::MemoryRoot};
+use super::{error::CommandResult, ui::Ui, workspace::MemoryRoot};
 use crate::store::fs::lock::{DaemonLock, LockError, RunLock};
 
 /// The longest wait. Any run has given up by then.
@@ -17,10 +17,8 @@ const NOTE_AFTER: Duration = Duration::from_millis(500);
 
 /// Waits until no other process compacts the folder, and says what it waits for.
 ///
-/// # Errors
-///
 /// Returns [`LockError::Busy`] after a quarter of an hour.
-pub(super) fn wait_for_run_lock(root: &MemoryRoot, ui: &Ui) -> Result<(), CommandError> {
+pub(super) fn wait_for_run_lock(root: &MemoryRoot, ui: &Ui) -> CommandResult<()> {
     let layout = root.vault.layout();
     let started = Instant::now();
     let mut is_noted = false;

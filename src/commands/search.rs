@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -53,11 +53,7 @@ pub(super) struct SearchArgs {
     exit_code: bool,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: SearchArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: SearchArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let mut query = Query::parse(&args.query.join(" "));
@@ -66,11 +62,8 @@ pub(super) fn run(
     query.since = args.since.map(Period::first).or(query.since);
     query.until = args.until.map(Period::last).or(query.until);
     if query.text.trim().is_empty() && query.since.is_none() && query.until.is_none() {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            "the query has no words to search for",
-        )
-        .hint("memoird search WORDS"));
+        return Err(CommandError::usage("the query has no words to search for")
+            .hint("memoird search WORDS"));
     }
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
     let options =
@@ -89,7 +82,7 @@ pub(crate) fn find(
     query: &Query,
     options: SearchOptions,
     cache: Option<&SearchCache>,
-) -> Result<SearchResults, CommandError> {
+) -> CommandResult<SearchResults> {
     let embedder = connect::embedding_client(
         &call.config,
         &root.settings,

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{
     compact::require_writer,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -85,7 +85,7 @@ pub(super) fn run(
     root: &MemoryRoot,
     request: SecretsRequest,
     ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+) -> CommandResult {
     let found = find_secrets(root)?;
     let leaks = found.iter().filter(|it| is_leak(it)).count();
     if request.action == SecretsAction::List || request.dry_run || leaks == 0 {
@@ -114,8 +114,7 @@ pub(super) fn run(
                 return Ok(ExitCode::SUCCESS);
             }
             None => {
-                return Err(CommandError::new(
-                    CommandErrorKind::Usage,
+                return Err(CommandError::usage(
                     "nothing was changed: cannot ask for confirmation without a terminal",
                 )
                 .hint(format!("{} --yes", request.command))
@@ -143,7 +142,7 @@ pub(super) fn run(
     })
 }
 
-fn find_secrets(root: &MemoryRoot) -> Result<Vec<StoredSecret>, CommandError> {
+fn find_secrets(root: &MemoryRoot) -> CommandResult<Vec<StoredSecret>> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
     Ok(redact::find_secrets(&root.vault, &view, lineage.as_ref())?)

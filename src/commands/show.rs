@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     history::{HISTORY_BEGINS, HistoryReader, VersionSummary},
     ui::Ui,
     workspace::{self, Invocation, MemoryRoot},
@@ -48,13 +48,13 @@ struct ShowReport<'a> {
     version: Option<VersionSummary>,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     // `--json` is a global option, so clap cannot declare the conflict.
     if args.raw && ui.is_json() {
         let what = "--raw cannot be used with --json";
-        return Err(CommandError::new(CommandErrorKind::Usage, what).hint("omit one of the two"));
+        return Err(CommandError::usage(what).hint("omit one of the two"));
     }
     match args {
         ShowArgs { version: Some(id), file, .. } => {
@@ -68,9 +68,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> Result<ExitC
             let past = HistoryReader::open(&call, &root)?;
             let time = history::parse_time(time, root.settings.zone.name.0, call.now);
             let example = || format!("memoird show {file} --as-of \"1 day ago\"");
-            let time = time.map_err(|error| {
-                CommandError::new(CommandErrorKind::Usage, error).hint(example())
-            })?;
+            let time = time.map_err(|error| CommandError::usage(error).hint(example()))?;
             let history = past.find(file)?;
             let version = history.at(time).ok_or_else(|| before_history(&past, &history))?;
             show_version(&past, &root, &history, version, args.raw, ui)?;
@@ -89,7 +87,7 @@ pub(crate) fn sanitized_at(
     root: &MemoryRoot,
     file: &str,
     as_of: Option<&str>,
-) -> Result<(String, FramedText, Option<String>), CommandError> {
+) -> CommandResult<(String, FramedText, Option<String>)> {
     let Some(time) = as_of else {
         let (path, _) = root.resolve_file(&call.environment, file)?;
         let bytes = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?.bytes;
@@ -114,7 +112,7 @@ fn show_current(
     file: &str,
     raw: bool,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let (path, kind) = root.resolve_file(&call.environment, file)?;
     let bytes = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?.bytes;
     if ui.is_json() {
@@ -137,7 +135,7 @@ fn show_version(
     version: &FileVersion,
     raw: bool,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let Some(bytes) = past.version_bytes(history, version)? else {
         return Err(absent_version(past, history, version));
     };
@@ -169,14 +167,14 @@ fn history_of_version(
     past: &HistoryReader<'_>,
     id: VersionId,
     file: Option<&str>,
-) -> Result<FileHistory, CommandError> {
+) -> CommandResult<FileHistory> {
     let row = past.lineage().map(|it| it.version(id)).transpose()?.flatten();
     let path = row.ok_or_else(|| unknown_version(id.0))?.path;
     if let Some(file) = file {
         let named = past.find(file)?.path;
         if named != path {
             let what = format!("version {} belongs to `{path}`, not to `{named}`", id.0);
-            return Err(CommandError::new(CommandErrorKind::Usage, what)
+            return Err(CommandError::usage(what)
                 .hint(format!("memoird show --version {}", id.0))
                 .hint(format!("memoird history {named}")));
         }
@@ -185,7 +183,7 @@ fn history_of_version(
 }
 
 pub(super) fn unknown_version(id: i64) -> CommandError {
-    CommandError::new(CommandErrorKind::Usage, format!("there is no version {id}"))
+    CommandError::usage(format!("there is no version {id}"))
         .hint("`memoird history FILE` lists the versions of a file")
 }
 
@@ -198,13 +196,10 @@ pub(super) fn before_history(past: &HistoryReader<'_>, history: &FileHistory) ->
                 "no version of `{path}` at that time: its history begins on {} ({first})",
                 past.local_time(first.at)
             );
-            CommandError::new(CommandErrorKind::Usage, what).hint(format!("memoird history {path}"))
+            CommandError::usage(what).hint(format!("memoird history {path}"))
         }
-        _ => CommandError::new(
-            CommandErrorKind::Usage,
-            format!("there is no version of `{path}` yet: {HISTORY_BEGINS}"),
-        )
-        .hint(format!("memoird show {path}")),
+        _ => CommandError::usage(format!("there is no version of `{path}` yet: {HISTORY_BEGINS}"))
+            .hint(format!("memoird show {path}")),
     }
 }
 
@@ -221,7 +216,7 @@ fn absent_version(
         past.local_time(version.at),
         version.id.map_or(String::new(), |it| format!(" (version {})", it.0)),
     );
-    let error = CommandError::new(CommandErrorKind::Usage, what);
+    let error = CommandError::usage(what);
     let last = history.previous(version).filter(|it| it.hash.is_some()).and_then(|it| it.id);
     match last {
         Some(last) => error.hint(format!("memoird show --version {}", last.0)),

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     GlobalArgs, blame,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -54,7 +54,7 @@ pub(super) enum TraceFormat {
     Prov,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: TraceArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: TraceArgs, ui: &Ui) -> CommandResult {
     let TraceArgs { target, up, format } = args;
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
@@ -80,7 +80,7 @@ pub(crate) fn trace_to_sources(
     call: &Invocation,
     root: &MemoryRoot,
     target: &str,
-) -> Result<Trace, CommandError> {
+) -> CommandResult<Trace> {
     let (name, line) = split_target(target);
     let path = resolve_target(name, root, call);
     let mut reader = LineageReader::open(call, root)?;
@@ -94,7 +94,7 @@ pub(crate) fn trace_to_derived(
     call: &Invocation,
     root: &MemoryRoot,
     target: &str,
-) -> Result<TraceUp, CommandError> {
+) -> CommandResult<TraceUp> {
     let (name, line) = split_target(target);
     let path = resolve_target(name, root, call);
     let mut reader = LineageReader::open(call, root)?;
@@ -117,7 +117,7 @@ pub(super) struct LineageReader<'a> {
 
 impl<'a> LineageReader<'a> {
     /// Opens the existing database.
-    pub(super) fn open(call: &'a Invocation, root: &'a MemoryRoot) -> Result<Self, CommandError> {
+    pub(super) fn open(call: &'a Invocation, root: &'a MemoryRoot) -> CommandResult<Self> {
         let path = root.vault.layout().database();
         if let Some(lineage) = Lineage::open_existing(&path)? {
             return Ok(Self { call, root, lineage });
@@ -131,7 +131,7 @@ impl<'a> LineageReader<'a> {
             return Ok(reader);
         }
         let what = format!("nothing is recorded yet: there is no `{}`", path.display());
-        Err(CommandError::new(CommandErrorKind::Data, what)
+        Err(CommandError::data(what)
             .hint("if there are generated files: memoird rebuild")
             .hint("to generate them: memoird compact"))
     }
@@ -141,7 +141,7 @@ impl<'a> LineageReader<'a> {
         &mut self,
         path: &str,
         question: impl Fn(&Lineage) -> Result<T, TraceError>,
-    ) -> Result<T, CommandError> {
+    ) -> CommandResult<T> {
         match question(&self.lineage) {
             Err(TraceError::FileMissing { path: missing }) if missing == path => {
                 Err(TraceError::FileMissing { path: missing }.into())
@@ -159,7 +159,7 @@ impl<'a> LineageReader<'a> {
     }
 
     /// Records edits, unless another host does that.
-    pub(super) fn record_edits(&mut self) -> Result<(), CommandError> {
+    pub(super) fn record_edits(&mut self) -> CommandResult<()> {
         let Self { call, root, .. } = self;
         if !root.settings.is_writer(&call.environment.host) {
             return Ok(());
@@ -212,19 +212,17 @@ fn named_path(name: &str, root: &MemoryRoot, call: &Invocation) -> String {
 }
 
 /// Returns the address of a log line.
-fn log_address(path: &str, line: Option<u32>, root: &MemoryRoot) -> Result<Address, CommandError> {
+fn log_address(path: &str, line: Option<u32>, root: &MemoryRoot) -> CommandResult<Address> {
     match (root.vault.layout().stem_at(path), line) {
         (Some(stem), Some(line)) => Ok(Address { stem, line }),
         (None, _) => Err(not_a_log(path)),
-        (Some(stem), None) => {
-            Err(CommandError::new(CommandErrorKind::Usage, "--up needs a line of a log")
-                .hint(format!("memoird trace --up {stem}:1")))
-        }
+        (Some(stem), None) => Err(CommandError::usage("--up needs a line of a log")
+            .hint(format!("memoird trace --up {stem}:1"))),
     }
 }
 
 fn not_a_log(path: &str) -> CommandError {
-    CommandError::new(CommandErrorKind::Usage, format!("--up needs a log, and `{path}` is none"))
+    CommandError::usage(format!("--up needs a log, and `{path}` is none"))
         .hint(format!("memoird trace {path}"))
 }
 
@@ -255,7 +253,7 @@ fn producers(
     root: &MemoryRoot,
     format: TraceFormat,
     items: Vec<(String, u32)>,
-) -> Result<GenerationRecords, CommandError> {
+) -> CommandResult<GenerationRecords> {
     if format == TraceFormat::Json {
         return Ok(GenerationRecords::new());
     }
@@ -334,10 +332,6 @@ impl From<TraceError> for CommandError {
         if let TraceError::Lineage(error) = error {
             return error.into();
         }
-        let wrapped = Self::new(kind, error);
-        match hint {
-            Some(hint) => wrapped.hint(hint),
-            None => wrapped,
-        }
+        Self::new(kind, error).hints_from(hint)
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{
     GlobalArgs,
     compact::require_writer,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     ui::{Ui, counted},
     workspace::Invocation,
 };
@@ -90,7 +90,7 @@ struct UndoJobEntry<'a> {
     path: &'a str,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let zone = root.settings.zone.name.0;
@@ -158,7 +158,7 @@ fn confirmation_required(runs: &[RunId], request: UndoRequest) -> CommandError {
     let run = runs.last().map(ToString::to_string).unwrap_or_default();
     let later = if request.with_dependents { " --with-later" } else { "" };
     let what = format!("undoing run {run} needs confirmation");
-    CommandError::new(CommandErrorKind::Usage, what)
+    CommandError::usage(what)
         .hint(format!("memoird undo {run}{later} --dry-run"))
         .hint(format!("memoird undo {run}{later} --yes"))
 }
@@ -258,7 +258,7 @@ fn describe_later_run(later: &DependentRun, zone: Tz) -> String {
 
 /// Adds hints to an error.
 fn command_error(error: UndoError, zone: Tz) -> CommandError {
-    let usage = |error: UndoError| CommandError::new(CommandErrorKind::Usage, error);
+    let usage = |error: UndoError| CommandError::usage(error);
     match error {
         UndoError::Compaction(error) => error.into(),
         UndoError::Interrupted { run, with_later, ref source, .. } => {
@@ -281,8 +281,7 @@ fn command_error(error: UndoError, zone: Tz) -> CommandError {
         UndoError::HasDependents { run, later } => {
             let runs: Vec<String> = later.iter().map(|it| describe_later_run(it, zone)).collect();
             let what = format!("later runs depend on run {run}: {}", runs.join("; "));
-            CommandError::new(CommandErrorKind::Usage, what)
-                .hint(format!("memoird undo {run} --with-later"))
+            CommandError::usage(what).hint(format!("memoird undo {run} --with-later"))
         }
         UndoError::UnknownRun { run, known } => {
             let known: Vec<String> = known.iter().rev().take(5).map(ToString::to_string).collect();
@@ -307,9 +306,7 @@ fn command_error(error: UndoError, zone: Tz) -> CommandError {
         error @ UndoError::ChangedSinceShown => {
             CommandError::new(CommandErrorKind::Busy, error).hint("run the command again")
         }
-        error @ UndoError::NoFileRestorable { .. } => {
-            CommandError::new(CommandErrorKind::Data, error)
-        }
+        error @ UndoError::NoFileRestorable { .. } => CommandError::data(error),
         error @ (UndoError::IsForget { .. } | UndoError::NoFilesWritten { .. }) => usage(error)
             .hint("`memoird history` lists the runs; `memoird undo RUN` undoes another one"),
         error @ UndoError::IsRepair { .. } => {

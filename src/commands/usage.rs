@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
     workspace::Invocation,
 };
@@ -53,11 +53,7 @@ struct UsageReport {
     by: Vec<UsageTotals>,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &UsageArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &UsageArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = match &global.root {
         Some(_) => Some(call.config.select_root(global.root.as_deref(), &call.environment)?),
@@ -165,7 +161,7 @@ fn usage_row(key: &str, it: &UsageTotals) -> Vec<String> {
 
 impl From<LedgerError> for CommandError {
     fn from(error: LedgerError) -> Self {
-        Self::new(CommandErrorKind::Data, error).hint(
+        Self::data(error).hint(
             "move the ledger away: past spending is forgotten, and today's budget counts as exhausted",
         )
     }

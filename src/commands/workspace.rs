@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
 };
 use crate::{
     clock,
@@ -54,20 +54,20 @@ pub(crate) struct MemoryRoot {
 
 impl Invocation {
     /// Reads the configuration and the clock.
-    pub(super) fn load(global: &GlobalArgs) -> Result<Self, CommandError> {
+    pub(super) fn load(global: &GlobalArgs) -> CommandResult<Self> {
         let around = Environment::read()?;
         let config = Config::load(global.config.as_deref(), &global.set, &around)?;
         Ok(Self { environment: around, config, now: clock::now()? })
     }
 
     /// Opens the root that the options or the current folder select.
-    pub(super) fn selected_root(&self, global: &GlobalArgs) -> Result<MemoryRoot, CommandError> {
+    pub(super) fn selected_root(&self, global: &GlobalArgs) -> CommandResult<MemoryRoot> {
         let path = self.config.select_root(global.root.as_deref(), &self.environment)?;
         self.open_root(&path)
     }
 
     /// Opens the root at `path`.
-    pub(crate) fn open_root(&self, path: &Path) -> Result<MemoryRoot, CommandError> {
+    pub(crate) fn open_root(&self, path: &Path) -> CommandResult<MemoryRoot> {
         let settings = self.config.open(path, &self.environment)?;
         let vault = Vault::for_root(&settings)?;
         let rules = vault.rules();
@@ -83,13 +83,13 @@ impl Invocation {
 
 impl MemoryRoot {
     /// Returns the configured engine. It sends nothing before it drafts.
-    pub(crate) fn engine(&self, call: &Invocation) -> Result<Box<dyn Engine>, CommandError> {
+    pub(crate) fn engine(&self, call: &Invocation) -> CommandResult<Box<dyn Engine>> {
         configured::open_engine(&call.config, &self.settings, &call.environment, MODEL_WAIT_MAX)
-            .map_err(|e| CommandError::new(CommandErrorKind::Config, e).hint("memoird doctor"))
+            .map_err(|e| CommandError::config(e).hint("memoird doctor"))
     }
 
     /// Opens the database, and creates it if there is none.
-    pub(crate) fn lineage(&self) -> Result<Lineage, CommandError> {
+    pub(crate) fn lineage(&self) -> CommandResult<Lineage> {
         self.require_memory_folder()?;
         self.vault.create_private_dir()?;
         Ok(Lineage::open(&self.vault.layout().database())?)
@@ -112,7 +112,7 @@ impl MemoryRoot {
     }
 
     /// Refuses an ordinary folder: not configured, and without `memoird.yaml` and logs.
-    pub(crate) fn require_memory_folder(&self) -> Result<(), CommandError> {
+    pub(crate) fn require_memory_folder(&self) -> CommandResult<()> {
         let layout = self.vault.layout();
         let is_set_up = self.settings.configured || layout.full(ROOT_FILE).is_file();
         if !is_set_up && !layout.full(layout.memory_dir()).is_dir() {
@@ -121,8 +121,9 @@ impl MemoryRoot {
                 layout.root().display(),
                 layout.memory_dir()
             );
-            return Err(CommandError::new(CommandErrorKind::Usage, what)
-                .hint(format!("memoird init {}", layout.root().display())));
+            return Err(
+                CommandError::usage(what).hint(format!("memoird init {}", layout.root().display()))
+            );
         }
         Ok(())
     }
@@ -137,7 +138,7 @@ impl MemoryRoot {
         &self,
         around: &Environment,
         named: &str,
-    ) -> Result<(String, FileKind), CommandError> {
+    ) -> CommandResult<(String, FileKind)> {
         let layout = self.vault.layout();
         let root = layout.root();
         let candidates = self.path_candidates(around, named);
@@ -147,7 +148,7 @@ impl MemoryRoot {
             .find(|it| !it.is_empty() && layout.full(it).symlink_metadata().is_ok());
         if let Some(path) = existing {
             let unknown = || {
-                CommandError::new(CommandErrorKind::Usage, format!("`{path}` is not a memory file")).hint(
+                CommandError::usage(format!("`{path}` is not a memory file")).hint(
                     "name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md",
                 )
             };
@@ -179,8 +180,7 @@ impl MemoryRoot {
         }
         if candidates.iter().all(Option::is_none) {
             let what = format!("`{named}` is outside the memory folder `{}`", root.display());
-            return Err(CommandError::new(CommandErrorKind::Usage, what)
-                .hint("name its memory folder: `--root DIR`"));
+            return Err(CommandError::usage(what).hint("name its memory folder: `--root DIR`"));
         }
         Err(no_such_file(named))
     }
@@ -191,8 +191,8 @@ impl MemoryRoot {
         &self,
         around: &Environment,
         named: &str,
-        is_known: &dyn Fn(&str) -> Result<bool, CommandError>,
-    ) -> Result<String, CommandError> {
+        is_known: &dyn Fn(&str) -> CommandResult<bool>,
+    ) -> CommandResult<String> {
         let error = match self.resolve_file(around, named) {
             Ok((path, _)) => return Ok(path),
             Err(error) => error,
@@ -237,7 +237,7 @@ impl MemoryRoot {
 
 /// Returns the error for a file that does not exist.
 pub(super) fn no_such_file(named: &str) -> CommandError {
-    CommandError::new(CommandErrorKind::Usage, format!("there is no `{named}`"))
+    CommandError::usage(format!("there is no `{named}`"))
         .hint("name a path, a period (2026-W14), or a memory; `memoird status` shows what there is")
 }
 
@@ -292,29 +292,25 @@ impl From<config::ConfigError> for CommandError {
         let kind =
             if error.is_usage() { CommandErrorKind::Usage } else { CommandErrorKind::Config };
         let hint = error.hint();
-        let wrapped = Self::new(kind, error);
-        match hint {
-            Some(hint) => wrapped.hint(hint),
-            None => wrapped,
-        }
+        Self::new(kind, error).hints_from(hint)
     }
 }
 
 impl From<PrivacyPolicyError> for CommandError {
     fn from(error: PrivacyPolicyError) -> Self {
         let hint = format!("fix {}, then run `memoird status`", error.file.display());
-        Self::new(CommandErrorKind::Config, error).hint(hint)
+        Self::config(error).hint(hint)
     }
 }
 
 impl From<LineageError> for CommandError {
     fn from(error: LineageError) -> Self {
         if error.is_read_only() {
-            return Self::new(CommandErrorKind::CannotWrite, error)
+            return Self::cannot_write(error)
                 .hint("give this user write access to `.memoird` in the memory folder");
         }
         if error.is_write_failure() {
-            return Self::new(CommandErrorKind::CannotWrite, error)
+            return Self::cannot_write(error)
                 .hint("`memoird doctor` checks permissions and free space");
         }
         let kind = match &error {
@@ -325,7 +321,7 @@ impl From<LineageError> for CommandError {
                 CommandErrorKind::CannotWrite
             }
             LineageError::SymbolicLink { .. } => {
-                return Self::new(CommandErrorKind::Data, error).hint(
+                return Self::data(error).hint(
                     "replace it with the file it points to, or remove it, then run `memoird rebuild`",
                 );
             }

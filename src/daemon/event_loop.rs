@@ -101,8 +101,6 @@ struct LoopTimers {
 impl<'a> DaemonLoop<'a> {
     /// Opens all memory folders.
     ///
-    /// # Errors
-    ///
     /// Returns an error when no folder can be served and waiting will not help.
     pub(super) fn start(
         load_config: &'a LoadConfig<'a>,

@@ -100,10 +100,6 @@ impl NameFilter {
 
 impl FolderSnapshot {
     /// Reads the state of the folders. A missing folder is left out.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error when a folder cannot be listed.
     pub(super) fn take(folders: &[WatchedFolder]) -> io::Result<Self> {
         let mut snapshot = Self::default();
         for WatchedFolder { path, interest } in folders {

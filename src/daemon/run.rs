@@ -124,8 +124,6 @@ pub(super) enum EmbedFailure {
 impl RunOrder {
     /// Runs the order.
     ///
-    /// # Errors
-    ///
     /// Returns what ended the run; jobs that had ended before are complete.
     pub(super) fn run(mut self) -> Result<FinishedRun, CompactionError> {
         let layout = self.vault.layout();

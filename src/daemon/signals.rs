@@ -21,10 +21,6 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Starts to handle them.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,

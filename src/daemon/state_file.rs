@@ -49,8 +49,6 @@ pub(super) struct DaemonState {
 impl DaemonState {
     /// Writes the state, readable only by its owner.
     ///
-    /// # Errors
-    ///
     /// Returns the system's error; the file is then unchanged.
     pub(super) fn write(&self, private_dir: &Path) -> io::Result<()> {
         let mut temp = tempfile::Builder::new().prefix("daemon.json-").tempfile_in(private_dir)?;

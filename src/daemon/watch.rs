@@ -83,8 +83,6 @@ impl FolderWatcher {
 
     /// Watches exactly those of `folders` that exist, for the root at `root`.
     ///
-    /// # Errors
-    ///
     /// Returns why the system does not watch, mostly because of a limit; the root must then be polled.
     pub(super) fn watch_folders(
         &mut self,

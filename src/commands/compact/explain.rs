@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     commands::{
-        error::{CommandError, CommandErrorKind},
+        error::{CommandError, CommandResult},
         ui::{Ui, one_line},
         workspace::{Invocation, MemoryRoot},
     },
@@ -54,16 +54,13 @@ pub(super) fn show_explanation(
     root: &MemoryRoot,
     period: Period,
     ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+) -> CommandResult {
     if period.grain() == Grain::Day {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            format!("cannot explain {period}: days have no summary"),
-        )
-        .hint(format!(
-            "memoird compact --explain {}",
-            Period::containing(Grain::Week, period.first())
-        )));
+        return Err(CommandError::usage(format!("cannot explain {period}: days have no summary"))
+            .hint(format!(
+                "memoird compact --explain {}",
+                Period::containing(Grain::Week, period.first())
+            )));
     }
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
@@ -76,15 +73,9 @@ pub(super) fn show_explanation(
     }
     let explanation = engine.explanation.into_inner().unwrap_or_else(PoisonError::into_inner);
     let Some(explanation) = explanation else {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            format!("{period} has no sources to choose from"),
-        )
-        .hint(if period.grain() == Grain::Month {
-            "memoird compact"
-        } else {
-            "memoird status"
-        }));
+        return Err(CommandError::usage(format!("{period} has no sources to choose from")).hint(
+            if period.grain() == Grain::Month { "memoird compact" } else { "memoird status" },
+        ));
     };
     if root.settings.settings.engine != EngineKind::Extractive {
         ui.note("this folder uses a model; this is how the extractive engine would choose");

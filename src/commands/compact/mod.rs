@@ -15,7 +15,7 @@ use chrono::NaiveDate;
 use self::report::{exit_code, show_report};
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     run_lock,
     ui::{ProgressDisplay, Ui},
     workspace::{Invocation, MemoryRoot},
@@ -89,11 +89,7 @@ enum TierArg {
     Wisdom,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &CompactArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let selection = args.selection();
@@ -177,7 +173,7 @@ fn warn_of_held_work(report: &RunReport, ui: &Ui) {
 }
 
 /// Lists the missing and damaged files that `--accept-missing` accepts.
-fn show_accepted_damage(root: &MemoryRoot, ui: &Ui) -> Result<(), CommandError> {
+fn show_accepted_damage(root: &MemoryRoot, ui: &Ui) -> CommandResult<()> {
     let Some(lineage) = Lineage::open_existing(&root.vault.layout().database())? else {
         return Ok(());
     };
@@ -291,7 +287,7 @@ pub(super) fn run_compaction(
 const QUIET_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Refuses to write a root whose writer is another host.
-pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> Result<(), CommandError> {
+pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> CommandResult<()> {
     if root.settings.is_writer(&call.environment.host) {
         return Ok(());
     }
@@ -324,22 +320,21 @@ impl From<CompactionError> for CommandError {
             CompactionError::Lineage(error) => error.into(),
             CompactionError::Lock(error) => error.into(),
             CompactionError::NoRandomness(_) | CompactionError::ForgetUnfinished(_) => {
-                Self::new(CommandErrorKind::CannotWrite, error)
+                Self::cannot_write(error)
             }
-            CompactionError::FolderMissing { .. } => Self::new(CommandErrorKind::Data, error)
+            CompactionError::FolderMissing { .. } => Self::data(error)
                 .hint("mount the folder or move it back, then run `memoird compact`"),
-            CompactionError::FilesVanished(_) => Self::new(CommandErrorKind::Data, error)
+            CompactionError::FilesVanished(_) => Self::data(error)
                 .hint("restore the files, then run `memoird compact`")
                 .hint("if they are gone for good: `memoird compact --accept-missing`"),
             CompactionError::Damaged { why, .. } => {
                 let hints = why.hints().iter();
-                hints
-                    .fold(Self::new(CommandErrorKind::Data, error), |error, hint| error.hint(*hint))
+                hints.fold(Self::data(error), |error, hint| error.hint(*hint))
             }
-            CompactionError::DecisionsUnreadable { .. } => Self::new(CommandErrorKind::Data, error)
+            CompactionError::DecisionsUnreadable { .. } => Self::data(error)
                 .hint("`memoird doctor --repair` restores it as it was after the last run")
                 .hint("to accept it as it is: `memoird compact --accept-missing`"),
-            CompactionError::NoSource { .. } => Self::new(CommandErrorKind::Usage, error)
+            CompactionError::NoSource { .. } => Self::usage(error)
                 .hint("restore its logs first; `memoird status` lists the missing ones"),
         }
     }

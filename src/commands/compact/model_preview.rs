@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     commands::{
-        error::{CommandError, CommandErrorKind},
+        error::{CommandError, CommandResult},
         ui::{Ui, counted},
         workspace::{Invocation, MemoryRoot},
     },
@@ -42,14 +42,14 @@ fn planned_requests(
     root: &MemoryRoot,
     view: &RootSnapshot,
     plan: &CompactionPlan,
-) -> Result<Option<Vec<ModelRequest>>, CommandError> {
+) -> CommandResult<Option<Vec<ModelRequest>>> {
     if root.settings.settings.engine == EngineKind::Extractive {
         return Ok(None);
     }
     let info = connect::model_info(&call.environment, &root.settings.settings.model);
     let recorder = Arc::new(RequestRecorder::for_model(info));
     let engine = configured::recording_engine(&recorder, &root.settings, &call.environment)
-        .map_err(|e| CommandError::new(CommandErrorKind::Config, e))?;
+        .map_err(|e| CommandError::config(e))?;
     preview::preview_requests(&root.vault, &root.settings, view, plan, &engine)?;
     Ok(Some(recorder.take_requests()))
 }
@@ -60,10 +60,9 @@ pub(super) fn forecast(
     root: &MemoryRoot,
     view: &RootSnapshot,
     plan: &CompactionPlan,
-) -> Result<Option<RunForecast>, CommandError> {
+) -> CommandResult<Option<RunForecast>> {
     let Some(requests) = planned_requests(call, root, view, plan)? else { return Ok(None) };
-    let pricing = connect::pricing(&call.environment)
-        .map_err(|e| CommandError::new(CommandErrorKind::Config, e))?;
+    let pricing = connect::pricing(&call.environment).map_err(|e| CommandError::config(e))?;
     let price = pricing.of(&root.settings.settings.model.name);
     let chars = requests.iter().map(ModelRequest::chars).sum();
     let info = connect::model_info(&call.environment, &root.settings.settings.model);
@@ -96,18 +95,15 @@ pub(super) fn show_prompts(
     root: &MemoryRoot,
     selection: &Selection,
     ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+) -> CommandResult {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
     let engine = configured::engine_id(&root.settings.settings);
     let plan =
         compaction::plan_snapshot(&view, &without_quiet_period(root), &engine, selection, call.now);
     let Some(requests) = planned_requests(call, root, &view, &plan)? else {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            "the extractive engine sends no prompts",
-        )
-        .hint("memoird compact --show-prompt --set engine=model"));
+        return Err(CommandError::usage("the extractive engine sends no prompts")
+            .hint("memoird compact --show-prompt --set engine=model"));
     };
     if ui.is_json() {
         ui.json(&requests);
@@ -134,7 +130,7 @@ pub(super) fn confirm_cost(
     root: &MemoryRoot,
     selection: &Selection,
     ui: &Ui,
-) -> Result<bool, CommandError> {
+) -> CommandResult<bool> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
     let engine = configured::engine_id(&root.settings.settings);
@@ -145,11 +141,8 @@ pub(super) fn confirm_cost(
     let jobs = counted(plan.jobs.len(), "job", "jobs");
     let cost = format!("{jobs} {}", forecast.describe(plan.due_after.len()));
     ui.confirm(format!("{cost}; continue?")).ok_or_else(|| {
-        CommandError::new(
-            CommandErrorKind::Usage,
-            format!("{cost}; cannot ask for confirmation without a terminal"),
-        )
-        .hint("add --yes to run them, or --dry-run to preview")
+        CommandError::usage(format!("{cost}; cannot ask for confirmation without a terminal"))
+            .hint("add --yes to run them, or --dry-run to preview")
     })
 }
 

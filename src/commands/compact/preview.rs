@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     commands::{
-        error::CommandError,
+        error::CommandResult,
         ui::Ui,
         workspace::{Invocation, MemoryRoot},
     },
@@ -85,7 +85,7 @@ pub(super) fn dry_run(
     selection: &Selection,
     engine: &str,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let now = call.now;
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
@@ -130,7 +130,7 @@ pub(super) fn dry_run(
 
 impl RunPreview {
     /// Shows the plan; `period` is the one that the user asked for.
-    fn show(self, period: Option<Period>, vault: &Vault, ui: &Ui) -> Result<(), CommandError> {
+    fn show(self, period: Option<Period>, vault: &Vault, ui: &Ui) -> CommandResult<()> {
         let Self { plan, snapshot: view, archived, archive_held, forecast } = self;
         let mut jobs = Vec::new();
         for job in &plan.jobs {
@@ -204,7 +204,7 @@ impl RunPreview {
 }
 
 impl PlannedJob {
-    fn new(job: &CompactionJob, view: &RootSnapshot, vault: &Vault) -> Result<Self, CommandError> {
+    fn new(job: &CompactionJob, view: &RootSnapshot, vault: &Vault) -> CommandResult<Self> {
         let inventory = &view.inventory;
         let mut source_chars = 0;
         match job.tier {

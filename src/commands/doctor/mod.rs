@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::{
     GlobalArgs,
     compact::require_writer,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     secrets,
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
@@ -80,11 +80,7 @@ struct DoctorCheck {
 /// How many findings of a check are listed; the rest is counted.
 const FINDINGS_MAX: usize = 20;
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &DoctorArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &DoctorArgs, ui: &Ui) -> CommandResult {
     if args.secrets {
         let call = Invocation::load(global)?;
         let root = call.selected_root(global)?;
@@ -142,7 +138,7 @@ fn run_repair(
     call: &Invocation,
     args: &DoctorArgs,
     ui: &Ui,
-) -> Result<Option<Vec<String>>, CommandError> {
+) -> CommandResult<Option<Vec<String>>> {
     require_writer(call, root)?;
     let engine = root.engine(call)?;
     root.require_memory_folder()?;
@@ -178,12 +174,9 @@ fn run_repair(
             Some(true) => {}
             Some(false) => return Ok(None),
             None => {
-                return Err(CommandError::new(
-                    CommandErrorKind::Usage,
-                    "cannot ask for confirmation without a terminal",
-                )
-                .hint("memoird doctor --repair --yes")
-                .hint("memoird doctor --repair --dry-run"));
+                return Err(CommandError::usage("cannot ask for confirmation without a terminal")
+                    .hint("memoird doctor --repair --yes")
+                    .hint("memoird doctor --repair --dry-run"));
             }
         }
     }

@@ -14,7 +14,7 @@ use std::{
 
 use super::DoctorCheck;
 use crate::{
-    commands::{GlobalArgs, error::CommandError},
+    commands::{GlobalArgs, error::CommandResult},
     compaction::integrity::check::CheckOutcome,
     config,
     daemon::{
@@ -27,7 +27,7 @@ use crate::{
 const PROBE: &str = ".memoird-probe";
 
 /// Runs the checks.
-pub(super) fn sandbox_checks(global: &GlobalArgs) -> Result<Vec<DoctorCheck>, CommandError> {
+pub(super) fn sandbox_checks(global: &GlobalArgs) -> CommandResult<Vec<DoctorCheck>> {
     let cwd =
         std::env::current_dir().map_err(|source| config::ConfigError::NoWorkingDir { source })?;
     let loaded =

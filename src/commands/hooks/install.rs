@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::run;
 use crate::commands::{
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
 };
 use crate::{
@@ -80,21 +80,21 @@ impl HookSettingsChange {
         around: &Environment,
         program: &Path,
         takes_out: bool,
-    ) -> Result<Option<Self>, CommandError> {
+    ) -> CommandResult<Option<Self>> {
         let path = host.settings_path(around);
         let old = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => {
                 let what = format!("cannot read `{}`: {e}", path.display());
-                return Err(CommandError::new(CommandErrorKind::Config, what));
+                return Err(CommandError::config(what));
             }
         };
         let text = old.as_deref().unwrap_or_default();
         let text = if text.trim().is_empty() { "{}" } else { text };
         let mut settings: Value = serde_json::from_str(text).map_err(|e| {
             let what = format!("`{}` is no JSON: {e}", path.display());
-            CommandError::new(CommandErrorKind::Config, what)
+            CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
         })?;
         let before = settings.clone();
@@ -105,15 +105,14 @@ impl HookSettingsChange {
                     path.display(),
                     host.display_name()
                 );
-                CommandError::new(CommandErrorKind::Config, what)
+                CommandError::config(what)
                     .hint("correct it, then do the same again; nothing was changed")
             },
         )?;
         if settings == before {
             return Ok(None);
         }
-        let new = serde_json::to_string_pretty(&settings)
-            .map_err(|e| CommandError::new(CommandErrorKind::Config, e))?;
+        let new = serde_json::to_string_pretty(&settings).map_err(|e| CommandError::config(e))?;
         Ok(Some(Self { path, old, new: new + "\n" }))
     }
 
@@ -130,7 +129,7 @@ impl HookSettingsChange {
     pub(crate) fn write(
         &self,
         now: chrono::DateTime<chrono::Utc>,
-    ) -> Result<Option<PathBuf>, CommandError> {
+    ) -> CommandResult<Option<PathBuf>> {
         let backup = match &self.old {
             Some(old) => {
                 let name = format!(

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::commands::error::{CommandError, CommandErrorKind};
+use crate::commands::error::{CommandError, CommandResult};
 use crate::{
     config::{
         CONFIG_FILE_NAME, Config, DEFAULT_CONFIG, edit,
@@ -28,14 +28,12 @@ const COPIES_MAX: u32 = 100;
 /// Creates memory folders for the projects of these folders that have none, and adds them to the
 /// configuration. Returns how many were created; zero if that is not enabled.
 ///
-/// # Errors
-///
 /// Returns why a folder could not be created or added; those before it are complete.
 pub(crate) fn create_project_folders(
     config: &Config,
     around: &Environment,
     folders: &[PathBuf],
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     let Some(dir) = config.projects_dir(around) else { return Ok(0) };
     let projects: BTreeSet<PathBuf> =
         folders.iter().filter_map(|it| Config::project_of(it)).collect();
@@ -43,12 +41,9 @@ pub(crate) fn create_project_folders(
         return Ok(0);
     }
     // The queue's lock lets one worker at a time do this.
-    let _lock = Spool::new(&around.state_home).lock(true).map_err(|e| {
-        CommandError::new(
-            CommandErrorKind::CannotWrite,
-            format!("cannot lock the notes of hooks: {e}"),
-        )
-    })?;
+    let _lock = Spool::new(&around.state_home)
+        .lock(true)
+        .map_err(|e| CommandError::cannot_write(format!("cannot lock the notes of hooks: {e}")))?;
     let mut config = Config::load(config.file.as_deref(), &[], around)?;
     let mut made = 0;
     for project in projects {
@@ -71,11 +66,7 @@ pub(crate) fn create_project_folders(
 
 /// Returns the memory folder of a project: by its name, with a number if another project has that name.
 /// A folder in the configuration belongs to its project, with or without logs.
-fn folder_for_project(
-    config: &Config,
-    dir: &Path,
-    project: &Path,
-) -> Result<PathBuf, CommandError> {
+fn folder_for_project(config: &Config, dir: &Path, project: &Path) -> CommandResult<PathBuf> {
     let name = project.file_name().unwrap_or_default().to_string_lossy();
     let names = (1..=COPIES_MAX).map(|copy| match copy {
         1 => name.to_string(),
@@ -92,18 +83,14 @@ fn folder_for_project(
     };
     names.map(|it| dir.join(it)).find(is_free).ok_or_else(|| {
         let what = format!("no folder name is free in `{}` for `{name}`", dir.display());
-        CommandError::new(CommandErrorKind::CannotWrite, what)
-            .hint("run `memoird init DIR` in the project")
+        CommandError::cannot_write(what).hint("run `memoird init DIR` in the project")
     })
 }
 
 /// Creates the folder with its files.
-fn create_folder(config: &Config, around: &Environment, root: &Path) -> Result<(), CommandError> {
+fn create_folder(config: &Config, around: &Environment, root: &Path) -> CommandResult<()> {
     let cannot = |path: &Path, error: &io::Error| {
-        CommandError::new(
-            CommandErrorKind::CannotWrite,
-            format!("cannot create `{}`: {error}", path.display()),
-        )
+        CommandError::cannot_write(format!("cannot create `{}`: {error}", path.display()))
     };
     let memory = root.join("memory");
     fs::create_dir_all(&memory).map_err(|e| cannot(&memory, &e))?;
@@ -121,23 +108,17 @@ fn create_folder(config: &Config, around: &Environment, root: &Path) -> Result<(
 
 /// Returns the path and text of the user's configuration, or the initial text if there is none.
 ///
-/// # Errors
-///
 /// Returns why the file cannot be read.
 pub(crate) fn config_text(
     config: &Config,
     around: &Environment,
-) -> Result<(PathBuf, String), CommandError> {
+) -> CommandResult<(PathBuf, String)> {
     let Some(file) = &config.file else {
         let file = around.config_folder().join(CONFIG_FILE_NAME);
         return Ok((file, DEFAULT_CONFIG.to_owned()));
     };
-    let text = fs::read_to_string(file).map_err(|e| {
-        CommandError::new(
-            CommandErrorKind::Config,
-            format!("cannot read `{}`: {e}", file.display()),
-        )
-    })?;
+    let text = fs::read_to_string(file)
+        .map_err(|e| CommandError::config(format!("cannot read `{}`: {e}", file.display())))?;
     Ok((file.clone(), text))
 }
 
@@ -147,11 +128,11 @@ fn add_to_config(
     around: &Environment,
     root: &Path,
     project: &Path,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let (file, text) = config_text(config, around)?;
     let Some(text) = edit::add_root(&text, &file, root, Some(project))? else {
         let what = format!("`roots` in {} cannot be edited by program", file.display());
-        return Err(CommandError::new(CommandErrorKind::Config, what).hint(format!(
+        return Err(CommandError::config(what).hint(format!(
             "add by hand: - {{path: {}, project: {}}}",
             root.display(),
             project.display()

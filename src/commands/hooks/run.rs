@@ -18,7 +18,7 @@ use std::{
 use serde_json::Value;
 
 use super::project_folder;
-use crate::commands::{GlobalArgs, context, error::CommandError, ui::Ui};
+use crate::commands::{GlobalArgs, context, error::CommandResult, ui::Ui};
 use crate::{
     clock,
     config::{Config, api_key, environment::Environment},
@@ -68,7 +68,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> Result<(), CommandError> {
+fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> CommandResult<()> {
     if args.agent == WORKER {
         return run_worker(global);
     }
@@ -140,14 +140,14 @@ fn start_worker(global: &GlobalArgs) {
 }
 
 /// Processes the queue, one process at a time.
-fn run_worker(global: &GlobalArgs) -> Result<(), CommandError> {
+fn run_worker(global: &GlobalArgs) -> CommandResult<()> {
     // It must survive a closed terminal, and an agent that ends its children.
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!("the worker could not start its own session: {error}");
     }
     let around = Environment::read()?;
     let config = Config::load(global.config.as_deref(), &global.set, &around)?;
-    let drain = |config: &Config| -> Result<Vec<PathBuf>, CommandError> {
+    let drain = |config: &Config| -> CommandResult<Vec<PathBuf>> {
         let done = queue::drain(config, &around, clock::now()?, true).unwrap_or_else(|error| {
             tracing::debug!("cannot read the session queue: {error}");
             Vec::new()

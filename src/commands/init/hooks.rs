@@ -6,7 +6,7 @@ use super::{InitArgs, steps::create_folder};
 use crate::{
     commands::{
         GlobalArgs,
-        error::{CommandError, CommandErrorKind},
+        error::{CommandError, CommandResult},
         hooks::{
             install::{self, AgentProgram, HookSettingsChange},
             project_folder,
@@ -33,13 +33,10 @@ pub(super) struct HooksOutcome {
 }
 
 /// Removes the hooks of the named agent programs, and does nothing else.
-pub(super) fn uninstall(call: &Invocation, args: &InitArgs, ui: &Ui) -> Result<(), CommandError> {
+pub(super) fn uninstall(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResult<()> {
     if args.agent_programs().is_empty() {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            "--uninstall needs to know which agent's hooks to remove",
-        )
-        .hint("memoird init --claude-code --uninstall"));
+        return Err(CommandError::usage("--uninstall needs to know which agent's hooks to remove")
+            .hint("memoird init --claude-code --uninstall"));
     }
     let HooksOutcome { done, to_do } = update(call, args, ui)?;
     for line in done.iter().chain(&to_do) {
@@ -56,7 +53,7 @@ pub(super) fn set_projects_dir(
     call: &Invocation,
     args: &InitArgs,
     dir: &Path,
-) -> Result<String, CommandError> {
+) -> CommandResult<String> {
     let dir = call.config.resolve_root_path(&dir.join("project"), &call.environment)?;
     let dir = dir.parent().unwrap_or(&dir).to_owned();
     if call.config.projects_dir(&call.environment).as_ref() == Some(&dir) {
@@ -65,7 +62,7 @@ pub(super) fn set_projects_dir(
     let (file, text) = project_folder::config_text(&call.config, &call.environment)?;
     let Some(text) = edit::set_projects_dir(&text, &file, &dir)? else {
         let what = format!("cannot edit {} automatically", file.display());
-        return Err(CommandError::new(CommandErrorKind::Config, what)
+        return Err(CommandError::config(what)
             .hint(format!("add the line by hand: projects_dir: {}", dir.display())));
     };
     if args.dry_run {
@@ -87,7 +84,7 @@ pub(super) fn finish_projects_only(
     args: &InitArgs,
     projects: String,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let HooksOutcome { done, to_do } = update(call, args, ui)?;
     if ui.is_json() {
         ui.json(&serde_json::json!({
@@ -105,7 +102,7 @@ pub(super) fn offer_session_import(
     global: &GlobalArgs,
     args: &InitArgs,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     if args.plugin.is_some() || args.dry_run {
         return Ok(());
     }
@@ -141,14 +138,10 @@ impl InitArgs {
 
 /// Adds the hooks to the settings of the named agent programs, or removes them: shows the change
 /// first, and asks on a terminal.
-pub(super) fn update(
-    call: &Invocation,
-    args: &InitArgs,
-    ui: &Ui,
-) -> Result<HooksOutcome, CommandError> {
+pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResult<HooksOutcome> {
     let program = std::env::current_exe().map_err(|e| {
         let what = format!("cannot find the path of this program: {e}");
-        CommandError::new(CommandErrorKind::CannotWrite, what)
+        CommandError::cannot_write(what)
     })?;
     let mut outcome = HooksOutcome::default();
     for agent in args.agent_programs() {
@@ -193,7 +186,7 @@ fn write_plugin(
     dir: &Path,
     program: &Path,
     outcome: &mut HooksOutcome,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let dir = call.environment.absolute(dir, &call.environment.cwd);
     for (name, text) in install::plugin_files(program) {
         let path = dir.join(name);
@@ -203,7 +196,7 @@ fn write_plugin(
         }
         if current.is_some_and(|it| !it.contains("memoird")) {
             let what = format!("`{}` belongs to another plugin", path.display());
-            return Err(CommandError::new(CommandErrorKind::Usage, what)
+            return Err(CommandError::usage(what)
                 .hint("name another folder: memoird init --claude-code --plugin DIR"));
         }
         let wrote = if args.dry_run {

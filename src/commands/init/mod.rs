@@ -20,7 +20,7 @@ use self::{
 };
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     hooks::project_folder,
     service::{self, manager},
     ui::Ui,
@@ -85,7 +85,7 @@ pub(super) struct InitArgs {
     yes: bool,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     if args.uninstall {
         hooks::uninstall(&call, args, ui)?;
@@ -163,13 +163,12 @@ fn target_folder(
     call: &Invocation,
     global: &GlobalArgs,
     args: &InitArgs,
-) -> Result<PathBuf, CommandError> {
+) -> CommandResult<PathBuf> {
     let here = &call.environment.cwd;
     let named = args.dir.as_deref().or(global.root.as_deref());
     if named.is_none() && (*here == call.environment.home || here.parent().is_none()) {
         let what = format!("cannot use `{}` as a memory folder", here.display());
-        return Err(CommandError::new(CommandErrorKind::Usage, what)
-            .hint("name a folder: `memoird init ~/agents/NAME`"));
+        return Err(CommandError::usage(what).hint("name a folder: `memoird init ~/agents/NAME`"));
     }
     let path = call.config.resolve_root_path(named.unwrap_or(here), &call.environment).map_err(
         |error| {
@@ -182,14 +181,11 @@ fn target_folder(
                 }
                 _ => return CommandError::from(error),
             };
-            CommandError::new(CommandErrorKind::Config, error).hint(hint)
+            CommandError::config(error).hint(hint)
         },
     )?;
     if path.exists() && !path.is_dir() {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            format!("`{}` is not a folder", path.display()),
-        ));
+        return Err(CommandError::usage(format!("`{}` is not a folder", path.display())));
     }
     Ok(path)
 }
@@ -200,7 +196,7 @@ fn root_settings(
     args: &InitArgs,
     path: &Path,
     to_do: &mut Vec<String>,
-) -> Result<(RootSettings, Option<RootFile>), CommandError> {
+) -> CommandResult<(RootSettings, Option<RootFile>)> {
     let file = path.join(ROOT_FILE_NAME);
     if file.symlink_metadata().is_ok() {
         return Ok((call.config.open(path, &call.environment)?, None));

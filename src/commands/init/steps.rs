@@ -9,7 +9,7 @@ use super::InitArgs;
 use crate::{
     commands::{
         GlobalArgs,
-        error::{CommandError, CommandErrorKind},
+        error::{CommandError, CommandResult},
         hooks::project_folder,
         service::{
             self,
@@ -54,10 +54,7 @@ pub(super) struct StepPlanner<'a> {
 
 impl StepPlanner<'_> {
     /// Returns what is missing. `root_file` is the `memoird.yaml` to write, if there is none yet.
-    pub(super) fn plan(
-        &mut self,
-        root_file: Option<RootFile>,
-    ) -> Result<Vec<InitStep>, CommandError> {
+    pub(super) fn plan(&mut self, root_file: Option<RootFile>) -> CommandResult<Vec<InitStep>> {
         let (layout, args) = (self.layout, self.args);
         let root = layout.root();
         let mut steps = Vec::new();
@@ -98,7 +95,7 @@ impl StepPlanner<'_> {
     }
 
     /// Makes this host the writer in an existing `memoird.yaml`, if `--take-over` asks for it.
-    fn take_over_step(&mut self) -> Result<Option<InitStep>, CommandError> {
+    fn take_over_step(&mut self) -> CommandResult<Option<InitStep>> {
         let root = self.layout.root();
         let settings = self.call.config.open(root, &self.call.environment)?;
         let host = &self.call.environment.host;
@@ -119,7 +116,7 @@ impl StepPlanner<'_> {
     }
 
     /// Adds the root to the user's configuration.
-    fn config_step(&mut self) -> Result<Option<InitStep>, CommandError> {
+    fn config_step(&mut self) -> CommandResult<Option<InitStep>> {
         let root = self.layout.root();
         let (file, text) = project_folder::config_text(&self.call.config, &self.call.environment)?;
         if let Some(text) = edit::add_root(&text, &file, root, None)? {
@@ -135,7 +132,7 @@ impl StepPlanner<'_> {
     }
 
     /// Adds the private folder to `.gitignore`, if the root is in a git repository and the user agrees.
-    fn gitignore_step(&mut self) -> Result<Option<InitStep>, CommandError> {
+    fn gitignore_step(&mut self) -> CommandResult<Option<InitStep>> {
         let root = self.layout.root();
         let Some(top) = root.ancestors().find(|it| it.join(".git").exists()) else {
             return Ok(None);
@@ -180,7 +177,7 @@ impl StepPlanner<'_> {
     }
 
     /// Installs the systemd unit, unless the user changed it.
-    fn unit_step(&mut self) -> Result<Option<InitStep>, CommandError> {
+    fn unit_step(&mut self) -> CommandResult<Option<InitStep>> {
         let unit = service::systemd_unit(self.call, self.global, Some(self.layout.root()))?;
         let name = unit.path.display().to_string();
         Ok(match unit.state {
@@ -206,7 +203,7 @@ pub(super) fn unit_paths_changed(steps: &[InitStep]) -> bool {
     })
 }
 
-pub(super) fn apply_steps(steps: &[InitStep], vault: &Vault) -> Result<(), CommandError> {
+pub(super) fn apply_steps(steps: &[InitStep], vault: &Vault) -> CommandResult<()> {
     for step in steps {
         match &step.action {
             InitAction::CreateFolder(path) => create_folder(path)?,
@@ -219,14 +216,14 @@ pub(super) fn apply_steps(steps: &[InitStep], vault: &Vault) -> Result<(), Comma
 }
 
 /// Creates a folder and its parents.
-pub(super) fn create_folder(path: &Path) -> Result<(), CommandError> {
+pub(super) fn create_folder(path: &Path) -> CommandResult<()> {
     fs::create_dir_all(path).map_err(|e| {
         let what = format!("cannot create `{}`: {e}", path.display());
-        CommandError::new(CommandErrorKind::CannotWrite, what)
+        CommandError::cannot_write(what)
     })
 }
 
 fn read_error(file: &Path, error: &io::Error) -> CommandError {
     let what = format!("cannot read `{}`: {error}", file.display());
-    CommandError::new(CommandErrorKind::Data, what)
+    CommandError::data(what)
 }

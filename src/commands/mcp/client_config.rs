@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::commands::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
     workspace::Invocation,
 };
@@ -81,12 +81,11 @@ pub(super) fn print_config(
     global: &GlobalArgs,
     allow_write: bool,
     ui: &Ui,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     root.require_memory_folder()?;
-    let program =
-        std::env::current_exe().map_err(|e| CommandError::new(CommandErrorKind::Config, e))?;
+    let program = std::env::current_exe().map_err(|e| CommandError::config(e))?;
     let args =
         server_arguments(global, root.vault.layout().root(), &call.environment.cwd, allow_write);
     let program = program.to_string_lossy();

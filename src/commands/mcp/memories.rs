@@ -7,7 +7,7 @@ use super::{
     service::{ServedFolder, invalid_argument},
 };
 use crate::{
-    commands::error::CommandError,
+    commands::error::CommandResult,
     memory::typed::{MemoryType, TypedMemory},
     privacy::PrivacyRules,
     recall::framing::{self, NOTICE},
@@ -19,10 +19,7 @@ const FILES_MAX: usize = 20_000;
 
 impl ServedFolder {
     /// Returns all typed memories of a folder.
-    fn typed_memories(
-        &self,
-        whose: MemoryOwner,
-    ) -> Result<Vec<(String, TypedMemory)>, CommandError> {
+    fn typed_memories(&self, whose: MemoryOwner) -> CommandResult<Vec<(String, TypedMemory)>> {
         let root = self.root_of(whose)?;
         let layout = root.vault.layout();
         let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
@@ -45,7 +42,7 @@ impl ServedFolder {
     pub(super) fn list_memories(
         &self,
         params: &requests::MemoryListParams,
-    ) -> Result<responses::MemoryListResponse, CommandError> {
+    ) -> CommandResult<responses::MemoryListResponse> {
         let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
         let kind: Option<MemoryType> = params.kind.map(requests::MemoryTypeFilter::memory_type);
         let mut all = Vec::new();
@@ -70,7 +67,7 @@ impl ServedFolder {
     pub(super) fn get_memory(
         &self,
         params: &requests::MemoryGetParams,
-    ) -> Result<responses::MemoryResponse, CommandError> {
+    ) -> CommandResult<responses::MemoryResponse> {
         let root = self.root_of(params.of)?;
         let wanted = params.name.trim_end_matches(".md");
         let found = self.typed_memories(params.of)?.into_iter().find(|(_, it)| {

@@ -45,7 +45,7 @@ use tokio::sync::Notify;
 use self::{server::McpServer, service::McpService, transport::CloseNotifyingWriter};
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     run::hide_panic_messages,
     ui::Ui,
     workspace::Invocation,
@@ -69,7 +69,7 @@ pub(super) struct McpArgs {
     print_config: Option<client_config::McpClient>,
 }
 
-pub(super) fn run(global: &GlobalArgs, args: &McpArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &McpArgs, ui: &Ui) -> CommandResult {
     if let Some(program) = args.print_config {
         client_config::print_config(program, global, args.allow_write, ui)?;
         return Ok(ExitCode::SUCCESS);
@@ -86,7 +86,7 @@ pub(super) fn run(global: &GlobalArgs, args: &McpArgs, ui: &Ui) -> Result<ExitCo
         .max_blocking_threads(16)
         .enable_all()
         .build()
-        .map_err(|e| CommandError::new(CommandErrorKind::CannotWrite, e))?;
+        .map_err(|e| CommandError::cannot_write(e))?;
     let done = runtime.block_on(serve(server));
     // A pending read of stdin cannot be cancelled, so the runtime does not wait for it.
     runtime.shutdown_background();
@@ -95,7 +95,7 @@ pub(super) fn run(global: &GlobalArgs, args: &McpArgs, ui: &Ui) -> Result<ExitCo
 }
 
 /// Answers requests until the client closes the connection.
-async fn serve(server: McpServer) -> Result<(), CommandError> {
+async fn serve(server: McpServer) -> CommandResult<()> {
     let closed = Arc::new(Notify::new());
     let (input, output): (StdioReader, StdioWriter) = stdio_pipes();
     let transport =
@@ -118,7 +118,7 @@ async fn serve(server: McpServer) -> Result<(), CommandError> {
         Err(_) if tokio::time::timeout(Duration::ZERO, closed.notified()).await.is_ok() => Ok(()),
         Err(error) => {
             let what = format!("MCP handshake failed: {error}");
-            Err(CommandError::new(CommandErrorKind::Data, what).hint(
+            Err(CommandError::data(what).hint(
                 "`memoird mcp` is for an agent's program: memoird mcp --print-config claude-code",
             ))
         }

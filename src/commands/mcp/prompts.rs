@@ -3,7 +3,7 @@
 use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 
 use super::{requests, service::ServedFolder};
-use crate::commands::error::{CommandError, CommandErrorKind};
+use crate::commands::error::{CommandError, CommandResult};
 
 const START: &str = "session_start";
 const END: &str = "session_end";
@@ -40,13 +40,13 @@ pub(super) fn get(
     folder: &ServedFolder,
     name: &str,
     arguments: &serde_json::Map<String, serde_json::Value>,
-) -> Result<GetPromptResult, CommandError> {
+) -> CommandResult<GetPromptResult> {
     let argument = |name: &str| match arguments.get(name) {
         Some(serde_json::Value::String(it)) => Some(it.clone()),
         Some(serde_json::Value::Null) | None => None,
         Some(other) => Some(other.to_string()),
     };
-    let bad = |what: String| CommandError::new(CommandErrorKind::Usage, what);
+    let bad = |what: String| CommandError::usage(what);
     let text = match name {
         START => {
             let budget = argument("budget_tokens").map(|it| {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     commands::{
-        context, coverage, error::CommandError, search, show, trace, workspace::MemoryRoot,
+        context, coverage, error::CommandResult, search, show, trace, workspace::MemoryRoot,
     },
     memory::{address::Stem, period::Period, wisdom::WisdomFile},
     recall::{
@@ -30,7 +30,7 @@ impl ServedFolder {
     pub(super) fn search(
         &self,
         params: &requests::SearchParams,
-    ) -> Result<responses::SearchResponse, CommandError> {
+    ) -> CommandResult<responses::SearchResponse> {
         if params.query.len() > QUERY_BYTES_MAX {
             return Err(invalid_argument(format!(
                 "`query` is longer than {QUERY_BYTES_MAX} bytes"
@@ -73,7 +73,7 @@ impl ServedFolder {
     pub(super) fn read_file(
         &self,
         params: &requests::ReadParams,
-    ) -> Result<responses::FileResponse, CommandError> {
+    ) -> CommandResult<responses::FileResponse> {
         let root = self.root_of(params.of)?;
         let (path, handed, since) =
             show::sanitized_at(&self.call, root, &params.file, params.as_of.as_deref())?;
@@ -89,7 +89,7 @@ impl ServedFolder {
     pub(super) fn context(
         &self,
         params: &requests::ContextParams,
-    ) -> Result<responses::ContextResponse, CommandError> {
+    ) -> CommandResult<responses::ContextResponse> {
         let budget = params.budget_tokens.map(|it| it.min(20_000));
         let composed = context::compose_default(&self.call, &self.agent, budget, &silent_ui())?;
         let parts = composed.parts.into_iter().map(|it| responses::PartSize {
@@ -114,7 +114,7 @@ impl ServedFolder {
     pub(super) fn trace(
         &self,
         params: &requests::TraceParams,
-    ) -> Result<responses::TraceResponse, CommandError> {
+    ) -> CommandResult<responses::TraceResponse> {
         let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
         let limit = params.limit.unwrap_or(50).clamp(1, 200);
         if params.up {
@@ -195,7 +195,7 @@ impl ServedFolder {
     pub(super) fn coverage(
         &self,
         params: &requests::CoverageParams,
-    ) -> Result<responses::CoverageResponse, CommandError> {
+    ) -> CommandResult<responses::CoverageResponse> {
         let period =
             requests::parse_period("period", params.period.as_ref()).map_err(invalid_argument)?;
         let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
@@ -248,7 +248,7 @@ pub(super) fn file_response(
     handed: FramedText,
     since: Option<String>,
     (from, to): (usize, usize),
-) -> Result<responses::FileResponse, CommandError> {
+) -> CommandResult<responses::FileResponse> {
     let lines = page_limit::cut_lines(&handed.text, from, to, PAGE_BYTES_MAX);
     if from > lines.all.max(1) {
         return Err(invalid_argument(format!("`from`: `{path}` has {} lines", lines.all)));

@@ -8,7 +8,7 @@ use super::{
     service::{ServedFolder, invalid_argument, write_not_allowed},
 };
 use crate::{
-    commands::{error::CommandError, session::record_store, show},
+    commands::{error::CommandResult, session::record_store, show},
     memory::{address::Stem, period::Period},
     recall::framing::{self, NOTICE},
     session::save::IMPORT_BYTES_MAX,
@@ -19,7 +19,7 @@ impl ServedFolder {
     pub(super) fn session_list(
         &self,
         params: &requests::SessionListParams,
-    ) -> Result<responses::RecordListResponse, CommandError> {
+    ) -> CommandResult<responses::RecordListResponse> {
         let root = &self.agent;
         let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
         let since = requests::parse_period("since", params.since.as_ref())
@@ -61,7 +61,7 @@ impl ServedFolder {
     pub(super) fn session_export(
         &self,
         params: &requests::SessionExportParams,
-    ) -> Result<responses::FileResponse, CommandError> {
+    ) -> CommandResult<responses::FileResponse> {
         let name = params.id.trim_end_matches(".md");
         if !name.parse::<Stem>().is_ok_and(|it| it.is_session()) {
             let name: String = name.chars().take(80).collect();
@@ -76,7 +76,7 @@ impl ServedFolder {
     pub(super) fn session_import(
         &self,
         params: &requests::SessionImportParams,
-    ) -> Result<responses::ImportResponse, CommandError> {
+    ) -> CommandResult<responses::ImportResponse> {
         if params.text.trim().is_empty() {
             return Err(invalid_argument("`text` is empty".to_owned()));
         }
@@ -96,7 +96,7 @@ impl ServedFolder {
     pub(super) fn core_memory(
         &self,
         params: requests::CoreMemoryParams,
-    ) -> Result<responses::CoreMemoryResponse, CommandError> {
+    ) -> CommandResult<responses::CoreMemoryResponse> {
         let mut given = responses::CoreMemoryResponse::default();
         match params.operation {
             CoreMemoryOperation::List => {

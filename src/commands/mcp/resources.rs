@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{page_limit, reads::date_from_text, requests::MemoryOwner, service::ServedFolder};
 use crate::{
     commands::{
-        error::{CommandError, CommandErrorKind},
+        error::{CommandError, CommandResult},
         show,
         workspace::MemoryRoot,
     },
@@ -98,14 +98,11 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Returns the folder and the file of a URI.
-fn resolve_uri<'a>(
-    folder: &'a ServedFolder,
-    uri: &str,
-) -> Result<(&'a MemoryRoot, String), CommandError> {
+fn resolve_uri<'a>(folder: &'a ServedFolder, uri: &str) -> CommandResult<(&'a MemoryRoot, String)> {
     let shown: String = uri.chars().take(120).collect();
     let unknown = || {
         let what = format!("`{shown}` is not the URI of a resource");
-        CommandError::new(CommandErrorKind::Usage, what)
+        CommandError::usage(what)
             .hint("resources/list and resources/templates/list return the valid URIs")
     };
     let place = uri.strip_prefix(SCHEME).ok_or_else(unknown)?;
@@ -135,7 +132,7 @@ pub(super) fn path_of_uri(folder: &ServedFolder, uri: &str) -> Option<std::path:
 }
 
 /// Reads the sanitized file of a URI.
-pub(super) fn read(folder: &ServedFolder, uri: &str) -> Result<ResourceContents, CommandError> {
+pub(super) fn read(folder: &ServedFolder, uri: &str) -> CommandResult<ResourceContents> {
     let (root, file) = resolve_uri(folder, uri)?;
     let (path, handed, _) = show::sanitized_at(&folder.call, root, &file, None)?;
     let origin = handed.note.origin;

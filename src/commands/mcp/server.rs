@@ -29,7 +29,7 @@ use super::{
     service::{McpService, ServedFolder, with_tool_names},
     tools::{self, ToolSpec},
 };
-use crate::commands::error::{CommandError, CommandErrorKind};
+use crate::commands::error::{CommandError, CommandErrorKind, CommandResult};
 
 /// How many requests are handled at once.
 const CONCURRENT_REQUESTS_MAX: usize = 4;
@@ -65,8 +65,8 @@ impl McpServer {
     async fn run_blocking<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
-        work: impl FnOnce(&McpService) -> Result<T, CommandError> + Send + 'static,
-    ) -> Result<T, CommandError> {
+        work: impl FnOnce(&McpService) -> CommandResult<T> + Send + 'static,
+    ) -> CommandResult<T> {
         let turn = Arc::clone(&self.permits).acquire_owned().await;
         let service = Arc::clone(&self.service);
         let work = tokio::task::spawn_blocking(move || {
@@ -89,7 +89,7 @@ impl McpServer {
     async fn with_folder<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
-        work: impl FnOnce(&ServedFolder) -> Result<T, CommandError> + Send + 'static,
+        work: impl FnOnce(&ServedFolder) -> CommandResult<T> + Send + 'static,
     ) -> Result<T, ErrorData> {
         self.run_blocking(context, |service| work(&service.open()?))
             .await
@@ -337,11 +337,9 @@ mod tests {
 
     #[test]
     fn an_error_names_the_tool_to_call_next() {
-        let error = CommandError::new(CommandErrorKind::Usage, "there is no `x`")
-            .hint("`memoird status` says");
+        let error = CommandError::usage("there is no `x`").hint("`memoird status` says");
         assert_eq!(error_text(&error), "there is no `x`\nnext: `memory_status` says");
-        let up =
-            CommandError::new(CommandErrorKind::Usage, "a").hint("memoird trace --up 2026-04-02:1");
+        let up = CommandError::usage("a").hint("memoird trace --up 2026-04-02:1");
         assert_eq!(error_text(&up), "a\nnext: memory_trace with `up` 2026-04-02:1");
     }
 }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     commands::{
         GlobalArgs, correct,
-        error::{CommandError, CommandErrorKind},
+        error::{CommandError, CommandResult},
         log, status,
         ui::{ColorChoice, Ui},
         workspace::{Invocation, MemoryRoot},
@@ -68,7 +68,7 @@ impl McpService {
     }
 
     /// Opens the folder.
-    pub(super) fn open(&self) -> Result<ServedFolder, CommandError> {
+    pub(super) fn open(&self) -> CommandResult<ServedFolder> {
         let call = Invocation::load(&self.global)?;
         let agent = call.open_root(&self.path)?;
         let others = call.config.roots.iter().filter(|it| it.path != self.path);
@@ -88,7 +88,7 @@ impl McpService {
 
 /// Returns the error of an invalid argument.
 pub(super) fn invalid_argument(what: String) -> CommandError {
-    CommandError::new(CommandErrorKind::Usage, what)
+    CommandError::usage(what)
 }
 
 /// Returns a `Ui` that prints nothing; only stderr reaches the person who runs the server.
@@ -98,7 +98,7 @@ pub(super) fn silent_ui() -> Ui {
 
 impl ServedFolder {
     /// Returns the selected folder.
-    pub(super) fn root_of(&self, whose: MemoryOwner) -> Result<&MemoryRoot, CommandError> {
+    pub(super) fn root_of(&self, whose: MemoryOwner) -> CommandResult<&MemoryRoot> {
         match whose {
             MemoryOwner::Agent => Ok(&self.agent),
             MemoryOwner::Person => self.person.as_ref().ok_or_else(|| {
@@ -116,7 +116,7 @@ impl ServedFolder {
     pub(super) fn log(
         &self,
         params: &requests::LogParams,
-    ) -> Result<responses::LogResponse, CommandError> {
+    ) -> CommandResult<responses::LogResponse> {
         if params.text.len() > ENTRY_BYTES_MAX {
             return Err(invalid_argument(format!(
                 "`text` is longer than {} KiB",
@@ -138,7 +138,7 @@ impl ServedFolder {
     pub(super) fn correct(
         &self,
         params: &requests::CorrectParams,
-    ) -> Result<responses::CorrectResponse, CommandError> {
+    ) -> CommandResult<responses::CorrectResponse> {
         let how = correct::CorrectOptions { update_dependents: true, dry_run: params.dry_run };
         let (draft, passed) =
             correct::correct_item(&self.call, &self.agent, &params.target, &params.text, how)?;
@@ -168,7 +168,7 @@ impl ServedFolder {
     }
 
     /// Reports the status.
-    pub(super) fn status(&self) -> Result<responses::StatusResponse, CommandError> {
+    pub(super) fn status(&self) -> CommandResult<responses::StatusResponse> {
         const PROBLEMS_MAX: usize = 20;
         let whole = status::status_json(&self.call, self.agent.vault.layout().root())?;
         let word = |it: &Value| it.as_str().unwrap_or_default().to_owned();

@@ -17,7 +17,7 @@ use super::{
     requests,
     service::{McpService, ServedFolder, write_not_allowed},
 };
-use crate::commands::error::{CommandError, CommandErrorKind};
+use crate::commands::error::{CommandError, CommandResult};
 
 /// What a tool does to the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +42,7 @@ pub(super) struct ToolSpec {
     handler: ToolHandler,
 }
 
-type ToolHandler =
-    Box<dyn Fn(&McpService, JsonObject) -> Result<Value, CommandError> + Send + Sync>;
+type ToolHandler = Box<dyn Fn(&McpService, JsonObject) -> CommandResult<Value> + Send + Sync>;
 
 impl fmt::Debug for ToolSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,7 +55,7 @@ impl ToolSpec {
         (name, title): (&'static str, &'static str),
         description: &'static str,
         effect: ToolEffect,
-        run: impl Fn(&ServedFolder, T) -> Result<G, CommandError> + Send + Sync + 'static,
+        run: impl Fn(&ServedFolder, T) -> CommandResult<G> + Send + Sync + 'static,
     ) -> Self
     where
         T: JsonSchema + DeserializeOwned + 'static,
@@ -77,14 +76,11 @@ impl ToolSpec {
             // Many models pass null for an argument that they omit.
             arguments.retain(|_, it| !it.is_null());
             let params: T = serde_json::from_value(Value::Object(arguments)).map_err(|e| {
-                CommandError::new(
-                    CommandErrorKind::Usage,
-                    format!("invalid arguments of {name}: {e}"),
-                )
-                .hint(format!("check the input schema of {name}, then call it again"))
+                CommandError::usage(format!("invalid arguments of {name}: {e}"))
+                    .hint(format!("check the input schema of {name}, then call it again"))
             })?;
             let response = run(&service.open()?, params)?;
-            serde_json::to_value(response).map_err(|e| CommandError::new(CommandErrorKind::Data, e))
+            serde_json::to_value(response).map_err(|e| CommandError::data(e))
         };
         Self { name, tool, effect, handler: Box::new(run) }
     }
@@ -100,11 +96,7 @@ impl ToolSpec {
     }
 
     /// Runs the tool.
-    pub(super) fn run(
-        &self,
-        service: &McpService,
-        arguments: JsonObject,
-    ) -> Result<Value, CommandError> {
+    pub(super) fn run(&self, service: &McpService, arguments: JsonObject) -> CommandResult<Value> {
         if !self.is_offered(service) {
             return Err(write_not_allowed(self.name));
         }

@@ -11,7 +11,7 @@ use std::{
 
 use super::file_error;
 use crate::{
-    commands::error::CommandError,
+    commands::error::CommandResult,
     config::{api_key, environment::Environment},
     store::fs::vault::settings_files::write_settings,
 };
@@ -40,20 +40,12 @@ impl LaunchAgent {
     }
 
     /// Writes the file.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be written.
-    pub(super) fn write(&self) -> Result<(), CommandError> {
+    pub(super) fn write(&self) -> CommandResult<()> {
         Ok(write_settings(&self.path, &self.text)?)
     }
 
     /// Removes the file.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be removed.
-    pub(super) fn remove(&self) -> Result<(), CommandError> {
+    pub(super) fn remove(&self) -> CommandResult<()> {
         fs::remove_file(&self.path).map_err(|e| file_error("remove", &self.path, &e))
     }
 

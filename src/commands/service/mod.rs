@@ -20,7 +20,7 @@ use self::{
 };
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
     workspace::Invocation,
 };
@@ -112,11 +112,7 @@ struct ServiceStatus {
     manager: Option<String>,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &ServiceArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &ServiceArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let unit = systemd_unit(&call, global, None)?;
     let agent = launch_agent(&call, global)?;
@@ -145,7 +141,7 @@ const SYSTEM_MANAGER: ServiceManagerKind = if cfg!(target_os = "macos") {
     ServiceManagerKind::Systemd
 };
 
-fn launch_agent(call: &Invocation, global: &GlobalArgs) -> Result<LaunchAgent, CommandError> {
+fn launch_agent(call: &Invocation, global: &GlobalArgs) -> CommandResult<LaunchAgent> {
     let named = global.config.is_some() || call.environment.variable("MEMOIRD_CONFIG").is_some();
     let config = call.config.file.as_deref().filter(|_| named);
     Ok(LaunchAgent::new(&call.environment, &this_program()?, config))
@@ -157,7 +153,7 @@ fn run_with_launchd(
     agent: &LaunchAgent,
     verb: &ServiceCommand,
     ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+) -> CommandResult {
     let shown = agent.path.display().to_string();
     let mut report = ServiceReport::default();
     match verb {
@@ -165,8 +161,7 @@ fn run_with_launchd(
             require_configured_folders(call)?;
             if agent.matches_file() == Some(false) && !args.force {
                 let what = format!("`{shown}` differs from the current launch agent");
-                return Err(CommandError::new(CommandErrorKind::Usage, what)
-                    .hint("memoird service install --force"));
+                return Err(CommandError::usage(what).hint("memoird service install --force"));
             }
             report.dry_run = args.dry_run;
             report.wrote.extend((agent.matches_file() != Some(true)).then_some(shown));
@@ -225,25 +220,22 @@ fn run_with_launchd(
     Ok(ExitCode::SUCCESS)
 }
 
-fn this_program() -> Result<std::path::PathBuf, CommandError> {
+fn this_program() -> CommandResult<std::path::PathBuf> {
     std::env::current_exe().map_err(|e| {
-        CommandError::new(
-            CommandErrorKind::CannotWrite,
-            format!("cannot find the path of this program: {e}"),
-        )
+        CommandError::cannot_write(format!("cannot find the path of this program: {e}"))
     })
 }
 
-fn require_configured_folders(call: &Invocation) -> Result<(), CommandError> {
+fn require_configured_folders(call: &Invocation) -> CommandResult<()> {
     if !call.config.roots.is_empty() {
         return Ok(());
     }
     let what = "no memory folder is configured, so the service has nothing to do";
-    Err(CommandError::new(CommandErrorKind::Usage, what).hint("memoird init DIR --service"))
+    Err(CommandError::usage(what).hint("memoird init DIR --service"))
 }
 
 /// Asks for confirmation to remove the service.
-fn confirm_removal(args: &UninstallArgs, ui: &Ui) -> Result<bool, CommandError> {
+fn confirm_removal(args: &UninstallArgs, ui: &Ui) -> CommandResult<bool> {
     if args.yes {
         return Ok(true);
     }
@@ -255,7 +247,7 @@ fn confirm_removal(args: &UninstallArgs, ui: &Ui) -> Result<bool, CommandError> 
         }
         None => {
             let what = "cannot ask for confirmation without a terminal";
-            Err(CommandError::new(CommandErrorKind::Usage, what)
+            Err(CommandError::usage(what)
                 .hint("memoird service uninstall --yes")
                 .hint("memoird service uninstall --dry-run"))
         }
@@ -267,7 +259,7 @@ pub(super) fn systemd_unit(
     call: &Invocation,
     global: &GlobalArgs,
     more: Option<&Path>,
-) -> Result<SystemdUnit, CommandError> {
+) -> CommandResult<SystemdUnit> {
     let program = this_program()?;
     let named = global.config.is_some() || call.environment.variable("MEMOIRD_CONFIG").is_some();
     Ok(SystemdUnit::new(&call.environment, &call.config, &program, named, more))
@@ -281,17 +273,12 @@ pub(super) const START_COMMAND: &str =
 pub(super) const LINGER_HINT: &str =
     "the service runs only while you are logged in; to run it always: loginctl enable-linger";
 
-fn install(
-    call: &Invocation,
-    unit: &SystemdUnit,
-    args: &InstallArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+fn install(call: &Invocation, unit: &SystemdUnit, args: &InstallArgs, ui: &Ui) -> CommandResult {
     require_configured_folders(call)?;
     let shown = unit.path.display().to_string();
     if unit.state == UnitState::Differs && !args.force {
         let what = format!("`{shown}` differs from the current unit");
-        return Err(CommandError::new(CommandErrorKind::Usage, what)
+        return Err(CommandError::usage(what)
             .hint("to overwrite it: memoird service install --force")
             .hint("to keep your own settings, use a drop-in: systemctl --user edit memoird"));
     }
@@ -324,7 +311,7 @@ fn install(
     Ok(ExitCode::SUCCESS)
 }
 
-fn uninstall(unit: &SystemdUnit, args: &UninstallArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+fn uninstall(unit: &SystemdUnit, args: &UninstallArgs, ui: &Ui) -> CommandResult {
     let files = unit.files();
     let mut report = ServiceReport { dry_run: args.dry_run, ..ServiceReport::default() };
     report.removed.extend(files.iter().map(|it| it.display().to_string()));
@@ -466,8 +453,5 @@ impl ServiceReport {
 
 /// Returns the error of an action on a file or folder.
 pub(super) fn file_error(what: &str, path: &Path, error: &io::Error) -> CommandError {
-    CommandError::new(
-        CommandErrorKind::CannotWrite,
-        format!("cannot {what} `{}`: {error}", path.display()),
-    )
+    CommandError::cannot_write(format!("cannot {what} `{}`: {error}", path.display()))
 }

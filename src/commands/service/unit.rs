@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    commands::error::CommandError,
+    commands::error::CommandResult,
     config::{Config, environment::Environment, settings::Provider},
     store::fs::vault::settings_files::write_settings,
 };
@@ -118,7 +118,7 @@ impl SystemdUnit {
     }
 
     /// Writes the unit, and adds or removes the drop-in as needed.
-    pub(in crate::commands) fn write(&self) -> Result<(), CommandError> {
+    pub(in crate::commands) fn write(&self) -> CommandResult<()> {
         use std::os::unix::fs::DirBuilderExt as _;
         for folder in &self.folders {
             fs::DirBuilder::new()

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::commands::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
     workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
 };
@@ -159,11 +159,7 @@ impl SkippedLines {
     }
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &SessionCompactArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &SessionCompactArgs, ui: &Ui) -> CommandResult {
     if args.micro {
         return micro::run(&args.file, args.format, &args.smaller, ui);
     }
@@ -276,7 +272,7 @@ fn ask_model(
     transcript: &Transcript,
     project: Option<&str>,
     ui: &Ui,
-) -> Result<Option<ModelSummary>, CommandError> {
+) -> CommandResult<Option<ModelSummary>> {
     let is_asked = !args.no_model && !args.log;
     if !is_asked || root.settings.settings.engine != EngineKind::Model {
         return Ok(None);
@@ -287,7 +283,7 @@ fn ask_model(
         &call.environment,
         MODEL_WAIT_MAX,
     )
-    .map_err(|e| CommandError::new(CommandErrorKind::Config, e).hint("memoird model test"))?;
+    .map_err(|e| CommandError::config(e).hint("memoird model test"))?;
     let entries = session::model_view::model_entries(transcript, &root.rules);
     if args.style == SummaryStyle::Handoff {
         return Ok(ask_for_handoff(call, &engine, root, args, (transcript, entries), project, ui));
@@ -419,23 +415,19 @@ fn report_rejected(
 fn selected_part(
     args: &SessionCompactArgs,
     transcript: &Transcript,
-) -> Result<Option<Transcript>, CommandError> {
+) -> CommandResult<Option<Transcript>> {
     let Some(id) = &args.after else {
         if args.style != SummaryStyle::Partial {
             return Ok(None);
         }
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
+        return Err(CommandError::usage(
             "--style partial needs --after, the line after which the summary begins",
         )
         .hint("memoird session compact FILE --style partial --after UUID"));
     };
     transcript.after_line(id).map(Some).ok_or_else(|| {
-        CommandError::new(
-            CommandErrorKind::Usage,
-            format!("no line of the transcript has the uuid `{id}`"),
-        )
-        .hint("use the `uuid` of a line in the file; the summary begins after it")
+        CommandError::usage(format!("no line of the transcript has the uuid `{id}`"))
+            .hint("use the `uuid` of a line in the file; the summary begins after it")
     })
 }
 
@@ -445,7 +437,7 @@ fn session_root(
     call: &Invocation,
     global: &GlobalArgs,
     transcript: &Transcript,
-) -> Result<MemoryRoot, CommandError> {
+) -> CommandResult<MemoryRoot> {
     if let (None, Some(cwd)) = (&global.root, &transcript.cwd) {
         let mut environment = call.environment.clone();
         environment.cwd = PathBuf::from(cwd);

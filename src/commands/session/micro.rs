@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     super::{
-        error::{CommandError, CommandErrorKind},
+        error::{CommandError, CommandResult},
         ui::Ui,
     },
     open_input, read_transcript,
@@ -92,7 +92,7 @@ pub(super) fn run(
     format: Option<TranscriptFormat>,
     args: &MicroArgs,
     ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+) -> CommandResult {
     check_arguments(file, args, ui)?;
     let transcript = read_transcript(file, format)?;
     let settings = MicroSettings { keep_recent: args.keep_recent, ..MicroSettings::default() };
@@ -142,24 +142,20 @@ pub(super) fn run(
 }
 
 /// Checks the arguments that depend on each other.
-fn check_arguments(file: &Path, args: &MicroArgs, ui: &Ui) -> Result<(), CommandError> {
+fn check_arguments(file: &Path, args: &MicroArgs, ui: &Ui) -> CommandResult<()> {
     if file == Path::new("-") {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
-            "--micro reads the file twice, so it cannot be stdin",
-        )
-        .hint("memoird session compact FILE --micro"));
+        return Err(CommandError::usage("--micro reads the file twice, so it cannot be stdin")
+            .hint("memoird session compact FILE --micro"));
     }
     if ui.is_json() && args.out.is_none() {
-        return Err(CommandError::new(
-            CommandErrorKind::Usage,
+        return Err(CommandError::usage(
             "--json needs --out, because the transcript cannot go to stdout, too",
         )
         .hint("memoird session compact FILE --micro --out NEW --json"));
     }
     if let Some(out) = args.out.as_deref().filter(|it| it.symlink_metadata().is_ok()) {
         let what = format!("`{}` exists already; a transcript is never replaced", out.display());
-        return Err(CommandError::new(CommandErrorKind::Usage, what).hint("name a new file"));
+        return Err(CommandError::usage(what).hint("name a new file"));
     }
     Ok(())
 }

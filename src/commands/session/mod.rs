@@ -19,7 +19,7 @@ use clap::Subcommand;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -47,11 +47,7 @@ enum SessionCommand {
     Retry,
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    args: &SessionArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, args: &SessionArgs, ui: &Ui) -> CommandResult {
     match &args.verb {
         SessionCommand::Compact(args) => compact::run(global, args, ui),
         SessionCommand::List(args) => records::list(global, args, ui),
@@ -63,14 +59,10 @@ pub(super) fn run(
 }
 
 /// Queues the failed sessions again, and processes them.
-fn retry_failed(global: &GlobalArgs, ui: &Ui) -> Result<ExitCode, CommandError> {
+fn retry_failed(global: &GlobalArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
-    let failed = |e: io::Error| {
-        CommandError::new(
-            CommandErrorKind::CannotWrite,
-            format!("cannot process the session queue: {e}"),
-        )
-    };
+    let failed =
+        |e: io::Error| CommandError::cannot_write(format!("cannot process the session queue: {e}"));
     let count = queue::retry_failed(&call.environment).map_err(failed)?;
     let done = queue::drain(&call.config, &call.environment, call.now, true).map_err(failed)?;
     let mut kept = Vec::new();
@@ -99,7 +91,7 @@ fn retry_failed(global: &GlobalArgs, ui: &Ui) -> Result<ExitCode, CommandError> 
 }
 
 /// Opens the file of an argument, or stdin.
-fn open_input(path: &Path) -> Result<BufReader<Box<dyn Read>>, CommandError> {
+fn open_input(path: &Path) -> CommandResult<BufReader<Box<dyn Read>>> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
@@ -107,9 +99,7 @@ fn open_input(path: &Path) -> Result<BufReader<Box<dyn Read>>, CommandError> {
         let is_file = file.metadata().is_ok_and(|it| !it.is_dir());
         if !is_file {
             let what = format!("`{}` is a folder", path.display());
-            return Err(
-                CommandError::new(CommandErrorKind::Usage, what).hint("name a transcript in it")
-            );
+            return Err(CommandError::usage(what).hint("name a transcript in it"));
         }
         Box::new(file)
     };
@@ -131,10 +121,10 @@ fn unreadable(path: &Path, error: &io::Error) -> CommandError {
 pub(in crate::commands) fn read_transcript(
     path: &Path,
     format: Option<TranscriptFormat>,
-) -> Result<Transcript, CommandError> {
+) -> CommandResult<Transcript> {
     transcript::read(open_input(path)?, format).map_err(|error| {
         let what = format!("`{}` is not a transcript: {error}", path.display());
-        CommandError::new(CommandErrorKind::Data, what)
+        CommandError::data(what)
             .hint("memoird session compact FILE --format claude-code|codex|plain")
     })
 }
@@ -157,9 +147,9 @@ impl From<SaveError> for CommandError {
         match error {
             SaveError::Vault(error) => error.into(),
             SaveError::Lock(error) => error.into(),
-            error @ SaveError::NameTaken { .. } => Self::new(CommandErrorKind::Data, error)
+            error @ SaveError::NameTaken { .. } => Self::data(error)
                 .hint("give it another `id:` in its frontmatter, then import it again"),
-            error => Self::new(CommandErrorKind::Data, error).hint("memoird session list"),
+            error => Self::data(error).hint("memoird session list"),
         }
     }
 }

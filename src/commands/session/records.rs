@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{open_input, record_store};
 use crate::commands::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandResult},
     ui::Ui,
     workspace::{self, Invocation, MemoryRoot},
 };
@@ -96,11 +96,7 @@ struct RecordImportReport {
     unchanged: bool,
 }
 
-pub(super) fn list(
-    global: &GlobalArgs,
-    args: &SessionListArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let mut records = record_store(&call, &root).records()?;
@@ -167,11 +163,7 @@ fn list_item(root: &MemoryRoot, record: StoredRecord) -> RecordListItem {
     }
 }
 
-pub(super) fn show(
-    global: &GlobalArgs,
-    args: &SessionShowArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn show(global: &GlobalArgs, args: &SessionShowArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let (path, bytes) = record_bytes(&root, &args.id)?;
@@ -184,17 +176,14 @@ pub(super) fn show(
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn export(
-    global: &GlobalArgs,
-    args: &SessionExportArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn export(global: &GlobalArgs, args: &SessionExportArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     if ui.is_json() {
         let what = "export prints the record itself, byte for byte";
-        return Err(CommandError::new(CommandErrorKind::Usage, what)
-            .hint(format!("memoird session show {} --json", args.id)));
+        return Err(
+            CommandError::usage(what).hint(format!("memoird session show {} --json", args.id))
+        );
     }
     let (_, bytes) = record_bytes(&root, &args.id)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -203,11 +192,11 @@ pub(super) fn export(
 }
 
 /// Reads the record with this id.
-fn record_bytes(root: &MemoryRoot, id: &str) -> Result<(String, Vec<u8>), CommandError> {
+fn record_bytes(root: &MemoryRoot, id: &str) -> CommandResult<(String, Vec<u8>)> {
     let name = id.rsplit('/').next().unwrap_or(id).trim_end_matches(".md");
     let stem = name.parse::<Stem>().ok().filter(Stem::is_session);
     let stem = stem.ok_or_else(|| {
-        CommandError::new(CommandErrorKind::Usage, format!("`{id}` is not the name of a record"))
+        CommandError::usage(format!("`{id}` is not the name of a record"))
             .hint("a name like CMEM-20260402-101500; `memoird session list` lists them all")
     })?;
     let path = root.vault.layout().source_path(&stem);
@@ -218,29 +207,26 @@ fn record_bytes(root: &MemoryRoot, id: &str) -> Result<(String, Vec<u8>), Comman
     Ok((path, found.bytes))
 }
 
-pub(super) fn import(
-    global: &GlobalArgs,
-    args: &SessionImportArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn import(global: &GlobalArgs, args: &SessionImportArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let root = call.selected_root(global)?;
     let name = args.file.display();
     let mut bytes = Vec::new();
-    open_input(&args.file)?.take(IMPORT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|e| {
-        CommandError::new(CommandErrorKind::Data, format!("cannot read `{name}`: {e}"))
-    })?;
+    open_input(&args.file)?
+        .take(IMPORT_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| CommandError::data(format!("cannot read `{name}`: {e}")))?;
     if bytes.len() as u64 > IMPORT_BYTES_MAX {
         let what = format!("`{name}` is larger than {} MiB", IMPORT_BYTES_MAX >> 20);
-        return Err(CommandError::new(CommandErrorKind::Data, what)
+        return Err(CommandError::data(what)
             .hint("`memoird session compact` creates a record from a transcript"));
     }
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        CommandError::new(CommandErrorKind::Data, format!("`{name}` is not UTF-8 at byte {at}"))
+        CommandError::data(format!("`{name}` is not UTF-8 at byte {at}"))
     })?;
     if text.trim().is_empty() {
-        return Err(CommandError::new(CommandErrorKind::Data, format!("`{name}` is empty")));
+        return Err(CommandError::data(format!("`{name}` is empty")));
     }
     let (id, path, unchanged) = record_store(&call, &root).import(&text)?;
     if ui.is_json() {

@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    commands::{error::CommandError, workspace::MemoryRoot},
+    commands::{error::CommandResult, workspace::MemoryRoot},
     config::{
         schedule::Schedule,
         settings::{EngineKind, Settings},
@@ -85,7 +85,7 @@ impl DaemonStatus {
 pub(super) fn daemon_status(
     root: &MemoryRoot,
     zone: Tz,
-) -> Result<(DaemonStatus, WatcherStatus), CommandError> {
+) -> CommandResult<(DaemonStatus, WatcherStatus)> {
     let layout = root.vault.layout();
     let lock = layout.daemon_lock();
     let Some(pid) = DaemonLock::holder(&lock)? else {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{
     commands::{
-        error::CommandError,
+        error::CommandResult,
         workspace::{Invocation, MemoryRoot},
     },
     model::{
@@ -31,7 +31,7 @@ pub(super) struct EmbeddingsStatus {
 pub(super) fn embeddings_status(
     call: &Invocation,
     root: &MemoryRoot,
-) -> Result<Option<EmbeddingsStatus>, CommandError> {
+) -> CommandResult<Option<EmbeddingsStatus>> {
     let Some(settings) = &root.settings.settings.search.embeddings else { return Ok(None) };
     let model = settings.name.clone();
     let client = connect::embedding_client(

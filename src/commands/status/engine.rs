@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{
     commands::{
-        error::CommandError,
+        error::CommandResult,
         workspace::{Invocation, MemoryRoot},
     },
     config::settings::{Cap, EngineKind},
@@ -48,7 +48,7 @@ pub(super) struct BudgetUse {
 pub(super) fn engine_status(
     call: &Invocation,
     root: &MemoryRoot,
-) -> Result<(EngineStatus, BudgetStatus), CommandError> {
+) -> CommandResult<(EngineStatus, BudgetStatus)> {
     let settings = &root.settings.settings;
     if settings.engine == EngineKind::Extractive {
         let state = Some("ready".to_owned());

@@ -25,7 +25,7 @@ use self::{
 };
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind},
+    error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -156,11 +156,7 @@ enum RootStatus {
     Unavailable { root: String, error: String },
 }
 
-pub(super) fn run(
-    global: &GlobalArgs,
-    _args: StatusArgs,
-    ui: &Ui,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn run(global: &GlobalArgs, _args: StatusArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     match call.config.select_root(global.root.as_deref(), &call.environment) {
         Ok(path) => {
@@ -235,18 +231,14 @@ fn with_tilde(path: &str, call: &Invocation) -> String {
 }
 
 /// Returns the status of one root as the document that `--json` prints.
-pub(super) fn status_json(
-    call: &Invocation,
-    path: &Path,
-) -> Result<serde_json::Value, CommandError> {
-    serde_json::to_value(root_status(call, path)?)
-        .map_err(|e| CommandError::new(CommandErrorKind::Data, e))
+pub(super) fn status_json(call: &Invocation, path: &Path) -> CommandResult<serde_json::Value> {
+    serde_json::to_value(root_status(call, path)?).map_err(|e| CommandError::data(e))
 }
 
 /// The name of the tier of logs.
 const DAILY: &str = "daily";
 
-fn root_status(call: &Invocation, path: &Path) -> Result<StatusReport, CommandError> {
+fn root_status(call: &Invocation, path: &Path) -> CommandResult<StatusReport> {
     let root = call.open_root(path)?;
     let settings = &root.settings;
     let zone = settings.zone.name.0;
@@ -329,7 +321,7 @@ fn folder_problems(
     root: &MemoryRoot,
     missing: Option<compaction::VanishedFiles>,
     unfinished_undo: Option<String>,
-) -> Result<Vec<StatusProblem>, CommandError> {
+) -> CommandResult<Vec<StatusProblem>> {
     let layout = root.vault.layout();
     let missing = missing.map(|it| StatusProblem {
         path: root.settings.memory_dir.display().to_string(),

@@ -32,8 +32,6 @@ impl RootIdentity {
 impl RootService {
     /// Starts to serve the folder and requests a run of all tiers. An error is logged once.
     ///
-    /// # Errors
-    ///
     /// Returns why it cannot be served now. Its parent folder is then watched for it.
     pub(in crate::daemon) fn start(
         &mut self,
