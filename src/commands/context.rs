@@ -53,7 +53,7 @@ enum ContextFormat {
 /// Print what an agent should read at the start of a session
 #[derive(Debug, clap::Args)]
 pub(super) struct ContextArgs {
-    /// Print at most this many tokens [default: context.budget_tokens]
+    /// Print at most this many tokens [default: the configured budget]
     #[arg(long, value_name = "TOKENS")]
     budget: Option<usize>,
     /// Output format

@@ -182,7 +182,7 @@ impl CorrectionDraft {
                 }
                 match period.parent() {
                     Some(month) => {
-                        dependents.extend([(Tier::Monthly, month), (Tier::Wisdom, month)])
+                        dependents.extend([(Tier::Monthly, month), (Tier::Wisdom, month)]);
                     }
                     None => dependents.push((Tier::Wisdom, period)),
                 }

@@ -30,7 +30,7 @@ use crate::{
     config::root::RootSettings,
     engine::Engine,
     memory::item::Tier,
-    model::{CallError, ScheduledOutcome, embedding::EmbeddingClient},
+    model::{Batching, CallError, ScheduledOutcome, embedding::EmbeddingClient},
     recall::search::{self, EmbedError},
     store::{
         db::{
@@ -144,7 +144,7 @@ impl RunOrder {
             None => self.run_with_database(),
         };
         // Requests that were queued before a run failed are sent all the same.
-        let scheduled = self.engine.batching().map(|it| it.end_scheduled_run()).transpose();
+        let scheduled = self.engine.batching().map(Batching::end_scheduled_run).transpose();
         let scheduled = scheduled.map(Option::unwrap_or_default);
         if let (Err(_), Some(error)) = (&result, batch_error.as_ref().or(scheduled.as_ref().err()))
         {
@@ -162,9 +162,9 @@ impl RunOrder {
         {
             tracing::debug!("{}: {error}", self.root());
         }
-        let embedder = self.embedder.as_ref().filter(|_| done.is_ok());
+        let vectors = self.embedder.as_ref().filter(|_| done.is_ok());
         let embedded =
-            embedder.map(|it| self.heartbeat.embed_lines(&self.vault, inventory.as_ref(), it));
+            vectors.map(|it| self.heartbeat.embed_lines(&self.vault, inventory.as_ref(), it));
         if self.settings.settings.search.embeddings.is_none() {
             // Nobody searches by these vectors any more.
             VectorDb::remove(&self.vault.layout().vectors());
@@ -194,7 +194,7 @@ impl RunOrder {
         if self.tiers.is_empty() && self.trigger != BATCH_TRIGGER {
             return (false, None);
         }
-        let replies = self.engine.batching().map(|it| it.begin_scheduled_run());
+        let replies = self.engine.batching().map(Batching::begin_scheduled_run);
         match replies.unwrap_or(Ok(false)) {
             Ok(false) => (false, None),
             Ok(true) => {

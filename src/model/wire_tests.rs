@@ -33,7 +33,6 @@ fn answer(status: u16, body: &Value) -> HttpResponse {
     let headers = ResponseHeaders {
         request_id: Some("req-1".to_owned()),
         retry_after: Some(Duration::from_secs(7)),
-        ..ResponseHeaders::default()
     };
     HttpResponse { status, headers, body: body.to_string().into_bytes() }
 }

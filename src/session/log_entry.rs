@@ -250,11 +250,11 @@ impl EntryWriter<'_> {
             return self.add("Files: none changed", Vec::new());
         }
         let cwd = transcript.cwd.as_deref();
-        let named = || changed.iter().take(FILES_MAX);
-        let names: Vec<&str> = named().map(|it| relative_path(&it.path, cwd)).collect();
+        let shown = || changed.iter().take(FILES_MAX);
+        let names: Vec<&str> = shown().map(|it| relative_path(&it.path, cwd)).collect();
         let more = changed.len().saturating_sub(FILES_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let cites = named().map(|it| it.last).collect();
+        let cites = shown().map(|it| it.last).collect();
         self.add(format!("Files: {}{more}", names.join(", ")), cites);
     }
 

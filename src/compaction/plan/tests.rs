@@ -40,7 +40,7 @@ impl PlanFixture {
         for name in names.split_whitespace() {
             match name.parse::<Period>() {
                 Ok(period) if period.grain() != Grain::Day => {
-                    root.summarize(period, "extractive/1")
+                    root.summarize(period, "extractive/1");
                 }
                 _ => root.log(name, 1),
             }

@@ -184,10 +184,10 @@ impl SummaryUpdate {
                 continue;
             };
             let hash = item.hash();
-            let renamed = rename_citation(renames, &cited);
-            if renamed != cited {
-                *raw = replace_citation(raw, &renamed);
-                *item = Item { text: item.text.clone(), citation: Some(renamed) };
+            let citation = rename_citation(renames, &cited);
+            if citation != cited {
+                *raw = replace_citation(raw, &citation);
+                *item = Item { text: item.text.clone(), citation: Some(citation) };
             }
             let to = destination(renames, &cited, period).filter(|it| !taken.contains(it));
             match (to, section) {

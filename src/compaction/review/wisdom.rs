@@ -62,7 +62,7 @@ impl Reviewer<'_, '_> {
             ..RecordedChanges::default()
         };
         Ok(PreparedEdit {
-            file: FileWrite { path, text: Some(text), current: current },
+            file: FileWrite { path, text: Some(text), current },
             recorded,
             changes,
         })

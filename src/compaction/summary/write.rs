@@ -158,10 +158,10 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
             let mut draft = None;
             if tier.report.model.is_none() {
                 self.context.lineage.set_job_stage(id, JobStage::Called)?;
-                let drafted = drafter(self.context.engine).draft(job, counts);
-                match model_unavailable(&drafted) {
+                let result = drafter(self.context.engine).draft(job, counts);
+                match model_unavailable(&result) {
                     Some(why) if may_fall_back => tier.report.model = Some(why),
-                    _ => draft = Some(drafted),
+                    _ => draft = Some(result),
                 }
             }
             let draft = draft.unwrap_or_else(|| {

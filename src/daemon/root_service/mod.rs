@@ -100,13 +100,13 @@ pub(super) struct PendingRun {
 /// When something is to be done, whether or not files change.
 #[derive(Debug)]
 struct RunTimers {
-    scan_at: Instant,
+    scan: Instant,
     /// The next full check of the database.
-    full_check_at: Instant,
+    full_check: Instant,
     /// When failed jobs are tried again.
-    retry_jobs_at: Option<Instant>,
+    job_retry: Option<Instant>,
     /// When the provider is asked about a batch.
-    batch_at: Option<DateTime<Utc>>,
+    batch_poll: Option<DateTime<Utc>>,
 }
 
 /// Scans of a folder whose changes the system does not report.
@@ -174,10 +174,10 @@ impl RootService {
             is_running: false,
             pending: None,
             timers: RunTimers {
-                scan_at: at + SCAN_INTERVAL,
-                full_check_at: at,
-                retry_jobs_at: None,
-                batch_at: None,
+                scan: at + SCAN_INTERVAL,
+                full_check: at,
+                job_retry: None,
+                batch_poll: None,
             },
             polling: Polling::default(),
             waits: ModelWaits::default(),
@@ -195,7 +195,7 @@ impl RootService {
 
     /// Returns how thoroughly the next run checks the database.
     pub(super) fn check_depth(&self) -> CheckDepth {
-        if self.timers.full_check_at <= Instant::now() {
+        if self.timers.full_check <= Instant::now() {
             CheckDepth::Full
         } else {
             CheckDepth::Quick

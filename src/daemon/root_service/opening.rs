@@ -85,7 +85,7 @@ impl RootService {
         self.change_detector.reset();
         self.counts.runs = 0;
         self.waits.jobs = None;
-        self.timers.scan_at = Instant::now() + SCAN_INTERVAL + self.jitter;
+        self.timers.scan = Instant::now() + SCAN_INTERVAL + self.jitter;
         self.request_run("start", Tier::ALL.into());
         self.update_watches(&mut context.watcher);
         self.write_state();

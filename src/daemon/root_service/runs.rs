@@ -36,21 +36,21 @@ impl RootService {
             self.request_run("tick", tiers);
         }
         let at = Instant::now();
-        if self.timers.retry_jobs_at.is_some_and(|it| it <= at) {
-            self.timers.retry_jobs_at = None;
+        if self.timers.job_retry.is_some_and(|it| it <= at) {
+            self.timers.job_retry = None;
             self.request_run("again", Tier::ALL.into());
         }
-        if self.timers.scan_at <= at {
+        if self.timers.scan <= at {
             self.update_watches(watcher);
-            self.timers.scan_at = at + SCAN_INTERVAL;
+            self.timers.scan = at + SCAN_INTERVAL;
             self.request_run("scan", self.tiers_on_change());
         }
         if let Some((missed, is_distrusted)) = self.change_detector.count_missed() {
             self.report_missed(missed, is_distrusted);
         }
         // The second condition holds after the clock was set back.
-        if self.timers.batch_at.is_some_and(|it| it <= now || it > now + BATCH_POLL_INTERVAL) {
-            self.timers.batch_at = None;
+        if self.timers.batch_poll.is_some_and(|it| it <= now || it > now + BATCH_POLL_INTERVAL) {
+            self.timers.batch_poll = None;
             self.request_run(BATCH_TRIGGER, BTreeSet::new());
         }
         let is_over = |it: &Option<ModelWait>| it.as_ref().is_some_and(|it| it.is_over(now));
@@ -76,9 +76,9 @@ impl RootService {
         // A retry that is overdue waits for a run of another folder to end, not for the clock.
         let retry = self.backoff.until.filter(|it| self.pending.is_some() && *it > at);
         let timers = [
-            Some(self.timers.scan_at),
+            Some(self.timers.scan),
             self.polling.next_at.filter(|_| !self.is_running),
-            self.timers.retry_jobs_at,
+            self.timers.job_retry,
             self.change_detector.unreported_deadline(),
             retry,
         ];
@@ -87,7 +87,7 @@ impl RootService {
         let until = |it: &Option<ModelWait>| it.as_ref().filter(|_| is_idle).map(|it| it.until);
         let clock = [
             open.agenda.next(),
-            self.timers.batch_at,
+            self.timers.batch_poll,
             until(&self.waits.jobs),
             until(&self.waits.embeddings),
         ];
@@ -142,18 +142,18 @@ impl RootService {
         self.waits.jobs =
             ModelWait::after(self.waits.jobs.as_ref(), unavailable, unanswered, done.ended_at);
         let is_retried = (has_failed_jobs || done.scheduled.is_err()) && self.waits.jobs.is_none();
-        self.timers.retry_jobs_at = is_retried.then(|| Instant::now() + JOB_RETRY_DELAY);
+        self.timers.job_retry = is_retried.then(|| Instant::now() + JOB_RETRY_DELAY);
         let scheduled = done.scheduled.as_ref().copied().unwrap_or_default();
         // A run that did not ask about the batch does not postpone the question.
-        let batch_at = self.timers.batch_at.unwrap_or(done.started_at + BATCH_POLL_INTERVAL);
-        self.timers.batch_at = scheduled.batch_pending.then_some(batch_at);
+        let batch_at = self.timers.batch_poll.unwrap_or(done.started_at + BATCH_POLL_INTERVAL);
+        self.timers.batch_poll = scheduled.batch_pending.then_some(batch_at);
         if scheduled.run_again {
             self.request_run("again", Tier::ALL.into());
         }
         self.report_batch_error(done.batch_error.as_ref().or(done.scheduled.as_ref().err()));
         self.on_lines_embedded(done.embedded.as_ref(), done.ended_at);
         if done.check_depth == CheckDepth::Full {
-            self.timers.full_check_at = Instant::now() + FULL_CHECK_INTERVAL;
+            self.timers.full_check = Instant::now() + FULL_CHECK_INTERVAL;
         }
         self.counts.due = done.plan.jobs.len() + done.plan.due_after.len();
         self.counts.stuck = count_stuck(&done);

@@ -117,7 +117,7 @@ pub fn embed_lines(
         && let Err(error) = db.replace_files(&removed, &[])
     {
         let (failed, logs_left) = (Some(error.into()), pending.len());
-        return Ok(EmbedOutcome { failed, logs_left, ..outcome });
+        return Ok(EmbedOutcome { logs_left, failed, ..outcome });
     }
     let mut batches = BatchEmbedder { embedder, at_once: TEXTS_FIRST, goes_on };
     let mut pending = pending.into_iter().peekable();
