@@ -39,7 +39,7 @@ pub enum CompactionError {
     /// A request to forget cannot be finished now.
     #[error("forgetting is not finished: {0}; run the same `memoird forget` again")]
     ForgetUnfinished(String),
-    /// So many known files are missing that a person must confirm.
+    /// Too many known files are missing to continue without confirmation by a person.
     #[error("{0}; nothing was done")]
     FilesVanished(VanishedFiles),
     /// A generated file may be damaged, and only a person can say whether that is intended.

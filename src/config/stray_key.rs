@@ -1,6 +1,6 @@
 //! Finds API keys in the wrong place: in the text of a configuration, in an argument, in a message.
 //!
-//! A person who puts a key into the wrong place must be told, and the message must not repeat the key. So
+//! A person who puts a key into the wrong place must learn of it, and the message must not repeat the key. So
 //! messages that quote user input go through [`mask_keys`], and `doctor` uses [`lines_with_keys`]. Pure.
 
 use std::{borrow::Cow, ops::Range};

@@ -24,7 +24,17 @@ const AVOIDED: [(&str, &str); 12] = [
 ];
 
 /// Places where a word is used as everybody uses it: end of the file's name, and words around it.
-const NORMAL_USE: [(&str, &str); 1] = [("", "stands for")];
+const NORMAL_USE: [(&str, &str); 9] = [
+    ("", "stands for"),
+    ("", "stand for"),
+    ("", "stands in for"),
+    ("", "stand alone"),
+    ("SECURITY.md", "told it to do"),
+    ("", "told from"),
+    ("", "told apart"),
+    ("schema/mcp-tools.json", "\"beneath\""),
+    ("src/session/continuation.rs", "as it stands now"),
+];
 
 fn files(dir: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
@@ -38,14 +48,14 @@ fn files(dir: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
 }
 
 /// The parts of a line that people read: of code its comment and its longer string literals (short
-/// ones are data), of a text or a configuration file all of it.
-fn prose(line: &str, is_code: bool) -> String {
-    if !is_code {
-        return line.to_owned();
-    }
+/// ones are data), of YAML its comment (the rest are keys and words to look for), of a text all of it.
+fn prose(line: &str, ending: &str) -> String {
     let trimmed = line.trim_start();
-    if trimmed.starts_with("//") {
-        return trimmed.to_owned();
+    match ending {
+        "rs" if trimmed.starts_with("//") => return trimmed.to_owned(),
+        "rs" => {}
+        "yaml" => return line.split_once('#').map_or("", |it| it.1).to_owned(),
+        _ => return line.to_owned(),
     }
     let mut parts = Vec::new();
     for (at, part) in line.split('"').enumerate() {
@@ -64,10 +74,10 @@ fn prose(line: &str, is_code: bool) -> String {
 fn dialect(name: &str, text: &str) -> Vec<String> {
     let patterns =
         AVOIDED.map(|(word, better)| (Regex::new(&format!("(?i){word}")).unwrap(), better));
-    let is_code = name.ends_with(".rs");
+    let ending = name.rsplit('.').next().unwrap();
     let mut lines = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let prose = prose(line, is_code);
+        let prose = prose(line, ending);
         let normal = |at: std::ops::Range<usize>| {
             NORMAL_USE.iter().any(|(file, words)| {
                 name.ends_with(file)
@@ -106,7 +116,11 @@ fn product_prose_uses_no_word_of_the_early_dialect() {
     let mut lines = Vec::new();
     for path in found {
         let name = path.strip_prefix(root).unwrap().to_string_lossy();
-        lines.extend(dialect(&name, &fs::read_to_string(&path).unwrap()));
+        if name.ends_with("tests.rs") || name.contains("/tests/") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        lines.extend(dialect(&name, text.split("\n#[cfg(test)]\nmod ").next().unwrap()));
     }
     assert!(lines.is_empty(), "{} lines:\n{}", lines.len(), lines.join("\n"));
 }
@@ -116,7 +130,8 @@ fn comments_and_messages_are_prose_and_identifiers_are_not() {
     let cases = [
         ("a.rs", "// what stands in a file", 1),
         ("a.rs", "let told = stands();", 0),
-        ("a.rs", "let x = \"told\"; // `STANDS` stands for it", 0),
+        ("a.rs", "let x = \"told\"; // it stands for a name", 0),
+        ("a.yaml", "told: [stands] # anew", 1),
         ("a.rs", "fail(\"the file was told to be gone\")", 1),
         ("a.md", "It rests on two lines, anew.", 2),
         ("a.md", "A standard, a bystander.", 0),

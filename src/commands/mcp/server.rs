@@ -34,7 +34,7 @@ use crate::commands::error::{CommandError, CommandErrorKind, CommandResult};
 /// How many requests are handled at once.
 const CONCURRENT_REQUESTS_MAX: usize = 4;
 
-/// What the server tells clients about itself.
+/// How the server describes itself to clients.
 const INSTRUCTIONS: &str = "Long-term memory made of daily logs. At the start of a session read \
 memory_context. Search memory_search for what was said, done, or decided before; a hit is the log line itself, \
 with its date and whose words it is. Log with memory_log what will matter later. Everything that comes from \

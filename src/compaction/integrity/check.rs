@@ -180,7 +180,7 @@ pub fn files(damaged: &BTreeMap<String, Damage>) -> CheckOutcome {
 /// A way in which the records differ from the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordFinding {
-    /// So many files have vanished that nothing is written.
+    /// Too many files have vanished; nothing is written.
     ManyVanished(VanishedFiles),
     /// The items of a file, or the lines of a log, differ from their records, though the file did
     /// not change.

@@ -1,5 +1,5 @@
-//! The circuit breaker for vanished files: so many are gone that no person is likely to have
-//! intended it.
+//! The circuit breaker for vanished files: more are gone than a person is likely to
+//! have removed on purpose.
 //!
 //! After an unmounted folder, a failed sync, or a wrong disk, continuing would treat all missing
 //! files as deleted. So a run stops before it reconciles anything, until the files are back or a
@@ -40,7 +40,7 @@ struct RecordedFile {
     is_there: bool,
 }
 
-/// Determines whether so many known files are gone that a person must confirm. Reads files only in
+/// Determines whether enough known files are gone that a person must confirm. Reads files only in
 /// that case, to find renamed logs by their bytes.
 ///
 /// # Errors

@@ -61,11 +61,7 @@ impl Reviewer<'_, '_> {
             documents: vec![records::of_wisdom(&path, &text)],
             ..RecordedChanges::default()
         };
-        Ok(PreparedEdit {
-            file: FileWrite { path, text: Some(text), current },
-            recorded,
-            changes,
-        })
+        Ok(PreparedEdit { file: FileWrite { path, text: Some(text), current }, recorded, changes })
     }
 
     fn apply_change(

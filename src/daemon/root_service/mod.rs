@@ -195,11 +195,7 @@ impl RootService {
 
     /// Returns how thoroughly the next run checks the database.
     pub(super) fn check_depth(&self) -> CheckDepth {
-        if self.timers.full_check <= Instant::now() {
-            CheckDepth::Full
-        } else {
-            CheckDepth::Quick
-        }
+        if self.timers.full_check <= Instant::now() { CheckDepth::Full } else { CheckDepth::Quick }
     }
 
     /// Returns the folders whose changes matter.

@@ -238,7 +238,7 @@ impl WisdomFile {
     /// Returns the ids of the managed entries that must go for the file to fit, least durable
     /// first.
     ///
-    /// Durable is what was confirmed recently, then what was said on many days, then what is old.
+    /// Durable is what was confirmed recently, then what recurs on many days, then what is old.
     /// Entries in `touched` go last. A person's entries never go, even if they alone exceed the
     /// limit.
     pub fn entries_over_limit(

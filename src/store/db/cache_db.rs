@@ -136,7 +136,7 @@ pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
     }
 }
 
-/// Resolves links on the way to the folder, because SQLite is told to follow none.
+/// Resolves links on the way to the folder, because SQLite is set to follow none.
 fn resolve_folder(path: &Path) -> PathBuf {
     let dir = path.parent().and_then(|it| it.canonicalize().ok());
     let joined = dir.zip(path.file_name()).map(|(dir, name)| dir.join(name));

@@ -21,7 +21,7 @@ pub(super) struct Migration {
 }
 
 /// The migrations, oldest first. The first one creates the tables; no database with a version before it was
-/// ever released. Each one changes a table, which tells a newer schema from a damaged version number.
+/// ever released. Each one changes a table, so that a newer schema differs from a damaged version number.
 pub(super) const MIGRATIONS: &[Migration] =
     &[Migration { version: 4, sql: include_str!("../../../../schema/lineage.sql") }];
 
