@@ -197,7 +197,7 @@ impl FileHistory {
             VersionCause::ReadByRun if run.is_empty() => "as it was read".to_owned(),
             VersionCause::ReadByRun => format!("as {run} read it"),
             VersionCause::ExternalWrite if self.previous(version).is_none() => {
-                "found as it stood".to_owned()
+                "first seen".to_owned()
             }
             VersionCause::ExternalWrite => "changed by somebody else".to_owned(),
             VersionCause::ExternalRemoval => "removed by somebody else".to_owned(),
@@ -225,7 +225,7 @@ impl fmt::Display for FileVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id {
             Some(id) => write!(f, "version {}", id.0),
-            None => f.write_str("as it stands"),
+            None => f.write_str("current file"),
         }
     }
 }
@@ -414,7 +414,7 @@ mod tests {
         }
     }
 
-    fn standing(text: &str, changed: &str) -> CurrentFile {
+    fn current(text: &str, changed: &str) -> CurrentFile {
         CurrentFile { hash: ContentHash::of(text), size: text.len() as u64, changed: utc(changed) }
     }
 
@@ -426,28 +426,28 @@ mod tests {
             row(9, "2026-04-06T00:00:00Z", VersionCause::ExternalWrite, Some("two")),
         ];
         let now = utc("2026-04-13T00:00:00Z");
-        let history = |standing| FileHistory::new("a.md".to_owned(), rows.clone(), standing, now);
+        let history = |current| FileHistory::new("a.md".to_owned(), rows.clone(), current, now);
         let at = |history: &FileHistory, time: &str| {
             history
                 .at(utc(time))
                 .map_or("-".to_owned(), |it| format!("{it}: {}", history.describe_cause(it)))
         };
 
-        let same = history(Some(standing("two", "2026-04-10T00:00:00Z")));
+        let same = history(Some(current("two", "2026-04-10T00:00:00Z")));
         assert_eq!(same.versions.len(), 3);
         assert_eq!(at(&same, "2026-03-31T23:59:59Z"), "-");
         assert_eq!(at(&same, "2026-04-01T00:00:00Z"), "version 4: written by run 3 (tick)");
         assert_eq!(at(&same, "2026-04-05T12:00:00Z"), "version 7: removed by somebody else");
         assert_eq!(at(&same, "2027-01-01T00:00:00Z"), "version 9: changed by somebody else");
 
-        let edited = history(Some(standing("three", "2026-04-10T00:00:00Z")));
+        let edited = history(Some(current("three", "2026-04-10T00:00:00Z")));
         assert_eq!(at(&edited, "2026-04-09T00:00:00Z"), "version 9: changed by somebody else");
-        let unnoticed = "as it stands: changed since, not recorded yet";
+        let unnoticed = "current file: changed since, not recorded yet";
         assert_eq!(at(&edited, "2026-04-10T00:00:00Z"), unnoticed);
 
         // The time of a file may lie: it is neither after now nor before what is known.
         for time in ["2036-01-01T00:00:00Z", "1999-01-01T00:00:00Z"] {
-            let edited = history(Some(standing("three", time)));
+            let edited = history(Some(current("three", time)));
             assert_eq!(at(&edited, "2026-04-13T00:00:00Z"), unnoticed);
             assert_ne!(at(&edited, "2026-04-05T23:00:00Z"), unnoticed);
         }
