@@ -127,23 +127,23 @@ impl FileHistory {
     pub fn new(
         path: String,
         recorded: Vec<VersionRow>,
-        standing: Option<CurrentFile>,
+        current: Option<CurrentFile>,
         now: DateTime<Utc>,
     ) -> Self {
         let mut versions: Vec<FileVersion> = recorded.into_iter().map(FileVersion::from).collect();
         let last = versions.last();
-        if last.and_then(|it| it.hash) != standing.map(|it| it.hash) {
+        if last.and_then(|it| it.hash) != current.map(|it| it.hash) {
             // The modification time is limited to between the last record and now.
-            let changed = standing.map_or(now, |it| it.changed.min(now));
+            let changed = current.map_or(now, |it| it.changed.min(now));
             versions.push(FileVersion {
                 id: None,
-                cause: if standing.is_some() {
+                cause: if current.is_some() {
                     VersionCause::ExternalWrite
                 } else {
                     VersionCause::ExternalRemoval
                 },
-                hash: standing.map(|it| it.hash),
-                size: standing.map(|it| it.size),
+                hash: current.map(|it| it.hash),
+                size: current.map(|it| it.size),
                 run: None,
                 trigger: None,
                 at: last.map_or(changed, |it| it.at.max(changed)),
