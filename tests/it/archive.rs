@@ -139,8 +139,8 @@ fn old_logs_are_archived_and_still_found_by_every_query() {
     root.run(&["rebuild"]).ok();
     assert_eq!(source_answers(&root)[..4], answers_before[..4]);
     assert_healthy_and_up_to_date(&root);
-    let found = root.run(&["init", "--no-config", "--json"]).ok().json();
-    assert_eq!(found["found"]["logs"], logs(&before).len());
+    let detected = root.run(&["init", "--no-config", "--json"]).ok().json();
+    assert_eq!(detected["found"]["logs"], logs(&before).len());
 }
 
 #[test]
@@ -167,16 +167,16 @@ fn a_flat_folder_has_its_archive_next_to_its_logs() {
     assert_healthy_and_up_to_date(&root);
     // A folder whose logs are all archived is not mistaken for an empty one.
     fs::remove_file(root.path("memoird.yaml")).unwrap();
-    let found = root.run(&["init", "--no-config", "--json"]).ok().json();
-    assert_eq!((&found["memory_dir"], &found["found"]["logs"]), (&".".into(), &1.into()));
+    let detected = root.run(&["init", "--no-config", "--json"]).ok().json();
+    assert_eq!((&detected["memory_dir"], &detected["found"]["logs"]), (&".".into(), &1.into()));
 }
 
 #[test]
 fn late_lines_are_joined_with_the_archived_log() {
     let root = archived("mara");
     let before = root.read(ARCHIVED);
-    let late = "- Decided late: the Kelvin probes go to Zanzibar on 2026-05-07, because the Nairobi depot floods.\n";
-    root.write(LIVE, late);
+    let late_line = "- Decided late: the Kelvin probes go to Zanzibar on 2026-05-07, because the Nairobi depot floods.\n";
+    root.write(LIVE, late_line);
     make_old(&root.path(LIVE));
     let status = root.run(&["status", "--json"]).ok().json_as("status");
     assert_eq!(status["problems"][0]["path"], LIVE, "{status:#}");
@@ -185,15 +185,15 @@ fn late_lines_are_joined_with_the_archived_log() {
 
     let report = compact(&root);
     assert_eq!(paths(&report, "joined"), [LIVE]);
-    assert_eq!(root.read(LIVE), format!("{before}{late}"));
+    assert_eq!(root.read(LIVE), format!("{before}{late_line}"));
     assert!(!root.path(ARCHIVED).exists());
     assert!(root.read(WEEK).contains("Zanzibar"));
     let line = before.lines().count() + 1;
     let up = root.run(&["trace", "--up", &format!("2026-01-13:{line}"), "--json"]).ok();
-    assert_eq!(up.json()["target"]["text"], late.trim_end());
+    assert_eq!(up.json()["target"]["text"], late_line.trim_end());
     make_old(&root.path(LIVE));
     assert_eq!(paths(&compact(&root), "archived"), [ARCHIVED]);
-    assert_eq!(root.read(ARCHIVED), format!("{before}{late}"));
+    assert_eq!(root.read(ARCHIVED), format!("{before}{late_line}"));
     assert_healthy_and_up_to_date(&root);
 }
 
@@ -213,10 +213,10 @@ fn a_restored_copy_of_an_archived_log_duplicates_nothing() {
     assert_eq!(paths(&put_back(&before[..100]), "joined"), [""; 0]);
     assert_eq!(root.files(), files);
     // A copy with more lines replaces the archived log.
-    let more = format!("{before}- One more line about the Zanzibar probes.\n");
-    assert_eq!(paths(&put_back(&more), "joined"), [LIVE]);
+    let longer = format!("{before}- One more line about the Zanzibar probes.\n");
+    assert_eq!(paths(&put_back(&longer), "joined"), [LIVE]);
     assert_eq!(logs(&root.files()).iter().filter(|it| it.0 == "2026-01-13.md").count(), 1);
-    assert_eq!(root.read(ARCHIVED), more);
+    assert_eq!(root.read(ARCHIVED), longer);
     assert_healthy_and_up_to_date(&root);
 }
 
@@ -260,16 +260,16 @@ fn steps(root: &Root) -> Vec<String> {
     // A joined log is written up to here; ordinary jobs do the rest.
     let joined = all.iter().position(|it| *it == "archive.leave").unwrap_or(0);
     let mut hits = BTreeMap::<&str, usize>::new();
-    let mut named = Vec::new();
+    let mut failpoints = Vec::new();
     for (at, name) in all.iter().enumerate() {
         let nth = hits.entry(name).or_default();
         *nth += 1;
         let is_archiving = name.starts_with("archive.") || name.starts_with("vault.remove.");
         if is_archiving || (first..joined).contains(&at) {
-            named.push(format!("{name}#{nth}"));
+            failpoints.push(format!("{name}#{nth}"));
         }
     }
-    named
+    failpoints
 }
 
 fn fail(root: &Root, fault: &str) -> Ran {

@@ -46,11 +46,15 @@ fn blame_json_matches_its_schema_and_the_file() {
     let first = line_with("Importer v2");
     assert_eq!((&first["by"], &first["engine"]), (&"engine".into(), &"extractive/2".into()));
     assert!(first["at"].as_str().unwrap().starts_with("2026-03-12"), "{first}");
-    let late = line_with("Cache warmed");
-    assert!(late["at"].as_str().unwrap().starts_with("2026-04-13"), "{late}");
-    assert!(late["run"].as_i64() > first["run"].as_i64());
-    let own = line_with("Read by Ines");
-    assert_eq!((&own["by"], own["engine"].is_null()), (&"person".into(), true), "{own}");
+    let late_line = line_with("Cache warmed");
+    assert!(late_line["at"].as_str().unwrap().starts_with("2026-04-13"), "{late_line}");
+    assert!(late_line["run"].as_i64() > first["run"].as_i64());
+    let own_line = line_with("Read by Ines");
+    assert_eq!(
+        (&own_line["by"], own_line["engine"].is_null()),
+        (&"person".into(), true),
+        "{own_line}"
+    );
     for line in json["lines"].as_array().unwrap() {
         let number = usize::try_from(line["line"].as_u64().unwrap()).unwrap();
         let text = root.read("memory/weekly/2026-W10.md");

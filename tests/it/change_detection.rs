@@ -198,7 +198,7 @@ fn start_without_watches(root: &Root) -> Option<Daemon> {
 }
 
 #[test]
-fn without_watches_it_polls_and_reports_why() {
+fn without_watches_the_daemon_polls_and_reports_why() {
     let root = Root::small();
     let Some(mut daemon) = start_without_watches(&root) else { return };
     daemon.await_notification("READY=1");

@@ -46,8 +46,8 @@ fn differences(
 fn reasons(ran: &Ran) -> Vec<String> {
     let report = ran.json_as("compact");
     let job = |it: &serde_json::Value| {
-        let of = |key: &str| it[key].as_str().unwrap().to_owned();
-        format!("{} {}: {}", of("tier"), of("outcome"), of("reason"))
+        let text_of = |key: &str| it[key].as_str().unwrap().to_owned();
+        format!("{} {}: {}", text_of("tier"), text_of("outcome"), text_of("reason"))
     };
     report["jobs"].as_array().unwrap().iter().map(job).collect()
 }
@@ -133,9 +133,9 @@ fn without_the_database_sources_are_matched_by_hashes_in_the_files() {
         root.run(&["compact"]).ok();
         assert_eq!(memories(&root).contains(memory), is_kept, "{edit}");
         if is_kept {
-            let found = sources(&root, memory);
+            let found_sources = sources(&root, memory);
             let decision = edit.lines().find(|it| it.starts_with("- Decided")).unwrap();
-            assert_eq!(found, [(decision.to_owned(), true)], "{edit}");
+            assert_eq!(found_sources, [(decision.to_owned(), true)], "{edit}");
         }
         assert!(changed_by(&root, &["compact"]).is_empty(), "{edit}");
     }
@@ -159,10 +159,10 @@ fn an_edited_memory_stays_when_its_line_is_deleted() {
     let root = compacted(DECISION);
     let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
     root.append(memory, "\nI know better.\n");
-    let mine = root.read(memory);
+    let edited_text = root.read(memory);
     root.write(LOG, "- Measured 12 ms at the new gate\n");
     root.run(&["compact"]).ok();
-    assert_eq!(root.read(memory), mine);
+    assert_eq!(root.read(memory), edited_text);
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn a_wisdom_entry_follows_its_line() {
 #[test]
 fn an_edited_wisdom_entry_stays_when_its_line_is_deleted() {
     let root = compacted(KEPT_RULE);
-    let mine = root.read("WISDOM.md").replace("before the upload", "long before the upload");
-    root.write("WISDOM.md", &mine);
+    let edited_text = root.read("WISDOM.md").replace("before the upload", "long before the upload");
+    root.write("WISDOM.md", &edited_text);
     root.run(&["compact"]).ok();
     root.write(LOG, "- Measured 12 ms at the new gate\n");
     root.run(&["compact"]).ok();
@@ -363,10 +363,11 @@ fn edited_items_follow_their_lines_when_lines_are_inserted_above() {
         }
         root.run(&["compact"]).ok();
         let [_, memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
-        let my_memory = root.read(memory).replace("one file is easy", "one file is very easy");
-        root.write(memory, &my_memory);
-        let mine = root.read("WISDOM.md").replace("before the upload", "long before the upload");
-        root.write("WISDOM.md", &mine);
+        let edited_memory = root.read(memory).replace("one file is easy", "one file is very easy");
+        root.write(memory, &edited_memory);
+        let edited_text =
+            root.read("WISDOM.md").replace("before the upload", "long before the upload");
+        root.write("WISDOM.md", &edited_text);
         root.run(&["compact"]).ok();
         assert!(root.read(WEEK).contains("- Zebra stands here [2026-03-10:2]\n"));
         assert!(root.read(MONTH).contains("Zebra stands here"), "{}", root.read(MONTH));
@@ -379,12 +380,12 @@ fn edited_items_follow_their_lines_when_lines_are_inserted_above() {
         assert!(!week.contains("Painted the cellar"), "{week}");
         assert!(month.contains("- Zebra stands here [2026-03-10:3"), "{month}");
         // The person's words stay byte for byte; only the line numbers are updated.
-        let my_memory = my_memory.replace("2026-03-10:4#", "2026-03-10:5#");
-        assert_eq!(root.read(memory), my_memory);
+        let edited_memory = edited_memory.replace("2026-03-10:4#", "2026-03-10:5#");
+        assert_eq!(root.read(memory), edited_memory);
         let wisdom = root.read("WISDOM.md");
         assert!(wisdom.contains("long before the upload"), "{wisdom}");
         assert!(wisdom.contains("sources=2026-03-10:4;"), "{wisdom}");
-        assert!(sources(&root, memory).iter().all(|it| it.1), "{my_memory}");
+        assert!(sources(&root, memory).iter().all(|it| it.1), "{edited_memory}");
         assert!(changed_by(&root, &["compact"]).is_empty());
     }
 }

@@ -21,8 +21,8 @@ fn compacted_with_edit(lines: &[&str]) -> Root {
     root.run(&["compact"]).ok();
     // Placed last, so that deleting an earlier bullet moves them.
     let last = bullets(&root, WEEK).pop().unwrap();
-    let theirs: String = lines.iter().flat_map(|it| ["- ", *it, "\n"]).collect();
-    replace(&root, WEEK, &format!("{last}\n"), &format!("{last}\n{theirs}"));
+    let added_lines: String = lines.iter().flat_map(|it| ["- ", *it, "\n"]).collect();
+    replace(&root, WEEK, &format!("{last}\n"), &format!("{last}\n{added_lines}"));
     root.run(&["compact"]).ok();
     root
 }
@@ -95,8 +95,8 @@ fn citations_are_moved_once_when_interrupted_by_a_crash() {
     for nth in 1.. {
         assert!(nth < 20, "the run passes more files than expected");
         let root = compacted_with_edit(&[ZORRO]);
-        let mine = "and I painted it green";
-        replace(&root, MONTH, ZORRO, &format!("{ZORRO} {mine}"));
+        let edit = "and I painted it green";
+        replace(&root, MONTH, ZORRO, &format!("{ZORRO} {edit}"));
         replace(&root, WEEK, ZORRO, &format!("{ZORRO} [{}]", "2026-04-02:1"));
         root.run(&["compact"]).ok();
         let log = root.read(LOG);
@@ -108,7 +108,7 @@ fn citations_are_moved_once_when_interrupted_by_a_crash() {
         root.run(&["compact"]).ok();
         let line = root.read(WEEK).lines().find(|it| it.contains(ZORRO)).unwrap().to_owned();
         assert!(line.ends_with("[2026-04-02:4]"), "{nth}: {line}");
-        let line = line_of(&root, MONTH, mine);
+        let line = line_of(&root, MONTH, edit);
         let at = line_of(&root, WEEK, ZORRO);
         let bullet = root.read(MONTH).lines().nth(line - 1).unwrap().to_owned();
         assert!(bullet.contains(&format!("2026-W14:{at}")), "{nth}: {at}: {bullet}");
@@ -236,13 +236,13 @@ fn a_deleted_line_of_a_person_is_reported_as_gone() {
 #[test]
 fn a_bullet_restored_by_undo_cites_no_other_line() {
     let root = compacted_with_edit(&[]);
-    let gone = "Importer v2 shipped";
-    delete_line(&root, LOG, gone);
+    let deleted_words = "Importer v2 shipped";
+    delete_line(&root, LOG, deleted_words);
     root.run(&["compact"]).ok();
-    assert!(!root.read(MONTH).contains(gone));
+    assert!(!root.read(MONTH).contains(deleted_words));
     root.run(&["undo", "--yes"]).ok();
     for path in [WEEK, MONTH] {
-        let at = format!("{path}:{}", line_of(&root, path, gone));
+        let at = format!("{path}:{}", line_of(&root, path, deleted_words));
         let traced = root.run(&["trace", &at]).ok();
         assert!(traced.stdout.contains("source gone"), "{traced}");
         assert!(!traced.stdout.contains("Sensors"), "{traced}");

@@ -20,10 +20,10 @@ fn the_first_run_does_everything_and_the_second_nothing() {
     let logs = root.files();
     let first = root.run(&["compact", "--json"]).ok().json_as("compact");
     assert_eq!(first["failed"], 0);
-    let done = jobs(&first);
-    let done: Vec<&str> =
-        done.iter().filter(|it| !it.starts_with("extract")).map(|it| &it[..]).collect();
-    insta::assert_snapshot!(done.join("\n"), @r"
+    let finished_jobs = jobs(&first);
+    let finished_jobs: Vec<&str> =
+        finished_jobs.iter().filter(|it| !it.starts_with("extract")).map(|it| &it[..]).collect();
+    insta::assert_snapshot!(finished_jobs.join("\n"), @r"
     weekly 2026-W02 written
     weekly 2026-W03 written
     weekly 2026-W04 written
@@ -91,10 +91,10 @@ fn a_late_log_makes_only_its_own_periods_due() {
         "# Nachtrag\n\n- Die Buche für den Tisch kostet 1.240 €, Lieferung am 28.01.\n",
     );
     let report = root.run(&["compact", "--json"]).ok().json_as("compact");
-    let done = jobs(&report);
-    assert!(done.contains(&"weekly 2026-W03 written".to_owned()), "{done:?}");
+    let finished_jobs = jobs(&report);
+    assert!(finished_jobs.contains(&"weekly 2026-W03 written".to_owned()), "{finished_jobs:?}");
     assert!(
-        done.iter().all(|it| [
+        finished_jobs.iter().all(|it| [
             "extract 2026-01-16",
             "weekly 2026-W03",
             "monthly 2026-01",
@@ -102,7 +102,7 @@ fn a_late_log_makes_only_its_own_periods_due() {
         ]
         .iter()
         .any(|due| it.starts_with(due))),
-        "{done:?}"
+        "{finished_jobs:?}"
     );
     for (path, text) in root.files() {
         if path.contains("weekly") && !path.ends_with("2026-W03.md") {

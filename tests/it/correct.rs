@@ -29,8 +29,8 @@ fn location_of(root: &Root, path: &str, words: &str) -> String {
 #[test]
 fn correcting_a_bullet_of_a_week_corrects_the_month() {
     let root = compacted_with_rule();
-    let at = location_of(&root, WEEK, "painted on day 10");
-    insta::assert_snapshot!(root.run(&["correct", &at, "The cellar was painted by Ottilie on day 10"]), @r"
+    let location = location_of(&root, WEEK, "painted on day 10");
+    insta::assert_snapshot!(root.run(&["correct", &location, "The cellar was painted by Ottilie on day 10"]), @r"
     $ memoird correct memory/weekly/2026-W11.md:17 The cellar was painted by Ottilie on day 10
     memory/weekly/2026-W11.md:17
     - - The cellar was painted on day 10 [2026-03-10:4]
@@ -39,7 +39,7 @@ fn correcting_a_bullet_of_a_week_corrects_the_month() {
     ! memory/monthly/2026-03.md was updated
     ! WISDOM.md did not change
     ");
-    let line = at.rsplit_once(':').unwrap().1;
+    let line = location.rsplit_once(':').unwrap().1;
     assert!(
         root.read(WEEK).contains("- The cellar was painted by Ottilie on day 10 [2026-03-10:4]\n"),
         "{}",
@@ -63,7 +63,7 @@ fn correcting_a_bullet_of_a_week_corrects_the_month() {
        └─ memory/2026-03-10.md:4  - The cellar was painted on day 10
     ");
     // The same correction again changes nothing.
-    insta::assert_snapshot!(root.run(&["correct", &at, "The cellar was painted by Ottilie on day 10"]), @r"
+    insta::assert_snapshot!(root.run(&["correct", &location, "The cellar was painted by Ottilie on day 10"]), @r"
     $ memoird correct memory/weekly/2026-W11.md:17 The cellar was painted by Ottilie on day 10
     ! memory/weekly/2026-W11.md:17 already says that; nothing was changed
     ");
@@ -73,11 +73,15 @@ fn correcting_a_bullet_of_a_week_corrects_the_month() {
 #[test]
 fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
     let root = compacted_with_rule();
-    let at = location_of(&root, MONTH, "under 40 MB");
-    root.run(&["correct", &at, "The upload limit must always stay under 55 MB per file"]).ok();
+    let location = location_of(&root, MONTH, "under 40 MB");
+    root.run(&["correct", &location, "The upload limit must always stay under 55 MB per file"])
+        .ok();
     let wisdom = root.read("WISDOM.md");
     assert!(wisdom.contains("under 55 MB") && !wisdom.contains("under 40 MB"), "{wisdom}");
-    assert!(wisdom.contains(&format!("2026-03:{}", at.rsplit_once(':').unwrap().1)), "{wisdom}");
+    assert!(
+        wisdom.contains(&format!("2026-03:{}", location.rsplit_once(':').unwrap().1)),
+        "{wisdom}"
+    );
     insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "**The upload")]), @r"
     $ memoird why WISDOM.md:11
     WISDOM.md:11  The upload limit must always stay under 55 MB per file: The upload limit must always stay under 55 MB per file  (2026-04-13, run 2, extractive/2)
@@ -113,8 +117,9 @@ fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
 #[test]
 fn correcting_a_bullet_of_a_week_corrects_up_to_wisdom() {
     let root = compacted_with_rule();
-    let at = location_of(&root, WEEK, "under 40 MB");
-    root.run(&["correct", &at, "The upload limit must always stay under 55 MB per file"]).ok();
+    let location = location_of(&root, WEEK, "under 40 MB");
+    root.run(&["correct", &location, "The upload limit must always stay under 55 MB per file"])
+        .ok();
     assert!(root.read(MONTH).contains("under 55 MB"), "{}", root.read(MONTH));
     let wisdom = root.read("WISDOM.md");
     assert!(wisdom.contains("under 55 MB") && !wisdom.contains("under 40 MB"), "{wisdom}");
@@ -122,7 +127,7 @@ fn correcting_a_bullet_of_a_week_corrects_up_to_wisdom() {
     root.write("memory/2026-03-09.md", "- Decided to move the press to the attic\n");
     root.run(&["compact"]).ok();
     let line = location_of(&root, WEEK, "under 55 MB").rsplit_once(':').unwrap().1.to_owned();
-    assert_ne!(at.rsplit_once(':').unwrap().1, line);
+    assert_ne!(location.rsplit_once(':').unwrap().1, line);
     assert!(
         root.read("WISDOM.md").contains(&format!("2026-W11:{line}")),
         "{}",
@@ -134,8 +139,8 @@ fn correcting_a_bullet_of_a_week_corrects_up_to_wisdom() {
 #[test]
 fn a_corrected_wisdom_entry_belongs_to_the_person() {
     let root = compacted_with_rule();
-    let at = location_of(&root, "WISDOM.md", "under 40 MB per file");
-    insta::assert_snapshot!(root.run(&["correct", &at, "Ask Jo before an upload."]), @r"
+    let location = location_of(&root, "WISDOM.md", "under 40 MB per file");
+    insta::assert_snapshot!(root.run(&["correct", &location, "Ask Jo before an upload."]), @r"
     $ memoird correct WISDOM.md:11 Ask Jo before an upload.
     WISDOM.md:11
     - **The upload limit must always stay under 40 MB per file**
@@ -182,8 +187,8 @@ fn correcting_a_typed_memory_corrects_its_wisdom_entry() {
 fn a_dry_run_shows_the_change_and_writes_nothing() {
     let root = compacted_with_rule();
     let before = root.files();
-    let at = location_of(&root, WEEK, "painted on day 10").replace(WEEK, "2026-W11");
-    insta::assert_snapshot!(root.run(&["correct", &at, "It was painted twice", "--dry-run"]), @r"
+    let location = location_of(&root, WEEK, "painted on day 10").replace(WEEK, "2026-W11");
+    insta::assert_snapshot!(root.run(&["correct", &location, "It was painted twice", "--dry-run"]), @r"
     $ memoird correct 2026-W11:17 It was painted twice --dry-run
     memory/weekly/2026-W11.md:17
     - - The cellar was painted on day 10 [2026-03-10:4]
@@ -191,10 +196,11 @@ fn a_dry_run_shows_the_change_and_writes_nothing() {
     ! nothing was changed
     ! would also update what is derived from it: monthly 2026-03 and WISDOM.md
     ");
-    let shown = root.run(&["correct", &at, "It was painted twice", "--dry-run", "--json"]).ok();
+    let shown =
+        root.run(&["correct", &location, "It was painted twice", "--dry-run", "--json"]).ok();
     assert_eq!(shown.json_as("correct")["changed"], false);
     assert_eq!(root.files(), before);
-    root.run(&["correct", &at, "It was painted twice", "--no-fold"]).ok();
+    root.run(&["correct", &location, "It was painted twice", "--no-fold"]).ok();
     assert!(
         root.read(WEEK).contains("painted twice") && !root.read(MONTH).contains("painted twice")
     );
@@ -231,9 +237,9 @@ fn errors_name_what_can_be_corrected_instead() {
     !   hint: to see its lines: memoird show 2026-03-10
     [exit 2]
     ");
-    let never = report(&["correct", "2026-W11:15", "x [2030-01-01:3]"]);
+    let unknown_line = report(&["correct", "2026-W11:15", "x [2030-01-01:3]"]);
     let next = "hint: to keep the current citation: memoird correct 2026-W11:15 \"x\"";
-    assert!(never.contains(next), "{never}");
+    assert!(unknown_line.contains(next), "{unknown_line}");
     let empty = report(&["correct", "2026-W11:15", " "]);
     assert!(empty.contains("delete its line in the file: memoird show 2026-W11"), "{empty}");
     insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-13-10:9]"]), @r#"

@@ -35,12 +35,12 @@ fn cut_bullets(root: &Root, path: &str, bullets: usize) -> String {
 
 /// Asserts that `status` and `doctor` report a file and the next commands.
 #[track_caller]
-fn assert_reported(root: &Root, path: &str, next: &[&str]) {
+fn assert_reported(root: &Root, path: &str, hints: &[&str]) {
     for ran in [root.run(&["status"]), root.run(&["doctor"])] {
         let output = ran.to_string();
-        let line = output.lines().find(|it| it.contains(path) && it.contains(next[0]));
-        let line = line.unwrap_or_else(|| panic!("{path} {next:?} in:\n{output}"));
-        assert!(next.iter().all(|it| line.contains(it)), "{line}");
+        let line = output.lines().find(|it| it.contains(path) && it.contains(hints[0]));
+        let line = line.unwrap_or_else(|| panic!("{path} {hints:?} in:\n{output}"));
+        assert!(hints.iter().all(|it| line.contains(it)), "{line}");
     }
 }
 
@@ -96,12 +96,12 @@ fn a_week_with_nul_bytes_is_not_used_as_a_source() {
     let root = compacted("mara");
     delete_database(&root);
     let text = root.read(WEEK);
-    let torn = format!("{}{}", &text[..text.len() - 200], "\0".repeat(200));
-    root.write(WEEK, &torn);
+    let damaged = format!("{}{}", &text[..text.len() - 200], "\0".repeat(200));
+    root.write(WEEK, &damaged);
     let month = root.read(MONTH);
     root.append("memory/2026-03-18.md", "\n- 4711 packets were lost\n");
     root.run(&["compact"]);
-    assert_eq!((root.read(WEEK), root.read(MONTH)), (torn, month));
+    assert_eq!((root.read(WEEK), root.read(MONTH)), (damaged, month));
     assert_reported(&root, WEEK, &["NUL", "memoird doctor --repair"]);
     root.run(&["doctor", "--repair", "--yes"]);
     root.run(&["compact"]).ok();
@@ -110,27 +110,30 @@ fn a_week_with_nul_bytes_is_not_used_as_a_source() {
 
 #[test]
 fn a_truncated_file_is_not_used_until_a_person_decides() {
-    for (path, next) in [(WEEK, MONTH), (MONTH, "WISDOM.md")] {
+    for (path, hints) in [(WEEK, MONTH), (MONTH, "WISDOM.md")] {
         for accept in [false, true] {
             let root = compacted("mara");
             let before = root.files();
             let text = cut_bullets(&root, path, 4);
             root.append("memory/2026-03-18.md", "\n- 4711 packets were lost\n");
-            let left = root.read(path);
+            let damaged_state = root.read(path);
             let refused = root.run(&["compact"]);
             assert!(
                 refused.stderr.contains(path) && refused.stderr.contains("--accept-missing"),
                 "{refused}"
             );
-            assert_eq!((root.read(path), root.read(next)), (left.clone(), before[next].clone()));
+            assert_eq!(
+                (root.read(path), root.read(hints)),
+                (damaged_state.clone(), before[hints].clone())
+            );
             assert!(!root.path(DECISIONS).exists(), "nothing was deleted by a person");
             assert_reported(&root, path, &BOTH_HINTS);
             if accept {
                 root.run(&["compact", "--accept-missing"]).ok();
                 assert!(root.path(DECISIONS).exists());
-                assert!(path == MONTH || root.read(path) == left);
-                let lost = text.lines().rfind(|it| is_bullet(it)).unwrap();
-                assert!(!root.read(path).contains(lost));
+                assert!(path == MONTH || root.read(path) == damaged_state);
+                let lost_bullet = text.lines().rfind(|it| is_bullet(it)).unwrap();
+                assert!(!root.read(path).contains(lost_bullet));
             } else {
                 root.run(&["doctor", "--repair", "--yes"]);
                 assert_eq!(root.read(path), text);
@@ -154,25 +157,25 @@ fn correct_forget_and_undo_are_refused_while_a_file_is_damaged() {
     let correct = ["correct", &bullet, "Nobody but Ottilie knows the gate"];
     let forget = ["forget", "memory/2026-03-11.md:3", "--from-log", "--yes"];
     let verbs: [&[&str]; 3] = [&correct, &forget, &["undo", "--yes"]];
-    for lost in ["end", "marks"] {
-        match lost {
+    for lost_part in ["end", "marks"] {
+        match lost_part {
             "end" => drop(cut_bullets(&root, WEEK, 4)),
             _ => root.write(WEEK, before[WEEK].rsplit_once("\n---\n").unwrap().1),
         }
-        let left = root.files();
+        let damaged_state = root.files();
         for verb in verbs {
             for dry_run in [&[][..], &["--dry-run"]] {
                 let args = [verb, dry_run].concat();
                 let ran = root.run(&args);
-                assert_eq!(ran.code, 65, "{lost}: {ran}");
+                assert_eq!(ran.code, 65, "{lost_part}: {ran}");
                 for word in [WEEK, "nothing was done"].iter().chain(&BOTH_HINTS) {
-                    assert!(ran.stderr.contains(*word), "{lost}: {ran}");
+                    assert!(ran.stderr.contains(*word), "{lost_part}: {ran}");
                 }
-                assert_eq!(root.files(), left, "{lost}: {ran}");
+                assert_eq!(root.files(), damaged_state, "{lost_part}: {ran}");
             }
         }
         root.run(&["doctor", "--repair", "--yes"]);
-        assert_eq!(root.files(), before, "{lost}");
+        assert_eq!(root.files(), before, "{lost_part}");
     }
     root.run(&correct).ok();
     root.run(&forget).ok();
@@ -197,10 +200,10 @@ fn a_truncated_wisdom_file_is_left_until_repaired() {
     let root = compacted("mara");
     let text = root.read("WISDOM.md");
     let last = text.match_indices("\n**").last().unwrap().0 + 1;
-    for (case, left) in [("cut", &text[..last]), ("overwritten", "half")] {
-        root.write("WISDOM.md", left);
+    for (case, damaged_state) in [("cut", &text[..last]), ("overwritten", "half")] {
+        root.write("WISDOM.md", damaged_state);
         root.run(&["compact"]);
-        assert_eq!(root.read("WISDOM.md"), left, "{case}");
+        assert_eq!(root.read("WISDOM.md"), damaged_state, "{case}");
         assert!(!root.path(DECISIONS).exists(), "{case}");
         assert_reported(&root, "WISDOM.md", &BOTH_HINTS);
         root.run(&["doctor", "--repair", "--yes"]);
@@ -214,10 +217,10 @@ fn deleting_a_few_bullets_needs_no_confirmation() {
     for bullets in [1, 2] {
         let root = compacted("mara");
         let text = cut_bullets(&root, WEEK, bullets);
-        let lost = text.lines().rfind(|it| is_bullet(it)).unwrap();
+        let lost_bullet = text.lines().rfind(|it| is_bullet(it)).unwrap();
         root.run(&["compact"]).ok();
         assert!(root.path(DECISIONS).exists());
-        assert!(!root.read(WEEK).contains(lost));
+        assert!(!root.read(WEEK).contains(lost_bullet));
         root.run(&["doctor"]).ok();
     }
 }
@@ -271,15 +274,15 @@ fn a_flipped_bit_in_the_decisions_is_repaired() {
     let bullet = text.lines().find(|it| is_bullet(it)).unwrap();
     root.write(week, &text.replacen(&format!("{bullet}\n"), "", 1));
     root.run(&["compact"]).ok();
-    let sound = root.read(DECISIONS);
-    let digit = sound.find(':').unwrap() + 5;
-    let flipped = if &sound[digit..=digit] == "0" { "1" } else { "0" };
-    let mut damaged = sound.clone();
+    let intact = root.read(DECISIONS);
+    let digit = intact.find(':').unwrap() + 5;
+    let flipped = if &intact[digit..=digit] == "0" { "1" } else { "0" };
+    let mut damaged = intact.clone();
     damaged.replace_range(digit..=digit, flipped);
     root.write(DECISIONS, &damaged);
     assert_eq!(root.run(&["doctor"]).code, 1);
     root.run(&["doctor", "--repair", "--yes"]).ok();
-    assert_eq!(root.read(DECISIONS), sound);
+    assert_eq!(root.read(DECISIONS), intact);
     root.run(&["doctor"]).ok();
 }
 
@@ -288,8 +291,8 @@ fn a_flipped_bit_in_the_decisions_is_repaired() {
 fn a_file_recorded_as_damaged_is_restored_from_the_history() {
     for path in [WEEK, "WISDOM.md"] {
         let root = compacted("mara");
-        let sound = root.read(path);
-        let damaged_text = format!("{}\0\0\0", &sound[..sound.len() - 3]);
+        let intact = root.read(path);
+        let damaged_text = format!("{}\0\0\0", &intact[..intact.len() - 3]);
         root.write(path, &damaged_text);
         let database = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
         let hash = hash::hex(hash::ContentHash::of(&damaged_text).as_bytes());
@@ -300,7 +303,7 @@ fn a_file_recorded_as_damaged_is_restored_from_the_history() {
         assert_eq!(root.run(&["doctor"]).code, 1);
         let output = root.run(&["compact"]).ok();
         assert!(output.stderr.contains("was put back"), "{output}");
-        assert_eq!(root.read(path), sound);
+        assert_eq!(root.read(path), intact);
     }
 }
 
@@ -369,8 +372,8 @@ fn a_lost_decision_stops_every_run() {
             root.run(&["compact"]).ok();
             std::fs::remove_file(root.path(MEMORY)).unwrap();
             root.run(&["compact"]).ok();
-            let sound = root.read(DECISIONS);
-            match damage(&sound) {
+            let intact = root.read(DECISIONS);
+            match damage(&intact) {
                 Some(text) => root.write(DECISIONS, &text),
                 None => std::fs::remove_file(root.path(DECISIONS)).unwrap(),
             }
@@ -381,7 +384,7 @@ fn a_lost_decision_stops_every_run() {
             for word in [".decisions.jsonl", "nothing is written", "doctor --repair"] {
                 assert!(status.stdout.contains(word), "{case}: {status}");
             }
-            let left = root.files();
+            let damaged_state = root.files();
             let correct = ["correct", &format!("{WEEK}:{}", 20), "Nobody knows the gate"];
             for args in [&["compact"][..], &correct] {
                 let refused = root.run(args);
@@ -389,13 +392,13 @@ fn a_lost_decision_stops_every_run() {
                 for word in [".decisions.jsonl", "nothing was done"].iter().chain(&BOTH_HINTS) {
                     assert!(refused.stderr.contains(*word), "{case}: {refused}");
                 }
-                assert_eq!(root.files(), left, "{case}");
+                assert_eq!(root.files(), damaged_state, "{case}");
             }
             if accept {
                 root.run(&["compact", "--accept-missing"]).ok();
             } else {
                 root.run(&["doctor", "--repair", "--yes"]);
-                assert_eq!(root.read(DECISIONS), sound, "{case}");
+                assert_eq!(root.read(DECISIONS), intact, "{case}");
                 root.run(&["compact"]).ok();
                 assert!(!root.path(MEMORY).exists(), "{case}");
             }

@@ -91,25 +91,25 @@ fn files_that_others_can_read_or_write_are_reported() {
 
 #[test]
 fn a_database_that_does_not_match_the_files_is_reported() {
-    let cut = |it: &Root| {
+    let truncate_database = |it: &Root| {
         let file = fs::OpenOptions::new().write(true).open(it.path(".memoird/lineage.db")).unwrap();
         file.set_len(50_000).unwrap();
     };
-    check(cut, "database", "memoird rebuild");
-    let gone = |it: &Root| fs::remove_dir_all(it.path(".memoird")).unwrap();
-    check(gone, "records", "memoird rebuild");
-    let lost = |it: &Root| fs::remove_file(it.path(".memoird/lineage.db")).unwrap();
+    check(truncate_database, "database", "memoird rebuild");
+    let delete_private_folder = |it: &Root| fs::remove_dir_all(it.path(".memoird")).unwrap();
+    check(delete_private_folder, "records", "memoird rebuild");
+    let delete_database = |it: &Root| fs::remove_file(it.path(".memoird/lineage.db")).unwrap();
     let json = {
         let root = compacted();
-        lost(&root);
+        delete_database(&root);
         root.run(&["doctor", "--json"]).json_as("doctor")
     };
     let check_of = |name: &str| {
         json["checks"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone()
     };
     assert!(check_of("last run")["detail"].as_str().unwrap().contains("commits were lost"));
-    let week = |it: &Root| fs::remove_file(it.path("memory/weekly/2026-W10.md")).unwrap();
-    check(week, "records", "memory/weekly/2026-W10.md is gone");
+    let delete_week = |it: &Root| fs::remove_file(it.path("memory/weekly/2026-W10.md")).unwrap();
+    check(delete_week, "records", "memory/weekly/2026-W10.md is gone");
 }
 
 #[test]
@@ -157,13 +157,13 @@ fn repair_restores_a_damaged_file_and_keeps_the_damaged_text() {
     let root = compacted();
     let before = root.read(WEEK);
     root.write(WEEK, &before[..before.len() / 2].replace('\n', "\0"));
-    let torn = root.files();
-    let asked = root.run(&["doctor", "--repair"]);
-    assert_eq!(asked.code, 2, "{asked}");
-    assert!(asked.stderr.contains("--repair --yes"), "{asked}");
+    let damaged = root.files();
+    let refused = root.run(&["doctor", "--repair"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("--repair --yes"), "{refused}");
     let shown = root.run(&["doctor", "--repair", "--dry-run"]);
     assert!(shown.stderr.contains("contains NUL bytes"), "{shown}");
-    assert_eq!(root.files(), torn);
+    assert_eq!(root.files(), damaged);
     let json = root.run(&["doctor", "--repair", "--yes", "--json"]).ok().json_as("doctor");
     assert!(json["repairs"][0].as_str().unwrap().contains(".memoird/quarantine/"));
     assert_eq!(root.read(WEEK), before);
@@ -216,8 +216,8 @@ fn a_run_restores_damaged_files_and_records_no_deletion() {
     let before = root.files();
     let week = root.read(WEEK);
     let body = week.find("\n- ").unwrap() + 9;
-    for torn in ["", &week[..40], &week[..body], &week.replace('\n', "\0")] {
-        root.write(WEEK, torn);
+    for damaged in ["", &week[..40], &week[..body], &week.replace('\n', "\0")] {
+        root.write(WEEK, damaged);
         let ran = root.run(&["compact"]).ok();
         assert!(ran.stderr.contains(&format!("{WEEK} was put back")), "{ran}");
         assert_eq!(root.files(), before);
@@ -240,9 +240,9 @@ fn doctor_fails_for_unfinished_forgetting_and_missing_files() {
     }
     fs::remove_dir_all(root.path("memory/weekly")).unwrap();
     fs::remove_dir_all(root.path("memory/monthly")).unwrap();
-    let gone = root.run(&["doctor"]);
-    assert_ne!(gone.code, 0, "{gone}");
-    assert!(gone.to_string().contains("known files are gone"), "{gone}");
+    let missing = root.run(&["doctor"]);
+    assert_ne!(missing.code, 0, "{missing}");
+    assert!(missing.to_string().contains("known files are gone"), "{missing}");
 }
 
 #[test]

@@ -167,14 +167,15 @@ fn an_edited_bullet_survives_the_next_run_and_reaches_the_month() {
     let root = compacted("mara");
     let week = root.read(WEEK);
     let bullet = bullets(&week)[0].clone();
-    let mine = format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&bullet));
-    root.write(WEEK, &week.replacen(&bullet, &mine, 1));
+    let edited_bullet =
+        format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&bullet));
+    root.write(WEEK, &week.replacen(&bullet, &edited_bullet, 1));
     root.append(
         LOG,
         "\n- Shipped late: relay 4711 lost 318 packets at Kvalsund between 14:05 and 15:40.\n",
     );
     root.run(&["compact"]).ok();
-    assert!(root.read(WEEK).contains(&mine), "{}", root.read(WEEK));
+    assert!(root.read(WEEK).contains(&edited_bullet), "{}", root.read(WEEK));
     assert_eq!(
         bullets(&root.read(WEEK)).iter().filter(|it| cited(it) == cited(&bullet)).count(),
         1
@@ -190,19 +191,22 @@ fn a_bullet_of_two_lines_is_cited_with_both_lines() {
     let bullet = bullets(&week)[0].clone();
     let words =
         ["Decided: nobody but Ottilie may restart the harbour gateway,", "because it is old"];
-    let mine = format!("- {}\n  {} [{}]", words[0], words[1], cited(&bullet));
-    root.write(WEEK, &week.replacen(&bullet, &mine, 1));
+    let edited_bullet = format!("- {}\n  {} [{}]", words[0], words[1], cited(&bullet));
+    root.write(WEEK, &week.replacen(&bullet, &edited_bullet, 1));
     root.run(&["compact"]).ok();
     let week = root.read(WEEK);
-    assert!(week.contains(&mine), "{week}");
+    assert!(week.contains(&edited_bullet), "{week}");
     let line = 1 + week.lines().position(|it| it.ends_with(words[0])).unwrap();
-    let own = format!("2026-W11:{line}-{}", line + 1);
+    let week_lines = format!("2026-W11:{line}-{}", line + 1);
     let month = root.read(MONTH);
-    let above = bullets(&month).into_iter().find(|it| it.contains("Ottilie")).unwrap();
-    assert!(cited(&above).split("; ").any(|it| it == own), "{own} in {above}");
+    let month_bullet = bullets(&month).into_iter().find(|it| it.contains("Ottilie")).unwrap();
+    assert!(
+        cited(&month_bullet).split("; ").any(|it| it == week_lines),
+        "{week_lines} in {month_bullet}"
+    );
     // Naming the second line forgets the whole bullet.
-    let second = format!("{WEEK}:{}", line + 1);
-    let forgotten = root.run(&["forget", &second, "--dry-run"]).ok();
+    let second_line = format!("{WEEK}:{}", line + 1);
+    let forgotten = root.run(&["forget", &second_line, "--dry-run"]).ok();
     assert!(forgotten.stdout.contains(words[1]), "{forgotten}");
     assert_sources_hold_the_words(&root, MONTH);
 }
@@ -390,8 +394,8 @@ fn a_new_memory_avoids_the_name_of_any_existing_file() {
         "memory/2026-04-01.md",
         "- Decided to use SQLite for staging, because one file is easy to back up\n",
     );
-    let made = root.run(&["compact", "--json"]).ok().json_as("compact");
-    let memory = made["jobs"][0]["path"].as_str().unwrap().to_owned();
+    let report = root.run(&["compact", "--json"]).ok().json_as("compact");
+    let memory = report["jobs"][0]["path"].as_str().unwrap().to_owned();
     let root = Root::empty("new");
     root.write("memoird.yaml", "zone: UTC\n");
     root.write(
@@ -419,15 +423,19 @@ fn edit_by_hand(root: &Root, path: &str) -> (String, String, String) {
     let changed = all[0].clone();
     // Prefers a bullet that the month repeats, to see that it is deleted there too.
     let month = root.read(MONTH);
-    let above = |it: &&String| month.contains(words_of(it));
-    let rest = &all[1..];
-    let repeated = rest.iter().filter(single).find(above).or_else(|| rest.iter().find(above));
-    let deleted = repeated.or_else(|| rest.iter().find(single)).unwrap_or(&all[1]).clone();
-    let mine =
+    let is_in_month = |it: &&String| month.contains(words_of(it));
+    let candidates = &all[1..];
+    let repeated = candidates
+        .iter()
+        .filter(single)
+        .find(is_in_month)
+        .or_else(|| candidates.iter().find(is_in_month));
+    let deleted = repeated.or_else(|| candidates.iter().find(single)).unwrap_or(&all[1]).clone();
+    let edited_bullet =
         format!("- Nobody but Ottilie may restart the harbour gateway [{}]", cited(&changed));
-    let text = text.replacen(&changed, &mine, 1).replacen(&format!("{deleted}\n"), "", 1);
+    let text = text.replacen(&changed, &edited_bullet, 1).replacen(&format!("{deleted}\n"), "", 1);
     root.write(path, &(text + "\nA last word of mine.\n"));
-    (mine, deleted.clone(), cited(&deleted).to_owned())
+    (edited_bullet, deleted.clone(), cited(&deleted).to_owned())
 }
 
 #[test]
@@ -436,7 +444,7 @@ fn without_a_database_user_edits_are_recognized_from_the_file() {
     const LOG: &str = "memory/2026-03-18.md";
     let root = compacted("mara");
     let month = root.read(MONTH);
-    let (mine, deleted, lines) = edit_by_hand(&root, WEEK);
+    let (edited_bullet, deleted, lines) = edit_by_hand(&root, WEEK);
     let words = words_of(&deleted);
     assert!(month.contains(words), "the deleted words were in the month too: {words}\n{month}");
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
@@ -447,7 +455,10 @@ fn without_a_database_user_edits_are_recognized_from_the_file() {
     root.run(&["compact"]).ok();
     for round in 0..2 {
         let week = root.read(WEEK);
-        assert!(week.contains(&mine) && week.contains("\nA last word of mine.\n"), "{week}");
+        assert!(
+            week.contains(&edited_bullet) && week.contains("\nA last word of mine.\n"),
+            "{week}"
+        );
         assert!(week.contains(["4711", "12 packets"][round]), "{week}");
         assert!(
             !week.contains(&deleted) && !bullets(&week).iter().any(|it| cited(it) == lines),
@@ -511,11 +522,11 @@ fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
     root.set_now("2026-06-09T09:00:00+02:00");
     root.run(&["compact", "--set", "wisdom.max_entries=6"]).ok();
     let wisdom = root.read("WISDOM.md");
-    for kept in [
+    for user_text in [
         "**Mine**\nLet the tide decide.  \n\tAlways.\n",
         "\nInes prefers  numbers,\n  and *brevity*.\n<!-- memoird: id=",
     ] {
-        assert!(wisdom.contains(kept), "{wisdom}");
+        assert!(wisdom.contains(user_text), "{wisdom}");
     }
     assert!(
         wisdom.contains("must never be read") && !wisdom.contains("A mail to the customer"),
@@ -527,10 +538,11 @@ fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
 #[test]
 fn frontmatter_keys_and_comments_of_a_person_are_preserved() {
     let root = compacted("mara");
-    let theirs = "# what I think of it\ntags: [ tide,  gauge ]   # two\nnote: |\n  one\n\n  two\n";
+    let user_keys =
+        "# what I think of it\ntags: [ tide,  gauge ]   # two\nnote: |\n  one\n\n  two\n";
     let memory = root.files().into_keys().find(|it| it.contains("/feedback_importers")).unwrap();
     for path in [WEEK, MONTH, &memory] {
-        root.write(path, &root.read(path).replacen("memoird:", &format!("{theirs}memoird:"), 1));
+        root.write(path, &root.read(path).replacen("memoird:", &format!("{user_keys}memoird:"), 1));
     }
     // A late line makes week and month due; a line on top moves the sources of the memory.
     root.append(
@@ -542,7 +554,7 @@ fn frontmatter_keys_and_comments_of_a_person_are_preserved() {
     let changed = changed_by_compact(&root);
     for path in [WEEK, MONTH, &memory] {
         assert!(changed.contains(path), "{path}: {changed:?}");
-        assert!(root.read(path).contains(theirs), "{}", root.read(path));
+        assert!(root.read(path).contains(user_keys), "{}", root.read(path));
     }
     assert!(root.read(WEEK).contains("4711"));
     assert!(changed_by_compact(&root).is_empty());
@@ -562,13 +574,15 @@ fn an_edit_made_while_the_file_is_written_is_preserved() {
         let ran = root.run_paused_at(&["compact"], name, || {
             edited = Some(edit_by_hand(&root, WEEK));
         });
-        let (mine, deleted, _) = edited.unwrap();
+        let (edited_bullet, deleted, _) = edited.unwrap();
         assert!(ran.to_string().contains("changed by another program meanwhile"), "{name}: {ran}");
-        assert!(root.read(WEEK).contains(&mine), "{name}: {}", root.read(WEEK));
+        assert!(root.read(WEEK).contains(&edited_bullet), "{name}: {}", root.read(WEEK));
         root.run(&["compact"]).ok();
         let week = root.read(WEEK);
         assert!(
-            week.contains(&mine) && week.contains("4711") && week.contains("A last word of mine."),
+            week.contains(&edited_bullet)
+                && week.contains("4711")
+                && week.contains("A last word of mine."),
             "{name}: {week}"
         );
         assert!(!week.contains(&deleted), "{name}: {week}");

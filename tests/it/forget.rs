@@ -91,7 +91,7 @@ fn everything(root: &Root) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Returns the files and versions that contain the words in their bytes or names.
-fn holders(root: &Root, words: &str) -> Vec<String> {
+fn files_containing(root: &Root, words: &str) -> Vec<String> {
     let holds = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes).to_lowercase();
         text.contains(words)
@@ -102,7 +102,7 @@ fn holders(root: &Root, words: &str) -> Vec<String> {
 
 #[track_caller]
 fn check_nothing_left(root: &Root) {
-    assert_eq!(holders(root, PLANTED), Vec::<String>::new());
+    assert_eq!(files_containing(root, PLANTED), Vec::<String>::new());
     check_healthy_and_up_to_date(root);
 }
 
@@ -152,27 +152,27 @@ fn simulate_use(root: &Root) {
 }
 
 /// Names each planted line, alternately by its address and by its word.
-fn named(root: &Root, count: usize) -> String {
-    let mut places: BTreeMap<String, String> = BTreeMap::new();
+fn names_of_planted_lines(root: &Root, count: usize) -> String {
+    let mut addresses: BTreeMap<String, String> = BTreeMap::new();
     for (path, text) in root.files() {
         for (number, line) in (1..).zip(text.lines()) {
             if path.starts_with("memory/2026-") && line.contains("zqx") {
                 let at = line.find("zqx").unwrap();
-                places.insert(line[at..at + 9].to_owned(), format!("{path}:{number}"));
+                addresses.insert(line[at..at + 9].to_owned(), format!("{path}:{number}"));
             }
         }
     }
     let mut names = String::new();
     for number in 0..count {
         let canary = canary(number);
-        let place = &places[&canary];
-        names.extend([if number % 2 == 1 { place } else { &canary }, "\n"]);
+        let address = &addresses[&canary];
+        names.extend([if number % 2 == 1 { address } else { &canary }, "\n"]);
     }
     names
 }
 
-fn forget(root: &Root, names: &str, more: &[&str]) -> Ran {
-    let args = [&["forget", "--from-file", "-", "--yes", "--json"], more].concat();
+fn forget(root: &Root, names: &str, extra: &[&str]) -> Ran {
+    let args = [&["forget", "--from-file", "-", "--yes", "--json"], extra].concat();
     root.run_with_stdin(&args, names)
 }
 
@@ -181,15 +181,15 @@ fn forgotten_lines_are_left_nowhere() {
     let count = canary_count();
     let root = planted(count, (count / 10).max(20));
     simulate_use(&root);
-    let names = named(&root, count);
+    let names = names_of_planted_lines(&root, count);
     let before = root.read("memory/2026-01-05.md");
-    let done = forget(&root, &names, &["--from-log"]).ok().json_as("forget");
-    assert_eq!(done["lines"].as_array().unwrap().len(), count);
-    assert_eq!((&done["vacuumed"], &done["dry_run"]), (&true.into(), &false.into()));
-    assert!(!done["copies"].as_array().unwrap().is_empty());
+    let report = forget(&root, &names, &["--from-log"]).ok().json_as("forget");
+    assert_eq!(report["lines"].as_array().unwrap().len(), count);
+    assert_eq!((&report["vacuumed"], &report["dry_run"]), (&true.into(), &false.into()));
+    assert!(!report["copies"].as_array().unwrap().is_empty());
     check_nothing_left(&root);
-    let kept: String = before.split_inclusive('\n').filter(|it| !it.contains("zqx")).collect();
-    assert_eq!(root.read("memory/2026-01-05.md"), kept, "all other bytes are unchanged");
+    let remaining: String = before.split_inclusive('\n').filter(|it| !it.contains("zqx")).collect();
+    assert_eq!(root.read("memory/2026-01-05.md"), remaining, "all other bytes are unchanged");
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn without_from_log_only_the_logs_still_contain_it() {
         files.into_iter().filter(|it| it.0.starts_with("memory/2026-")).collect::<Vec<_>>()
     };
     let before = logs(root.files());
-    forget(&root, &named(&root, 60), &[]).ok();
-    assert!(holders(&root, PLANTED).iter().all(|it| it.starts_with("memory/2026-")));
+    forget(&root, &names_of_planted_lines(&root, 60), &[]).ok();
+    assert!(files_containing(&root, PLANTED).iter().all(|it| it.starts_with("memory/2026-")));
     assert_eq!(logs(root.files()), before);
     check_healthy_and_up_to_date(&root);
     // Nothing brings it back: neither a forced run, nor a new database, nor writing it again.
@@ -211,7 +211,7 @@ fn without_from_log_only_the_logs_still_contain_it() {
     fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["rebuild"]).ok();
     root.run(&["compact", "-q"]).ok();
-    assert!(holders(&root, PLANTED).iter().all(|it| it.starts_with("memory/2026-")));
+    assert!(files_containing(&root, PLANTED).iter().all(|it| it.starts_with("memory/2026-")));
     let uncovered = root.run(&["coverage", "2026-W14"]).ok().stdout;
     assert!(!uncovered.contains("zqx"), "{uncovered}");
 }
@@ -224,9 +224,9 @@ fn fails_at(root: &Root, fail: &str, args: &[&str]) -> bool {
 }
 
 /// Returns a new home with a copy of the folder.
-fn copy_of(made: &Root, name: &str) -> Root {
+fn copy_of(original: &Root, name: &str) -> Root {
     let root = Root::empty(name);
-    copy_tree(&made.path(""), &root.path(""));
+    copy_tree(&original.path(""), &root.path(""));
     root
 }
 
@@ -241,10 +241,10 @@ fn steps_of(root: &Root, args: &[&str]) -> Vec<String> {
 
 #[test]
 fn forgetting_killed_at_any_step_is_finished_by_the_next_run() {
-    let made = planted(16, 8);
-    simulate_use(&made);
+    let original = planted(16, 8);
+    simulate_use(&original);
     let args = ["forget", "--yes", "--from-log", "zqx"];
-    let copy = || copy_of(&made, "planted");
+    let copy = || copy_of(&original, "planted");
     let root = copy();
     let steps = steps_of(&root, &args);
     check_nothing_left(&root);
@@ -262,7 +262,7 @@ fn forgetting_killed_at_any_step_is_finished_by_the_next_run() {
         fails_at(&root, "kill@forget.removed", &["compact", "-q"]);
         root.run(&["compact", "-q"]).ok();
         if is_recorded {
-            assert_eq!(holders(&root, PLANTED), Vec::<String>::new(), "{at} {name}");
+            assert_eq!(files_containing(&root, PLANTED), Vec::<String>::new(), "{at} {name}");
             check_healthy_and_up_to_date(&root);
         } else {
             check_healthy_and_up_to_date(&root);
@@ -301,7 +301,7 @@ fn lines_appended_during_forgetting_are_kept() {
         "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n- Written by a person meanwhile\n"
     );
     root.run(&["compact", "-q"]).ok();
-    assert_eq!(holders(&root, "backfill of 2019 begun"), Vec::<String>::new());
+    assert_eq!(files_containing(&root, "backfill of 2019 begun"), Vec::<String>::new());
     assert!(root.read("memory/weekly/2026-W10.md").contains("Written by a person meanwhile"));
     check_healthy_and_up_to_date(&root);
 }
@@ -312,8 +312,8 @@ fn forget_shows_its_effect_and_asks_for_confirmation() {
     root.run(&["compact", "-q"]).ok();
     root.write("notes.md", "The backfill of 2019 is Ana's\n");
     let before = root.files();
-    let asked = root.run(&["forget", "Backfill of 2019"]);
-    assert_eq!(asked.code, 2, "{asked}");
+    let preview = root.run(&["forget", "Backfill of 2019"]);
+    assert_eq!(preview.code, 2, "{preview}");
     for expected in [
         "memory/2026-03-03.md:4  - Backfill of 2019 begun, 38 GB",
         "memory/weekly/2026-W10.md",
@@ -323,7 +323,7 @@ fn forget_shows_its_effect_and_asks_for_confirmation() {
         "cannot be undone",
         "--yes",
     ] {
-        assert!(asked.to_string().contains(expected), "{expected}\n{asked}");
+        assert!(preview.to_string().contains(expected), "{expected}\n{preview}");
     }
     assert_eq!(root.files(), before);
     let shown =
@@ -344,38 +344,38 @@ fn forget_shows_its_effect_and_asks_for_confirmation() {
 
 /// Forgets `named`, and checks which texts of the week are left and which are gone.
 #[track_caller]
-fn check_named(named: &str, left: &[&str], gone: &[&str]) {
+fn check_target(target: &str, left: &[&str], gone: &[&str]) {
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
     root.append("memory/weekly/2026-W10.md", "- A thought of mine\n");
     root.run(&["compact", "-q"]).ok();
-    root.run(&["forget", "--yes", "-q", named]).ok();
+    root.run(&["forget", "--yes", "-q", target]).ok();
     let week = root.read("memory/weekly/2026-W10.md");
-    assert!(left.iter().all(|it| week.contains(it)), "{named}: {week}");
-    assert!(!gone.iter().any(|it| week.contains(it)), "{named}: {week}");
+    assert!(left.iter().all(|it| week.contains(it)), "{target}: {week}");
+    assert!(!gone.iter().any(|it| week.contains(it)), "{target}: {week}");
     check_healthy_and_up_to_date(&root);
 }
 
 #[test]
 fn a_line_an_item_or_words_can_be_named() {
-    let (shipped, begun, mine) =
+    let (shipped, begun, own_bullet) =
         ("Importer v2 shipped", "Backfill of 2019 begun", "A thought of mine");
-    check_named("2026-03-03:4", &[shipped, mine], &[begun]);
-    check_named("memory/2026-03-03.md:3-4", &[mine], &[shipped, begun]);
-    check_named("v2 SHIPPED", &[begun, mine], &[shipped]);
-    check_named("a thought", &[shipped, begun], &[mine]);
+    check_target("2026-03-03:4", &[shipped, own_bullet], &[begun]);
+    check_target("memory/2026-03-03.md:3-4", &[own_bullet], &[shipped, begun]);
+    check_target("v2 SHIPPED", &[begun, own_bullet], &[shipped]);
+    check_target("a thought", &[shipped, begun], &[own_bullet]);
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
     let week = root.read("memory/weekly/2026-W10.md");
     let line = 1 + week.lines().position(|it| it.contains(begun)).unwrap();
-    check_named(&format!("memory/weekly/2026-W10.md:{line}"), &[shipped, mine], &[begun]);
-    for (named, says) in [
+    check_target(&format!("memory/weekly/2026-W10.md:{line}"), &[shipped, own_bullet], &[begun]);
+    for (target, message) in [
         ("2026-03-03:99", "there is no line with text at"),
         ("memory/weekly/2026-W10.md", "name one bullet"),
         ("memory/2026-03-04.md", "there is no `memory/2026-03-04.md`"),
     ] {
-        let ran = root.run(&["forget", "--yes", named]);
-        assert!(ran.code == 2 && ran.stderr.contains(says), "{ran}");
+        let ran = root.run(&["forget", "--yes", target]);
+        assert!(ran.code == 2 && ran.stderr.contains(message), "{ran}");
     }
 }
 
@@ -389,7 +389,7 @@ fn forgetting_a_whole_log_keeps_other_logs_with_the_same_lines() {
     root.run(&["compact", "-q"]).ok();
     root.run(&["forget", "--yes", "--from-log", "memory/2026-03-04.md"]).ok();
     assert!(!root.path("memory/2026-03-04.md").exists());
-    assert_eq!(holders(&root, "ana was ill"), Vec::<String>::new());
+    assert_eq!(files_containing(&root, "ana was ill"), Vec::<String>::new());
     let week = root.read("memory/weekly/2026-W10.md");
     assert!(week.contains("Importer v2 shipped, 3.2 s per GB [2026-03-03:1,3]"), "{week}");
     assert!(root.read("memory/2026-03-03.md").starts_with("# Importer\n\n- Importer v2 shipped"));
@@ -401,7 +401,7 @@ fn forgetting_a_whole_log_keeps_other_logs_with_the_same_lines() {
 #[test]
 fn a_log_with_forgotten_lines_is_not_stored_in_the_history() {
     let only_in_logs = |root: &Root| {
-        let found = holders(root, "backfill of 2019");
+        let found = files_containing(root, "backfill of 2019");
         assert!(found.iter().all(|it| it.starts_with("memory/2026-03-")), "{found:?}");
     };
     let root = Root::small();
@@ -433,38 +433,41 @@ fn with_a_log_gone() -> Root {
 #[test]
 fn a_line_of_a_vanished_log_can_be_forgotten() {
     let root = with_a_log_gone();
-    assert!(!holders(&root, "backfill of 2019 begun").is_empty());
-    let asked = root.run(&["forget", "2026-03-03:4"]);
+    assert!(!files_containing(&root, "backfill of 2019 begun").is_empty());
+    let preview = root.run(&["forget", "2026-03-03:4"]);
     let shown = "1 line of a log that is no longer there\n  memory/2026-03-03.md:4  - Backfill of 2019 begun, 38 GB";
-    assert!(asked.code == 2 && asked.stdout.contains(shown), "{asked}");
-    let done = root.run(&["forget", "-y", "--json", "2026-03-03:4"]).ok().json_as("forget");
-    assert_eq!(done["vanished"][0]["line"], 4);
-    assert_eq!(holders(&root, "backfill of 2019 begun"), Vec::<String>::new());
+    assert!(preview.code == 2 && preview.stdout.contains(shown), "{preview}");
+    let report = root.run(&["forget", "-y", "--json", "2026-03-03:4"]).ok().json_as("forget");
+    assert_eq!(report["vanished"][0]["line"], 4);
+    assert_eq!(files_containing(&root, "backfill of 2019 begun"), Vec::<String>::new());
     let week = root.read("memory/weekly/2026-W10.md");
-    for stays in ["Importer v2 shipped", "Backfill of 2018 is next", "Ana was ill"] {
-        assert!(week.contains(stays), "other items of the log stay: {week}");
+    for other_item in ["Importer v2 shipped", "Backfill of 2018 is next", "Ana was ill"] {
+        assert!(week.contains(other_item), "other items of the log stay: {week}");
     }
     check_healthy_and_up_to_date(&root);
     // The history has the only copy of the log's other lines, which keep their line numbers.
     let ran = root.run(&["forget", "-y", "2026-03-03:4"]);
     assert!(ran.code == 2 && ran.stderr.contains("there is no line with text at"), "{ran}");
-    let kept = root.run(&["show", "2026-03-03", "--as-of", "2026-04-13T09:00:00+02:00"]);
-    assert!(!kept.to_string().contains("2019 begun"), "{kept}");
-    assert!(!holders(&root, "importer v2 shipped, 3.2 s per gb\n\n- backfill of 2018").is_empty());
+    let old_version = root.run(&["show", "2026-03-03", "--as-of", "2026-04-13T09:00:00+02:00"]);
+    assert!(!old_version.to_string().contains("2019 begun"), "{old_version}");
+    assert!(
+        !files_containing(&root, "importer v2 shipped, 3.2 s per gb\n\n- backfill of 2018")
+            .is_empty()
+    );
     root.run(&["forget", "-y", "-q", "2026-03-03:5"]).ok();
-    assert_eq!(holders(&root, "backfill of 2018"), Vec::<String>::new());
+    assert_eq!(files_containing(&root, "backfill of 2018"), Vec::<String>::new());
     assert!(root.read("memory/weekly/2026-W10.md").contains("Importer v2 shipped"));
     check_healthy_and_up_to_date(&root);
 }
 
 #[test]
 fn a_vanished_log_can_be_forgotten() {
-    for named in ["memory/2026-03-03.md", "2026-03-03"] {
+    for target in ["memory/2026-03-03.md", "2026-03-03"] {
         let root = with_a_log_gone();
         root.run(&["compact", "-q"]).ok();
-        root.run(&["forget", "-y", "-q", named]).ok();
+        root.run(&["forget", "-y", "-q", target]).ok();
         for words in ["backfill of 2019 begun", "v2 shipped", "backfill of 2018"] {
-            assert_eq!(holders(&root, words), Vec::<String>::new());
+            assert_eq!(files_containing(&root, words), Vec::<String>::new());
         }
         assert!(root.read("memory/weekly/2026-W10.md").contains("Ana was ill"));
         assert!(
@@ -508,14 +511,17 @@ fn after_forgetting_and_compacting_nothing_is_due() {
 fn counts_of_one_are_singular() {
     let root = Root::small();
     root.run(&["compact", "-q"]).ok();
-    let asked = root.run(&["forget", "2026-03-03:4"]).to_string();
+    let preview = root.run(&["forget", "2026-03-03:4"]).to_string();
     for expected in
         ["1 line of a log (stays in", "2 bullets and entries", "3 kept versions of files"]
     {
-        assert!(asked.contains(expected), "{expected}\n{asked}");
+        assert!(preview.contains(expected), "{expected}\n{preview}");
     }
-    let done = root.run(&["forget", "-y", "2026-03-03:4"]).ok().to_string();
-    assert!(done.contains("forgot 1 line, 2 bullets and entries, 0 typed memories, "), "{done}");
+    let report = root.run(&["forget", "-y", "2026-03-03:4"]).ok().to_string();
+    assert!(
+        report.contains("forgot 1 line, 2 bullets and entries, 0 typed memories, "),
+        "{report}"
+    );
 }
 
 #[test]
@@ -543,8 +549,8 @@ fn peak_at(root: &Root, step: &str, args: &[&str]) -> usize {
     let mut child = command.spawn().unwrap();
     let has_ended = || child.try_wait().unwrap().is_some();
     await_pause(&go.with_extension("reached"), step, has_ended);
-    let about = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let peak = about.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();
+    let process_status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let peak = process_status.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();
     let peak: usize = peak.trim().trim_end_matches(" kB").parse().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
@@ -581,8 +587,8 @@ fn forgetting_does_not_load_the_whole_history() {
     }
     drop(lineage);
     let peak = peak_at(&root, step, &args);
-    let more = peak.saturating_sub(baseline);
-    assert!(more < size * usize::from(versions) / 2, "{more} bytes more than {baseline}");
+    let extra = peak.saturating_sub(baseline);
+    assert!(extra < size * usize::from(versions) / 2, "{extra} bytes more than {baseline}");
 }
 
 const ARCHIVED: &str = "memory/archive/2026/2026-03-03.md";
@@ -605,13 +611,13 @@ fn archived() -> Root {
 #[test]
 fn a_line_is_removed_from_an_archived_log() {
     let cut = "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n";
-    for named in ["2026-03-03:4", "memory/2026-03-03.md:4", &format!("{ARCHIVED}:4"), "2019 begun"]
+    for target in ["2026-03-03:4", "memory/2026-03-03.md:4", &format!("{ARCHIVED}:4"), "2019 begun"]
     {
         let root = archived();
-        root.run(&["forget", "-y", "-q", "--from-log", named]).ok();
-        assert_eq!(root.read(ARCHIVED), cut, "{named}");
+        root.run(&["forget", "-y", "-q", "--from-log", target]).ok();
+        assert_eq!(root.read(ARCHIVED), cut, "{target}");
         assert!(!root.path("memory/2026-03-03.md").exists());
-        assert_eq!(holders(&root, "2019 begun"), Vec::<String>::new(), "{named}");
+        assert_eq!(files_containing(&root, "2019 begun"), Vec::<String>::new(), "{target}");
         let week = root.read("memory/weekly/2026-W10.md");
         assert!(week.contains("Importer v2 shipped, 3.2 s per GB [2026-03-03:1,3]"), "{week}");
         check_healthy_and_up_to_date(&root);
@@ -619,15 +625,15 @@ fn a_line_is_removed_from_an_archived_log() {
     let root = archived();
     root.run(&["forget", "-y", "-q", "--from-log", "2026-03-03"]).ok();
     assert!(!root.path(ARCHIVED).exists());
-    assert_eq!(holders(&root, "importer v2 shipped"), Vec::<String>::new());
+    assert_eq!(files_containing(&root, "importer v2 shipped"), Vec::<String>::new());
     check_healthy_and_up_to_date(&root);
 }
 
 #[test]
 fn removing_an_archived_line_survives_a_kill_at_any_step() {
-    let made = archived();
+    let original = archived();
     let args = ["forget", "-y", "-q", "--from-log", "2019 begun"];
-    let copy = || copy_of(&made, "small");
+    let copy = || copy_of(&original, "small");
     let steps = steps_of(&copy(), &args);
     let every = if canary_count() > 60 { 1 } else { steps.len() / 12 };
     let first = steps.iter().position(|it| *it == "forget.noted").unwrap() + 1;
@@ -636,7 +642,12 @@ fn removing_an_archived_line_survives_a_kill_at_any_step() {
         assert!(fails_at(&root, &format!("kill@{at}"), &args), "{at}");
         fails_at(&root, "kill@forget.items", &["compact", "-q"]);
         root.run(&["compact", "-q"]).ok();
-        assert_eq!(holders(&root, "2019 begun"), Vec::<String>::new(), "{at} {}", steps[at - 1]);
+        assert_eq!(
+            files_containing(&root, "2019 begun"),
+            Vec::<String>::new(),
+            "{at} {}",
+            steps[at - 1]
+        );
         assert_eq!(root.read(ARCHIVED), "# Importer\n\n- Importer v2 shipped, 3.2 s per GB\n");
         check_healthy_and_up_to_date(&root);
     }

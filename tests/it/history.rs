@@ -129,15 +129,18 @@ fn old_versions_are_shown_byte_for_byte() {
     let now = root.read(WEEK);
     assert_eq!(root.run(&["show", WEEK, "--as-of", "2026-04-13"]).ok().stdout, now);
     assert_eq!(root.run(&["show", WEEK, "--as-of", "2026-04-13 09:09"]).ok().stdout, now);
-    let early = root.run(&["show", WEEK, "--as-of", "2026-04-12"]);
-    assert!(early.stderr.contains("its history begins on 2026-04-13 09:00:00"), "{early}");
-    assert_eq!(early.code, 2);
-    let wrong = root.run(&["show", WEEK, "--as-of", "soon"]);
-    assert!(wrong.stderr.contains("`soon` is not a time"), "{wrong}");
+    let before_history = root.run(&["show", WEEK, "--as-of", "2026-04-12"]);
+    assert!(
+        before_history.stderr.contains("its history begins on 2026-04-13 09:00:00"),
+        "{before_history}"
+    );
+    assert_eq!(before_history.code, 2);
+    let invalid = root.run(&["show", WEEK, "--as-of", "soon"]);
+    assert!(invalid.stderr.contains("`soon` is not a time"), "{invalid}");
     let next = format!("hint: memoird show {WEEK} --as-of \"1 day ago\"");
-    assert!(wrong.stderr.contains(&next), "{wrong}");
-    let wrong = root.run(&["diff", WEEK, "--from", "soon"]);
-    assert!(wrong.stderr.contains("memoird history FILE"), "{wrong}");
+    assert!(invalid.stderr.contains(&next), "{invalid}");
+    let invalid = root.run(&["diff", WEEK, "--from", "soon"]);
+    assert!(invalid.stderr.contains("memoird history FILE"), "{invalid}");
 }
 
 #[test]
@@ -204,10 +207,10 @@ fn diff_prints_a_unified_diff() {
     let times = root.run(&["diff", LOG, "--from", "2026-04-13 09:00", "--to", "2026-04-13"]).ok();
     assert_eq!(same.stdout, times.stdout);
     assert!(same.stdout.ends_with("+- Disk at 71%\n\\ No newline at end of file\n"), "{same}");
-    let back = root.run(&["diff", LOG, "--from", &last, "--to", &first]).ok();
-    assert!(back.stdout.contains("\n-- Disk at 71%\n"), "{back}");
-    let none = root.run(&["diff", LOG, "--from", &last, "--to", &last]).ok();
-    assert!(none.stderr.contains("no difference"), "{none}");
+    let reversed = root.run(&["diff", LOG, "--from", &last, "--to", &first]).ok();
+    assert!(reversed.stdout.contains("\n-- Disk at 71%\n"), "{reversed}");
+    let empty = root.run(&["diff", LOG, "--from", &last, "--to", &last]).ok();
+    assert!(empty.stderr.contains("no difference"), "{empty}");
     let colour = root.run(&["diff", LOG, "--color", "always"]).ok();
     assert!(colour.stdout.contains("\u{1b}[32m+- Disk at 71%"), "{colour}");
     let other =
@@ -249,10 +252,13 @@ fn deleted_files_can_still_be_read() {
     root.run(&["compact"]).ok();
     assert_eq!(causes(&root, &name), ["written", "gone"]);
     assert_eq!(root.run(&["show", &name, "--as-of", &minute(0)]).ok().stdout, text);
-    let gone = root.run(&["show", &name, "--as-of", &minute(1)]);
-    assert!(gone.stderr.contains("did not exist then: removed by somebody else on"), "{gone}");
-    assert!(gone.stderr.contains("hint: memoird show --version"), "{gone}");
-    assert_eq!(gone.code, 2);
+    let deleted = root.run(&["show", &name, "--as-of", &minute(1)]);
+    assert!(
+        deleted.stderr.contains("did not exist then: removed by somebody else on"),
+        "{deleted}"
+    );
+    assert!(deleted.stderr.contains("hint: memoird show --version"), "{deleted}");
+    assert_eq!(deleted.code, 2);
     let diff = root.run(&["diff", &name]).ok();
     assert!(diff.stdout.contains("+++ /dev/null\t"), "{diff}");
     // A log that vanishes and comes back.
@@ -321,23 +327,23 @@ fn every_generated_file_and_compacted_log_is_in_the_history() {
 #[test]
 fn the_old_text_of_an_adopted_file_is_in_the_history() {
     let mut root = Root::small();
-    let theirs = "# Somebody else's week\n\n- Their words\n";
-    root.write(WEEK, theirs);
+    let foreign_text = "# Somebody else's week\n\n- Their words\n";
+    root.write(WEEK, foreign_text);
     root.run(&["compact"]).ok();
-    assert_eq!(root.read(WEEK), theirs);
+    assert_eq!(root.read(WEEK), foreign_text);
     root.set_now(&minute(1));
     root.run(&["compact", "--period", "2026-W10", "--force"]).ok();
-    assert_ne!(root.read(WEEK), theirs);
-    assert_eq!(root.run(&["show", WEEK, "--as-of", &minute(0)]).ok().stdout, theirs);
+    assert_ne!(root.read(WEEK), foreign_text);
+    assert_eq!(root.run(&["show", WEEK, "--as-of", &minute(0)]).ok().stdout, foreign_text);
     assert_eq!(causes(&root, WEEK), ["found", "written"]);
 
     // The same for a file that no run has seen before.
     let root = Root::small();
-    root.write(WEEK, theirs);
+    root.write(WEEK, foreign_text);
     root.run(&["compact", "--period", "2026-W10", "--force"]).ok();
     assert_eq!(causes(&root, WEEK), ["found", "written"]);
     let first = versions(&root, WEEK)[1]["version"].to_string();
-    assert_eq!(root.run(&["show", "--version", &first]).ok().stdout, theirs);
+    assert_eq!(root.run(&["show", "--version", &first]).ok().stdout, foreign_text);
 }
 
 #[test]
@@ -350,8 +356,8 @@ fn versions_older_than_the_limit_are_pruned() {
     let first = versions(&root, LOG)[1]["version"].to_string();
     let keep = ["compact", "-v", "--set", "history.keep=30d"];
     root.set_now("2026-05-10T09:00:00+02:00");
-    let early = root.run(&keep).ok();
-    assert!(!early.stderr.contains("dropped "), "{early}");
+    let before_history = root.run(&keep).ok();
+    assert!(!before_history.stderr.contains("dropped "), "{before_history}");
     assert_eq!(root.run(&["show", "--version", &first]).code, 0);
     root.set_now("2026-08-01T09:00:00+02:00");
     let pruned: Ran = root.run(&keep).ok();

@@ -32,10 +32,10 @@ fn metrics_are_written_while_the_daemon_runs() {
     {
         daemon.await_that(name, has_line(&in_root(name, value)));
     }
-    let gone = root.home("gone");
+    let missing_root = root.home("gone");
     daemon.await_that(
         "the missing folder is not served",
-        has_line(&format!("memoird_served{{root=\"{}\"}} 0", gone.display())),
+        has_line(&format!("memoird_served{{root=\"{}\"}} 0", missing_root.display())),
     );
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("outcome=\"written\"} "), "{text}");

@@ -26,7 +26,7 @@ fn root_with(text: &str) -> Root {
 }
 
 /// Writes the user's own rules for secrets.
-fn own_rules(root: &Root, text: &str) {
+fn write_secret_rules(root: &Root, text: &str) {
     let path = root.home(".config/memoird/secrets.yaml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]
@@ -163,17 +163,17 @@ fn secrets_stay_in_the_log() {
 fn secrets_of_a_new_rule_are_removed_from_existing_files() {
     let root = root_with("- The door code of the lab is LAB-4711-XYZ since March\n");
     root.run(&["compact"]).ok();
-    let has = |name: &str| root.read(name).contains("LAB-4711-XYZ");
-    assert!(has("memory/weekly/2026-W10.md"));
+    let contains_code = |name: &str| root.read(name).contains("LAB-4711-XYZ");
+    assert!(contains_code("memory/weekly/2026-W10.md"));
     let rules = "rules:\n  - id: door-code\n    keywords: [lab-]\n    regex: '\\b(LAB-[0-9]{4}-[A-Z]{3})\\b'\n    examples: { secret: ['LAB-1234-ABC'], clean: ['LAB-1'] }\n";
-    own_rules(&root, rules);
+    write_secret_rules(&root, rules);
     let found = root.run(&["doctor", "--secrets"]);
     assert_eq!(found.code, 1, "{found}");
     assert!(!found.stdout.contains("LAB-4711") && found.stdout.contains("door-code"), "{found}");
-    let dry = root.run(&["forget", "--secrets", "--dry-run"]).ok();
-    assert!(has("memory/weekly/2026-W10.md"), "{dry}");
+    let dry_run = root.run(&["forget", "--secrets", "--dry-run"]).ok();
+    assert!(contains_code("memory/weekly/2026-W10.md"), "{dry_run}");
     root.run(&["forget", "--secrets", "--yes"]).ok();
-    assert!(has(DAY) && !has("memory/weekly/2026-W10.md"));
+    assert!(contains_code(DAY) && !contains_code("memory/weekly/2026-W10.md"));
     let database = std::fs::read(root.path(".memoird/lineage.db")).unwrap();
     assert!(!String::from_utf8_lossy(&database).contains("LAB-4711"));
     root.run(&["doctor", "--secrets"]).ok();
@@ -187,7 +187,7 @@ fn secrets_of_a_new_rule_are_removed_from_existing_files() {
 #[test]
 fn invalid_secret_rules_stop_the_run_and_are_named() {
     let root = root_with("");
-    own_rules(&root, "rules:\n  - id: door\n    regex: '('\n");
+    write_secret_rules(&root, "rules:\n  - id: door\n    regex: '('\n");
     let ran = root.run(&["compact"]);
     assert_eq!(ran.code, 78, "{ran}");
     assert!(ran.stderr.contains("secrets.yaml") && ran.stderr.contains("door"), "{ran}");
@@ -255,12 +255,12 @@ fn root_with_edited_memory() -> (Root, String, String) {
     root.write(LOG, DECISION);
     root.run(&["compact"]).ok();
     let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
-    let mine = root.read(memory).replace("is easy to back up", "is what Mara can back up");
-    assert_ne!(mine, root.read(memory));
-    root.write(memory, &mine);
+    let edited_text = root.read(memory).replace("is easy to back up", "is what Mara can back up");
+    assert_ne!(edited_text, root.read(memory));
+    root.write(memory, &edited_text);
     root.run(&["compact"]).ok();
     assert_eq!(under_review(&root), [] as [Value; 0]);
-    (root, memory.clone(), mine)
+    (root, memory.clone(), edited_text)
 }
 
 fn id_of(item: &Value) -> String {
@@ -277,10 +277,10 @@ fn change_source_line(root: &Root) -> Value {
 
 #[test]
 fn a_change_of_an_edited_memory_is_proposed_and_not_applied() {
-    let (root, memory, mine) = root_with_edited_memory();
+    let (root, memory, edited_text) = root_with_edited_memory();
     let item = change_source_line(&root);
     assert_eq!(memories(&root), std::slice::from_ref(&memory), "no second memory");
-    assert_eq!(root.read(&memory), mine);
+    assert_eq!(root.read(&memory), edited_text);
     assert_eq!((&item["what"], &item["path"]), (&"typed".into(), &memory.as_str().into()));
     assert!(item["before"].as_str().unwrap().contains("what Mara can back up"), "{item}");
     assert!(item["text"].as_str().unwrap().contains("a single file is easier"), "{item}");
@@ -305,12 +305,12 @@ fn a_change_of_an_edited_memory_is_proposed_and_not_applied() {
     assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
     root.run(&["doctor"]).ok();
     // An accepted change is reverted by `undo`, and can then be decided again.
-    let still = root.run(&["review", "reopen", &id]);
-    assert_eq!(still.code, 2, "{still}");
-    assert!(still.stderr.contains("memoird undo"), "{still}");
+    let refused_again = root.run(&["review", "reopen", &id]);
+    assert_eq!(refused_again.code, 2, "{refused_again}");
+    assert!(refused_again.stderr.contains("memoird undo"), "{refused_again}");
     assert_eq!(root.read(&memory), accepted);
     root.run(&["undo", "--yes"]).ok();
-    assert_eq!(root.read(&memory), mine);
+    assert_eq!(root.read(&memory), edited_text);
     root.run(&["review", "accept", &id]).ok();
     assert_eq!(root.read(&memory), accepted);
     // The memory belongs to memoird again and follows its line.
@@ -321,12 +321,12 @@ fn a_change_of_an_edited_memory_is_proposed_and_not_applied() {
 
 #[test]
 fn a_refused_change_of_a_memory_is_not_proposed_again() {
-    let (root, memory, mine) = root_with_edited_memory();
+    let (root, memory, edited_text) = root_with_edited_memory();
     let id = id_of(&change_source_line(&root));
     root.run(&["review", "refuse", &id]).ok();
     let check = || {
         assert_eq!(under_review(&root), [] as [Value; 0]);
-        assert_eq!(root.read(&memory), mine);
+        assert_eq!(root.read(&memory), edited_text);
         assert_eq!(memories(&root), std::slice::from_ref(&memory));
     };
     check();
@@ -356,21 +356,21 @@ fn a_memory_edited_after_the_proposal_is_not_changed() {
     let (root, memory, _) = root_with_edited_memory();
     let id = id_of(&change_source_line(&root));
     root.append(&memory, "\nAnd so said Jo.\n");
-    let mine = root.read(&memory);
+    let edited_text = root.read(&memory);
     assert_eq!(under_review(&root)[0]["stale"], true);
     let ran = root.run(&["review", "accept", &id]);
     assert_eq!(ran.code, 65, "{ran}");
     assert!(ran.stderr.contains("has changed since it was proposed"), "{ran}");
     let ran = root.run(&["review", "accept", "--all"]).ok();
     assert!(ran.stderr.contains("is left"), "{ran}");
-    assert_eq!(root.read(&memory), mine);
+    assert_eq!(root.read(&memory), edited_text);
     // The same if its line changed again and was not compacted yet.
-    let (root, memory, mine) = root_with_edited_memory();
+    let (root, memory, edited_text) = root_with_edited_memory();
     let id = id_of(&change_source_line(&root));
     root.write(LOG, "- Measured 12 ms at the new gate\n");
     let ran = root.run(&["review", "accept", &id]);
     assert_eq!(ran.code, 65, "{ran}");
-    assert_eq!(root.read(&memory), mine);
+    assert_eq!(root.read(&memory), edited_text);
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn an_edited_memory_stays_whatever_happens_to_its_log() {
         // Only the markup differs, so the line says the same as before.
         (DECISION.replace("- Decided", "*  Decided"), 0),
     ] {
-        let (root, memory, mine) = root_with_edited_memory();
+        let (root, memory, edited_text) = root_with_edited_memory();
         for rebuild_first in [false, true] {
             if rebuild_first {
                 std::fs::remove_dir_all(root.path(".memoird")).unwrap();
@@ -394,10 +394,10 @@ fn an_edited_memory_stays_whatever_happens_to_its_log() {
                 root.write(LOG, &log);
             }
             root.run(&["compact"]).ok();
-            assert_eq!(root.read(&memory), mine, "{log}");
+            assert_eq!(root.read(&memory), edited_text, "{log}");
             assert_eq!(under_review(&root).len(), expected, "{log}: {:?}", under_review(&root));
-            let about = |it: &&String| root.read(it).contains("SQLite");
-            assert_eq!(memories(&root).iter().filter(about).count(), 1, "{log}");
+            let mentions_sqlite = |it: &&String| root.read(it).contains("SQLite");
+            assert_eq!(memories(&root).iter().filter(mentions_sqlite).count(), 1, "{log}");
             assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
         }
     }
@@ -405,7 +405,7 @@ fn an_edited_memory_stays_whatever_happens_to_its_log() {
 
 #[test]
 fn an_edited_memory_without_sources_is_removed_once_accepted() {
-    let (root, memory, mine) = root_with_edited_memory();
+    let (root, memory, edited_text) = root_with_edited_memory();
     root.write(LOG, "- Measured 12 ms at the new gate\n");
     root.run(&["compact"]).ok();
     let [item] = &under_review(&root)[..] else { panic!("{:?}", under_review(&root)) };
@@ -415,7 +415,7 @@ fn an_edited_memory_without_sources_is_removed_once_accepted() {
     assert!(!root.read("memory/MEMORY.md").contains("SQLite"));
     root.run(&["doctor"]).ok();
     root.run(&["undo", "--yes"]).ok();
-    assert_eq!(root.read(&memory), mine);
+    assert_eq!(root.read(&memory), edited_text);
     assert!(root.read("memory/MEMORY.md").contains("SQLite"));
 }
 
@@ -455,9 +455,9 @@ fn decisions_about_wisdom_changes_can_be_reopened_or_undone() {
     let (refused, accepted) = (id_of(first), id_of(second));
     root.run(&["review", "refuse", &refused]).ok();
     root.run(&["review", "accept", &accepted]).ok();
-    let left = under_review(&root).len();
+    let remaining = under_review(&root).len();
     root.run(&["review", "reopen", &refused]).ok();
-    assert_eq!(under_review(&root).len(), left + 1);
+    assert_eq!(under_review(&root).len(), remaining + 1);
     let ran = root.run(&["review", "reopen", &accepted]);
     assert_eq!(ran.code, 2, "{ran}");
     root.run(&["undo", "--yes"]).ok();

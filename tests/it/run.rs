@@ -129,9 +129,9 @@ impl Daemon {
 
     /// Waits until `done` returns true.
     #[track_caller]
-    pub(crate) fn await_that(&mut self, what: &str, done: impl Fn() -> bool) {
+    pub(crate) fn await_that(&mut self, what: &str, result: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
-        while !done() {
+        while !result() {
             assert!(Instant::now() < deadline, "timed out: {what}\n{}", self.kill());
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -182,9 +182,9 @@ impl Daemon {
         while !is_stopped(self.pid()) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let done = act();
+        let result = act();
         self.signal(Signal::CONT);
-        done
+        result
     }
 
     pub(crate) fn set_clock(&self, now: &str) {
@@ -203,11 +203,11 @@ impl Daemon {
 
     /// Sends the signal and returns the exit status, the time it took, and the log.
     pub(crate) fn stop(mut self, signal: Signal) -> (ExitStatus, Duration, String) {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.signal(signal);
         let status = self.child.wait().unwrap();
-        let took = begun.elapsed();
-        (status, took, self.log())
+        let duration = started.elapsed();
+        (status, duration, self.log())
     }
 
     /// Waits until the daemon has ended by itself, and returns its log.
@@ -318,9 +318,9 @@ fn new_logs_are_compacted_without_a_restart() {
     assert_eq!(state["mode"], "inotify");
     assert_eq!(state["missed"], 0);
     assert_eq!(root.mode(".memoird/daemon.json"), 0o600);
-    let (status, took, log) = daemon.stop(Signal::TERM);
+    let (status, duration, log) = daemon.stop(Signal::TERM);
     assert_eq!(status.code(), Some(0), "{log}");
-    assert!(took < STOP, "{took:?}\n{log}");
+    assert!(duration < STOP, "{duration:?}\n{log}");
     assert!(log.contains("memory/weekly/2026-W13.md"), "{log}");
     let after = root.run(&["compact"]).ok();
     assert!(after.stderr.starts_with("nothing to do"), "{after}");
@@ -332,9 +332,9 @@ fn periods_due_before_the_start_are_compacted_newest_first() {
     let mut daemon = Daemon::start(&root);
     daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
     daemon.await_file(&root.path("memory/monthly/2026-03.md"));
-    let (status, took, log) = daemon.stop(Signal::INT);
+    let (status, duration, log) = daemon.stop(Signal::INT);
     assert_eq!(status.code(), Some(0), "{log}");
-    assert!(took < STOP, "{took:?}\n{log}");
+    assert!(duration < STOP, "{duration:?}\n{log}");
     // The newest weeks, which are most likely to be read, are written first.
     let weeks = log.lines().filter(|it| it.contains("job=\"weekly\""));
     let weeks: Vec<&str> = weeks.filter_map(|it| it.split_once("period=\"")?.1.get(..8)).collect();
@@ -373,14 +373,14 @@ fn work_interrupted_by_a_stop_continues_at_the_next_start() {
     let mut daemon = Daemon::start(&root);
     // The newest week is written first.
     daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
-    let (status, took, log) = daemon.stop(Signal::TERM);
+    let (status, duration, log) = daemon.stop(Signal::TERM);
     assert_eq!(status.code(), Some(0), "{log}");
-    assert!(took < STOP, "{took:?}\n{log}");
-    let whole = Root::new("mara");
-    whole.run(&["compact"]).ok();
+    assert!(duration < STOP, "{duration:?}\n{log}");
+    let expected = Root::new("mara");
+    expected.run(&["compact"]).ok();
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
-    assert_eq!(root.files(), whole.files());
+    assert_eq!(root.files(), expected.files());
 }
 
 #[test]
@@ -390,11 +390,11 @@ fn after_a_kill_the_daemon_starts_again_and_completes_the_work() {
     daemon.await_file(&root.path("memory/weekly/2026-W14.md"));
     let log = daemon.kill();
     assert!(!log.contains("stopped"), "{log}");
-    let whole = Root::new("jonas");
-    whole.run(&["compact"]).ok();
+    let expected = Root::new("jonas");
+    expected.run(&["compact"]).ok();
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
-    assert_eq!(root.files(), whole.files());
+    assert_eq!(root.files(), expected.files());
 }
 
 #[test]
@@ -405,8 +405,8 @@ fn without_on_change_runs_follow_the_schedule() {
     daemon.await_idle();
     drop_logs(&root, "memory", &["2026-03-1"]);
     // The change is recorded, and no run follows.
-    let seen = || !state(&root)["last_event"].is_null();
-    daemon.await_that("the new logs are noticed", seen);
+    let is_noticed = || !state(&root)["last_event"].is_null();
+    daemon.await_that("the new logs are noticed", is_noticed);
     daemon.await_idle();
     assert!(!root.path("memory/weekly").exists());
     // The schedule of `extract` comes before that of `weekly`.
@@ -434,9 +434,9 @@ fn a_week_is_summarized_when_it_closes_regardless_of_the_schedule() {
 fn a_second_daemon_exits_at_once_and_names_the_first() {
     let root = fresh("");
     let daemon = Daemon::start(&root);
-    let begun = Instant::now();
+    let started = Instant::now();
     let ran = root.run(&["run"]);
-    assert!(begun.elapsed() < Duration::from_secs(10), "the second daemon waits");
+    assert!(started.elapsed() < Duration::from_secs(10), "the second daemon waits");
     assert_eq!(ran.code, 75, "{ran}");
     let pid = format!("(process {})", daemon.pid());
     assert!(ran.stderr.contains("~/mara") && ran.stderr.contains(&pid), "{ran}");
@@ -600,18 +600,18 @@ fn a_mass_disappearance_pauses_the_daemon_until_the_files_are_back() {
     root.run(&["compact"]).ok();
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
-    let about = root.path(".memoird/daemon.json");
-    let says = |what: &str| {
-        let about = about.clone();
+    let state_file = root.path(".memoird/daemon.json");
+    let state_contains = |what: &str| {
+        let state_file = state_file.clone();
         let what = what.to_owned();
-        move || fs::read_to_string(&about).is_ok_and(|it| it.contains(&what))
+        move || fs::read_to_string(&state_file).is_ok_and(|it| it.contains(&what))
     };
     daemon.meanwhile_stopped(|| {
         for log in &logs {
             fs::rename(root.path(log), root.home(&log.replace('/', "_"))).unwrap();
         }
     });
-    daemon.await_that("the daemon is paused", says("known files are gone"));
+    daemon.await_that("the daemon is paused", state_contains("known files are gone"));
     let status = root.run(&["status", "--json"]).json_as("status");
     assert!(status["daemon"]["paused"].as_str().unwrap().starts_with("6 of "), "{status}");
     let before = root.files();
@@ -620,7 +620,7 @@ fn a_mass_disappearance_pauses_the_daemon_until_the_files_are_back() {
             fs::rename(root.home(&log.replace('/', "_")), root.path(log)).unwrap();
         }
     });
-    daemon.await_that("the daemon continues", says("\"paused\":null"));
+    daemon.await_that("the daemon continues", state_contains("\"paused\":null"));
     let mut after = root.files();
     after.retain(|it, _| !logs.contains(it));
     assert_eq!(after, before);

@@ -101,7 +101,7 @@ fn a_secret_in_a_correction_is_masked() {
 const DOOR_CODES: &str = "rules:\n  - id: door-code\n    keywords: [lab-]\n    regex: '\\b(LAB-[0-9]{4}-[A-Z]{3})\\b'\n    examples: { secret: ['LAB-1234-ABC'], clean: ['LAB-1'] }\n";
 
 /// Writes the user's own rules for secrets.
-fn own_rules(root: &Root, text: &str) {
+fn write_secret_rules(root: &Root, text: &str) {
     let path = root.home(".config/memoird/secrets.yaml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]
@@ -119,7 +119,7 @@ fn root_with_a_door_code() -> Root {
     root.run(&["compact"]).ok();
     let names = root.files().into_keys().filter(|it| it.contains("lab-4711"));
     assert_eq!(names.count(), 1, "{:?}", root.files().keys());
-    own_rules(&root, DOOR_CODES);
+    write_secret_rules(&root, DOOR_CODES);
     root
 }
 
@@ -172,14 +172,14 @@ fn a_secret_is_removed_from_file_names_too() {
 #[test]
 fn a_redacted_deleted_memory_stays_deleted() {
     let root = root_with_a_door_code();
-    own_rules(&root, "rules: []\n");
+    write_secret_rules(&root, "rules: []\n");
     let names = root.files().into_keys().filter(|it| it.contains("lab-4711"));
     for name in names {
         std::fs::remove_file(root.path(&name)).unwrap();
     }
     root.run(&["compact"]).ok();
     assert!(root.read("memory/.decisions.jsonl").contains("lab-4711"));
-    own_rules(&root, DOOR_CODES);
+    write_secret_rules(&root, DOOR_CODES);
     let found = root.run(&["doctor", "--secrets"]);
     assert!(found.code == 1 && found.stdout.contains(".decisions.jsonl:"), "{found}");
     assert!(!found.stdout.to_lowercase().contains("4711"), "{found}");
@@ -202,7 +202,7 @@ const INTERRUPTIONS: usize = 12;
 fn interrupted_redaction_can_be_repeated_to_completion() {
     let prepared = || {
         let root = root_with_a_door_code();
-        own_rules(&root, "rules: []\n");
+        write_secret_rules(&root, "rules: []\n");
         root.write(
             "memory/2026-03-04.md",
             "- I prefer to water the plants of shed LAB-0815-ABC on Mondays.\n",
@@ -214,7 +214,7 @@ fn interrupted_redaction_can_be_repeated_to_completion() {
         // One memory was deleted by a person, the other exists.
         assert!(root.read("memory/.decisions.jsonl").contains("lab-4711"));
         assert!(root.files().keys().any(|it| it.contains("lab-0815")));
-        own_rules(&root, DOOR_CODES);
+        write_secret_rules(&root, DOOR_CODES);
         root
     };
     let forget = &["forget", "--secrets", "--yes"];
@@ -263,7 +263,7 @@ fn interrupted_redaction_can_be_repeated_to_completion() {
 fn a_secret_in_the_name_of_a_log_is_masked_in_output() {
     let root = Root::empty("named");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
-    own_rules(&root, DOOR_CODES);
+    write_secret_rules(&root, DOOR_CODES);
     let name = "memory/2026-03-03-LAB-4711-XYZ.md";
     root.write(name, "- The door opens with LAB-4711-XYZ.\n");
     for args in [&["doctor", "--secrets", "--verbose"][..], &["doctor", "--secrets", "--json"]] {

@@ -41,10 +41,10 @@ fn vector(text: &str) -> Vec<f64> {
     vector
 }
 
-fn answer(asked: &Asked) -> Answer {
-    let texts = asked.body["input"].as_array().unwrap();
+fn answer(requests: &Asked) -> Answer {
+    let texts = requests.body["input"].as_array().unwrap();
     let vectors = texts.iter().map(|it| vector(it.as_str().unwrap()));
-    let body = if asked.path == "/api/embed" {
+    let body = if requests.path == "/api/embed" {
         json!({ "embeddings": vectors.collect::<Vec<_>>(), "prompt_eval_count": 9 })
     } else {
         let data = vectors.enumerate().map(|(at, it)| json!({ "index": at, "embedding": it }));
@@ -92,8 +92,8 @@ impl Fixture {
 }
 
 /// Returns the text of the first hit and by what it was found.
-fn first_hit(found: &Value) -> (String, Vec<&str>) {
-    let hit = &found["hits"][0];
+fn first_hit(results: &Value) -> (String, Vec<&str>) {
+    let hit = &results["hits"][0];
     let by = hit["found_by"].as_array().unwrap().iter().map(|it| it.as_str().unwrap());
     (hit["text"].as_str().unwrap().to_owned(), by.collect())
 }
@@ -102,8 +102,8 @@ fn first_hit(found: &Value) -> (String, Vec<&str>) {
 fn a_line_is_found_by_synonyms() {
     for provider in ["openai", "ollama"] {
         let fixture = Fixture::new(provider);
-        let found = fixture.search("feline");
-        assert!(found["words_only"].as_str().unwrap().contains("no line has a vector yet"));
+        let results = fixture.search("feline");
+        assert!(results["words_only"].as_str().unwrap().contains("no line has a vector yet"));
         fixture.root.run(&["compact"]).ok();
         let (by_meaning, by_word) = (fixture.search("feline"), fixture.search("cat"));
         assert_eq!(first_hit(&by_meaning).1, ["meaning"], "{by_meaning:#}");
@@ -144,8 +144,8 @@ fn only_new_lines_are_sent_and_vectors_of_removed_lines_are_deleted() {
     std::fs::remove_file(fixture.root.path("memory/2026-04-07.md")).unwrap();
     fixture.root.write("memory/2026-04-08.md", "- The vehicle arrived at the seaside house\n");
     fixture.root.run(&["compact", "--accept-missing"]);
-    let found = fixture.search("automobile");
-    assert!(first_hit(&found).0.contains("vehicle arrived"), "{found:#}");
+    let results = fixture.search("automobile");
+    assert!(first_hit(&results).0.contains("vehicle arrived"), "{results:#}");
     // Without the setting all vectors are deleted.
     fixture.configure(&Value::Null);
     fixture.root.run(&["compact"]).ok();
@@ -180,12 +180,12 @@ fn without_the_server_search_uses_words() {
         let base = fixture.server.url() + "/v1";
         let embeddings = json!({ "provider": "openai", "name": "words-1", "base_url": base });
         fixture.configure(&embeddings);
-        let found = fixture.search("cat");
+        let results = fixture.search("cat");
         assert_eq!(
-            first_hit(&found),
+            first_hit(&results),
             ("The cat sleeps on the warm router every night".to_owned(), vec!["words"])
         );
-        assert!(!found["words_only"].is_null());
+        assert!(!results["words_only"].is_null());
         fixture.root.append("memory/2026-04-07.md", "- The kitten hides from the vacuum cleaner\n");
         let ran: Ran = fixture.root.run(&["compact"]).ok();
         assert!(ran.stderr.contains("1 logs wait for vectors"), "{}", ran.stderr);
@@ -201,28 +201,28 @@ fn a_key_is_sent_only_to_its_own_server() {
         fixture.root.write(&file, &format!("{name}-key\n"));
         fs::set_permissions(fixture.root.path(&file), fs::Permissions::from_mode(0o600)).unwrap();
     }
-    let here = fixture.server.url() + "/v1";
+    let own_server = fixture.server.url() + "/v1";
     let elsewhere = "https://models.example/v1";
-    for (at, (model, own, expected)) in [
+    for (at, (model, key_file, expected)) in [
         (elsewhere, None, None),
         (elsewhere, Some("~/keys/of-embeddings"), Some("Bearer of-embeddings-key")),
-        (&here, None, Some("Bearer of-model-key")),
-        (&here, Some("~/keys/of-embeddings"), Some("Bearer of-embeddings-key")),
+        (&own_server, None, Some("Bearer of-model-key")),
+        (&own_server, Some("~/keys/of-embeddings"), Some("Bearer of-embeddings-key")),
     ]
     .into_iter()
     .enumerate()
     {
         let config = json!({
             "model": { "base_url": model, "key_file": "~/keys/of-model" },
-            "search": { "embeddings": { "name": "words-1", "base_url": here, "key_file": own } },
+            "search": { "embeddings": { "name": "words-1", "base_url": own_server, "key_file": key_file } },
         });
         fixture.root.write("../.config/memoird/config.yaml", &config.to_string());
         fixture.root.append("memory/2026-04-07.md", &format!("- The kitten hides, day {at}\n"));
         fixture.root.run(&["compact"]).ok();
-        let asked = fixture.server.requests();
-        let (last, count) = (asked.last().unwrap(), asked.len());
+        let requests = fixture.server.requests();
+        let (last, count) = (requests.last().unwrap(), requests.len());
         let sent = last.headers.iter().find(|it| it.0 == "authorization").map(|it| &it.1[..]);
-        assert_eq!((sent, count), (expected, at + 1), "{model} {own:?}");
+        assert_eq!((sent, count), (expected, at + 1), "{model} {key_file:?}");
     }
 }
 

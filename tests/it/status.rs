@@ -148,10 +148,10 @@ fn a_damaged_database_hides_no_file() {
     let root = Root::small();
     root.run(&["compact"]).ok();
     let path = root.path(".memoird/lineage.db");
-    let sound = fs::read(&path).unwrap();
+    let intact = fs::read(&path).unwrap();
     // Damages everything, then everything but the pages that are read on opening.
     for from in [0, 8_192] {
-        let mut bytes = sound.clone();
+        let mut bytes = intact.clone();
         bytes[from..].fill(0xA5);
         #[expect(clippy::disallowed_methods, reason = "a file of a test")]
         fs::write(&path, bytes).unwrap();

@@ -126,9 +126,12 @@ fn undone_work_is_due_again_when_a_log_changes() {
     assert_eq!(due(&root), 0);
     let status = root.run(&["status", "--json"]).ok().json_as("status");
     assert!(!status["undone"].as_array().unwrap().is_empty());
-    let made: Vec<String> =
+    let april_logs: Vec<String> =
         root.files().into_keys().filter(|it| it.starts_with("memory/2026-04-0")).collect();
-    root.append(made.last().unwrap(), "\n- Decided: the pumps go to Zanzibar on 2026-05-07.\n");
+    root.append(
+        april_logs.last().unwrap(),
+        "\n- Decided: the pumps go to Zanzibar on 2026-05-07.\n",
+    );
     assert!(due(&root) > 0);
     root.run(&["compact"]).ok();
     assert!(files(&root).len() >= before[5].len());
@@ -171,19 +174,19 @@ fn files_changed_by_a_person_since_the_run_are_kept() {
     let (week, _) = files_of.iter().find(|it| it.0.contains("/weekly/")).unwrap();
     let (month, _) = files_of.iter().find(|it| it.0.contains("/monthly/")).unwrap();
     let memory = files_of.keys().find(|it| it.contains("memory/project_")).unwrap();
-    let mine = format!("{}- A line of my own\n", root.read(week));
-    root.write(week, &mine);
+    let edited_text = format!("{}- A line of my own\n", root.read(week));
+    root.write(week, &edited_text);
     std::fs::remove_file(root.path(memory)).unwrap();
     let report = undo(&root, &[]);
     assert_eq!(outcomes(&report)[week], "kept");
-    assert_eq!(root.read(week), mine);
+    assert_eq!(root.read(week), edited_text);
     assert_eq!(files(&root).get(month), before[5].get(month));
     assert_eq!(outcomes(&report)[memory], "kept");
     assert!(!root.files().contains_key(memory));
     // The person's week is a new source of its month, which is generated again.
     root.run(&["compact"]).ok();
     assert!(root.files().contains_key(month));
-    assert_eq!(root.read(week), mine);
+    assert_eq!(root.read(week), edited_text);
     assert_healthy_and_up_to_date(&root);
 }
 
@@ -191,13 +194,13 @@ fn files_changed_by_a_person_since_the_run_are_kept() {
 fn undo_stops_at_an_edit_between_two_runs() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
-    let mine = format!("{}- A line of my own\n", root.read(WEEK));
-    root.write(WEEK, &mine);
+    let edited_text = format!("{}- A line of my own\n", root.read(WEEK));
+    root.write(WEEK, &edited_text);
     root.append(LOG, "\n- Decided: the pumps go to Zanzibar on 2026-05-07.\n");
     root.run(&["compact"]).ok();
     assert!(root.read(WEEK).contains("A line of my own") && root.read(WEEK).contains("Zanzibar"));
     let report = undo(&root, &["1", "--with-later"]);
-    assert_eq!(root.read(WEEK), mine);
+    assert_eq!(root.read(WEEK), edited_text);
     assert_eq!(outcomes(&report)[WEEK], "restored");
     assert!(!root.files().contains_key(MONTH));
     assert_healthy_and_up_to_date(&root);
@@ -210,8 +213,8 @@ fn citations_in_restored_files_follow_moved_lines() {
     let first = root.read(WEEK);
     root.append(LOG, "\n- Decided: the pumps go to Zanzibar on 2026-05-07.\n");
     root.run(&["compact"]).ok();
-    let late = "memory/2026-03-12.md";
-    root.write(late, &format!("\n\n{}", root.read(late)));
+    let shifted_log = "memory/2026-03-12.md";
+    root.write(shifted_log, &format!("\n\n{}", root.read(shifted_log)));
     root.run(&["compact"]).ok();
     let moved = last_run(&root);
     let report = undo(&root, &["2"]);
@@ -326,10 +329,10 @@ fn undo_interrupted_at_any_step_rolls_back_or_resumes() {
                 root.run(&["doctor"]).ok();
             }
             let again = root.run(&["undo", "2", "--yes"]);
-            let told = format!("{action}@{step}\n{ran}\n{again}");
+            let context = format!("{action}@{step}\n{ran}\n{again}");
             if again.code != 0 {
                 // The undo was complete, but could not report it.
-                assert!(again.stderr.contains("was already undone"), "{told}");
+                assert!(again.stderr.contains("was already undone"), "{context}");
             }
             assert_same(&files(&root), &before);
             assert_healthy_and_up_to_date(&root);
@@ -371,12 +374,12 @@ fn status_lists_each_undone_job_once() {
     let after = files(&root);
     let report = undo(&root, &[]);
     let mut refused = tiers_and_periods(&report["refused"]);
-    let mut told = undone_jobs(&root);
+    let mut undone = undone_jobs(&root);
     refused.sort();
-    told.sort();
-    assert_eq!(told, refused);
+    undone.sort();
+    assert_eq!(undone, refused);
     for tier in ["extract", "weekly", "monthly", "wisdom"] {
-        assert!(told.iter().any(|it| it.0 == tier), "{tier}");
+        assert!(undone.iter().any(|it| it.0 == tier), "{tier}");
     }
     let shown = root.run(&["status", "-v"]).ok().stdout;
     let line = "weekly 2026-W11 with the typed memories of 5 days; \
@@ -407,22 +410,22 @@ fn an_interrupted_undo_is_reported_and_resumed() {
     let mut command = root.command(&["undo", "1", "--with-later", "--yes"]);
     command.env("MEMOIRD_FAIL", "kill@undo.decided");
     assert_ne!(root.finish(command, &["undo"]).code, 0);
-    let told = "undoing run 1 is not finished; `memoird undo` or the next run continues it";
+    let message = "undoing run 1 is not finished; `memoird undo` or the next run continues it";
     let status = root.run(&["status"]).ok();
-    assert!(status.stdout.contains(told), "{status}");
+    assert!(status.stdout.contains(message), "{status}");
     let doctor = root.run(&["doctor"]);
-    assert!(doctor.stdout.contains(told), "{doctor}");
+    assert!(doctor.stdout.contains(message), "{doctor}");
     let runs_of = |report: &Value| -> Vec<i64> {
         let runs_of = report["taken_back"].as_array().unwrap().iter();
         runs_of.map(|it| it["run"].as_i64().unwrap()).collect()
     };
     assert_eq!(runs_of(&root.run(&["undo", "--dry-run", "--json"]).ok().json_as("undo")), [2, 1]);
-    let asked = root.run(&["undo"]);
-    assert!(asked.stderr.contains("memoird undo 1 --with-later --yes"), "{asked}");
+    let refused = root.run(&["undo"]);
+    assert!(refused.stderr.contains("memoird undo 1 --with-later --yes"), "{refused}");
     assert_eq!(runs_of(&undo(&root, &[])), [2, 1]);
     assert!(!files(&root).contains_key("memory/weekly/2026-W10.md"));
-    let said = format!("{}{}", root.run(&["status"]).ok(), root.run(&["doctor"]).ok());
-    assert!(!said.contains("not finished"), "{said}");
+    let output = format!("{}{}", root.run(&["status"]).ok(), root.run(&["doctor"]).ok());
+    assert!(!output.contains("not finished"), "{output}");
     assert_healthy_and_up_to_date(&root);
     // After that, `undo` means the last run again.
     undo(&root, &[]);
@@ -433,7 +436,7 @@ fn an_interrupted_undo_is_reported_and_resumed() {
 /// A half-undone folder is not a state to compact from, so the undo is completed first.
 #[test]
 fn a_run_completes_an_interrupted_undo_before_compacting() {
-    let ends = {
+    let fully_undone = {
         let root = compacted_twice();
         undo(&root, &["1", "--with-later"]);
         files(&root)
@@ -443,23 +446,23 @@ fn a_run_completes_an_interrupted_undo_before_compacting() {
     let mut command = root.command(&["undo", "1", "--with-later", "--yes"]);
     command.env("MEMOIRD_FAIL", "kill@commit.placed#2");
     assert_ne!(root.finish(command, &["undo"]).code, 0);
-    let half = files(&root);
-    assert!(half != start && half != ends);
+    let half_undone = files(&root);
+    assert!(half_undone != start && half_undone != fully_undone);
     // A line added in between makes jobs due.
     root.append("memory/2026-03-03.md", "- Backfill of 2018 begun, 41 GB\n");
-    let passed = root.run(&["compact"]).ok();
-    let told = "undoing run 1 was interrupted; run 4 finished it";
-    assert!(passed.stderr.contains(told), "{passed}");
-    let said = format!("{}{}", root.run(&["status"]).ok(), root.run(&["doctor"]).ok());
-    assert!(!said.contains("not finished"), "{said}");
+    let ran = root.run(&["compact"]).ok();
+    let message = "undoing run 1 was interrupted; run 4 finished it";
+    assert!(ran.stderr.contains(message), "{ran}");
+    let output = format!("{}{}", root.run(&["status"]).ok(), root.run(&["doctor"]).ok());
+    assert!(!output.contains("not finished"), "{output}");
     // The jobs of that line are done, and nothing else comes back.
     let mut found = files(&root);
-    assert!(found["memory/weekly/2026-W10.md"].contains("41 GB"), "{passed}");
-    assert!(!found.contains_key("memory/weekly/2026-W11.md"), "{passed}");
+    assert!(found["memory/weekly/2026-W10.md"].contains("41 GB"), "{ran}");
+    assert!(!found.contains_key("memory/weekly/2026-W11.md"), "{ran}");
     assert_healthy_and_up_to_date(&root);
-    found.retain(|path, _| ends.contains_key(path) && path != "memory/2026-03-03.md");
+    found.retain(|path, _| fully_undone.contains_key(path) && path != "memory/2026-03-03.md");
     for (path, text) in found {
-        assert_eq!(text, ends[&path], "{path}");
+        assert_eq!(text, fully_undone[&path], "{path}");
     }
     assert_eq!(
         root.run(&["undo", "1", "--with-later", "--yes"]).code,
@@ -478,14 +481,14 @@ fn a_repair_is_not_undone() {
     for damage in damages {
         for by_doctor in [false, true] {
             let root = compacted_twice();
-            let sound = files(&root);
-            root.write(WEEK, &damage(&sound[WEEK]));
+            let intact = files(&root);
+            root.write(WEEK, &damage(&intact[WEEK]));
             if by_doctor {
                 root.run(&["doctor", "--repair", "--yes"]);
             } else {
                 root.run(&["compact"]).ok();
             }
-            assert_same(&files(&root), &sound);
+            assert_same(&files(&root), &intact);
             let repair = last_run(&root);
             let refused = root.run(&["undo", &repair, "--yes"]);
             assert_eq!(refused.code, 2, "{refused}");
@@ -496,11 +499,11 @@ fn a_repair_is_not_undone() {
             // `undo` means the last compaction, as if there had been no repair.
             let report = undo(&root, &[]);
             assert_eq!(report["taken_back"][0]["run"], 2);
-            assert_ne!(root.read(WEEK), sound[WEEK]);
+            assert_ne!(root.read(WEEK), intact[WEEK]);
             assert!(root.read(WEEK).ends_with('\n') && !root.read(WEEK).contains('\0'));
             assert_healthy_and_up_to_date(&root);
             undo(&root, &[]);
-            assert_same(&files(&root), &sound);
+            assert_same(&files(&root), &intact);
             assert_healthy_and_up_to_date(&root);
         }
     }

@@ -58,14 +58,17 @@ fn items_of_a_vanished_log_fit_the_limit_and_are_unchanged_when_it_returns() {
         let put_back = move_away(&root, "memory/2026-03-12.md");
         root.run(&["compact"]).ok();
         for (period, path) in [("2026-W11", WEEK), ("2026-03", MONTH)] {
-            let kept = bullets_of(&root.read(path), "2026-03-12");
-            assert!(!kept.is_empty(), "{}", root.read(path));
+            let orphaned = bullets_of(&root.read(path), "2026-03-12");
+            assert!(!orphaned.is_empty(), "{}", root.read(path));
             let args = ["compact", "--force", "--period", period, "--json"];
             let (chars, reason) = job(&root.run(&args).ok());
             let text = root.read(path);
             // An edited bullet may cite a new line number.
             let words = |it: &String| it.rsplit_once(" [").unwrap().0.to_owned();
-            assert!(kept.iter().all(|it| text.contains(&words(it))), "{kept:?} in:\n{text}");
+            assert!(
+                orphaned.iter().all(|it| text.contains(&words(it))),
+                "{orphaned:?} in:\n{text}"
+            );
             assert!(chars <= 2_000 + slack, "{chars}:\n{text}");
             assert!(!reason.contains("max_chars"), "{reason}");
             assert!(text.contains("  gone: [\"2026-03-12\"]\n"), "{text}");
@@ -89,7 +92,7 @@ fn items_of_a_vanished_log_fit_the_limit_and_are_unchanged_when_it_returns() {
 #[test]
 fn items_of_a_vanished_log_are_kept_beyond_the_limit_and_reported() {
     let root = compacted_with_limit(2_000);
-    let kept = bullets_of(&root.read(WEEK), "2026-03-12");
+    let orphaned = bullets_of(&root.read(WEEK), "2026-03-12");
     let _put_back = move_away(&root, "memory/2026-03-12.md");
     let cap = root.read("memoird.yaml").replace("2000", "100");
     root.write("memoird.yaml", &cap);
@@ -97,7 +100,7 @@ fn items_of_a_vanished_log_are_kept_beyond_the_limit_and_reported() {
     let (_, reason) = job(&root.run(&args).ok());
     assert!(reason.contains("more than max_chars: 100"), "{reason}");
     let text = root.read(WEEK);
-    assert!(kept.iter().all(|it| text.contains(it)), "{kept:?} in:\n{text}");
+    assert!(orphaned.iter().all(|it| text.contains(it)), "{orphaned:?} in:\n{text}");
 }
 
 /// Returns a compacted folder with logs in two weeks of March.
@@ -260,12 +263,12 @@ fn many_renamed_logs_are_not_reported_as_missing() {
 #[test]
 fn logs_deleted_while_others_are_renamed_stop_the_run() {
     let (root, names) = to_be_renamed();
-    let (renamed, gone) = names.split_at(names.len() / 2);
+    let (renamed, deleted) = names.split_at(names.len() / 2);
     for (from, to) in renamed {
         rename(&root, from, to);
     }
     let first = root.read(&format!("memory/{}.md", renamed[0].1));
-    for (stem, _) in gone {
+    for (stem, _) in deleted {
         std::fs::remove_file(root.path(&format!("memory/{stem}.md"))).unwrap();
     }
     // A copy counts as the new name of one log, not of each vanished log.
@@ -273,7 +276,7 @@ fn logs_deleted_while_others_are_renamed_stop_the_run() {
     let before = root.files();
     let ran = root.run(&["compact"]);
     assert_eq!(ran.code, 65, "{ran}");
-    assert!(ran.stderr.contains(&format!("{} of ", gone.len())), "{ran}");
+    assert!(ran.stderr.contains(&format!("{} of ", deleted.len())), "{ran}");
     assert_eq!(root.files(), before);
 }
 
