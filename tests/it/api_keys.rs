@@ -108,7 +108,7 @@ fn check_source(source: KeySource) {
     assert_in_no_file(&root.home(""), KEY_PART, file.as_deref());
 }
 
-/// Runs the daemon until it is idle and checks what other processes can see of it.
+/// Runs the daemon until it is watching and checks what other processes can see of it.
 fn check_daemon(root: &Root, variable: Option<&(&'static str, String)>) {
     let path = root.home("notify.sock");
     let socket = UnixDatagram::bind(&path).unwrap();

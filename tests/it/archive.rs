@@ -5,37 +5,22 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt as _, symlink},
     path::Path,
-    time::{Duration, SystemTime},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Ran, Root};
+use crate::support::{Ran, Root, fixtures::old_time, skipped};
 
 const ARCHIVE: &[&str] = &["compact", "--set", "archive_after_days=30"];
 const WEEK: &str = "memory/weekly/2026-W03.md";
 const LIVE: &str = "memory/2026-01-13.md";
 const ARCHIVED: &str = "memory/archive/2026/2026-01-13.md";
 
-/// Makes all files look as if they had not been modified for days.
-fn age_all_files(root: &Root) {
-    for (path, _) in root.files() {
-        make_old(&root.path(&path));
-    }
-}
-
-fn make_old(path: &Path) {
-    // 2026-04-01, before the frozen clock of all tests.
-    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_775_000_000);
-    let times = fs::FileTimes::new().set_modified(then);
-    fs::File::open(path).unwrap().set_times(times).unwrap();
-}
-
 /// Returns a folder that is up to date, with nothing archived.
 fn compacted(journal: &str) -> Root {
     let root = Root::new(journal);
-    age_all_files(&root);
+    root.age_files();
     root.run(&["compact"]).ok();
     root
 }
@@ -125,7 +110,7 @@ fn old_logs_are_archived_and_still_found_by_every_query() {
     assert_eq!(logs(&after), logs(&before));
     assert_eq!(generated_files(&after), generated_files(&before));
     assert_eq!(source_answers(&root), answers_before);
-    assert_eq!(fs::metadata(root.path(ARCHIVED)).unwrap().mtime(), 1_775_000_000);
+    assert_eq!(fs::metadata(root.path(ARCHIVED)).unwrap().modified().unwrap(), old_time());
     assert_healthy_and_up_to_date(&root);
 
     let status = root.run(&["status", "--json"]).ok().json_as("status");
@@ -161,7 +146,7 @@ fn a_flat_folder_has_its_archive_next_to_its_logs() {
     let root = Root::empty("flat");
     root.write("memoird.yaml", "zone: Europe/Berlin\nmemory_dir: .\n");
     root.write("2026-01-06.md", "- Importer v2 shipped, 3.2 s per GB\n");
-    age_all_files(&root);
+    root.age_files();
     let report = compact(&root);
     assert_eq!(paths(&report, "archived"), ["archive/2026/2026-01-06.md"]);
     assert_healthy_and_up_to_date(&root);
@@ -177,7 +162,7 @@ fn late_lines_are_joined_with_the_archived_log() {
     let before = root.read(ARCHIVED);
     let late_line = "- Decided late: the Kelvin probes go to Zanzibar on 2026-05-07, because the Nairobi depot floods.\n";
     root.write(LIVE, late_line);
-    make_old(&root.path(LIVE));
+    root.age_file(LIVE);
     let status = root.run(&["status", "--json"]).ok().json_as("status");
     assert_eq!(status["problems"][0]["path"], LIVE, "{status:#}");
     // Until they are joined, the archived log counts.
@@ -191,7 +176,7 @@ fn late_lines_are_joined_with_the_archived_log() {
     let line = before.lines().count() + 1;
     let up = root.run(&["trace", "--up", &format!("2026-01-13:{line}"), "--json"]).ok();
     assert_eq!(up.json()["target"]["text"], late_line.trim_end());
-    make_old(&root.path(LIVE));
+    root.age_file(LIVE);
     assert_eq!(paths(&compact(&root), "archived"), [ARCHIVED]);
     assert_eq!(root.read(ARCHIVED), format!("{before}{late_line}"));
     assert_healthy_and_up_to_date(&root);
@@ -204,7 +189,7 @@ fn a_restored_copy_of_an_archived_log_duplicates_nothing() {
     let files = root.files();
     let put_back = |text: &str| {
         root.write(LIVE, text);
-        make_old(&root.path(LIVE));
+        root.age_file(LIVE);
         compact(&root)
     };
     // An identical copy, or its beginning: the archive already contains all of it.
@@ -283,7 +268,8 @@ fn fail(root: &Root, fault: &str) -> Ran {
 #[track_caller]
 fn check_each_step(start: &Root, has_disk: bool) {
     let make = || {
-        let root = copy(start);
+        let root = start.copy();
+        root.age_files();
         let disk = has_disk.then(|| other_disk().unwrap());
         if let Some(disk) = &disk {
             symlink(disk.path(), root.path("memory/archive")).unwrap();
@@ -292,7 +278,7 @@ fn check_each_step(start: &Root, has_disk: bool) {
     };
     let (undisturbed, _disk) = make();
     let steps = steps(&undisturbed);
-    age_all_files(&undisturbed);
+    undisturbed.age_files();
     undisturbed.run(ARCHIVE).ok();
     let expected = undisturbed.files();
     for step in &steps {
@@ -302,7 +288,7 @@ fn check_each_step(start: &Root, has_disk: bool) {
             let failed = ran.code == -1 || ran.to_string().contains("No space left");
             assert!((ran.code == -1) == (action == "kill") && failed, "{action}@{step}\n{ran}");
             root.run(ARCHIVE).ok();
-            age_all_files(&root);
+            root.age_files();
             root.run(ARCHIVE).ok();
             assert_eq!(logs(&root.files()), logs(&expected), "{action}@{step}");
             assert_eq!(root.files(), expected, "{action}@{step}");
@@ -319,29 +305,9 @@ fn other_disk() -> Option<TempDir> {
     (device(disk.path()) != device(home.path())).then_some(disk)
 }
 
-/// Copies a folder with its database into a new home.
-fn copy(root: &Root) -> Root {
-    fn copy_dir(from: &Path, to: &Path) {
-        fs::create_dir_all(to).unwrap();
-        fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
-        for entry in fs::read_dir(from).unwrap() {
-            let (path, name) = entry.map(|it| (it.path(), it.file_name())).unwrap();
-            if path.is_dir() {
-                copy_dir(&path, &to.join(name));
-            } else {
-                fs::copy(&path, to.join(name)).unwrap();
-            }
-        }
-    }
-    let copied = Root::empty("small");
-    copy_dir(&root.path(""), &copied.path(""));
-    age_all_files(&copied);
-    copied
-}
-
 fn small() -> Root {
     let root = Root::small();
-    age_all_files(&root);
+    root.age_files();
     root.run(&["compact"]).ok();
     root
 }
@@ -359,7 +325,7 @@ fn an_append_during_archiving_is_not_lost() {
         assert!(root.path("memory/archive/2026/2026-03-10.md").exists());
         root.run(ARCHIVE).ok();
         assert!(root.read("memory/weekly/2026-W10.md").contains("Appended just now"));
-        age_all_files(&root);
+        root.age_files();
         root.run(ARCHIVE).ok();
         assert!(root.read("memory/archive/2026/2026-03-03.md").ends_with("- Appended just now\n"));
         assert_healthy_and_up_to_date(&root);
@@ -375,10 +341,10 @@ fn an_append_during_a_join_is_not_lost() {
             let (live, before) =
                 ("memory/2026-03-03.md", root.read("memory/archive/2026/2026-03-03.md"));
             root.write(live, "- Late\n");
-            age_all_files(&root);
+            root.age_files();
             root.run_paused_at(ARCHIVE, step, || root.append(live, "- Later still\n")).ok();
             root.run(ARCHIVE).ok();
-            age_all_files(&root);
+            root.age_files();
             root.run(ARCHIVE).ok();
             let text = root.read("memory/archive/2026/2026-03-03.md");
             assert_eq!(text, format!("{before}- Late\n- Later still\n"), "{step}");
@@ -398,10 +364,7 @@ fn a_move_interrupted_at_any_step_is_completed() {
 fn a_copy_to_another_disk_interrupted_at_any_step_is_completed() {
     if cfg!(debug_assertions) {
         if other_disk().is_none() {
-            #[expect(clippy::print_stderr, reason = "tells who runs the tests")]
-            {
-                eprintln!("skipped: no second file system to write to");
-            }
+            skipped("no second file system to write to");
             return;
         }
         check_each_step(&small(), true);

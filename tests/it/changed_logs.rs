@@ -21,13 +21,6 @@ fn compacted(log: &str) -> Root {
     root
 }
 
-fn memories(root: &Root) -> Vec<String> {
-    let is_typed = |it: &&String| {
-        ["user_", "feedback_", "project_", "reference_"].iter().any(|kind| it.contains(kind))
-    };
-    root.files().keys().filter(is_typed).cloned().collect()
-}
-
 /// Runs the command and returns the files that are new, changed, or gone.
 fn changed_by(root: &Root, args: &[&str]) -> BTreeSet<String> {
     let before = root.files();
@@ -70,7 +63,7 @@ fn rebuild_without_database(root: &Root) {
 #[test]
 fn a_memory_is_updated_when_its_line_changes() {
     let root = compacted(DECISION);
-    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    let [memory] = &root.typed_memories()[..] else { panic!("{:?}", root.typed_memories()) };
     root.write(LOG, &DECISION.replace("one file is easy", "a single file is easier"));
     assert_eq!(
         changed_by(&root, &["compact"]),
@@ -86,13 +79,13 @@ fn a_memory_is_updated_when_its_line_changes() {
 #[test]
 fn a_memory_is_withdrawn_with_its_line_and_comes_back_with_it() {
     let root = compacted(DECISION);
-    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    let [memory] = &root.typed_memories()[..] else { panic!("{:?}", root.typed_memories()) };
     let text = root.read(memory);
     root.write(LOG, "- Measured 12 ms at the new gate\n");
     let ran = root.run(&["compact", "--json"]).ok();
     let withdrawn = format!("{memory} withdrawn: its source changed");
     assert!(reasons(&ran).iter().any(|it| it.ends_with(&withdrawn)), "{:?}", reasons(&ran));
-    assert!(memories(&root).is_empty());
+    assert!(root.typed_memories().is_empty());
     assert!(!root.read("memory/MEMORY.md").contains("SQLite"));
     // The line is gone, but no person deleted the memory.
     assert!(!root.path("memory/.decisions.jsonl").exists());
@@ -106,14 +99,14 @@ fn a_memory_is_withdrawn_with_its_line_and_comes_back_with_it() {
 #[test]
 fn a_line_with_other_markup_keeps_its_memory() {
     let root = compacted(DECISION);
-    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    let [memory] = &root.typed_memories()[..] else { panic!("{:?}", root.typed_memories()) };
     let before = root.read(memory);
     root.write(LOG, &DECISION.replace("- Decided", "*  Decided"));
     root.run(&["compact"]).ok();
     let after = root.read(memory);
     let body = |text: &str| text.rsplit_once("---\n").unwrap().1.to_owned();
     assert_eq!(body(&after), body(&before));
-    assert_ne!(after, before, "the hash of its line");
+    assert_ne!(after, before, "the hash of its line changes");
     assert!(sources(&root, memory).iter().all(|it| it.1), "{after}");
 }
 
@@ -126,12 +119,12 @@ fn without_the_database_sources_are_matched_by_hashes_in_the_files() {
         ("- Measured 12 ms at the new gate\n".to_owned(), false),
     ] {
         let root = compacted(&log);
-        let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+        let [memory] = &root.typed_memories()[..] else { panic!("{:?}", root.typed_memories()) };
         std::fs::remove_dir_all(root.path(".memoird")).unwrap();
         root.write(LOG, &edit);
         root.run(&["rebuild"]).ok();
         root.run(&["compact"]).ok();
-        assert_eq!(memories(&root).contains(memory), is_kept, "{edit}");
+        assert_eq!(root.typed_memories().contains(memory), is_kept, "{edit}");
         if is_kept {
             let found_sources = sources(&root, memory);
             let decision = edit.lines().find(|it| it.starts_with("- Decided")).unwrap();
@@ -145,11 +138,11 @@ fn without_the_database_sources_are_matched_by_hashes_in_the_files() {
 fn a_memory_follows_its_line_to_another_day() {
     for other in ["memory/2026-03-09.md", "memory/2026-03-11.md"] {
         let root = compacted(&format!("- Measured 12 ms at the new gate\n{DECISION}"));
-        let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+        let [memory] = &root.typed_memories()[..] else { panic!("{:?}", root.typed_memories()) };
         root.write(LOG, "- Measured 12 ms at the new gate\n");
         root.write(other, DECISION);
         root.run(&["compact"]).ok();
-        assert_eq!(memories(&root), std::slice::from_ref(memory), "{other}");
+        assert_eq!(root.typed_memories(), std::slice::from_ref(memory), "{other}");
         assert_eq!(sources(&root, memory), [(DECISION.trim_end().to_owned(), true)], "{other}");
     }
 }
@@ -157,7 +150,7 @@ fn a_memory_follows_its_line_to_another_day() {
 #[test]
 fn an_edited_memory_stays_when_its_line_is_deleted() {
     let root = compacted(DECISION);
-    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    let [memory] = &root.typed_memories()[..] else { panic!("{:?}", root.typed_memories()) };
     root.append(memory, "\nI know better.\n");
     let edited_text = root.read(memory);
     root.write(LOG, "- Measured 12 ms at the new gate\n");
@@ -212,7 +205,7 @@ fn an_edited_wisdom_entry_stays_when_its_line_is_deleted() {
 fn files_citing(root: &Root, stem: &str) -> BTreeSet<String> {
     let cites = |text: &str| text.contains(&format!("{stem}:"));
     let mut files: BTreeSet<String> =
-        memories(root).into_iter().filter(|it| cites(&root.read(it))).collect();
+        root.typed_memories().into_iter().filter(|it| cites(&root.read(it))).collect();
     files.extend([WEEK.to_owned(), MONTH.to_owned()]);
     files
 }
@@ -362,7 +355,7 @@ fn edited_items_follow_their_lines_when_lines_are_inserted_above() {
             root.run(&["correct", &format!("{WEEK}:{at}"), "Zebra stands here"]).ok();
         }
         root.run(&["compact"]).ok();
-        let [_, memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+        let [_, memory] = &root.typed_memories()[..] else { panic!("{:?}", root.typed_memories()) };
         let edited_memory = root.read(memory).replace("one file is easy", "one file is very easy");
         root.write(memory, &edited_memory);
         let edited_text =

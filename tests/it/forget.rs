@@ -223,13 +223,6 @@ fn fails_at(root: &Root, fail: &str, args: &[&str]) -> bool {
     root.finish(command, args).code != 0
 }
 
-/// Returns a new home with a copy of the folder.
-fn copy_of(original: &Root, name: &str) -> Root {
-    let root = Root::empty(name);
-    copy_tree(&original.path(""), &root.path(""));
-    root
-}
-
 /// Runs to the end, and returns the failpoints that were passed.
 fn steps_of(root: &Root, args: &[&str]) -> Vec<String> {
     let trace = root.home("steps");
@@ -244,7 +237,7 @@ fn forgetting_killed_at_any_step_is_finished_by_the_next_run() {
     let original = planted(16, 8);
     simulate_use(&original);
     let args = ["forget", "--yes", "--from-log", "zqx"];
-    let copy = || copy_of(&original, "planted");
+    let copy = || original.copy();
     let root = copy();
     let steps = steps_of(&root, &args);
     check_nothing_left(&root);
@@ -271,20 +264,6 @@ fn forgetting_killed_at_any_step_is_finished_by_the_next_run() {
         }
     }
     assert!(is_recorded);
-}
-
-fn copy_tree(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_tree(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }
 
 #[test]
@@ -596,12 +575,7 @@ const ARCHIVED: &str = "memory/archive/2026/2026-03-03.md";
 /// Returns a folder with two archived logs.
 fn archived() -> Root {
     let root = Root::small();
-    // 2026-04-01, before the frozen clock of all tests.
-    let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_775_000_000);
-    for path in root.files().keys() {
-        let times = fs::FileTimes::new().set_modified(then);
-        fs::File::open(root.path(path)).unwrap().set_times(times).unwrap();
-    }
+    root.age_files();
     root.run(&["compact", "-q"]).ok();
     root.run(&["compact", "-q", "--set", "archive_after_days=30"]).ok();
     assert!(root.path(ARCHIVED).exists());
@@ -633,7 +607,7 @@ fn a_line_is_removed_from_an_archived_log() {
 fn removing_an_archived_line_survives_a_kill_at_any_step() {
     let original = archived();
     let args = ["forget", "-y", "-q", "--from-log", "2019 begun"];
-    let copy = || copy_of(&original, "small");
+    let copy = || original.copy();
     let steps = steps_of(&copy(), &args);
     let every = if canary_count() > 60 { 1 } else { steps.len() / 12 };
     let first = steps.iter().position(|it| *it == "forget.noted").unwrap() + 1;

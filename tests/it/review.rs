@@ -25,14 +25,6 @@ fn root_with(text: &str) -> Root {
     root
 }
 
-/// Writes the user's own rules for secrets.
-fn write_secret_rules(root: &Root, text: &str) {
-    let path = root.home(".config/memoird/secrets.yaml");
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    std::fs::write(path, text).unwrap();
-}
-
 /// Returns all text an agent can see: every file but the logs, and the output of commands.
 fn visible_text(root: &Root) -> String {
     let mut all = String::new();
@@ -166,7 +158,7 @@ fn secrets_of_a_new_rule_are_removed_from_existing_files() {
     let contains_code = |name: &str| root.read(name).contains("LAB-4711-XYZ");
     assert!(contains_code("memory/weekly/2026-W10.md"));
     let rules = "rules:\n  - id: door-code\n    keywords: [lab-]\n    regex: '\\b(LAB-[0-9]{4}-[A-Z]{3})\\b'\n    examples: { secret: ['LAB-1234-ABC'], clean: ['LAB-1'] }\n";
-    write_secret_rules(&root, rules);
+    root.write_secret_rules(rules);
     let found = root.run(&["doctor", "--secrets"]);
     assert_eq!(found.code, 1, "{found}");
     assert!(!found.stdout.contains("LAB-4711") && found.stdout.contains("door-code"), "{found}");
@@ -187,7 +179,7 @@ fn secrets_of_a_new_rule_are_removed_from_existing_files() {
 #[test]
 fn invalid_secret_rules_stop_the_run_and_are_named() {
     let root = root_with("");
-    write_secret_rules(&root, "rules:\n  - id: door\n    regex: '('\n");
+    root.write_secret_rules("rules:\n  - id: door\n    regex: '('\n");
     let ran = root.run(&["compact"]);
     assert_eq!(ran.code, 78, "{ran}");
     assert!(ran.stderr.contains("secrets.yaml") && ran.stderr.contains("door"), "{ran}");
@@ -240,21 +232,13 @@ fn with_manual_review_wisdom_changes_wait_for_acceptance() {
 const LOG: &str = "memory/2026-03-10.md";
 const DECISION: &str = "- Decided to use SQLite for staging, because one file is easy to back up\n";
 
-/// Returns the typed memories of a folder.
-fn memories(root: &Root) -> Vec<String> {
-    let is_typed = |it: &&String| {
-        ["user_", "feedback_", "project_", "reference_"].iter().any(|kind| it.contains(kind))
-    };
-    root.files().keys().filter(is_typed).cloned().collect()
-}
-
 /// Returns a folder with one memory edited by a person, its path, and its text.
 fn root_with_edited_memory() -> (Root, String, String) {
     let root = Root::empty("mara");
     root.write("memoird.yaml", "zone: UTC\n");
     root.write(LOG, DECISION);
     root.run(&["compact"]).ok();
-    let [memory] = &memories(&root)[..] else { panic!("{:?}", memories(&root)) };
+    let [memory] = &root.typed_memories()[..] else { panic!("{:?}", root.typed_memories()) };
     let edited_text = root.read(memory).replace("is easy to back up", "is what Mara can back up");
     assert_ne!(edited_text, root.read(memory));
     root.write(memory, &edited_text);
@@ -279,7 +263,7 @@ fn change_source_line(root: &Root) -> Value {
 fn a_change_of_an_edited_memory_is_proposed_and_not_applied() {
     let (root, memory, edited_text) = root_with_edited_memory();
     let item = change_source_line(&root);
-    assert_eq!(memories(&root), std::slice::from_ref(&memory), "no second memory");
+    assert_eq!(root.typed_memories(), std::slice::from_ref(&memory), "no second memory");
     assert_eq!(root.read(&memory), edited_text);
     assert_eq!((&item["what"], &item["path"]), (&"typed".into(), &memory.as_str().into()));
     assert!(item["before"].as_str().unwrap().contains("what Mara can back up"), "{item}");
@@ -327,7 +311,7 @@ fn a_refused_change_of_a_memory_is_not_proposed_again() {
     let check = || {
         assert_eq!(under_review(&root), [] as [Value; 0]);
         assert_eq!(root.read(&memory), edited_text);
-        assert_eq!(memories(&root), std::slice::from_ref(&memory));
+        assert_eq!(root.typed_memories(), std::slice::from_ref(&memory));
     };
     check();
     // Another line makes the day due again.
@@ -397,7 +381,7 @@ fn an_edited_memory_stays_whatever_happens_to_its_log() {
             assert_eq!(root.read(&memory), edited_text, "{log}");
             assert_eq!(under_review(&root).len(), expected, "{log}: {:?}", under_review(&root));
             let mentions_sqlite = |it: &&String| root.read(it).contains("SQLite");
-            assert_eq!(memories(&root).iter().filter(mentions_sqlite).count(), 1, "{log}");
+            assert_eq!(root.typed_memories().iter().filter(mentions_sqlite).count(), 1, "{log}");
             assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
         }
     }
@@ -411,7 +395,7 @@ fn an_edited_memory_without_sources_is_removed_once_accepted() {
     let [item] = &under_review(&root)[..] else { panic!("{:?}", under_review(&root)) };
     assert_eq!(item["text"], "to be removed");
     root.run(&["review", "accept", &id_of(item)]).ok();
-    assert_eq!(memories(&root), [] as [String; 0]);
+    assert_eq!(root.typed_memories(), [] as [String; 0]);
     assert!(!root.read("memory/MEMORY.md").contains("SQLite"));
     root.run(&["doctor"]).ok();
     root.run(&["undo", "--yes"]).ok();

@@ -415,7 +415,7 @@ fn the_index_stores_no_words_and_no_numbers_of_forgotten_ones() {
     let bytes = || std::fs::read(root.path(".memoird/search.db")).unwrap_or_default();
     let has = |word: &[u8]| bytes().windows(word.len()).any(|it| it == word);
     assert!(!has(b"quokka") && !has(b"shed"));
-    // The number that stands for the word in the index.
+    // The number by which the index identifies the word.
     let number = u64::from_be_bytes(blake3::hash(b"quokka").as_bytes()[..8].try_into().unwrap());
     let number = number.to_be_bytes();
     assert!(has(&number));

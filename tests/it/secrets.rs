@@ -100,14 +100,6 @@ fn a_secret_in_a_correction_is_masked() {
 /// A rule for secrets of a kind that no built-in rule finds.
 const DOOR_CODES: &str = "rules:\n  - id: door-code\n    keywords: [lab-]\n    regex: '\\b(LAB-[0-9]{4}-[A-Z]{3})\\b'\n    examples: { secret: ['LAB-1234-ABC'], clean: ['LAB-1'] }\n";
 
-/// Writes the user's own rules for secrets.
-fn write_secret_rules(root: &Root, text: &str) {
-    let path = root.home(".config/memoird/secrets.yaml");
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    std::fs::write(path, text).unwrap();
-}
-
 /// Returns a folder with a memory that has a secret in its text and name, and a rule added later.
 fn root_with_a_door_code() -> Root {
     let root = Root::empty("door");
@@ -119,7 +111,7 @@ fn root_with_a_door_code() -> Root {
     root.run(&["compact"]).ok();
     let names = root.files().into_keys().filter(|it| it.contains("lab-4711"));
     assert_eq!(names.count(), 1, "{:?}", root.files().keys());
-    write_secret_rules(&root, DOOR_CODES);
+    root.write_secret_rules(DOOR_CODES);
     root
 }
 
@@ -172,14 +164,14 @@ fn a_secret_is_removed_from_file_names_too() {
 #[test]
 fn a_redacted_deleted_memory_stays_deleted() {
     let root = root_with_a_door_code();
-    write_secret_rules(&root, "rules: []\n");
+    root.write_secret_rules("rules: []\n");
     let names = root.files().into_keys().filter(|it| it.contains("lab-4711"));
     for name in names {
         std::fs::remove_file(root.path(&name)).unwrap();
     }
     root.run(&["compact"]).ok();
     assert!(root.read("memory/.decisions.jsonl").contains("lab-4711"));
-    write_secret_rules(&root, DOOR_CODES);
+    root.write_secret_rules(DOOR_CODES);
     let found = root.run(&["doctor", "--secrets"]);
     assert!(found.code == 1 && found.stdout.contains(".decisions.jsonl:"), "{found}");
     assert!(!found.stdout.to_lowercase().contains("4711"), "{found}");
@@ -202,7 +194,7 @@ const INTERRUPTIONS: usize = 12;
 fn interrupted_redaction_can_be_repeated_to_completion() {
     let prepared = || {
         let root = root_with_a_door_code();
-        write_secret_rules(&root, "rules: []\n");
+        root.write_secret_rules("rules: []\n");
         root.write(
             "memory/2026-03-04.md",
             "- I prefer to water the plants of shed LAB-0815-ABC on Mondays.\n",
@@ -214,7 +206,7 @@ fn interrupted_redaction_can_be_repeated_to_completion() {
         // One memory was deleted by a person, the other exists.
         assert!(root.read("memory/.decisions.jsonl").contains("lab-4711"));
         assert!(root.files().keys().any(|it| it.contains("lab-0815")));
-        write_secret_rules(&root, DOOR_CODES);
+        root.write_secret_rules(DOOR_CODES);
         root
     };
     let forget = &["forget", "--secrets", "--yes"];
@@ -263,7 +255,7 @@ fn interrupted_redaction_can_be_repeated_to_completion() {
 fn a_secret_in_the_name_of_a_log_is_masked_in_output() {
     let root = Root::empty("named");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
-    write_secret_rules(&root, DOOR_CODES);
+    root.write_secret_rules(DOOR_CODES);
     let name = "memory/2026-03-03-LAB-4711-XYZ.md";
     root.write(name, "- The door opens with LAB-4711-XYZ.\n");
     for args in [&["doctor", "--secrets", "--verbose"][..], &["doctor", "--secrets", "--json"]] {

@@ -6,6 +6,7 @@
 
 pub(crate) mod database;
 pub(crate) mod files;
+pub(crate) mod fixtures;
 mod no_trace;
 mod pause;
 pub(crate) mod server;
