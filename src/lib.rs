@@ -89,7 +89,7 @@ pub mod internals {
         pub use crate::commands::*;
     }
     pub mod compaction {
-        pub use crate::compaction::*;
+        pub use crate::compaction::grounding;
     }
     pub mod config {
         pub use crate::config::*;
@@ -113,7 +113,9 @@ pub mod internals {
         pub use crate::recall::*;
     }
     pub mod session {
-        pub use crate::session::*;
+        pub use crate::session::{
+            cited_summary, digest, micro_compaction, offline_summary, recovery, transcript,
+        };
     }
     pub mod store {
         pub use crate::store::*;

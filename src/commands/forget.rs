@@ -133,7 +133,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ForgetArgs, ui: &Ui) -> CommandRes
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
     // Edits since the last run may have moved the cited lines.
     compactor.reconcile("forget", now)?;
-    compactor.take_snapshot(now)?.refuse_damaged(|_| true)?;
+    compactor.context.take_snapshot(now)?.refuse_damaged(|_| true)?;
     let recorded = Some(&*compactor.context.lineage);
     let request =
         TargetResolver::new(&root, &call.environment, args, recorded)?.request(&targets)?;

@@ -66,11 +66,11 @@ const CLOCK_JUMP_MIN: Duration = Duration::hours(24);
 /// How many logs are moved under one write lock and recorded at once.
 const MOVED_AT_ONCE: usize = 64;
 /// The trigger of a run that only recorded the time.
-pub const CLOCK_CHECK: &str = "clock";
+pub(crate) const CLOCK_CHECK: &str = "clock";
 
 /// What the choice depends on besides files and record.
 #[derive(Clone, Copy, Debug)]
-pub struct ArchiveSettings {
+pub(crate) struct ArchiveSettings {
     /// Logs older than this many days.
     pub after_days: u32,
     /// The zone in which days begin.
@@ -81,7 +81,7 @@ pub struct ArchiveSettings {
 
 /// The newest run before the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PreviousRun {
+pub(crate) struct PreviousRun {
     /// When it began.
     pub started: DateTime<Utc>,
     /// Whether it only recorded the time, because the clock had jumped.
@@ -90,7 +90,7 @@ pub struct PreviousRun {
 
 /// Why nothing is moved although something could be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClockDoubt {
+pub(crate) enum ClockDoubt {
     /// A run has a start time later than now.
     Behind(DateTime<Utc>),
     /// Nothing happened in this folder for a long time before now: the machine was off, or the
@@ -105,7 +105,7 @@ pub enum ClockDoubt {
 /// the day extracted. None of these is due, waiting, or stuck.
 ///
 /// `plan` is the plan with nothing selected.
-pub fn archivable_logs<'a>(
+pub(crate) fn archivable_logs<'a>(
     inventory: &'a Inventory,
     record: &RecordedState,
     plan: &CompactionPlan,
@@ -171,7 +171,7 @@ pub fn archivable_logs<'a>(
 /// A clock that went back is doubted until it has caught up. After a gap of more than a day, nobody
 /// can tell whether the machine was off or the clock jumped; then the first run records the time
 /// and moves nothing, and the next one moves.
-pub fn clock_doubt(
+pub(crate) fn clock_doubt(
     last: Option<PreviousRun>,
     inventory: &Inventory,
     now: DateTime<Utc>,
@@ -478,18 +478,13 @@ impl<'c, 'a> Archiver<'c, 'a> {
     }
 }
 
-/// Returns the newest run.
 pub(super) fn previous_run(lineage: &Lineage) -> Result<Option<PreviousRun>, LineageError> {
     let run = lineage.last_runs(1)?.into_iter().next();
     Ok(run.map(|it| PreviousRun { started: it.started, is_clock_check: it.trigger == CLOCK_CHECK }))
 }
 
 /// Returns where the next run would move logs if nothing else were due, and why it would move none.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn preview_archive(
+pub(crate) fn preview_archive(
     view: &RootSnapshot,
     plan: &CompactionPlan,
     lineage: Option<&Lineage>,

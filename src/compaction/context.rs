@@ -38,13 +38,9 @@ pub(crate) const REVIEW_TRIGGER: &str = "review";
 
 /// What the steps of a run work on and with.
 pub(crate) struct RunContext<'a> {
-    /// The files.
     pub(crate) vault: &'a Vault,
-    /// The database.
     pub(crate) lineage: &'a mut Lineage,
-    /// The engine that drafts.
     pub(crate) engine: &'a dyn Engine,
-    /// The configuration of the root.
     pub(crate) settings: &'a RootSettings,
     /// The time, asked at the start of a run and for each receipt.
     pub(crate) clock: &'a dyn Fn() -> DateTime<Utc>,
@@ -74,9 +70,6 @@ impl TierRun<'_> {
 
 impl RunContext<'_> {
     /// Waits for the run lock.
-    ///
-    /// # Errors
-    ///
     /// Returns an error when it takes too long, or when the database was replaced meanwhile: nobody
     /// reads what is written into the old one.
     pub(crate) fn acquire_run_lock(
@@ -104,10 +97,6 @@ impl RunContext<'_> {
     }
 
     /// Reads the files and the record.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error when the folder cannot be listed or the database cannot be read.
     pub(crate) fn take_snapshot(
         &mut self,
         now: DateTime<Utc>,
@@ -115,7 +104,6 @@ impl RunContext<'_> {
         snapshot::take_snapshot(self.vault, self.lineage, now)
     }
 
-    /// Plans what is due.
     pub(crate) fn plan(
         &self,
         view: &RootSnapshot,

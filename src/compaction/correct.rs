@@ -5,11 +5,11 @@
 //! then does the jobs above it that became due: the month of that week, the wisdom of that month.
 //! Called by `correct`.
 
-use super::context::TierRun;
 use std::collections::BTreeMap;
 
 use super::{
-    context::RunContext,
+    Compactor,
+    context::TierRun,
     error::{CompactionError, JobFailure},
     forget::Forgetter,
     integrity::{repair::Repairer, vanished_files::refuse_if_vanished},
@@ -46,20 +46,18 @@ use crate::{
 
 /// A request of a person.
 #[derive(Clone, Copy, Debug)]
-pub struct CorrectionRequest<'a> {
+pub(crate) struct CorrectionRequest<'a> {
     /// The file, relative to the root.
     pub path: &'a str,
-    /// Its kind.
     pub kind: FileKind,
     /// Any line of the item; `None` for the statement of a typed memory.
     pub line: Option<u32>,
-    /// The new words.
     pub words: &'a CorrectionText,
 }
 
 /// A correction that is not written yet.
 #[derive(Clone, Debug)]
-pub struct CorrectionDraft {
+pub(crate) struct CorrectionDraft {
     /// The file, relative to the root.
     pub path: String,
     /// What changes.
@@ -128,11 +126,10 @@ pub enum CorrectError {
 
 impl CorrectionDraft {
     /// Finds the item and drafts the new text. Writes nothing.
-    ///
-    /// # Errors
-    ///
-    /// Returns why there is nothing to correct.
-    pub fn new(vault: &Vault, request: &CorrectionRequest<'_>) -> Result<Self, CorrectError> {
+    pub(crate) fn new(
+        vault: &Vault,
+        request: &CorrectionRequest<'_>,
+    ) -> Result<Self, CorrectError> {
         let CorrectionRequest { path, kind, line, words } = *request;
         let refused = |what| Err(CorrectError::NotOurs { path: path.to_owned(), what });
         match kind {
@@ -202,7 +199,7 @@ impl CorrectionDraft {
     }
 
     /// Returns whether the item has these words already.
-    pub fn is_unchanged(&self) -> bool {
+    pub(crate) fn is_unchanged(&self) -> bool {
         self.corrected.text == self.current
     }
 }
@@ -215,16 +212,7 @@ fn line_hash(vault: &Vault, address: &Address) -> Result<Option<String>, VaultEr
     Ok(log.and_then(|log| Some(log.line(address.line)?.hash().hex4())))
 }
 
-/// Replaces the words of an item by a person's.
-pub(crate) struct Corrector<'c, 'a> {
-    context: &'c mut RunContext<'a>,
-}
-
-impl<'c, 'a> Corrector<'c, 'a> {
-    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
-        Self { context }
-    }
-
+impl Compactor<'_> {
     /// Corrects an item and, if `rewrite`, makes again what is derived from it and due by that.
     pub(crate) fn correct(
         &mut self,
@@ -234,16 +222,17 @@ impl<'c, 'a> Corrector<'c, 'a> {
     ) -> Result<(CorrectionDraft, RunOutcome), CorrectError> {
         let _alone = self.context.acquire_run_lock(&|| watcher.should_stop())?;
         let now = (self.context.clock)();
-        refuse_if_vanished(self.context, false)?;
-        Journal::new(self.context).recover(now)?;
-        Forgetter::new(self.context).finish_forgetting(now, false)?;
-        let finished = Undoer::new(self.context).finish_undoing(now, false)?.into_iter().collect();
-        let (view, put_back) = Repairer::new(self.context).take_repaired_snapshot(now)?;
+        refuse_if_vanished(&self.context, false)?;
+        Journal::new(&mut self.context).recover(now)?;
+        Forgetter::new(&mut self.context).finish_forgetting(now, false)?;
+        let finished =
+            Undoer::new(&mut self.context).finish_undoing(now, false)?.into_iter().collect();
+        let (view, put_back) = Repairer::new(&mut self.context).take_repaired_snapshot(now)?;
         view.refuse_damaged(|it| it == request.path)?;
         let report = RunReport { put_back, finished, ..RunReport::default() };
         let mut reconcile_run = ReconcileRun { report, ..ReconcileRun::new(CORRECT_TRIGGER, now) };
         // What a person edited by hand before is recorded separately.
-        Reconciler::new(self.context).reconcile_changes(&mut reconcile_run, &view)?;
+        Reconciler::new(&mut self.context).reconcile_changes(&mut reconcile_run, &view)?;
         let ReconcileRun { mut run, mut report, .. } = reconcile_run;
         let draft = CorrectionDraft::new(self.context.vault, request)?;
         if !draft.is_unchanged() {
@@ -266,7 +255,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
         let mut selection = if nothing { empty_selection() } else { selection };
         let begun = ReconciledRun { trigger: CORRECT_TRIGGER, now, run, snapshot: view, report };
         let outcome =
-            CompactionRun::new(self.context).run_due_jobs(begun, &mut selection, watcher)?;
+            CompactionRun::new(&mut self.context).run_due_jobs(begun, &mut selection, watcher)?;
         Ok((draft, outcome))
     }
 
@@ -285,7 +274,7 @@ impl<'c, 'a> Corrector<'c, 'a> {
         };
         let file =
             FileWrite { path: path.clone(), text: Some(text), current: Some(current.clone()) };
-        match Journal::new(self.context).write_files(Some(run), None, &[file], &recorded) {
+        match Journal::new(&mut self.context).write_files(Some(run), None, &[file], &recorded) {
             Ok(()) => Ok(()),
             Err(JobFailure::Critical(error)) => Err(error.into()),
             Err(JobFailure::Vault(error)) => Err(error.into()),
@@ -316,14 +305,13 @@ impl<'c, 'a> Corrector<'c, 'a> {
             let reason = DueReason::Changed(vec![draft.path.clone()]);
             let job = CompactionJob { tier, period, reason, inputs, fingerprint, partial: false };
             let run = self.context.ensure_run(run, CORRECT_TRIGGER, (self.context.clock)())?;
-            WisdomEditor::new(self.context)
+            WisdomEditor::new(&mut self.context)
                 .run_jobs(&[job], &mut TierRun { run, view, watcher, report })?;
         }
         Ok(())
     }
 }
 
-/// The trigger of the run.
 const CORRECT_TRIGGER: &str = "correct";
 
 /// Selects nothing: no month is extracted.

@@ -29,11 +29,7 @@ use crate::{
 /// whose client only records requests sends nothing.
 ///
 /// Left out are jobs that follow others, and edits of `WISDOM.md`: their sources are not made yet.
-///
-/// # Errors
-///
-/// Returns why the logs cannot be read.
-pub fn preview_requests(
+pub(crate) fn preview_requests(
     vault: &Vault,
     settings: &RootSettings,
     view: &RootSnapshot,

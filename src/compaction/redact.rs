@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    context::RunContext,
+    Compactor,
     error::{CompactionError, JobFailure},
     journal::{
         Journal,
@@ -46,7 +46,7 @@ use crate::{
 
 /// Where a secret is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SecretLocation {
+pub(crate) enum SecretLocation {
     /// In a daily log or a session record, where it may be.
     Log,
     /// In a file that memoird writes.
@@ -59,14 +59,12 @@ pub enum SecretLocation {
 
 /// A stored secret; never its value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StoredSecret {
-    /// The kind of place.
+pub(crate) struct StoredSecret {
     pub location: SecretLocation,
     /// The file, relative to the root, with `…` for a secret part of its name.
     pub path: String,
     /// The line, from 1, or 0 for the name of the file; for a version its number.
     pub at: u64,
-    /// The kind of secret.
     pub kind: String,
     /// Whether it identifies a person, rather than grants access.
     pub is_personal: bool,
@@ -76,7 +74,7 @@ pub struct StoredSecret {
 
 /// What was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RedactionReport {
+pub(crate) struct RedactionReport {
     /// Files that were rewritten.
     pub files: Vec<String>,
     /// Versions whose bytes were replaced.
@@ -93,11 +91,7 @@ struct GeneratedFile {
 }
 
 /// Finds the secrets in the files, and with a database in the kept versions of generated ones.
-///
-/// # Errors
-///
-/// Returns why files or the database cannot be read.
-pub fn find_secrets(
+pub(crate) fn find_secrets(
     vault: &Vault,
     view: &RootSnapshot,
     lineage: Option<&Lineage>,
@@ -339,26 +333,17 @@ struct RedactedFiles {
     weeks: BTreeMap<String, String>,
 }
 
-/// Removes secrets from generated files and the history.
-pub(crate) struct Redactor<'c, 'a> {
-    context: &'c mut RunContext<'a>,
-}
-
-impl<'c, 'a> Redactor<'c, 'a> {
-    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
-        Self { context }
-    }
-
+impl Compactor<'_> {
     /// Removes secrets from the generated files and, with `purge`, from the history and the copies.
     /// Without `purge`, the history keeps the old text.
     pub(crate) fn redact(&mut self, purge: bool) -> Result<RedactionReport, CompactionError> {
         let _alone = self.context.acquire_run_lock(&|| false)?;
         let now = (self.context.clock)();
-        RunPreparation::new(self.context).reconcile_locked("redact", now)?;
+        RunPreparation::new(&mut self.context).reconcile_locked("redact", now)?;
         // Temporary files that a crash left may hold the secret.
         self.context.remove_temp_files()?;
         // The sanitized view depends on the key.
-        DecisionFile::new(self.context).create_key()?;
+        DecisionFile::new(&self.context).create_key()?;
         let view = self.context.take_snapshot(now)?;
         let rules = view.inventory.rules.clone();
         let layout = self.context.vault.layout().clone();
@@ -375,7 +360,7 @@ impl<'c, 'a> Redactor<'c, 'a> {
             Some(name) => Some(layout.typed_memory(name)),
             None => Some(it.path.clone()),
         };
-        DecisionFile::new(self.context).rewrite(&self.context.write_lock()?, moved)?;
+        DecisionFile::new(&self.context).rewrite(&self.context.write_lock()?, moved)?;
         if !files.is_empty() {
             let mut run = None;
             let run = self.context.ensure_run(&mut run, "redact", now)?;
@@ -390,7 +375,7 @@ impl<'c, 'a> Redactor<'c, 'a> {
                 ..RecordedChanges::default()
             };
             let written =
-                Journal::new(self.context).write_files(Some(run), None, &files, &recorded);
+                Journal::new(&mut self.context).write_files(Some(run), None, &files, &recorded);
             self.context.end_run(run)?;
             match written {
                 Ok(()) => {}
@@ -561,7 +546,7 @@ impl<'c, 'a> Redactor<'c, 'a> {
             Some(name) => Some(layout.typed_memory(name)),
             None => Some(it.path.clone()),
         };
-        DecisionFile::new(self.context).rewrite(&self.context.write_lock()?, path_of)?;
+        DecisionFile::new(&self.context).rewrite(&self.context.write_lock()?, path_of)?;
         for (path, name) in &pairs {
             self.context.lineage.forget_name(path, &layout.typed_memory(name))?;
         }

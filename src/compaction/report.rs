@@ -50,7 +50,7 @@ pub struct RunReport {
 }
 
 /// Observes a run, and may stop it between two jobs.
-pub trait RunObserver {
+pub(crate) trait RunObserver {
     /// A job begins; `left` more follow in this tier.
     fn job_started(&mut self, _job: &CompactionJob, _left: usize) {}
     /// A job has ended.
@@ -66,8 +66,7 @@ impl RunObserver for () {}
 
 /// What a run did, and the state after it.
 #[derive(Debug)]
-pub struct RunOutcome {
-    /// The jobs.
+pub(crate) struct RunOutcome {
     pub report: RunReport,
     /// The files and the record after the last job.
     pub snapshot: RootSnapshot,
@@ -85,10 +84,10 @@ pub struct DamagedFile {
 }
 
 /// The outcome of a job that waits for a batch: the reply comes later.
-pub const WAITING: &str = "waiting";
+pub(crate) const WAITING: &str = "waiting";
 
 /// Returns the outcome in a receipt: a job that waits for a batch has not failed.
-pub fn outcome_name(receipt: &Receipt) -> &'static str {
+pub(crate) fn outcome_name(receipt: &Receipt) -> &'static str {
     let waits = receipt.outcome == JobOutcome::Failed
         && receipt.reason.as_deref() == Some(&CallError::AwaitingBatch.to_string());
     if waits { WAITING } else { receipt.outcome.name() }

@@ -55,9 +55,6 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
     }
 
     /// Does all that is due and selected.
-    ///
-    /// # Errors
-    ///
     /// Returns what ended the run; each job that was done is done.
     pub(crate) fn compact(
         &mut self,

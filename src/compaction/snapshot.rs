@@ -39,8 +39,7 @@ use crate::{
 
 /// The files and the record at one moment.
 #[derive(Debug)]
-pub struct RootSnapshot {
-    /// The files.
+pub(crate) struct RootSnapshot {
     pub inventory: Inventory,
     /// What the database records besides them.
     pub record: RecordedState,
@@ -49,11 +48,11 @@ pub struct RootSnapshot {
 impl RootSnapshot {
     /// Returns an error if a person must first say whether a file is damaged: to go on would treat
     /// its missing items as deleted.
-    ///
-    /// # Errors
-    ///
     /// Returns `CompactionError::Damaged` for the first such file that is `concerned`.
-    pub fn refuse_damaged(&self, concerned: impl Fn(&str) -> bool) -> Result<(), CompactionError> {
+    pub(crate) fn refuse_damaged(
+        &self,
+        concerned: impl Fn(&str) -> bool,
+    ) -> Result<(), CompactionError> {
         match self.record.damaged.iter().find(|(path, _)| concerned(path)) {
             Some((path, why)) => Err(CompactionError::Damaged { path: path.clone(), why: *why }),
             None => Ok(()),
@@ -62,11 +61,7 @@ impl RootSnapshot {
 }
 
 /// Reads the files and the record without caching hashes, for commands that only show.
-///
-/// # Errors
-///
-/// Returns an error when the folder cannot be listed or the database cannot be read.
-pub fn read_snapshot(
+pub(crate) fn read_snapshot(
     vault: &Vault,
     lineage: Option<&Lineage>,
 ) -> Result<RootSnapshot, CompactionError> {
@@ -74,11 +69,7 @@ pub fn read_snapshot(
 }
 
 /// Like [`read_snapshot`], with the last receipt of each period and tier.
-///
-/// # Errors
-///
-/// Like [`read_snapshot`].
-pub fn read_snapshot_with_receipts(
+pub(crate) fn read_snapshot_with_receipts(
     vault: &Vault,
     lineage: Option<&Lineage>,
 ) -> Result<(RootSnapshot, Vec<JobRow>), CompactionError> {
@@ -87,7 +78,7 @@ pub fn read_snapshot_with_receipts(
 }
 
 /// Plans what is due for an engine with this id.
-pub fn plan_snapshot(
+pub(crate) fn plan_snapshot(
     view: &RootSnapshot,
     settings: &RootSettings,
     engine: &str,
@@ -183,10 +174,6 @@ pub(crate) fn recorded_state(
 }
 
 /// Finds the generated files that may be damaged and about which a person must decide.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
 fn files_to_confirm(
     vault: &Vault,
     inventory: &Inventory,
@@ -249,10 +236,6 @@ pub(crate) fn stale_wisdom_months(
 }
 
 /// Reads the files and the record, and remembers the hashes of the logs that had to be read.
-///
-/// # Errors
-///
-/// Like [`read_snapshot`].
 pub(crate) fn take_snapshot(
     vault: &Vault,
     lineage: &mut Lineage,

@@ -37,10 +37,9 @@ const SETTLED_NS: i64 = 2_000_000_000;
 
 /// A root that is up to date.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UpToDate {
+pub(crate) struct UpToDate {
     /// What is due (nothing) and what waits.
     pub plan: CompactionPlan,
-    /// Whether there are logs.
     pub has_logs: bool,
     /// The time of the last change of a log.
     pub last_change: Option<DateTime<Utc>>,
@@ -80,7 +79,7 @@ pub(super) struct FilesBeforeRun {
 }
 
 /// Returns the note if it is still valid; `None` if a run has to check.
-pub fn check(
+pub(crate) fn check(
     vault: &Vault,
     settings: &RootSettings,
     engine: &str,
@@ -109,12 +108,12 @@ pub fn check(
 }
 
 /// Returns whether there is a note at all, for callers with work to do before they read it.
-pub fn has_note(vault: &Vault) -> bool {
+pub(crate) fn has_note(vault: &Vault) -> bool {
     note::read(vault.layout()).is_some()
 }
 
 /// Returns whether a run with this selection does all that can be due now.
-pub fn is_full_selection(selection: &Selection) -> bool {
+pub(crate) fn is_full_selection(selection: &Selection) -> bool {
     let Selection {
         tiers,
         period,
@@ -237,7 +236,7 @@ fn is_idle(report: &RunReport) -> bool {
 }
 
 /// Returns when a log last changed, not counting times in the future.
-pub fn last_log_change(inventory: &Inventory, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+pub(crate) fn last_log_change(inventory: &Inventory, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let times = inventory.logs.values().map(|it| DateTime::from_timestamp_nanos(it.stamp.mtime_ns));
     times.filter(|it| *it <= now).max()
 }

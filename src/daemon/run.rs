@@ -22,7 +22,10 @@ use crate::{
     clock,
     compaction::{
         CompactionError, Compactor, RunContext, RunObserver,
-        integrity::rebuild::{self, CheckDepth, DatabaseRecovery, PendingRebuild},
+        integrity::{
+            rebuild::{self, CheckDepth, DatabaseRecovery, PendingRebuild},
+            vanished_files::refuse_if_vanished,
+        },
         plan::{CompactionJob, CompactionPlan, Selection, WaitCause},
         report::{JobReport, RunReport, WAITING},
         up_to_date,
@@ -233,7 +236,7 @@ impl RunOrder {
         compactor: &mut Compactor<'_>,
     ) -> Result<(FinishedRun, Inventory), CompactionError> {
         let report = if self.tiers.is_empty() {
-            compactor.refuse_if_vanished(false)?;
+            refuse_if_vanished(&compactor.context, false)?;
             RunReport::default()
         } else {
             let tiers = self.tiers.iter().copied().collect();
@@ -244,8 +247,8 @@ impl RunOrder {
         let at = (compactor.context.clock)();
         // The snapshot comes first: a change between the two causes another run.
         let snapshot = FolderSnapshot::take(&self.folders).ok();
-        let view = compactor.take_snapshot(at)?;
-        let plan = compactor.plan(&view, &Selection::default(), at);
+        let view = compactor.context.take_snapshot(at)?;
+        let plan = compactor.context.plan(&view, &Selection::default(), at);
         let done = FinishedRun {
             report,
             being_written: logs_being_written(&plan, &view.inventory),

@@ -173,11 +173,6 @@ impl Decisions {
         }
     }
 
-    /// Returns whether anything was forgotten; if not, lines need no check.
-    pub fn has_forgotten(&self) -> bool {
-        !self.forgotten.is_empty()
-    }
-
     /// Returns whether a line of the named log is forgotten.
     pub fn is_forgotten(&self, log: &str, line: &str) -> bool {
         let everywhere = self.forgotten.get("");
@@ -401,7 +396,7 @@ mod tests {
     #[test]
     fn lines_are_forgotten_in_one_log_or_in_all() {
         let mut decisions = Decisions::with_key([7; 32]);
-        assert!(!decisions.has_forgotten());
+        assert!(decisions.forgotten.is_empty());
         for (log, line) in [("", "- one"), ("2026-04-02", "- two")] {
             let hashes = vec![decisions.line_hash(line).unwrap()];
             let at = "2026-04-06T03:00:12Z".parse().unwrap();
@@ -412,7 +407,7 @@ mod tests {
                 hashes,
             });
         }
-        assert!(decisions.has_forgotten());
+        assert!(!decisions.forgotten.is_empty());
         assert!(decisions.is_forgotten("2026-04-03", " - one"));
         assert!(decisions.is_forgotten("2026-04-02", "- two"));
         assert!(!decisions.is_forgotten("2026-04-03", "- two"));

@@ -105,8 +105,8 @@ impl<'a> YamlScanner<'a> {
         after.is_some_and(|it| !it.starts_with(|c: char| !c.is_whitespace()))
     }
 
-    /// Scans one line, and the further lines of its last value.
-    fn line(&mut self) -> Result<(), YamlViolation> {
+    /// Reads a directive or a marker at the start of a line; a second document is refused.
+    fn read_document_start(&mut self) -> Result<(), YamlViolation> {
         let is_directive = self.rest.starts_with('%');
         if is_directive || self.starts_with_marker() {
             if !self.may_begin {
@@ -119,6 +119,12 @@ impl<'a> YamlScanner<'a> {
                 self.may_begin = false;
             }
         }
+        Ok(())
+    }
+
+    /// Scans one line, and the further lines of its last value.
+    fn line(&mut self) -> Result<(), YamlViolation> {
+        self.read_document_start()?;
         let mut column = self.skip_blanks();
         // The column of the innermost key or dash of the line; a block scalar is indented deeper.
         let mut parent = None;

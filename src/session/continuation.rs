@@ -3,13 +3,13 @@
 use super::offline_summary::SummaryStyle;
 
 /// How many files are attached again at most; the most recent ones.
-pub const FILES_MAX: usize = 5;
+pub(crate) const FILES_MAX: usize = 5;
 /// The total size of attached files, in tokens.
-pub const FILES_TOKENS_MAX: u64 = 50_000;
+pub(crate) const FILES_TOKENS_MAX: u64 = 50_000;
 
 /// What accompanies a summary.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ContinuationParts<'a> {
+pub(crate) struct ContinuationParts<'a> {
     /// The path of the transcript, for details.
     pub transcript: Option<&'a str>,
     /// The id of the session's record.
@@ -25,7 +25,7 @@ pub struct ContinuationParts<'a> {
 }
 
 /// Returns a summary with what accompanies it, as one message.
-pub fn continuation_message(
+pub(crate) fn continuation_message(
     style: SummaryStyle,
     summary: &str,
     parts: &ContinuationParts<'_>,

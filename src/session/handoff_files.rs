@@ -29,7 +29,7 @@ const REFERENCES_MAX: usize = 40;
 
 /// Reads files of a project for a handoff.
 #[derive(Debug)]
-pub struct HandoffFileReader<'a> {
+pub(crate) struct HandoffFileReader<'a> {
     /// The project's folder, without links.
     project: PathBuf,
     rules: &'a PrivacyRules,
@@ -43,7 +43,7 @@ pub struct HandoffFileReader<'a> {
 
 /// The files that the model chose, and what it has read.
 #[derive(Debug)]
-pub struct HandoffSelection {
+pub(crate) struct HandoffSelection {
     /// The entries that the summary may cite; the index of a file is [`usize::MAX`].
     pub entries: Vec<SessionEntry>,
     /// Files that are embedded: name and text.
@@ -55,7 +55,7 @@ pub struct HandoffSelection {
 impl<'a> HandoffFileReader<'a> {
     /// Returns a reader; embedded files may have `budget` tokens in total. `None` if the folder does not
     /// exist.
-    pub fn new(
+    pub(crate) fn new(
         project: &Path,
         rules: &'a PrivacyRules,
         entries: Vec<SessionEntry>,
@@ -73,11 +73,7 @@ impl<'a> HandoffFileReader<'a> {
     }
 
     /// Executes a tool call and returns the text for the model.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it failed, as text for the model.
-    pub fn call_tool(&mut self, tool: &str, path: &str) -> Result<String, String> {
+    pub(crate) fn call_tool(&mut self, tool: &str, path: &str) -> Result<String, String> {
         let (full, name) = self.resolve(path)?;
         match tool {
             "read_file" => {
@@ -119,7 +115,7 @@ impl<'a> HandoffFileReader<'a> {
     }
 
     /// Returns the selection.
-    pub fn finish(self) -> HandoffSelection {
+    pub(crate) fn finish(self) -> HandoffSelection {
         let Self { entries, required, references, .. } = self;
         HandoffSelection { entries, required, references }
     }

@@ -39,7 +39,7 @@ const IMPORTED: &str = "Imported from ";
 
 /// A program whose notes can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotesProgram {
+pub(crate) enum NotesProgram {
     /// `MEMORY.md`, `USER.md`, `memory/DATE.md`, `memory/DATE-name.md` in a workspace.
     OpenClaw,
     /// `WISDOM.md`, `memory/DATE.md`, `memory/TYPE_name.md`.
@@ -54,10 +54,9 @@ pub enum NotesProgram {
 
 /// A file of notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportedNote {
+pub(crate) struct ImportedNote {
     /// Its path in the imported folder.
     pub name: String,
-    /// Its text.
     pub text: String,
     /// The day of the log that it is added to.
     pub date: NaiveDate,
@@ -65,7 +64,7 @@ pub struct ImportedNote {
 
 impl NotesProgram {
     /// Returns the name of the program.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OpenClaw => "openclaw",
             Self::Recall => "recall",
@@ -77,7 +76,7 @@ impl NotesProgram {
 
     /// Returns whether a file is one of its notes. Files that it derived from notes (weeks, months, an
     /// index) are not, because their content would be imported twice.
-    pub fn is_note(self, path: &Path) -> bool {
+    pub(crate) fn is_note(self, path: &Path) -> bool {
         let parts: Vec<&str> = path
             .components()
             .filter_map(|it| match it {
@@ -108,7 +107,7 @@ impl NotesProgram {
 }
 
 /// Returns the day in the name of a file, else in its frontmatter.
-pub fn note_date(name: &str, text: &str) -> Option<NaiveDate> {
+pub(crate) fn note_date(name: &str, text: &str) -> Option<NaiveDate> {
     let stem = name.rsplit('/').next().and_then(|it| it.strip_suffix(".md"))?;
     leading_date(stem).or_else(|| {
         let yaml = frontmatter::split(text).yaml?;
@@ -129,7 +128,7 @@ fn leading_date(text: &str) -> Option<NaiveDate> {
 }
 
 /// Returns the lines of a note that are imported, each with its number in the file.
-pub fn note_lines(text: &str) -> Vec<(usize, String)> {
+pub(crate) fn note_lines(text: &str) -> Vec<(usize, String)> {
     let body = frontmatter::split(text).body(text);
     let before = text.lines().count() - body.lines().count();
     let mut fence: Option<&str> = None;
@@ -156,7 +155,7 @@ pub fn note_lines(text: &str) -> Vec<(usize, String)> {
 
 /// The lines that are in the logs already.
 #[derive(Debug, Default)]
-pub struct LoggedNotes {
+pub(crate) struct LoggedNotes {
     /// The lines of each log, by its path.
     logs: HashMap<String, HashSet<String>>,
     /// The logs with lines of a file, by the header of its import.
@@ -186,11 +185,7 @@ impl LoggedNotes {
 
 impl SessionStore<'_> {
     /// Reads the lines of all logs.
-    ///
-    /// # Errors
-    ///
-    /// Returns why one cannot be read.
-    pub fn logged_notes(&self) -> Result<LoggedNotes, SaveError> {
+    pub(crate) fn logged_notes(&self) -> Result<LoggedNotes, SaveError> {
         let layout = self.vault.layout();
         let mut logged = LoggedNotes::default();
         for path in self.vault.files_below(layout.memory_dir(), LOGS_MAX).0 {
@@ -210,7 +205,7 @@ impl SessionStore<'_> {
     }
 
     /// Returns the lines of a note that are not in the logs yet, each with its number in the file.
-    pub fn new_lines(
+    pub(crate) fn new_lines(
         &self,
         program: NotesProgram,
         note: &ImportedNote,
@@ -229,11 +224,8 @@ impl SessionStore<'_> {
     }
 
     /// Imports a note; returns the id of its record, and how many lines were added to the log.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it was not imported completely. Importing it again continues.
-    pub fn import_note(
+    /// After a failure, importing it again continues.
+    pub(crate) fn import_note(
         &self,
         program: NotesProgram,
         note: &ImportedNote,

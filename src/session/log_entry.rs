@@ -16,7 +16,7 @@ use super::{
 };
 
 /// The most lines of an entry, with its head.
-pub const LINES_MAX: usize = 15;
+pub(crate) const LINES_MAX: usize = 15;
 /// The most outcomes in an entry.
 const OUTCOMES_MAX: usize = 3;
 /// The most decisions and corrections together, and the most corrections.
@@ -35,7 +35,7 @@ const FILES_MAX: usize = 8;
 
 /// The entry of one day.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SessionLogEntry {
+pub(crate) struct SessionLogEntry {
     /// The day, in the root's zone.
     pub date: NaiveDate,
     /// The time of the last transcript entry of the day.
@@ -46,8 +46,7 @@ pub struct SessionLogEntry {
 
 /// One line of an entry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SessionLogLine {
-    /// The text.
+pub(crate) struct SessionLogLine {
     pub text: String,
     /// The transcript entries that it cites.
     pub cites: Vec<EntryIndex>,
@@ -56,7 +55,7 @@ pub struct SessionLogLine {
 /// Returns the entries of a session, one for each of its days, ascending.
 ///
 /// A day without messages has none. A transcript without any time belongs to the day of `now`.
-pub fn log_entries(
+pub(crate) fn log_entries(
     transcript: &Transcript,
     digest: &SessionDigest<'_>,
     zone: Tz,

@@ -17,16 +17,16 @@
 //! caller opens the files and passes the time.
 
 pub mod cited_summary;
-pub mod continuation;
+pub(crate) mod continuation;
 pub mod digest;
-pub mod handoff_files;
-pub mod imported_notes;
-pub mod log_entry;
+pub(crate) mod handoff_files;
+pub(crate) mod imported_notes;
+pub(crate) mod log_entry;
 pub mod micro_compaction;
-pub mod model_view;
+pub(crate) mod model_view;
 pub mod offline_summary;
-pub mod queue;
-pub mod record;
+pub(crate) mod queue;
+pub(crate) mod record;
 pub mod recovery;
-pub mod save;
+pub(crate) mod save;
 pub mod transcript;

@@ -17,7 +17,7 @@ const WORDS_CHARS_MAX: usize = 6_000;
 
 /// Returns the entries of the session's own agent, without secrets and without text that looks like an
 /// attack.
-pub fn model_entries(transcript: &Transcript, rules: &PrivacyRules) -> Vec<SessionEntry> {
+pub(crate) fn model_entries(transcript: &Transcript, rules: &PrivacyRules) -> Vec<SessionEntry> {
     let sanitized = |text: &str, origin: TextOrigin| {
         if quarantine::concerns(text, origin).is_empty() {
             rules.mask_secrets(text).into_owned()

@@ -39,10 +39,9 @@ const POLLS_MAX: u32 = 12;
 
 /// A session to be saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueuedSession {
+pub(crate) struct QueuedSession {
     /// The event of the hook: `session-end`, `pre-compact`.
     pub event: String,
-    /// The transcript.
     pub transcript: PathBuf,
     /// The folder that the session ran in.
     pub cwd: PathBuf,
@@ -58,7 +57,7 @@ pub struct QueuedSession {
 
 /// The result of processing a queued session.
 #[derive(Debug)]
-pub enum QueueOutcome {
+pub(crate) enum QueueOutcome {
     /// The session was saved.
     Saved(SavedSession),
     /// It contained nothing new.
@@ -71,7 +70,7 @@ pub enum QueueOutcome {
 
 /// Why a session was not saved.
 #[derive(Debug, thiserror::Error)]
-pub enum QueueError {
+pub(crate) enum QueueError {
     /// The root cannot be opened.
     #[error(transparent)]
     Config(#[from] config::ConfigError),
@@ -81,18 +80,14 @@ pub enum QueueError {
     /// The transcript cannot be read.
     #[error("cannot read the transcript `{}`", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// The file is not a transcript.
     #[error("`{}` is not a transcript", path.display())]
     NoTranscript {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: TranscriptError,
     },
@@ -107,11 +102,7 @@ pub enum QueueError {
 /// Processes all queued sessions and returns the name and the result of each.
 ///
 /// If another process is working on the queue, it does nothing, or waits with `wait_for_lock`.
-///
-/// # Errors
-///
-/// Returns why the queue cannot be read.
-pub fn drain(
+pub(crate) fn drain(
     config: &Config,
     environment: &Environment,
     now: DateTime<Utc>,
@@ -154,7 +145,7 @@ pub fn drain(
 
 /// The contents of the queue.
 #[derive(Debug, Default)]
-pub struct QueueContents {
+pub(crate) struct QueueContents {
     /// Sessions that were not tried yet, or are tried again.
     pub waiting: Vec<QueuedSession>,
     /// Sessions that failed `TRIES_MAX` times, with the names of their files in the queue.
@@ -162,7 +153,7 @@ pub struct QueueContents {
 }
 
 /// Returns the contents of the queue, without unreadable files.
-pub fn contents(environment: &Environment) -> QueueContents {
+pub(crate) fn contents(environment: &Environment) -> QueueContents {
     let spool = Spool::new(&environment.state_home);
     let job = |text: io::Result<String>| serde_json::from_str::<QueuedSession>(&text.ok()?).ok();
     let names = |names: io::Result<Vec<String>>| names.unwrap_or_default().into_iter();
@@ -173,11 +164,7 @@ pub fn contents(environment: &Environment) -> QueueContents {
 }
 
 /// Queues failed sessions again and returns their number.
-///
-/// # Errors
-///
-/// Returns why the queue cannot be written.
-pub fn retry_failed(environment: &Environment) -> io::Result<usize> {
+pub(crate) fn retry_failed(environment: &Environment) -> io::Result<usize> {
     let spool = Spool::new(&environment.state_home);
     let _lock = spool.lock(true)?;
     let failed = contents(environment).failed;

@@ -13,16 +13,15 @@ use crate::memory::{
 };
 
 /// The style of a record whose body was imported.
-pub const IMPORTED: &str = "imported";
+pub(crate) const IMPORTED: &str = "imported";
 
 /// The frontmatter of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecordHeader {
+pub(crate) struct RecordHeader {
     /// The id of the record, which is also the name of its file.
     pub id: String,
     /// The folder of the project.
     pub project: Option<String>,
-    /// The branch.
     pub branch: Option<String>,
     /// The time of the first entry covered.
     pub started: Option<DateTime<FixedOffset>>,
@@ -50,14 +49,14 @@ pub struct RecordHeader {
 
 /// Returns the id of a record of a session that ended at `ended`; `copy` counts records of the same
 /// second, from 1.
-pub fn record_id(ended: DateTime<FixedOffset>, copy: u32) -> String {
+pub(crate) fn record_id(ended: DateTime<FixedOffset>, copy: u32) -> String {
     let time = ended.format("%Y%m%d-%H%M%S");
     if copy <= 1 { format!("CMEM-{time}") } else { format!("CMEM-{time}-{copy}") }
 }
 
 impl RecordHeader {
     /// Prints the frontmatter.
-    pub fn print(&self) -> String {
+    pub(crate) fn print(&self) -> String {
         let mut out = FrontmatterWriter::new();
         out.text("id", &self.id);
         let mut text = |key: &str, value: &Option<String>| {
@@ -95,7 +94,7 @@ impl RecordHeader {
     }
 
     /// Reads the frontmatter of a record; `None` for a text without our frontmatter.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let map = frontmatter::parse(frontmatter::split(text).yaml?, YAML_BYTES_MAX).ok()?;
         let get = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
         let time = |key: &str| DateTime::parse_from_rfc3339(&get(key)?).ok();
@@ -121,13 +120,13 @@ impl RecordHeader {
     }
 
     /// Returns the number of lines of the frontmatter.
-    pub fn line_count(&self) -> u32 {
+    pub(crate) fn line_count(&self) -> u32 {
         u32::try_from(self.print().matches('\n').count()).unwrap_or(u32::MAX)
     }
 }
 
 /// Returns the text for `session export`: an imported text as it was, or the whole record.
-pub fn export_text(record: &str) -> &str {
+pub(crate) fn export_text(record: &str) -> &str {
     let is_body = RecordHeader::parse(record).is_some_and(|it| it.style == IMPORTED);
     if is_body { frontmatter::split(record).body(record) } else { record }
 }

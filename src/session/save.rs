@@ -41,14 +41,13 @@ const DESCRIPTION_CHARS_MAX: usize = 120;
 /// The most records of the same second.
 const RECORDS_PER_SECOND_MAX: u32 = 1_000;
 /// The largest file that can be imported, in bytes.
-pub const IMPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+pub(crate) const IMPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The most records that are listed.
 const RECORDS_MAX: usize = 100_000;
 
 /// Stores sessions in a memory folder.
 #[derive(Clone, Copy, Debug)]
-pub struct SessionStore<'a> {
-    /// The files.
+pub(crate) struct SessionStore<'a> {
     pub vault: &'a Vault,
     /// The privacy rules of the root.
     pub rules: &'a PrivacyRules,
@@ -60,7 +59,7 @@ pub struct SessionStore<'a> {
 
 /// A session to save, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct SaveRequest<'a> {
+pub(crate) struct SaveRequest<'a> {
     /// The session, or a part of it.
     pub transcript: &'a Transcript,
     /// The file that it was read from.
@@ -85,7 +84,7 @@ pub struct SaveRequest<'a> {
 
 /// A saved session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SavedSession {
+pub(crate) struct SavedSession {
     /// The id of the record.
     pub id: String,
     /// Its file.
@@ -106,7 +105,7 @@ pub struct SavedSession {
 
 /// A record in the memory folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredRecord {
+pub(crate) struct StoredRecord {
     /// Its file, relative to the root.
     pub path: String,
     /// Its frontmatter.
@@ -155,7 +154,7 @@ struct PendingLogEntry {
 
 impl<'a> SaveRequest<'a> {
     /// Returns the request for a session that has ended: a full summary without a model, logged.
-    pub fn for_ended_session(transcript: &'a Transcript, path: Option<&'a str>) -> Self {
+    pub(crate) fn for_ended_session(transcript: &'a Transcript, path: Option<&'a str>) -> Self {
         Self {
             transcript,
             path,
@@ -174,11 +173,7 @@ impl<'a> SaveRequest<'a> {
 impl SessionStore<'_> {
     /// Saves the record of a session, and its log entries if requested. If a record already covers the same
     /// in the same style, it is returned.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing was saved.
-    pub fn save(&self, request: &SaveRequest<'_>) -> Result<SavedSession, SaveError> {
+    pub(crate) fn save(&self, request: &SaveRequest<'_>) -> Result<SavedSession, SaveError> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         self.finish_pending(&lock)?;
         let records = self.records()?;
@@ -239,11 +234,7 @@ impl SessionStore<'_> {
     }
 
     /// Returns the days that would get an entry if a session were saved; none if all of it is logged.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the records cannot be read.
-    pub fn preview_days(
+    pub(crate) fn preview_days(
         &self,
         request: &SaveRequest<'_>,
     ) -> Result<Vec<chrono::NaiveDate>, SaveError> {
@@ -384,11 +375,7 @@ impl SessionStore<'_> {
     }
 
     /// Imports a text byte for byte; returns the id and path of its record, and whether it existed before.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it was not imported, for example because another record has its name.
-    pub fn import(&self, text: &str) -> Result<(String, String, bool), SaveError> {
+    pub(crate) fn import(&self, text: &str) -> Result<(String, String, bool), SaveError> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         self.finish_pending(&lock)?;
         if let Some(header) = RecordHeader::parse(text) {
@@ -438,11 +425,7 @@ impl SessionStore<'_> {
     }
 
     /// Returns all records, by name. Other files are skipped.
-    ///
-    /// # Errors
-    ///
-    /// Returns why one cannot be read.
-    pub fn records(&self) -> Result<Vec<StoredRecord>, VaultError> {
+    pub(crate) fn records(&self) -> Result<Vec<StoredRecord>, VaultError> {
         self.records_where(&|_| true)
     }
 

@@ -190,7 +190,7 @@ fn run_repair(
         compactor.rebuild_recovered(rebuild, now)?;
     }
     // Rebuilding the database may have repaired much, so the steps are planned again.
-    let view = compactor.take_snapshot(now)?;
+    let view = compactor.context.take_snapshot(now)?;
     let steps = repair::plan_repair(&root.vault, &view, Some(compactor.context.lineage))?;
     repairs.extend(compactor.repair(&steps, now)?);
     Ok(Some(repairs))

@@ -40,7 +40,7 @@ const FILES_MAX: usize = 20_000;
 
 /// Everything that a request affects.
 #[derive(Clone, Debug, Default)]
-pub struct ForgetImpact {
+pub(crate) struct ForgetImpact {
     /// The request, with all that it was resolved to.
     pub request: ForgetRequest,
     /// The lines of logs.
@@ -69,7 +69,7 @@ pub struct ForgetImpact {
 
 /// A file that contains the words and stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct UntouchedFile {
+pub(crate) struct UntouchedFile {
     /// Relative to the root.
     pub path: String,
     /// Why it is left alone, or what a person can do.
@@ -77,11 +77,7 @@ pub struct UntouchedFile {
 }
 
 /// Finds everything that a request affects. Changes nothing.
-///
-/// # Errors
-///
-/// Returns an error if the folder or the database cannot be read.
-pub fn find_impact(
+pub(crate) fn find_impact(
     vault: &Vault,
     lineage: Option<&Lineage>,
     request: &ForgetRequest,
@@ -152,11 +148,7 @@ fn read_logs(vault: &Vault, inventory: &Inventory) -> Result<Vec<ScannedLog>, Va
 }
 
 /// Returns the stems of vanished logs and session records, each with its path in the history.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn vanished_logs(
+pub(crate) fn vanished_logs(
     vault: &Vault,
     lineage: &Lineage,
 ) -> Result<Vec<(Stem, String)>, LineageError> {
@@ -166,11 +158,10 @@ pub fn vanished_logs(
 }
 
 /// Returns the newest bytes of a file in the history.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn last_kept_bytes(lineage: &Lineage, path: &str) -> Result<Option<Vec<u8>>, LineageError> {
+pub(crate) fn last_kept_bytes(
+    lineage: &Lineage,
+    path: &str,
+) -> Result<Option<Vec<u8>>, LineageError> {
     let hash = lineage.versions_of(path)?.into_iter().rev().find_map(|it| it.hash);
     let bytes = hash.map(|it| version_content(lineage, it)).transpose()?;
     Ok(bytes.and_then(VersionContent::into_bytes))
@@ -342,7 +333,7 @@ impl ForgetImpact {
     }
 
     /// Returns whether nothing would be removed.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty()
             && self.vanished_lines.is_empty()
             && self.items.is_empty()

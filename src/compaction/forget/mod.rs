@@ -23,10 +23,10 @@
 //! The next run writes the derived files again. None of this can be undone, so it does not begin
 //! while a generated file may be damaged: its older versions would be purged too.
 
-pub mod impact;
-pub mod pending;
+pub(crate) mod impact;
+pub(crate) mod pending;
 mod remove;
-pub mod targets;
+pub(crate) mod targets;
 
 use std::collections::BTreeSet;
 
@@ -49,9 +49,8 @@ use crate::{
     store::db::{lineage::LineageError, search_index::PostingsDb, vectors::VectorDb},
 };
 
-/// The result of forgetting.
 #[derive(Debug)]
-pub struct ForgetOutcome {
+pub(crate) struct ForgetOutcome {
     /// What was affected.
     pub impact: ForgetImpact,
     /// Whether the database was vacuumed; otherwise the next run does it.
@@ -69,9 +68,6 @@ impl<'c, 'a> Forgetter<'c, 'a> {
     }
 
     /// Forgets for good. The next run writes the derived files again.
-    ///
-    /// # Errors
-    ///
     /// Returns what stopped it. Once the request is recorded, the next run continues.
     pub(crate) fn forget(
         &mut self,

@@ -12,7 +12,6 @@ use crate::{
     store::fs::vault::Vault,
 };
 
-/// The recorded progress.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ForgetProgress {
     /// The request is to be carried out; then this work remains.
@@ -32,7 +31,7 @@ pub(super) struct RemainingWork {
 }
 
 /// Returns a message if forgetting is not finished.
-pub fn unfinished_message(vault: &Vault) -> Option<String> {
+pub(crate) fn unfinished_message(vault: &Vault) -> Option<String> {
     match read_progress(vault) {
         Err(error) => Some(error.to_string()),
         Ok(Some(ForgetProgress::Remove(..))) => {
@@ -47,9 +46,6 @@ pub fn unfinished_message(vault: &Vault) -> Option<String> {
 }
 
 /// Reads the progress; `None` if nothing is in progress.
-///
-/// # Errors
-///
 /// Returns an error without the text of the file, since it contains the words to forget.
 fn read_progress(vault: &Vault) -> Result<Option<ForgetProgress>, CompactionError> {
     let path = vault.layout().forget_state();
@@ -83,7 +79,6 @@ impl Forgetter<'_, '_> {
         self.save_progress(&ForgetProgress::Rebuild(left.clone()))
     }
 
-    /// Writes the progress.
     pub(super) fn save_progress(&self, pending: &ForgetProgress) -> Result<(), CompactionError> {
         let text = serde_json::to_string(pending)
             .map_err(|error| CompactionError::ForgetUnfinished(error.to_string()))?;

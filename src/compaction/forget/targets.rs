@@ -35,7 +35,7 @@ const PURGED_CHARS_MIN: usize = 8;
 
 /// What a person wants forgotten, and what was found before anything was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ForgetRequest {
+pub(crate) struct ForgetRequest {
     /// Lines of logs, without surrounding white space, at any position.
     pub lines: BTreeSet<String>,
     /// Logs to be forgotten as a whole, each with its lines.
@@ -54,7 +54,7 @@ pub struct ForgetRequest {
 
 /// What only the unchanged files reveal; recorded for a second attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResolvedTargets {
+pub(crate) struct ResolvedTargets {
     /// The normalized words of everything derived from the lines.
     pub texts: BTreeSet<String>,
     /// Paths of the typed memories among it; their names are built from the words.
@@ -71,18 +71,16 @@ pub struct ResolvedTargets {
 
 /// Lines of files, by stem.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LinesByStem(BTreeMap<String, BTreeSet<u32>>);
+pub(crate) struct LinesByStem(BTreeMap<String, BTreeSet<u32>>);
 
 /// A line or an item that is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RemovedText {
+pub(crate) struct RemovedText {
     /// The file, relative to the root.
     pub path: String,
     /// The line, from 1.
     pub line: u32,
-    /// Its words.
     pub text: String,
-    /// Whether a person wrote it.
     pub by_person: bool,
     /// The file as read, since the sanitized view of a line depends on the whole file.
     #[serde(skip)]
@@ -98,17 +96,6 @@ pub(super) struct RemovalResult {
     pub(super) items: Vec<RemovedText>,
     /// Other lines.
     pub(super) lines: Vec<RemovedText>,
-}
-
-impl ForgetRequest {
-    /// Returns whether nothing was requested.
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-            && self.logs.is_empty()
-            && self.words.is_empty()
-            && self.items.is_empty()
-            && self.memories.is_empty()
-    }
 }
 
 impl LinesByStem {
@@ -137,7 +124,6 @@ impl LinesByStem {
 /// A request prepared for searching.
 pub(super) struct ForgetPatterns<'a> {
     request: &'a ForgetRequest,
-    /// The requested words.
     words: Option<AhoCorasick>,
     /// The words of lines that are long enough to be distinctive.
     distinctive: Option<AhoCorasick>,
@@ -409,7 +395,7 @@ impl<'a> ForgetPatterns<'a> {
 }
 
 /// Normalizes words for comparison: lower case, single spaces.
-pub fn normalized(text: &str) -> String {
+pub(crate) fn normalized(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {

@@ -39,9 +39,8 @@ use crate::{
     },
 };
 
-/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CheckOutcome {
+pub(crate) enum CheckOutcome {
     /// All is well; what was checked.
     Passed(String),
     /// It works, but people should know.
@@ -51,23 +50,18 @@ pub enum CheckOutcome {
 }
 
 /// The result of a check, or why it could not be made.
-pub type CheckResult = Result<CheckOutcome, Box<dyn Error + Send + Sync>>;
+pub(crate) type CheckResult = Result<CheckOutcome, Box<dyn Error + Send + Sync>>;
 
 impl CheckOutcome {
     /// Returns `Passed` if there are no findings.
-    pub fn from_findings(findings: Vec<String>, well: impl FnOnce() -> String) -> Self {
+    pub(crate) fn from_findings(findings: Vec<String>, well: impl FnOnce() -> String) -> Self {
         if findings.is_empty() { Self::Passed(well()) } else { Self::Failed(findings) }
-    }
-
-    /// Returns whether the check failed.
-    pub fn is_failed(&self) -> bool {
-        matches!(self, Self::Failed(_))
     }
 }
 
 /// Reads the generated files as they would be recorded now. Those that cannot be read are reported
 /// by [`files`].
-pub fn documents(vault: &Vault, view: &RootSnapshot) -> BTreeMap<String, DocumentRecord> {
+pub(crate) fn documents(vault: &Vault, view: &RootSnapshot) -> BTreeMap<String, DocumentRecord> {
     let inventory = &view.inventory;
     let layout = vault.layout();
     let summaries = inventory.weekly.values().chain(inventory.monthly.values());
@@ -86,11 +80,8 @@ pub fn documents(vault: &Vault, view: &RootSnapshot) -> BTreeMap<String, Documen
 }
 
 /// Reads the whole database: its structure, the checksum of every row, and the history.
-///
-/// # Errors
-///
 /// Returns [`LineageError::Damaged`] with what is wrong.
-pub fn database(lineage: &Lineage) -> Result<(), LineageError> {
+pub(crate) fn database(lineage: &Lineage) -> Result<(), LineageError> {
     lineage.integrity_check()?;
     let damaged = |detail| LineageError::Damaged { path: lineage.path().to_owned(), detail };
     let broken = lineage.corrupt_rows()?;
@@ -113,11 +104,7 @@ pub fn database(lineage: &Lineage) -> Result<(), LineageError> {
 }
 
 /// Checks the commit marker beside the database: whether the database contains all committed runs.
-///
-/// # Errors
-///
-/// Returns why it could not be checked.
-pub fn commit_marker(layout: &Layout, lineage: Option<&Lineage>) -> CheckResult {
+pub(crate) fn commit_marker(layout: &Layout, lineage: Option<&Lineage>) -> CheckResult {
     let Some(marker) = private_folder::read_commit_marker(layout) else {
         return Ok(CheckOutcome::Passed("none yet".to_owned()));
     };
@@ -136,11 +123,7 @@ pub fn commit_marker(layout: &Layout, lineage: Option<&Lineage>) -> CheckResult 
 }
 
 /// Checks the decisions file, which only grows.
-///
-/// # Errors
-///
-/// Returns why it could not be checked.
-pub fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
+pub(crate) fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
     let layout = vault.layout();
     let path = layout.decisions();
     let copy = private_folder::decisions_copy(layout);
@@ -171,15 +154,14 @@ pub fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
     Ok(CheckOutcome::from_findings(findings, || "can be read".to_owned()))
 }
 
-/// Reports the damaged files.
-pub fn files(damaged: &BTreeMap<String, Damage>) -> CheckOutcome {
+pub(crate) fn files(damaged: &BTreeMap<String, Damage>) -> CheckOutcome {
     let findings = damaged.iter().map(|(path, damage)| format!("{path} {damage}"));
     CheckOutcome::from_findings(findings.collect(), || "none is damaged".to_owned())
 }
 
 /// A way in which the records differ from the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RecordFinding {
+pub(crate) enum RecordFinding {
     /// Too many files have vanished; nothing is written.
     ManyVanished(VanishedFiles),
     /// The items of a file, or the lines of a log, differ from their records, though the file did
@@ -188,12 +170,7 @@ pub enum RecordFinding {
     /// A recorded file can no longer be read.
     Unreadable(String),
     /// A recorded file is gone.
-    Gone {
-        /// The file.
-        path: String,
-        /// Its kind.
-        kind: DocumentKind,
-    },
+    Gone { path: String, kind: DocumentKind },
     /// Generated files without a record.
     Unrecorded(Vec<String>),
     /// A log was changed while it was checked.
@@ -202,7 +179,7 @@ pub enum RecordFinding {
 
 impl RecordFinding {
     /// Returns whether recording files and logs again fixes it.
-    pub fn needs_rebuild(&self) -> bool {
+    pub(crate) fn needs_rebuild(&self) -> bool {
         match self {
             Self::WrongRecord(_) | Self::Unrecorded(_) => true,
             Self::ManyVanished(_)
@@ -245,7 +222,7 @@ impl fmt::Display for RecordFinding {
 
 /// The records compared with the files.
 #[derive(Debug, Default)]
-pub struct RecordComparison {
+pub(crate) struct RecordComparison {
     /// What differs.
     pub findings: Vec<RecordFinding>,
     /// How many generated files are recorded.
@@ -266,11 +243,7 @@ impl From<RecordComparison> for CheckOutcome {
 }
 
 /// Compares what is recorded of generated files and logs with the files.
-///
-/// # Errors
-///
-/// Returns why files or database could not be read.
-pub fn compare_records(
+pub(crate) fn compare_records(
     vault: &Vault,
     view: &RootSnapshot,
     lineage: Option<&Lineage>,
@@ -341,11 +314,7 @@ fn misrecorded_logs(
 
 /// Compares the last receipts, `jobs`, with the files: what was written exists, or the history
 /// explains why not. Files that are unchanged in `inventory` are not read again.
-///
-/// # Errors
-///
-/// Returns why it could not be checked.
-pub fn receipts(
+pub(crate) fn receipts(
     vault: &Vault,
     lineage: Option<&Lineage>,
     jobs: &[JobRow],
@@ -420,11 +389,10 @@ fn summary_hashes(inventory: &Inventory) -> HashMap<&str, ContentHash> {
 }
 
 /// Looks up every cited line, except in vanished logs.
-///
-/// # Errors
-///
-/// Returns why it could not be checked.
-pub fn citations(vault: &Vault, documents: &BTreeMap<String, DocumentRecord>) -> CheckResult {
+pub(crate) fn citations(
+    vault: &Vault,
+    documents: &BTreeMap<String, DocumentRecord>,
+) -> CheckResult {
     let mut findings: Vec<String> =
         dangling_citations(vault, documents)?.into_values().flatten().collect();
     let mut gone = BTreeSet::new();
@@ -458,11 +426,7 @@ pub fn citations(vault: &Vault, documents: &BTreeMap<String, DocumentRecord>) ->
 }
 
 /// Returns, by file, citations of lines that an existing log never had.
-///
-/// # Errors
-///
-/// Returns why a log could not be read.
-pub fn dangling_citations(
+pub(crate) fn dangling_citations(
     vault: &Vault,
     documents: &BTreeMap<String, DocumentRecord>,
 ) -> Result<BTreeMap<String, Vec<String>>, VaultError> {
@@ -501,7 +465,7 @@ fn last_line(vault: &Vault, stem: &Stem) -> Result<Option<u32>, VaultError> {
 
 /// Finds orphans: sources that a file names but that do not exist, and unknown files in the private
 /// folder.
-pub fn orphans(vault: &Vault, view: &RootSnapshot) -> CheckOutcome {
+pub(crate) fn orphans(vault: &Vault, view: &RootSnapshot) -> CheckOutcome {
     let layout = vault.layout();
     let mut notes = Vec::new();
     let inventory = &view.inventory;

@@ -16,11 +16,7 @@ use crate::{
 };
 
 /// Finds the damaged generated files.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn damaged_files(
+pub(crate) fn damaged_files(
     vault: &Vault,
     view: &RootSnapshot,
     lineage: Option<&Lineage>,
@@ -92,11 +88,10 @@ pub fn damaged_files(
 }
 
 /// Returns the newest undamaged content of a file in the history.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn last_undamaged(lineage: &Lineage, path: &str) -> Result<Option<ContentHash>, LineageError> {
+pub(crate) fn last_undamaged(
+    lineage: &Lineage,
+    path: &str,
+) -> Result<Option<ContentHash>, LineageError> {
     // The recorded content is the newest that was checked.
     let recorded = lineage.document_hash(path)?;
     let mut hashes: Vec<ContentHash> = recorded.into_iter().collect();

@@ -1,7 +1,7 @@
 //! Integrity: whether files, database, and history agree, and how they are repaired.
 
-pub mod check;
-pub mod damage;
-pub mod rebuild;
-pub mod repair;
-pub mod vanished_files;
+pub(crate) mod check;
+pub(crate) mod damage;
+pub(crate) mod rebuild;
+pub(crate) mod repair;
+pub(crate) mod vanished_files;

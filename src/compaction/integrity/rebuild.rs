@@ -36,19 +36,16 @@ use crate::{
     },
 };
 
-/// The result of a rebuild.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RebuildResult {
+pub(crate) struct RebuildResult {
     /// What the database contains now.
     pub counts: LineageCounts,
     /// The number of logs that had been extracted before.
     pub extracted: usize,
 }
 
-/// An open database.
 #[derive(Debug)]
-pub struct OpenedDatabase {
-    /// The database.
+pub(crate) struct OpenedDatabase {
     pub lineage: Lineage,
     /// Whether it has no earlier receipts: it is new or was never used.
     pub is_new: bool,
@@ -60,7 +57,7 @@ pub struct OpenedDatabase {
 /// A database that was created again and has no records of the files yet. No run may come first: it
 /// would treat every file as new.
 #[derive(Debug)]
-pub struct PendingRebuild {
+pub(crate) struct PendingRebuild {
     /// What happened to the former database.
     pub recovery: DatabaseRecovery,
     _run_lock: RunLock,
@@ -68,7 +65,7 @@ pub struct PendingRebuild {
 
 /// Why a database was created again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DatabaseRecovery {
+pub(crate) enum DatabaseRecovery {
     /// It was missing, though a commit marker shows that there was one.
     Missing,
     /// It was damaged.
@@ -101,7 +98,7 @@ impl std::fmt::Display for DatabaseRecovery {
 
 /// How thoroughly a database is checked before use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckDepth {
+pub(crate) enum CheckDepth {
     /// It can be opened. If damage shows later, the run ends, and the database is opened again with
     /// a full check.
     Quick,
@@ -111,11 +108,8 @@ pub enum CheckDepth {
 
 /// Opens the database of a root. A damaged one is set aside, and a missing one created; history and
 /// receipts are salvaged from the damaged one.
-///
-/// # Errors
-///
 /// Returns an error if another program or a newer memoird created it.
-pub fn open(
+pub(crate) fn open(
     vault: &Vault,
     depth: CheckDepth,
     now: DateTime<Utc>,
@@ -147,7 +141,6 @@ pub fn open(
     })
 }
 
-/// The state of a database.
 enum DatabaseState {
     /// It is usable; it may have just been created where there never was one.
     Sound(Lineage),
@@ -182,7 +175,7 @@ fn database_state(vault: &Vault, depth: CheckDepth) -> Result<DatabaseState, Com
 }
 
 /// Returns whether the database exists and all of it can be read.
-pub fn is_sound(vault: &Vault) -> bool {
+pub(crate) fn is_sound(vault: &Vault) -> bool {
     matches!(database_state(vault, CheckDepth::Full), Ok(DatabaseState::Sound(_)))
 }
 
@@ -195,11 +188,8 @@ impl OpenedDatabase {
 
 /// Opens the database for a run, repairs it if necessary, and executes the run. If the run finds
 /// the database damaged, it is repaired and the run repeated. `say` receives what was repaired.
-///
-/// # Errors
-///
 /// Returns what ended the run; completed jobs stay completed.
-pub fn with_database<T>(
+pub(crate) fn with_database<T>(
     vault: &Vault,
     mut depth: CheckDepth,
     now: DateTime<Utc>,

@@ -46,7 +46,7 @@ use crate::{
 
 /// One step of a repair. Steps are executed in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RepairStep {
+pub(crate) enum RepairStep {
     /// Others can access a private file.
     RestrictAccess(ExposedFile),
     /// A crash left jobs, intents, or temporary files.
@@ -55,16 +55,13 @@ pub enum RepairStep {
     Decisions,
     /// A file is restored to its recorded content.
     Restore {
-        /// The file.
         path: String,
         /// What is wrong with it.
         why: String,
-        /// The content to restore.
         hash: ContentHash,
     },
     /// A file that cannot be read and has no version in the history is moved to the quarantine.
     Quarantine {
-        /// The file.
         path: String,
         /// What is wrong with it.
         why: String,
@@ -100,11 +97,7 @@ impl fmt::Display for RepairStep {
 }
 
 /// Plans the repair of a root whose database is sound or missing.
-///
-/// # Errors
-///
-/// Returns an error if files or database cannot be read.
-pub fn plan_repair(
+pub(crate) fn plan_repair(
     vault: &Vault,
     view: &RootSnapshot,
     lineage: Option<&Lineage>,
@@ -216,9 +209,6 @@ impl<'c, 'a> Repairer<'c, 'a> {
     }
 
     /// Executes the steps of [`plan_repair`] and returns what was done, in the past tense.
-    ///
-    /// # Errors
-    ///
     /// Returns what stopped it. Completed steps stay completed, and repeating it does no harm.
     pub(crate) fn repair(
         &mut self,

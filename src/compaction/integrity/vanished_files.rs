@@ -42,11 +42,7 @@ struct RecordedFile {
 
 /// Determines whether enough known files are gone that a person must confirm. Reads files only in
 /// that case, to find renamed logs by their bytes.
-///
-/// # Errors
-///
-/// Returns why the database or the folder could not be read.
-pub fn find_vanished(
+pub(crate) fn find_vanished(
     vault: &Vault,
     lineage: &Lineage,
 ) -> Result<Option<VanishedFiles>, CompactionError> {
@@ -110,11 +106,7 @@ fn needs_confirmation(known: &[RecordedFile], layout: &Layout, other_device: boo
 
 /// Returns what is wrong with the decisions file if decisions were lost. An unreadable last line
 /// does not count: a crash cut it off before anything depended on it.
-///
-/// # Errors
-///
-/// Returns why the file could not be read.
-pub fn decisions_damage(vault: &Vault) -> Result<Option<String>, CompactionError> {
+pub(crate) fn decisions_damage(vault: &Vault) -> Result<Option<String>, CompactionError> {
     let path = vault.layout().decisions();
     let copy = private_folder::decisions_copy(vault.layout());
     let Some(found) = vault.read(&path)? else {
@@ -140,9 +132,6 @@ fn contains_lines_in_order(record: &[u8], copy: &[u8]) -> bool {
 }
 
 /// Returns an error before missing files count as deleted by a person.
-///
-/// # Errors
-///
 /// Returns `CompactionError::FolderMissing` if the whole folder is missing, which nobody can
 /// accept, and `CompactionError::FilesVanished` if too many of its files are missing, unless
 /// that was accepted.

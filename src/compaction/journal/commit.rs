@@ -127,9 +127,6 @@ fn recorded_names(layout: &Layout, files: &[FileWrite]) -> Vec<String> {
 
 impl Journal<'_, '_> {
     /// Writes and removes files and records that, with the receipt of the job that did it.
-    ///
-    /// # Errors
-    ///
     /// Returns [`VaultError::Changed`] when a person wrote a file first; the files placed before that
     /// are recorded, the others are left as they are.
     pub(crate) fn write_files(

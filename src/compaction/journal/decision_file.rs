@@ -13,7 +13,6 @@ use crate::{
     },
 };
 
-/// Writes the decisions file.
 pub(crate) struct DecisionFile<'c, 'a> {
     context: &'c RunContext<'a>,
 }
@@ -127,7 +126,6 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
         Ok(private_folder::write_decisions_copy(layout, text.as_bytes()).map_err(failed)?)
     }
 
-    /// Replaces the decisions file.
     pub(crate) fn replace(
         &self,
         text: &str,
@@ -151,7 +149,6 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
     }
 }
 
-/// Draws a key.
 fn new_key() -> Result<Decisions, CompactionError> {
     let mut random = [0; 32];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())

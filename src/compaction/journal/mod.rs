@@ -3,7 +3,7 @@
 pub(crate) mod commit;
 pub(crate) mod decision_file;
 mod history;
-pub mod records;
+pub(crate) mod records;
 mod recovery;
 
 use super::context::RunContext;

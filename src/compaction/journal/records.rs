@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Returns the record of the generated file at `path`, or `None` if it is not ours.
-pub fn of_path(layout: &Layout, path: &str, text: &str) -> Option<DocumentRecord> {
+pub(crate) fn of_path(layout: &Layout, path: &str, text: &str) -> Option<DocumentRecord> {
     if path == layout.wisdom() {
         return Some(of_wisdom(path, text));
     }
@@ -42,7 +42,7 @@ pub fn of_path(layout: &Layout, path: &str, text: &str) -> Option<DocumentRecord
 }
 
 /// Returns the record of a weekly or monthly file whose text is `text`.
-pub fn of_summary(path: &str, summary: &Summary, text: &str) -> DocumentRecord {
+pub(crate) fn of_summary(path: &str, summary: &Summary, text: &str) -> DocumentRecord {
     let kind = match Tier::of_period(summary.period) {
         Tier::Monthly => DocumentKind::Monthly,
         _ => DocumentKind::Weekly,
@@ -63,7 +63,7 @@ pub fn of_summary(path: &str, summary: &Summary, text: &str) -> DocumentRecord {
 
 /// Returns the lines of a weekly or monthly file that is cited itself. The citation at the end of a
 /// line does not count: it changes with other files, and the words stay.
-pub fn lines_of_summary(stem: &Stem, path: &str, text: &str) -> Option<LogRecord> {
+pub(crate) fn lines_of_summary(stem: &Stem, path: &str, text: &str) -> Option<LogRecord> {
     let log = DailyLog::parse(stem.clone(), text.as_bytes()).ok()?;
     let lines = log.lines();
     Some(LogRecord {
@@ -79,12 +79,12 @@ pub fn lines_of_summary(stem: &Stem, path: &str, text: &str) -> Option<LogRecord
 }
 
 /// Returns the hash by which a line of a weekly or monthly file is found again.
-pub fn summary_line_hash(line: &str) -> u64 {
+pub(crate) fn summary_line_hash(line: &str) -> u64 {
     ContentHash::of(Item::parse(line.trim_end()).text.trim_end()).prefix64()
 }
 
 /// Returns the record of a typed memory; the file is its only item.
-pub fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> DocumentRecord {
+pub(crate) fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> DocumentRecord {
     let item = ItemRecord {
         line: 1,
         hash: ContentHash::of(memory.body.trim()).hex8(),
@@ -99,7 +99,7 @@ pub fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> DocumentRecord
 }
 
 /// Returns the record of `WISDOM.md`: its entries, a person's own included.
-pub fn of_wisdom(path: &str, text: &str) -> DocumentRecord {
+pub(crate) fn of_wisdom(path: &str, text: &str) -> DocumentRecord {
     let file = WisdomFile::parse(text);
     let items = file
         .entries_with_lines()

@@ -51,7 +51,6 @@ pub(crate) struct KnownMemories {
 
 /// The result of reading a day.
 pub(super) struct ExtractedDay {
-    /// New memories.
     pub(super) memories: Vec<TypedMemory>,
     /// Memories whose lines changed or moved.
     pub(super) revised: Vec<MemoryRevision>,
@@ -244,7 +243,6 @@ impl DayExtractor<'_> {
 /// What the drafts of a day are checked against.
 struct DayContext<'a> {
     reader: &'a DayExtractor<'a>,
-    /// The logs of the day.
     logs: &'a [SanitizedLog],
     known: &'a KnownMemories,
     /// Those of them that lost no line.

@@ -69,7 +69,6 @@ impl MaskedNames {
     }
 }
 
-/// Returns the sanitized memories.
 pub(crate) fn sanitized_memories(
     memories: &[TypedMemory],
     names: &MaskedNames,

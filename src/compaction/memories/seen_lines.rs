@@ -35,10 +35,6 @@ pub(crate) struct SeenLines(HashMap<u64, BTreeMap<NaiveDate, BTreeSet<Stem>>>);
 
 impl SeenLines {
     /// Reads the extracted logs near the days of `jobs` and collects their lines.
-    ///
-    /// # Errors
-    ///
-    /// Returns why a log cannot be read.
     pub(crate) fn of(
         vault: &Vault,
         jobs: &[CompactionJob],

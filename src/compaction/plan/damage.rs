@@ -107,7 +107,7 @@ pub(crate) fn suspected_damage(
 }
 
 /// Returns the damage if no person writes such bytes.
-pub fn byte_damage(bytes: &[u8]) -> Option<Damage> {
+pub(crate) fn byte_damage(bytes: &[u8]) -> Option<Damage> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         Some(Damage::Empty)
     } else if bytes.contains(&0) {
@@ -121,7 +121,7 @@ pub fn byte_damage(bytes: &[u8]) -> Option<Damage> {
 
 /// Returns whether `now` is a prefix of `before`, cut within a line or within the frontmatter. A
 /// missing newline at the end is no cut: some editors write none.
-pub fn is_truncated(now: &[u8], before: &[u8]) -> bool {
+pub(crate) fn is_truncated(now: &[u8], before: &[u8]) -> bool {
     let Some(rest) = before.strip_prefix(now) else { return false };
     let within_line = !now.ends_with(b"\n") && !rest.is_empty() && rest[0] != b'\n';
     let within_head = now.starts_with(b"---\n") && !now[3..].windows(4).any(|it| it == b"\n---");

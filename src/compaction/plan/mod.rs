@@ -9,7 +9,7 @@
 //! months oldest first. [`CompactionPlan::jobs`] can be done now, `CompactionPlan::due_after` after
 //! those.
 
-pub mod damage;
+pub(crate) mod damage;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Duration, NaiveDate, TimeZone as _, Utc};
 use chrono_tz::Tz;
 
-pub use self::triggers::{DueReason, WaitCause};
+pub(crate) use self::triggers::{DueReason, WaitCause};
 use self::{damage::Damage, rules::Planner};
 use crate::{
     memory::{hash::ContentHash, item::Tier, period::Period},
@@ -29,7 +29,7 @@ use crate::{
 
 /// What a plan needs to know of the root besides its files.
 #[derive(Clone, Debug)]
-pub struct PlanSettings {
+pub(crate) struct PlanSettings {
     /// The zone in which days begin.
     pub zone: Tz,
     /// How long after its end a period stays open for late lines.
@@ -44,7 +44,7 @@ pub struct PlanSettings {
 
 /// What the database records besides the files.
 #[derive(Clone, Debug, Default)]
-pub struct RecordedState {
+pub(crate) struct RecordedState {
     /// Per log, the first 16 hex digits of the hash that it had when it was extracted.
     pub extracted: BTreeMap<String, String>,
     /// The engine that last extracted a day, as far as the database knows.
@@ -67,7 +67,7 @@ pub struct RecordedState {
 impl RecordedState {
     /// Returns the engine that extracted a day: from the database, else from the week's file.
     /// `None` if unknown.
-    pub fn extracting_engine<'a>(
+    pub(crate) fn extracting_engine<'a>(
         &'a self,
         day: Period,
         inventory: &'a Inventory,
@@ -83,7 +83,7 @@ impl RecordedState {
 /// What a person asks for; by default everything that is due.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
-pub struct Selection {
+pub(crate) struct Selection {
     /// Only these tiers; empty for all.
     pub tiers: Vec<Tier>,
     /// Only this period.
@@ -105,12 +105,12 @@ pub struct Selection {
 
 /// The current week is summarized when no log of it changed for this long; else each new line would
 /// summarize it again.
-pub const OPEN_WEEK_QUIET: Duration = Duration::minutes(10);
+pub(crate) const OPEN_WEEK_QUIET: Duration = Duration::minutes(10);
 
 impl Selection {
     /// Returns whether all periods of the last tier are selected: only then what follows a run is
     /// done.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         let wisdom = self.tiers.is_empty() || self.tiers.contains(&Tier::Wisdom);
         wisdom && self.period.is_none() && !self.only_rewrite
     }
@@ -164,7 +164,7 @@ pub struct CompactionPlan {
 }
 
 /// Plans what is due at `now`.
-pub fn plan(
+pub(crate) fn plan(
     inventory: &Inventory,
     record: &RecordedState,
     settings: &PlanSettings,
@@ -178,7 +178,7 @@ pub fn plan(
 ///
 /// If the clocks skip midnight, the day begins when they go on; if midnight comes twice, with the
 /// first.
-pub fn start_of_day(date: NaiveDate, zone: Tz) -> DateTime<Utc> {
+pub(crate) fn start_of_day(date: NaiveDate, zone: Tz) -> DateTime<Utc> {
     let midnight = date.and_time(chrono::NaiveTime::MIN);
     // No zone has ever skipped more than a day.
     (0..=25 * 4)
@@ -189,7 +189,11 @@ pub fn start_of_day(date: NaiveDate, zone: Tz) -> DateTime<Utc> {
 }
 
 /// Identifies a job by its inputs.
-pub fn fingerprint(tier: Tier, period: Period, inputs: &BTreeMap<String, String>) -> ContentHash {
+pub(crate) fn fingerprint(
+    tier: Tier,
+    period: Period,
+    inputs: &BTreeMap<String, String>,
+) -> ContentHash {
     let mut text = format!("{tier}\n{period}\n");
     for (name, hash) in inputs {
         text.push_str(name);

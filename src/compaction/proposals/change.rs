@@ -12,46 +12,34 @@ use crate::{
 /// A change of `WISDOM.md` or of a typed memory, stored until a person has reviewed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
-pub enum ProposedChange {
+pub(crate) enum ProposedChange {
     /// A new entry.
     Add {
-        /// Its heading.
         title: String,
-        /// What it says.
         text: String,
-        /// The category of the entry.
         category: Option<String>,
         /// Why it is worth keeping.
         reason: String,
     },
     /// An entry that was confirmed or extended.
     Merge {
-        /// The entry.
         id: String,
         /// New title and text, if they change.
         words: Option<(String, String)>,
-        /// Why.
         reason: String,
     },
     /// An entry without remaining sources.
-    Drop {
-        /// The entry.
-        id: String,
-        /// Why.
-        reason: String,
-    },
+    Drop { id: String, reason: String },
     /// A change of a typed memory that a person wrote or edited and whose source lines changed.
     Memory {
         /// The proposed memory; `None` if the file would be removed.
         words: Option<ProposedMemory>,
         /// The hash of what the memory said when this was proposed.
         base: String,
-        /// Why.
         reason: String,
     },
     /// Not a change, but an item that the checks kept out of the file.
     Item {
-        /// What it says.
         text: String,
         /// Why it was kept out.
         reason: String,
@@ -90,7 +78,6 @@ impl ProposedChange {
         (!is_settled).then(|| self.to_row(target, sources))
     }
 
-    /// Returns the row to store.
     pub(crate) fn to_row(&self, target: &str, sources: String) -> NewProposal {
         let change = serde_json::json!(self).to_string();
         NewProposal { target: target.to_owned(), change, sources }

@@ -24,7 +24,6 @@ use crate::{
 /// An item that the checks kept out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExcludedItem {
-    /// What it says.
     pub(crate) text: String,
     /// The lines that it cites.
     pub(crate) citation: Option<Citation>,

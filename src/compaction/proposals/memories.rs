@@ -26,8 +26,7 @@ use crate::{
 /// The content of a proposed memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ProposedMemory {
-    /// The title.
+pub(crate) struct ProposedMemory {
     pub name: String,
     /// The line for the index.
     pub description: String,
@@ -39,7 +38,7 @@ pub struct ProposedMemory {
 
 impl ProposedMemory {
     /// Returns the memory as people read it.
-    pub fn display_text(&self) -> String {
+    pub(crate) fn display_text(&self) -> String {
         memory_text(&self.name, &self.description, &self.body)
     }
 

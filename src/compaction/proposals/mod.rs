@@ -2,9 +2,9 @@
 //!
 //! Steps of a run make proposals, and [`review`](super::review) acts on the verdicts.
 
-pub mod change;
+pub(crate) mod change;
 pub(crate) mod items;
-pub mod memories;
+pub(crate) mod memories;
 pub(crate) mod wisdom;
 
 use crate::{

@@ -13,7 +13,7 @@ use crate::memory::{
 
 /// The lines of one version of a log, by the first 8 bytes of their hashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LineHashes {
+pub(crate) struct LineHashes {
     /// The number of the first line; frontmatter has no hashes.
     pub first: u32,
     /// One hash per line, blank lines included.
@@ -22,7 +22,7 @@ pub struct LineHashes {
 
 /// The new positions of the lines of an older version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LineMap {
+pub(crate) struct LineMap {
     /// Old line number to new one; lines that are gone are missing.
     to: HashMap<u32, u32>,
     /// For lines that are gone, the one written in their place, if the counts match.
@@ -38,7 +38,7 @@ impl LineMap {
     ///
     /// The equal beginning and end are matched in order. Between them, the n-th of equal lines
     /// goes to the n-th; so a paragraph that moved is followed too.
-    pub fn between(old: &LineHashes, new: &LineHashes) -> Self {
+    pub(crate) fn between(old: &LineHashes, new: &LineHashes) -> Self {
         let (a, b) = (&old.hashes, &new.hashes);
         let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
         let tail =
@@ -63,17 +63,17 @@ impl LineMap {
     }
 
     /// Returns whether no line was added, removed, or changed, except blank ones.
-    pub fn only_moved(&self) -> bool {
+    pub(crate) fn only_moved(&self) -> bool {
         self.only_moved
     }
 
     /// Returns the present number of a line, or `None` if it is gone.
-    pub fn new_line(&self, old: u32) -> Option<u32> {
+    pub(crate) fn new_line(&self, old: u32) -> Option<u32> {
         self.to.get(&old).copied()
     }
 
     /// Returns the present number of a line or, if it is gone, of the line after its predecessor.
-    pub fn line_or_position(&self, old: u32) -> u32 {
+    pub(crate) fn line_or_position(&self, old: u32) -> u32 {
         let before = (1..old).rev().find_map(|it| Some((it, self.new_line(it)?)));
         self.new_line(old).or_else(|| before.map(|(it, now)| now + (old - it))).unwrap_or(old)
     }
@@ -83,7 +83,7 @@ impl LineMap {
     /// Lines that are gone leave the citation, unless nothing would be left: then lines that were
     /// rewritten are cited where they are, and the others by a number that no line has, so that a
     /// reader finds the source gone. A line that never existed stays as it is.
-    pub fn remap(&self, stem: &Stem, citation: &Citation) -> Citation {
+    pub(crate) fn remap(&self, stem: &Stem, citation: &Citation) -> Citation {
         let moved: Vec<Address> = citation
             .addresses()
             .filter_map(|it| {
@@ -100,7 +100,7 @@ impl LineMap {
     }
 
     /// Returns the number by which a lost line is cited.
-    pub fn lost_line(&self, old: u32) -> u32 {
+    pub(crate) fn lost_line(&self, old: u32) -> u32 {
         match self.replaced.get(&old) {
             Some(line) => *line,
             None if (self.old.0..self.old.1).contains(&old) => removed_line_number(old),

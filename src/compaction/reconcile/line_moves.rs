@@ -285,9 +285,6 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
 
 /// Returns the lines of the weekly and monthly files that items cite and that were not cited
 /// before.
-///
-/// # Errors
-///
 /// Returns [`JobFailure::SourceChanged`] if such a file changed since its citations were right:
 /// they are updated first.
 pub(crate) fn newly_cited_summaries(

@@ -11,7 +11,7 @@
 pub(crate) mod citations;
 mod deletions;
 pub(crate) mod edits;
-pub mod line_map;
+pub(crate) mod line_map;
 pub(crate) mod line_moves;
 pub(crate) mod renames;
 pub(crate) mod source_match;

@@ -325,7 +325,6 @@ fn without_empty_sections(blocks: Vec<SummaryBlock>) -> Vec<SummaryBlock> {
     left
 }
 
-/// Updates citations of renamed logs.
 pub(crate) struct RenameUpdater<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }

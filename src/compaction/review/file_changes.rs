@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{ReviewProposal, Reviewer};
+use super::ReviewProposal;
 use crate::compaction::{
-    context::REVIEW_TRIGGER,
+    Compactor,
+    context::{REVIEW_TRIGGER, RunContext},
     error::{CompactionError, JobFailure},
     integrity::vanished_files::refuse_if_vanished,
     journal::{
@@ -29,10 +30,9 @@ use crate::{
 
 /// The words with which a person replaces a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UserReplacement {
+pub(crate) struct UserReplacement {
     /// The title, for an entry of `WISDOM.md`.
     pub title: Option<String>,
-    /// The words.
     pub text: String,
 }
 
@@ -48,7 +48,6 @@ pub(super) struct PreparedEdit<'a> {
 pub(in crate::compaction) struct ChangeVerdict<'a> {
     pub(in crate::compaction) row: &'a Proposal,
     pub(in crate::compaction) change: &'a ProposedChange,
-    /// The decision to record.
     pub(in crate::compaction) decision: DecisionKind,
     /// The new state of the row.
     pub(in crate::compaction) state: ProposalState,
@@ -117,29 +116,21 @@ impl From<VaultError> for ReviewError {
     }
 }
 
-impl Reviewer<'_, '_> {
+impl Compactor<'_> {
     /// Accepts items that a person has read. The next run writes their files again.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing could be written.
     pub(crate) fn accept_items(&mut self, items: &[ReviewProposal]) -> Result<(), CompactionError> {
         self.record_verdicts(items, DecisionKind::Accepted, ProposalState::Accepted)
     }
 
     /// Makes changes that a person accepted, each as proposed or in their own words. This is a run,
     /// and `undo` undoes it.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing was changed.
     pub(crate) fn accept_changes(
         &mut self,
         changes: &[(ReviewProposal, Option<UserReplacement>)],
     ) -> Result<(), ReviewError> {
         let _alone = self.context.acquire_run_lock(&|| false)?;
         let now = (self.context.clock)();
-        let view = RunPreparation::new(self.context).reconcile_locked(REVIEW_TRIGGER, now)?;
+        let view = RunPreparation::new(&mut self.context).reconcile_locked(REVIEW_TRIGGER, now)?;
         let (memories, wisdom): (Vec<_>, Vec<_>) =
             changes.iter().partition(|it| matches!(it.0.change, ProposedChange::Memory { .. }));
         // Every failure that depends on the changes happens before anything is written.
@@ -160,7 +151,8 @@ impl Reviewer<'_, '_> {
         let run = self.context.ensure_run(&mut run, REVIEW_TRIGGER, now)?;
         let mut written = Ok(());
         for PreparedEdit { file, recorded, changes } in ready {
-            written = Journal::new(self.context).write_files(Some(run), None, &[file], &recorded);
+            written =
+                Journal::new(&mut self.context).write_files(Some(run), None, &[file], &recorded);
             if written.is_err() {
                 break;
             }
@@ -170,11 +162,11 @@ impl Reviewer<'_, '_> {
                     if own.is_some() { DecisionKind::Refused } else { DecisionKind::Accepted };
                 ChangeVerdict::of(proposed, decision, ProposalState::Accepted)
             });
-            self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
+            record_change_decisions(&mut self.context, &verdicts.collect::<Vec<_>>(), now)?;
         }
         if written.is_ok() {
             let view = self.context.take_snapshot(now)?;
-            refresh_index(self.context, Some(run), &view)?;
+            refresh_index(&mut self.context, Some(run), &view)?;
         }
         self.context.end_run(run)?;
         match written {
@@ -185,10 +177,6 @@ impl Reviewer<'_, '_> {
     }
 
     /// Records that changes are refused.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing could be written.
     pub(crate) fn refuse_changes(
         &mut self,
         changes: &[ReviewProposal],
@@ -208,18 +196,15 @@ impl Reviewer<'_, '_> {
         }
         let _alone = self.context.acquire_run_lock(&|| false)?;
         let now = (self.context.clock)();
-        refuse_if_vanished(self.context, false)?;
-        Journal::new(self.context).recover(now)?;
+        refuse_if_vanished(&self.context, false)?;
+        Journal::new(&mut self.context).recover(now)?;
         let verdicts = changes.iter().map(|it| ChangeVerdict::of(it, decision, state));
-        self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
+        record_change_decisions(&mut self.context, &verdicts.collect::<Vec<_>>(), now)?;
         self.record_review_run(false, now)
     }
 
     /// Withdraws verdicts, so that the changes are open again. A change that is in its file is
     /// removed from there by `undo`.
-    ///
-    /// # Errors
-    ///
     /// Returns which change is in its file, or why nothing could be written.
     pub(crate) fn reopen_changes(&mut self, changes: &[ReviewProposal]) -> Result<(), ReviewError> {
         if changes.is_empty() {
@@ -227,8 +212,8 @@ impl Reviewer<'_, '_> {
         }
         let _alone = self.context.acquire_run_lock(&|| false)?;
         let now = (self.context.clock)();
-        refuse_if_vanished(self.context, false).map_err(ReviewError::Compaction)?;
-        Journal::new(self.context).recover(now)?;
+        refuse_if_vanished(&self.context, false).map_err(ReviewError::Compaction)?;
+        Journal::new(&mut self.context).recover(now)?;
         let view = self.context.take_snapshot(now)?;
         for proposed in changes {
             let ReviewProposal { id, row, change, .. } = proposed;
@@ -244,26 +229,26 @@ impl Reviewer<'_, '_> {
         let verdicts = changes
             .iter()
             .map(|it| ChangeVerdict::of(it, DecisionKind::Restored, ProposalState::Open));
-        self.record_change_decisions(&verdicts.collect::<Vec<_>>(), now)?;
+        record_change_decisions(&mut self.context, &verdicts.collect::<Vec<_>>(), now)?;
         Ok(self.record_review_run(true, now)?)
     }
+}
 
-    /// Records verdicts as decisions, so that they survive the loss of the database.
-    pub(in crate::compaction) fn record_change_decisions(
-        &mut self,
-        verdicts: &[ChangeVerdict<'_>],
-        now: DateTime<Utc>,
-    ) -> Result<(), CompactionError> {
-        if verdicts.is_empty() {
-            return Ok(());
-        }
-        let decisions = DecisionFile::new(self.context).create_key()?;
-        let made: Vec<Decision> =
-            verdicts.iter().flat_map(|it| it.decisions(&decisions, now)).collect();
-        DecisionFile::new(self.context).append(&made)?;
-        for ChangeVerdict { row, state, .. } in verdicts {
-            self.context.lineage.set_proposal_state(row.id, *state)?;
-        }
-        Ok(())
+/// Records verdicts as decisions, so that they survive the loss of the database.
+pub(in crate::compaction) fn record_change_decisions(
+    context: &mut RunContext<'_>,
+    verdicts: &[ChangeVerdict<'_>],
+    now: DateTime<Utc>,
+) -> Result<(), CompactionError> {
+    if verdicts.is_empty() {
+        return Ok(());
     }
+    let decisions = DecisionFile::new(context).create_key()?;
+    let made: Vec<Decision> =
+        verdicts.iter().flat_map(|it| it.decisions(&decisions, now)).collect();
+    DecisionFile::new(context).append(&made)?;
+    for ChangeVerdict { row, state, .. } in verdicts {
+        context.lineage.set_proposal_state(row.id, *state)?;
+    }
+    Ok(())
 }

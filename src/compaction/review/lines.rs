@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::{QuarantinedLine, Reviewer};
+use super::QuarantinedLine;
 use crate::compaction::{
+    Compactor,
     error::CompactionError,
     integrity::vanished_files::refuse_if_vanished,
     journal::{Journal, decision_file::DecisionFile},
@@ -22,12 +23,8 @@ use crate::{
     store::db::lineage::record::{Commit, LogRecord},
 };
 
-impl Reviewer<'_, '_> {
+impl Compactor<'_> {
     /// Records a verdict on lines; `None` withdraws the earlier one.
-    ///
-    /// # Errors
-    ///
-    /// Returns why nothing could be written.
     pub(crate) fn review_lines(
         &mut self,
         lines: &[QuarantinedLine],
@@ -35,9 +32,9 @@ impl Reviewer<'_, '_> {
     ) -> Result<(), CompactionError> {
         let _alone = self.context.acquire_run_lock(&|| false)?;
         let now = (self.context.clock)();
-        refuse_if_vanished(self.context, false)?;
-        Journal::new(self.context).recover(now)?;
-        let decisions = DecisionFile::new(self.context).create_key()?;
+        refuse_if_vanished(&self.context, false)?;
+        Journal::new(&mut self.context).recover(now)?;
+        let decisions = DecisionFile::new(&self.context).create_key()?;
         let view = self.context.take_snapshot(now)?;
         let mut made = Vec::new();
         let mut logs = BTreeMap::new();
@@ -58,7 +55,7 @@ impl Reviewer<'_, '_> {
             made.push(Decision { at: now, what, path: stem.to_string(), hashes });
             logs.insert(stem.clone(), log);
         }
-        DecisionFile::new(self.context).append(&made)?;
+        DecisionFile::new(&self.context).append(&made)?;
         // The records must show the verdict at once, because the queue is read from them.
         let view = if made.is_empty() { view } else { self.context.take_snapshot(now)? };
         self.record_review(lines, &logs, &view, now)?;

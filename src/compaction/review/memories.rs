@@ -1,10 +1,11 @@
 //! Changes of typed memories that a person wrote or edited: they are proposed, not made.
 
 use super::{
-    ReviewProposal, Reviewer,
+    ReviewProposal,
     file_changes::{PreparedEdit, ReviewError, UserReplacement},
 };
 use crate::compaction::{
+    Compactor,
     journal::{
         commit::{FileWrite, RecordedChanges},
         records,
@@ -22,7 +23,7 @@ use crate::memory::{
     typed::TypedMemory,
 };
 
-impl Reviewer<'_, '_> {
+impl Compactor<'_> {
     /// Prepares the file for an accepted change of a memory.
     pub(super) fn prepare_memory_edit<'a>(
         &self,

@@ -25,10 +25,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
-pub(super) use self::file_changes::ChangeVerdict;
-pub use self::file_changes::{ReviewError, UserReplacement};
+pub(super) use self::file_changes::{ChangeVerdict, record_change_decisions};
+pub(crate) use self::file_changes::{ReviewError, UserReplacement};
 use crate::compaction::{
-    context::{REVIEW_TRIGGER, RunContext},
+    Compactor,
+    context::REVIEW_TRIGGER,
     error::CompactionError,
     proposals::{
         change::ProposedChange,
@@ -61,12 +62,10 @@ use crate::{
     },
 };
 
-/// A quarantined line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuarantinedLine {
+pub(crate) struct QuarantinedLine {
     /// Its id: the beginning of the hash of its words and the name of its log.
     pub id: String,
-    /// Its address.
     pub address: Address,
     /// Its log, relative to the root.
     pub path: String,
@@ -82,18 +81,14 @@ pub struct QuarantinedLine {
     pub verdict: Option<Verdict>,
 }
 
-/// A proposed change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReviewProposal {
-    /// Its id.
+pub(crate) struct ReviewProposal {
     pub id: String,
     /// The stored row.
     pub row: Proposal,
-    /// The change.
     pub change: ProposedChange,
     /// The current text, with secrets masked; `None` if there is none yet.
     pub current: Option<String>,
-    /// Its source lines, sanitized.
     pub source_lines: Vec<(Address, String)>,
     /// Whether it can no longer be made because the file or its lines changed.
     pub is_stale: bool,
@@ -105,23 +100,14 @@ pub struct ReviewProposal {
 
 /// Everything that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReviewQueue {
+pub(crate) struct ReviewQueue {
     /// Lines, by log and number.
     pub lines: Vec<QuarantinedLine>,
     /// Changes, oldest first.
     pub changes: Vec<ReviewProposal>,
 }
 
-/// Records the verdicts of people.
-pub(crate) struct Reviewer<'c, 'a> {
-    context: &'c mut RunContext<'a>,
-}
-
-impl<'c, 'a> Reviewer<'c, 'a> {
-    pub(crate) fn new(context: &'c mut RunContext<'a>) -> Self {
-        Self { context }
-    }
-
+impl Compactor<'_> {
     /// Records a run without files: a person said something in `review`. With `lifted` they
     /// withdrew what they said last.
     pub(super) fn record_review_run(
@@ -148,11 +134,7 @@ impl<'c, 'a> Reviewer<'c, 'a> {
 /// about.
 ///
 /// Only the logs are read that had quarantined lines, or that changed since they were recorded.
-///
-/// # Errors
-///
-/// Returns why files or the database cannot be read.
-pub fn review_queue(
+pub(crate) fn review_queue(
     vault: &Vault,
     lineage: Option<&Lineage>,
     inventory: &Inventory,
@@ -190,11 +172,7 @@ pub fn review_queue(
 
 /// Returns the quarantined lines of weekly and monthly files: what people wrote there, and foreign
 /// files. With `decided` also those that a person has decided about.
-///
-/// # Errors
-///
-/// Returns why a file cannot be read.
-pub fn quarantined_in_summaries(
+pub(crate) fn quarantined_in_summaries(
     vault: &Vault,
     inventory: &Inventory,
     decided: bool,

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ReviewProposal, Reviewer,
+    ReviewProposal,
     file_changes::{PreparedEdit, ReviewError, UserReplacement},
 };
 use crate::compaction::{
+    Compactor,
     journal::{
         commit::{FileWrite, RecordedChanges},
         records,
@@ -25,7 +26,7 @@ use crate::{
     store::db::lineage::review::Proposal,
 };
 
-impl Reviewer<'_, '_> {
+impl Compactor<'_> {
     /// Prepares the file for accepted changes.
     pub(super) fn prepare_wisdom_edit<'a>(
         &self,

@@ -134,7 +134,6 @@ impl SummaryDraft {
     }
 }
 
-/// Drafts periods of one root.
 pub(crate) struct SummaryDrafter<'a> {
     pub(crate) vault: &'a Vault,
     pub(crate) engine: &'a dyn Engine,

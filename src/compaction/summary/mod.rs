@@ -2,6 +2,6 @@
 
 pub(crate) mod draft;
 pub(crate) mod orphaned_items;
-pub mod user_edits;
+pub(crate) mod user_edits;
 pub(crate) mod week_batch;
 pub(crate) mod write;

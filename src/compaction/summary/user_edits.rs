@@ -29,8 +29,7 @@ use crate::memory::{
 
 /// A merged file, and what a person's words or deletions kept out of it.
 #[derive(Debug)]
-pub struct MergedSummary {
-    /// The file to write.
+pub(crate) struct MergedSummary {
     pub summary: Summary,
     /// Drafted items that the person deleted, or that a bullet of the person's already says.
     pub kept_out: Vec<Item>,
@@ -41,7 +40,7 @@ pub struct MergedSummary {
 /// Merges drafted sections with the present file.
 ///
 /// `is_deleted` says of an item whether the person deleted everything it cites.
-pub fn merge(
+pub(crate) fn merge(
     period: Period,
     current: Option<&Summary>,
     header: SummaryHeader,
@@ -468,7 +467,6 @@ impl BodyWriter {
         self.push(raw, LastBlock::Heading);
     }
 
-    /// Prints a bullet of ours.
     fn bullet(&mut self, raw: &str) {
         if self.last == LastBlock::Text {
             self.text.push('\n');

@@ -53,10 +53,6 @@ impl<'a> WeekBatch<'a> {
     }
 
     /// Returns the drafts for the week of a day; `None` if the day is to be asked alone.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the request for the week failed.
     pub(crate) fn extraction_for(
         &mut self,
         day: &CompactionJob,

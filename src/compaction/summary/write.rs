@@ -59,7 +59,6 @@ fn newest_first(jobs: &[CompactionJob]) -> Vec<&CompactionJob> {
     jobs
 }
 
-/// Writes weekly and monthly summaries.
 pub(crate) struct SummaryWriter<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }

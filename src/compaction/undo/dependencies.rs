@@ -37,9 +37,7 @@ pub(super) struct RunHistory {
 pub(super) struct RunWrite {
     /// Relative to the root.
     pub(super) path: String,
-    /// The run.
     pub(super) run: Option<RunId>,
-    /// The job.
     pub(super) job: Option<JobId>,
     /// The content before; `None` if there was no file.
     pub(super) old: Option<ContentHash>,

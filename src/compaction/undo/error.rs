@@ -13,20 +13,17 @@ use crate::store::{
 
 /// A later run that depends on it.
 #[derive(Clone, Debug)]
-pub struct DependentRun {
-    /// The run.
+pub(crate) struct DependentRun {
     pub run: RunRow,
-    /// The files that cause it.
     pub paths: BTreeSet<String>,
 }
 
 /// Why nothing was undone.
 #[derive(Debug, thiserror::Error)]
-pub enum UndoError {
+pub(crate) enum UndoError {
     /// The last run recorded what a person said in `review`, and is undone there.
     #[error("run {run}, the last one, wrote no file: it records what you said in `review`")]
     ReviewOnly {
-        /// The run.
         run: RunId,
         /// The last run that can be undone here.
         before: Option<RunId>,
@@ -37,41 +34,29 @@ pub enum UndoError {
     /// There is no such run.
     #[error("there is no run {run}")]
     UnknownRun {
-        /// The number.
         run: RunId,
         /// Runs that can be undone, oldest first.
         known: Vec<RunId>,
     },
     /// The run wrote no generated file.
     #[error("run {run} wrote no file that could be restored")]
-    NoFilesWritten {
-        /// The run.
-        run: RunId,
-    },
+    NoFilesWritten { run: RunId },
     /// It was undone already.
     #[error("run {run} was already undone, by run {by}")]
     AlreadyUndone {
-        /// The run.
         run: RunId,
         /// The run that undid it.
         by: RunId,
     },
     /// It repaired damage.
     #[error("run {run} repaired damaged files, and a repair cannot be undone")]
-    IsRepair {
-        /// The run.
-        run: RunId,
-    },
+    IsRepair { run: RunId },
     /// Forgotten words cannot be restored.
     #[error("run {run} removed what a person wanted forgotten, and that cannot be undone")]
-    IsForget {
-        /// The run.
-        run: RunId,
-    },
+    IsForget { run: RunId },
     /// Later runs depend on it.
     #[error("later runs depend on run {run}")]
     HasDependents {
-        /// The run.
         run: RunId,
         /// Those runs, oldest first.
         later: Vec<DependentRun>,
@@ -93,7 +78,6 @@ pub enum UndoError {
         match next { Some(path) => format!("`{path}` is the first that remains"), None => "only its record remains".to_owned() }
     )]
     Interrupted {
-        /// The run.
         run: RunId,
         /// Whether later runs are undone with it.
         with_later: bool,
@@ -103,7 +87,6 @@ pub enum UndoError {
         all: usize,
         /// The first file that is not done.
         next: Option<String>,
-        /// What stopped it.
         source: Box<UndoError>,
     },
     /// An error that would have stopped a compaction run too.

@@ -17,12 +17,12 @@
 //! lifts exactly that.
 
 mod dependencies;
-pub mod error;
+pub(crate) mod error;
 mod lines;
-pub mod preview;
+pub(crate) mod preview;
 mod proposals;
-pub mod refused_jobs;
-pub mod resume;
+pub(crate) mod refused_jobs;
+pub(crate) mod resume;
 
 use std::collections::BTreeSet;
 
@@ -64,9 +64,8 @@ use crate::{
     },
 };
 
-/// A request to undo.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct UndoRequest {
+pub(crate) struct UndoRequest {
     /// The run; if none is named, an unfinished undo, else the last run that can be undone.
     pub run: Option<RunId>,
     /// Whether later runs that depend on it are undone too.
@@ -75,7 +74,7 @@ pub struct UndoRequest {
 
 /// What will be done, or was done.
 #[derive(Debug)]
-pub struct UndoPlan {
+pub(crate) struct UndoPlan {
     /// The undone runs, newest first.
     pub runs: Vec<RunRow>,
     /// Their files, by path.
@@ -88,14 +87,12 @@ pub struct UndoPlan {
     pub lifted: Vec<UndoJob>,
 }
 
-/// What happens to a file.
 #[derive(Debug)]
-pub struct UndoFile {
+pub(crate) struct UndoFile {
     /// Relative to the root.
     pub path: String,
     /// What is done with it.
     pub outcome: UndoOutcome,
-    /// The restored version.
     pub version: Option<VersionId>,
     /// Whether its citations were updated to relocated lines.
     pub citations_updated: bool,
@@ -109,7 +106,7 @@ pub struct UndoFile {
 
 /// What is done with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UndoOutcome {
+pub(crate) enum UndoOutcome {
     /// An older version is restored.
     Restored,
     /// The runs created it, so it is removed.
@@ -122,7 +119,6 @@ pub enum UndoOutcome {
     Lost,
 }
 
-/// Undoes runs.
 pub(crate) struct Undoer<'c, 'a> {
     context: &'c mut RunContext<'a>,
 }
@@ -134,9 +130,6 @@ impl<'c, 'a> Undoer<'c, 'a> {
 
     /// Undoes runs. Returns the number of the undoing run and what was done. `expected` are the
     /// runs that a person was shown.
-    ///
-    /// # Errors
-    ///
     /// Returns why it cannot be done; the same call continues what began.
     pub(crate) fn undo(
         &mut self,
@@ -387,7 +380,7 @@ impl UndoFile {
 
 impl UndoOutcome {
     /// Returns the name that JSON uses.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Restored => "restored",
             Self::Removed => "removed",

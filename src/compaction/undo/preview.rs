@@ -38,28 +38,19 @@ const FORGET_TRIGGER: &str = "forget";
 
 /// Plans what an undo would do.
 #[derive(Clone, Copy, Debug)]
-pub struct UndoPreview<'a> {
-    /// The files.
+pub(crate) struct UndoPreview<'a> {
     pub vault: &'a Vault,
-    /// The database.
     pub lineage: &'a Lineage,
     /// The snapshot of both.
     pub view: &'a RootSnapshot,
-    /// The settings of the root.
     pub settings: &'a RootSettings,
-    /// The name of the engine.
     pub engine: &'a str,
-    /// The time.
     pub now: DateTime<Utc>,
 }
 
 impl UndoPreview<'_> {
     /// Plans the requested undo. Changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it cannot be undone.
-    pub fn plan(&self, request: UndoRequest) -> Result<UndoPlan, UndoError> {
+    pub(crate) fn plan(&self, request: UndoRequest) -> Result<UndoPlan, UndoError> {
         let history = self.run_history()?;
         let UndoRequest { run, with_dependents: with_later } = self.resolve_request(request)?;
         let last = || {
@@ -92,18 +83,16 @@ impl UndoPreview<'_> {
     }
 
     /// Returns the request; without a run, the unfinished undo, if any.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the database could not be read.
-    pub fn resolve_request(&self, request: UndoRequest) -> Result<UndoRequest, LineageError> {
+    pub(crate) fn resolve_request(
+        &self,
+        request: UndoRequest,
+    ) -> Result<UndoRequest, LineageError> {
         if request.run.is_some() {
             return Ok(request);
         }
         Ok(resume::unfinished(self.vault, self.lineage)?.unwrap_or(request))
     }
 
-    /// Collects what the journal recorded.
     pub(super) fn run_history(&self) -> Result<RunHistory, LineageError> {
         let moved: BTreeSet<JobId> =
             self.lineage.jobs_with_reason(LINES_MOVED)?.into_iter().collect();

@@ -11,7 +11,7 @@ use crate::compaction::{
     context::REVIEW_TRIGGER,
     error::CompactionError,
     proposals::change::ProposedChange,
-    review::{ChangeVerdict, Reviewer},
+    review::{ChangeVerdict, record_change_decisions},
     snapshot::RootSnapshot,
 };
 use crate::{
@@ -60,6 +60,6 @@ impl Undoer<'_, '_> {
             decision: *decision,
             state: *state,
         });
-        Reviewer::new(self.context).record_change_decisions(&verdicts.collect::<Vec<_>>(), now)
+        record_change_decisions(self.context, &verdicts.collect::<Vec<_>>(), now)
     }
 }

@@ -39,10 +39,8 @@ use crate::{
 
 /// A piece of work that is refused, or no longer.
 #[derive(Clone, Debug)]
-pub struct UndoJob {
-    /// Its tier.
+pub(crate) struct UndoJob {
     pub tier: Tier,
-    /// Its period.
     pub period: Period,
     /// The file that it writes; for extraction, the index.
     pub path: String,

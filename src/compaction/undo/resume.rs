@@ -26,20 +26,15 @@ struct UndoNote {
 }
 
 /// Returns the latest unfinished undo.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn unfinished(vault: &Vault, lineage: &Lineage) -> Result<Option<UndoRequest>, LineageError> {
+pub(crate) fn unfinished(
+    vault: &Vault,
+    lineage: &Lineage,
+) -> Result<Option<UndoRequest>, LineageError> {
     Ok(all_unfinished(vault, lineage)?.into_iter().next())
 }
 
 /// Returns a message if an undo is not finished.
-///
-/// # Errors
-///
-/// Returns why the database could not be read.
-pub fn unfinished_message(
+pub(crate) fn unfinished_message(
     vault: &Vault,
     lineage: Option<&Lineage>,
 ) -> Result<Option<String>, LineageError> {

@@ -429,19 +429,6 @@ impl Transcript {
         Some(Self { entries, ..self.without_entries() })
     }
 
-    /// Returns the part between two times; an entry without a time belongs to the one before it.
-    pub fn between(&self, from: DateTime<Utc>, until: DateTime<Utc>) -> Self {
-        let mut last = self.entries.iter().find_map(|it| it.at);
-        let mut entries = Vec::new();
-        for entry in &self.entries {
-            last = entry.at.or(last);
-            if last.is_none_or(|it| from <= it && it < until) {
-                entries.push(entry.clone());
-            }
-        }
-        Self { entries, ..self.without_entries() }
-    }
-
     fn without_entries(&self) -> Self {
         Self {
             format: self.format,
@@ -455,7 +442,6 @@ impl Transcript {
     }
 }
 
-/// Parses a time.
 fn parse_time(value: Option<&Value>) -> Option<DateTime<Utc>> {
     let text = value?.as_str()?;
     DateTime::parse_from_rfc3339(text).ok().map(|it| it.with_timezone(&Utc))
