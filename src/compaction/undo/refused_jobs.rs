@@ -58,6 +58,9 @@ const UNDONE_REASON: &str = "undone";
 /// The reason in the receipt of work that would be due only because other work was undone.
 const DEPENDENT_REASON: &str = "derived from undone work";
 
+/// The same reason, as written by memoird before its first release.
+const OLD_DEPENDENT_REASON: &str = "rests on what was taken back by undo";
+
 impl UndoPreview<'_> {
     /// Decides which work of the runs is refused from now on, and which no longer.
     pub(super) fn decide_jobs(
@@ -265,6 +268,8 @@ impl UndoPlan {
 
 impl UndoJob {
     fn from_row(job: &JobRow, receipt: &Receipt, layout: &Layout) -> Self {
+        let is_dependent =
+            matches!(receipt.reason.as_deref(), Some(DEPENDENT_REASON | OLD_DEPENDENT_REASON));
         Self {
             tier: job.tier,
             period: job.period,
@@ -273,7 +278,7 @@ impl UndoJob {
             engine: job.engine.clone(),
             inputs: job.inputs,
             items: receipt.metrics.items,
-            job_id: (receipt.reason.as_deref() != Some(DEPENDENT_REASON)).then_some(job.id),
+            job_id: (!is_dependent).then_some(job.id),
         }
     }
 
