@@ -178,10 +178,8 @@ impl Config {
 impl KeySource {
     /// Reads the key.
     ///
-    /// # Errors
-    ///
     /// Fails if other users can access the key, or if the text is not a key.
-    pub fn read(&self) -> Result<Secret, KeyError> {
+    pub(crate) fn read(&self) -> Result<Secret, KeyError> {
         match self {
             Self::File(file) => read_file(file, 0o077),
             // For a system service it may belong to root and be readable by a group.

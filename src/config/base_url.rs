@@ -9,10 +9,6 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr},
 };
 
-/// How many redirects a client follows. None, because it sends a key: a redirect is an error that names the new
-/// host.
-pub const REDIRECTS_MAX: u32 = 0;
-
 /// The maximum length of an address.
 const CHARS_MAX: usize = 2000;
 
@@ -60,10 +56,8 @@ pub enum BaseUrlError {
 
 /// Checks the address of a provider.
 ///
-/// # Errors
-///
 /// Returns why text and key must not be sent there.
-pub fn check_base_url(text: &str) -> Result<BaseUrl, BaseUrlError> {
+pub(crate) fn check_base_url(text: &str) -> Result<BaseUrl, BaseUrlError> {
     if text.len() > CHARS_MAX {
         return Err(BaseUrlError::TooLong);
     }

@@ -16,11 +16,7 @@ use super::{
 ///
 /// Returns `None` if the list has a form that cannot be edited (in brackets, for example), or if the path is
 /// not UTF-8: then a person must add it.
-///
-/// # Errors
-///
-/// Returns the mistakes in the text.
-pub fn add_root(
+pub(crate) fn add_root(
     text: &str,
     file: &Path,
     root: &Path,
@@ -49,11 +45,7 @@ pub fn add_root(
 
 /// Returns the text of a `config.yaml` with `projects_dir` set; `None` if the text has a form that cannot be
 /// edited, or if the path is not UTF-8.
-///
-/// # Errors
-///
-/// Returns the mistakes in the text.
-pub fn set_projects_dir(
+pub(crate) fn set_projects_dir(
     text: &str,
     file: &Path,
     dir: &Path,
@@ -84,11 +76,7 @@ pub fn set_projects_dir(
 }
 
 /// Returns the text of a `memoird.yaml` with `writer` set to `host`.
-///
-/// # Errors
-///
-/// Returns the mistakes in the text.
-pub fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, ConfigError> {
+pub(crate) fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, ConfigError> {
     RootFile::parse(text, file)?;
     let new = yaml_line("writer", host);
     let mut lines: Vec<&str> = text.lines().collect();

@@ -48,21 +48,17 @@ pub struct Environment {
 impl Environment {
     /// Reads the environment of this process.
     ///
-    /// # Errors
-    ///
     /// Returns [`ConfigError::NoHome`] without a home folder, [`ConfigError::NoWorkingDir`] if the working folder
     /// no longer exists, and [`ConfigError::VariableNotUtf8`] for a `MEMOIRD_` variable that is not UTF-8.
-    pub fn read() -> Result<Self, ConfigError> {
+    pub(crate) fn read() -> Result<Self, ConfigError> {
         let cwd = env::current_dir().map_err(|source| ConfigError::NoWorkingDir { source })?;
         Self::read_in(cwd)
     }
 
     /// Reads the environment with the given working folder, which may no longer exist.
     ///
-    /// # Errors
-    ///
     /// Like [`Self::read`], except for the working folder.
-    pub fn read_in(cwd: PathBuf) -> Result<Self, ConfigError> {
+    pub(crate) fn read_in(cwd: PathBuf) -> Result<Self, ConfigError> {
         let xdg = Xdg::new().map_err(|_| ConfigError::NoHome)?;
         let mut variables = BTreeMap::new();
         let mut api_key = None;

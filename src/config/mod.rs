@@ -191,11 +191,9 @@ impl Config {
     /// Reads the configuration: the file that `explicit` (`--config`) or `MEMOIRD_CONFIG` names, else the
     /// user's own, if there is one; then variables and the arguments of `--set`.
     ///
-    /// # Errors
-    ///
     /// Returns [`ConfigError::Missing`] if a file that was named does not exist, and the mistakes in what was
     /// read.
-    pub fn load(
+    pub(crate) fn load(
         explicit: Option<&Path>,
         set: &[String],
         around: &Environment,
@@ -224,10 +222,8 @@ impl Config {
     /// Reads the configuration from the text of a file. Uses the disk only to resolve links in the roots'
     /// paths.
     ///
-    /// # Errors
-    ///
     /// Returns all mistakes of the first layer that has any.
-    pub fn from_text(
+    pub(crate) fn from_text(
         file: Option<(&Path, &str)>,
         set: &[String],
         around: &Environment,

@@ -126,10 +126,8 @@ pub enum ZoneSource {
 impl RootFile {
     /// Parses the text of a `memoird.yaml`; errors name `file`.
     ///
-    /// # Errors
-    ///
     /// Returns all mistakes in it, each with its path.
-    pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+    pub(crate) fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
         let origin = ConfigSource::File(file.to_path_buf());
         let keys: RootFileKeys = layers::parse_keys(text, &ROOT_FILE_SCHEMA, &origin)?;
         let problems: Vec<ConfigProblem> = USER_CONFIG_ONLY
@@ -192,11 +190,13 @@ impl RootSettings {
 impl Config {
     /// Reads the settings of the root at `path`.
     ///
-    /// # Errors
-    ///
     /// Returns [`ConfigError::RootNotFound`] if the folder does not exist, and the mistakes in its
     /// `memoird.yaml` or in all layers together.
-    pub fn open(&self, path: &Path, around: &Environment) -> Result<RootSettings, ConfigError> {
+    pub(crate) fn open(
+        &self,
+        path: &Path,
+        around: &Environment,
+    ) -> Result<RootSettings, ConfigError> {
         let missing =
             |source| ConfigError::RootNotFound { path: path.to_path_buf(), asked: false, source };
         let canonical = path.canonicalize().map_err(missing)?;
@@ -213,10 +213,8 @@ impl Config {
 
     /// Merges the layers of one root. Reads nothing.
     ///
-    /// # Errors
-    ///
     /// Returns the problems of keys that are valid alone but not together.
-    pub fn resolve(
+    pub(crate) fn resolve(
         &self,
         path: PathBuf,
         root_file: &RootFile,
@@ -273,11 +271,9 @@ impl Config {
     /// `explicit` is the argument of `--root`. Reads only folder names and the files that identify a git
     /// repository.
     ///
-    /// # Errors
-    ///
     /// Returns [`ConfigError::NoRootSelected`] if no root can be chosen, [`ConfigError::RootNotFound`] if the
     /// named folder does not exist, and [`ConfigError::Overlap`] if it is inside or around a configured root.
-    pub fn select_root(
+    pub(crate) fn select_root(
         &self,
         explicit: Option<&Path>,
         around: &Environment,
@@ -339,11 +335,9 @@ impl Config {
 
     /// Returns the path of a folder that will become a root: absolute, without links. It need not exist.
     ///
-    /// # Errors
-    ///
     /// Returns [`ConfigError::Overlap`] if it is inside a root, configured or marked by its `memoird.yaml`, or
     /// around a configured one.
-    pub fn resolve_root_path(
+    pub(crate) fn resolve_root_path(
         &self,
         dir: &Path,
         around: &Environment,

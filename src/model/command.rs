@@ -106,11 +106,7 @@ impl ModelProgram {
     }
 
     /// Runs the program with a request.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it gave no reply.
-    pub fn complete(
+    pub(crate) fn complete(
         &self,
         request: &ModelRequest,
         model: &str,

@@ -69,10 +69,8 @@ pub enum ModelConfigError {
 ///
 /// `retry_wait_max` is how long to wait in total between retries.
 ///
-/// # Errors
-///
 /// Returns what is wrong with the key, the address, or the price table.
-pub fn client(
+pub(crate) fn client(
     config: &Config,
     root: &RootSettings,
     environment: &Environment,
@@ -108,11 +106,7 @@ pub fn client(
 }
 
 /// Returns the client of a root's embedding model; `None` if none is configured.
-///
-/// # Errors
-///
-/// Like [`client`].
-pub fn embedding_client(
+pub(crate) fn embedding_client(
     config: &Config,
     root: &RootSettings,
     environment: &Environment,
@@ -215,11 +209,7 @@ pub fn model_info(environment: &Environment, model: &Model) -> ModelInfo {
 }
 
 /// Reads the prompts; those in `prompts/` beside the configuration take precedence.
-///
-/// # Errors
-///
-/// Returns what is wrong with the user's prompts.
-pub fn prompts(environment: &Environment) -> Result<Prompts, ModelConfigError> {
+pub(crate) fn prompts(environment: &Environment) -> Result<Prompts, ModelConfigError> {
     let folder = environment.config_folder().join("prompts");
     let own = |name: &str| read_user_file(&folder.join(format!("{name}.md"))).ok().flatten();
     Prompts::read(own).map_err(|e| ModelConfigError::UserFile {
@@ -229,11 +219,7 @@ pub fn prompts(environment: &Environment) -> Result<Prompts, ModelConfigError> {
 }
 
 /// Reads the prices; those in `pricing.yaml` beside the configuration take precedence.
-///
-/// # Errors
-///
-/// Returns what is wrong with the user's table.
-pub fn pricing(environment: &Environment) -> Result<Pricing, ModelConfigError> {
+pub(crate) fn pricing(environment: &Environment) -> Result<Pricing, ModelConfigError> {
     let path = environment.config_folder().join("pricing.yaml");
     let bad =
         |reason: String| ModelConfigError::UserFile { path: path.display().to_string(), reason };

@@ -96,10 +96,8 @@ impl HttpClient {
 
     /// Sends JSON and returns what the server answers, whatever its status.
     ///
-    /// # Errors
-    ///
     /// Returns why there is no complete answer. No error contains a header, the body, or the answer.
-    pub fn post(
+    pub(crate) fn post(
         &self,
         server: &str,
         path: &str,
@@ -111,11 +109,7 @@ impl HttpClient {
     }
 
     /// Sends a body of another type.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::post`].
-    pub fn upload(
+    pub(crate) fn upload(
         &self,
         server: &str,
         path: &str,
@@ -133,11 +127,7 @@ impl HttpClient {
     }
 
     /// Fetches a short page of the server, such as its version. Never retried.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::post`].
-    pub fn get(
+    pub(crate) fn get(
         &self,
         server: &str,
         path: &str,
@@ -154,10 +144,8 @@ impl HttpClient {
     ///
     /// An answer that reports an error is returned with its body, like that of [`Self::get`].
     ///
-    /// # Errors
-    ///
     /// Like [`Self::post`], and what `on_line` returns.
-    pub fn get_lines(
+    pub(crate) fn get_lines(
         &self,
         server: &str,
         path: &str,
@@ -301,6 +289,7 @@ impl HttpClient {
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
             .connect_timeout(self.deadlines.connect)
+            // A redirect would send the key to another host.
             .redirect(redirect::Policy::none())
             // A proxy would see the key if the connection is not encrypted.
             .no_proxy()
@@ -323,10 +312,8 @@ impl HttpResponse {
 
     /// Returns the body as JSON.
     ///
-    /// # Errors
-    ///
     /// Returns what the body is instead, in a few words.
-    pub fn json(&self) -> Result<serde_json::Value, &'static str> {
+    pub(crate) fn json(&self) -> Result<serde_json::Value, &'static str> {
         let text = std::str::from_utf8(&self.body).map_err(|_| "bytes that are not text")?;
         let start = text.trim_start();
         if start.is_empty() {

@@ -360,17 +360,6 @@ impl LanguageModel for Arc<RequestRecorder> {
 }
 
 impl Stage {
-    /// All stages.
-    pub const ALL: [Self; 7] = [
-        Self::Weekly,
-        Self::Monthly,
-        Self::Extract,
-        Self::Wisdom,
-        Self::Session,
-        Self::Embed,
-        Self::Test,
-    ];
-
     /// Returns the name that the ledger uses.
     pub fn name(self) -> &'static str {
         match self {

@@ -46,11 +46,7 @@ pub fn body(request: &ModelRequest, model: &str, context_tokens: u32) -> Value {
 }
 
 /// Reads an answer.
-///
-/// # Errors
-///
-/// Returns the error that the answer reports.
-pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
+pub(crate) fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
     let garbage = |what| CallError::UnexpectedResponse { server: server.to_owned(), what };
     let body = answer.json();
     let message = body.as_ref().ok().and_then(|it| it["error"].as_str());

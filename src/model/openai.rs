@@ -125,11 +125,7 @@ pub fn body(request: &ModelRequest, model: &str, dialect: OpenaiDialect) -> Valu
 }
 
 /// Reads an answer.
-///
-/// # Errors
-///
-/// Returns the error that the answer reports.
-pub fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
+pub(crate) fn reply(server: &str, answer: &HttpResponse) -> Result<ModelReply, CallError> {
     if !answer.is_ok() {
         return Err(error(server, answer, answer.status));
     }

@@ -84,11 +84,7 @@ struct PriceTable {
 
 impl Pricing {
     /// Reads the user's own table, if any, and then the built-in one.
-    ///
-    /// # Errors
-    ///
-    /// Returns what is wrong with the user's table.
-    pub fn read(own: Option<&str>) -> Result<Self, PricingError> {
+    pub(crate) fn read(own: Option<&str>) -> Result<Self, PricingError> {
         let mut prices = own.map_or_else(|| Ok(Vec::new()), parse_table)?;
         prices.extend(parse_table(BUILT_IN)?);
         Ok(Self(prices))

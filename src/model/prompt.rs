@@ -142,11 +142,7 @@ impl PromptName {
 
 impl Prompts {
     /// Reads all prompts; `own` returns the user's own file of a name.
-    ///
-    /// # Errors
-    ///
-    /// Returns what is wrong with the user's prompts.
-    pub fn read(own: impl Fn(&str) -> Option<String>) -> Result<Self, PromptError> {
+    pub(crate) fn read(own: impl Fn(&str) -> Option<String>) -> Result<Self, PromptError> {
         let [weekly, monthly, extract, wisdom, combined, session, handoff, recovery] =
             PromptName::ALL.map(|name| {
                 let text = own(name.name());
@@ -163,11 +159,7 @@ impl Prompts {
 
 impl Prompt {
     /// Reads a prompt file.
-    ///
-    /// # Errors
-    ///
-    /// Returns what is wrong with it.
-    pub fn parse(name: PromptName, text: &str) -> Result<Self, PromptError> {
+    pub(crate) fn parse(name: PromptName, text: &str) -> Result<Self, PromptError> {
         let bad = |reason: String| PromptError::Frontmatter { name: name.name(), reason };
         let split = frontmatter::split(text);
         let yaml = split.yaml.ok_or_else(|| bad("there is none".to_owned()))?;

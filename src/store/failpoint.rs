@@ -17,17 +17,15 @@
 
 /// Marks the step `name`.
 ///
-/// # Errors
-///
 /// Returns the error that a test injects; never in a release build.
 #[cfg(not(debug_assertions))]
 #[inline]
-pub fn at(_name: &'static str) -> std::io::Result<()> {
+pub(crate) fn at(_name: &'static str) -> std::io::Result<()> {
     Ok(())
 }
 
 #[cfg(debug_assertions)]
-pub use with_tests::at;
+pub(crate) use with_tests::at;
 
 #[cfg(debug_assertions)]
 mod with_tests {
@@ -85,11 +83,7 @@ mod with_tests {
     }
 
     /// Marks the step `name`.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error that a test injects.
-    pub fn at(name: &'static str) -> io::Result<()> {
+    pub(crate) fn at(name: &'static str) -> io::Result<()> {
         if CONFIGURED.is_none() && TRACE.is_none() {
             return Ok(());
         }

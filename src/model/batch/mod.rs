@@ -19,7 +19,6 @@
 //!    After a crash in between, it is searched for in the provider's list. If it is not found after
 //!    some time, it counts as paid and its requests are sent again.
 //! 4. Each reply is stored before its charge is corrected.
-//! 4. Each reply is kept before its charge is corrected.
 
 mod wire;
 
@@ -32,7 +31,7 @@ use self::wire::{BatchProgress, BatchResult};
 use super::{
     Batching, CallError, ModelReply, ModelRequest, ScheduledOutcome, Stage, anthropic,
     client::{
-        ModelClient,
+        ModelClient, QueuedRequest,
         budget::text_bytes,
         endpoint::ProviderEndpoint,
         reach_failpoint,
@@ -77,13 +76,6 @@ const UNUSED_REPLY_AGE_MAX: TimeDelta = TimeDelta::days(3);
 
 /// Stored instead of a reply that is still expected.
 const PENDING_REPLY_MARKER: &str = "{\"state\":\"to come\"}";
-
-/// A request that is sent at the end of the scheduled run.
-pub(super) struct QueuedRequest {
-    row: BatchRequestRow,
-    body: Value,
-    length: usize,
-}
 
 impl Batching for ModelClient {
     fn begin_scheduled_run(&self) -> Result<bool, CallError> {

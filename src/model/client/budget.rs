@@ -21,8 +21,6 @@ const WORST_CASE_FACTOR: f64 = 0.8;
 impl ModelClient {
     /// Charges the call at its worst case.
     ///
-    /// # Errors
-    ///
     /// Returns [`CallError::BudgetExhausted`] if a limit leaves no room for it.
     pub(in crate::model) fn reserve(
         &self,

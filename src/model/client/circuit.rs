@@ -14,11 +14,7 @@ use crate::{
 
 impl ModelClient {
     /// Closes the circuit, because a person who has fixed the cause asks for another try.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the ledger could not be written.
-    pub fn reset_circuit(&self) -> Result<(), CallError> {
+    pub(crate) fn reset_circuit(&self) -> Result<(), CallError> {
         let row = self.server_row()?;
         self.save_server_row(&ServerRow {
             failures: 0,
@@ -29,11 +25,7 @@ impl ModelClient {
     }
 
     /// Returns why no request would be sent now, or `None` if one would. Only reads.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the ledger could not be read.
-    pub fn circuit_error(
+    pub(crate) fn circuit_error(
         &self,
         ledger: &Ledger,
         now: DateTime<Utc>,

@@ -30,11 +30,11 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
+use serde_json::Value;
 
 use self::endpoint::ProviderEndpoint;
 use super::{
     Batching, CallError, LanguageModel, ModelReply, ModelRequest, Spending, WorkOutcome,
-    batch::QueuedRequest,
     check_complete,
     http::{Deadlines, HttpClient},
     pricing::Pricing,
@@ -45,7 +45,9 @@ use crate::{
     config::api_key::Secret,
     memory::hash::ContentHash,
     store::{
-        db::ledger::{CallBudgets, Ledger, LedgerError, ServerRow, TokenRatio},
+        db::ledger::{
+            CallBudgets, Ledger, LedgerError, ServerRow, TokenRatio, batch::BatchRequestRow,
+        },
         failpoint,
         fs::vault::Vault,
     },
@@ -119,6 +121,13 @@ pub(super) struct ModelClientState {
     waits_for_batch: bool,
     /// Characters sent and tokens read, per call since the client was last idle.
     token_samples: Vec<(u64, u64)>,
+}
+
+/// A request that is sent at the end of the scheduled run.
+pub(super) struct QueuedRequest {
+    pub(super) row: BatchRequestRow,
+    pub(super) body: Value,
+    pub(super) length: usize,
 }
 
 /// Carries a request of [`ModelClient::call_embeddings`].

@@ -139,11 +139,6 @@ impl Concern {
             Self::Encoded => "encoded",
         }
     }
-
-    /// Returns the concern with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
-    }
 }
 
 impl fmt::Display for Concern {

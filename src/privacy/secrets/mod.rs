@@ -57,10 +57,8 @@ impl SecretRules {
     /// Returns the built-in rules with those of the user, who may add kinds, replace a rule of the same
     /// id, turn some `off`, and `allow` values that are not secrets.
     ///
-    /// # Errors
-    ///
     /// Returns which rule is wrong, why, and how to fix it.
-    pub fn with_user(yaml: &str) -> Result<Self, SecretRuleError> {
+    pub(crate) fn with_user(yaml: &str) -> Result<Self, SecretRuleError> {
         rules::compile(BUILT_IN, Some(yaml)).map(|it| Self(Arc::new(it)))
     }
 

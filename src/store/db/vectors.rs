@@ -91,22 +91,17 @@ pub struct VectorDb {
 
 impl VectorDb {
     /// Opens the database for writing; one that was made for another `view` is emptied.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn open(path: &Path, view: ContentHash) -> Result<Self, CacheDbError> {
+    pub(crate) fn open(path: &Path, view: ContentHash) -> Result<Self, CacheDbError> {
         Self::from_opened(path, cache_db::open(path, &SPEC, view, WAIT).map(Some))?.ok_or_else(
             || CacheDbError { path: path.to_owned(), source: rusqlite::Error::InvalidQuery },
         )
     }
 
     /// Opens the database if it exists and was made for this `view`; creates and empties none.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn open_existing(path: &Path, view: ContentHash) -> Result<Option<Self>, CacheDbError> {
+    pub(crate) fn open_existing(
+        path: &Path,
+        view: ContentHash,
+    ) -> Result<Option<Self>, CacheDbError> {
         Self::from_opened(path, cache_db::open_existing(path, &SPEC, view, WAIT))
     }
 
@@ -147,20 +142,15 @@ impl VectorDb {
     }
 
     /// Returns the files.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn files(&self) -> Result<Vec<VectorFile>, CacheDbError> {
+    pub(crate) fn files(&self) -> Result<Vec<VectorFile>, CacheDbError> {
         read_files(&self.conn).map_err(|it| self.error(it))
     }
 
     /// Returns the vectors of a file, by [`LineKey::hash`].
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn vectors_of(&self, path: &str) -> Result<HashMap<u64, PackedVector>, CacheDbError> {
+    pub(crate) fn vectors_of(
+        &self,
+        path: &str,
+    ) -> Result<HashMap<u64, PackedVector>, CacheDbError> {
         let read = || -> rusqlite::Result<HashMap<u64, PackedVector>> {
             let mut found = HashMap::new();
             let mut query = self.conn.prepare_cached(
@@ -186,11 +176,7 @@ impl VectorDb {
     }
 
     /// Removes and adds files in one transaction.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn replace_files(
+    pub(crate) fn replace_files(
         &mut self,
         removed: &[String],
         added: &[(VectorFile, Vec<(LineKey, PackedVector)>)],
@@ -251,11 +237,7 @@ impl VectorDb {
     }
 
     /// Calls `each` for every file, with its number, its path, its packed line keys, and their signs.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn for_each_file(
+    pub(crate) fn for_each_file(
         &self,
         mut each: impl FnMut(i64, &str, &[u8], &[u8]),
     ) -> Result<(), CacheDbError> {
@@ -274,11 +256,7 @@ impl VectorDb {
     }
 
     /// Returns the components of a vector, one byte each.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn code(&self, file: i64, row: usize) -> Result<Vec<u8>, CacheDbError> {
+    pub(crate) fn code(&self, file: i64, row: usize) -> Result<Vec<u8>, CacheDbError> {
         let read = || -> rusqlite::Result<Vec<u8>> {
             let mut query = self.conn.prepare_cached("SELECT code FROM code WHERE id = ?1")?;
             let row = i64::try_from(row).unwrap_or(LINES_MAX - 1);
@@ -288,11 +266,7 @@ impl VectorDb {
     }
 
     /// Returns how many lines have vectors.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn count(&self) -> Result<u64, CacheDbError> {
+    pub(crate) fn count(&self) -> Result<u64, CacheDbError> {
         // SQLite knows the length of the keys without reading them.
         let sql = "SELECT ifnull(sum(length(keys)), 0) FROM line";
         let bytes: rusqlite::Result<u64> = self.conn.query_row(sql, [], |row| row.get(0));
@@ -300,11 +274,7 @@ impl VectorDb {
     }
 
     /// Returns the recorded number of files whose vectors are incomplete; `None` before the first record.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn pending_files(&self) -> Result<Option<u64>, CacheDbError> {
+    pub(crate) fn pending_files(&self) -> Result<Option<u64>, CacheDbError> {
         let found = self.conn.query_row(
             "SELECT value FROM about WHERE name = ?1",
             [PENDING_FILES],
@@ -317,11 +287,7 @@ impl VectorDb {
     }
 
     /// Records how many files have incomplete vectors.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn record_pending_files(&self, count: u64) -> Result<(), CacheDbError> {
+    pub(crate) fn record_pending_files(&self, count: u64) -> Result<(), CacheDbError> {
         if self.pending_files()? == Some(count) {
             return Ok(());
         }

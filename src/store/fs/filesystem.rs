@@ -95,10 +95,8 @@ pub fn classify(number: u32, mounted_as: Option<&str>) -> FileSystemKind {
 
 /// Detects the file system of a folder.
 ///
-/// # Errors
-///
 /// Returns the system's error if the folder does not exist.
-pub fn detect(folder: &Path) -> io::Result<FileSystemKind> {
+pub(crate) fn detect(folder: &Path) -> io::Result<FileSystemKind> {
     let number = rustix::fs::statfs(folder)?.f_type;
     // The kernel's numbers fill 32 bits, whatever the width of the field.
     let number = u32::try_from(number & 0xFFFF_FFFF).unwrap_or_default();

@@ -88,10 +88,8 @@ pub struct SummaryFile {
 impl SummaryFile {
     /// Extracts what a plan needs from the text of a weekly or monthly summary.
     ///
-    /// # Errors
-    ///
     /// Fails if the text lost data or its header cannot be read.
-    pub fn of(
+    pub(crate) fn of(
         path: String,
         stamp: FileStat,
         period: Period,

@@ -133,10 +133,8 @@ impl DaemonLock {
 
     /// Returns the process that holds the daemon's lock, or `None` if it is free.
     ///
-    /// # Errors
-    ///
     /// Returns [`LockError::Io`] if the lock file exists and cannot be opened.
-    pub fn holder(path: &Path) -> Result<Option<u32>, LockError> {
+    pub(crate) fn holder(path: &Path) -> Result<Option<u32>, LockError> {
         let io = |source| LockError::Io { path: path.to_owned(), source };
         let mut file = match File::open(path) {
             Ok(file) => file,
@@ -242,10 +240,8 @@ impl RunLock {
     /// Returns whether a run or an undo is in progress. The lock decides, because a process id may be reused
     /// and a killed process may linger.
     ///
-    /// # Errors
-    ///
     /// Returns [`LockError::Io`] if the lock file exists and cannot be tested.
-    pub fn is_held(path: &Path) -> Result<bool, LockError> {
+    pub(crate) fn is_held(path: &Path) -> Result<bool, LockError> {
         let io = |source| LockError::Io { path: path.to_owned(), source };
         let file = match File::open(path) {
             Ok(file) => file,

@@ -59,11 +59,7 @@ pub fn read_commit_marker(layout: &Layout) -> Option<CommitMarker> {
 }
 
 /// Writes the commit marker.
-///
-/// # Errors
-///
-/// Fails if it may not be on disk.
-pub fn write_commit_marker(
+pub(crate) fn write_commit_marker(
     layout: &Layout,
     CommitMarker { run, checksum }: CommitMarker,
 ) -> io::Result<()> {
@@ -78,20 +74,12 @@ pub fn decisions_copy(layout: &Layout) -> Option<Vec<u8>> {
 }
 
 /// Writes the copy of the decisions.
-///
-/// # Errors
-///
-/// Fails if it may not be on disk.
-pub fn write_decisions_copy(layout: &Layout, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_decisions_copy(layout: &Layout, bytes: &[u8]) -> io::Result<()> {
     write(&open_private_dir(layout)?, DECISIONS_COPY, bytes)
 }
 
 /// Stores bytes of the file `relative` in the quarantine, and returns their path relative to the root.
-///
-/// # Errors
-///
-/// Fails if they may not be on disk.
-pub fn quarantine_file(
+pub(crate) fn quarantine_file(
     layout: &Layout,
     now: DateTime<Utc>,
     relative: &str,
@@ -119,11 +107,7 @@ pub fn quarantine_file(
 }
 
 /// Lists the exposed files of the private folder, and the record of decisions if it is exposed.
-///
-/// # Errors
-///
-/// Returns the system's error if a folder cannot be listed.
-pub fn exposed_files(layout: &Layout) -> io::Result<Vec<ExposedFile>> {
+pub(crate) fn exposed_files(layout: &Layout) -> io::Result<Vec<ExposedFile>> {
     let mut found = Vec::new();
     let root = RootedDir::new(layout);
     let mut pending = vec![layout::PRIVATE_DIR.to_owned(), layout.decisions()];
@@ -157,11 +141,7 @@ pub fn exposed_files(layout: &Layout) -> io::Result<Vec<ExposedFile>> {
 }
 
 /// Makes a file or folder private to its owner.
-///
-/// # Errors
-///
-/// Returns the system's error.
-pub fn restrict_access(exposed: &ExposedFile) -> io::Result<()> {
+pub(crate) fn restrict_access(exposed: &ExposedFile) -> io::Result<()> {
     rooted_dir::set_mode(&exposed.path, exposed.required_mode)
 }
 

@@ -84,10 +84,8 @@ impl RootedDir {
 
     /// Opens a folder by its path relative to the root; the empty path is the root.
     ///
-    /// # Errors
-    ///
     /// Returns the system's error; [`is_link`] recognizes a link in the path.
-    pub fn open_folder(&self, relative: &str) -> io::Result<DirHandle> {
+    pub(crate) fn open_folder(&self, relative: &str) -> io::Result<DirHandle> {
         let (top, rest) = self.split_at_link(relative);
         let readable = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         if rest.is_empty() {
@@ -166,11 +164,7 @@ fn open_stepwise(top: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<Owned
 
 impl DirHandle {
     /// Opens a folder by its full path and follows links: for paths to a root.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn open_path(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open_path(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self { fd: sys::open(path, flags, Mode::empty())? })
     }
@@ -178,10 +172,8 @@ impl DirHandle {
     /// Opens a file without following a link and without waiting for the other end of a pipe. A new file is
     /// private to its owner.
     ///
-    /// # Errors
-    ///
     /// Returns the system's error, or an error if `name` is not a single name.
-    pub fn open(&self, name: &str, flags: OFlags) -> io::Result<File> {
+    pub(crate) fn open(&self, name: &str, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         Ok(File::from(sys::openat(&self.fd, require_single_name(name)?, flags, mode)?))
@@ -189,48 +181,32 @@ impl DirHandle {
 
     /// Creates a new file.
     ///
-    /// # Errors
-    ///
     /// Like [`Self::open`], and if the name is taken.
-    pub fn create(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn create(&self, name: &str) -> io::Result<File> {
         self.open(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
     }
 
     /// Opens a folder in this one.
-    ///
-    /// # Errors
-    ///
-    /// Like [`RootedDir::open_folder`].
-    pub fn open_folder(&self, name: &str) -> io::Result<Self> {
+    pub(crate) fn open_folder(&self, name: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self { fd: open_stepwise(self.fd.as_fd(), require_single_name(name)?, flags)? })
     }
 
     /// Returns the metadata of an entry.
     ///
-    /// # Errors
-    ///
     /// Returns the system's error, or an error if `name` is not a single name.
-    pub fn metadata(&self, name: &str) -> io::Result<EntryMetadata> {
+    pub(crate) fn metadata(&self, name: &str) -> io::Result<EntryMetadata> {
         entry_metadata(self.fd.as_fd(), require_single_name(name)?)
     }
 
     /// Returns the metadata of the folder itself.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn own_metadata(&self) -> io::Result<EntryMetadata> {
+    pub(crate) fn own_metadata(&self) -> io::Result<EntryMetadata> {
         entry_metadata(self.fd.as_fd(), "")
     }
 
     /// Lists the names in the folder, unordered. An `Err` in the list is a name that is not UTF-8, converted
     /// for display.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn names(&self) -> io::Result<Vec<Result<String, String>>> {
+    pub(crate) fn names(&self) -> io::Result<Vec<Result<String, String>>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.fd)? {
             let name = entry?.file_name().to_bytes().to_owned();
@@ -244,10 +220,8 @@ impl DirHandle {
 
     /// Renames a file, possibly into another folder.
     ///
-    /// # Errors
-    ///
     /// Returns the system's error, or an error if a name is not a single name.
-    pub fn rename(
+    pub(crate) fn rename(
         &self,
         name: &str,
         to: &Self,
@@ -265,11 +239,12 @@ impl DirHandle {
 
     /// Renames within the folder with flags, or without them on a file system that knows none: the caller has
     /// just compared the existing file, under the write lock.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::rename`].
-    pub fn rename_within(&self, name: &str, new: &str, flags: RenameFlags) -> io::Result<()> {
+    pub(crate) fn rename_within(
+        &self,
+        name: &str,
+        new: &str,
+        flags: RenameFlags,
+    ) -> io::Result<()> {
         let (name, new) = (require_single_name(name)?, require_single_name(new)?);
         match sys::renameat_with(&self.fd, name, &self.fd, new, flags) {
             Err(Errno::INVAL | Errno::NOSYS) => sys::renameat(&self.fd, name, &self.fd, new),
@@ -280,37 +255,25 @@ impl DirHandle {
 
     /// Removes a file.
     ///
-    /// # Errors
-    ///
     /// Returns the system's error, or an error if `name` is not a single name.
-    pub fn remove(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         Ok(sys::unlinkat(&self.fd, require_single_name(name)?, AtFlags::empty())?)
     }
 
     /// Creates a folder that is private to its owner.
     ///
-    /// # Errors
-    ///
     /// Returns the system's error, or an error if `name` is not a single name.
-    pub fn create_folder(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn create_folder(&self, name: &str) -> io::Result<()> {
         Ok(sys::mkdirat(&self.fd, require_single_name(name)?, Mode::RWXU)?)
     }
 
     /// Sets the permission bits of the folder itself.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn set_mode(&self, mode: u32) -> io::Result<()> {
+    pub(crate) fn set_mode(&self, mode: u32) -> io::Result<()> {
         Ok(sys::fchmod(&self.fd, Mode::from_raw_mode(mode))?)
     }
 
     /// Syncs the names in the folder to disk.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(sys::fsync(&self.fd)?)
     }
 }

@@ -39,11 +39,7 @@ impl Spool {
     }
 
     /// Adds a note. Notes are ordered by `at`, a time as digits.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn add(&self, at: &str, text: &str) -> io::Result<()> {
+    pub(crate) fn add(&self, at: &str, text: &str) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let mut temp = tempfile::Builder::new().prefix(".").tempfile_in(&self.dir)?;
         temp.write_all(text.as_bytes())?;
@@ -60,20 +56,12 @@ impl Spool {
     }
 
     /// Returns the names of the notes, the oldest first; none if the folder does not exist.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn names(&self) -> io::Result<Vec<String>> {
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         Self::names_in(&self.dir)
     }
 
     /// Returns the names of the failed notes, the oldest first; none if the folder does not exist.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn failed_names(&self) -> io::Result<Vec<String>> {
+    pub(crate) fn failed_names(&self) -> io::Result<Vec<String>> {
         Self::names_in(&self.dir.join(FAILED_DIR))
     }
 
@@ -93,19 +81,13 @@ impl Spool {
 
     /// Reads a note.
     ///
-    /// # Errors
-    ///
     /// Returns the system's error, or an error for anything but a text file.
-    pub fn read(&self, name: &str) -> io::Result<String> {
+    pub(crate) fn read(&self, name: &str) -> io::Result<String> {
         Self::read_in(&self.dir, name)
     }
 
     /// Reads a failed note.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::read`].
-    pub fn read_failed(&self, name: &str) -> io::Result<String> {
+    pub(crate) fn read_failed(&self, name: &str) -> io::Result<String> {
         Self::read_in(&self.dir.join(FAILED_DIR), name)
     }
 
@@ -120,52 +102,32 @@ impl Spool {
     }
 
     /// Replaces the text of a note.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn replace(&self, name: &str, text: &str) -> io::Result<()> {
+    pub(crate) fn replace(&self, name: &str, text: &str) -> io::Result<()> {
         let mut temp = tempfile::Builder::new().prefix(".").tempfile_in(&self.dir)?;
         temp.write_all(text.as_bytes())?;
         temp.persist(self.dir.join(name)).map(drop).map_err(|e| e.error)
     }
 
     /// Removes a note that was processed.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn remove(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         fs::remove_file(self.dir.join(name))
     }
 
     /// Moves a note to the failed ones, for a person to look at.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn mark_failed(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn mark_failed(&self, name: &str) -> io::Result<()> {
         let failed = self.dir.join(FAILED_DIR);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&failed)?;
         fs::rename(self.dir.join(name), failed.join(name))
     }
 
     /// Moves a failed note back to the others, with a new text.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn retry(&self, name: &str, text: &str) -> io::Result<()> {
+    pub(crate) fn retry(&self, name: &str, text: &str) -> io::Result<()> {
         self.replace(name, text)?;
         fs::remove_file(self.dir.join(FAILED_DIR).join(name))
     }
 
     /// Takes the lock; `None` if another process has it and `waits` is false.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
-    pub fn lock(&self, waits: bool) -> io::Result<Option<SpoolLock>> {
+    pub(crate) fn lock(&self, waits: bool) -> io::Result<Option<SpoolLock>> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let path = self.dir.join(LOCK_FILE);
         let file = File::options().create(true).append(true).open(path)?;

@@ -21,11 +21,7 @@ pub(crate) const NOTE: &str = "standstill";
 const PENDING_NOTE: &str = "standstill.begun";
 
 /// Begins a note, and replaces one that was begun before.
-///
-/// # Errors
-///
-/// Returns the system's error.
-pub fn begin(layout: &Layout) -> io::Result<()> {
+pub(crate) fn begin(layout: &Layout) -> io::Result<()> {
     let folder = private_folder::open_private_dir(layout)?;
     ignore_missing(folder.remove(PENDING_NOTE))?;
     folder.create(PENDING_NOTE).map(drop)
@@ -33,11 +29,7 @@ pub fn begin(layout: &Layout) -> io::Result<()> {
 
 /// Writes `bytes` into the note that was begun and publishes it. Returns `false` if something was committed
 /// since.
-///
-/// # Errors
-///
-/// Returns the system's error.
-pub fn finish(layout: &Layout, bytes: &[u8]) -> io::Result<bool> {
+pub(crate) fn finish(layout: &Layout, bytes: &[u8]) -> io::Result<bool> {
     let folder = private_folder::open_private_dir(layout)?;
     let written =
         folder.open(PENDING_NOTE, OFlags::WRONLY).and_then(|mut file| file.write_all(bytes));
@@ -50,11 +42,7 @@ pub fn finish(layout: &Layout, bytes: &[u8]) -> io::Result<bool> {
 }
 
 /// Removes a note that was begun.
-///
-/// # Errors
-///
-/// Returns the system's error.
-pub fn cancel(layout: &Layout) -> io::Result<()> {
+pub(crate) fn cancel(layout: &Layout) -> io::Result<()> {
     ignore_missing(private_folder::open_private_dir(layout)?.remove(PENDING_NOTE))
 }
 
@@ -65,8 +53,6 @@ pub fn read(layout: &Layout) -> Option<Vec<u8>> {
 
 /// Removes the note in a private folder, and one that is begun. The one that is begun goes first, so that a
 /// note published in between is removed too.
-///
-/// # Errors
 ///
 /// Returns the system's error; then the note may still exist, and nothing may be committed.
 pub(crate) fn invalidate(private_dir: &Path) -> io::Result<()> {

@@ -86,11 +86,7 @@ impl CallId {
 
 impl Ledger {
     /// Records a call that is sent in a batch when its run ends.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be written.
-    pub fn queue_request(
+    pub(crate) fn queue_request(
         &mut self,
         row: &BatchRequestRow,
         root: &str,
@@ -107,11 +103,7 @@ impl Ledger {
     }
 
     /// Returns the status of a request in batches.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn batch_status(
+    pub(crate) fn batch_status(
         &self,
         key: ContentHash,
         now: DateTime<Utc>,
@@ -137,10 +129,8 @@ impl Ledger {
 
     /// Records a batch that is about to be sent, with its calls.
     ///
-    /// # Errors
-    ///
     /// Fails if the ledger cannot be written; then the batch must not be sent.
-    pub fn begin_batch(
+    pub(crate) fn begin_batch(
         &mut self,
         (server, model, root): (&str, &str, &str),
         token: &str,
@@ -166,11 +156,7 @@ impl Ledger {
     }
 
     /// Records the provider's name for a batch, which means that it has arrived.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be written.
-    pub fn record_batch_accepted(
+    pub(crate) fn record_batch_accepted(
         &mut self,
         batch: BatchId,
         remote: &str,
@@ -185,11 +171,7 @@ impl Ledger {
     }
 
     /// Records that a batch has ended: no more replies will come.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be written.
-    pub fn end_batch(&mut self, batch: BatchId) -> Result<(), LedgerError> {
+    pub(crate) fn end_batch(&mut self, batch: BatchId) -> Result<(), LedgerError> {
         self.write(|tx| {
             tx.execute("UPDATE batch SET state = 'ended' WHERE id = ?1", [batch.0])?;
             Ok(())
@@ -198,10 +180,8 @@ impl Ledger {
 
     /// Deletes a call that was queued and never sent.
     ///
-    /// # Errors
-    ///
     /// Fails if the ledger cannot be written; the call then stays charged.
-    pub fn remove_queued(&mut self, call: CallId) -> Result<(), LedgerError> {
+    pub(crate) fn remove_queued(&mut self, call: CallId) -> Result<(), LedgerError> {
         self.write(|tx| {
             tx.execute("DELETE FROM batched WHERE call = ?1", [call.0])?;
             tx.execute("DELETE FROM call WHERE id = ?1", [call.0])?;
@@ -210,11 +190,7 @@ impl Ledger {
     }
 
     /// Records the outcome of a request. Its charge is corrected separately.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be written.
-    pub fn record_request_outcome(
+    pub(crate) fn record_request_outcome(
         &mut self,
         call: CallId,
         outcome: BatchRequestOutcome,
@@ -230,11 +206,7 @@ impl Ledger {
     }
 
     /// Returns the batches of a root that have not ended, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn open_batches(&self, root: &str) -> Result<Vec<BatchRow>, LedgerError> {
+    pub(crate) fn open_batches(&self, root: &str) -> Result<Vec<BatchRow>, LedgerError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT id, server, token, at, remote FROM batch \
@@ -254,11 +226,7 @@ impl Ledger {
     }
 
     /// Returns whether any root has a batch that has not ended.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn has_open_batches(&self) -> Result<bool, LedgerError> {
+    pub(crate) fn has_open_batches(&self) -> Result<bool, LedgerError> {
         self.read(|conn| {
             conn.query_row(
                 "SELECT EXISTS (SELECT 1 FROM batch WHERE state <> 'ended')",
@@ -269,11 +237,7 @@ impl Ledger {
     }
 
     /// Returns whether the provider's batch with that name is in the ledger.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn is_own_batch(&self, server: &str, remote: &str) -> Result<bool, LedgerError> {
+    pub(crate) fn is_own_batch(&self, server: &str, remote: &str) -> Result<bool, LedgerError> {
         self.read(|conn| {
             let found = conn
                 .prepare_cached("SELECT 1 FROM batch WHERE server = ?1 AND remote = ?2")?
@@ -284,11 +248,10 @@ impl Ledger {
     }
 
     /// Returns the requests of a batch that have no outcome yet.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn pending_requests(&self, batch: BatchId) -> Result<Vec<BatchRequestRow>, LedgerError> {
+    pub(crate) fn pending_requests(
+        &self,
+        batch: BatchId,
+    ) -> Result<Vec<BatchRequestRow>, LedgerError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT call, key, bytes FROM batched WHERE batch = ?1 AND state = 'sent'",
@@ -299,11 +262,7 @@ impl Ledger {
     }
 
     /// Returns the requests of a root that were queued but never sent, because their run was interrupted.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn unsent_requests(&self, root: &str) -> Result<Vec<BatchRequestRow>, LedgerError> {
+    pub(crate) fn unsent_requests(&self, root: &str) -> Result<Vec<BatchRequestRow>, LedgerError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT call, key, bytes FROM batched WHERE root = ?1 AND state = 'queued'",
@@ -314,11 +273,7 @@ impl Ledger {
     }
 
     /// Returns the requests of a root whose replies were stored before `until` and never used.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn unused_replies_before(
+    pub(crate) fn unused_replies_before(
         &self,
         root: &str,
         until: DateTime<Utc>,
@@ -334,11 +289,7 @@ impl Ledger {
     }
 
     /// Marks the reply to a request as used, and returns its cost; `None` if no batch answered it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be written.
-    pub fn mark_reply_used(
+    pub(crate) fn mark_reply_used(
         &mut self,
         key: ContentHash,
         now: DateTime<Utc>,
@@ -362,11 +313,7 @@ impl Ledger {
     }
 
     /// Returns how many requests of a root wait in batches, and the time of the oldest of these batches.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn pending_batch_requests(
+    pub(crate) fn pending_batch_requests(
         &self,
         root: &str,
     ) -> Result<Option<(u64, DateTime<Utc>)>, LedgerError> {

@@ -9,11 +9,7 @@ use super::{
 
 impl Ledger {
     /// Returns what was charged in a day and in its month: US dollars, tokens, calls.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn charged(
+    pub(crate) fn charged(
         &self,
         day: NaiveDate,
         root: Option<&str>,

@@ -332,10 +332,8 @@ impl Ledger {
 
     /// Corrects the charge of a call that was answered.
     ///
-    /// # Errors
-    ///
     /// Fails if the ledger cannot be written; the call then stays charged as its worst case.
-    pub fn finish_call(
+    pub(crate) fn finish_call(
         &mut self,
         call: CallId,
         result: &CallResult<'_>,
@@ -367,11 +365,7 @@ impl Ledger {
 
     /// Ends a call whose cost is unknown: the worst case stays charged, once for the last request and once
     /// for each of the `lost` earlier ones that the provider may have charged.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be written.
-    pub fn finish_call_of_unknown_cost(
+    pub(crate) fn finish_call_of_unknown_cost(
         &mut self,
         call: CallId,
         outcome: &str,
@@ -391,11 +385,7 @@ impl Ledger {
     }
 
     /// Sums up the calls since a day, of one root or of all.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn usage_totals(
+    pub(crate) fn usage_totals(
         &self,
         by: UsageGroupBy,
         root: Option<&str>,

@@ -7,11 +7,7 @@ use super::{Ledger, LedgerError, ServerRow, TokenRatio};
 
 impl Ledger {
     /// Returns the state of a server and a model; the default if nothing was recorded.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn server(&self, server: &str, model: &str) -> Result<ServerRow, LedgerError> {
+    pub(crate) fn server(&self, server: &str, model: &str) -> Result<ServerRow, LedgerError> {
         self.read(|conn| {
             let row = conn
                 .prepare_cached(
@@ -40,11 +36,7 @@ impl Ledger {
     }
 
     /// Records the state of a server and a model.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be written.
-    pub fn record_server(
+    pub(crate) fn record_server(
         &mut self,
         server: &str,
         model: &str,
@@ -72,11 +64,7 @@ impl Ledger {
     }
 
     /// Returns the characters per token of a model.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be read.
-    pub fn token_ratio(
+    pub(crate) fn token_ratio(
         &self,
         server: &str,
         model: &str,
@@ -97,11 +85,7 @@ impl Ledger {
     }
 
     /// Records the characters per token of a model.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the ledger cannot be written.
-    pub fn record_token_ratio(
+    pub(crate) fn record_token_ratio(
         &mut self,
         server: &str,
         model: &str,

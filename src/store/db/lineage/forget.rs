@@ -7,11 +7,7 @@ use super::{Lineage, LineageError, record};
 
 impl Lineage {
     /// Renames a forgotten file in every record, because the name of a typed memory is made of its words.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn forget_name(&mut self, path: &str, instead: &str) -> Result<(), LineageError> {
+    pub(crate) fn forget_name(&mut self, path: &str, instead: &str) -> Result<(), LineageError> {
         self.write(|tx| {
             record::rename_path(tx, path, instead)?;
             for sql in [
@@ -28,11 +24,10 @@ impl Lineage {
     }
 
     /// Deletes the reasons of receipts for which `holds` is true.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn forget_reasons(&mut self, holds: &dyn Fn(&str) -> bool) -> Result<(), LineageError> {
+    pub(crate) fn forget_reasons(
+        &mut self,
+        holds: &dyn Fn(&str) -> bool,
+    ) -> Result<(), LineageError> {
         self.write(|tx| {
             let reasons: Vec<String> = tx
                 .prepare("SELECT DISTINCT reason FROM activity WHERE reason IS NOT NULL")?

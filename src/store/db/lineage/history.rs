@@ -117,69 +117,24 @@ impl VersionCause {
     }
 }
 
-impl VersionRow {
-    /// Returns whether a run of ours wrote or removed the file.
-    pub fn is_ours(&self) -> bool {
-        matches!(self.cause, VersionCause::Written | VersionCause::Removed)
-    }
-}
-
 impl Lineage {
     /// Returns the versions of a file, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn versions_of(&self, path: &str) -> Result<Vec<VersionRow>, LineageError> {
+    pub(crate) fn versions_of(&self, path: &str) -> Result<Vec<VersionRow>, LineageError> {
         self.read(|conn| versions_where(conn, "WHERE version.path = ?1", [path]))
     }
 
     /// Returns a version by its number.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn version(&self, id: VersionId) -> Result<Option<VersionRow>, LineageError> {
+    pub(crate) fn version(&self, id: VersionId) -> Result<Option<VersionRow>, LineageError> {
         let mut found = self.read(|conn| versions_where(conn, "WHERE version.id = ?1", [id.0]))?;
         Ok(found.pop())
     }
 
-    /// Returns the version of a file at a time: the newest one not after it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn version_at(
-        &self,
-        path: &str,
-        time: DateTime<Utc>,
-    ) -> Result<Option<VersionRow>, LineageError> {
-        let newest =
-            "WHERE version.id = (SELECT max(id) FROM version WHERE path = ?1 AND at <= ?2)";
-        let time = column::from_time(time);
-        let mut found = self.read(|conn| versions_where(conn, newest, params![path, time]))?;
-        Ok(found.pop())
-    }
-
     /// Returns the newest version of every file, by path.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn latest_versions(&self) -> Result<Vec<VersionRow>, LineageError> {
+    pub(crate) fn latest_versions(&self) -> Result<Vec<VersionRow>, LineageError> {
         let newest = "WHERE version.id IN (SELECT max(id) FROM version GROUP BY path)";
         let mut found = self.read(|conn| versions_where(conn, newest, []))?;
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
-    }
-
-    /// Returns what a run wrote, read, and removed, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn versions_of_run(&self, run: RunId) -> Result<Vec<VersionRow>, LineageError> {
-        self.read(|conn| versions_where(conn, "WHERE version.run = ?1", [run.0]))
     }
 
     /// Returns all versions, the oldest first.
@@ -227,11 +182,11 @@ impl Lineage {
     }
 
     /// Records that a run undid others.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn record_undone_runs(&mut self, run: RunId, undone: &[RunId]) -> Result<(), LineageError> {
+    pub(crate) fn record_undone_runs(
+        &mut self,
+        run: RunId,
+        undone: &[RunId],
+    ) -> Result<(), LineageError> {
         self.write(|tx| {
             for undone in undone {
                 tx.execute(
@@ -246,11 +201,7 @@ impl Lineage {
     }
 
     /// Returns pairs of a run and a run that it undid, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn undone_runs(&self) -> Result<Vec<(RunId, RunId)>, LineageError> {
+    pub(crate) fn undone_runs(&self) -> Result<Vec<(RunId, RunId)>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT run, taken FROM taken_back ORDER BY run, taken")?
                 .query_map([], |row| Ok((RunId(row.get(0)?), RunId(row.get(1)?))))?
@@ -259,11 +210,7 @@ impl Lineage {
     }
 
     /// Returns the later runs that read what this one wrote, each with a path, ordered by number.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn dependent_runs(&self, run: RunId) -> Result<Vec<(RunId, String)>, LineageError> {
+    pub(crate) fn dependent_runs(&self, run: RunId) -> Result<Vec<(RunId, String)>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT DISTINCT later.run, entity.path FROM activity AS made \
@@ -279,21 +226,13 @@ impl Lineage {
     }
 
     /// Returns whether [`Self::prune`] would delete anything.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn has_prunable(&self, before: DateTime<Utc>) -> Result<bool, LineageError> {
+    pub(crate) fn has_prunable(&self, before: DateTime<Utc>) -> Result<bool, LineageError> {
         self.read(|conn| conn.prepare_cached(PRUNABLE)?.exists([column::from_time(before)]))
     }
 
     /// Deletes the bytes of versions that were replaced before `before`, except for the newest bytes of each
     /// path: if the file is gone, they may be the only copy.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn prune(&mut self, before: DateTime<Utc>) -> Result<PruneReport, LineageError> {
+    pub(crate) fn prune(&mut self, before: DateTime<Utc>) -> Result<PruneReport, LineageError> {
         self.write(|tx| {
             let ids: Vec<i64> = tx
                 .prepare(PRUNABLE)?
@@ -310,11 +249,10 @@ impl Lineage {
     }
 
     /// Deletes the bytes of these versions, because a person wants them forgotten.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn forget_versions(&mut self, ids: &[VersionId]) -> Result<PruneReport, LineageError> {
+    pub(crate) fn forget_versions(
+        &mut self,
+        ids: &[VersionId],
+    ) -> Result<PruneReport, LineageError> {
         self.write(|tx| {
             for id in ids {
                 tx.execute(
@@ -329,11 +267,7 @@ impl Lineage {
     }
 
     /// Replaces the bytes of a version by `redacted`: its own without the words a person wants forgotten.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn replace_version_content(
+    pub(crate) fn replace_version_content(
         &mut self,
         id: VersionId,
         redacted: &[u8],
@@ -348,10 +282,8 @@ impl Lineage {
 
     /// Rewrites the database, so that nothing of deleted rows is left in its file or write-ahead log.
     ///
-    /// # Errors
-    ///
     /// Fails if it cannot be written, with [`LineageError::Busy`] while another process reads it.
-    pub fn vacuum(&mut self) -> Result<(), LineageError> {
+    pub(crate) fn vacuum(&mut self) -> Result<(), LineageError> {
         let busy = self.read(|conn| {
             conn.execute_batch("VACUUM")?;
             conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))

@@ -37,8 +37,6 @@ pub(super) struct DatabaseLocation {
 impl DatabaseLocation {
     /// Finds a location; `None` when the folder does not exist.
     ///
-    /// # Errors
-    ///
     /// Returns [`LineageError::SymbolicLink`] for a link, or the system's error.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, LineageError> {
         match Self::resolve(path, false) {
@@ -50,10 +48,6 @@ impl DatabaseLocation {
     }
 
     /// Finds a location, and creates its folder if necessary, private to the owner.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::find`].
     pub(super) fn create(path: &Path) -> Result<Self, LineageError> {
         Self::resolve(path, true)
     }
@@ -93,10 +87,6 @@ impl DatabaseLocation {
     }
 
     /// Returns the size of the database in bytes; `None` when there is none.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
     pub(super) fn bytes(&self) -> Result<Option<u64>, LineageError> {
         match self.folder.metadata(&self.name) {
             Ok(it) => Ok(Some(it.stamp.size)),
@@ -107,10 +97,6 @@ impl DatabaseLocation {
 
     /// Creates an empty file, which is an empty database, if there is none, and makes it private. SQLite
     /// gives `-wal` and `-shm` the mode of this file.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
     pub(super) fn create_file(&self) -> Result<(), LineageError> {
         let file = self.open("", OFlags::WRONLY | OFlags::CREATE)?;
         let at = |e| failed(&self.path, e);
@@ -133,10 +119,6 @@ impl DatabaseLocation {
     }
 
     /// Writes a note beside the database and syncs it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
     pub(super) fn write(&self, suffix: &str, text: &str) -> Result<(), LineageError> {
         let mut file = self.open(suffix, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)?;
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
@@ -144,10 +126,6 @@ impl DatabaseLocation {
     }
 
     /// Renames a file, if it exists, and syncs the folder.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
     pub(super) fn rename(&self, suffix: &str, to: &str) -> Result<(), LineageError> {
         let (from, to) = (self.file_name(suffix), self.file_name(to));
         match self.folder.rename(&from, &self.folder, &to, RenameFlags::empty()) {
@@ -157,10 +135,6 @@ impl DatabaseLocation {
     }
 
     /// Removes a note and syncs the folder.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error.
     pub(super) fn remove(&self, suffix: &str) -> Result<(), LineageError> {
         let removed = self.folder.remove(&self.file_name(suffix));
         removed.and_then(|()| self.folder.sync()).map_err(|e| self.failed(suffix, e))

@@ -207,10 +207,8 @@ enum TransactionError {
 /// Creates an empty file, unless it exists, for another database of the same folder, and returns its path
 /// without links. Only the owner may read it.
 ///
-/// # Errors
-///
 /// Like [`Lineage::open`], if the folder cannot hold a database.
-pub fn create_private_file(path: &Path) -> Result<PathBuf, LineageError> {
+pub(crate) fn create_private_file(path: &Path) -> Result<PathBuf, LineageError> {
     let location = DatabaseLocation::create(path)?;
     location.create_file()?;
     refuse_network_file_system(path)?;
@@ -298,10 +296,8 @@ impl Lineage {
     /// Nothing is deleted. No process may have the database open: the caller holds the daemon's lock and
     /// the root's.
     ///
-    /// # Errors
-    ///
     /// Returns [`LineageError::File`] for a file that could not be renamed; the call can be repeated.
-    pub fn set_aside(path: &Path, now: DateTime<Utc>) -> Result<PathBuf, LineageError> {
+    pub(crate) fn set_aside(path: &Path, now: DateTime<Utc>) -> Result<PathBuf, LineageError> {
         let gone =
             || LineageError::File { path: path.to_owned(), source: io::ErrorKind::NotFound.into() };
         let location = DatabaseLocation::find(path)?.ok_or_else(gone)?;
@@ -347,26 +343,12 @@ impl Lineage {
 
     /// Reads the whole database and checks its pages, indexes and foreign keys.
     ///
-    /// # Errors
-    ///
     /// Returns [`LineageError::Damaged`] with the first finding.
-    pub fn integrity_check(&self) -> Result<(), LineageError> {
-        self.check_structure("PRAGMA integrity_check(1)")
-    }
-
-    /// Like [`Self::integrity_check`], but without checking the indexes.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`LineageError::Damaged`] with the first finding.
-    pub fn quick_check(&self) -> Result<(), LineageError> {
-        self.check_structure("PRAGMA quick_check(1)")
-    }
-
-    fn check_structure(&self, pragma: &str) -> Result<(), LineageError> {
+    pub(crate) fn integrity_check(&self) -> Result<(), LineageError> {
         let damaged = |detail| LineageError::Damaged { path: self.path.clone(), detail };
         schema::check(&self.conn, &self.path)?;
-        let finding: String = self.read(|conn| conn.query_row(pragma, [], |row| row.get(0)))?;
+        let finding: String =
+            self.read(|conn| conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)))?;
         if finding != "ok" {
             return Err(damaged(finding));
         }

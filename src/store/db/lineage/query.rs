@@ -9,7 +9,7 @@ use std::{
     path::PathBuf,
 };
 
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{OptionalExtension as _, Row};
 
 use super::{
     Lineage, LineageError, column,
@@ -57,20 +57,12 @@ pub struct LineageCounts {
 
 impl Lineage {
     /// Returns the hash that a generated file had when it was recorded.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn document_hash(&self, path: &str) -> Result<Option<ContentHash>, LineageError> {
+    pub(crate) fn document_hash(&self, path: &str) -> Result<Option<ContentHash>, LineageError> {
         Ok(self.document(path)?.map(|(_, hash)| hash))
     }
 
     /// Returns kind and hash of a generated file as it was recorded.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn document(
+    pub(crate) fn document(
         &self,
         path: &str,
     ) -> Result<Option<(DocumentKind, ContentHash)>, LineageError> {
@@ -85,11 +77,9 @@ impl Lineage {
     }
 
     /// Returns all generated files by path.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn documents(&self) -> Result<BTreeMap<String, (DocumentKind, ContentHash)>, LineageError> {
+    pub(crate) fn documents(
+        &self,
+    ) -> Result<BTreeMap<String, (DocumentKind, ContentHash)>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT document.path, document.kind, entity.hash FROM document \
@@ -101,11 +91,7 @@ impl Lineage {
     }
 
     /// Returns the items of a file by line.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn items_of(&self, path: &str) -> Result<Vec<ItemRecord>, LineageError> {
+    pub(crate) fn items_of(&self, path: &str) -> Result<Vec<ItemRecord>, LineageError> {
         self.read(|conn| {
             let mut query = conn.prepare_cached(
                 "SELECT entity.line, entity.hash, stem, line_start, line_end FROM entity \
@@ -133,21 +119,12 @@ impl Lineage {
         })
     }
 
-    /// Returns the item that begins on that line.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn item_at(&self, path: &str, line: u32) -> Result<Option<ItemRecord>, LineageError> {
-        Ok(self.items_of(path)?.into_iter().find(|it| it.line == line))
-    }
-
     /// Returns the items that cite a line of a log, in the order of [`ItemLocation`].
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn items_citing(&self, stem: &Stem, line: u32) -> Result<Vec<ItemLocation>, LineageError> {
+    pub(crate) fn items_citing(
+        &self,
+        stem: &Stem,
+        line: u32,
+    ) -> Result<Vec<ItemLocation>, LineageError> {
         // Ranges of one item are disjoint, so each item occurs once.
         let items = self.items_citing_range(stem, (line, line))?;
         Ok(items.into_iter().map(|it| it.item).collect())
@@ -155,11 +132,7 @@ impl Lineage {
 
     /// Returns the items that cite any line of an inclusive range, once for each cited range that overlaps
     /// it, in the order of [`CitingItem`].
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn items_citing_range(
+    pub(crate) fn items_citing_range(
         &self,
         stem: &Stem,
         (start, end): (u32, u32),
@@ -183,11 +156,7 @@ impl Lineage {
     }
 
     /// Returns the log as it was when it was last recorded.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn log(&self, stem: &Stem) -> Result<Option<LogRecord>, LineageError> {
+    pub(crate) fn log(&self, stem: &Stem) -> Result<Option<LogRecord>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(&format!("{SELECT_LOGS} WHERE stem = ?1"))?
                 .query_row([stem.as_str()], log_row)
@@ -210,11 +179,7 @@ impl Lineage {
 
     /// Returns the weekly and monthly summaries whose own lines are cited, as they were when those citations
     /// were right.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn cited_summaries(&self) -> Result<BTreeMap<Stem, LogRecord>, LineageError> {
+    pub(crate) fn cited_summaries(&self) -> Result<BTreeMap<Stem, LogRecord>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(&format!("{SELECT_LOGS} WHERE NOT {IS_LOG}"))?
                 .query_map([], |row| log_row(row).map(|log| (log.stem.clone(), log)))?
@@ -223,11 +188,7 @@ impl Lineage {
     }
 
     /// Returns the names of the weekly and monthly summaries whose lines an item cites.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn cited_summary_stems(&self) -> Result<BTreeSet<Stem>, LineageError> {
+    pub(crate) fn cited_summary_stems(&self) -> Result<BTreeSet<Stem>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(&format!(
                 "SELECT DISTINCT stem FROM was_derived_from WHERE NOT {IS_LOG}"
@@ -238,11 +199,7 @@ impl Lineage {
     }
 
     /// Returns the path of each recorded log.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn log_paths(&self) -> Result<BTreeMap<Stem, String>, LineageError> {
+    pub(crate) fn log_paths(&self) -> Result<BTreeMap<Stem, String>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(&format!(
                 "SELECT stem, entity.path FROM log_lines \
@@ -254,11 +211,7 @@ impl Lineage {
     }
 
     /// Returns the device on which a folder was last seen.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn device_of(&self, folder: &str) -> Result<Option<u64>, LineageError> {
+    pub(crate) fn device_of(&self, folder: &str) -> Result<Option<u64>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT device FROM folder WHERE path = ?1")?
                 .query_row([folder], |row| row.get::<_, i64>(0).map(i64::cast_unsigned))
@@ -280,11 +233,7 @@ impl Lineage {
     }
 
     /// Returns for each day the engine that last extracted its memories.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn extraction_engines(&self) -> Result<BTreeMap<Period, String>, LineageError> {
+    pub(crate) fn extraction_engines(&self) -> Result<BTreeMap<Period, String>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT period, engine FROM activity WHERE id IN (SELECT max(id) FROM activity \
@@ -297,11 +246,10 @@ impl Lineage {
     }
 
     /// Returns why lines reached no item of a file, as far as its job reported it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn uncovered_lines(&self, path: &str) -> Result<BTreeMap<Address, String>, LineageError> {
+    pub(crate) fn uncovered_lines(
+        &self,
+        path: &str,
+    ) -> Result<BTreeMap<Address, String>, LineageError> {
         self.read(|conn| {
             let mut query = conn.prepare_cached(
                 "SELECT stem, line_start, line_end, reason FROM coverage WHERE path = ?1",
@@ -320,11 +268,7 @@ impl Lineage {
     }
 
     /// Returns what the last scan saw, by path.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn scanned_files(&self) -> Result<HashMap<PathBuf, ScannedFile>, LineageError> {
+    pub(crate) fn scanned_files(&self) -> Result<HashMap<PathBuf, ScannedFile>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT path, inode, size, mtime_ns, hash, seen_ns FROM file")?
                 .query_map([], |row| {
@@ -342,21 +286,18 @@ impl Lineage {
     }
 
     /// Returns the files that a job wrote and their hashes, by path.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn generated_by(&self, job: JobId) -> Result<Vec<(String, ContentHash)>, LineageError> {
-        self.read(|conn| entities_of(conn, "was_generated_by", job))
-    }
-
-    /// Returns the versions of logs and files that a job read, by path.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn used_by(&self, job: JobId) -> Result<Vec<(String, ContentHash)>, LineageError> {
-        self.read(|conn| entities_of(conn, "used", job))
+    pub(crate) fn generated_by(
+        &self,
+        job: JobId,
+    ) -> Result<Vec<(String, ContentHash)>, LineageError> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT path, hash FROM was_generated_by JOIN entity ON entity.id = entity \
+                 WHERE activity = ?1 ORDER BY path",
+            )?
+            .query_map([job.number()], |row| Ok((row.get(0)?, column::hash(row, 1)?)))?
+            .collect()
+        })
     }
 
     /// Returns the size of the lineage.
@@ -405,20 +346,6 @@ const SELECT_LOGS: &str = "SELECT stem, path, hash, first_line, hashes FROM log_
 
 /// Selects logs: `log_lines` also holds the lines of weekly and monthly summaries, whose names are shorter.
 const IS_LOG: &str = "length(stem) > 8";
-
-/// Returns path and hash of the entities that the table `relation` links to a job, by path.
-fn entities_of(
-    conn: &Connection,
-    relation: &str,
-    job: JobId,
-) -> rusqlite::Result<Vec<(String, ContentHash)>> {
-    conn.prepare_cached(&format!(
-        "SELECT path, hash FROM {relation} JOIN entity ON entity.id = entity \
-         WHERE activity = ?1 ORDER BY path"
-    ))?
-    .query_map([job.number()], |row| Ok((row.get(0)?, column::hash(row, 1)?)))?
-    .collect()
-}
 
 fn log_row(row: &Row<'_>) -> rusqlite::Result<LogRecord> {
     let (hashes, _) = row.get_ref(4)?.as_blob()?.as_chunks();

@@ -199,10 +199,8 @@ impl Lineage {
     /// Begins and ends jobs in one transaction, because they changed no file. A job whose fingerprint is
     /// live elsewhere is skipped.
     ///
-    /// # Errors
-    ///
     /// Fails if the database cannot be written; then nothing has changed.
-    pub fn commit_finished_jobs(
+    pub(crate) fn commit_finished_jobs(
         &mut self,
         run: RunId,
         done: &[(&NewJob, &Receipt, Commit<'_>)],
@@ -224,10 +222,8 @@ impl Lineage {
     /// Runs, receipts, and the journal stay. Afterwards the database answers like a new one with the same
     /// records.
     ///
-    /// # Errors
-    ///
     /// Fails if the database cannot be written; then nothing has changed.
-    pub fn replace_all(
+    pub(crate) fn replace_all(
         &mut self,
         documents: &[DocumentRecord],
         logs: &[LogRecord],
@@ -246,11 +242,7 @@ impl Lineage {
     }
 
     /// Records the device that a folder is on.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn record_device(&mut self, folder: &str, device: u64) -> Result<(), LineageError> {
+    pub(crate) fn record_device(&mut self, folder: &str, device: u64) -> Result<(), LineageError> {
         self.write(|tx| {
             let put = "INSERT OR REPLACE INTO folder (path, device, seal) VALUES (?1, ?2, ?3)";
             let device = device.cast_signed();
@@ -261,11 +253,7 @@ impl Lineage {
     }
 
     /// Records what a scan saw, and removes the files that are gone.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn update_scanned_files(
+    pub(crate) fn update_scanned_files(
         &mut self,
         seen: &[(PathBuf, ScannedFile)],
         gone: &[PathBuf],

@@ -109,11 +109,7 @@ impl ProposalState {
 
 impl Lineage {
     /// Returns the quarantined lines of the logs as they were last read.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn quarantined(
+    pub(crate) fn quarantined(
         &self,
     ) -> Result<BTreeMap<Address, (QuarantineScope, QuarantineRecord)>, LineageError> {
         self.read(|conn| {
@@ -134,11 +130,7 @@ impl Lineage {
     }
 
     /// Returns how many lines and proposals wait for a person.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn review_queue_len(&self) -> Result<usize, LineageError> {
+    pub(crate) fn review_queue_len(&self) -> Result<usize, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT (SELECT count(*) FROM held) \
@@ -150,11 +142,7 @@ impl Lineage {
     }
 
     /// Removes lines about which a person has decided.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn remove_quarantined(&mut self, lines: &[Address]) -> Result<(), LineageError> {
+    pub(crate) fn remove_quarantined(&mut self, lines: &[Address]) -> Result<(), LineageError> {
         self.write(|tx| {
             let mut remove = tx.prepare_cached("DELETE FROM held WHERE stem = ?1 AND line = ?2")?;
             for Address { stem, line } in lines {
@@ -165,11 +153,7 @@ impl Lineage {
     }
 
     /// Returns the open proposals, oldest first; with `includes_decided` also the accepted and refused ones.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn proposals(&self, includes_decided: bool) -> Result<Vec<Proposal>, LineageError> {
+    pub(crate) fn proposals(&self, includes_decided: bool) -> Result<Vec<Proposal>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT id, fingerprint, period, target, change, sources, at, state FROM proposal \
@@ -181,11 +165,10 @@ impl Lineage {
     }
 
     /// Returns the last run with a job of this fingerprint.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn last_run_of_job(&self, fingerprint: ContentHash) -> Result<Option<RunId>, LineageError> {
+    pub(crate) fn last_run_of_job(
+        &self,
+        fingerprint: ContentHash,
+    ) -> Result<Option<RunId>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT max(run) FROM activity WHERE fingerprint = ?1")?
                 .query_row([fingerprint.to_string()], |row| row.get::<_, Option<i64>>(0))
@@ -194,11 +177,7 @@ impl Lineage {
     }
 
     /// Records a person's decision about a proposal.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn set_proposal_state(
+    pub(crate) fn set_proposal_state(
         &mut self,
         id: i64,
         state: ProposalState,
@@ -211,11 +190,7 @@ impl Lineage {
 
     /// Deletes the proposals, decided or not, with a text for which `holds` is true or with sources for which
     /// `cites` is.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn forget_proposals(
+    pub(crate) fn forget_proposals(
         &mut self,
         holds: &dyn Fn(&str) -> bool,
         cites: &dyn Fn(&Citation) -> bool,

@@ -231,11 +231,7 @@ pub(super) fn checksum_all_rows(tx: &Transaction<'_>) -> rusqlite::Result<()> {
 
 impl Lineage {
     /// Checks every row, and returns table and name of those that do not match their checksum.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn corrupt_rows(&self) -> Result<Vec<String>, LineageError> {
+    pub(crate) fn corrupt_rows(&self) -> Result<Vec<String>, LineageError> {
         let mut corrupt = Vec::new();
         for (table, _, query) in table_queries() {
             let found: Vec<String> = self.read(|conn| {

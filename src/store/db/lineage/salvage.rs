@@ -34,11 +34,9 @@ pub struct SalvageReport {
 impl Lineage {
     /// Copies what the damaged database at `from` still holds into this new one.
     ///
-    /// # Errors
-    ///
     /// Returns why this database could not be written. Damage to the other one is no error: it only means
     /// that less is copied.
-    pub fn salvage(&mut self, from: &Path) -> Result<SalvageReport, LineageError> {
+    pub(crate) fn salvage(&mut self, from: &Path) -> Result<SalvageReport, LineageError> {
         let location = DatabaseLocation::find(from)?;
         let open = |it: DatabaseLocation| {
             connection::open(it.real(), &connection::DAMAGED, BUSY_TIMEOUT).ok()

@@ -64,8 +64,6 @@ pub(super) fn migrate(
 
 /// Returns the version of the database's schema; 0 for a new database.
 ///
-/// # Errors
-///
 /// Returns an error for a database that `migrations` cannot bring up to date.
 pub(super) fn version(
     conn: &Connection,

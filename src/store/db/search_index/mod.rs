@@ -123,20 +123,14 @@ impl PostingsDb {
     /// Opens the index, and creates it if necessary. One that is damaged, of another version, or made for
     /// another `view` is emptied.
     ///
-    /// # Errors
-    ///
     /// Returns SQLite's error if the folder cannot be written or another process holds the index.
-    pub fn open(path: &Path, view: ContentHash) -> Result<Self, CacheDbError> {
+    pub(crate) fn open(path: &Path, view: ContentHash) -> Result<Self, CacheDbError> {
         Self::open_with_timeout(path, view, WAIT)
     }
 
     /// Opens the index like [`PostingsDb::open`], for updates in the background. If another process uses the
     /// index, every statement fails almost at once.
-    ///
-    /// # Errors
-    ///
-    /// Like [`PostingsDb::open`].
-    pub fn open_in_background(path: &Path, view: ContentHash) -> Result<Self, CacheDbError> {
+    pub(crate) fn open_in_background(path: &Path, view: ContentHash) -> Result<Self, CacheDbError> {
         Self::open_with_timeout(path, view, BACKGROUND_WAIT)
     }
 
@@ -162,29 +156,17 @@ impl PostingsDb {
 
     /// Begins a read transaction, which lasts until [`PostingsDb::end_read`]: numbers of files must match the
     /// postings that refer to them, even if another process changes the index.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn begin_read(&self) -> Result<(), CacheDbError> {
+    pub(crate) fn begin_read(&self) -> Result<(), CacheDbError> {
         self.query(|conn| if conn.is_autocommit() { conn.execute_batch("BEGIN") } else { Ok(()) })
     }
 
     /// Ends the transaction of [`PostingsDb::begin_read`].
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn end_read(&self) -> Result<(), CacheDbError> {
+    pub(crate) fn end_read(&self) -> Result<(), CacheDbError> {
         self.query(|conn| if conn.is_autocommit() { Ok(()) } else { conn.execute_batch("COMMIT") })
     }
 
     /// Returns the files of the index.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn entries(&self) -> Result<IndexEntries, CacheDbError> {
+    pub(crate) fn entries(&self) -> Result<IndexEntries, CacheDbError> {
         self.query(|conn| {
             let mut query = conn.prepare(
                 "SELECT id, path, bucket, inode, size, mtime, hash, input, head FROM file",
@@ -211,11 +193,7 @@ impl PostingsDb {
     }
 
     /// Returns the lines of the file with this number.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn line_detail(&self, file: i64) -> Result<LineDetail, CacheDbError> {
+    pub(crate) fn line_detail(&self, file: i64) -> Result<LineDetail, CacheDbError> {
         self.query(|conn| {
             let mut query =
                 conn.prepare_cached("SELECT lines, cites FROM detail WHERE file = ?1")?;
@@ -225,11 +203,7 @@ impl PostingsDb {
 
     /// Calls `each` for every file of the buckets that contains a word, with the file's number and the word's
     /// packed positions.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn for_each_position(
+    pub(crate) fn for_each_position(
         &self,
         buckets: &[i64],
         term: u64,
@@ -252,20 +226,12 @@ impl PostingsDb {
     }
 
     /// Returns a number that is stored with the index.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn counter(&self, name: &str) -> Result<Option<u64>, CacheDbError> {
+    pub(crate) fn counter(&self, name: &str) -> Result<Option<u64>, CacheDbError> {
         self.query(|conn| read_counter(conn, name))
     }
 
     /// Stores numbers with the index, all or none.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn set_counters(&self, numbers: &[(&str, u64)]) -> Result<(), CacheDbError> {
+    pub(crate) fn set_counters(&self, numbers: &[(&str, u64)]) -> Result<(), CacheDbError> {
         self.query(|conn| {
             conn.execute_batch("SAVEPOINT numbers")?;
             let mut put = conn.prepare_cached("INSERT OR REPLACE INTO about VALUES (?1, ?2)")?;
@@ -280,20 +246,12 @@ impl PostingsDb {
     }
 
     /// Returns how often the index has changed.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn change_count(&self) -> Result<u64, CacheDbError> {
+    pub(crate) fn change_count(&self) -> Result<u64, CacheDbError> {
         Ok(self.counter(CHANGES)?.unwrap_or(0))
     }
 
     /// Changes the index in one transaction.
-    ///
-    /// # Errors
-    ///
-    /// Returns SQLite's error.
-    pub fn apply(&mut self, change: &IndexChange) -> Result<(), CacheDbError> {
+    pub(crate) fn apply(&mut self, change: &IndexChange) -> Result<(), CacheDbError> {
         self.query(|conn| conn.pragma_update(None, "cache_size", WRITE_CACHE_SIZE))?;
         let applied = self.try_apply(change);
         applied.map_err(|source| CacheDbError { path: self.path.clone(), source })
@@ -429,11 +387,4 @@ fn change_bucket(
 pub fn known_files(files: &[(i64, IndexEntry)]) -> HashMap<String, KnownFile> {
     let seen = |it: &IndexEntry| (it.path.clone(), KnownFile { stamp: it.stamp, hash: it.hash });
     files.iter().map(|(_, it)| seen(it)).collect()
-}
-
-impl CacheDbError {
-    /// Returns whether creating the cache again would help.
-    pub fn is_corrupt(&self) -> bool {
-        cache_db::is_corrupt(&self.source)
-    }
 }

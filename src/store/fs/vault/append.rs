@@ -18,11 +18,7 @@ impl Vault {
     ///
     /// After a crash a new file is complete or absent. On a full disk nothing is added, if the file system can
     /// reserve space beforehand.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the bytes may not be on disk.
-    pub fn append(
+    pub(crate) fn append(
         &self,
         lock: &WriteLock,
         target: &str,

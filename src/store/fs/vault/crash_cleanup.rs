@@ -23,11 +23,7 @@ pub const REPLACED_DIR: &str = "replaced";
 impl Vault {
     /// Removes temporary files that a crash left, and returns how many. Copies stay in the private folder,
     /// because one may hold what a person had just written.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`VaultError::Io`] if one cannot be removed.
-    pub fn remove_temp_files(&self, _lock: &WriteLock) -> Result<usize, VaultError> {
+    pub(crate) fn remove_temp_files(&self, _lock: &WriteLock) -> Result<usize, VaultError> {
         let temp_files = self.temp_files()?;
         for name in &temp_files {
             let path = self.layout.full(name);
@@ -44,11 +40,7 @@ impl Vault {
     }
 
     /// Lists the temporary files, relative to the root: files being written, or left by a crash.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`VaultError::Io`] if a folder cannot be listed.
-    pub fn temp_files(&self) -> Result<BTreeSet<String>, VaultError> {
+    pub(crate) fn temp_files(&self) -> Result<BTreeSet<String>, VaultError> {
         let mut dirs = vec![
             String::new(),
             self.layout.memory_dir().to_owned(),
@@ -100,11 +92,7 @@ impl Vault {
     }
 
     /// Lists the names of the copies that [`Self::remove_temp_files`] saved.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`VaultError::Io`] if the folder cannot be listed.
-    pub fn saved_copies(&self) -> Result<Vec<String>, VaultError> {
+    pub(crate) fn saved_copies(&self) -> Result<Vec<String>, VaultError> {
         self.names_in(&format!("{}/{REPLACED_DIR}", layout::PRIVATE_DIR), &mut Vec::new())
     }
 }

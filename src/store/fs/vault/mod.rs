@@ -150,10 +150,8 @@ impl Vault {
 
     /// Returns the vault of a root with its configuration.
     ///
-    /// # Errors
-    ///
     /// Fails if a configured privacy rule is invalid.
-    pub fn for_root(root: &RootSettings) -> Result<Self, PrivacyPolicyError> {
+    pub(crate) fn for_root(root: &RootSettings) -> Result<Self, PrivacyPolicyError> {
         let memory_dir = root.memory_dir.to_string_lossy();
         let layout = Layout::new(root.path.clone(), &memory_dir);
         let policy = PrivacyPolicy::new(&root.settings.privacy, root.secret_rules.as_ref())?;

@@ -10,11 +10,9 @@ use crate::store::{failpoint, fs::layout::PRIVATE_DIR};
 impl Vault {
     /// Creates the private folder.
     ///
-    /// # Errors
-    ///
     /// Returns [`VaultError::Io`] if it cannot be created, and [`VaultError::NotAFile`] if it is a link: private
     /// files must be in the root.
-    pub fn create_private_dir(&self) -> Result<(), VaultError> {
+    pub(crate) fn create_private_dir(&self) -> Result<(), VaultError> {
         let failed = |e| folder_error("write", &self.layout.private_dir(), e);
         self.create_folder("")?;
         match self.open_folder("write", "")?.create_folder(PRIVATE_DIR) {
@@ -25,11 +23,7 @@ impl Vault {
     }
 
     /// Writes a file of the private folder atomically: after a crash it has the old or the new text.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`VaultError::Io`] if the text may not be on disk.
-    pub fn write_private(&self, relative: &str, text: &str) -> Result<(), VaultError> {
+    pub(crate) fn write_private(&self, relative: &str, text: &str) -> Result<(), VaultError> {
         self.create_private_dir()?;
         let (folder, name) = self.open_parent("write", relative)?;
         let temp = temp_name(name);
@@ -48,11 +42,7 @@ impl Vault {
     }
 
     /// Removes a file of the private folder, if it exists, and its temporary file.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`VaultError::Io`] if it cannot be removed.
-    pub fn remove_private(&self, relative: &str) -> Result<(), VaultError> {
+    pub(crate) fn remove_private(&self, relative: &str) -> Result<(), VaultError> {
         let folder = match self.open_folder("remove", split_path(relative).0) {
             Err(error) if error.is_missing() => return Ok(()),
             result => result?,

@@ -47,8 +47,6 @@ impl FileContents {
 
     /// Refuses a file with a second hard link, through which it may be changed from outside of the root.
     ///
-    /// # Errors
-    ///
     /// Returns [`VaultError::HardLink`].
     pub(super) fn refuse_hard_link(self, path: &Path) -> Result<Self, VaultError> {
         if self.link_count > 1 {
@@ -67,11 +65,7 @@ pub struct FolderCache<'a> {
 
 impl FolderCache<'_> {
     /// Reads a file as [`Vault::read`] does.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Vault::read`].
-    pub fn read(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
+    pub(crate) fn read(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
         let (dir, name) = split_path(relative);
         let open = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let cached = open().get(dir).cloned();
@@ -91,11 +85,7 @@ impl FolderCache<'_> {
     }
 
     /// Reads a file as [`Vault::read_text`] does.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Vault::read_text`].
-    pub fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
+    pub(crate) fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
         Ok(self.read_stamped(relative)?.map(|it| it.0))
     }
 
@@ -132,10 +122,8 @@ impl FolderListings<'_> {
 impl Vault {
     /// Reads a file, or `None` when there is none.
     ///
-    /// # Errors
-    ///
     /// Returns an error for anything but a regular file of at most [`FILE_BYTES_MAX`].
-    pub fn read(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
+    pub(crate) fn read(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
         match self.open_parent("read", relative) {
             Ok((folder, name)) => read_in(&folder, name, &self.layout.full(relative)),
             Err(error) if error.is_missing() => Ok(None),
@@ -145,10 +133,8 @@ impl Vault {
 
     /// Reads a file as text, or `None` when there is none.
     ///
-    /// # Errors
-    ///
     /// Like [`Self::read`], and for bytes that are not UTF-8.
-    pub fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
+    pub(crate) fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
         let Some(found) = self.read(relative)? else { return Ok(None) };
         found.into_text(relative).map(|it| Some(it.0))
     }
@@ -183,11 +169,7 @@ impl Vault {
     }
 
     /// Like [`Self::exists`], for callers that depend on a certain answer.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the system fails to look.
-    pub fn try_exists(&self, relative: &str) -> Result<bool, VaultError> {
+    pub(crate) fn try_exists(&self, relative: &str) -> Result<bool, VaultError> {
         let look = |(folder, name): (DirHandle, &str)| {
             folder.metadata(name).map_err(|e| io_error("read", &self.layout.full(relative), e))
         };
@@ -212,10 +194,8 @@ impl Vault {
 
     /// Reads and decodes a log or a session record, or `None` when there is none.
     ///
-    /// # Errors
-    ///
     /// Like [`Self::read`], and for bytes that are not UTF-8.
-    pub fn read_log(&self, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
+    pub(crate) fn read_log(&self, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
         let archived = self.layout.archive_path(stem);
         let places = archived.iter().cloned().chain([self.layout.source_path(stem)]);
         // A log that is archived between the first two attempts is found by the third.

@@ -11,38 +11,22 @@ use crate::{
 
 impl Vault {
     /// Stores the reply to a request, synced to disk.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it may not be on disk.
-    pub fn save_reply(&self, request: ContentHash, text: &str) -> Result<(), VaultError> {
+    pub(crate) fn save_reply(&self, request: ContentHash, text: &str) -> Result<(), VaultError> {
         self.write_private(&reply_path(request), text)
     }
 
     /// Returns the reply to a request, if one is stored.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be read.
-    pub fn saved_reply(&self, request: ContentHash) -> Result<Option<String>, VaultError> {
+    pub(crate) fn saved_reply(&self, request: ContentHash) -> Result<Option<String>, VaultError> {
         self.read_text(&reply_path(request))
     }
 
     /// Removes the reply to a request.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be removed.
-    pub fn remove_reply(&self, request: ContentHash) -> Result<(), VaultError> {
+    pub(crate) fn remove_reply(&self, request: ContentHash) -> Result<(), VaultError> {
         self.remove_private(&reply_path(request))
     }
 
     /// Sets the reply to a request aside, so that it answers no request any more.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be read, written, or removed.
-    pub fn set_aside_reply(&self, request: ContentHash) -> Result<(), VaultError> {
+    pub(crate) fn set_aside_reply(&self, request: ContentHash) -> Result<(), VaultError> {
         if let Some(text) = self.saved_reply(request)? {
             self.write_private(&unread_path(&format!("{}.json", request.hex16())), &text)?;
         }
@@ -50,20 +34,12 @@ impl Vault {
     }
 
     /// Removes all replies, and returns how many there were.
-    ///
-    /// # Errors
-    ///
-    /// Fails if one cannot be removed.
-    pub fn remove_replies(&self) -> Result<usize, VaultError> {
+    pub(crate) fn remove_replies(&self) -> Result<usize, VaultError> {
         self.remove_replies_where(|_| true)
     }
 
     /// Removes all replies except those that were set aside.
-    ///
-    /// # Errors
-    ///
-    /// Fails if one cannot be removed.
-    pub fn remove_used_replies(&self) -> Result<usize, VaultError> {
+    pub(crate) fn remove_used_replies(&self) -> Result<usize, VaultError> {
         let aside = unread_path("");
         self.remove_replies_where(|path| !path.starts_with(&aside))
     }

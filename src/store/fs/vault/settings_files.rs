@@ -12,11 +12,7 @@ use crate::store::fs::layout;
 
 /// Writes a file atomically: after a crash it has the old or the new text. Missing folders are created, a link
 /// is followed, and a file that is replaced keeps its mode and owner.
-///
-/// # Errors
-///
-/// Returns [`VaultError::Io`] if the text may not be on disk.
-pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
+pub(crate) fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
     // A configuration is often a link into a repository that its owner keeps.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let dir = path.parent().unwrap_or(Path::new("/"));
@@ -35,10 +31,8 @@ pub fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
 
 /// Writes a new file from a stream: after a crash it is complete or absent.
 ///
-/// # Errors
-///
 /// Returns [`VaultError::Io`] if it may not be on disk, or the path is taken.
-pub fn write_stream(
+pub(crate) fn write_stream(
     path: &Path,
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> Result<(), VaultError> {

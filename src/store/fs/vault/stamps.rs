@@ -36,11 +36,7 @@ enum FolderFilter {
 
 impl Vault {
     /// Computes the stamp of all files that a run reads, without reading any.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for a folder that cannot be listed.
-    pub fn root_stamp(&self) -> Result<RootStamp, VaultError> {
+    pub(crate) fn root_stamp(&self) -> Result<RootStamp, VaultError> {
         let mut hasher = StampHasher { bytes: Vec::new(), newest_ns: i64::MIN };
         let layout = &self.layout;
         if !layout.memory_dir().is_empty() {

@@ -67,10 +67,13 @@ impl Vault {
 
     /// Writes new bytes for `target` beside it, under the temporary name `temp`, and syncs them.
     ///
-    /// # Errors
-    ///
     /// Returns [`VaultError::Io`]; then nothing is left behind.
-    pub fn stage(&self, target: &str, temp: &str, bytes: &[u8]) -> Result<StagedFile, VaultError> {
+    pub(crate) fn stage(
+        &self,
+        target: &str,
+        temp: &str,
+        bytes: &[u8],
+    ) -> Result<StagedFile, VaultError> {
         self.stage_with(target, temp, bytes, NewFileAccess::Inherited)
     }
 
@@ -113,10 +116,8 @@ impl Vault {
     /// Moves staged bytes to their name, if the file still has the hash `expected` (`None`: if it does not
     /// exist), and reads them back.
     ///
-    /// # Errors
-    ///
     /// Returns [`VaultError::Changed`] if the file has other bytes; it is not touched.
-    pub fn publish(
+    pub(crate) fn publish(
         &self,
         _lock: &WriteLock,
         mut staged: StagedFile,
@@ -178,10 +179,8 @@ impl Vault {
     /// Replaces the record of decisions, if its text is still `expected`. It is no generated file, so the
     /// history does not contain it.
     ///
-    /// # Errors
-    ///
     /// Returns [`VaultError::Changed`] if somebody changed it; it is not touched.
-    pub fn replace_decisions(
+    pub(crate) fn replace_decisions(
         &self,
         lock: &WriteLock,
         expected: &str,
@@ -195,10 +194,8 @@ impl Vault {
     /// Removes a file, if it still has the hash `expected`. It is first renamed to `temp`, so that exactly the
     /// bytes that were checked are removed. Succeeds if the file is already gone.
     ///
-    /// # Errors
-    ///
     /// Returns [`VaultError::Changed`] if the file has other bytes; it is not touched.
-    pub fn remove(
+    pub(crate) fn remove(
         &self,
         _lock: &WriteLock,
         target: &str,
@@ -234,11 +231,7 @@ impl Vault {
     }
 
     /// Removes the temporary file `temp` of `target` that a crash left, if its bytes are not needed.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`VaultError::Io`] if it cannot be removed.
-    pub fn remove_temp(
+    pub(crate) fn remove_temp(
         &self,
         _lock: &WriteLock,
         target: &str,
@@ -258,11 +251,7 @@ impl Vault {
 
     /// Moves the temporary file `temp` back to `target`: somebody wrote it just when a crash interrupted a
     /// replacement, and the file under the name is ours.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`VaultError::Io`] if it cannot be renamed.
-    pub fn restore_temp(
+    pub(crate) fn restore_temp(
         &self,
         _lock: &WriteLock,
         target: &str,
@@ -282,10 +271,8 @@ impl Vault {
     /// Syncs a file, if it exists, and the folders on its path: the process that wrote it may have died before
     /// it did, or its sync may have failed.
     ///
-    /// # Errors
-    ///
     /// Returns [`VaultError::Io`] if the sync fails; then the file may be lost.
-    pub fn sync_file(&self, _lock: &WriteLock, target: &str) -> Result<(), VaultError> {
+    pub(crate) fn sync_file(&self, _lock: &WriteLock, target: &str) -> Result<(), VaultError> {
         let failed = |e| io_error("write", &self.layout.full(target), e);
         let (mut dir, name) = split_path(target);
         match self.open_folder("write", dir) {
@@ -333,23 +320,6 @@ impl Vault {
         let mode = above.own_metadata().map_err(failed)?.mode & 0o777;
         above.open_folder(name).and_then(|it| it.set_mode(mode)).map_err(failed)?;
         above.sync().map_err(failed)
-    }
-}
-
-impl StagedFile {
-    /// Returns the hash of the new bytes.
-    pub fn hash(&self) -> ContentHash {
-        self.hash
-    }
-
-    /// Returns the path of the file to write, relative to the root.
-    pub fn target(&self) -> &str {
-        &self.target
-    }
-
-    /// Returns the name of the temporary file.
-    pub fn temp_name(&self) -> String {
-        self.temp.clone()
     }
 }
 

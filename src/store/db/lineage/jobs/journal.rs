@@ -25,11 +25,9 @@ impl Lineage {
     ///
     /// The draft of the job, if there is one, has been checked.
     ///
-    /// # Errors
-    ///
     /// Fails if the database cannot be written; returns [`LineageError::NotLive`] for a job that
     /// has ended.
-    pub fn begin_intents(
+    pub(crate) fn begin_intents(
         &mut self,
         run: Option<RunId>,
         job: Option<JobId>,
@@ -40,11 +38,7 @@ impl Lineage {
     }
 
     /// Like [`Self::begin_intents`], but adds to the history only the targets for which `keeps` is true.
-    ///
-    /// # Errors
-    ///
-    /// Returns what [`Self::begin_intents`] does.
-    pub fn begin_intents_with(
+    pub(crate) fn begin_intents_with(
         &mut self,
         run: Option<RunId>,
         job: Option<JobId>,
@@ -66,40 +60,24 @@ impl Lineage {
     }
 
     /// Returns the intents that were not closed, the oldest first: a crash may have left them.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn open_intents(&self) -> Result<Vec<IntentRow>, LineageError> {
+    pub(crate) fn open_intents(&self) -> Result<Vec<IntentRow>, LineageError> {
         self.read(|conn| intents_where(conn, "WHERE state = 'open'", []))
     }
 
     /// Returns what a run wrote, the oldest first: `undo` reverts these writes.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn writes_of_run(&self, run: RunId) -> Result<Vec<IntentRow>, LineageError> {
+    pub(crate) fn writes_of_run(&self, run: RunId) -> Result<Vec<IntentRow>, LineageError> {
         let condition = "WHERE state = 'done' AND run = ?1";
         self.read(|conn| intents_where(conn, condition, [run.0]))
     }
 
     /// Returns all writes and removals, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn writes(&self) -> Result<Vec<IntentRow>, LineageError> {
+    pub(crate) fn writes(&self) -> Result<Vec<IntentRow>, LineageError> {
         self.read(|conn| intents_where(conn, "WHERE state = 'done'", []))
     }
 
     /// Returns the files that a job with these inputs wrote before it crashed, unless they were written
     /// again since.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn interrupted_writes(
+    pub(crate) fn interrupted_writes(
         &self,
         inputs: ContentHash,
     ) -> Result<BTreeSet<String>, LineageError> {
@@ -118,10 +96,8 @@ impl Lineage {
 
     /// Closes intents. [`Lineage::commit`] closes those of the job that commits.
     ///
-    /// # Errors
-    ///
     /// Returns [`LineageError::NotOpen`] for an intent that was closed before.
-    pub fn close_intents(
+    pub(crate) fn close_intents(
         &mut self,
         intents: &[IntentId],
         end: IntentOutcome,

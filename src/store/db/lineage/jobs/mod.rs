@@ -79,16 +79,10 @@ pub struct NewJob {
 /// The progress of a live job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobStage {
-    /// It is recorded.
-    Planned,
     /// A model is being called.
     Called,
-    /// The raw reply is stored.
-    Replied,
     /// The draft was checked; files are being written.
     Parsed,
-    /// The files are as intended.
-    Written,
 }
 
 /// How a job ended.
@@ -249,11 +243,8 @@ impl JobStage {
     /// Returns the name that the database uses.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Planned => "planned",
             Self::Called => "called",
-            Self::Replied => "replied",
             Self::Parsed => "parsed",
-            Self::Written => "written",
         }
     }
 }
@@ -283,38 +274,32 @@ const COUNT_FAILED_ATTEMPTS: &str = "SELECT count(*) FROM activity WHERE fingerp
 impl Lineage {
     /// Records that a job begins. From now on it is live.
     ///
-    /// # Errors
-    ///
     /// Returns [`LineageError::AlreadyLive`] when a job with the same fingerprint is live.
-    pub fn begin_job(&mut self, run: RunId, job: &NewJob) -> Result<JobId, LineageError> {
+    pub(crate) fn begin_job(&mut self, run: RunId, job: &NewJob) -> Result<JobId, LineageError> {
         self.write(|tx| insert_job(tx, run, job))
     }
 
     /// Records the progress of a live job. [`JobStage::Called`] is recorded before the call, so that the
     /// attempt counts whatever happens.
     ///
-    /// # Errors
-    ///
     /// Returns [`LineageError::NotLive`] for a job that has ended.
-    pub fn set_job_stage(&mut self, job: JobId, state: JobStage) -> Result<(), LineageError> {
+    pub(crate) fn set_job_stage(
+        &mut self,
+        job: JobId,
+        state: JobStage,
+    ) -> Result<(), LineageError> {
         self.write(|tx| set_stage(tx, job, state))
     }
 
     /// Ends a job that wrote no files. One that did ends in [`Lineage::commit`].
     ///
-    /// # Errors
-    ///
     /// Returns [`LineageError::NotLive`] for a job that has ended.
-    pub fn finish_job(&mut self, job: JobId, receipt: &Receipt) -> Result<(), LineageError> {
+    pub(crate) fn finish_job(&mut self, job: JobId, receipt: &Receipt) -> Result<(), LineageError> {
         self.write(|tx| end_job(tx, job, receipt))
     }
 
     /// Returns the run that a job belongs to.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn run_of_job(&self, job: JobId) -> Result<RunId, LineageError> {
+    pub(crate) fn run_of_job(&self, job: JobId) -> Result<RunId, LineageError> {
         self.read(|conn| {
             conn.query_row("SELECT run FROM activity WHERE id = ?1", [job.0], |row| {
                 Ok(RunId(row.get(0)?))
@@ -323,11 +308,7 @@ impl Lineage {
     }
 
     /// Returns how often jobs with this fingerprint failed since the last success.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn failed_attempts(&self, fingerprint: ContentHash) -> Result<u32, LineageError> {
+    pub(crate) fn failed_attempts(&self, fingerprint: ContentHash) -> Result<u32, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(COUNT_FAILED_ATTEMPTS)?
                 .query_row([fingerprint.to_string()], |row| row.get(0))
@@ -347,23 +328,8 @@ impl Lineage {
         Ok(jobs)
     }
 
-    /// Returns the jobs that wait for a person or for changed input, by tier and period.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn stuck_jobs(&self) -> Result<Vec<JobRow>, LineageError> {
-        let mut jobs = self.last_receipts()?;
-        jobs.retain(|it| it.receipt.as_ref().is_some_and(|r| r.outcome == JobOutcome::Stuck));
-        Ok(jobs)
-    }
-
     /// Returns the jobs that have not ended, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn live_jobs(&self) -> Result<Vec<JobRow>, LineageError> {
+    pub(crate) fn live_jobs(&self) -> Result<Vec<JobRow>, LineageError> {
         self.read(|conn| jobs_where(conn, "WHERE state <> 'ended'", []))
     }
 
@@ -383,11 +349,7 @@ impl Lineage {
     /// `alive` decides by the `owner` of each run that has not ended. Its open intents must have been closed
     /// before, so that a job whose files are all as intended counts as written. Of the others, a job counts
     /// as a failed attempt only if it had called a model.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn end_abandoned_jobs(
+    pub(crate) fn end_abandoned_jobs(
         &mut self,
         now: DateTime<Utc>,
         alive: &dyn Fn(&str) -> bool,
@@ -438,22 +400,18 @@ impl Lineage {
 
     /// Returns the job in which a run wrote a file; `None` if it wrote it outside of any job, such as a
     /// person's correction.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn writing_job(&self, target: &str, run: RunId) -> Result<Option<JobRow>, LineageError> {
+    pub(crate) fn writing_job(
+        &self,
+        target: &str,
+        run: RunId,
+    ) -> Result<Option<JobRow>, LineageError> {
         let condition = "WHERE id = (SELECT activity FROM intent WHERE target = ?1 AND run = ?2 AND state = 'done' \
                      AND activity IS NOT NULL ORDER BY intent.id DESC LIMIT 1)";
         Ok(self.read(|conn| jobs_where(conn, condition, (target, run.0)))?.pop())
     }
 
     /// Returns the jobs whose receipt has that reason.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn jobs_with_reason(&self, reason: &str) -> Result<Vec<JobId>, LineageError> {
+    pub(crate) fn jobs_with_reason(&self, reason: &str) -> Result<Vec<JobId>, LineageError> {
         let found = self.read(|conn| jobs_where(conn, "WHERE reason = ?1", [reason]))?;
         Ok(found.into_iter().map(|it| it.id).collect())
     }

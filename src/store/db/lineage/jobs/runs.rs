@@ -8,11 +8,7 @@ use crate::store::db::lineage::{Lineage, LineageError, column};
 
 impl Lineage {
     /// Records that a run began.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn begin_run(&mut self, run: &NewRun<'_>) -> Result<RunId, LineageError> {
+    pub(crate) fn begin_run(&mut self, run: &NewRun<'_>) -> Result<RunId, LineageError> {
         self.write(|tx| {
             tx.execute(
                 "INSERT INTO run (cause, version, owner, started) VALUES (?1, ?2, ?3, ?4)",
@@ -23,11 +19,7 @@ impl Lineage {
     }
 
     /// Records that a run ended.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be written.
-    pub fn end_run(&mut self, run: RunId, now: DateTime<Utc>) -> Result<(), LineageError> {
+    pub(crate) fn end_run(&mut self, run: RunId, now: DateTime<Utc>) -> Result<(), LineageError> {
         self.write(|tx| {
             tx.execute(
                 "UPDATE run SET ended = ?2 WHERE id = ?1 AND ended IS NULL",
@@ -38,11 +30,7 @@ impl Lineage {
     }
 
     /// Returns number and checksum of the newest run that has ended.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn last_ended_run(&self) -> Result<Option<(RunId, i64)>, LineageError> {
+    pub(crate) fn last_ended_run(&self) -> Result<Option<(RunId, i64)>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT id, seal FROM run WHERE ended IS NOT NULL ORDER BY id DESC LIMIT 1",
@@ -53,11 +41,7 @@ impl Lineage {
     }
 
     /// Returns the checksum of a run.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn run_checksum(&self, run: RunId) -> Result<Option<i64>, LineageError> {
+    pub(crate) fn run_checksum(&self, run: RunId) -> Result<Option<i64>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT seal FROM run WHERE id = ?1")?
                 .query_row([run.0], |row| row.get(0))
@@ -89,11 +73,7 @@ impl Lineage {
     }
 
     /// Returns the runs that have not ended, each with its owner, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database cannot be read.
-    pub fn open_runs(&self) -> Result<Vec<(RunId, String)>, LineageError> {
+    pub(crate) fn open_runs(&self) -> Result<Vec<(RunId, String)>, LineageError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT id, owner FROM run WHERE ended IS NULL ORDER BY id")?
                 .query_map([], |row| Ok((RunId(row.get(0)?), row.get(1)?)))?

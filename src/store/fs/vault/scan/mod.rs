@@ -58,31 +58,24 @@ impl Vault {
     /// Files whose stamp equals the one in `seen` are not read again. A file that is invalid, or that this user
     /// may not read, becomes a problem of the inventory, so that one bad file stops nothing.
     ///
-    /// # Errors
-    ///
     /// Returns an error if the memory folder cannot be listed, or if the system fails to read a file: a summary
     /// written without an existing log would lack it for good.
-    pub fn scan(&self, seen: &HashMap<String, KnownFile>) -> Result<VaultScan, VaultError> {
+    pub(crate) fn scan(&self, seen: &HashMap<String, KnownFile>) -> Result<VaultScan, VaultError> {
         self.scan_with(seen, &HashMap::new())
     }
 
     /// Like [`Self::scan`], but does not read weekly and monthly summaries either if their stamp equals the one
     /// in `seen`: for callers that need only their hashes.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::scan`].
-    pub fn scan_hashes(&self, seen: &HashMap<String, KnownFile>) -> Result<VaultScan, VaultError> {
+    pub(crate) fn scan_hashes(
+        &self,
+        seen: &HashMap<String, KnownFile>,
+    ) -> Result<VaultScan, VaultError> {
         self.scan_with(seen, seen)
     }
 
     /// Like [`Self::scan_hashes`], but calls `seen` only after the memory folder was listed, and returns its
     /// result too: it may be computed meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::scan`].
-    pub fn scan_hashes_with(
+    pub(crate) fn scan_hashes_with(
         &self,
         seen: impl FnOnce() -> HashMap<String, KnownFile>,
     ) -> Result<(VaultScan, HashMap<String, KnownFile>), VaultError> {

@@ -25,11 +25,7 @@ use crate::{
 impl Vault {
     /// Scans the session records, which [`Self::scan`] skips because no job depends on them. Files that are no
     /// records, or that must not be read, are left out.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Self::scan`].
-    pub fn scan_sessions(
+    pub(crate) fn scan_sessions(
         &self,
         seen: &HashMap<String, KnownFile>,
         rules: &PrivacyRules,
