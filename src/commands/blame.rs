@@ -65,8 +65,7 @@ struct LineOrigins {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &BlameArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let past = HistoryReader::open(&call, &root)?;
     let history = past.find(&args.file)?;
     let kind = root.vault.layout().kind_of(&history.path);

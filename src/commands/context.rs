@@ -117,8 +117,7 @@ struct HookContext<'a> {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ContextArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     root.require_memory_folder()?;
     let chars_max =
         if args.format == ContextFormat::ClaudeHook { HOOK_CHARS_MAX } else { usize::MAX };
@@ -300,34 +299,28 @@ fn add_lasting_memory(
     show: &str,
 ) -> CommandResult<()> {
     let layout = root.vault.layout();
-    let path = layout.wisdom();
-    if let Some(found) = root.vault.read(&path)? {
-        let lines = context::wisdom_lines(&root.sanitized_file(&path, &found.bytes).text);
-        let head = heads.wisdom.to_owned();
-        let command = format!("{show} WISDOM.md");
-        let kind = ContextPartKind::Wisdom;
+    if let Some(text) = root.read_sanitized(&layout.wisdom())? {
+        let (head, lines) = (heads.wisdom.to_owned(), context::wisdom_lines(&text));
+        let (kind, command) = (ContextPartKind::Wisdom, format!("{show} WISDOM.md"));
         add_part(parts, ContextPart { kind, head, lines, left_out: 0, command });
     }
-    let path = layout.index();
-    if let Some(found) = root.vault.read(&path)? {
-        let (lines, left_out) =
-            context::index_lines(&root.sanitized_file(&path, &found.bytes).text);
-        let head = heads.memories.to_owned();
-        let command = format!("{show} MEMORY.md");
-        let kind = ContextPartKind::Memories;
-        add_part(parts, ContextPart { kind, head, lines, left_out, command });
+    if let Some(text) = root.read_sanitized(&layout.index())? {
+        let (lines, left_out) = context::index_lines(&text);
+        let (kind, command) = (ContextPartKind::Memories, format!("{show} MEMORY.md"));
+        add_part(
+            parts,
+            ContextPart { kind, head: heads.memories.to_owned(), lines, left_out, command },
+        );
     }
     Ok(())
 }
 
-/// Adds a part unless it is empty.
 fn add_part(parts: &mut Vec<ContextPart>, part: ContextPart) {
     if !part.lines.is_empty() {
         parts.push(part);
     }
 }
 
-/// Adds sections of the newest summary of a tier.
 fn add_summary_parts(
     root: &MemoryRoot,
     grain: Grain,
@@ -361,9 +354,8 @@ fn newest_summary(
     let newest = Period::containing(grain, today);
     let before = |it: &Period| it.first().pred_opt().map(|day| Period::containing(grain, day));
     for period in std::iter::successors(Some(newest), before).take(TRIED_BY_NAME) {
-        let path = layout.summary(period);
-        if let Some(found) = root.vault.read(&path)? {
-            return Ok(Some((period, root.sanitized_file(&path, &found.bytes).text)));
+        if let Some(text) = root.read_sanitized(&layout.summary(period))? {
+            return Ok(Some((period, text)));
         }
     }
     let (paths, _) = root.vault.files_below(&layout.summary_dir(grain), FILES_MAX);
@@ -372,9 +364,7 @@ fn newest_summary(
         name.parse::<Period>().ok().filter(|it| it.grain() == grain && layout.summary(*it) == *path)
     };
     let Some(period) = paths.iter().filter_map(period).max() else { return Ok(None) };
-    let path = layout.summary(period);
-    let Some(found) = root.vault.read(&path)? else { return Ok(None) };
-    Ok(Some((period, root.sanitized_file(&path, &found.bytes).text)))
+    Ok(root.read_sanitized(&layout.summary(period))?.map(|text| (period, text)))
 }
 
 /// Adds the descriptions of the last sessions, oldest first: the current week has no summary yet.
@@ -396,8 +386,7 @@ fn add_last_sessions(
     recent.sort();
     let mut lines = Vec::new();
     for (stem, path) in recent.drain(recent.len().saturating_sub(SESSIONS)..) {
-        let Some(found) = root.vault.read(&path)? else { continue };
-        let text = root.sanitized_file(&path, &found.bytes).text;
+        let Some(text) = root.read_sanitized(&path)? else { continue };
         // Files without a record header are ignored, as everywhere.
         let Some(about) = RecordHeader::parse(&text).and_then(|it| it.description) else {
             continue;
@@ -429,8 +418,7 @@ fn add_last_logs(
     let mut logs: Vec<_> = paths.into_iter().filter_map(|it| Some((stem(&it)?, it))).collect();
     logs.sort();
     for (stem, path) in logs.drain(logs.len().saturating_sub(count)..) {
-        let Some(found) = root.vault.read(&path)? else { continue };
-        let text = root.sanitized_file(&path, &found.bytes).text;
+        let Some(text) = root.read_sanitized(&path)? else { continue };
         let body = crate::memory::frontmatter::split(&text).body(&text).to_owned();
         let lines = body.lines().filter(|it| !it.trim().is_empty() && !it.starts_with("# "));
         let lines = lines.map(str::to_owned).collect();

@@ -1,13 +1,11 @@
 //! `memoird correct`: corrects an item and everything derived from it.
 
-use std::process::ExitCode;
-
 use serde::Serialize;
 
 use super::{
     GlobalArgs,
     compact::require_writer,
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -68,8 +66,7 @@ struct DependentFile {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let text = args.text.join(" ");
     if root.rules.mask_secrets(&text) != text {
         ui.warn("the text contains a secret, which is masked");
@@ -78,7 +75,7 @@ pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandRe
     let (draft, outcome) = correct_item(&call, &root, &args.target, &text, options)?;
     let failed = outcome.as_ref().is_some_and(|it| it.report.failed > 0);
     show(&root, &draft, args, outcome.as_ref(), ui);
-    Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+    Ok(exit_code_if_failed(failed))
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +120,6 @@ pub(super) fn correct_item(
     Ok((draft, Some(outcome)))
 }
 
-/// Adds a hint to the error of an unusable text.
 fn invalid_correction(error: CorrectionTextError, target: &str) -> CommandError {
     let hint = match error {
         CorrectionTextError::Empty => {

@@ -61,8 +61,7 @@ struct CoverageRow {
 
 pub(super) fn run(global: &GlobalArgs, args: CoverageArgs, ui: &Ui) -> CommandResult {
     let CoverageArgs { period, all, format } = args;
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     if all {
         let inventory = root.vault.scan(&HashMap::new())?.inventory;
         newest_summary(&inventory)?;
@@ -92,10 +91,10 @@ fn coverage_graph(
     root: &MemoryRoot,
     coverage: &Coverage,
 ) -> CommandResult<TraceGraph> {
-    let period: Period = coverage.period.parse().map_err(|it| CommandError::data(it))?;
+    let period: Period = coverage.period.parse().map_err(CommandError::data)?;
     let path = root.vault.layout().summary(summary_period(period));
     let reader = LineageReader::open(call, root)?;
-    let items = reader.lineage().items_of(&path)?.into_iter().map(|it| (path.clone(), it.line));
+    let items = reader.lineage.items_of(&path)?.into_iter().map(|it| (path.clone(), it.line));
     let records = blame::item_producers(call, root, items)?;
     // The newest run that wrote an item of the file.
     let newest = records.into_values().max_by_key(|it| it.run);
@@ -143,7 +142,7 @@ fn period_coverage(
     let summarized = summary_period(period);
     let path = root.vault.layout().summary(summarized);
     let present = current_hash(&root.vault, &path)?;
-    if present.is_some() && reader.lineage().document_hash(&path)? != present {
+    if present.is_some() && reader.lineage.document_hash(&path)? != present {
         reader.record_edits()?;
     }
     let mut logs = Vec::new();
@@ -160,7 +159,7 @@ fn period_coverage(
     for week in sources.into_iter().filter(|it| it.grain() == Grain::Week && *it != period) {
         logs.extend(quarantined_in_week(week, root)?);
     }
-    let mut found = coverage(summarized, &path, &logs, reader.lineage(), root)?;
+    let mut found = coverage(summarized, &path, &logs, &reader.lineage, root)?;
     found.period = period.to_string();
     // No job records lines that a person deleted after the summary was written.
     if let Some(text) = root.vault.read_text(&root.vault.layout().decisions())? {

@@ -88,12 +88,10 @@ struct DemoReport {
     first_log: Option<String>,
     last_log: Option<String>,
     tiers: Vec<TierSize>,
-    /// The newest week.
     week: DemoFile,
     wisdom: Vec<DemoEntry>,
     /// One bullet traced to its log lines.
     trace: Option<Trace>,
-    /// Commands to try next.
     next: Vec<NextCommand>,
 }
 
@@ -250,7 +248,6 @@ fn demo_now(call: &Invocation, root: &MemoryRoot, inventory: &Inventory) -> Date
     morning.map_or(call.now, |it| it.with_timezone(&Utc))
 }
 
-/// Returns the number and size of files per tier.
 fn tier_sizes(root: &MemoryRoot, inventory: &Inventory) -> CommandResult<Vec<TierSize>> {
     let mut logs = 0;
     for stem in inventory.logs.keys() {
@@ -305,7 +302,6 @@ fn traceable_bullet(
     }))
 }
 
-/// Returns the commands to try next.
 fn next_commands(dir: &Path, trace: Option<&Trace>, inventory: &Inventory) -> Vec<NextCommand> {
     let call = format!(
         "{} --root {}",

@@ -42,8 +42,7 @@ struct DiffReport<'a> {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &DiffArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let past = HistoryReader::open(&call, &root)?;
     let history = past.find(&args.file)?;
     let named = |text: &String| -> CommandResult<&FileVersion> {

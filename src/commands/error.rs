@@ -48,6 +48,10 @@ impl CommandErrorKind {
 /// The result of a command; without a type, its exit code.
 pub(crate) type CommandResult<T = ExitCode> = Result<T, CommandError>;
 
+pub(super) fn exit_code_if_failed(has_failed: bool) -> ExitCode {
+    if has_failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS }
+}
+
 /// A failure as the user sees it.
 #[derive(Debug)]
 pub struct CommandError {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     GlobalArgs,
     compact::{self, require_writer},
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandResult, exit_code_if_failed},
     secrets,
     ui::{Ui, counted},
     workspace::{self, Invocation, MemoryRoot},
@@ -104,8 +104,7 @@ struct RegeneratedSummary {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ForgetArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     if args.secrets {
         let request = secrets::SecretsRequest {
             action: secrets::SecretsAction::Purge,
@@ -144,18 +143,14 @@ pub(super) fn run(global: &GlobalArgs, args: &ForgetArgs, ui: &Ui) -> CommandRes
     }
     if !args.yes {
         show(&root, &impact, args, None, ui);
-        match ui.confirm("Forget all of this? It cannot be undone.") {
-            Some(true) => {}
-            Some(false) => {
-                ui.note("nothing was changed");
-                return Ok(ExitCode::SUCCESS);
-            }
-            None => {
-                let what = "nothing was changed: cannot ask for confirmation without a terminal";
-                return Err(
-                    CommandError::usage(what).hint("add --yes to forget, or --dry-run to preview")
-                );
-            }
+        let agreed = ui.confirm_or("Forget all of this? It cannot be undone.", || {
+            CommandError::usage(
+                "nothing was changed: cannot ask for confirmation without a terminal",
+            )
+            .hint("add --yes to forget, or --dry-run to preview")
+        })?;
+        if !agreed {
+            return Ok(ExitCode::SUCCESS);
         }
     }
     let forgotten = compactor.forget(&request)?;
@@ -164,11 +159,10 @@ pub(super) fn run(global: &GlobalArgs, args: &ForgetArgs, ui: &Ui) -> CommandRes
     let done = CompletedForget { forgotten: &forgotten, report: &report };
     show(&root, &forgotten.impact, args, Some(done), ui);
     let failed = report.failed > 0;
-    Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+    Ok(exit_code_if_failed(failed))
 }
 
 impl ForgetArgs {
-    /// Returns the targets from the command line and the file.
     fn targets(&self) -> CommandResult<Vec<String>> {
         let mut targets = self.what.clone();
         if let Some(path) = &self.from_file {
@@ -322,8 +316,7 @@ impl<'a> TargetResolver<'a> {
             FileKind::Weekly | FileKind::Monthly => {
                 let period: Period =
                     stem_name(path).parse().map_err(|_| workspace::no_such_file(path))?;
-                let summary =
-                    Summary::parse(period, &text).map_err(|error| CommandError::data(error))?;
+                let summary = Summary::parse(period, &text).map_err(CommandError::data)?;
                 let mut found = false;
                 let owners = summary.ownership().owners;
                 for ((mut its, item, _), owner) in summary.bullets_with_lines().zip(owners) {

@@ -13,7 +13,6 @@ use std::{
 
 use crate::config::api_key;
 
-/// The longest status shown.
 const STATUS_CHARS_MAX: usize = 2_000;
 /// How much output of one git command is read.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
@@ -73,7 +72,6 @@ pub(super) fn snapshot_lines(folder: &Path) -> Vec<String> {
     lines
 }
 
-/// A running git command.
 struct GitQuery {
     child: Child,
     output: mpsc::Receiver<String>,

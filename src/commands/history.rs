@@ -181,7 +181,6 @@ impl<'a> HistoryReader<'a> {
         Ok(self.root.sanitized_file(&history.path, &bytes).text)
     }
 
-    /// Formats a time in the time zone of the root.
     pub(super) fn local_time(&self, time: DateTime<Utc>) -> String {
         let zone = self.root.settings.zone.name.0;
         time.with_timezone(&zone).format("%Y-%m-%d %H:%M:%S").to_string()
@@ -192,7 +191,6 @@ impl<'a> HistoryReader<'a> {
         time.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::AutoSi, false)
     }
 
-    /// Describes a version for JSON.
     pub(super) fn version_summary(
         &self,
         version: &FileVersion,
@@ -228,8 +226,7 @@ impl<'a> HistoryReader<'a> {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &HistoryArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let past = HistoryReader::open(&call, &root)?;
     let last = if args.all { usize::MAX } else { args.last };
     match &args.file {
@@ -278,7 +275,6 @@ fn show_versions(
     Ok(())
 }
 
-/// Says when a history begins.
 pub(super) const HISTORY_BEGINS: &str = "history begins with the next run";
 
 fn note_older(older: usize, ui: &Ui) {

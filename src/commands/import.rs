@@ -7,7 +7,6 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::ExitCode,
 };
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
@@ -15,7 +14,7 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandResult, exit_code_if_failed},
     hooks::project_folder,
     import_notes,
     session::{read_transcript, record_store},
@@ -224,7 +223,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ImportArgs, ui: &Ui) -> CommandRes
         report.print_summary(args, ui);
     }
     let failed = report.sessions.iter().any(|it| it.state == ImportState::Failed);
-    Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+    Ok(exit_code_if_failed(failed))
 }
 
 impl ImportArgs {

@@ -4,14 +4,13 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::ExitCode,
 };
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 
 use super::{
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandResult, exit_code_if_failed},
     session::record_store,
     ui::{Ui, counted},
     workspace::{Invocation, MemoryRoot},
@@ -109,7 +108,7 @@ pub(super) fn run(
         report.print_summary(ui);
     }
     let failed = report.notes.iter().any(|it| it.error.is_some());
-    Ok(if failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS })
+    Ok(exit_code_if_failed(failed))
 }
 
 /// Returns the notes below a folder, sorted by name; does not follow links.

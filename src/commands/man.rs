@@ -12,7 +12,7 @@ use super::{
 pub(super) struct ManArgs {}
 
 pub(super) fn run(_args: ManArgs, ui: &Ui) -> CommandResult {
-    let page = render().map_err(|e| CommandError::cannot_write(e))?;
+    let page = render().map_err(CommandError::cannot_write)?;
     ui.bytes(&page);
     Ok(ExitCode::SUCCESS)
 }

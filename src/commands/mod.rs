@@ -262,7 +262,6 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
     }
 }
 
-/// Returns the clap command, for completions and the manual page.
 fn clap_command() -> clap::Command {
     Cli::command()
 }

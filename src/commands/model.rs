@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
     ui::Ui,
     workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
 };
@@ -102,8 +102,7 @@ struct CostEstimate {
 
 pub(super) fn run(global: &GlobalArgs, args: &ModelArgs, ui: &Ui) -> CommandResult {
     let ModelCommand::Test = args.verb;
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let settings = &root.settings.settings;
     let embeddings = test_embeddings(&call, &root, ui)?;
     if settings.engine == EngineKind::Extractive {
@@ -155,7 +154,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ModelArgs, ui: &Ui) -> CommandResu
     } else {
         show(&report, ui);
     }
-    Ok(if holds_schema { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
+    Ok(exit_code_if_failed(!holds_schema))
 }
 
 fn config_error(error: connect::ModelConfigError) -> CommandError {

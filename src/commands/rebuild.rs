@@ -34,13 +34,11 @@ struct RebuildReport {
     extracted: usize,
     /// The new path of the damaged database, relative to the root.
     set_aside: Option<String>,
-    /// Whether earlier receipts were kept.
     receipts_kept: bool,
 }
 
 pub(super) fn run(global: &GlobalArgs, _args: RebuildArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     require_writer(&call, &root)?;
     let engine = root.engine(&call)?;
     let now = call.now;

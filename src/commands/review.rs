@@ -141,8 +141,7 @@ struct SourceLine {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let decided = matches!(
         &args.verb,
         Some(ReviewCommand::List { decided: true } | ReviewCommand::Reopen(_))
@@ -285,7 +284,6 @@ fn with_compactor(
     work(&mut compactor)
 }
 
-/// Applies changes to files.
 fn apply_changes(
     call: &Invocation,
     root: &MemoryRoot,

@@ -54,8 +54,7 @@ pub(super) struct SearchArgs {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: SearchArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let mut query = Query::parse(&args.query.join(" "));
     query.tiers.extend(args.tier);
     query.kind = args.kind.or(query.kind);

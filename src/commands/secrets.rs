@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{
     compact::require_writer,
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandResult, exit_code_if_failed},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -50,7 +50,6 @@ struct SecretsReport {
     files: Vec<String>,
     /// How many versions in the history were masked.
     versions: usize,
-    /// Copies that were removed.
     copies: Vec<String>,
 }
 
@@ -91,11 +90,7 @@ pub(super) fn run(
     if request.action == SecretsAction::List || request.dry_run || leaks == 0 {
         show(&found, &RedactionReport::default(), request.action, ui);
         let leaked = request.action == SecretsAction::List && leaks > 0;
-        return Ok(if leaked {
-            CommandErrorKind::Job.exit_code().into()
-        } else {
-            ExitCode::SUCCESS
-        });
+        return Ok(exit_code_if_failed(leaked));
     }
     if !request.yes {
         if !ui.is_json() {
@@ -107,19 +102,15 @@ pub(super) fn run(
             }
             _ => "Mask them in the generated files?",
         };
-        match ui.confirm(question) {
-            Some(true) => {}
-            Some(false) => {
-                ui.note("nothing was changed");
-                return Ok(ExitCode::SUCCESS);
-            }
-            None => {
-                return Err(CommandError::usage(
-                    "nothing was changed: cannot ask for confirmation without a terminal",
-                )
-                .hint(format!("{} --yes", request.command))
-                .hint(format!("{} --dry-run", request.command)));
-            }
+        let agreed = ui.confirm_or(question, || {
+            CommandError::usage(
+                "nothing was changed: cannot ask for confirmation without a terminal",
+            )
+            .hint(format!("{} --yes", request.command))
+            .hint(format!("{} --dry-run", request.command))
+        })?;
+        if !agreed {
+            return Ok(ExitCode::SUCCESS);
         }
     }
     require_writer(call, root)?;
@@ -135,11 +126,7 @@ pub(super) fn run(
         is_leak(it)
             && (request.action == SecretsAction::Purge || it.location == SecretLocation::Generated)
     };
-    Ok(if left.iter().any(is_left) {
-        CommandErrorKind::Job.exit_code().into()
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(exit_code_if_failed(left.iter().any(is_left)))
 }
 
 fn find_secrets(root: &MemoryRoot) -> CommandResult<Vec<StoredSecret>> {

@@ -49,8 +49,7 @@ struct ShowReport<'a> {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     // `--json` is a global option, so clap cannot declare the conflict.
     if args.raw && ui.is_json() {
         let what = "--raw cannot be used with --json";

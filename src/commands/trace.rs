@@ -5,6 +5,7 @@
 use std::{path::Path, process::ExitCode};
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 use super::{
     GlobalArgs, blame,
@@ -56,22 +57,30 @@ pub(super) enum TraceFormat {
 
 pub(super) fn run(global: &GlobalArgs, args: TraceArgs, ui: &Ui) -> CommandResult {
     let TraceArgs { target, up, format } = args;
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let format = if ui.is_json() { TraceFormat::Json } else { format };
     let zone = root.settings.zone.name.0;
     let day: DayFormatter<'_> = &|at| at.with_timezone(&zone).date_naive().to_string();
     if up {
         let up = trace_to_derived(&call, &root, &target)?;
         let items = up.derived.iter().filter_map(|it| location(&it.place)).collect();
-        show_up(&up, format, &producers(&call, &root, format, items)?, day, ui);
+        let producers = producers(&call, &root, format, items)?;
+        let views = (|| TraceNode::from_trace_up(&up), || TraceGraph::from_trace_up(&up));
+        show(&up, format, producers, day, views, ui);
+        if format == TraceFormat::Tree && up.derived.is_empty() {
+            ui.note("nothing is derived from this line; `memoird coverage` shows why lines are left out");
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let down = trace_to_sources(&call, &root, &target)?;
     let mut items = Vec::new();
     item_locations(&down, &mut items);
     let producers = producers(&call, &root, format, items)?;
-    show(&down, format, &producers, day, ui);
+    let views = (|| TraceNode::from_trace(&down), || TraceGraph::from_trace(&down));
+    show(&down, format, producers, day, views, ui);
+    if format == TraceFormat::Tree && down.sources.is_empty() && down.items.is_empty() {
+        ui.note("no log lines: a person wrote it");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -102,7 +111,7 @@ pub(crate) fn trace_to_derived(
     let mut up = reader.query(&path, |lineage| trace_up(&address, lineage, root))?;
     framing::sanitize_trace_up(&mut up, &root.rules);
     // A line of a generated file that nothing cites: `--up` is of no use there.
-    if up.derived.is_empty() && reader.lineage().document(&path)?.is_some() {
+    if up.derived.is_empty() && reader.lineage.document(&path)?.is_some() {
         return Err(not_a_log(&path));
     }
     Ok(up)
@@ -112,11 +121,10 @@ pub(crate) fn trace_to_derived(
 pub(super) struct LineageReader<'a> {
     call: &'a Invocation,
     root: &'a MemoryRoot,
-    lineage: Lineage,
+    pub(super) lineage: Lineage,
 }
 
 impl<'a> LineageReader<'a> {
-    /// Opens the existing database.
     pub(super) fn open(call: &'a Invocation, root: &'a MemoryRoot) -> CommandResult<Self> {
         let path = root.vault.layout().database();
         if let Some(lineage) = Lineage::open_existing(&path)? {
@@ -172,11 +180,6 @@ impl<'a> LineageReader<'a> {
         let mut compactor = root.compactor(&mut self.lineage, engine.as_ref(), &clock);
         Ok(compactor.reconcile("trace", now)?)
     }
-
-    /// Returns the database.
-    pub(super) fn lineage(&self) -> &Lineage {
-        &self.lineage
-    }
 }
 
 /// Returns the path, relative to the root, that an argument names: a period, a log, or a path relative to
@@ -211,7 +214,6 @@ fn named_path(name: &str, root: &MemoryRoot, call: &Invocation) -> String {
     if is_file(&typed) { typed } else { plain.to_owned() }
 }
 
-/// Returns the address of a log line.
 fn log_address(path: &str, line: Option<u32>, root: &MemoryRoot) -> CommandResult<Address> {
     match (root.vault.layout().stem_at(path), line) {
         (Some(stem), Some(line)) => Ok(Address { stem, line }),
@@ -226,7 +228,6 @@ fn not_a_log(path: &str) -> CommandError {
         .hint(format!("memoird trace {path}"))
 }
 
-/// Collects the lines of all items of a trace.
 fn item_locations(trace: &Trace, found: &mut Vec<(String, u32)>) {
     fn of_sources(sources: &[SourceRange], found: &mut Vec<(String, u32)>) {
         for source in sources {
@@ -239,7 +240,6 @@ fn item_locations(trace: &Trace, found: &mut Vec<(String, u32)>) {
     trace.items.iter().for_each(|it| item_locations(it, found));
 }
 
-/// Formats the date of a time.
 type DayFormatter<'a> = &'a dyn Fn(DateTime<Utc>) -> String;
 
 fn location(place: &TracedItem) -> Option<(String, u32)> {
@@ -260,53 +260,20 @@ fn producers(
     blame::item_producers(call, root, items.into_iter())
 }
 
+/// Prints a trace; `tree` and `graph` do not show yet which runs wrote the items.
 fn show(
-    trace: &Trace,
+    found: &impl Serialize,
     format: TraceFormat,
-    producers: &GenerationRecords,
+    producers: GenerationRecords,
     day: DayFormatter<'_>,
+    (tree, graph): (impl FnOnce() -> TraceNode, impl FnOnce() -> TraceGraph),
     ui: &Ui,
 ) {
     match format {
-        TraceFormat::Json => ui.json(&FramedTrace { found: trace, notice: NOTICE }),
-        TraceFormat::Prov => {
-            ui.json(&TraceGraph::from_trace(trace).with_generations(producers.clone()).to_prov());
-        }
-        TraceFormat::Dot => ui.data(
-            TraceGraph::from_trace(trace).with_generations(producers.clone()).to_dot().trim_end(),
-        ),
-        TraceFormat::Tree => {
-            ui.tree(&TraceNode::from_trace(trace).with_generations(producers, day));
-            if trace.sources.is_empty() && trace.items.is_empty() {
-                ui.note("no log lines: a person wrote it");
-            }
-        }
-    }
-}
-
-fn show_up(
-    up: &TraceUp,
-    format: TraceFormat,
-    producers: &GenerationRecords,
-    day: DayFormatter<'_>,
-    ui: &Ui,
-) {
-    match format {
-        TraceFormat::Json => ui.json(&FramedTrace { found: up, notice: NOTICE }),
-        TraceFormat::Tree => {
-            ui.tree(&TraceNode::from_trace_up(up).with_generations(producers, day));
-            if up.derived.is_empty() {
-                ui.note(
-                    "nothing is derived from this line; `memoird coverage` shows why lines are left out",
-                );
-            }
-        }
-        TraceFormat::Dot => ui.data(
-            TraceGraph::from_trace_up(up).with_generations(producers.clone()).to_dot().trim_end(),
-        ),
-        TraceFormat::Prov => {
-            ui.json(&TraceGraph::from_trace_up(up).with_generations(producers.clone()).to_prov());
-        }
+        TraceFormat::Json => ui.json(&FramedTrace { found, notice: NOTICE }),
+        TraceFormat::Tree => ui.tree(&tree().with_generations(&producers, day)),
+        TraceFormat::Dot => ui.data(graph().with_generations(producers).to_dot().trim_end()),
+        TraceFormat::Prov => ui.json(&graph().with_generations(producers).to_prov()),
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use super::error::CommandError;
+use super::error::{CommandError, CommandResult};
 use crate::recall::{
     history::{DiffOp, Hunk},
     trace_formats::{TraceNode, TreeRow},
@@ -251,6 +251,19 @@ impl Ui {
         // An unreadable answer counts as none.
         io::stdin().read_line(&mut answer).ok()?;
         Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Asks a yes-or-no question, and says that nothing was changed if the answer is no.
+    pub(super) fn confirm_or(
+        &self,
+        question: impl fmt::Display,
+        nobody_answers: impl FnOnce() -> CommandError,
+    ) -> CommandResult<bool> {
+        let agreed = self.confirm(question).ok_or_else(nobody_answers)?;
+        if !agreed {
+            self.note("nothing was changed");
+        }
+        Ok(agreed)
     }
 
     /// Returns whether a person can answer questions.

@@ -58,7 +58,6 @@ pub(super) struct UndoArgs {
 #[derive(Serialize)]
 struct UndoReport<'a> {
     dry_run: bool,
-    /// The run that undid the others.
     run: Option<i64>,
     taken_back: Vec<UndoneRun<'a>>,
     files: Vec<UndoFileEntry<'a>>,
@@ -91,8 +90,7 @@ struct UndoJobEntry<'a> {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let zone = root.settings.zone.name.0;
     let engine = root.engine(&call)?;
     let now = call.now;
@@ -130,13 +128,9 @@ pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> CommandResul
         if ui.is_terminal() && !ui.is_json() {
             show(None, &plan, zone, ui);
         }
-        match ui.confirm(format!("Undo {}?", run_names(&plan.runs, zone))) {
-            Some(true) => {}
-            Some(false) => {
-                ui.note("nothing was changed");
-                return Ok(ExitCode::SUCCESS);
-            }
-            None => return Err(confirmation_required(&runs, request)),
+        let question = format!("Undo {}?", run_names(&plan.runs, zone));
+        if !ui.confirm_or(question, || confirmation_required(&runs, request))? {
+            return Ok(ExitCode::SUCCESS);
         }
     }
     // Undoes exactly the runs that were shown, whatever was written meanwhile.
@@ -256,7 +250,6 @@ fn describe_later_run(later: &DependentRun, zone: Tz) -> String {
     format!("{named}: {}{more}", paths.join(", "))
 }
 
-/// Adds hints to an error.
 fn command_error(error: UndoError, zone: Tz) -> CommandError {
     let usage = |error: UndoError| CommandError::usage(error);
     match error {

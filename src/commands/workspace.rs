@@ -43,7 +43,6 @@ pub(crate) struct Invocation {
     pub(crate) now: DateTime<Utc>,
 }
 
-/// One root, as a verb sees it.
 #[derive(Debug)]
 pub(crate) struct MemoryRoot {
     pub(crate) settings: RootSettings,
@@ -60,13 +59,19 @@ impl Invocation {
         Ok(Self { environment: around, config, now: clock::now()? })
     }
 
+    /// Reads the configuration and the clock, and opens the selected root.
+    pub(super) fn with_root(global: &GlobalArgs) -> CommandResult<(Self, MemoryRoot)> {
+        let call = Self::load(global)?;
+        let root = call.selected_root(global)?;
+        Ok((call, root))
+    }
+
     /// Opens the root that the options or the current folder select.
     pub(super) fn selected_root(&self, global: &GlobalArgs) -> CommandResult<MemoryRoot> {
         let path = self.config.select_root(global.root.as_deref(), &self.environment)?;
         self.open_root(&path)
     }
 
-    /// Opens the root at `path`.
     pub(crate) fn open_root(&self, path: &Path) -> CommandResult<MemoryRoot> {
         let settings = self.config.open(path, &self.environment)?;
         let vault = Vault::for_root(&settings)?;
@@ -95,7 +100,6 @@ impl MemoryRoot {
         Ok(Lineage::open(&self.vault.layout().database())?)
     }
 
-    /// Returns a compactor of this root.
     pub(crate) fn compactor<'a>(
         &'a self,
         lineage: &'a mut Lineage,
@@ -211,7 +215,6 @@ impl MemoryRoot {
         Err(error)
     }
 
-    /// Returns the sanitized text of a file, framed as data.
     pub(super) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {
         let layout = self.vault.layout();
         let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md")).unwrap_or(path);
@@ -221,6 +224,11 @@ impl MemoryRoot {
         let is_period = matches!(kind, Some(FileKind::Weekly | FileKind::Monthly));
         let date = is_period.then(|| name.to_owned());
         framing::frame(stem.as_ref(), date, &String::from_utf8_lossy(bytes), &self.rules)
+    }
+
+    /// Returns the sanitized text of a file; `None` if there is none.
+    pub(super) fn read_sanitized(&self, path: &str) -> CommandResult<Option<String>> {
+        Ok(self.vault.read(path)?.map(|it| self.sanitized_file(path, &it.bytes).text))
     }
 
     /// Returns an argument as a path relative to the root and to the current folder; `None` for a path
@@ -235,7 +243,6 @@ impl MemoryRoot {
     }
 }
 
-/// Returns the error for a file that does not exist.
 pub(super) fn no_such_file(named: &str) -> CommandError {
     CommandError::usage(format!("there is no `{named}`"))
         .hint("name a path, a period (2026-W14), or a memory; `memoird status` shows what there is")

@@ -48,7 +48,6 @@ pub(super) struct ChangeDetector {
     reported: ChangedPaths,
     /// Reported between the start of the run before the last and the start of the last.
     reported_before: ChangedPaths,
-    /// The folders at the last scan.
     last_snapshot: Option<FolderSnapshot>,
     /// Whether that scan saw work that came too late for its run.
     needs_recheck: bool,
@@ -136,7 +135,7 @@ impl ChangeDetector {
             self.reported.add(folder, names);
         }
         if overflow {
-            self.reported.add_overflow();
+            self.reported.overflow = true;
             self.stats.overflows += 1;
         }
         let reported = &self.reported;
@@ -152,7 +151,7 @@ impl ChangeDetector {
         // The next run reports why it could not be listed.
         let is_news = snapshot.is_none() || snapshot != self.last_snapshot.as_ref();
         if is_news {
-            self.reported.add_overflow();
+            self.reported.overflow = true;
             self.extend_burst();
         }
         is_news
@@ -177,8 +176,8 @@ impl ChangeDetector {
         }
         let Some(last) = &self.last_snapshot else { return true };
         self.needs_recheck
-            || self.reported.is_overflow()
-            || self.reported.folders().iter().any(|(folder, names)| match names {
+            || self.reported.overflow
+            || self.reported.folders.iter().any(|(folder, names)| match names {
                 ChangedNames::Many => true,
                 ChangedNames::These(names) => names.iter().any(|it| last.differs_at(folder, it)),
             })
@@ -192,7 +191,7 @@ impl ChangeDetector {
 
     /// Records that the run failed: the changes reported before it are still unhandled.
     pub(super) fn on_run_failed(&mut self) {
-        for (folder, names) in std::mem::take(&mut self.reported_before).folders() {
+        for (folder, names) in &std::mem::take(&mut self.reported_before).folders {
             self.reported.add(folder, names);
         }
         self.watched = std::mem::take(&mut self.watched_before);

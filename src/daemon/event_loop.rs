@@ -88,7 +88,6 @@ pub(super) struct DaemonLoop<'a> {
     started_at: DateTime<Utc>,
 }
 
-/// The deadlines of the loop itself.
 struct LoopTimers {
     watchdog_interval: Option<Duration>,
     watchdog_at: Option<Instant>,

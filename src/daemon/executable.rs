@@ -11,7 +11,6 @@ pub(super) struct Executable {
 }
 
 impl Executable {
-    /// Returns the file of this process.
     pub(super) fn running() -> Self {
         let file = std::env::current_exe().ok();
         let id = file.as_deref().and_then(file_id);

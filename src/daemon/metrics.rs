@@ -35,7 +35,6 @@ pub(super) struct RootMetrics {
     pub(super) missed: u64,
     /// How often the system lost events.
     pub(super) overflows: u64,
-    /// Runs that have ended.
     pub(super) runs: u64,
     /// Jobs since the daemon started, by outcome.
     pub(super) jobs: BTreeMap<&'static str, u64>,
@@ -83,7 +82,6 @@ impl Metrics {
         }
     }
 
-    /// Removes the file.
     pub(super) fn remove_file(&mut self) {
         let Self { file, text, .. } = std::mem::take(self);
         if let Some(file) = file.filter(|_| !text.is_empty())

@@ -15,7 +15,6 @@ const RETRY_DELAY_MAX: TimeDelta = TimeDelta::hours(1);
 /// back.
 const WAIT_MAX: TimeDelta = TimeDelta::hours(7);
 
-/// Work that waits for its model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ModelWait {
     /// Why it waits, for people.
@@ -57,7 +56,6 @@ impl ModelWait {
         self.is_blocked || self.pause > RETRY_DELAY_MIN
     }
 
-    /// Returns whether it is time to try again.
     pub(super) fn is_over(&self, now: DateTime<Utc>) -> bool {
         self.until <= now || self.until > now + WAIT_MAX
     }

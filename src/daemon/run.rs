@@ -57,10 +57,8 @@ const EMBED_TIME_MAX: Duration = Duration::from_secs(5);
 /// The trigger of a run that continues with vectors.
 pub(super) const EMBED_TRIGGER: &str = "learn";
 
-/// The trigger of a run that fetches a batch.
 pub(super) const BATCH_TRIGGER: &str = "batch";
 
-/// What a run needs.
 pub(super) struct RunOrder {
     pub(super) vault: Vault,
     pub(super) engine: Box<dyn Engine>,
@@ -87,11 +85,9 @@ pub(super) struct Heartbeat {
     beats: Arc<AtomicU64>,
 }
 
-/// The result of a run.
 #[derive(Debug)]
 pub(super) struct FinishedRun {
     pub(super) report: RunReport,
-    /// The plan after the run.
     pub(super) plan: CompactionPlan,
     /// The last change of each log that is still being written, by path.
     pub(super) being_written: BTreeMap<String, DateTime<Utc>>,
@@ -424,7 +420,6 @@ impl FinishedRun {
         self.plan.jobs.iter().all(tried)
     }
 
-    /// Describes which logs moved.
     fn moved_logs(&self) -> Option<String> {
         let RunReport { archived, joined, archive_held, .. } = &self.report;
         let mut parts = Vec::new();
@@ -502,7 +497,7 @@ mod tests {
         touch(&months.join("mark"), "");
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let dirty = runtime.block_on(watch.next_changes());
-        assert_eq!(dirty.folders().keys().collect::<Vec<_>>(), [&months]);
+        assert_eq!(dirty.folders.keys().collect::<Vec<_>>(), [&months]);
     }
 
     #[test]

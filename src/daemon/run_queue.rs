@@ -29,19 +29,15 @@ const MODEL_MAX: usize = 2;
 /// A run hangs if no job begins or ends for this long; the watchdog may then end the daemon.
 const HANG_TIMEOUT: Duration = Duration::from_secs(45 * 60);
 
-/// How a run ended.
 pub(super) type RunResult = Result<Result<FinishedRun, CompactionError>, JoinError>;
 
-/// All active runs.
 #[derive(Default)]
 pub(super) struct RunQueue {
     tasks: JoinSet<Result<FinishedRun, CompactionError>>,
     active: BTreeMap<PathBuf, ActiveRun>,
-    /// The root that had the last turn.
     last_root: Option<PathBuf>,
 }
 
-/// An active run.
 struct ActiveRun {
     task: Id,
     pending: PendingRun,
@@ -80,7 +76,6 @@ impl RunQueue {
         self.active.values().filter(|it| it.asks_model == asks_model).count() < most
     }
 
-    /// Starts a run.
     pub(super) fn start(&mut self, root: PathBuf, want: PendingRun, order: RunOrder) {
         let pulse = order.heartbeat.clone();
         let asks_model = order.engine.is_model();
@@ -92,17 +87,14 @@ impl RunQueue {
         );
     }
 
-    /// Returns the roots with an active run.
     pub(super) fn roots(&self) -> impl Iterator<Item = &PathBuf> {
         self.active.keys()
     }
 
-    /// Returns whether a run of this root is active.
     pub(super) fn is_running(&self, root: &Path) -> bool {
         self.active.contains_key(root)
     }
 
-    /// Asks the run of a root to stop.
     pub(super) fn stop(&self, root: &Path) {
         if let Some(running) = self.active.get(root) {
             running.heartbeat.stop();

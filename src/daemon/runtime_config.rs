@@ -43,7 +43,6 @@ impl RuntimeConfig {
         Ok(Self { environment: around, config, roots })
     }
 
-    /// Returns the path of the file for Prometheus.
     pub(super) fn metrics_file(&self) -> Option<PathBuf> {
         let file = self.config.settings.metrics_file.as_ref()?;
         Some(self.environment.absolute(Path::new(file), &self.environment.home))

@@ -152,7 +152,6 @@ impl SandboxLimits {
         limits
     }
 
-    /// Adds what the model of a root needs.
     fn add_model(&mut self, loaded: &RuntimeConfig, settings: &RootSettings) {
         let RuntimeConfig { environment: around, config, .. } = loaded;
         let Ok(vault) = Vault::for_root(settings) else { return };
@@ -171,7 +170,6 @@ impl SandboxLimits {
         self.add_server(door.endpoint().server());
     }
 
-    /// Adds what the embedding server of a root needs.
     fn add_embedding_server(&mut self, loaded: &RuntimeConfig, settings: &RootSettings) {
         let RuntimeConfig { environment: around, config, .. } = loaded;
         let Some(embeddings) = &settings.settings.search.embeddings else { return };

@@ -47,7 +47,6 @@ pub(super) struct Agenda {
     ticks: BTreeMap<Tier, DateTime<Utc>>,
     /// Per tier, when something that waits becomes due.
     wakes: BTreeMap<Tier, DateTime<Utc>>,
-    /// Tiers that wait for a lower tier.
     blocked_tiers: BTreeSet<Tier>,
 }
 
@@ -181,7 +180,6 @@ impl Agenda {
         self.blocked_tiers = plan.due_after.iter().map(|&(tier, _)| tier).collect();
     }
 
-    /// Returns the next time of the agenda.
     pub(super) fn next(&self) -> Option<DateTime<Utc>> {
         self.ticks.values().chain(self.wakes.values()).min().copied()
     }
@@ -191,7 +189,6 @@ impl Agenda {
         self.next().map(|it| it.with_timezone(&self.zone))
     }
 
-    /// Returns the first day that has not closed at `now`.
     fn first_open_day(&self, now: DateTime<Utc>) -> NaiveDate {
         (now - self.grace).with_timezone(&self.zone).date_naive()
     }

@@ -12,7 +12,6 @@ pub(super) enum Signal {
     Reload,
 }
 
-/// The signals that are handled.
 pub(super) struct Signals {
     terminate: SignalStream,
     interrupt: SignalStream,
@@ -20,7 +19,6 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Starts to handle them.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -29,7 +27,6 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal.
     pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.terminate.recv() => Signal::Stop,

@@ -24,7 +24,6 @@ pub(super) struct DaemonState {
     pub(super) version: String,
     /// How changes are detected: reported by the system (`inotify`) or by polling (`poll`).
     pub(super) mode: &'static str,
-    /// Why it polls.
     pub(super) why: Option<String>,
     /// When the system last reported a change.
     pub(super) last_event: Option<DateTime<Utc>>,
@@ -42,7 +41,6 @@ pub(super) struct DaemonState {
     pub(super) paused: Option<String>,
     /// Why due work waits.
     pub(super) waiting: Option<String>,
-    /// Until when it waits.
     pub(super) waiting_until: Option<DateTime<Utc>>,
 }
 

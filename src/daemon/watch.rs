@@ -26,13 +26,11 @@ use super::folder_snapshot::{self, FolderId, NameFilter, WatchedFolder};
 /// With more changed names than this, a folder counts as changed as a whole.
 const NAMES_MAX: usize = 512;
 
-/// Watches folders.
 #[derive(Debug)]
 pub(super) struct FolderWatcher {
     watcher: Option<RecommendedWatcher>,
     /// Device and inode of each watched folder: a folder recreated under the same name is another one.
     watched: BTreeMap<PathBuf, FolderId>,
-    /// The watched folders of each root.
     folders_by_root: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     mailbox: Arc<ChangeMailbox>,
 }
@@ -51,15 +49,13 @@ struct PendingChanges {
     interests: BTreeMap<PathBuf, BTreeMap<PathBuf, NameFilter>>,
 }
 
-/// Where something changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChangedPaths {
-    folders: BTreeMap<PathBuf, ChangedNames>,
+    pub(super) folders: BTreeMap<PathBuf, ChangedNames>,
     /// Events were lost, so anything may have changed.
-    overflow: bool,
+    pub(super) overflow: bool,
 }
 
-/// The changed names of one folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ChangedNames {
     These(BTreeSet<OsString>),
@@ -119,7 +115,6 @@ impl FolderWatcher {
         Ok(())
     }
 
-    /// Stops watching a root.
     pub(super) fn unwatch_root(&mut self, root: &Path) {
         for folder in self.folders_by_root.get(root).cloned().unwrap_or_default() {
             self.unwatch_for_root(root, &folder);
@@ -144,7 +139,6 @@ impl FolderWatcher {
         }
     }
 
-    /// Returns and clears the changes.
     pub(super) fn take_changes(&self) -> ChangedPaths {
         std::mem::take(&mut self.mailbox.lock().changes)
     }
@@ -206,12 +200,6 @@ impl ChangedPaths {
         })
     }
 
-    /// Returns whether events were lost.
-    pub(super) fn is_overflow(&self) -> bool {
-        self.overflow
-    }
-
-    /// Adds changed names of a folder.
     pub(super) fn add(&mut self, folder: &Path, names: &ChangedNames) {
         match self.folders.get_mut(folder) {
             Some(known) => known.add(names),
@@ -219,16 +207,6 @@ impl ChangedPaths {
                 self.folders.insert(folder.to_owned(), names.clone());
             }
         }
-    }
-
-    /// Records that events were lost.
-    pub(super) fn add_overflow(&mut self) {
-        self.overflow = true;
-    }
-
-    /// Returns the changed names of each folder.
-    pub(super) fn folders(&self) -> &BTreeMap<PathBuf, ChangedNames> {
-        &self.folders
     }
 
     /// Returns whether a file of this name may have changed.
@@ -376,10 +354,10 @@ mod tests {
         let notices = notices();
         notices.on_event(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
         let changes = taken(&notices);
-        assert!(changes.is_overflow() && changes.touches(Path::new("/any")));
+        assert!(changes.overflow && changes.touches(Path::new("/any")));
         assert_eq!(taken(&notices), ChangedPaths::default());
         notices.on_event(Err(notify::Error::generic("no")));
-        assert!(taken(&notices).is_overflow());
+        assert!(taken(&notices).overflow);
     }
 
     #[test]
@@ -390,7 +368,7 @@ mod tests {
             notices.on_event(Ok(Event::new(EventKind::Create(CreateKind::File)).add_path(path)));
         }
         let changes = taken(&notices);
-        assert_eq!(changes.folders()[Path::new("/a/memory")], ChangedNames::Many);
+        assert_eq!(changes.folders[Path::new("/a/memory")], ChangedNames::Many);
         assert!(changes.reports(Path::new("/a/memory"), 7) && !changes.reports(Path::new("/a"), 7));
     }
 
@@ -406,7 +384,7 @@ mod tests {
         assert!(runtime.block_on(watch.next_changes()).touches(&root));
         watch.watch_folders(&root, &folders).unwrap();
         fs::File::create(memory.join("2026-04-02.md")).unwrap();
-        let of_memory = |changes: &ChangedPaths| changes.folders().contains_key(&memory);
+        let of_memory = |changes: &ChangedPaths| changes.folders.contains_key(&memory);
         while !of_memory(&runtime.block_on(watch.next_changes())) {}
         fs::rename(&memory, root.join("old")).unwrap();
         fs::create_dir(&memory).unwrap();

@@ -64,11 +64,7 @@ pub enum CoverageError {
 }
 
 /// Returns which lines of `logs`, the logs of `period`, reached the file at `path`.
-///
-/// # Errors
-///
-/// Returns `CoverageError::NotSummarized` when the lineage has no such file.
-pub fn coverage(
+pub(crate) fn coverage(
     period: Period,
     path: &str,
     logs: &[SanitizedLog],

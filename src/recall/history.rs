@@ -232,11 +232,7 @@ impl fmt::Display for FileVersion {
 
 impl VersionSelector {
     /// Parses the number of a version, or a time.
-    ///
-    /// # Errors
-    ///
-    /// Like [`parse_time`].
-    pub fn parse(text: &str, zone: Tz, now: DateTime<Utc>) -> Result<Self, ParseTimeError> {
+    pub(crate) fn parse(text: &str, zone: Tz, now: DateTime<Utc>) -> Result<Self, ParseTimeError> {
         match text.trim().parse() {
             Ok(id) => Ok(Self::Version(VersionId(id))),
             Err(_) => parse_time(text, zone, now).map(Self::Time),
@@ -246,11 +242,7 @@ impl VersionSelector {
 
 /// Parses a time as people write it. A day, a minute, or a second means its end, so that everything in
 /// it has happened.
-///
-/// # Errors
-///
-/// Returns [`ParseTimeError`] for text that is not a time.
-pub fn parse_time(
+pub(crate) fn parse_time(
     text: &str,
     zone: Tz,
     now: DateTime<Utc>,

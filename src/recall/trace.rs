@@ -199,11 +199,8 @@ pub fn split_target(target: &str) -> (&str, Option<u32>) {
 /// memory is traced as its one item; for any other file `sources` contains the sources of the whole
 /// file, and `items` those of each item.
 ///
-/// # Errors
-///
-/// Returns `TraceError::FileChanged` when a file differs from the recorded one; the caller then records
-/// it again and retries.
-pub fn trace(
+/// After `TraceError::FileChanged`, the caller records the file again and retries.
+pub(crate) fn trace(
     path: &str,
     line: Option<u32>,
     lineage: &Lineage,
@@ -248,11 +245,7 @@ pub fn trace(
 
 /// Traces a log line up to all items that cite it. A line of a session record is traced up to the log
 /// lines that cite it, and their items.
-///
-/// # Errors
-///
-/// Returns [`TraceError::NoLine`] for a line that the log does not have and no item cites.
-pub fn trace_up(
+pub(crate) fn trace_up(
     address: &Address,
     lineage: &Lineage,
     sources: &dyn TraceSources,

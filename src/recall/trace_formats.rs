@@ -223,30 +223,12 @@ fn source_nodes(sources: &[SourceRange]) -> Vec<TraceNode> {
 impl fmt::Display for TraceNode {
     /// Prints the tree with its lines, one node per line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.print(f)?;
-        self.print_children(f, "")
-    }
-}
-
-impl TraceNode {
-    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.place)?;
-        if !self.text.is_empty() {
-            write!(f, "  {}", self.text)?;
-        }
-        match &self.note {
-            Some(note) => writeln!(f, "  ({note})"),
-            None => writeln!(f),
-        }
-    }
-
-    fn print_children(&self, f: &mut fmt::Formatter<'_>, lead: &str) -> fmt::Result {
-        for (at, child) in self.children.iter().enumerate() {
-            let last = at + 1 == self.children.len();
-            f.write_str(lead)?;
-            f.write_str(if last { "└─ " } else { "├─ " })?;
-            child.print(f)?;
-            child.print_children(f, &format!("{lead}{}", if last { "   " } else { "│  " }))?;
+        for TreeRow { lead, place, text, note } in self.rows(usize::MAX) {
+            write!(f, "{lead}{place}")?;
+            for part in [text, note].iter().filter(|it| !it.is_empty()) {
+                write!(f, "  {part}")?;
+            }
+            writeln!(f)?;
         }
         Ok(())
     }

@@ -90,8 +90,7 @@ enum TierArg {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let selection = args.selection();
     if let Some(period) = args.explain {
         return explain::show_explanation(&call, &root, period, ui);
@@ -299,7 +298,6 @@ pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> CommandRes
     Err(CommandError::new(CommandErrorKind::Busy, what).hint("memoird init --take-over DIR"))
 }
 
-/// Shows the progress of a run on a terminal.
 struct RunProgress {
     progress: ProgressDisplay,
     done: u64,

@@ -49,7 +49,7 @@ fn planned_requests(
     let info = connect::model_info(&call.environment, &root.settings.settings.model);
     let recorder = Arc::new(RequestRecorder::for_model(info));
     let engine = configured::recording_engine(&recorder, &root.settings, &call.environment)
-        .map_err(|e| CommandError::config(e))?;
+        .map_err(CommandError::config)?;
     preview::preview_requests(&root.vault, &root.settings, view, plan, &engine)?;
     Ok(Some(recorder.take_requests()))
 }
@@ -62,7 +62,7 @@ pub(super) fn forecast(
     plan: &CompactionPlan,
 ) -> CommandResult<Option<RunForecast>> {
     let Some(requests) = planned_requests(call, root, view, plan)? else { return Ok(None) };
-    let pricing = connect::pricing(&call.environment).map_err(|e| CommandError::config(e))?;
+    let pricing = connect::pricing(&call.environment).map_err(CommandError::config)?;
     let price = pricing.of(&root.settings.settings.model.name);
     let chars = requests.iter().map(ModelRequest::chars).sum();
     let info = connect::model_info(&call.environment, &root.settings.settings.model);

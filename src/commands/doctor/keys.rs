@@ -24,7 +24,6 @@ use crate::{
 /// Longer files are skipped; the configuration reader refuses them too.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// Checks the API key of a root.
 pub(super) fn check_keys(root: &MemoryRoot, call: &Invocation) -> CheckOutcome {
     let around = &call.environment;
     let model = &root.settings.settings.model;
@@ -68,7 +67,6 @@ pub(super) fn check_keys_without_root(explicit: Option<&Path>) -> Option<CheckOu
     (!warnings.is_empty()).then(|| CheckOutcome::Warning(warnings.join("\n")))
 }
 
-/// Returns the files of the user's configuration.
 fn configuration_files(file: Option<&Path>) -> Vec<PathBuf> {
     file.iter().flat_map(|it| [it.to_path_buf(), it.with_file_name(SECRETS_FILE_NAME)]).collect()
 }

@@ -9,14 +9,12 @@ mod root;
 mod sandbox;
 mod system;
 
-use std::process::ExitCode;
-
 use serde::Serialize;
 
 use super::{
     GlobalArgs,
     compact::require_writer,
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
     secrets,
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
@@ -82,8 +80,7 @@ const FINDINGS_MAX: usize = 20;
 
 pub(super) fn run(global: &GlobalArgs, args: &DoctorArgs, ui: &Ui) -> CommandResult {
     if args.secrets {
-        let call = Invocation::load(global)?;
-        let root = call.selected_root(global)?;
+        let (call, root) = Invocation::with_root(global)?;
         let request = secrets::SecretsRequest {
             action: if args.repair {
                 secrets::SecretsAction::Redact
@@ -100,11 +97,7 @@ pub(super) fn run(global: &GlobalArgs, args: &DoctorArgs, ui: &Ui) -> CommandRes
         let checks = sandbox::sandbox_checks(global)?;
         let report = DoctorReport { ok: checks.iter().all(|it| it.ok), checks, repairs: None };
         show(&report, false, ui);
-        return Ok(if report.ok {
-            ExitCode::SUCCESS
-        } else {
-            CommandErrorKind::Job.exit_code().into()
-        });
+        return Ok(exit_code_if_failed(!report.ok));
     }
     let opened = Invocation::load(global).and_then(|call| Ok((call.selected_root(global)?, call)));
     let mut repairs = None;
@@ -129,7 +122,7 @@ pub(super) fn run(global: &GlobalArgs, args: &DoctorArgs, ui: &Ui) -> CommandRes
     };
     let report = DoctorReport { ok: checks.iter().all(|it| it.ok), checks, repairs };
     show(&report, args.dry_run, ui);
-    Ok(if report.ok { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
+    Ok(exit_code_if_failed(!report.ok))
 }
 
 /// Repairs what can be repaired, if the user agrees; `None` if not.
@@ -170,14 +163,13 @@ fn run_repair(
         for step in &plan {
             ui.note(step);
         }
-        match ui.confirm("Repair? Nothing is deleted.") {
-            Some(true) => {}
-            Some(false) => return Ok(None),
-            None => {
-                return Err(CommandError::usage("cannot ask for confirmation without a terminal")
-                    .hint("memoird doctor --repair --yes")
-                    .hint("memoird doctor --repair --dry-run"));
-            }
+        let agreed = ui.confirm("Repair? Nothing is deleted.").ok_or_else(|| {
+            CommandError::usage("cannot ask for confirmation without a terminal")
+                .hint("memoird doctor --repair --yes")
+                .hint("memoird doctor --repair --dry-run")
+        })?;
+        if !agreed {
+            return Ok(None);
         }
     }
     let clock = call.clock();

@@ -114,7 +114,6 @@ fn open_database(layout: &Layout) -> (Option<Lineage>, CheckResult) {
     }
 }
 
-/// Runs the checks of logs and generated files.
 fn file_checks(
     root: &MemoryRoot,
     call: &Invocation,

@@ -26,7 +26,6 @@ use crate::{
 /// The name prefix of the files that the checks try to create.
 const PROBE: &str = ".memoird-probe";
 
-/// Runs the checks.
 pub(super) fn sandbox_checks(global: &GlobalArgs) -> CommandResult<Vec<DoctorCheck>> {
     let cwd =
         std::env::current_dir().map_err(|source| config::ConfigError::NoWorkingDir { source })?;
@@ -95,7 +94,6 @@ fn expect_refused(what: &'static str, attempt: &io::Result<()>) -> DoctorCheck {
     )
 }
 
-/// Creates a file in a folder and deletes it.
 fn create_probe(folder: &Path) -> io::Result<()> {
     let probe = tempfile::Builder::new().prefix(PROBE).tempfile_in(folder)?;
     probe.close()

@@ -94,7 +94,6 @@ pub(super) fn check_links(layout: &Layout, view: &RootSnapshot) -> CheckOutcome 
     }
 }
 
-/// Checks the type of the file system.
 pub(super) fn check_file_system(path: &Path) -> CheckResult {
     let kind = filesystem::detect(path)?;
     Ok(match filesystem::refused_name(&kind, filesystem::is_fuse_trusted()) {
@@ -106,7 +105,6 @@ pub(super) fn check_file_system(path: &Path) -> CheckResult {
     })
 }
 
-/// Checks the free disk space.
 pub(super) fn check_disk_space(path: &Path) -> CheckResult {
     let stat = rustix::fs::statvfs(path)?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
@@ -121,7 +119,6 @@ pub(super) fn check_disk_space(path: &Path) -> CheckResult {
     })
 }
 
-/// Checks the version of the linked SQLite.
 pub(super) fn check_sqlite() -> CheckOutcome {
     match Lineage::sqlite_version() {
         (version, true) => CheckOutcome::Passed(version.to_owned()),

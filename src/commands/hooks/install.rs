@@ -38,7 +38,6 @@ impl AgentProgram {
         }
     }
 
-    /// Returns the name for people.
     pub(crate) fn display_name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -64,7 +63,6 @@ const EVENTS: [(&str, &str); 3] = [
 /// The timeout of a hook, in seconds, enforced by the agent's program.
 const TIMEOUT_SECONDS: u64 = 5;
 
-/// The settings before and after the change.
 #[derive(Debug)]
 pub(crate) struct HookSettingsChange {
     /// The file.
@@ -112,11 +110,10 @@ impl HookSettingsChange {
         if settings == before {
             return Ok(None);
         }
-        let new = serde_json::to_string_pretty(&settings).map_err(|e| CommandError::config(e))?;
+        let new = serde_json::to_string_pretty(&settings).map_err(CommandError::config)?;
         Ok(Some(Self { path, old, new: new + "\n" }))
     }
 
-    /// Shows the change.
     pub(crate) fn show_diff(&self, ui: &Ui) {
         let name = self.path.display().to_string();
         ui.diff(
@@ -235,7 +232,6 @@ fn is_our_hook(hook: &Value, host: AgentProgram) -> bool {
     })
 }
 
-/// Quotes a path as one word for a shell.
 pub(crate) fn shell_quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:".contains(c);
     if path.chars().all(plain) {

@@ -87,7 +87,6 @@ fn folder_for_project(config: &Config, dir: &Path, project: &Path) -> CommandRes
     })
 }
 
-/// Creates the folder with its files.
 fn create_folder(config: &Config, around: &Environment, root: &Path) -> CommandResult<()> {
     let cannot = |path: &Path, error: &io::Error| {
         CommandError::cannot_write(format!("cannot create `{}`: {error}", path.display()))
@@ -147,7 +146,6 @@ pub(crate) fn daemon_pid(config: &Config) -> Option<u32> {
     locks.into_iter().find_map(|it| DaemonLock::holder(&it).ok().flatten())
 }
 
-/// Asks a running daemon to reload its configuration.
 fn reload_daemon(config: &Config) {
     let pid = daemon_pid(config).and_then(|it| rustix::process::Pid::from_raw(it.cast_signed()));
     if let Some(pid) = pid

@@ -32,7 +32,6 @@ pub(crate) const HOOK_COMMAND: &str = "hook";
 /// How long to wait for input. It normally comes at once, but a busy machine may take longer; only a
 /// program that writes nothing and keeps the pipe open makes a hook wait this long.
 const STDIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// The most input.
 const INPUT_BYTES_MAX: usize = 1024 * 1024;
 /// Processes the queue; started by the hooks themselves.
 const WORKER: &str = "work";
@@ -103,7 +102,6 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> CommandResult<
     }
 }
 
-/// Returns the event that the agent's program names.
 fn event_name(told: &Value) -> Option<&'static str> {
     match told.get("hook_event_name")?.as_str()? {
         "SessionStart" => Some("session-start"),
@@ -113,7 +111,6 @@ fn event_name(told: &Value) -> Option<&'static str> {
     }
 }
 
-/// Queues a job.
 fn queue_job(around: &Environment, job: &QueuedSession) {
     let Ok(text) = serde_json::to_string(job) else { return };
     let at = job.at.format("%Y%m%d%H%M%S%6f").to_string();

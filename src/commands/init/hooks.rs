@@ -128,7 +128,6 @@ pub(super) fn offer_session_import(
 }
 
 impl InitArgs {
-    /// Returns the agent programs that the options name.
     fn agent_programs(&self) -> Vec<AgentProgram> {
         let named =
             [(self.claude_code, AgentProgram::ClaudeCode), (self.codex, AgentProgram::Codex)];

@@ -196,7 +196,6 @@ impl StepPlanner<'_> {
     }
 }
 
-/// Returns whether the paths in an installed unit change.
 pub(super) fn unit_paths_changed(steps: &[InitStep]) -> bool {
     steps.iter().any(|it| {
         matches!(&it.action, InitAction::InstallUnit(unit) if unit.state == UnitState::OtherPaths)
@@ -215,7 +214,6 @@ pub(super) fn apply_steps(steps: &[InitStep], vault: &Vault) -> CommandResult<()
     Ok(())
 }
 
-/// Creates a folder and its parents.
 pub(super) fn create_folder(path: &Path) -> CommandResult<()> {
     fs::create_dir_all(path).map_err(|e| {
         let what = format!("cannot create `{}`: {e}", path.display());

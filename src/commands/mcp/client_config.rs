@@ -82,10 +82,9 @@ pub(super) fn print_config(
     allow_write: bool,
     ui: &Ui,
 ) -> CommandResult<()> {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     root.require_memory_folder()?;
-    let program = std::env::current_exe().map_err(|e| CommandError::config(e))?;
+    let program = std::env::current_exe().map_err(CommandError::config)?;
     let args =
         server_arguments(global, root.vault.layout().root(), &call.environment.cwd, allow_write);
     let program = program.to_string_lossy();

@@ -18,7 +18,6 @@ use crate::{
 const FILES_MAX: usize = 20_000;
 
 impl ServedFolder {
-    /// Returns all typed memories of a folder.
     fn typed_memories(&self, whose: MemoryOwner) -> CommandResult<Vec<(String, TypedMemory)>> {
         let root = self.root_of(whose)?;
         let layout = root.vault.layout();
@@ -38,7 +37,6 @@ impl ServedFolder {
         Ok(memories)
     }
 
-    /// Lists typed memories.
     pub(super) fn list_memories(
         &self,
         params: &requests::MemoryListParams,
@@ -63,7 +61,6 @@ impl ServedFolder {
         Ok(responses::MemoryListResponse { notice: NOTICE, total, memories, next_cursor })
     }
 
-    /// Reads one typed memory.
     pub(super) fn get_memory(
         &self,
         params: &requests::MemoryGetParams,

@@ -74,8 +74,7 @@ pub(super) fn run(global: &GlobalArgs, args: &McpArgs, ui: &Ui) -> CommandResult
         client_config::print_config(program, global, args.allow_write, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (_, root) = Invocation::with_root(global)?;
     root.require_memory_folder()?;
     hide_panic_messages();
     let path: PathBuf = root.vault.layout().root().to_owned();
@@ -86,7 +85,7 @@ pub(super) fn run(global: &GlobalArgs, args: &McpArgs, ui: &Ui) -> CommandResult
         .max_blocking_threads(16)
         .enable_all()
         .build()
-        .map_err(|e| CommandError::cannot_write(e))?;
+        .map_err(CommandError::cannot_write)?;
     let done = runtime.block_on(serve(server));
     // A pending read of stdin cannot be cancelled, so the runtime does not wait for it.
     runtime.shutdown_background();

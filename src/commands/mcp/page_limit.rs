@@ -50,7 +50,6 @@ pub(super) fn truncate_piece(text: &str) -> String {
     }
 }
 
-/// Lines of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LinePage {
     /// The first line, from 1.

@@ -69,7 +69,6 @@ impl ServedFolder {
         Ok(responses::SearchResponse { notice: NOTICE, query, words_only, hits, next_cursor })
     }
 
-    /// Reads a file.
     pub(super) fn read_file(
         &self,
         params: &requests::ReadParams,
@@ -85,7 +84,6 @@ impl ServedFolder {
         file_response(root, path, handed, since, (from, to))
     }
 
-    /// Composes the context of a session.
     pub(super) fn context(
         &self,
         params: &requests::ContextParams,
@@ -241,7 +239,6 @@ fn line_with_tool_names(line: &str) -> String {
     }
 }
 
-/// Returns lines of a sanitized file.
 pub(super) fn file_response(
     root: &MemoryRoot,
     path: String,

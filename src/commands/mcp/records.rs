@@ -15,7 +15,6 @@ use crate::{
 };
 
 impl ServedFolder {
-    /// Lists session records.
     pub(super) fn session_list(
         &self,
         params: &requests::SessionListParams,

@@ -15,7 +15,6 @@ use crate::{
     recall::framing::NOTICE,
 };
 
-/// How many resources a page of the list has.
 pub(super) const RESOURCES_PER_PAGE: usize = 100;
 const SCHEME: &str = "memoird://";
 const MARKDOWN: &str = "text/markdown";
@@ -79,7 +78,6 @@ pub(super) fn summary_periods(root: &MemoryRoot, grain: Grain) -> Vec<Period> {
     all
 }
 
-/// Returns the templates.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     [
         ("day/{date}", "day", "The log of a day (2026-04-02)"),
@@ -97,7 +95,6 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     .to_vec()
 }
 
-/// Returns the folder and the file of a URI.
 fn resolve_uri<'a>(folder: &'a ServedFolder, uri: &str) -> CommandResult<(&'a MemoryRoot, String)> {
     let shown: String = uri.chars().take(120).collect();
     let unknown = || {
@@ -131,7 +128,6 @@ pub(super) fn path_of_uri(folder: &ServedFolder, uri: &str) -> Option<std::path:
     Some(root.vault.layout().full(&path))
 }
 
-/// Reads the sanitized file of a URI.
 pub(super) fn read(folder: &ServedFolder, uri: &str) -> CommandResult<ResourceContents> {
     let (root, file) = resolve_uri(folder, uri)?;
     let (path, handed, _) = show::sanitized_at(&folder.call, root, &file, None)?;

@@ -40,7 +40,6 @@ pub(super) struct McpService {
     global: GlobalArgs,
     path: PathBuf,
     allows_writes: bool,
-    /// The search cache.
     search_cache: Arc<SearchCache>,
 }
 
@@ -57,7 +56,6 @@ pub(super) struct ServedFolder {
 }
 
 impl McpService {
-    /// Returns a service of the folder at `path`.
     pub(super) fn new(global: GlobalArgs, path: PathBuf, writes: bool) -> Self {
         Self { global, path, allows_writes: writes, search_cache: Arc::default() }
     }
@@ -67,7 +65,6 @@ impl McpService {
         self.allows_writes
     }
 
-    /// Opens the folder.
     pub(super) fn open(&self) -> CommandResult<ServedFolder> {
         let call = Invocation::load(&self.global)?;
         let agent = call.open_root(&self.path)?;
@@ -86,7 +83,6 @@ impl McpService {
     }
 }
 
-/// Returns the error of an invalid argument.
 pub(super) fn invalid_argument(what: String) -> CommandError {
     CommandError::usage(what)
 }
@@ -112,7 +108,6 @@ impl ServedFolder {
         self.call.now.with_timezone(&self.agent.settings.zone.name.0).date_naive()
     }
 
-    /// Appends an entry to the log.
     pub(super) fn log(
         &self,
         params: &requests::LogParams,
@@ -134,7 +129,6 @@ impl ServedFolder {
         Ok(responses::LogResponse { path, line, date, stored: true })
     }
 
-    /// Corrects an item.
     pub(super) fn correct(
         &self,
         params: &requests::CorrectParams,
@@ -167,7 +161,6 @@ impl ServedFolder {
         })
     }
 
-    /// Reports the status.
     pub(super) fn status(&self) -> CommandResult<responses::StatusResponse> {
         const PROBLEMS_MAX: usize = 20;
         let whole = status::status_json(&self.call, self.agent.vault.layout().root())?;

@@ -34,10 +34,10 @@ enum ToolEffect {
     Changes,
 }
 
-/// A tool.
 pub(super) struct ToolSpec {
     pub(super) name: &'static str,
-    tool: Tool,
+    /// The description for clients.
+    pub(super) tool: Tool,
     effect: ToolEffect,
     handler: ToolHandler,
 }
@@ -80,14 +80,9 @@ impl ToolSpec {
                     .hint(format!("check the input schema of {name}, then call it again"))
             })?;
             let response = run(&service.open()?, params)?;
-            serde_json::to_value(response).map_err(|e| CommandError::data(e))
+            serde_json::to_value(response).map_err(CommandError::data)
         };
         Self { name, tool, effect, handler: Box::new(run) }
-    }
-
-    /// Returns the description for clients.
-    pub(super) fn tool(&self) -> &Tool {
-        &self.tool
     }
 
     /// Returns whether clients may use it.
@@ -95,7 +90,6 @@ impl ToolSpec {
         service.allows_writes() || !matches!(self.effect, ToolEffect::Adds | ToolEffect::Changes)
     }
 
-    /// Runs the tool.
     pub(super) fn run(&self, service: &McpService, arguments: JsonObject) -> CommandResult<Value> {
         if !self.is_offered(service) {
             return Err(write_not_allowed(self.name));
@@ -254,7 +248,7 @@ mod tests {
     #[test]
     fn schemas_are_objects_and_names_are_plain() {
         for spec in all_tools().iter() {
-            let tool = spec.tool();
+            let tool = &spec.tool;
             assert_eq!(tool.input_schema["type"], "object", "{}", spec.name);
             assert_eq!(tool.input_schema["additionalProperties"], false, "{}", spec.name);
             assert_eq!(tool.output_schema.as_ref().unwrap()["type"], "object", "{}", spec.name);

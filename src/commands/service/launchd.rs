@@ -16,10 +16,8 @@ use crate::{
     store::fs::vault::settings_files::write_settings,
 };
 
-/// The label of the launch agent.
 const LABEL: &str = "memoird";
 
-/// A launch agent for this program.
 #[derive(Debug)]
 pub(super) struct LaunchAgent {
     pub(super) path: PathBuf,
@@ -56,7 +54,6 @@ impl LaunchAgent {
         launchctl(&["bootstrap", &domain(), &self.path.to_string_lossy()]).map(drop)
     }
 
-    /// Returns the command to start the agent by hand.
     pub(super) fn start_command(&self) -> String {
         format!("launchctl bootstrap {} \"{}\"", domain(), self.path.display())
     }
@@ -148,7 +145,6 @@ fn plist(program: &Path, config: Option<&Path>, log: &Path) -> String {
     )
 }
 
-/// Escapes the text of an XML element.
 fn xml_escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -9,7 +9,6 @@ use std::{
 
 use crate::config::api_key;
 
-/// The name of the unit.
 pub(super) const UNIT_NAME: &str = "memoird.service";
 
 /// Makes the user manager load and start the unit, or restart it; returns why it failed.

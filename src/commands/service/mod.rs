@@ -20,7 +20,7 @@ use self::{
 };
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandResult, exit_code_if_failed},
     ui::Ui,
     workspace::Invocation,
 };
@@ -134,7 +134,6 @@ pub(super) fn run(global: &GlobalArgs, args: &ServiceArgs, ui: &Ui) -> CommandRe
     }
 }
 
-/// The service manager of this system.
 const SYSTEM_MANAGER: ServiceManagerKind = if cfg!(target_os = "macos") {
     ServiceManagerKind::Launchd
 } else {
@@ -239,19 +238,11 @@ fn confirm_removal(args: &UninstallArgs, ui: &Ui) -> CommandResult<bool> {
     if args.yes {
         return Ok(true);
     }
-    match ui.confirm("Stop the service and remove its unit? Memories and settings are kept.") {
-        Some(true) => Ok(true),
-        Some(false) => {
-            ui.note("nothing was changed");
-            Ok(false)
-        }
-        None => {
-            let what = "cannot ask for confirmation without a terminal";
-            Err(CommandError::usage(what)
-                .hint("memoird service uninstall --yes")
-                .hint("memoird service uninstall --dry-run"))
-        }
-    }
+    ui.confirm_or("Stop the service and remove its unit? Memories and settings are kept.", || {
+        CommandError::usage("cannot ask for confirmation without a terminal")
+            .hint("memoird service uninstall --yes")
+            .hint("memoird service uninstall --dry-run")
+    })
 }
 
 /// Prepares the unit for this program; `more` is an additional folder that is being set up.
@@ -265,7 +256,6 @@ pub(super) fn systemd_unit(
     Ok(SystemdUnit::new(&call.environment, &call.config, &program, named, more))
 }
 
-/// Starts the service by hand.
 pub(super) const START_COMMAND: &str =
     "systemctl --user daemon-reload && systemctl --user enable --now memoird";
 
@@ -371,7 +361,7 @@ fn status(unit: &SystemdUnit, ui: &Ui) -> ExitCode {
     } else {
         status.print(unit, ui);
     }
-    if has_failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS }
+    exit_code_if_failed(has_failed)
 }
 
 impl ServiceStatus {
@@ -451,7 +441,6 @@ impl ServiceReport {
     }
 }
 
-/// Returns the error of an action on a file or folder.
 pub(super) fn file_error(what: &str, path: &Path, error: &io::Error) -> CommandError {
     CommandError::cannot_write(format!("cannot {what} `{}`: {error}", path.display()))
 }

@@ -14,7 +14,6 @@ use crate::{
     store::fs::vault::settings_files::write_settings,
 };
 
-/// The shipped unit.
 const UNIT_TEMPLATE: &str = include_str!("../../../systemd/memoird.service");
 /// The drop-in that disables everything that needs namespaces.
 const PLAIN_DROP_IN: &str = include_str!("../../../systemd/memoird-plain.conf");
@@ -28,7 +27,6 @@ const NOTIFY_SOCKET: &str = "BindReadOnlyPaths=%t/systemd/notify";
 /// The unit for this program and configuration.
 #[derive(Debug)]
 pub(in crate::commands) struct SystemdUnit {
-    /// The path to install it at.
     pub(in crate::commands) path: PathBuf,
     text: String,
     /// How it compares to the installed unit.
@@ -149,7 +147,6 @@ impl SystemdUnit {
     }
 }
 
-/// The paths in a unit.
 struct UnitPaths<'a> {
     program: &'a Path,
     config: Option<&'a Path>,
@@ -187,7 +184,6 @@ fn unit_text(paths: &UnitPaths<'_>) -> String {
     text
 }
 
-/// Returns the lines of a unit without paths.
 fn lines_without_paths(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|it| !PATH_KEYS.iter().any(|key| it.starts_with(key)))
 }

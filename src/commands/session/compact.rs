@@ -43,7 +43,6 @@ use crate::{
     },
 };
 
-/// How many rejected lines are shown.
 const REJECTED_SHOWN_MAX: usize = 5;
 
 /// Files and folders that mark a project.
@@ -119,14 +118,12 @@ struct SessionCompactReport<'a> {
     oddities: SkippedLines,
 }
 
-/// A rejected line of a model's summary.
 #[derive(Serialize)]
 struct RejectedLine {
     text: String,
     reason: String,
 }
 
-/// A model's summary of a session, checked.
 struct ModelSummary {
     engine: String,
     sections: SummarySections,
@@ -465,7 +462,6 @@ fn project_folder(
     Some(cwd.ancestors().filter(is_project).last().unwrap_or(&cwd).to_owned())
 }
 
-/// Returns the plan of the active workflow in a project.
 fn workflow_plan(project: &Path) -> Option<(String, String)> {
     let active = fs::read_dir(project.join(".workflow/active")).ok()?;
     let mut plans: Vec<PathBuf> = active

@@ -80,7 +80,6 @@ struct MicroReport<'a> {
 #[derive(Serialize)]
 struct FullCompactionNeed {
     due: bool,
-    /// Its approximate number of tokens.
     tokens: u64,
     /// The number from which a summary is due.
     from_tokens: u64,
@@ -141,7 +140,6 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks the arguments that depend on each other.
 fn check_arguments(file: &Path, args: &MicroArgs, ui: &Ui) -> CommandResult<()> {
     if file == Path::new("-") {
         return Err(CommandError::usage("--micro reads the file twice, so it cannot be stdin")

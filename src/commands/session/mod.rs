@@ -12,14 +12,13 @@ use std::{
     fs::File,
     io::{self, BufReader, Read},
     path::Path,
-    process::ExitCode,
 };
 
 use clap::Subcommand;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -87,7 +86,7 @@ fn retry_failed(global: &GlobalArgs, ui: &Ui) -> CommandResult {
             ui.warn(error);
         }
     }
-    Ok(if errors.is_empty() { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() })
+    Ok(exit_code_if_failed(!errors.is_empty()))
 }
 
 /// Opens the file of an argument, or stdin.
@@ -117,7 +116,6 @@ fn unreadable(path: &Path, error: &io::Error) -> CommandError {
         .hint("Claude Code stores transcripts in ~/.claude/projects, Codex in ~/.codex/sessions")
 }
 
-/// Reads the transcript of an argument.
 pub(in crate::commands) fn read_transcript(
     path: &Path,
     format: Option<TranscriptFormat>,
@@ -129,7 +127,6 @@ pub(in crate::commands) fn read_transcript(
     })
 }
 
-/// Returns the store of a root's session records.
 pub(in crate::commands) fn record_store<'a>(
     call: &Invocation,
     root: &'a MemoryRoot,

@@ -63,7 +63,6 @@ pub(super) struct SessionImportArgs {
     file: PathBuf,
 }
 
-/// A record in the list of `--json`.
 #[derive(Serialize)]
 struct RecordListItem {
     id: String,
@@ -97,8 +96,7 @@ struct RecordImportReport {
 }
 
 pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let mut records = record_store(&call, &root).records()?;
     records.retain(|it| args.matches(it));
     records.sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
@@ -164,8 +162,7 @@ fn list_item(root: &MemoryRoot, record: StoredRecord) -> RecordListItem {
 }
 
 pub(super) fn show(global: &GlobalArgs, args: &SessionShowArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (_, root) = Invocation::with_root(global)?;
     let (path, bytes) = record_bytes(&root, &args.id)?;
     let handed = root.sanitized_file(&path, &bytes);
     if ui.is_json() {
@@ -177,8 +174,7 @@ pub(super) fn show(global: &GlobalArgs, args: &SessionShowArgs, ui: &Ui) -> Comm
 }
 
 pub(super) fn export(global: &GlobalArgs, args: &SessionExportArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (_, root) = Invocation::with_root(global)?;
     if ui.is_json() {
         let what = "export prints the record itself, byte for byte";
         return Err(
@@ -191,7 +187,6 @@ pub(super) fn export(global: &GlobalArgs, args: &SessionExportArgs, ui: &Ui) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the record with this id.
 fn record_bytes(root: &MemoryRoot, id: &str) -> CommandResult<(String, Vec<u8>)> {
     let name = id.rsplit('/').next().unwrap_or(id).trim_end_matches(".md");
     let stem = name.parse::<Stem>().ok().filter(Stem::is_session);
@@ -208,8 +203,7 @@ fn record_bytes(root: &MemoryRoot, id: &str) -> CommandResult<(String, Vec<u8>)>
 }
 
 pub(super) fn import(global: &GlobalArgs, args: &SessionImportArgs, ui: &Ui) -> CommandResult {
-    let call = Invocation::load(global)?;
-    let root = call.selected_root(global)?;
+    let (call, root) = Invocation::with_root(global)?;
     let name = args.file.display();
     let mut bytes = Vec::new();
     open_input(&args.file)?

@@ -15,7 +15,6 @@ use crate::{
     store::fs::lock::{DaemonLock, RunLock},
 };
 
-/// The next time of one schedule.
 #[derive(Serialize)]
 pub(super) struct ScheduleEntry {
     pub(super) job: &'static str,
@@ -24,7 +23,6 @@ pub(super) struct ScheduleEntry {
     pub(super) shown: String,
 }
 
-/// The daemon that serves the folder.
 #[derive(Default, Serialize)]
 pub(super) struct DaemonStatus {
     pub(super) running: bool,
@@ -71,7 +69,6 @@ struct DaemonFile {
 }
 
 impl DaemonStatus {
-    /// Returns the state in a word or two.
     pub(super) fn state(&self) -> &'static str {
         match self {
             Self { running: false, .. } => "not running",
@@ -179,7 +176,6 @@ pub(super) fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec
     ]
 }
 
-/// Formats a time for people.
 pub(super) fn local_time(time: DateTime<Tz>) -> String {
     time.format("%a %Y-%m-%d %H:%M").to_string()
 }

@@ -14,7 +14,6 @@ use crate::{
     store::db::{ledger::Ledger, vectors::VectorDb},
 };
 
-/// The embedding server, as `status` shows it.
 #[derive(Serialize)]
 pub(super) struct EmbeddingsStatus {
     model: String,

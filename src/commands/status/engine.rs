@@ -15,7 +15,6 @@ use crate::{
     },
 };
 
-/// The engine, as `status` shows it.
 #[derive(Serialize)]
 pub(super) struct EngineStatus {
     pub(super) engine: &'static str,
@@ -25,7 +24,6 @@ pub(super) struct EngineStatus {
     pub(super) state: Option<String>,
 }
 
-/// The budgets and their use.
 #[derive(Default, Serialize)]
 pub(super) struct BudgetStatus {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -55,7 +55,6 @@ pub(super) struct LastRunStatus {
     pub(super) trigger: String,
     pub(super) started: String,
     pub(super) ended: Option<String>,
-    /// The number of jobs by outcome.
     pub(super) outcomes: BTreeMap<&'static str, usize>,
     /// Amounts and dates in the log lines that a model's items cite.
     pub(super) amounts: u32,

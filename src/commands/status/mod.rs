@@ -25,7 +25,7 @@ use self::{
 };
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult},
+    error::{CommandError, CommandResult, exit_code_if_failed},
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -106,7 +106,6 @@ struct EngineUse {
 /// Jobs that do not simply run when due.
 #[derive(Serialize)]
 struct BlockedJobs {
-    /// Stuck jobs.
     parked: Vec<StuckJob>,
     /// Undone jobs that wait for changed sources.
     undone: Vec<StuckJob>,
@@ -142,7 +141,6 @@ struct ForeignFile {
     path: String,
 }
 
-/// The status of all roots.
 #[derive(Serialize)]
 struct AllRootsReport {
     roots: Vec<RootStatus>,
@@ -166,17 +164,13 @@ pub(super) fn run(global: &GlobalArgs, _args: StatusArgs, ui: &Ui) -> CommandRes
             } else {
                 text::print_status(&status, ui);
             }
-            Ok(exit_code(status.is_healthy()))
+            Ok(exit_code_if_failed(!status.is_healthy()))
         }
         Err(config::ConfigError::NoRootSelected { .. }) if !call.config.roots.is_empty() => {
             Ok(all_roots(&call, ui))
         }
         Err(error) => Err(error.into()),
     }
-}
-
-fn exit_code(is_healthy: bool) -> ExitCode {
-    if is_healthy { ExitCode::SUCCESS } else { CommandErrorKind::Job.exit_code().into() }
 }
 
 /// Shows one line per configured root. An error of one root does not hide the others.
@@ -197,7 +191,7 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
         roots.iter().all(|it| matches!(it, RootStatus::Available(status) if status.is_healthy()));
     if ui.is_json() {
         ui.json(&AllRootsReport { roots });
-        return exit_code(is_healthy);
+        return exit_code_if_failed(!is_healthy);
     }
     let rows: Vec<Vec<String>> = roots
         .iter()
@@ -219,7 +213,7 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
         .collect();
     ui.table(&["memory folder", "logs", "due", "stuck", "problems", "daemon"], &rows);
     ui.note("`memoird --root DIR status` shows one in detail");
-    exit_code(is_healthy)
+    exit_code_if_failed(!is_healthy)
 }
 
 /// Returns a path with `~` for the user's home.
@@ -232,7 +226,7 @@ fn with_tilde(path: &str, call: &Invocation) -> String {
 
 /// Returns the status of one root as the document that `--json` prints.
 pub(super) fn status_json(call: &Invocation, path: &Path) -> CommandResult<serde_json::Value> {
-    serde_json::to_value(root_status(call, path)?).map_err(|e| CommandError::data(e))
+    serde_json::to_value(root_status(call, path)?).map_err(CommandError::data)
 }
 
 /// The name of the tier of logs.
@@ -355,7 +349,6 @@ struct StatusInputs {
     quarantined_in_summaries: usize,
 }
 
-/// What the database contains.
 struct DatabaseFindings {
     failed: Vec<StuckJob>,
     undone: Vec<StuckJob>,
@@ -454,7 +447,6 @@ impl StatusReport {
         self.blocked.parked.is_empty() && self.blocked.failed.is_empty()
     }
 
-    /// Returns all due jobs.
     fn due(&self) -> impl Iterator<Item = &DueJob> {
         self.tiers.iter().flat_map(|it| &it.due)
     }

@@ -16,7 +16,6 @@ pub(super) struct SessionQueueStatus {
     pub(super) waiting: usize,
     /// Sessions of projects without a memory folder.
     pub(super) homeless: usize,
-    /// Sessions that failed permanently.
     pub(super) failed: Vec<FailedSession>,
 }
 

@@ -89,7 +89,6 @@ pub(super) struct OpenRoot {
     since: DateTime<Utc>,
 }
 
-/// A run that is requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PendingRun {
     pub(super) trigger: &'static str,
@@ -101,7 +100,6 @@ pub(super) struct PendingRun {
 #[derive(Debug)]
 struct RunTimers {
     scan: Instant,
-    /// The next full check of the database.
     full_check: Instant,
     /// When failed jobs are tried again.
     job_retry: Option<Instant>,
@@ -143,7 +141,6 @@ struct RunCounts {
     stuck: usize,
 }
 
-/// The errors that were logged last, by subject.
 #[derive(Debug, Default)]
 struct LoggedErrors {
     /// Why the folder cannot be served, or its last run failed.
@@ -155,7 +152,6 @@ struct LoggedErrors {
 }
 
 impl OpenRoot {
-    /// Returns whether runs ask a model.
     pub(super) fn asks_model(&self) -> bool {
         self.settings.settings.engine == EngineKind::Model
     }

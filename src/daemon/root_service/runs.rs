@@ -69,7 +69,6 @@ impl RootService {
         }
     }
 
-    /// Returns the time until the next timer of this folder.
     pub(in crate::daemon) fn time_until_next(&self, now: DateTime<Utc>) -> Duration {
         let Some(open) = &self.open else { return Duration::MAX };
         let at = Instant::now();
@@ -218,7 +217,6 @@ impl RootService {
             ModelWait::after(self.waits.embeddings.as_ref(), None, Some(&reason), at);
     }
 
-    /// Returns whether vectors may be computed now.
     pub(in crate::daemon) fn may_embed(&self, now: DateTime<Utc>) -> bool {
         self.waits.embeddings.as_ref().is_none_or(|it| it.is_over(now))
     }

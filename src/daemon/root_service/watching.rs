@@ -43,7 +43,6 @@ impl RootService {
         self.write_state();
     }
 
-    /// Watches the folders that a run has created.
     pub(in crate::daemon) fn update_watches_after_run(&mut self, watcher: &mut FolderWatcher) {
         let before = watcher.watched(&self.path);
         self.update_watches(watcher);
@@ -64,7 +63,7 @@ impl RootService {
             // A person may be repairing it. A paused run writes nothing, so this is not its own change.
             self.backoff.until = None;
         }
-        self.change_detector.on_changes(changes.in_root(&self.path), changes.is_overflow(), now);
+        self.change_detector.on_changes(changes.in_root(&self.path), changes.overflow, now);
         false
     }
 

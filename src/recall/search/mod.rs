@@ -209,30 +209,18 @@ fn find_speculatively(
 }
 
 /// Updates the index, so that the next search finds it up to date.
-///
-/// # Errors
-///
-/// Returns why a file could not be read.
-pub fn refresh_index(vault: &Vault) -> Result<(), VaultError> {
+pub(crate) fn refresh_index(vault: &Vault) -> Result<(), VaultError> {
     SearchSource::open(vault).map(drop)
 }
 
 /// Updates the index from a scan that a run has just made. If another process is using the index, the
 /// next search updates it.
-///
-/// # Errors
-///
-/// Returns why a file could not be read.
-pub fn update_index(vault: &Vault, inventory: &Inventory) -> Result<(), VaultError> {
+pub(crate) fn update_index(vault: &Vault, inventory: &Inventory) -> Result<(), VaultError> {
     SearchSource::update_index(vault, inventory)
 }
 
 /// Adds one log to the index like [`update_index`], if there is an index.
-///
-/// # Errors
-///
-/// Returns why the log could not be read.
-pub fn update_index_log(
+pub(crate) fn update_index_log(
     vault: &Vault,
     stem: &Stem,
     rules: &PrivacyRules,
@@ -288,7 +276,6 @@ impl<'a> PreparedSearch<'a> {
         }
     }
 
-    /// Sets the terms to search for.
     fn set_terms(&mut self) {
         let mut stems = QueryStemmer::new();
         self.terms = QueryTerms::of(&self.time.remaining_text, &mut stems);
@@ -343,7 +330,6 @@ impl<'a> PreparedSearch<'a> {
         }
     }
 
-    /// Ranks all matches.
     fn rank<'s>(&'s self, source: &'s SearchSource) -> Result<RankedMatches<'s>, CacheDbError> {
         let mut matched = QueryMatches::of(source, &self.terms)?;
         let options = self.options;
@@ -549,7 +535,6 @@ fn log_stem(path: &str) -> Option<Stem> {
     stem_of(path).parse().ok()
 }
 
-/// Returns the kind of the typed memory at a path.
 fn memory_kind(path: &str) -> Option<&'static str> {
     let name = path.rsplit_once('/').map_or(path, |it| it.1);
     match layout::classify(name) {

@@ -339,7 +339,6 @@ fn adjacency_gains(matched: &QueryMatches<'_>) -> NumberMap<usize, f64> {
     gains
 }
 
-/// The lines of one log.
 struct LogLines<'a> {
     file: usize,
     date: NaiveDate,
@@ -368,7 +367,6 @@ const PARALLEL_LINES_MIN: usize = 20_000;
 const LOGS_PER_TASK: usize = 128;
 
 impl LineScorer<'_> {
-    /// Scores the lines of all logs, in their order.
     fn score_all(&self, logs: &[LogLines<'_>]) -> Vec<ScoredLine> {
         let part = |logs: &[LogLines<'_>]| {
             let mut scored = Vec::new();

@@ -26,7 +26,6 @@ pub(super) struct SnippetReader<'a> {
     items: HashMap<String, Vec<IndexedItem>>,
 }
 
-/// A sanitized log.
 pub(super) struct SnippetLog(SanitizedLog);
 
 /// The text of a hit.

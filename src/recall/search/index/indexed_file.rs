@@ -253,7 +253,6 @@ pub(crate) fn window_lengths(lines: &[IndexedLine]) -> Vec<u32> {
     (0..lines.len()).map(|at| if lines[at].level > 0 { 0 } else { of(at) }).collect()
 }
 
-/// Reads the attributes of a file.
 pub(crate) fn read_header(packed: &[u8]) -> Option<IndexedFileHeader> {
     let mut from = VarintReader::new(packed);
     let tier = usize::try_from(from.number()?).ok().filter(|it| *it < TIERS.len())?;
@@ -268,7 +267,6 @@ pub(crate) fn read_header(packed: &[u8]) -> Option<IndexedFileHeader> {
     })
 }
 
-/// Reads the lines of a file.
 pub(crate) fn read_lines(packed: &[u8]) -> Vec<IndexedLine> {
     let mut from = VarintReader::new(packed);
     let mut lines = Vec::new();

@@ -59,7 +59,6 @@ pub(crate) fn of_wisdom(text: &str, rules: &PrivacyRules) -> Vec<IndexedItem> {
     rows.collect()
 }
 
-/// Returns the item of a typed memory.
 pub(crate) fn of_memory(memory: &TypedMemory, rules: &PrivacyRules) -> IndexedItem {
     let lines = memory.sources.iter().map(|(at, _)| at);
     let body = framing::frame(None, None, &memory.body, rules).text;

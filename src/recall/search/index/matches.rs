@@ -28,7 +28,6 @@ pub(crate) struct MatchedFile<'a> {
     unpacked: Option<Arc<UnpackedLines>>,
 }
 
-/// An occurrence of a term in a line.
 struct TermOccurrence {
     /// The number of the line among all lines.
     row: usize,
@@ -60,7 +59,7 @@ impl<'a> QueryMatches<'a> {
     ) -> Result<Self, CacheDbError> {
         let mut files = Vec::new();
         let mut from = 0;
-        for ((number, entry), head) in source.entries().iter().zip(source.heads()) {
+        for ((number, entry), head) in source.entries.iter().zip(&source.heads) {
             // An unreadable file keeps its place, without lines.
             let head = head.unwrap_or_default();
             files.push(MatchedFile {
@@ -77,7 +76,7 @@ impl<'a> QueryMatches<'a> {
             error: None,
             files,
             terms,
-            distinct: source.distinct_lines(),
+            distinct: source.distinct,
             masks: vec![0; from],
             occurrences: Vec::new(),
             positions: Vec::new(),
@@ -136,7 +135,6 @@ impl<'a> QueryMatches<'a> {
         }
     }
 
-    /// Unpacks the lines of a file.
     pub(crate) fn load_lines(&mut self, file: usize) {
         let file = &mut self.files[file];
         if file.unpacked.is_some() {
@@ -167,7 +165,6 @@ impl<'a> QueryMatches<'a> {
         self.files[file].unpacked.as_ref().map_or(&[], |it| &it.window_lengths)
     }
 
-    /// Returns the lines of an unpacked file.
     pub(crate) fn lines(&self, file: usize) -> &[IndexedLine] {
         self.files[file].unpacked.as_ref().map_or(&[], |it| &it.lines)
     }
@@ -273,7 +270,6 @@ impl<'a> QueryMatches<'a> {
     }
 }
 
-/// Returns the stem in a path.
 pub(crate) fn stem_of(path: &str) -> &str {
     let name = path.rsplit_once('/').map_or(path, |it| it.1);
     name.strip_suffix(".md").unwrap_or(name)

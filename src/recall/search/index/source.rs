@@ -45,16 +45,18 @@ const BATCH_FILES: usize = 2_000;
 /// The most new files that `update_index` adds; with more than that in all, it prepares nothing else.
 const NEW_FILES_MAX: usize = 20_000;
 
-/// The source of a search.
 pub(crate) struct SearchSource {
-    entries: IndexedFiles,
-    /// The attributes of each file, and its position by number.
-    heads: Vec<Option<IndexedFileHeader>>,
+    /// By path.
+    pub(crate) entries: IndexedFiles,
+    /// The attributes of each file; `None` for an unreadable one.
+    pub(crate) heads: Vec<Option<IndexedFileHeader>>,
+    /// The position of each file.
     by_number: NumberMap<i64, usize>,
     /// Logs by stem.
     by_stem: HashMap<String, usize>,
     buckets: Vec<i64>,
-    distinct: u64,
+    /// The number of distinct lines in the logs.
+    pub(crate) distinct: u64,
     backend: SourceBackend,
     /// The state of the index that all this describes.
     changes: u64,
@@ -62,7 +64,6 @@ pub(crate) struct SearchSource {
     line_cache: Option<RefCell<LineCache>>,
 }
 
-/// The unpacked lines of a file.
 #[derive(Debug, Default)]
 pub(crate) struct UnpackedLines {
     pub(crate) lines: Vec<IndexedLine>,
@@ -98,7 +99,6 @@ impl UnpackedLines {
         Self::of(&LineDetail::default(), count)
     }
 
-    /// Returns the date and citation of the item in a row.
     pub(crate) fn item_citation(&self, row: usize) -> Option<(NaiveDate, Option<Citation>)> {
         indexed_file::read_item_citation(self.citations.get(*self.rows.get(row)?..)?)
     }
@@ -434,11 +434,6 @@ impl SearchSource {
         }
     }
 
-    /// Returns the attributes of each file; `None` for an unreadable one.
-    pub(crate) fn heads(&self) -> &[Option<IndexedFileHeader>] {
-        &self.heads
-    }
-
     /// Returns whether there is a log or session record of one of these days.
     pub(crate) fn has_logs(&self, (first, last): (NaiveDate, NaiveDate)) -> bool {
         let logs = self.heads.iter().flatten().filter(|it| it.tier < LOG_TIERS);
@@ -523,7 +518,6 @@ impl SearchSource {
         all
     }
 
-    /// Returns cached lines of a file.
     fn cached_lines(&self, file: i64) -> Option<Arc<UnpackedLines>> {
         self.line_cache.as_ref()?.borrow().files.get(&file).cloned()
     }
@@ -538,7 +532,6 @@ impl SearchSource {
         kept.files.insert(file, Arc::clone(unpacked));
     }
 
-    /// Returns the packed lines of a file.
     fn detail(&self, file: i64) -> Result<Cow<'_, LineDetail>, CacheDbError> {
         match &self.backend {
             SourceBackend::Index(index) => index.line_detail(file).map(Cow::Owned),
@@ -546,16 +539,6 @@ impl SearchSource {
                 Ok(details.get(&file).map_or_else(Cow::default, Cow::Borrowed))
             }
         }
-    }
-
-    /// Returns the files, by path, each with its number.
-    pub(crate) fn entries(&self) -> &[(i64, IndexEntry)] {
-        &self.entries
-    }
-
-    /// Returns the number of distinct lines in the logs.
-    pub(crate) fn distinct_lines(&self) -> u64 {
-        self.distinct
     }
 
     /// Calls `each` with the number of each file that contains a word, and the packed positions.

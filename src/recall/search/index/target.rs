@@ -68,7 +68,6 @@ impl RootScan {
         Ok(Self { inventory, sessions })
     }
 
-    /// Returns the target state of the index.
     pub(crate) fn targets(&self, vault: &Vault) -> Result<Vec<IndexTarget<'_>>, VaultError> {
         index_targets(vault, &self.inventory, &self.sessions)
     }
@@ -88,7 +87,6 @@ pub(crate) fn log_target(
     IndexTarget { path, bucket, stamp, hash, input, kind: TargetKind::Log(stem) }
 }
 
-/// Returns the target state of the index.
 pub(crate) fn index_targets<'a>(
     vault: &Vault,
     inventory: &'a Inventory,

@@ -63,7 +63,6 @@ enum OutsideDecay {
 }
 
 impl TimeExpression {
-    /// Parses a question.
     pub(crate) fn parse(question: &str, today: NaiveDate) -> Self {
         let text = question.to_lowercase().replace('–', "-");
         let words: Vec<&str> = words::runs(&text, "-").collect();

@@ -10,7 +10,6 @@ use crate::text::calendar::english_weekdays;
 /// The first and the last day.
 pub(crate) type DayRange = (NaiveDate, NaiveDate);
 
-/// A unit of calendar time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CalendarUnit {
     Day,
