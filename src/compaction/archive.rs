@@ -88,13 +88,17 @@ pub(crate) struct PreviousRun {
     pub is_clock_check: bool,
 }
 
+/// The format of times in messages.
+const TIME_FORMAT: &str = "%Y-%m-%d %H:%M UTC";
+
 /// Why nothing is moved although something could be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ClockDoubt {
-    /// A run has a start time later than now.
+    #[error("a run began on {}, which is in the future; is the clock right?", .0.format(TIME_FORMAT))]
     Behind(DateTime<Utc>),
     /// Nothing happened in this folder for a long time before now: the machine was off, or the
     /// clock jumped.
+    #[error("nothing happened here since {}, or the clock jumped; the next run archives", .0.format(TIME_FORMAT))]
     Ahead(DateTime<Utc>),
 }
 
@@ -184,24 +188,6 @@ pub(crate) fn clock_doubt(
     let changes = changes.map(|it| DateTime::from_timestamp_nanos(it.stamp.mtime_ns));
     let known = changes.filter(|it| *it <= now).chain([started]).max()?;
     (known < now - CLOCK_JUMP_MIN && !is_clock_check).then_some(ClockDoubt::Ahead(known))
-}
-
-impl std::fmt::Display for ClockDoubt {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let format = "%Y-%m-%d %H:%M UTC";
-        match self {
-            Self::Behind(then) => write!(
-                f,
-                "a run began on {}, which is in the future; is the clock right?",
-                then.format(format)
-            ),
-            Self::Ahead(then) => write!(
-                f,
-                "nothing happened here since {}, or the clock jumped; the next run archives",
-                then.format(format)
-            ),
-        }
-    }
 }
 
 /// Moves old logs into the archive, and joins late lines.

@@ -69,9 +69,8 @@ impl TierRun<'_> {
 }
 
 impl RunContext<'_> {
-    /// Waits for the run lock.
-    /// Returns an error when it takes too long, or when the database was replaced meanwhile: nobody
-    /// reads what is written into the old one.
+    /// Waits for the run lock, but not forever. A database that was replaced meanwhile is an error:
+    /// nobody reads what is written into the old one.
     pub(crate) fn acquire_run_lock(
         &self,
         is_stopped: &dyn Fn() -> bool,

@@ -79,10 +79,8 @@ pub(crate) enum JobFailure {
     /// The engine panicked. Its message may quote a log, so it is dropped.
     #[error("the engine stopped with an internal error; please report it")]
     EnginePanicked,
-    /// A source changed since the plan was made.
     #[error("{0} changed while it was read; the next run reads it again")]
     SourceChanged(String),
-    /// The checks rejected all items.
     #[error("none of {0} drafted items passed the check against their lines")]
     AllRejected(usize),
     /// A file cannot be parsed as its kind.

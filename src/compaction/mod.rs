@@ -92,8 +92,7 @@ impl<'a> Compactor<'a> {
         Self { context }
     }
 
-    /// Does all that is due and selected.
-    /// Returns what ended the run; each job that was done is done.
+    /// Does all that is due and selected. After an error, finished jobs stay finished.
     pub(crate) fn compact(
         &mut self,
         trigger: &str,
@@ -104,7 +103,6 @@ impl<'a> Compactor<'a> {
     }
 
     /// Records what people did to the files since the last run, and makes nothing.
-    /// Returns an error when the folder cannot be listed, or nothing can be written.
     pub(crate) fn reconcile(
         &mut self,
         trigger: &str,
@@ -113,9 +111,8 @@ impl<'a> Compactor<'a> {
         RunPreparation::new(&mut self.context).reconcile(trigger, now)
     }
 
-    /// Forgets lines and what derives from them, for good. What else was made of their files is made
-    /// again by the next run.
-    /// Returns what stopped it. From the first step on the next run goes on where it stopped.
+    /// Forgets lines and what derives from them, for good. The next run writes the derived files
+    /// again; after an error, it also continues with the rest.
     pub(crate) fn forget(
         &mut self,
         request: &ForgetRequest,
@@ -123,9 +120,8 @@ impl<'a> Compactor<'a> {
         Forgetter::new(&mut self.context).forget(request)
     }
 
-    /// Takes runs back, and returns what was done with the number of the run that did it. `expected`
-    /// are the runs that a person was shown.
-    /// Returns why it cannot be done; the same call finishes what was begun.
+    /// Undoes runs. Returns the number of the undoing run and what was done. `expected` are the
+    /// runs that a person was shown. After an error, the same call continues.
     pub(crate) fn undo(
         &mut self,
         request: UndoRequest,
@@ -134,8 +130,8 @@ impl<'a> Compactor<'a> {
         Undoer::new(&mut self.context).undo(request, expected)
     }
 
-    /// Does the steps of a repair, and says what was done, in the past tense.
-    /// Returns what stopped it; each step that was done is done, and to try again does no harm.
+    /// Executes the steps of a repair and returns what was done, in the past tense. Repeating them
+    /// after an error does no harm.
     pub(crate) fn repair(
         &mut self,
         steps: &[RepairStep],
@@ -144,11 +140,9 @@ impl<'a> Compactor<'a> {
         Repairer::new(&mut self.context).repair(steps, now)
     }
 
-    /// Replaces what is recorded of files and logs by what they say. Runs and receipts stay.
+    /// Records files and logs again, all or nothing. Runs and receipts stay.
     ///
     /// What people did since the last run is recorded before: the old records show it.
-    /// Returns an error when the folder cannot be read or the database cannot be written; then
-    /// nothing was replaced.
     pub(crate) fn rebuild(&mut self, now: DateTime<Utc>) -> Result<RebuildResult, CompactionError> {
         let _lock = self.context.acquire_run_lock(&|| false)?;
         RunPreparation::new(&mut self.context).reconcile_locked("rebuild", now)?;

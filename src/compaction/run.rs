@@ -54,8 +54,6 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         Self { context }
     }
 
-    /// Does all that is due and selected.
-    /// Returns what ended the run; each job that was done is done.
     pub(crate) fn compact(
         &mut self,
         trigger: &str,

@@ -28,7 +28,6 @@ pub(crate) fn update_commit_marker(
     update_decisions_copy(vault)
 }
 
-/// Updates the copy of the decisions.
 pub(crate) fn update_decisions_copy(vault: &Vault) -> Result<(), CompactionError> {
     let layout = vault.layout();
     let Some(now) = vault.read(&layout.decisions())? else { return Ok(()) };

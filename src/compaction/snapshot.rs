@@ -46,9 +46,8 @@ pub(crate) struct RootSnapshot {
 }
 
 impl RootSnapshot {
-    /// Returns an error if a person must first say whether a file is damaged: to go on would treat
-    /// its missing items as deleted.
-    /// Returns `CompactionError::Damaged` for the first such file that is `concerned`.
+    /// Returns an error if a person must first say whether a `concerned` file is damaged: to go on
+    /// would treat its missing items as deleted.
     pub(crate) fn refuse_damaged(
         &self,
         concerned: impl Fn(&str) -> bool,

@@ -298,7 +298,6 @@ struct LineMarkers {
     columns: Vec<usize>,
 }
 
-/// Parses the markers of a line.
 fn parse_markers(line: &str) -> LineMarkers {
     /// Nobody nests deeper; this bounds the cost of a line with a thousand markers.
     const MARKERS_MAX: usize = 32;

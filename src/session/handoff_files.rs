@@ -114,7 +114,6 @@ impl<'a> HandoffFileReader<'a> {
         }
     }
 
-    /// Returns the selection.
     pub(crate) fn finish(self) -> HandoffSelection {
         let Self { entries, required, references, .. } = self;
         HandoffSelection { entries, required, references }

@@ -63,7 +63,6 @@ pub(crate) struct ImportedNote {
 }
 
 impl NotesProgram {
-    /// Returns the name of the program.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OpenClaw => "openclaw",

@@ -58,7 +58,6 @@ pub(crate) struct QueuedSession {
 /// The result of processing a queued session.
 #[derive(Debug)]
 pub(crate) enum QueueOutcome {
-    /// The session was saved.
     Saved(SavedSession),
     /// It contained nothing new.
     NothingNew,
@@ -77,14 +76,12 @@ pub(crate) enum QueueError {
     /// The privacy rules of the root cannot be read.
     #[error(transparent)]
     Policy(#[from] PrivacyPolicyError),
-    /// The transcript cannot be read.
     #[error("cannot read the transcript `{}`", path.display())]
     Unreadable {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The file is not a transcript.
     #[error("`{}` is not a transcript", path.display())]
     NoTranscript {
         path: PathBuf,
@@ -143,7 +140,6 @@ pub(crate) fn drain(
     Ok(done)
 }
 
-/// The contents of the queue.
 #[derive(Debug, Default)]
 pub(crate) struct QueueContents {
     /// Sessions that were not tried yet, or are tried again.

@@ -64,7 +64,6 @@ pub(crate) struct SaveRequest<'a> {
     pub transcript: &'a Transcript,
     /// The file that it was read from.
     pub path: Option<&'a str>,
-    /// The style of its summary.
     pub style: SummaryStyle,
     /// The project's folder.
     pub project: Option<&'a str>,
@@ -82,7 +81,6 @@ pub(crate) struct SaveRequest<'a> {
     pub files: NominatedFiles<'a>,
 }
 
-/// A saved session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct SavedSession {
     /// The id of the record.

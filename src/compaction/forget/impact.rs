@@ -346,7 +346,6 @@ impl ForgetImpact {
 
 /// Content of the history.
 enum VersionContent {
-    /// They are kept.
     Kept(Vec<u8>),
     /// The bytes are lost.
     Lost,

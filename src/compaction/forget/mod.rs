@@ -67,8 +67,6 @@ impl<'c, 'a> Forgetter<'c, 'a> {
         Self { context }
     }
 
-    /// Forgets for good. The next run writes the derived files again.
-    /// Returns what stopped it. Once the request is recorded, the next run continues.
     pub(crate) fn forget(
         &mut self,
         request: &ForgetRequest,

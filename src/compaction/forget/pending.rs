@@ -45,8 +45,8 @@ pub(crate) fn unfinished_message(vault: &Vault) -> Option<String> {
     }
 }
 
-/// Reads the progress; `None` if nothing is in progress.
-/// Returns an error without the text of the file, since it contains the words to forget.
+/// Reads the progress; `None` if nothing is in progress. The error does not quote the file, since
+/// it contains the words to forget.
 fn read_progress(vault: &Vault) -> Result<Option<ForgetProgress>, CompactionError> {
     let path = vault.layout().forget_state();
     let Some(text) = vault.read_text(&path)? else { return Ok(None) };

@@ -406,7 +406,6 @@ pub(crate) fn normalized(text: &str) -> String {
     out
 }
 
-/// Returns the citation of a typed memory.
 pub(super) fn citation_of(memory: &TypedMemory) -> Option<Citation> {
     Citation::from_addresses(memory.sources.iter().map(|(address, _)| address))
 }

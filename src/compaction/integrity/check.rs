@@ -6,7 +6,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     error::Error,
-    fmt,
 };
 
 use super::vanished_files;
@@ -159,21 +158,27 @@ pub(crate) fn files(damaged: &BTreeMap<String, Damage>) -> CheckOutcome {
     CheckOutcome::from_findings(findings.collect(), || "none is damaged".to_owned())
 }
 
-/// A way in which the records differ from the files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A way in which the records differ from the files. Printed: what is wrong and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RecordFinding {
-    /// Too many files have vanished; nothing is written.
+    #[error("{0}; nothing is written until they are back, or `memoird compact --accept-missing`")]
     ManyVanished(VanishedFiles),
     /// The items of a file, or the lines of a log, differ from their records, though the file did
     /// not change.
+    #[error("{0} is recorded wrongly; `memoird rebuild`")]
     WrongRecord(String),
-    /// A recorded file can no longer be read.
+    #[error("{0} can no longer be read; `memoird status` says why")]
     Unreadable(String),
-    /// A recorded file is gone.
+    #[error("{path} is gone; `memoird compact` {}", match kind {
+        DocumentKind::Weekly | DocumentKind::Monthly => "makes it again",
+        DocumentKind::Memory | DocumentKind::Wisdom => "records that",
+    })]
     Gone { path: String, kind: DocumentKind },
     /// Generated files without a record.
+    #[error("{} files are not recorded ({}); `memoird rebuild`", .0.len(), .0[..(.0.len().min(3))].join(", "))]
     Unrecorded(Vec<String>),
     /// A log was changed while it was checked.
+    #[error("{0} has other bytes than when it was scanned")]
     ChangedSinceScan(String),
 }
 
@@ -186,36 +191,6 @@ impl RecordFinding {
             | Self::Unreadable(_)
             | Self::Gone { .. }
             | Self::ChangedSinceScan(_) => false,
-        }
-    }
-}
-
-impl fmt::Display for RecordFinding {
-    /// Says what is wrong and what to do.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ManyVanished(vanished) => write!(
-                f,
-                "{vanished}; nothing is written until they are back, or `memoird compact --accept-missing`"
-            ),
-            Self::WrongRecord(path) => write!(f, "{path} is recorded wrongly; `memoird rebuild`"),
-            Self::Unreadable(path) => {
-                write!(f, "{path} can no longer be read; `memoird status` says why")
-            }
-            Self::Gone { path, kind } => {
-                let then = match kind {
-                    DocumentKind::Weekly | DocumentKind::Monthly => "makes it again",
-                    DocumentKind::Memory | DocumentKind::Wisdom => "records that",
-                };
-                write!(f, "{path} is gone; `memoird compact` {then}")
-            }
-            Self::Unrecorded(paths) => {
-                let few = paths[..paths.len().min(3)].join(", ");
-                write!(f, "{} files are not recorded ({few}); `memoird rebuild`", paths.len())
-            }
-            Self::ChangedSinceScan(path) => {
-                write!(f, "{path} has other bytes than when it was scanned")
-            }
         }
     }
 }

@@ -72,7 +72,6 @@ pub(crate) enum DatabaseRecovery {
     SetAside {
         /// Where the damaged database is now.
         path: PathBuf,
-        /// What was salvaged from it.
         salvaged: SalvageReport,
         /// What was wrong with it.
         why: String,
@@ -107,8 +106,8 @@ pub(crate) enum CheckDepth {
 }
 
 /// Opens the database of a root. A damaged one is set aside, and a missing one created; history and
-/// receipts are salvaged from the damaged one.
-/// Returns an error if another program or a newer memoird created it.
+/// receipts are salvaged from the damaged one. One that another program or a newer memoird created
+/// is refused.
 pub(crate) fn open(
     vault: &Vault,
     depth: CheckDepth,
@@ -188,7 +187,6 @@ impl OpenedDatabase {
 
 /// Opens the database for a run, repairs it if necessary, and executes the run. If the run finds
 /// the database damaged, it is repaired and the run repeated. `say` receives what was repaired.
-/// Returns what ended the run; completed jobs stay completed.
 pub(crate) fn with_database<T>(
     vault: &Vault,
     mut depth: CheckDepth,

@@ -208,8 +208,6 @@ impl<'c, 'a> Repairer<'c, 'a> {
         Ok((view, put_back))
     }
 
-    /// Executes the steps of [`plan_repair`] and returns what was done, in the past tense.
-    /// Returns what stopped it. Completed steps stay completed, and repeating it does no harm.
     pub(crate) fn repair(
         &mut self,
         steps: &[RepairStep],

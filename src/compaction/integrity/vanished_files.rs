@@ -131,10 +131,8 @@ fn contains_lines_in_order(record: &[u8], copy: &[u8]) -> bool {
     known.all(|line| lines.any(|it| it == line))
 }
 
-/// Returns an error before missing files count as deleted by a person.
-/// Returns `CompactionError::FolderMissing` if the whole folder is missing, which nobody can
-/// accept, and `CompactionError::FilesVanished` if too many of its files are missing, unless
-/// that was accepted.
+/// Returns an error before missing files count as deleted by a person: if too many of them are
+/// missing, unless that was accepted, or if the whole folder is, which nobody can accept.
 pub(crate) fn refuse_if_vanished(
     context: &RunContext<'_>,
     accepted: bool,

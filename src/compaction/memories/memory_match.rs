@@ -180,7 +180,6 @@ impl MemoryUpdate {
         }
     }
 
-    /// Returns the name of the file.
     pub(crate) fn file_name(&self) -> &Path {
         match self {
             Self::Revise(it) => &it.before.file_name,

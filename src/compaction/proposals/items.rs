@@ -29,7 +29,6 @@ pub(crate) struct ExcludedItem {
     pub(crate) citation: Option<Citation>,
     /// Why it was kept out.
     pub(crate) reason: String,
-    /// Whether it looks like an attack.
     pub(crate) looks_like_attack: bool,
     /// Whether this is the only objection, so that a person may accept it.
     pub(crate) may_be_accepted: bool,

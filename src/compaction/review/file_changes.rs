@@ -205,7 +205,6 @@ impl Compactor<'_> {
 
     /// Withdraws verdicts, so that the changes are open again. A change that is in its file is
     /// removed from there by `undo`.
-    /// Returns which change is in its file, or why nothing could be written.
     pub(crate) fn reopen_changes(&mut self, changes: &[ReviewProposal]) -> Result<(), ReviewError> {
         if changes.is_empty() {
             return Ok(());

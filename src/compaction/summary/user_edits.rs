@@ -174,7 +174,6 @@ struct FileSections {
     unclosed: Option<SummaryBlock>,
 }
 
-/// One section.
 #[derive(Default)]
 struct SectionContent {
     /// Its heading as written.

@@ -62,7 +62,6 @@ pub(super) struct RestorePoint {
 }
 
 impl RunHistory {
-    /// Returns the row of a run.
     pub(super) fn run(&self, run: RunId) -> Result<RunRow, UndoError> {
         let unknown = || UndoError::UnknownRun { run, known: self.undoable_runs() };
         self.runs.get(&run).cloned().ok_or_else(unknown)

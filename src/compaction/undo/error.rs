@@ -28,40 +28,32 @@ pub(crate) enum UndoError {
         /// The last run that can be undone here.
         before: Option<RunId>,
     },
-    /// No run is recorded, or all are undone.
     #[error("no recorded run can be undone")]
     NothingToUndo,
-    /// There is no such run.
     #[error("there is no run {run}")]
     UnknownRun {
         run: RunId,
         /// Runs that can be undone, oldest first.
         known: Vec<RunId>,
     },
-    /// The run wrote no generated file.
     #[error("run {run} wrote no file that could be restored")]
     NoFilesWritten { run: RunId },
-    /// It was undone already.
     #[error("run {run} was already undone, by run {by}")]
     AlreadyUndone {
         run: RunId,
         /// The run that undid it.
         by: RunId,
     },
-    /// It repaired damage.
     #[error("run {run} repaired damaged files, and a repair cannot be undone")]
     IsRepair { run: RunId },
-    /// Forgotten words cannot be restored.
     #[error("run {run} removed what a person wanted forgotten, and that cannot be undone")]
     IsForget { run: RunId },
-    /// Later runs depend on it.
     #[error("later runs depend on run {run}")]
     HasDependents {
         run: RunId,
         /// Those runs, oldest first.
         later: Vec<DependentRun>,
     },
-    /// No file can be restored.
     #[error("none of its files can be restored: {path} {reason}")]
     NoFileRestorable {
         /// The first of the files.
@@ -69,10 +61,8 @@ pub(crate) enum UndoError {
         /// Why it stays.
         reason: String,
     },
-    /// Something was written after the person was asked.
     #[error("something was written since you were asked")]
     ChangedSinceShown,
-    /// It began and could not be finished.
     #[error(
         "run {run} is only partly undone: {done} of {all} files are done, {}: {source}",
         match next { Some(path) => format!("`{path}` is the first that remains"), None => "only its record remains".to_owned() }

@@ -39,7 +39,7 @@ use crate::compaction::{
     error::{CompactionError, JobFailure},
     journal::{
         Journal,
-        commit::{FileWrite, RecordedChanges},
+        commit::{FileWrite, RecordedChanges, reach_failpoint},
         decision_file::DecisionFile,
         records,
     },
@@ -59,7 +59,6 @@ use crate::{
             jobs::{RunId, RunRow},
             record::Commit,
         },
-        failpoint,
         fs::vault::VaultError,
     },
 };
@@ -128,9 +127,6 @@ impl<'c, 'a> Undoer<'c, 'a> {
         Self { context }
     }
 
-    /// Undoes runs. Returns the number of the undoing run and what was done. `expected` are the
-    /// runs that a person was shown.
-    /// Returns why it cannot be done; the same call continues what began.
     pub(crate) fn undo(
         &mut self,
         request: UndoRequest,
@@ -257,15 +253,15 @@ impl<'c, 'a> Undoer<'c, 'a> {
             request.with_dependents,
             run,
         )?;
-        reach_undo_failpoint("undo.noted")?;
+        reach_failpoint("undo.noted")?;
         let receipts = undo_plan.receipts(now);
         let nothing = || Commit { at: now, ..Commit::default() };
         let done: Vec<_> = receipts.iter().map(|(job, it)| (job, it, nothing())).collect();
         self.context.lineage.commit_finished_jobs(run, &done)?;
-        reach_undo_failpoint("undo.receipts")?;
+        reach_failpoint("undo.receipts")?;
         self.write_decisions(&view.inventory.decisions, &undo_plan.decisions(now))?;
         self.update_proposals(undo_plan, view, now)?;
-        reach_undo_failpoint("undo.decided")?;
+        reach_failpoint("undo.decided")?;
         let mut files: Vec<FileWrite> =
             undo_plan.files.iter().filter(|it| it.is_written()).map(UndoFile::to_write).collect();
         let mut recorded = RecordedChanges::default();
@@ -285,12 +281,12 @@ impl<'c, 'a> Undoer<'c, 'a> {
             .update_citations_of_written(view, &whole, &mut files, &mut recorded)
             .map_err(compaction_error)?;
         self.write_undo(run, &files, &recorded)?;
-        reach_undo_failpoint("undo.written")?;
+        reach_failpoint("undo.written")?;
         self.update_index_after_undo(run, undo_plan, history, now)?;
-        reach_undo_failpoint("undo.index")?;
+        reach_failpoint("undo.index")?;
         let taken: Vec<RunId> = undo_plan.runs.iter().map(|it| it.id).collect();
         self.context.lineage.record_undone_runs(run, &taken)?;
-        reach_undo_failpoint("undo.taken")?;
+        reach_failpoint("undo.taken")?;
         Ok(resume::drop_finished_notes(self.context.vault, self.context.lineage)?)
     }
 
@@ -395,15 +391,9 @@ fn compaction_error(error: JobFailure) -> CompactionError {
     match error {
         JobFailure::Critical(error) => error,
         JobFailure::Vault(error) => error.into(),
-        other => write_error("undo", std::io::Error::other(other.to_string())).into(),
+        other => {
+            let source = std::io::Error::other(other.to_string());
+            VaultError::Io { action: "write", path: "undo".into(), source }.into()
+        }
     }
-}
-
-fn write_error(path: &str, source: std::io::Error) -> VaultError {
-    VaultError::Io { action: "write", path: path.into(), source }
-}
-
-/// Reaches a failpoint of the tests.
-fn reach_undo_failpoint(name: &'static str) -> Result<(), VaultError> {
-    failpoint::at(name).map_err(|source| write_error(name, source))
 }

@@ -59,7 +59,6 @@ enum WisdomSegment {
     Text(String),
     /// `## Name`, as read.
     Category(String, String),
-    /// An entry.
     Entry(WisdomEntry),
 }
 

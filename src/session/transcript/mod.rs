@@ -265,7 +265,6 @@ struct TranscriptReader {
     copies: HashMap<ContentHash, usize>,
     /// Calls without ids in the file, oldest first.
     unnamed_calls: Vec<String>,
-    /// Calls of memoird.
     memory_calls: HashSet<String>,
 }
 

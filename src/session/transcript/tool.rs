@@ -238,7 +238,6 @@ fn command(input: &Value) -> Option<String> {
     }
 }
 
-/// Returns whether a command calls memoird.
 fn calls_memoird(command: &str) -> bool {
     let program = command.split_whitespace().find(|it| !it.contains('='));
     program.is_some_and(|it| it.rsplit('/').next() == Some("memoird"))
