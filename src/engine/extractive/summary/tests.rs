@@ -1,4 +1,4 @@
-//! The text of weeks and months, and its citations.
+//! Tests of the text and the citations of weeks and months.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ fn budget(target_chars: usize) -> LengthBudget {
     LengthBudget { target_chars, limit_chars: target_chars + target_chars / 6, verbatim: false }
 }
 
-fn folded(
+fn summarized(
     period: &str,
     logs: &[SanitizedLog],
     weeks: &[WeekSource],
@@ -57,7 +57,7 @@ fn print(draft: &EngineDraft) -> String {
 #[track_caller]
 fn check(logs: &[(&str, &str)], target: usize, expected: &str) {
     let logs: Vec<_> = logs.iter().map(|(stem, text)| log(stem, text)).collect();
-    let draft = folded("2026-W14", &logs, &[], budget(target)).unwrap();
+    let draft = summarized("2026-W14", &logs, &[], budget(target)).unwrap();
     assert_eq!(print(&draft), expected);
 }
 
@@ -83,7 +83,7 @@ fn structure_and_words_choose_the_section() {
 }
 
 #[test]
-fn a_heading_goes_with_its_bullets_and_is_cited() {
+fn a_heading_precedes_its_bullets_and_is_cited() {
     check(
         &[(
             "2026-04-01",
@@ -96,40 +96,41 @@ fn a_heading_goes_with_its_bullets_and_is_cited() {
 }
 
 #[test]
-fn a_clause_brings_the_beginning_of_its_sentence() {
+fn a_clause_is_chosen_only_with_the_beginning_of_its_sentence() {
     let text = "- The paper archive was moved on Monday, and the gateway of Lisbon got version 3.2.1 for €4,100 a year";
-    let draft = folded("2026-W14", &[log("2026-04-01", text)], &[], budget(900)).unwrap();
+    let draft = summarized("2026-W14", &[log("2026-04-01", text)], &[], budget(900)).unwrap();
     assert!(print(&draft).contains("Monday, and the gateway"), "{}", print(&draft));
-    // What fits may be the beginning alone, never the end alone.
+    // The beginning may be chosen alone, the end may not.
     for target in 60..160 {
         let logs = [log("2026-04-01", text)];
-        let printed = print(&folded("2026-W14", &logs, &[], budget(target)).unwrap());
+        let printed = print(&summarized("2026-W14", &logs, &[], budget(target)).unwrap());
         assert!(printed.contains("- The paper archive"), "{target}: {printed}");
     }
 }
 
 #[test]
-fn a_sentence_that_points_back_brings_the_one_before() {
+fn a_sentence_that_refers_back_is_chosen_only_with_the_previous_one() {
     let text = "- Priya visited the weather station 131 above the dam. It had lost 4,118 rows since 2026-03-02. Lunch was fine there.";
     for target in 80..200 {
         let logs = [log("2026-04-01", text)];
-        let printed = print(&folded("2026-W14", &logs, &[], budget(target)).unwrap());
+        let printed = print(&summarized("2026-W14", &logs, &[], budget(target)).unwrap());
         assert!(!printed.contains("- It had"), "{target}: {printed}");
     }
 }
 
 #[test]
-fn a_heading_goes_only_with_what_needs_it() {
+fn a_self_contained_bullet_omits_its_heading() {
     let text = "## Quarterly thoughts and considerations about various ongoing matters\n\
                 - Priya measured 4,118 rows at weather station 131 above the Almada dam\n\n\
                 ## Lisbon lease\n- signed by Ottilie\n";
-    let printed = print(&folded("2026-W14", &[log("2026-04-01", text)], &[], budget(900)).unwrap());
+    let printed =
+        print(&summarized("2026-W14", &[log("2026-04-01", text)], &[], budget(900)).unwrap());
     assert!(printed.contains("Lisbon lease: signed by Ottilie"), "{printed}");
     assert!(printed.contains("- Priya measured 4,118 rows"), "{printed}");
 }
 
 #[test]
-fn a_heading_is_said_once_in_its_section() {
+fn a_heading_appears_once_per_section() {
     let mut text = "## Moving the office to Lisbon\n".to_owned();
     for (what, n) in [
         ("desks", 11),
@@ -142,13 +143,13 @@ fn a_heading_is_said_once_in_its_section() {
         writeln!(text, "- The movers carried {n} {what} up the narrow stairs while neighbours watched from their {what} window").unwrap();
     }
     let printed =
-        print(&folded("2026-W14", &[log("2026-04-01", &text)], &[], budget(2_000)).unwrap());
+        print(&summarized("2026-W14", &[log("2026-04-01", &text)], &[], budget(2_000)).unwrap());
     assert_eq!(printed.matches("Moving the office").count(), 1, "{printed}");
     assert!(printed.lines().filter(|line| line.starts_with("- ")).count() > 1, "{printed}");
 }
 
 #[test]
-fn a_decision_with_its_reason_is_in_the_fullest_week() {
+fn a_decision_with_its_reason_is_chosen_even_in_a_crowded_week() {
     let mut text = String::new();
     for i in 0..300 {
         let word = |k: usize| ["port", "lamp", "dune", "fern", "gate", "hill", "kiln"][(i / k) % 7];
@@ -167,12 +168,12 @@ fn a_decision_with_its_reason_is_in_the_fullest_week() {
         "- Decided to keep the quarterly review on Thursdays because the auditors need two days\n",
     );
     let printed =
-        print(&folded("2026-W14", &[log("2026-04-01", &text)], &[], budget(1_500)).unwrap());
+        print(&summarized("2026-W14", &[log("2026-04-01", &text)], &[], budget(1_500)).unwrap());
     assert!(printed.contains("auditors need two days"), "{printed}");
 }
 
 #[test]
-fn speakers_stay_and_times_go() {
+fn speaker_labels_stay_and_times_are_removed() {
     check(
         &[(
             "2026-04-01",
@@ -184,14 +185,14 @@ fn speakers_stay_and_times_go() {
 }
 
 #[test]
-fn what_was_said_before_is_said_once() {
+fn repeated_statements_are_chosen_once() {
     let same = "- The nightly backup of the archive ran without a single error";
     let logs = [
         log("2026-04-01", same),
         log("2026-04-02", same),
         log("2026-04-03", &format!("{same} again")),
     ];
-    let draft = folded("2026-W14", &logs, &[], budget(900)).unwrap();
+    let draft = summarized("2026-W14", &logs, &[], budget(900)).unwrap();
     assert_eq!(draft.sections.iter().flat_map(|(_, items)| items).count(), 1);
     let left: Vec<_> = draft.omitted.iter().map(|(a, why)| (a.to_string(), *why)).collect();
     assert_eq!(left.len(), 2);
@@ -199,40 +200,41 @@ fn what_was_said_before_is_said_once() {
 }
 
 #[test]
-fn a_new_number_is_news() {
+fn statements_with_different_numbers_are_not_repeats() {
     let logs = [
         log("2026-04-01", "- The nightly backup of the archive took 12 minutes"),
         log("2026-04-02", "- The nightly backup of the archive took 47 minutes"),
     ];
-    let text = print(&folded("2026-W14", &logs, &[], budget(900)).unwrap());
+    let text = print(&summarized("2026-W14", &logs, &[], budget(900)).unwrap());
     assert!(text.contains("12 minutes") && text.contains("47 minutes"), "{text}");
 }
 
 #[test]
-fn kept_lines_stand_word_for_word_whatever_the_budget() {
-    let kept = "- **Never** deploy on a Friday, said Ada  (ticket #7) #keep";
-    let text = format!("{kept}\n> quoted words of a stranger #keep\n- use `#keep` to mark lines\n");
+fn keep_lines_are_copied_verbatim_despite_the_budget() {
+    let marked = "- **Never** deploy on a Friday, said Ada  (ticket #7) #keep";
+    let text =
+        format!("{marked}\n> quoted words of a stranger #keep\n- use `#keep` to mark lines\n");
     let logs = [log("2026-04-01", &text)];
-    let draft = folded("2026-W14", &logs, &[], budget(90)).unwrap();
+    let draft = summarized("2026-W14", &logs, &[], budget(90)).unwrap();
     let text = print(&draft);
-    assert!(text.contains(&format!("{kept} [2026-04-01:1]\n")), "{text}");
+    assert!(text.contains(&format!("{marked} [2026-04-01:1]\n")), "{text}");
     assert!(!text.contains("stranger"), "{text}");
-    // Into the month too, from the week's bullet.
+    // The month copies the line of the week's bullet, too.
     let items = draft.sections.iter().flat_map(|(s, i)| i.iter().map(|i| (Some(*s), i.clone())));
     let weeks = [WeekSource { period: "2026-W14".parse().unwrap(), items: items.collect() }];
-    let month = print(&folded("2026-04", &logs, &weeks, budget(60)).unwrap());
-    assert!(month.contains(&format!("{kept} [2026-04-01:1]\n")), "{month}");
-    // A person deleted it from the week: it climbs no further.
+    let month = print(&summarized("2026-04", &logs, &weeks, budget(60)).unwrap());
+    assert!(month.contains(&format!("{marked} [2026-04-01:1]\n")), "{month}");
+    // A line that a person deleted from the week is not copied into the month.
     let weeks = [WeekSource { period: "2026-W14".parse().unwrap(), items: Vec::new() }];
-    assert!(folded("2026-04", &logs, &weeks, budget(60)).is_err());
+    assert!(summarized("2026-04", &logs, &weeks, budget(60)).is_err());
 }
 
 #[test]
-fn a_small_week_is_carried_over_whole() {
+fn a_verbatim_week_cites_every_content_line() {
     let text = "# 2026-04-01\n\n## Notes\nok\n- [ ] call Bo\n\n---\n| a | b |\n|---|---|\n| 1 | 2 |\n```\nls\n```\n## Later";
     let logs = [log("2026-04-01", text)];
     let draft =
-        folded("2026-W14", &logs, &[], LengthBudget { verbatim: true, ..budget(10) }).unwrap();
+        summarized("2026-W14", &logs, &[], LengthBudget { verbatim: true, ..budget(10) }).unwrap();
     let printed = print(&draft);
     let mut cited = BTreeSet::new();
     for item in draft.sections.iter().flat_map(|(_, items)| items) {
@@ -244,11 +246,11 @@ fn a_small_week_is_carried_over_whole() {
 }
 
 #[test]
-fn a_whole_week_joins_only_headings_that_say_something() {
+fn a_verbatim_week_joins_only_meaningful_headings() {
     let text = "# 2026-04-01\n\n## Lisbon office\n### Notes\nThe landlord lowered the deposit by a third because the lift had stood\nstill all winter.\n## Done\n- signed";
     let logs = [log("2026-04-01", text)];
     let draft =
-        folded("2026-W14", &logs, &[], LengthBudget { verbatim: true, ..budget(10) }).unwrap();
+        summarized("2026-W14", &logs, &[], LengthBudget { verbatim: true, ..budget(10) }).unwrap();
     assert_eq!(
         print(&draft),
         "# Key Outcomes\n- signed [2026-04-01:7-8]\n# Context\n\
@@ -258,7 +260,7 @@ fn a_whole_week_joins_only_headings_that_say_something() {
 }
 
 #[test]
-fn a_month_is_made_of_what_its_weeks_kept_and_cites_days() {
+fn a_month_selects_from_weekly_bullets_and_cites_daily_logs() {
     let logs = [
         log(
             "2026-03-31",
@@ -292,7 +294,7 @@ fn a_month_is_made_of_what_its_weeks_kept_and_cites_days() {
             )],
         ),
     ];
-    let draft = folded("2026-04", &logs, &weeks, budget(900)).unwrap();
+    let draft = summarized("2026-04", &logs, &weeks, budget(900)).unwrap();
     assert_eq!(
         print(&draft),
         "# Themes\n\
@@ -305,7 +307,7 @@ fn a_month_is_made_of_what_its_weeks_kept_and_cites_days() {
 }
 
 #[test]
-fn every_script_can_be_folded() {
+fn every_script_can_be_summarized() {
     for text in [
         "今日は新しい輸入ツールを公開しました。明日は東京の事務所で会議があります。",
         "Сегодня мы выпустили новую версию импорта. Завтра встреча в московском офисе.",
@@ -313,25 +315,25 @@ fn every_script_can_be_folded() {
         "วันนี้เราเปิดตัวเครื่องมือนำเข้าใหม่แล้วและพรุ่งนี้มีประชุม",
         "오늘 새로운 가져오기 도구를 출시했습니다. 내일 서울 사무실에서 회의가 있습니다.",
     ] {
-        let draft = folded("2026-W14", &[log("2026-04-01", text)], &[], budget(400)).unwrap();
+        let draft = summarized("2026-W14", &[log("2026-04-01", text)], &[], budget(400)).unwrap();
         assert!(!draft.sections.is_empty(), "{text}");
     }
 }
 
 #[test]
-fn huge_lines_and_empty_logs() {
+fn huge_lines_are_summarized_and_empty_logs_are_refused() {
     let huge = [log("2026-04-01", &"endless words without any mark of an end ".repeat(4_000))];
-    assert!(folded("2026-W14", &huge, &[], budget(3_000)).is_ok());
+    assert!(summarized("2026-W14", &huge, &[], budget(3_000)).is_ok());
     for text in ["", "\n\n", "```\n```", "# \n", "---\n***"] {
         assert!(
-            folded("2026-W14", &[log("2026-04-01", text)], &[], budget(300)).is_err(),
+            summarized("2026-W14", &[log("2026-04-01", text)], &[], budget(300)).is_err(),
             "{text:?}"
         );
     }
 }
 
 #[test]
-fn what_holds_words_says_something() {
+fn every_text_with_words_gives_a_summary() {
     let paragraph = "Es ging den ganzen Tag um das Dach und um nichts sonst ".repeat(40);
     let word = ["x"; 700].concat() + " end of the word that nobody can cut";
     for text in [
@@ -341,17 +343,17 @@ fn what_holds_words_says_something() {
         "Plan:",
         "| a | b |\n|---|---|\n| it | was |",
     ] {
-        let draft = folded("2026-W14", &[log("2026-04-01", text)], &[], budget(600)).unwrap();
+        let draft = summarized("2026-W14", &[log("2026-04-01", text)], &[], budget(600)).unwrap();
         assert!(!draft.sections.is_empty(), "{text}");
     }
     let short =
         [log("2026-04-01", &["Anna met the whole board of the harbour trust"; 3].join(" again "))];
-    let draft = folded("2026-W14", &short, &[], budget(60)).unwrap();
+    let draft = summarized("2026-W14", &short, &[], budget(60)).unwrap();
     assert_eq!(print(&draft), "# Context\n- Anna met the whole board of the [2026-04-01:1]\n",);
 }
 
 #[test]
-fn words_of_a_person_climb_into_the_month() {
+fn bullets_that_a_person_wrote_are_copied_into_the_month() {
     let logs = [log("2026-03-31", "- Signed the lease for the Lisbon office, 4 years, 312 m²")];
     let own = "Nobody but Ottilie may restart the gateway [2026-03-31:1; 2026-W14:9]";
     let mut items: Vec<_> = (0..9)
@@ -371,9 +373,8 @@ fn words_of_a_person_climb_into_the_month() {
     assert!(printed.contains(&format!("# Themes\n- {own}\n")), "{printed}");
 }
 
-/// A head may begin in the line before.
 #[test]
-fn a_head_of_two_lines_is_cited_with_both() {
+fn a_head_that_spans_two_lines_cites_both() {
     let text = "(U1 @é 5d東f東 東aU1hi nX東J) #M9 d1éKC #jéßXßé Tß. 東v) @63KD\n\
                 (m4Nß) iy東6 @Ié ß3ß — ß — Kz4éCy (東Ké3pgF:\n\
                 * lw東iVE — oZéyI7ro rCpZ s東7ßéoo — Ifßé3éJ 東T東CU ha東東 ßßc3h東6東; mBR\n";
@@ -406,7 +407,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_budget_holds_and_a_repeat_is_the_same(
+    fn the_limit_holds_and_summaries_are_deterministic(
         lines in prop::collection::vec("(- |\\* |## |> |)(((\\(|\\*\\*|#|@|— )?[A-Za-zéß東0-9]{1,8}(\\)|\\*\\*|[.,;:!?%])? ){0,24})", 1..40),
         target in 150_usize..2_000,
     ) {
@@ -425,7 +426,7 @@ proptest! {
             prop_assert!(render::body_chars(period, &draft.sections) <= input.budget.limit_chars);
             prop_assert_eq!(print(&draft), print(&summarize(&input).unwrap()));
             let checked = grounding::check_draft(&draft, grounding::Wording::FromSources, &logs[..], &|_| false);
-            // Words such as `si` and `wenn` come up by chance, where no clause begins.
+            // Random text contains words such as `si` and `wenn` where no clause begins.
             let is_noise = |why: &Violation| matches!(why, Violation::HedgeDropped { .. });
             let missed = checked.rejected.iter().find(|(.., why)| !is_noise(why));
             prop_assert!(missed.is_none(), "{:?}", missed);
@@ -433,20 +434,20 @@ proptest! {
     }
 }
 
-/// What a week says that has room for everything.
-fn roomy(logs: &[(&str, &str)]) -> String {
+/// Returns the summary of a week whose budget fits everything.
+fn summarized_without_cuts(logs: &[(&str, &str)]) -> String {
     let logs: Vec<_> = logs.iter().map(|(stem, text)| log(stem, text)).collect();
-    print(&folded("2026-W14", &logs, &[], budget(4_000)).unwrap())
+    print(&summarized("2026-W14", &logs, &[], budget(4_000)).unwrap())
 }
 
 #[test]
 fn an_open_item_that_is_done_later_is_marked() {
     #[track_caller]
     fn check(open: &str, later: &str, marked: bool) {
-        let said = roomy(&[("2026-03-31", open), ("2026-04-02", later)]);
-        let found = said.contains("[resolved 2026-04-02]");
-        assert_eq!(found, marked, "{open} / {later}: {said}");
-        assert!(!marked || said.contains("2026-03-31:1; 2026-04-02:1]"), "{said}");
+        let text = summarized_without_cuts(&[("2026-03-31", open), ("2026-04-02", later)]);
+        let found = text.contains("[resolved 2026-04-02]");
+        assert_eq!(found, marked, "{open} / {later}: {text}");
+        assert!(!marked || text.contains("2026-03-31:1; 2026-04-02:1]"), "{text}");
     }
     let vendor = "- Blocked on the API key of the weather vendor";
     check(vendor, "- The weather vendor sent the API key: resolved at last", true);
@@ -456,11 +457,11 @@ fn an_open_item_that_is_done_later_is_marked() {
     check(vendor, "- The API key of the weather vendor will be delivered on Friday", false);
     check(vendor, "- Is the API key of the weather vendor resolved?", false);
     check(vendor, "- The invoice of the paper vendor was paid", false);
-    // What is awaited is named by a word that also tells that something is done.
+    // The open item itself contains a word for "done".
     let date = "- Await the confirmed date of the dentist before scheduling anything";
     check(date, date, false);
     check(date, "- Confirmed date of the dentist before scheduling anything", false);
-    // Somewhere in a long story every word comes up.
+    // A long story contains all words of the item by chance.
     check(
         "- Await the papers of Priya Nair",
         "- In the morning the surveyors met at the upper dam and closed the old gate there, while Priya Nair showed \
@@ -476,81 +477,81 @@ fn an_open_item_that_is_done_later_is_marked() {
 }
 
 #[test]
-fn an_item_that_is_open_again_is_open() {
+fn a_reopened_item_stays_open() {
     let open = "- Blocked on the API key of the weather vendor";
-    let said = roomy(&[
+    let text = summarized_without_cuts(&[
         ("2026-03-31", open),
         ("2026-04-01", "- API key of the weather vendor received"),
         ("2026-04-02", "- Again blocked on the API key of the weather vendor, revoked"),
     ]);
-    assert!(!said.contains("[resolved"), "{said}");
+    assert!(!text.contains("[resolved"), "{text}");
 }
 
 #[test]
-fn a_figure_that_was_replaced_is_named_with_the_one_that_holds() {
-    let said = roomy(&[
+fn a_replaced_figure_is_noted_after_the_current_one() {
+    let text = summarized_without_cuts(&[
         ("2026-03-30", "- Walk-away price: $490M\n- The counsel read the draft"),
         ("2026-03-31", "- Walk-away price: $490M"),
         ("2026-04-01", "- Walk-away price: $650M enterprise value"),
     ]);
-    let told = "- Walk-away price: $650M [was $490M until 2026-04-01] enterprise value";
-    assert!(said.contains(told), "{said}");
-    assert!(said.contains("[2026-03-31:1; 2026-04-01:1]"), "{said}");
-    assert_eq!(said.matches("$490M").count(), 1, "{said}");
+    let noted = "- Walk-away price: $650M [was $490M until 2026-04-01] enterprise value";
+    assert!(text.contains(noted), "{text}");
+    assert!(text.contains("[2026-03-31:1; 2026-04-01:1]"), "{text}");
+    assert_eq!(text.matches("$490M").count(), 1, "{text}");
     // The same in sentences.
-    let said = roomy(&[
+    let text = summarized_without_cuts(&[
         ("2026-03-30", "- Kept the walk-away floor at $490M. Lenders wait."),
         ("2026-03-31", "- Walk-away floor held at $490M, the range stays $420M to $475M"),
         ("2026-04-01", "- Set the walk-away floor at $650M pending the audit of the plant"),
     ]);
-    assert!(said.contains("floor at $650M [was $490M until 2026-04-01] pending"), "{said}");
-    // One change is enough where the line itself tells of it.
-    let said = roomy(&[
+    assert!(text.contains("floor at $650M [was $490M until 2026-04-01] pending"), "{text}");
+    // One change is enough if the line itself reports it.
+    let text = summarized_without_cuts(&[
         ("2026-03-30", "- Briefing time: 7:00 AM"),
         ("2026-04-01", "- Briefing time: now 6:30 AM, before she looks at her phone"),
     ]);
-    assert!(said.contains("6:30 AM [was 7:00 AM until 2026-04-01]"), "{said}");
+    assert!(text.contains("6:30 AM [was 7:00 AM until 2026-04-01]"), "{text}");
 }
 
 #[test]
-fn a_series_is_no_revision() {
+fn a_series_of_measurements_is_not_a_revision() {
     for logs in [
-        // Measured anew each day.
+        // A new measurement each day.
         [
             ("2026-03-30", "- Share of failed runs: 12%"),
             ("2026-03-31", "- Share of failed runs: 9%"),
             ("2026-04-01", "- Share of failed runs: 11%"),
         ],
-        // Back to what it was: two things may share the label.
+        // Back to the first value: two things may share the label.
         [
             ("2026-03-30", "- Offer for the boat: $490"),
             ("2026-03-31", "- Offer for the boat: $650"),
             ("2026-04-01", "- Offer for the boat: $490"),
         ],
-        // One word may name anything.
+        // A label of one word is ambiguous.
         [
             ("2026-03-30", "- Price: $490"),
             ("2026-03-31", "- Price: $490"),
             ("2026-04-01", "- Price: $650"),
         ],
-        // Both on one day.
+        // Both values on one day.
         [
             ("2026-03-31", "- Walk-away price: $490M"),
             ("2026-04-01", "- Walk-away price: $490M"),
             ("2026-04-01-b", "- Walk-away price: $650M"),
         ],
     ] {
-        let said = roomy(&logs);
-        assert!(!said.contains("[was"), "{said}");
+        let text = summarized_without_cuts(&logs);
+        assert!(!text.contains("[was"), "{text}");
     }
 }
 
 #[test]
-fn days_that_are_named_by_their_distance_get_their_date() {
+fn relative_days_get_their_date() {
     #[track_caller]
     fn check(line: &str, expected: &str) {
-        let said = roomy(&[("2026-03-31", line)]);
-        assert!(said.contains(expected), "{line}: {said}");
+        let text = summarized_without_cuts(&[("2026-03-31", line)]);
+        assert!(text.contains(expected), "{line}: {text}");
     }
     check(
         "- The vendor delivers the new sensor tomorrow, to the dam",
@@ -563,7 +564,7 @@ fn days_that_are_named_by_their_distance_get_their_date() {
 }
 
 #[test]
-fn a_month_says_what_its_weeks_added_no_second_time() {
+fn a_month_does_not_repeat_the_notes_of_its_weeks() {
     let logs = [
         log("2026-03-31", "- The vendor delivers the new sensor tomorrow, to the upper dam"),
         log("2026-04-01", "- Blocked on the API key of the weather vendor"),
@@ -571,27 +572,27 @@ fn a_month_says_what_its_weeks_added_no_second_time() {
     ];
     let weeks: Vec<_> = [("2026-W14", 0..2), ("2026-W15", 2..3)]
         .map(|(week, of)| {
-            let draft = folded(week, &logs[of], &[], budget(2_000)).unwrap();
+            let draft = summarized(week, &logs[of], &[], budget(2_000)).unwrap();
             let items = draft.sections.into_iter();
             let items = items.flat_map(|(s, items)| items.into_iter().map(move |it| (Some(s), it)));
             WeekSource { period: week.parse().unwrap(), items: items.collect() }
         })
         .into();
-    let said = print(&folded("2026-04", &logs, &weeks, budget(3_000)).unwrap());
-    assert!(said.contains("tomorrow [2026-04-01], to the upper dam [2026-03-31:1]"), "{said}");
-    assert!(said.contains("weather vendor [resolved 2026-04-07]"), "{said}");
+    let text = print(&summarized("2026-04", &logs, &weeks, budget(3_000)).unwrap());
+    assert!(text.contains("tomorrow [2026-04-01], to the upper dam [2026-03-31:1]"), "{text}");
+    assert!(text.contains("weather vendor [resolved 2026-04-07]"), "{text}");
 }
 
 #[test]
-fn a_short_answer_brings_its_question() {
+fn a_short_answer_is_chosen_only_with_its_question() {
     let talk = "Priya: The boat is in the yard again.\nTomas: When does the boat leave the yard of Setúbal?\n\
         Priya: On 14 May!\nTomas: Lovely.\nPriya: The mast was painted by the yard's own painter.";
     for target in 60..300 {
         let logs = [log("2026-04-01", talk)];
-        let Ok(draft) = folded("2026-W14", &logs, &[], budget(target)) else { continue };
-        let said = print(&draft);
+        let Ok(draft) = summarized("2026-W14", &logs, &[], budget(target)) else { continue };
+        let text = print(&draft);
         let asked = "Tomas: When does the boat leave the yard of Setúbal? Priya: On 14 May!";
-        assert!(!said.contains("14 May") || said.contains(asked), "{target}: {said}");
+        assert!(!text.contains("14 May") || text.contains(asked), "{target}: {text}");
     }
-    assert!(roomy(&[("2026-04-01", talk)]).contains("Priya: On 14 May!"));
+    assert!(summarized_without_cuts(&[("2026-04-01", talk)]).contains("Priya: On 14 May!"));
 }
