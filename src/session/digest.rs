@@ -9,7 +9,7 @@ use super::transcript::{
     EntryContent, Transcript, TranscriptEntry,
     tool::{TodoChange, TodoItem, TodoState, ToolKind, ToolUse},
 };
-use crate::engine::extractive::sentence_class::{self, SentenceClass};
+use crate::engine::extractive::sentence_class::{self, StatementClass};
 
 /// A longer sentence is a list or pasted text, not a statement.
 const SENTENCE_CHARS_MAX: usize = 400;
@@ -266,9 +266,9 @@ impl<'a> SessionDigest<'a> {
                 let has_reason = sentence.has_reason;
                 let statement = SessionStatement { at, text, is_person, has_reason };
                 match sentence.class {
-                    SentenceClass::Decision => self.decisions.push(statement),
-                    SentenceClass::Outcome if !is_person => self.outcomes.push(statement),
-                    SentenceClass::Open if !is_person => self.open.push(statement),
+                    StatementClass::Decision => self.decisions.push(statement),
+                    StatementClass::Outcome if !is_person => self.outcomes.push(statement),
+                    StatementClass::Open if !is_person => self.open.push(statement),
                     _ => {}
                 }
             }

@@ -14,13 +14,12 @@ use crate::{
     text::{
         hash::{HashedMap, combine_hashes, hash_bytes},
         language::Language,
-        pieces::StatementPiece,
         stems::StemCache,
     },
 };
 
 use super::{
-    parsed_log::{self, LogStatement, ParsedLog, StatementForm},
+    parsed_log::{self, ParsedLog, StatementForm},
     tokens::{self, PackedToken, TokenKind},
 };
 
@@ -211,8 +210,7 @@ pub fn tokenize(logs: &[SanitizedLog]) -> Vec<TokenizedLog> {
             terms: Vec::new(),
             kinds: Vec::new(),
         };
-        for (statement, piece) in prose(&page) {
-            let text = &statement.text[piece.start..piece.end];
+        for text in prose(&page) {
             terms.clear();
             tokens::for_each_token(&mut stems, page.language, text, |term, kind| {
                 reading.terms.push(term);
@@ -231,17 +229,15 @@ pub fn tokenize(logs: &[SanitizedLog]) -> Vec<TokenizedLog> {
     logs.iter().map(&mut read).collect()
 }
 
-/// Returns the pieces of a page except code, each with its statement.
-fn prose(page: &ParsedLog) -> impl Iterator<Item = (&LogStatement, &StatementPiece)> {
+/// Returns the words of the pieces of a page except code.
+fn prose(page: &ParsedLog) -> impl Iterator<Item = &str> {
     let statements = page.statements.iter().filter(|it| it.form != StatementForm::Code);
-    statements.flat_map(|statement| statement.pieces.iter().map(move |piece| (statement, piece)))
+    statements.flat_map(|it| (0..it.pieces.len()).map(|piece| it.piece_text(piece)))
 }
 
 /// Returns a hash of the text of a page.
 fn text_fingerprint(page: &ParsedLog) -> u64 {
-    prose(page).fold(0, |hash, (statement, piece)| {
-        combine_hashes(hash, hash_bytes(&statement.text.as_bytes()[piece.start..piece.end]))
-    })
+    prose(page).fold(0, |hash, text| combine_hashes(hash, hash_bytes(text.as_bytes())))
 }
 
 impl CorpusCounts {

@@ -127,12 +127,7 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
 /// Returns a page with one bullet of a weekly file whose words occur in no log.
 pub(super) fn parse_bullet(week: &Stem, item: &Item) -> ParsedLog {
     let text = strip_markup(&item.text);
-    let label = label_len(&text);
-    let mut pieces = pieces::split_pieces(&text[label..]);
-    for piece in &mut pieces {
-        piece.start += label;
-        piece.end += label;
-    }
+    let (label, pieces) = split_after_label(&text);
     let stem = match &item.citation {
         Some(citation) => citation.files().last().map_or(week, |(stem, _)| stem),
         None => week,
@@ -219,13 +214,8 @@ impl LogParser {
         self.lead = None;
         self.table.clear();
         let above = self.headings.last().copied();
-        let head = self.add_head(
-            &strip_markup(line.words()),
-            (line.number(), vec![line.number()]),
-            level,
-            above,
-            None,
-        );
+        let lines = (line.number(), vec![line.number()]);
+        let head = self.add_head(&strip_markup(line.words()), lines, level, above, None);
         self.headings.push(head);
     }
 
@@ -281,11 +271,7 @@ impl LogParser {
     fn add_paragraph(&mut self, lines: &[SanitizedLine], form: StatementForm) {
         self.parents.clear();
         self.table.clear();
-        let lead = if form == StatementForm::Code || form == StatementForm::Quote {
-            self.lead
-        } else {
-            None
-        };
+        let lead = self.lead.filter(|_| form != StatementForm::Paragraph);
         let index = self.add_statement(lines, form, lead);
         if form != StatementForm::Paragraph {
             return;
@@ -357,21 +343,13 @@ impl LogParser {
                 strip_markup(line.words())
             });
         }
-        let first = &lines[0];
         if form == StatementForm::Item || form == StatementForm::Paragraph {
             drop_time(&mut text, &mut starts, self.timed);
         }
-        let label = label_len(&text);
-        let mut pieces = match form {
-            StatementForm::Row | StatementForm::Code => single_piece(&text),
-            _ => pieces::split_pieces(&text[label..]),
+        let (label, pieces) = match form {
+            StatementForm::Row | StatementForm::Code => (label_len(&text), single_piece(&text)),
+            _ => split_after_label(&text),
         };
-        if !matches!(form, StatementForm::Row | StatementForm::Code) {
-            for piece in &mut pieces {
-                piece.start += label;
-                piece.end += label;
-            }
-        }
         let own = lines.iter().all(|l| l.origin() != TextOrigin::External);
         let statement = LogStatement {
             keep: own && lines.iter().any(|l| has_keep_mark(l.words())),
@@ -383,7 +361,7 @@ impl LogParser {
             heading: self.headings.last().copied(),
             lead,
             form,
-            origin: first.origin(),
+            origin: lines[0].origin(),
             task: None,
             header: None,
             cites: None,
@@ -394,6 +372,17 @@ impl LogParser {
 }
 
 impl LogStatement {
+    /// Returns the words of a piece.
+    pub(super) fn piece_text(&self, piece: usize) -> &str {
+        let piece = self.pieces[piece];
+        &self.text[piece.start..piece.end]
+    }
+
+    /// Returns its label with the colon, or an empty text.
+    pub(super) fn label_text(&self) -> &str {
+        &self.text[..self.label]
+    }
+
     /// Returns the numbers of the lines that hold the bytes from `start` to `end`.
     pub(super) fn lines_of(&self, start: usize, end: usize) -> impl Iterator<Item = u32> + '_ {
         let from = self.lines.partition_point(|&(at, _)| at <= start).saturating_sub(1);
@@ -507,6 +496,17 @@ fn heading_key(text: &str) -> u64 {
     let letters: String =
         text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
     hash_bytes(letters.as_bytes())
+}
+
+/// Returns the length of the label of a text, and the pieces after it.
+fn split_after_label(text: &str) -> (usize, Vec<StatementPiece>) {
+    let label = label_len(text);
+    let mut pieces = pieces::split_pieces(&text[label..]);
+    for piece in &mut pieces {
+        piece.start += label;
+        piece.end += label;
+    }
+    (label, pieces)
 }
 
 fn single_piece(text: &str) -> Vec<StatementPiece> {

@@ -16,7 +16,7 @@ use crate::{
 
 use super::{
     candidates::{Annotation, CandidateSet, CandidateUnit, SELF_CONTAINED_STEMS},
-    parsed_log::{LogStatement, ParsedLog, StatementForm},
+    parsed_log::StatementForm,
     sections,
 };
 
@@ -127,9 +127,9 @@ fn build_bullets(
                 continue;
             }
             let above = open.remove(index);
-            let statement = &material.pages[at.page].statements[at.statement];
+            let (_, statement) = at.statement_in(&material.pages);
             // A label like `Files changed: …` is incomplete without the heading.
-            let asks = sections::is_template_head(&statement.text[..statement.label]);
+            let asks = sections::is_template_head(statement.label_text());
             said = above.heading == heading && stems >= SELF_CONTAINED_STEMS && !asks;
             done.push(above);
         }
@@ -170,14 +170,13 @@ pub(super) fn bullet_chars(text: &str) -> usize {
 
 /// Joins the chosen pieces of one statement, without its label.
 fn join_pieces(material: &CandidateSet, units: &[usize]) -> String {
-    let at = material.units[units[0]].at;
-    let statement = &material.pages[at.page].statements[at.statement];
+    let (_, statement) = material.units[units[0]].at.statement_in(&material.pages);
     let mut text = String::new();
     let mut last: Option<usize> = None;
     for &unit in units {
         let index = material.units[unit].at.piece;
         let piece = statement.pieces[index];
-        let words = &statement.text[piece.start..piece.end];
+        let words = statement.piece_text(index);
         match last {
             Some(before) if before + 1 == index => {
                 text.push_str(&statement.text[statement.pieces[before].end..piece.start]);
@@ -248,8 +247,8 @@ impl BulletBuilder {
         heading: Option<usize>,
         piece: &str,
     ) -> bool {
-        let statement = &material.pages[unit.at.page].statements[unit.at.statement];
-        let label = statement.text[..statement.label].chars().count();
+        let (_, statement) = unit.at.statement_in(&material.pages);
+        let label = statement.label_text().chars().count();
         let lead = match unit.lead.filter(|_| unit.lead != self.last_lead) {
             Some(lead) => material.heads[lead].chars,
             None => 0,
@@ -266,8 +265,7 @@ impl BulletBuilder {
 
     fn add(&mut self, material: &CandidateSet, units: &[usize], phrase: &str) {
         let unit = &material.units[units[0]];
-        let page: &ParsedLog = &material.pages[unit.at.page];
-        let statement: &LogStatement = &page.statements[unit.at.statement];
+        let (page, statement) = unit.at.statement_in(&material.pages);
         let fresh = self.text.is_empty() || self.text.ends_with(": ");
         let mut next = String::new();
         if let Some(lead) = unit.lead
@@ -281,7 +279,7 @@ impl BulletBuilder {
             }
             self.lines.extend(&head.lines);
         }
-        let label = &statement.text[..statement.label];
+        let label = statement.label_text();
         if label != self.last_label {
             next.push_str(label);
             label.clone_into(&mut self.last_label);

@@ -4,7 +4,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::OnceLock,
+    sync::LazyLock,
 };
 
 use super::parsed_log::{LogStatement, ParsedLog};
@@ -17,7 +17,7 @@ use crate::text::{
 
 /// The class of a statement, which decides its section in a week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum StatementClass {
+pub enum StatementClass {
     /// Done, shipped, fixed, measured.
     Outcome,
     /// Chosen, and perhaps why.
@@ -37,27 +37,25 @@ struct SectionCue {
     position: CuePosition,
 }
 
-fn cue_table() -> &'static HashedMap<Vec<SectionCue>> {
-    static TABLE: OnceLock<HashedMap<Vec<SectionCue>>> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        let mut table = HashedMap::<Vec<SectionCue>>::default();
-        for list in &SECTIONS.cues {
-            let class = match list.class {
-                SectionCueClass::Outcome => StatementClass::Outcome,
-                SectionCueClass::Decision => StatementClass::Decision,
-                SectionCueClass::Open => StatementClass::Open,
-                SectionCueClass::Context => StatementClass::Context,
-            };
-            for phrase in &*list.phrases {
-                let words: Vec<_> = phrase.split_whitespace().collect();
-                let Some(first) = words.first() else { continue };
-                let cue = SectionCue { class, position: list.position, words: words.clone() };
-                table.entry(hash_bytes(first.as_bytes())).or_default().push(cue);
-            }
+/// The cues by the hash of their first word.
+static CUE_TABLE: LazyLock<HashedMap<Vec<SectionCue>>> = LazyLock::new(|| {
+    let mut table = HashedMap::<Vec<SectionCue>>::default();
+    for list in &SECTIONS.cues {
+        let class = match list.class {
+            SectionCueClass::Outcome => StatementClass::Outcome,
+            SectionCueClass::Decision => StatementClass::Decision,
+            SectionCueClass::Open => StatementClass::Open,
+            SectionCueClass::Context => StatementClass::Context,
+        };
+        for phrase in &*list.phrases {
+            let words: Vec<_> = phrase.split_whitespace().collect();
+            let Some(first) = words.first() else { continue };
+            let cue = SectionCue { class, position: list.position, words: words.clone() };
+            table.entry(hash_bytes(first.as_bytes())).or_default().push(cue);
         }
-        table
-    })
-}
+    }
+    table
+});
 
 /// Returns the class of some `words` of a statement: from its task box, else its heads, else the words.
 pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) -> StatementClass {
@@ -73,7 +71,7 @@ pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) 
 
 /// Returns the class that the label or the heads of a statement indicate.
 pub(super) fn class_of_heads(page: &ParsedLog, statement: &LogStatement) -> Option<StatementClass> {
-    let label = statement.text[..statement.label].trim_end_matches([':', ' ']);
+    let label = statement.label_text().trim_end_matches([':', ' ']);
     let head = |head: Option<usize>| head.and_then(|head| class_of_head(&page.heads[head].text));
     class_of_head(label).or_else(|| head(statement.lead).or(head(statement.heading)))
 }
@@ -142,17 +140,17 @@ pub(super) fn opens_with_decision(text: &str) -> bool {
 
 /// Returns whether a text gives a reason.
 pub(super) fn gives_reason(text: &str) -> bool {
-    static TABLE: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
+    /// The first word of each phrase, and the rest.
+    static REASONS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+        let phrases = SECTIONS.reasons.iter();
+        phrases.map(|it| it.split_once(' ').unwrap_or((it, ""))).collect()
+    });
     let lower = text.to_lowercase();
     let words = split_at_punctuation(&lower);
-    let reasons = TABLE.get_or_init(|| {
-        let parts = SECTIONS.reasons.iter().map(|it| it.split_once(' ').unwrap_or((it, "")));
-        parts.collect()
-    });
     // A reason follows what it is the reason of.
     (1..words.len()).any(|at| {
         let second = words.get(at + 1).copied().unwrap_or("");
-        reasons.get(words[at]).is_some_and(|&it| it.is_empty() || it == second)
+        REASONS.get(words[at]).is_some_and(|&it| it.is_empty() || it == second)
     })
 }
 
@@ -171,22 +169,17 @@ pub(super) fn mentions_change(text: &str) -> bool {
 
 /// Returns whether a heading only names a kind of content, as in templates.
 pub(super) fn is_template_head(head: &str) -> bool {
-    static NAMES: OnceLock<(HashSet<&'static str>, HashSet<&'static str>)> = OnceLock::new();
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        SECTIONS.template_titles.iter().chain(calendar::weekday_names()).copied().collect()
+    });
     // Most heads say more than a template does, and leave here.
     if has_more_words(head, 3) {
         return false;
     }
-    let (neutral, weekdays) = NAMES.get_or_init(|| {
-        (
-            SECTIONS.template_titles.iter().copied().collect(),
-            calendar::weekday_names().iter().copied().collect(),
-        )
-    });
     let lower = head.to_lowercase();
     let words = split_at_punctuation(&lower);
     let joined = words.join(" ");
-    weekdays.contains(&joined[..])
-        || words.len() <= 3 && (neutral.contains(&joined[..]) || class_of_head(head).is_some())
+    words.len() <= 3 && (NAMES.contains(&joined[..]) || class_of_head(head).is_some())
 }
 
 /// Returns whether a text has more than `most` words. A fast test.
@@ -198,7 +191,7 @@ fn matching_cues<'w>(
     words: &'w [&'w str],
 ) -> impl Iterator<Item = (usize, &'static SectionCue)> + 'w {
     words.iter().enumerate().flat_map(move |(at, word)| {
-        let cues = cue_table().get(&hash_bytes(word.as_bytes())).map_or(&[][..], Vec::as_slice);
+        let cues = CUE_TABLE.get(&hash_bytes(word.as_bytes())).map_or(&[][..], Vec::as_slice);
         cues.iter().filter(move |cue| words[at..].starts_with(&cue.words)).map(move |cue| (at, cue))
     })
 }

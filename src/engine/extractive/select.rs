@@ -17,7 +17,11 @@ use std::{
 
 use crate::text::hash::HashedMap;
 
-use super::candidates::{CandidateSet, CandidateUnit, PiecePosition, SELF_CONTAINED_STEMS, as_f64};
+use super::{
+    as_f64,
+    candidates::{CandidateSet, CandidateUnit, PiecePosition, SELF_CONTAINED_STEMS},
+    statements::terms::jaccard,
+};
 
 /// The chosen units, best first, and the units that repeat them.
 #[derive(Default)]
@@ -305,7 +309,7 @@ impl<'m> GreedySelection<'m> {
                 let next = statements.len();
                 let (page, statement) = statement_key(unit.at);
                 let found = &material.pages[page].statements[statement];
-                let of = || (next, found.text[..found.label].chars().count());
+                let of = || (next, found.label_text().chars().count());
                 *statements.entry((page, statement)).or_insert_with(of)
             })
             .collect();
@@ -462,21 +466,4 @@ impl<'m> GreedySelection<'m> {
                     >= REPEAT_JACCARD
         })
     }
-}
-
-/// Returns the Jaccard similarity of two sorted sets.
-fn jaccard(a: &[u32], b: &[u32]) -> f64 {
-    let (mut i, mut j, mut both) = (0, 0, 0_usize);
-    while i < a.len() && j < b.len() {
-        match a[i].cmp(&b[j]) {
-            Ordering::Less => i += 1,
-            Ordering::Greater => j += 1,
-            Ordering::Equal => {
-                both += 1;
-                i += 1;
-                j += 1;
-            }
-        }
-    }
-    as_f64(both) / as_f64((a.len() + b.len() - both).max(1))
 }

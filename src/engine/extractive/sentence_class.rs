@@ -1,20 +1,9 @@
 //! Classifies single sentences, for callers that have text but no log: sessions.
 
-use super::sections::{self, StatementClass};
+use super::sections;
 use crate::text::pieces;
 
-/// What a sentence reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SentenceClass {
-    /// Something was done, found, measured.
-    Outcome,
-    /// Something was chosen.
-    Decision,
-    /// Something is open: blocked, asked, or to do.
-    Open,
-    /// Anything else.
-    Other,
-}
+pub use super::sections::StatementClass;
 
 /// A sentence of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +11,7 @@ pub struct ClassifiedSentence<'a> {
     /// Its words.
     pub text: &'a str,
     /// What it reports.
-    pub class: SentenceClass,
+    pub class: StatementClass,
     /// Whether it gives a reason.
     pub has_reason: bool,
 }
@@ -42,15 +31,11 @@ pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
         // A label such as `Still open:` classifies the sentence as a heading would.
         let label = text.split_once(": ").map(|it| it.0);
         let by_label = label.and_then(sections::class_of_head);
-        let class = by_label.unwrap_or_else(|| sections::class_of_words(text, false));
-        let class = match class {
-            StatementClass::Outcome => SentenceClass::Outcome,
-            StatementClass::Decision => SentenceClass::Decision,
-            StatementClass::Open => SentenceClass::Open,
-            StatementClass::Context => SentenceClass::Other,
+        let class = if sections::opens_with_decision(text) {
+            StatementClass::Decision
+        } else {
+            by_label.unwrap_or_else(|| sections::class_of_words(text, false))
         };
-        let class =
-            if sections::opens_with_decision(text) { SentenceClass::Decision } else { class };
         let has_reason = sections::gives_reason(text);
         (!text.is_empty()).then_some(ClassifiedSentence { text, class, has_reason })
     };
@@ -67,11 +52,11 @@ mod tests {
         let found = classify_sentences(line);
         let found: Vec<_> = found.iter().map(|it| (it.text, it.class, it.has_reason)).collect();
         let decided = "Decided to keep SQLite, because one file is easier to back up.";
-        assert_eq!(found[1], (decided, SentenceClass::Decision, true));
-        assert_eq!((found.len(), found[2].1), (3, SentenceClass::Other));
+        assert_eq!(found[1], (decided, StatementClass::Decision, true));
+        assert_eq!((found.len(), found[2].1), (3, StatementClass::Context));
         assert_eq!(
             super::classify_sentences("Open questions: which day it is.")[0].class,
-            SentenceClass::Open
+            StatementClass::Open
         );
     }
 }

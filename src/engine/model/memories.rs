@@ -95,15 +95,11 @@ impl CheckedMemory {
 
     /// Returns whether it has the topic of a valid draft or shares a source line with it.
     fn concerns(&self, draft: &MemoryDraft) -> bool {
-        match self {
-            Self::Valid(it) | Self::Invalid(it, _) => {
-                it.topic == draft.topic || it.citation.overlaps(&draft.citation)
-            }
-            Self::Unreadable(it) => {
-                it.citation.as_ref().is_some_and(|it| it.overlaps(&draft.citation))
-                    || it.text.contains(&json!(draft.topic).to_string())
-            }
-        }
+        let citation = match self {
+            Self::Valid(it) | Self::Invalid(it, _) => Some(&it.citation),
+            Self::Unreadable(it) => it.citation.as_ref(),
+        };
+        self.has_topic(draft) || citation.is_some_and(|it| it.overlaps(&draft.citation))
     }
 }
 
@@ -320,57 +316,28 @@ pub(super) fn retry_message(proposed: &[CheckedMemory]) -> Option<String> {
 pub(super) fn schema() -> OutputSchema {
     let text = json!({ "type": "string" });
     let text_or_null = json!({ "type": ["string", "null"] });
-    let memory = json!({
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["type", "topic", "name", "description", "statement", "why", "how_to_apply", "citations", "updates"],
-        "properties": {
-            "type": { "type": "string", "enum": ["user", "feedback", "project", "reference"] },
-            "topic": text,
-            "name": text,
-            "description": text,
-            "statement": text,
-            "why": text_or_null,
-            "how_to_apply": text_or_null,
-            "citations": text,
-            "updates": text_or_null,
-        },
-    });
-    OutputSchema {
-        name: "memories".to_owned(),
-        schema: json!({
-            "type": "object",
-            "additionalProperties": false,
-            "required": ["memories"],
-            "properties": { "memories": { "type": "array", "items": memory } },
-        }),
-    }
+    let memory = reply::object_schema(json!({
+        "type": { "type": "string", "enum": ["user", "feedback", "project", "reference"] },
+        "topic": text,
+        "name": text,
+        "description": text,
+        "statement": text,
+        "why": text_or_null,
+        "how_to_apply": text_or_null,
+        "citations": text,
+        "updates": text_or_null,
+    }));
+    reply::list_schema("memories", memory)
 }
 
 /// Parses a reply: `{"memories": […]}` or the bare list; each memory as its fields or as a file.
 ///
-/// # Errors
-///
-/// Returns what is wrong with the whole reply, worded for the model. An unreadable memory is an error in
-/// the list.
+/// The error is worded for the model. An unreadable memory is an error in the list.
 pub(super) fn parse_reply(
     text: &str,
 ) -> Result<Vec<Result<MemoryDraft, UnreadableMemory>>, String> {
     let value = reply::find_value(text).ok_or("it contains no JSON")?;
-    let list = match value {
-        Value::Array(list) => list,
-        Value::Object(mut object) => match object.remove("memories") {
-            Some(Value::Array(list)) => list,
-            _ => return Err("`memories` is not a list".to_owned()),
-        },
-        _ => return Err("it is not an object".to_owned()),
-    };
-    if list.len() > MEMORIES_MAX {
-        return Err(format!(
-            "it contains {} memories; at most {MEMORIES_MAX} are allowed",
-            list.len()
-        ));
-    }
+    let list = reply::find_list(value, "memories", MEMORIES_MAX)?;
     let read = |value: Value| {
         parse_memory(&value).map_err(|why| {
             let cited = value["citations"].as_str().and_then(parse_citation);

@@ -164,10 +164,6 @@ impl ModelEngine {
 
     /// Splits the data into parts that fit the model and calls `ask` once per part, with all parts and
     /// the index of the current one. `empty` is a request without data.
-    ///
-    /// # Errors
-    ///
-    /// Returns why a part was not answered.
     fn ask_in_parts<T>(
         &self,
         blocks: &[DataBlock],

@@ -210,9 +210,7 @@ pub(super) fn fit_entries(entries: &[SessionEntry], room_chars: usize) -> String
 
 /// Parses the sections of a reply, without its notes and tags; runs of blank lines become one.
 ///
-/// # Errors
-///
-/// Returns the heading of the first section that is missing.
+/// The error is the heading of the first section that is missing.
 fn parse_reply(reply: &str, titles: &[&'static str]) -> Result<Vec<String>, &'static str> {
     let behind = reply.rsplit_once("</analysis>").map_or(reply, |it| it.1);
     let summary = behind.split_once("<summary>").map_or(behind, |it| it.1);
@@ -238,11 +236,7 @@ fn retry_message(rejected: &[(String, String)]) -> String {
     message
 }
 
-/// Splits a text at `titles`, which must occur in this order.
-///
-/// # Errors
-///
-/// Returns the first heading that is missing.
+/// Splits a text at `titles`, which must occur in this order. The error is the first that is missing.
 pub(super) fn split_at_titles(
     text: &str,
     titles: &[&'static str],

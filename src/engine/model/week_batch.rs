@@ -88,11 +88,7 @@ impl ModelEngine {
     }
 
     /// Returns the week of a stored combined reply, or `None` if there is none and the week needs its
-    /// own request.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`CallError::AwaitingBatch`] while the combined reply is pending.
+    /// own request. Fails with [`CallError::AwaitingBatch`] while the combined reply is pending.
     pub(super) fn stored_week(
         &self,
         input: &SummaryInput<'_>,
@@ -243,11 +239,7 @@ fn schema() -> OutputSchema {
     schema
 }
 
-/// Parses a reply: `{"week": "…", "memories": […]}`.
-///
-/// # Errors
-///
-/// Returns what is wrong with it, worded for the model.
+/// Parses a reply: `{"week": "…", "memories": […]}`. The error is worded for the model.
 fn parse_reply(text: &str) -> Result<(String, Vec<Result<MemoryDraft, UnreadableMemory>>), String> {
     let Some(Value::Object(mut object)) = reply::find_value(text) else {
         return Err("it contains no JSON object".to_owned());

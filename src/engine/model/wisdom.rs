@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{ModelEngine, align, json as reply, request_data, summary};
 use crate::{
@@ -101,52 +101,22 @@ fn write_entry(out: &mut String, entry: &WisdomEntry) {
 fn schema() -> OutputSchema {
     let text = json!({ "type": "string" });
     let text_or_null = json!({ "type": ["string", "null"] });
-    let operation = json!({
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["op", "id", "title", "text", "category", "reason", "citations"],
-        "properties": {
-            "op": { "type": "string", "enum": ["add", "merge", "drop"] },
-            "id": text_or_null,
-            "title": text_or_null,
-            "text": text_or_null,
-            "category": text_or_null,
-            "reason": text,
-            "citations": text_or_null,
-        },
-    });
-    OutputSchema {
-        name: "operations".to_owned(),
-        schema: json!({
-            "type": "object",
-            "additionalProperties": false,
-            "required": ["operations"],
-            "properties": { "operations": { "type": "array", "items": operation } },
-        }),
-    }
+    let operation = reply::object_schema(json!({
+        "op": { "type": "string", "enum": ["add", "merge", "drop"] },
+        "id": text_or_null,
+        "title": text_or_null,
+        "text": text_or_null,
+        "category": text_or_null,
+        "reason": text,
+        "citations": text_or_null,
+    }));
+    reply::list_schema("operations", operation)
 }
 
-/// Parses a reply.
-///
-/// # Errors
-///
-/// Returns what is wrong with it, worded for the model.
+/// Parses a reply. The error is worded for the model.
 fn parse_reply(text: &str, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, String> {
     let Some(value) = reply::find_value(text) else { return operations_from_file(text, input) };
-    let list = match value {
-        Value::Array(list) => list,
-        Value::Object(mut object) => match object.remove("operations") {
-            Some(Value::Array(list)) => list,
-            _ => return Err("`operations` is not a list".to_owned()),
-        },
-        _ => return Err("it is not an object".to_owned()),
-    };
-    if list.len() > OPERATIONS_MAX {
-        return Err(format!(
-            "it contains {} operations; at most {OPERATIONS_MAX} are allowed",
-            list.len()
-        ));
-    }
+    let list = reply::find_list(value, "operations", OPERATIONS_MAX)?;
     let ops = list.into_iter().enumerate().map(|(i, it)| {
         let written: Result<RawWisdomOp, _> = serde_json::from_value(it);
         let op = written.map_err(|e| e.to_string()).and_then(|it| parse_operation(it, input));

@@ -12,7 +12,7 @@ mod relative_days;
 mod replaced_figures;
 mod resolved;
 
-use std::{borrow::Cow, collections::HashMap, sync::OnceLock};
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use chrono::NaiveDate;
 use regex::Regex;
@@ -42,8 +42,7 @@ pub(super) fn annotate(material: &mut CandidateSet, classes: &[StatementClass]) 
         }
     }
     for unit in &mut material.units {
-        let page = &material.pages[unit.at.page];
-        let statement = &page.statements[unit.at.statement];
+        let (page, statement) = unit.at.statement_in(&material.pages);
         let mut notes = found.remove(&unit.at).unwrap_or_default();
         notes.extend(relative_days::relative_day_notes(page, statement, unit.at.piece));
         notes.sort_by_key(|it| it.offset);
@@ -64,15 +63,14 @@ pub(super) fn annotate(material: &mut CandidateSet, classes: &[StatementClass]) 
 
 /// Returns a text without the notes that the program added.
 pub(super) fn strip_annotations(text: &str) -> Cow<'_, str> {
-    static ADDED: OnceLock<Option<Regex>> = OnceLock::new();
     const DAY: &str = r"\d{4}-\d{2}-\d{2}";
+    static ADDED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(&format!(r" \[(?:resolved {DAY}|was [^\[\]]+ until {DAY}|{DAY})\]")).ok()
+    });
     if !text.contains('[') {
         return Cow::Borrowed(text);
     }
-    let added = ADDED.get_or_init(|| {
-        Regex::new(&format!(r" \[(?:resolved {DAY}|was [^\[\]]+ until {DAY}|{DAY})\]")).ok()
-    });
-    added.as_ref().map_or(Cow::Borrowed(text), |added| added.replace_all(text, ""))
+    ADDED.as_ref().map_or(Cow::Borrowed(text), |added| added.replace_all(text, ""))
 }
 
 fn resolved_note(day: NaiveDate) -> String {

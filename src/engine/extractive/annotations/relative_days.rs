@@ -1,6 +1,6 @@
 //! Dates for words like `yesterday` and `tomorrow`.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 use chrono::TimeDelta;
@@ -39,19 +39,18 @@ pub(super) fn relative_day_notes(
     statement: &LogStatement,
     piece: usize,
 ) -> Vec<Annotation> {
-    static WORDS: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let words = RELATIVE_DAY_WORDS.iter().map(|it| it.0);
+        AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
+    });
     if matches!(statement.form, StatementForm::Code | StatementForm::Quote)
         || statement.origin == TextOrigin::External
     {
         return Vec::new();
     }
-    let words = WORDS.get_or_init(|| {
-        let words = RELATIVE_DAY_WORDS.iter().map(|it| it.0);
-        AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
-    });
-    let Some(words) = words else { return Vec::new() };
+    let Some(words) = &*WORDS else { return Vec::new() };
     let cut = statement.pieces[piece];
-    let text = &statement.text[cut.start..cut.end];
+    let text = statement.piece_text(piece);
     let mut found = Vec::new();
     for hit in words.find_iter(text) {
         let (_, language, days) = RELATIVE_DAY_WORDS[hit.pattern().as_usize()];

@@ -64,9 +64,8 @@ pub(super) fn find_revisions(pages: &[ParsedLog]) -> Vec<Revision> {
             if !is_prose || statement.origin == TextOrigin::External {
                 continue;
             }
-            for (piece, cut) in statement.pieces.iter().enumerate() {
-                let text = &statement.text[cut.start..cut.end];
-                if may_hold_figure(text) {
+            for piece in 0..statement.pieces.len() {
+                if may_hold_figure(statement.piece_text(piece)) {
                     reader.read(page, statement, PiecePosition { page: p, statement: s, piece });
                 }
             }
@@ -89,7 +88,7 @@ impl<'p> FigureReader<'p> {
     /// Reads the figures of a piece.
     fn read(&mut self, page: &'p ParsedLog, statement: &'p LogStatement, at: PiecePosition) {
         let piece = statement.pieces[at.piece];
-        let text = &statement.text[piece.start..piece.end];
+        let text = statement.piece_text(at.piece);
         let atoms = atom::find_atoms(text);
         let numbers = atoms.iter().filter(|it| is_figure(it.kind) || it.kind == AtomKind::Number);
         let alone = numbers.count() == 1;
@@ -103,9 +102,7 @@ impl<'p> FigureReader<'p> {
             }
             let subject = self.named_subject(page, before).or_else(|| {
                 let labelled = alone && at.piece == 0 && statement.label > 0;
-                labelled
-                    .then(|| self.label_subject(page, &statement.text[..statement.label]))
-                    .flatten()
+                labelled.then(|| self.label_subject(page, statement.label_text())).flatten()
             });
             let Some(subject) = subject else { continue };
             let half = DAY_HALF_SUFFIXES.iter().find(|half| after.starts_with(**half));

@@ -6,7 +6,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::OnceLock,
+    sync::LazyLock,
 };
 
 use aho_corasick::AhoCorasick;
@@ -60,7 +60,7 @@ pub(super) fn resolved_notes(
 ) -> Vec<(PiecePosition, Annotation)> {
     let mut reader = StatementReader::default();
     let is_short = |at: &&PiecePosition| {
-        let statement = &pages[at.page].statements[at.statement];
+        let (_, statement) = at.statement_in(pages);
         let lower = statement.text.to_lowercase();
         let mut words = words::runs(&lower, "");
         statement.pieces.len() == 1
@@ -117,21 +117,18 @@ fn note_on(
     item: PiecePosition,
     resolver: PiecePosition,
 ) -> Option<Annotation> {
-    let page = &pages[item.page];
-    let statement = &page.statements[item.statement];
-    let piece = statement.pieces[item.piece];
-    let words = &statement.text[piece.start..piece.end];
-    let resolving_page = &pages[resolver.page];
+    let (page, statement) = item.statement_in(pages);
+    let (resolving_page, resolving) = resolver.statement_in(pages);
     let day = resolving_page.stem.date();
     if day < page.stem.date() {
         return None;
     }
-    let resolving = &resolving_page.statements[resolver.statement];
     let cut = resolving.pieces[resolver.piece];
     let lines = resolving.lines_of(cut.start, cut.end);
-    let end = words.trim_end_matches(['.', ';', ',', ':', '。']).len();
+    let words = statement.piece_text(item.piece).trim_end_matches(['.', ';', ',', ':', '。']);
+    let offset = statement.pieces[item.piece].start + words.len();
     let citations = lines.map(|line| resolving_page.address(line)).collect();
-    Some(Annotation { offset: piece.start + end, text: resolved_note(day), citations })
+    Some(Annotation { offset, text: resolved_note(day), citations })
 }
 
 impl ComparedStatement {
@@ -159,11 +156,8 @@ struct StatementReader {
 impl StatementReader {
     /// Reads an open item with its label, without the words that mark it as open.
     fn read_item(&mut self, pages: &[ParsedLog], at: PiecePosition) -> ComparedStatement {
-        let page = &pages[at.page];
-        let statement = &page.statements[at.statement];
-        let piece = statement.pieces[at.piece];
-        let text = &statement.text[piece.start..piece.end];
-        let mut words = self.read(page, at, text);
+        let (page, statement) = at.statement_in(pages);
+        let mut words = self.read(page, at, statement.piece_text(at.piece));
         let language = page.language;
         let stems = &mut self.stems;
         let open = self.open_stems_by_language.entry(language.index()).or_insert_with(|| {
@@ -185,8 +179,8 @@ impl StatementReader {
         let mut resolvers = Vec::new();
         for (p, page) in pages.iter().enumerate() {
             for (s, statement) in page.statements.iter().enumerate() {
-                for (piece, cut) in statement.pieces.iter().enumerate() {
-                    let text = &statement.text[cut.start..cut.end];
+                for piece in 0..statement.pieces.len() {
+                    let text = statement.piece_text(piece);
                     if reports_done(statement, text) && is_not_open(page, statement, text) {
                         let at = PiecePosition { page: p, statement: s, piece };
                         resolvers.push(self.read_resolver(page, statement, at));
@@ -204,12 +198,10 @@ impl StatementReader {
         statement: &LogStatement,
         at: PiecePosition,
     ) -> ComparedStatement {
-        let cut = statement.pieces[at.piece];
-        let text = &statement.text[cut.start..cut.end];
-        let label = &statement.text[..statement.label];
-        let mut words = self.read(page, at, &[label, text].concat());
+        let text = statement.piece_text(at.piece);
+        let mut words = self.read(page, at, &[statement.label_text(), text].concat());
         for word in words::runs(&text.to_lowercase(), "") {
-            if cue_word_sets().done.contains(word) {
+            if CUE_WORDS.done.contains(word) {
                 self.stems.for_each_stem(page.language, word, |stem| {
                     words.cues.insert(stem);
                 });
@@ -242,13 +234,15 @@ fn is_not_open(page: &ParsedLog, statement: &LogStatement, text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut words = words::runs(&lower, "");
     statement.task == Some(true)
-        || (!words.any(|word| cue_word_sets().open.contains(word))
+        || (!words.any(|word| CUE_WORDS.open.contains(word))
             && sections::class_of(page, statement, text) != StatementClass::Open)
 }
 
 /// Returns whether a sentence says that something is done and does not negate it.
 fn reports_done(statement: &LogStatement, text: &str) -> bool {
-    static DONE: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    static DONE: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        AhoCorasick::builder().ascii_case_insensitive(true).build(&*ANNOTATIONS.done).ok()
+    });
     if let Some(done) = statement.task {
         return done;
     }
@@ -257,20 +251,17 @@ fn reports_done(statement: &LogStatement, text: &str) -> bool {
     {
         return false;
     }
-    let done = DONE.get_or_init(|| {
-        AhoCorasick::builder().ascii_case_insensitive(true).build(&*ANNOTATIONS.done).ok()
-    });
     // Most sentences contain none of these words and need not be split.
-    if !done.as_ref().is_some_and(|it| it.is_match(text)) {
+    if !DONE.as_ref().is_some_and(|it| it.is_match(text)) {
         return false;
     }
     let lower = text.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’')).collect();
-    words.iter().any(|it| cue_word_sets().done.contains(it))
-        && !words.iter().any(|it| {
-            cue_word_sets().not_done.contains(it) || it.ends_with("n't") || it.ends_with("n’t")
-        })
+    words.iter().any(|it| CUE_WORDS.done.contains(it))
+        && !words
+            .iter()
+            .any(|it| CUE_WORDS.not_done.contains(it) || it.ends_with("n't") || it.ends_with("n’t"))
         && !words.windows(2).any(|it| it == ["to", "be"])
         && !text.trim_end().ends_with(['?', '？', '؟'])
 }
@@ -282,11 +273,8 @@ struct CueWordSets {
     open: HashSet<&'static str>,
 }
 
-fn cue_word_sets() -> &'static CueWordSets {
-    static SETS: OnceLock<CueWordSets> = OnceLock::new();
-    SETS.get_or_init(|| CueWordSets {
-        done: ANNOTATIONS.done.iter().copied().collect(),
-        not_done: ANNOTATIONS.not_done.iter().copied().collect(),
-        open: ANNOTATIONS.open.iter().copied().collect(),
-    })
-}
+static CUE_WORDS: LazyLock<CueWordSets> = LazyLock::new(|| CueWordSets {
+    done: ANNOTATIONS.done.iter().copied().collect(),
+    not_done: ANNOTATIONS.not_done.iter().copied().collect(),
+    open: ANNOTATIONS.open.iter().copied().collect(),
+});

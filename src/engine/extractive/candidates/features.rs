@@ -2,9 +2,9 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::as_f64;
 use crate::{
     engine::extractive::{
+        as_f64,
         corpus_stats::CorpusCounts,
         parsed_log::ParsedLog,
         tokens::{self, PackedToken, TokenKind, atom_term_hash},
@@ -265,7 +265,7 @@ impl FeatureBuilder<'_> {
 pub(super) fn speaker_terms(page: &ParsedLog, counts: &CorpusCounts) -> Vec<TermId> {
     let mut seen = HashMap::<&str, usize>::new();
     for statement in page.statements.iter().filter(|it| it.label > 0) {
-        *seen.entry(&statement.text[..statement.label]).or_default() += 1;
+        *seen.entry(statement.label_text()).or_default() += 1;
     }
     let mut found = Vec::new();
     for (label, _) in seen.into_iter().filter(|&(_, times)| times >= TURNS_MIN) {

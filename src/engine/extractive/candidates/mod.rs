@@ -71,6 +71,13 @@ pub(super) struct PiecePosition {
     pub(super) piece: usize,
 }
 
+impl PiecePosition {
+    pub(super) fn statement_in(self, pages: &[ParsedLog]) -> (&ParsedLog, &LogStatement) {
+        let page = &pages[self.page];
+        (page, &page.statements[self.statement])
+    }
+}
+
 /// A sentence or clause.
 pub(super) struct CandidateUnit {
     pub(super) at: PiecePosition,
@@ -243,7 +250,7 @@ impl CandidateCollector<'_> {
             let mut back_references = 0;
             for (piece, cut) in statement.pieces.iter().enumerate() {
                 let at = PiecePosition { page: index, statement: s, piece };
-                let words = &statement.text[cut.start..cut.end];
+                let words = statement.piece_text(piece);
                 let requires = if cut.starts_sentence {
                     let previous = opener.take().filter(|_| {
                         back_references < BACK_REFERENCES_MAX && pieces::refers_back(words)
@@ -283,8 +290,7 @@ impl CandidateCollector<'_> {
     fn add_piece(&mut self, piece: NewPiece<'_>, heads: &mut PageHeadings) -> bool {
         let NewPiece { page, at, tokens, is_candidate, mut requires, answers } = piece;
         let statement = &page.statements[at.statement];
-        let cut = statement.pieces[at.piece];
-        let text = &statement.text[cut.start..cut.end];
+        let text = statement.piece_text(at.piece);
         let mut found = match tokens {
             Some(tokens) => self.builder.read_tokens(page, tokens),
             None => self.builder.read_text(page, text),
@@ -342,7 +348,7 @@ impl CandidateCollector<'_> {
     /// Adds the features of a statement's label to those of a piece: `Walk-away price: $650M`.
     fn add_label(&mut self, page: &ParsedLog, at: PiecePosition, found: &mut PieceFeatures) {
         let statement = &page.statements[at.statement];
-        let words = &statement.text[..statement.label];
+        let words = statement.label_text();
         let builder = &mut self.builder;
         let first = builder.sequence.first().copied();
         let label = builder.read_text(page, words);
@@ -387,7 +393,7 @@ fn is_self_contained(
     headed: bool,
 ) -> bool {
     let labelled = statement.label > 0 && statement.pieces.len() == 1;
-    let label = if labelled { &statement.text[..statement.label] } else { "" };
+    let label = if labelled { statement.label_text() } else { "" };
     let mut letters = label.chars().chain(text.chars()).filter(|c| c.is_alphanumeric());
     // A name is a stem, too: alone it only addresses somebody.
     let fact = found.facts > 0 || (found.names > 0 && found.stems > 1);
@@ -417,16 +423,7 @@ fn is_question(text: &str) -> bool {
 
 /// Returns whether a statement is the turn of another speaker than the previous one.
 fn is_answer(page: &ParsedLog, statement: usize) -> bool {
-    let label = |it: usize| {
-        let statement = &page.statements[it];
-        &statement.text[..statement.label]
-    };
+    let label = |it: usize| page.statements[it].label_text();
     let (asker, answers) = (statement.checked_sub(1).map_or("", label), label(statement));
     !asker.is_empty() && !answers.is_empty() && asker != answers
-}
-
-/// Converts a count for calculations.
-pub(super) fn as_f64(count: usize) -> f64 {
-    // Counts of units and words stay far below 2^32; more than that would not fit in memory.
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

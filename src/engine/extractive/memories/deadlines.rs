@@ -29,7 +29,7 @@ pub(super) fn deadline(sentences: &[LogSentence]) -> Option<MemoryCandidate> {
                 || words.opens_with(cue_phrases::DEADLINE))
             && code_share(&it.text) <= CODE_SHARE_MAX
     })?;
-    let statement = without_keep(&sentence.text);
+    let statement = without_keep(&sentence.text).into_owned();
     Some(MemoryCandidate {
         kind: MemoryType::Project,
         score: 8,

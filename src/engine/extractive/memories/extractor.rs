@@ -212,7 +212,7 @@ impl MemoryExtractor<'_> {
             lines.extend(how.lines);
             how.text
         });
-        let statement = without_keep(statement);
+        let statement = without_keep(statement).into_owned();
         let score = score
             + u32::from(how_to_apply.is_some())
             + 4 * u32::from(!self.blocks[at].keep_lines.is_empty());
@@ -222,7 +222,7 @@ impl MemoryExtractor<'_> {
             score,
             title,
             statement,
-            why: why.map(|it| without_keep(&it)),
+            why: why.map(|it| without_keep(&it).into_owned()),
             how_to_apply,
             lines,
         }

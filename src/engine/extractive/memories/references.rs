@@ -81,7 +81,7 @@ pub(super) fn reference(block: &LogBlock) -> Option<MemoryCandidate> {
         && !words.has(cue_phrases::TRANSIENT)
         && !text.contains('?')
         && !WORK_ITEMS.iter().any(|part| text[at..url_end].contains(part));
-    let statement = without_keep(text);
+    let statement = without_keep(text).into_owned();
     let name = if at_last { tail.rsplit_once(' ').map_or(tail, |(name, _)| name) } else { before };
     fits.then(|| MemoryCandidate {
         kind: MemoryType::Reference,
@@ -117,7 +117,7 @@ fn named_location(block: &LogBlock) -> Option<MemoryCandidate> {
         kind: MemoryType::Reference,
         score: 5,
         title: capitalize_title(&title_of(text, NAME_CHARS_MAX)),
-        statement: without_keep(text),
+        statement: without_keep(text).into_owned(),
         why: None,
         how_to_apply: None,
         lines: sentence.lines.iter().copied().collect(),

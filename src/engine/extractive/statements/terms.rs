@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::word_list::WordList;
 use crate::{
-    engine::extractive::cue_phrases,
+    engine::extractive::{as_f64, cue_phrases},
     text::{
         calendar,
         hash::{HashedMap, HashedSet, hash_bytes},
@@ -101,14 +101,7 @@ impl TermSet {
 
     /// Returns the number of common terms.
     pub(in crate::engine::extractive) fn shared_count(&self, other: &Self) -> usize {
-        let (mut a, mut b) = (self.0.as_slice(), other.0.as_slice());
-        let mut shared = 0;
-        while let ([first, rest @ ..], [second, others @ ..]) = (a, b) {
-            shared += usize::from(first == second);
-            (a, b) =
-                (if first <= second { rest } else { a }, if second <= first { others } else { b });
-        }
-        shared
+        shared_count(&self.0, &other.0)
     }
 
     /// Returns whether `other` contains all of them.
@@ -130,8 +123,7 @@ impl StatementTerms {
 
     /// Returns the Jaccard similarity of the stems.
     pub(in crate::engine::extractive) fn similarity(&self, other: &Self) -> f64 {
-        let shared = self.stems.shared_count(&other.stems);
-        ratio(shared, self.stems.len() + other.stems.len() - shared)
+        jaccard(&self.stems.0, &other.stems.0)
     }
 
     /// Returns the number of common stems as a share of the stems of the smaller one.
@@ -154,7 +146,22 @@ pub(in crate::engine::extractive) fn is_stop_word(word: &str) -> bool {
     SMALL.contains(&hash_bytes(word.as_bytes()))
 }
 
+/// Returns the number of common items of two sorted sets.
+fn shared_count<T: Ord>(mut a: &[T], mut b: &[T]) -> usize {
+    let mut shared = 0;
+    while let ([first, rest @ ..], [second, others @ ..]) = (a, b) {
+        shared += usize::from(first == second);
+        (a, b) = (if first <= second { rest } else { a }, if second <= first { others } else { b });
+    }
+    shared
+}
+
+/// Returns the Jaccard similarity of two sorted sets.
+pub(in crate::engine::extractive) fn jaccard<T: Ord>(a: &[T], b: &[T]) -> f64 {
+    let shared = shared_count(a, b);
+    ratio(shared, a.len() + b.len() - shared)
+}
+
 pub(super) fn ratio(part: usize, whole: usize) -> f64 {
-    let as_f64 = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
     if whole == 0 { 0.0 } else { as_f64(part) / as_f64(whole) }
 }

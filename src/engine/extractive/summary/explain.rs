@@ -41,8 +41,8 @@ pub(in super::super) fn explain(input: &SummaryInput<'_>) -> SummaryExplanation 
         let found = &material.units[unit];
         let (page, statement) = builder.statement(found.at);
         let piece = statement.pieces[found.at.piece];
-        let words = &statement.text[piece.start..piece.end];
-        let label = &statement.text[..statement.label];
+        let words = statement.piece_text(found.at.piece);
+        let label = statement.label_text();
         let line = statement.lines_of(piece.start, piece.end).next().unwrap_or_default();
         ExplainedUnit {
             address: page.address(line),

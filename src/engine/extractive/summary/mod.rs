@@ -51,11 +51,8 @@ const EARLY_OPEN_FACTOR: f64 = 0.6;
 /// The last days of a month whose open items are carried forward.
 const CARRIED_DAYS: i64 = 10;
 
-/// Drafts a week or a month.
-///
-/// # Errors
-///
-/// Returns [`EngineError::EmptySources`] if the sources contain no text or no statement fits the budget.
+/// Drafts a week or a month. Fails with [`EngineError::EmptySources`] if the sources contain no text or no
+/// statement fits the budget.
 pub(super) fn summarize(input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {
     let draft = if input.budget.verbatim {
         verbatim::copy_verbatim(input)
@@ -276,8 +273,7 @@ impl<'a> SummaryBuilder<'a> {
     }
 
     fn statement(&self, at: PiecePosition) -> (&ParsedLog, &LogStatement) {
-        let page = &self.material.pages[at.page];
-        (page, &page.statements[at.statement])
+        at.statement_in(&self.material.pages)
     }
 
     /// Returns the factor of each unit for its class.
@@ -302,16 +298,12 @@ impl<'a> SummaryBuilder<'a> {
     /// Returns whether a heading, a label, or its first words mark a piece as a decision.
     fn is_marked_decision(&self, at: PiecePosition) -> bool {
         let (page, statement) = self.statement(at);
-        let piece = statement.pieces[at.piece];
         sections::class_of_heads(page, statement) == Some(StatementClass::Decision)
-            || sections::opens_with_decision(&statement.text[piece.start..piece.end])
+            || sections::opens_with_decision(statement.piece_text(at.piece))
     }
 
-    /// Returns the factor of a decision.
     fn decision_factor(&self, at: PiecePosition) -> f64 {
-        let (_, statement) = self.statement(at);
-        let piece = statement.pieces[at.piece];
-        let words = &statement.text[piece.start..piece.end];
+        let words = self.statement(at).1.piece_text(at.piece);
         if sections::gives_reason(words) && self.is_marked_decision(at) {
             REASONED_DECISION_FACTOR
         } else {
@@ -441,7 +433,6 @@ impl<'a> SummaryBuilder<'a> {
     }
 }
 
-/// Returns a function that looks units up in a table, with `other` as the default.
 fn section_lookup(
     table: HashMap<usize, SummarySection>,
     other: SummarySection,
@@ -459,10 +450,8 @@ fn class_at(
     if let Some(section) = weekly.get(&at) {
         return class_of_section(*section);
     }
-    let page = &material.pages[at.page];
-    let statement = &page.statements[at.statement];
-    let piece = statement.pieces[at.piece];
-    sections::class_of(page, statement, &statement.text[piece.start..piece.end])
+    let (page, statement) = at.statement_in(&material.pages);
+    sections::class_of(page, statement, statement.piece_text(at.piece))
 }
 
 fn section_of_class(class: StatementClass) -> SummarySection {

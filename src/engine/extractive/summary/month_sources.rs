@@ -105,10 +105,10 @@ pub(super) fn pieces_in_weeks(
                     }
                     for &(p, s) in statements.iter().filter(|key| seen.insert(**key)) {
                         let statement = &pages[p].statements[s];
-                        found += letters_and_digits(&statement.text[..statement.label]).len();
-                        for (piece, cut) in statement.pieces.iter().enumerate() {
-                            let words = &statement.text[cut.start..cut.end];
-                            let words = letters_and_digits(&annotations::strip_annotations(words));
+                        found += letters_and_digits(statement.label_text()).len();
+                        for piece in 0..statement.pieces.len() {
+                            let words = annotations::strip_annotations(statement.piece_text(piece));
+                            let words = letters_and_digits(&words);
                             if !words.is_empty() && bullet.contains(&words) {
                                 found += words.len();
                                 let at = PiecePosition { page: p, statement: s, piece };

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     engine::extractive::{
         memories::{
-            keep_mark::{without_keep, without_keep_mark},
+            keep_mark::without_keep,
             roles::{BlockRole, BlockRoles},
         },
         statements::{
@@ -116,13 +116,13 @@ impl<'a> LogSentences<'a> {
             let lines: BTreeSet<u32> =
                 marked.iter().flat_map(|it| it.lines.iter().copied()).collect();
             let occurrence = self.occurrence(log, lines);
-            self.marked.push((without_keep(&text.join(" ")), occurrence));
+            self.marked.push((without_keep(&text.join(" ")).into_owned(), occurrence));
         }
         if matches!(block.shape, BlockShape::Heading(_)) {
             return;
         }
         for sentence in sentences {
-            let text = without_keep_mark(&sentence.text);
+            let text = without_keep(&sentence.text);
             let hash = hash_bytes(text.as_bytes());
             let at = *index.by_text.entry(hash).or_insert(self.sentences.len());
             if at == self.sentences.len() {

@@ -8,7 +8,7 @@ use crate::{
     engine::{
         DistillInput, WisdomOp,
         extractive::{
-            memories::keep_mark::without_keep_mark,
+            memories::keep_mark::without_keep,
             statements::{terms::StatementTerms, word_list::WordList},
         },
     },
@@ -33,7 +33,7 @@ pub(super) fn user_statements(input: &DistillInput<'_>) -> Vec<UserStatement> {
             continue;
         };
         let bare = item.text.trim_start_matches("[ ] ").trim_start_matches("[x] ");
-        let text = first_sentences(&without_keep_mark(bare));
+        let text = first_sentences(&without_keep(bare));
         let words = WordList::of(&text);
         if words.len() < 3 {
             continue;
