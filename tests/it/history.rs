@@ -218,7 +218,7 @@ fn diff_prints_a_unified_diff() {
     let refused = root.run(&["diff", LOG, "--from", &other]);
     assert_eq!(refused.code, 2, "{refused}");
     let refused = root.run(&["show", LOG, "--version", &other]);
-    assert!(refused.stderr.contains(&format!("version {other} is one of `{WEEK}`")), "{refused}");
+    assert!(refused.stderr.contains(&format!("version {other} belongs to `{WEEK}`")), "{refused}");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     insta::assert_snapshot!(root.run(&["init", "."]), @r"
     $ memoird init .
     ! error: memory folder ~/agents/lexicon is inside ~/agents
-    !   hint: name another folder; ~/agents/lexicon stays as it is
+    !   hint: name another folder; ~/agents/lexicon was not changed
     [exit 78]
     ");
     insta::assert_snapshot!(root.run(&["init", "file"]), @r"

@@ -62,7 +62,7 @@ fn forbidden_actions_are_refused() {
     ] {
         assert_eq!(detail(name), "is refused", "{name}");
     }
-    assert!(detail("memory folder").ends_with("can be written"), "{report}");
+    assert!(detail("memory folder").ends_with("is writable"), "{report}");
     assert!(detail("process").contains("no new privileges"), "{report}");
     // The probes left no files.
     assert!(

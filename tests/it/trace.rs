@@ -53,7 +53,7 @@ fn errors_name_what_can_be_traced_instead() {
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03"]), @r"
     $ memoird trace --up 2026-03-03
-    ! error: --up needs a line of the log
+    ! error: --up needs a line of a log
     !   hint: memoird trace --up 2026-03-03:1
     [exit 2]
     ");

@@ -179,7 +179,7 @@ fn what_is_asked_wrongly_is_told_to_the_agent() {
             json!({ "query": "a", "since": "soon" }),
             "`since`: `soon` is not a period",
         ),
-        ("memory_search", json!({ "query": "a", "cursor": "next" }), "`cursor`: `next` is none"),
+        ("memory_search", json!({ "query": "a", "cursor": "next" }), "`cursor`: `next` is not a `next_cursor`"),
         ("memory_search", json!({ "query": "a", "tier": ["hourly"] }), "unknown variant `hourly`"),
         (
             "memory_search",
@@ -352,7 +352,7 @@ fn what_is_to_be_entered_in_settings_starts_the_server() {
     [mcp_servers.memoird]
     command = "memoird"
     args = ["--root", "~/small", "mcp"]
-    ! enter this in ~/.codex/config.toml:
-    ! or type: codex mcp add memoird -- memoird --root ~/small mcp
+    ! add this to ~/.codex/config.toml:
+    ! or run: codex mcp add memoird -- memoird --root ~/small mcp
     "#);
 }

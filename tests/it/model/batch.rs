@@ -430,7 +430,7 @@ fn a_server_without_batches_is_asked_directly() {
         let mut daemon = batching.start();
         batching.await_week(&mut daemon);
         let log = daemon.kill();
-        assert_eq!(log.matches("it takes no batches").count(), 1, "{log}");
+        assert_eq!(log.matches("the server accepts no batches").count(), 1, "{log}");
         // What never left is no call.
         assert_eq!(batching.counts(), (0, 1, 1, 0), "{wire:?}");
     }

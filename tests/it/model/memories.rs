@@ -47,7 +47,7 @@ fn a_bad_memory_takes_no_good_one_with_it() {
     let more = with(importer(), "trust", json!("human"));
     for wire in Wire::BOTH {
         for (bad, why) in [
-            (&odd, "`type` is none of"),
+            (&odd, "`type` must be one of"),
             (&invented, "`77` is in none of the cited lines"),
             (&long, "`name` is over 120 characters"),
             (&more, "unknown field `trust`"),

@@ -182,7 +182,7 @@ fn what_a_run_keeps_of_amounts_is_a_figure_of_it() {
     }
     let last = &desk.run(&["status", "--json"]).ok().json()["last_run"];
     assert_eq!((&last["amounts"], &last["amounts_kept"]), (&json!(2), &json!(1)), "{last}");
-    assert!(desk.run(&["status"]).ok().stdout.contains("1 of 2 amounts and days kept"));
+    assert!(desk.run(&["status"]).ok().stdout.contains("1 of 2 amounts and dates kept"));
     let runs = desk.run(&["history", "--json"]).ok().json_as("history");
     assert_eq!(
         (&runs["runs"][0]["amounts"], &runs["runs"][0]["amounts_kept"]),
@@ -340,7 +340,7 @@ fn a_memory_that_cannot_be_read_is_asked_for_once_more() {
         for (bad, told) in [
             ("I found one.", "it contains no JSON"),
             ("{\"memories\": 3}", "`memories` is not a list"),
-            (&odd[..], "`type` is none of"),
+            (&odd[..], "`type` must be one of"),
             (&json[..json.len() - 2], "`memories` is not a list"),
         ] {
             let (desk, ran) = extract(wire, &[bad.to_owned(), json.clone()]);

@@ -156,6 +156,6 @@ fn sessions_of_before_are_shown_first_and_brought_in_once() {
     root.write("bad.jsonl", "no transcript\n");
     let ran = root.run(&["import", "jsonl", "bad.jsonl", "--yes"]);
     assert_eq!(ran.code, 1, "{ran}");
-    assert!(ran.stdout.contains("bad.jsonl") && ran.stdout.contains("no transcript"), "{ran}");
+    assert!(ran.stdout.contains("bad.jsonl") && ran.stdout.contains("not a transcript"), "{ran}");
     assert_eq!(root.run(&["import", "codex"]).code, 2, "there are none");
 }

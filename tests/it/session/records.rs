@@ -401,7 +401,7 @@ fn a_smaller_transcript_is_a_new_file() {
     // In a small window there is no room for it even so.
     let args = ["session", "compact", &path, "--micro", "--window", "30000", "--reply", "8000"];
     let told = root.run(&args).ok().stderr;
-    assert!(told.contains("To sum the session up: memoird session compact"), "{told}");
+    assert!(told.contains("To summarize the session: memoird session compact"), "{told}");
     let printed = root.run(&["session", "compact", &path, "--micro"]).ok().stdout;
     assert_eq!(printed, root.read("small.jsonl"));
     assert_eq!(root.run(&["session", "compact", &path, "--micro", "--out", out]).code, 2);
