@@ -414,7 +414,8 @@ fn a_line_of_a_vanished_log_can_be_forgotten() {
     let root = with_a_log_gone();
     assert!(!files_containing(&root, "backfill of 2019 begun").is_empty());
     let preview = root.run(&["forget", "2026-03-03:4"]);
-    let shown = "1 line of a deleted log\n  memory/2026-03-03.md:4  - Backfill of 2019 begun, 38 GB";
+    let shown =
+        "1 line of a deleted log\n  memory/2026-03-03.md:4  - Backfill of 2019 begun, 38 GB";
     assert!(preview.code == 2 && preview.stdout.contains(shown), "{preview}");
     let report = root.run(&["forget", "-y", "--json", "2026-03-03:4"]).ok().json_as("forget");
     assert_eq!(report["vanished"][0]["line"], 4);

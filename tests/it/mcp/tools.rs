@@ -179,7 +179,11 @@ fn what_is_asked_wrongly_is_told_to_the_agent() {
             json!({ "query": "a", "since": "soon" }),
             "`since`: `soon` is not a period",
         ),
-        ("memory_search", json!({ "query": "a", "cursor": "next" }), "`cursor`: `next` is not a `next_cursor`"),
+        (
+            "memory_search",
+            json!({ "query": "a", "cursor": "next" }),
+            "`cursor`: `next` is not a `next_cursor`",
+        ),
         ("memory_search", json!({ "query": "a", "tier": ["hourly"] }), "unknown variant `hourly`"),
         (
             "memory_search",

@@ -43,7 +43,12 @@ fn a_program_is_asked_as_a_server_is() {
         ("child says the rest", format!("(/bin/sleep 0.2; echo '{good}') & exit 0"), 0, ""),
         ("child hangs, and it failed", "/bin/sleep 61 & exit 4".to_owned(), 69, "it ended with 4"),
         ("closes its output", "exec >&- 2>&-; /bin/sleep 60".to_owned(), 69, "in time"),
-        ("talks on", "while :; do echo 0123456789; done".to_owned(), 69, "larger than 4 MB|in time"),
+        (
+            "talks on",
+            "while :; do echo 0123456789; done".to_owned(),
+            69,
+            "larger than 4 MB|in time",
+        ),
         ("bytes", "printf '\\377\\376'".to_owned(), 69, "bytes that are not text"),
         ("killed", "kill -9 $$".to_owned(), 69, "it was killed by a signal"),
     ] {
