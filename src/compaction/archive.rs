@@ -82,7 +82,6 @@ pub(crate) struct ArchiveSettings {
 /// The newest run before the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PreviousRun {
-    /// When it began.
     pub started: DateTime<Utc>,
     /// Whether it only recorded the time, because the clock had jumped.
     pub is_clock_check: bool,

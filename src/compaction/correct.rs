@@ -60,7 +60,6 @@ pub(crate) struct CorrectionRequest<'a> {
 pub(crate) struct CorrectionDraft {
     /// The file, relative to the root.
     pub path: String,
-    /// What changes.
     pub corrected: CorrectedFile,
     /// The tiers and periods derived from the item.
     pub dependents: Vec<(Tier, Period)>,

@@ -75,7 +75,6 @@ pub(crate) struct StoredSecret {
 /// What was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RedactionReport {
-    /// Files that were rewritten.
     pub files: Vec<String>,
     /// Versions whose bytes were replaced.
     pub versions: usize,

@@ -27,9 +27,7 @@ use crate::{
 };
 
 /// A full check is made at least this often.
-fn note_valid_for() -> Duration {
-    Duration::days(1)
-}
+const NOTE_VALID_FOR: Duration = Duration::days(1);
 
 /// What changed less than this before the check may change once more within the same tick of the
 /// file system's clock.
@@ -193,7 +191,7 @@ fn note_of_run(
     let closes = waiting.iter().filter_map(|it| it.closes);
     let quiet = changed.filter(|_| open_week).map(|it| it + OPEN_WEEK_QUIET);
     let times = closes.chain(quiet).chain(next_day_closes(settings, now)).filter(|it| *it > now);
-    let until = times.min().unwrap_or(DateTime::<Utc>::MAX_UTC).min(now + note_valid_for());
+    let until = times.min().unwrap_or(DateTime::<Utc>::MAX_UTC).min(now + NOTE_VALID_FOR);
     Some(UpToDateNote {
         files: before.stamps.all.to_string(),
         with: settings_hash(settings, engine),

@@ -20,7 +20,6 @@ pub(crate) struct ContinuationParts<'a> {
     pub auto_continue: bool,
     /// Paths and current texts of files.
     pub files: &'a [(String, String)],
-    /// The current plan.
     pub plan: Option<&'a str>,
 }
 

@@ -50,7 +50,6 @@ pub(crate) struct QueuedSession {
     /// How often it was tried.
     #[serde(default)]
     pub tries: u32,
-    /// The last error.
     #[serde(default)]
     pub error: Option<String>,
 }
@@ -59,7 +58,6 @@ pub(crate) struct QueuedSession {
 #[derive(Debug)]
 pub(crate) enum QueueOutcome {
     Saved(SavedSession),
-    /// It contained nothing new.
     NothingNew,
     /// There is no memory folder for this folder yet.
     NoMemoryFolder(PathBuf),

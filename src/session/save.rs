@@ -51,9 +51,7 @@ pub(crate) struct SessionStore<'a> {
     pub vault: &'a Vault,
     /// The privacy rules of the root.
     pub rules: &'a PrivacyRules,
-    /// The root's time zone.
     pub zone: Tz,
-    /// The current time.
     pub now: DateTime<Utc>,
 }
 
@@ -85,7 +83,6 @@ pub(crate) struct SaveRequest<'a> {
 pub(crate) struct SavedSession {
     /// The id of the record.
     pub id: String,
-    /// Its file.
     pub path: String,
     /// Whether the record existed before.
     pub unchanged: bool,
@@ -96,7 +93,6 @@ pub(crate) struct SavedSession {
     /// The summary without citations.
     #[serde(skip)]
     pub summary: String,
-    /// The last plan.
     #[serde(skip)]
     pub plan: Option<String>,
 }
@@ -106,7 +102,6 @@ pub(crate) struct SavedSession {
 pub(crate) struct StoredRecord {
     /// Its file, relative to the root.
     pub path: String,
-    /// Its frontmatter.
     pub header: RecordHeader,
     /// The whole file.
     pub text: String,

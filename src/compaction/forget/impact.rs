@@ -43,7 +43,6 @@ const FILES_MAX: usize = 20_000;
 pub(crate) struct ForgetImpact {
     /// The request, with all that it was resolved to.
     pub request: ForgetRequest,
-    /// The lines of logs.
     pub lines: Vec<RemovedText>,
     /// Lines of vanished logs, from the history.
     pub vanished_lines: Vec<RemovedText>,
@@ -53,7 +52,6 @@ pub(crate) struct ForgetImpact {
     pub memories: Vec<RemovedText>,
     /// Other lines of generated files, written by people.
     pub user_lines: Vec<RemovedText>,
-    /// Versions in the history.
     pub versions: Vec<VersionId>,
     /// Files in the private folder.
     pub copies: Vec<String>,
@@ -347,7 +345,6 @@ impl ForgetImpact {
 /// Content of the history.
 enum VersionContent {
     Kept(Vec<u8>),
-    /// The bytes are lost.
     Lost,
     /// The stored bytes differ from the original and may contain anything.
     Damaged,

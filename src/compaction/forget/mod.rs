@@ -51,7 +51,6 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct ForgetOutcome {
-    /// What was affected.
     pub impact: ForgetImpact,
     /// Whether the database was vacuumed; otherwise the next run does it.
     pub vacuumed: bool,

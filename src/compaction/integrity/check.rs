@@ -198,7 +198,6 @@ impl RecordFinding {
 /// The records compared with the files.
 #[derive(Debug, Default)]
 pub(crate) struct RecordComparison {
-    /// What differs.
     pub findings: Vec<RecordFinding>,
     /// How many generated files are recorded.
     recorded: usize,

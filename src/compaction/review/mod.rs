@@ -71,7 +71,6 @@ pub(crate) struct QuarantinedLine {
     pub path: String,
     /// The line with secrets masked.
     pub text: String,
-    /// Who wrote it.
     pub origin: TextOrigin,
     /// The names of the concerns about it.
     pub reasons: Vec<String>,
@@ -84,7 +83,6 @@ pub(crate) struct QuarantinedLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReviewProposal {
     pub id: String,
-    /// The stored row.
     pub row: Proposal,
     pub change: ProposedChange,
     /// The current text, with secrets masked; `None` if there is none yet.

@@ -165,7 +165,6 @@ impl DeletedBullets {
 /// The content of a file of ours, section by section.
 #[derive(Default)]
 struct FileSections {
-    /// Whether our title exists.
     has_title: bool,
     /// The sections; those before the first heading under `None`.
     sections: BTreeMap<Option<SummarySection>, SectionContent>,
