@@ -32,6 +32,7 @@ use crate::{
         up_to_date,
     },
     config::settings::Keep,
+    daemon::error::RootError,
     memory::{item::Tier, period::Period},
     model::{connect, embedding::EmbeddingInput},
     recall::search,
@@ -290,12 +291,11 @@ pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> CommandRes
     if root.settings.is_writer(&call.environment.host) {
         return Ok(());
     }
-    let writer = root.settings.writer.as_deref().unwrap_or_default();
-    let what = format!(
-        "`{}` is written by the host `{writer}`; this host only reads it",
-        root.settings.path.display()
-    );
-    Err(CommandError::new(CommandErrorKind::Busy, what).hint("memoird init --take-over DIR"))
+    let error = RootError::OtherWriter {
+        root: root.settings.path.clone(),
+        writer: root.settings.writer.clone().unwrap_or_default(),
+    };
+    Err(CommandError::new(CommandErrorKind::Busy, error).hint("memoird init --take-over DIR"))
 }
 
 struct RunProgress {
@@ -326,8 +326,7 @@ impl From<CompactionError> for CommandError {
                 .hint("restore the files, then run `memoird compact`")
                 .hint("if they are gone for good: `memoird compact --accept-missing`"),
             CompactionError::Damaged { why, .. } => {
-                let hints = why.hints().iter();
-                hints.fold(Self::data(error), |error, hint| error.hint(*hint))
+                Self::data(error).hints_from(why.hints().iter().copied())
             }
             CompactionError::DecisionsUnreadable { .. } => Self::data(error)
                 .hint("`memoird doctor --repair` restores it as it was after the last run")

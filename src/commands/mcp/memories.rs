@@ -4,10 +4,10 @@ use super::{
     page_limit::{self, PAGE_BYTES_MAX},
     requests::{self, MemoryOwner},
     responses,
-    service::{ServedFolder, invalid_argument},
+    service::ServedFolder,
 };
 use crate::{
-    commands::error::CommandResult,
+    commands::error::{CommandError, CommandResult},
     memory::typed::{MemoryType, TypedMemory},
     privacy::PrivacyRules,
     recall::framing::{self, NOTICE},
@@ -41,7 +41,8 @@ impl ServedFolder {
         &self,
         params: &requests::MemoryListParams,
     ) -> CommandResult<responses::MemoryListResponse> {
-        let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
+        let start =
+            page_limit::parse_cursor(params.cursor.as_ref()).map_err(CommandError::usage)?;
         let kind: Option<MemoryType> = params.kind.map(requests::MemoryTypeFilter::memory_type);
         let mut all = Vec::new();
         for whose in [MemoryOwner::Person, MemoryOwner::Agent] {
@@ -73,7 +74,7 @@ impl ServedFolder {
         });
         let Some((path, it)) = found else {
             let name: String = params.name.chars().take(80).collect();
-            return Err(invalid_argument(format!("`name`: there is no memory `{name}`"))
+            return Err(CommandError::usage(format!("`name`: there is no memory `{name}`"))
                 .hint("memory_list {} lists them all"));
         };
         let body = framing::frame(None, None, &it.body, &root.rules).text;

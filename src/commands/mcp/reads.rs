@@ -6,11 +6,14 @@ use serde_json::Value;
 use super::{
     page_limit::{self, PAGE_BYTES_MAX, PIECES_MAX},
     requests, responses,
-    service::{ServedFolder, invalid_argument, silent_ui, with_tool_names},
+    service::{ServedFolder, silent_ui, with_tool_names},
 };
 use crate::{
     commands::{
-        context, coverage, error::CommandResult, search, show, trace, workspace::MemoryRoot,
+        context, coverage,
+        error::{CommandError, CommandResult},
+        search, show, trace,
+        workspace::MemoryRoot,
     },
     memory::{address::Stem, period::Period, wisdom::WisdomFile},
     recall::{
@@ -32,7 +35,7 @@ impl ServedFolder {
         params: &requests::SearchParams,
     ) -> CommandResult<responses::SearchResponse> {
         if params.query.len() > QUERY_BYTES_MAX {
-            return Err(invalid_argument(format!(
+            return Err(CommandError::usage(format!(
                 "`query` is longer than {QUERY_BYTES_MAX} bytes"
             ))
             .hint("ask one question at a time"));
@@ -41,18 +44,18 @@ impl ServedFolder {
         let mut query = Query::parse(&params.query);
         query.tiers.extend(params.tier.iter().flatten().map(|it| it.name().to_owned()));
         query.kind = params.kind.map(|it| it.memory_type().name().to_owned()).or(query.kind);
-        let since =
-            requests::parse_period("since", params.since.as_ref()).map_err(invalid_argument)?;
-        let until =
-            requests::parse_period("until", params.until.as_ref()).map_err(invalid_argument)?;
+        let since = requests::parse_period("since", params.since.as_ref())?;
+        let until = requests::parse_period("until", params.until.as_ref())?;
         query.since = since.map(Period::first).or(query.since);
         query.until = until.map(Period::last).or(query.until);
         if query.text.trim().is_empty() && query.since.is_none() && query.until.is_none() {
-            return Err(invalid_argument("`query`: there is nothing to look for in it".to_owned())
-                .hint("ask in plain words: memory_search {\"query\": \"why SQLite\"}"));
+            return Err(CommandError::usage(
+                "`query`: there is nothing to look for in it".to_owned(),
+            )
+            .hint("ask in plain words: memory_search {\"query\": \"why SQLite\"}"));
         }
         let start = page_limit::parse_cursor(params.cursor.as_ref())
-            .map_err(invalid_argument)?
+            .map_err(CommandError::usage)?
             .min(PIECES_MAX);
         let limit = params.limit.unwrap_or(10).clamp(1, 50);
         let how = SearchOptions {
@@ -79,7 +82,7 @@ impl ServedFolder {
         let from = params.from.unwrap_or(1);
         let to = params.to.unwrap_or(usize::MAX);
         if to < from {
-            return Err(invalid_argument(format!("`to` ({to}) is before `from` ({from})")));
+            return Err(CommandError::usage(format!("`to` ({to}) is before `from` ({from})")));
         }
         file_response(root, path, handed, since, (from, to))
     }
@@ -113,7 +116,8 @@ impl ServedFolder {
         &self,
         params: &requests::TraceParams,
     ) -> CommandResult<responses::TraceResponse> {
-        let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
+        let start =
+            page_limit::parse_cursor(params.cursor.as_ref()).map_err(CommandError::usage)?;
         let limit = params.limit.unwrap_or(50).clamp(1, 200);
         if params.up {
             let up = trace::trace_to_derived(&self.call, &self.agent, &params.target)?;
@@ -194,9 +198,9 @@ impl ServedFolder {
         &self,
         params: &requests::CoverageParams,
     ) -> CommandResult<responses::CoverageResponse> {
-        let period =
-            requests::parse_period("period", params.period.as_ref()).map_err(invalid_argument)?;
-        let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
+        let period = requests::parse_period("period", params.period.as_ref())?;
+        let start =
+            page_limit::parse_cursor(params.cursor.as_ref()).map_err(CommandError::usage)?;
         let report = coverage::coverage_of_period(&self.call, &self.agent, period)?;
         let left_out = report.uncovered.len();
         let lines = report.uncovered.into_iter().map(|it| {
@@ -248,7 +252,7 @@ pub(super) fn file_response(
 ) -> CommandResult<responses::FileResponse> {
     let lines = page_limit::cut_lines(&handed.text, from, to, PAGE_BYTES_MAX);
     if from > lines.all.max(1) {
-        return Err(invalid_argument(format!("`from`: `{path}` has {} lines", lines.all)));
+        return Err(CommandError::usage(format!("`from`: `{path}` has {} lines", lines.all)));
     }
     let kind = root.vault.layout().kind_of(&path);
     Ok(responses::FileResponse {

@@ -5,10 +5,14 @@ use super::{
     reads::file_response,
     requests::{self, CoreMemoryOperation},
     responses,
-    service::{ServedFolder, invalid_argument, write_not_allowed},
+    service::{ServedFolder, write_not_allowed},
 };
 use crate::{
-    commands::{error::CommandResult, session::record_store, show},
+    commands::{
+        error::{CommandError, CommandResult},
+        session::record_store,
+        show,
+    },
     memory::{address::Stem, period::Period},
     recall::framing::{self, NOTICE},
     session::save::IMPORT_BYTES_MAX,
@@ -20,13 +24,10 @@ impl ServedFolder {
         params: &requests::SessionListParams,
     ) -> CommandResult<responses::RecordListResponse> {
         let root = &self.agent;
-        let start = page_limit::parse_cursor(params.cursor.as_ref()).map_err(invalid_argument)?;
-        let since = requests::parse_period("since", params.since.as_ref())
-            .map_err(invalid_argument)?
-            .map(Period::first);
-        let until = requests::parse_period("until", params.until.as_ref())
-            .map_err(invalid_argument)?
-            .map(Period::last);
+        let start =
+            page_limit::parse_cursor(params.cursor.as_ref()).map_err(CommandError::usage)?;
+        let since = requests::parse_period("since", params.since.as_ref())?.map(Period::first);
+        let until = requests::parse_period("until", params.until.as_ref())?.map(Period::last);
         let mut records = record_store(&self.call, root).records()?;
         records.retain(|it| {
             let date = it.header.ended.map(|it| it.date_naive());
@@ -64,7 +65,7 @@ impl ServedFolder {
         let name = params.id.trim_end_matches(".md");
         if !name.parse::<Stem>().is_ok_and(|it| it.is_session()) {
             let name: String = name.chars().take(80).collect();
-            return Err(invalid_argument(format!("`id`: `{name}` is not the name of a record"))
+            return Err(CommandError::usage(format!("`id`: `{name}` is not the name of a record"))
                 .hint("a name like CMEM-20260402-101500; memory_session_list {} lists them all"));
         }
         let (path, handed, since) = show::sanitized_at(&self.call, &self.agent, name, None)?;
@@ -77,10 +78,10 @@ impl ServedFolder {
         params: &requests::SessionImportParams,
     ) -> CommandResult<responses::ImportResponse> {
         if params.text.trim().is_empty() {
-            return Err(invalid_argument("`text` is empty".to_owned()));
+            return Err(CommandError::usage("`text` is empty".to_owned()));
         }
         if params.text.len() as u64 > IMPORT_BYTES_MAX {
-            return Err(invalid_argument(format!(
+            return Err(CommandError::usage(format!(
                 "`text` is larger than {} MiB",
                 IMPORT_BYTES_MAX >> 20
             )));
@@ -106,9 +107,9 @@ impl ServedFolder {
                 given.list = Some(self.session_list(&params)?);
             }
             CoreMemoryOperation::Export => {
-                let id = params
-                    .id
-                    .ok_or_else(|| invalid_argument("`id` is missing for `export`".to_owned()))?;
+                let id = params.id.ok_or_else(|| {
+                    CommandError::usage("`id` is missing for `export`".to_owned())
+                })?;
                 let params = requests::SessionExportParams { id, from: params.from };
                 given.export = Some(self.session_export(&params)?);
             }
@@ -116,9 +117,9 @@ impl ServedFolder {
                 if !self.allows_writes {
                     return Err(write_not_allowed("core_memory with `import`"));
                 }
-                let text = params
-                    .text
-                    .ok_or_else(|| invalid_argument("`text` is missing for `import`".to_owned()))?;
+                let text = params.text.ok_or_else(|| {
+                    CommandError::usage("`text` is missing for `import`".to_owned())
+                })?;
                 given.import = Some(self.session_import(&requests::SessionImportParams { text })?);
             }
         }

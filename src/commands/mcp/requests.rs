@@ -5,7 +5,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::memory::{period::Period, typed::MemoryType};
+use crate::{
+    commands::error::{CommandError, CommandResult},
+    memory::{period::Period, typed::MemoryType},
+};
 
 /// Whose memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -298,6 +301,7 @@ pub(super) struct NoParams {}
 pub(super) fn parse_period(
     argument: &str,
     value: Option<&String>,
-) -> Result<Option<Period>, String> {
-    value.map(|it| it.parse::<Period>()).transpose().map_err(|e| format!("`{argument}`: {e}"))
+) -> CommandResult<Option<Period>> {
+    let period = value.map(|it| it.parse::<Period>()).transpose();
+    period.map_err(|e| CommandError::usage(format!("`{argument}`: {e}")))
 }

@@ -83,10 +83,6 @@ impl McpService {
     }
 }
 
-pub(super) fn invalid_argument(what: String) -> CommandError {
-    CommandError::usage(what)
-}
-
 /// Returns a `Ui` that prints nothing; only stderr reaches the person who runs the server.
 pub(super) fn silent_ui() -> Ui {
     Ui::new(true, true, false, ColorChoice::Never)
@@ -98,8 +94,10 @@ impl ServedFolder {
         match whose {
             MemoryOwner::Agent => Ok(&self.agent),
             MemoryOwner::Person => self.person.as_ref().ok_or_else(|| {
-                invalid_argument("`of`: no memory folder about the person is configured".to_owned())
-                    .hint("leave `of` out to use the served folder")
+                CommandError::usage(
+                    "`of`: no memory folder about the person is configured".to_owned(),
+                )
+                .hint("leave `of` out to use the served folder")
             }),
         }
     }
@@ -113,14 +111,14 @@ impl ServedFolder {
         params: &requests::LogParams,
     ) -> CommandResult<responses::LogResponse> {
         if params.text.len() > ENTRY_BYTES_MAX {
-            return Err(invalid_argument(format!(
+            return Err(CommandError::usage(format!(
                 "`text` is longer than {} KiB",
                 ENTRY_BYTES_MAX / 1024
             ))
             .hint("store it as a file beside the logs, and log one line about it"));
         }
         if params.text.trim().is_empty() {
-            return Err(invalid_argument("`text` is empty".to_owned()));
+            return Err(CommandError::usage("`text` is empty".to_owned()));
         }
         self.agent.require_memory_folder()?;
         let log::AppendedEntry { path, line } =
@@ -219,7 +217,7 @@ pub(super) fn with_tool_names(hint: &str) -> String {
 /// Returns the error of a tool that a person must allow first.
 pub(super) fn write_not_allowed(tool: &str) -> CommandError {
     let what = format!("{tool} changes the memory folder, and this server may only read and log");
-    invalid_argument(what).hint(
+    CommandError::usage(what).hint(
         "a person can allow it: `memoird mcp --allow-write`, or `mcp: { write: true }` in the configuration",
     )
 }

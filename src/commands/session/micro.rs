@@ -65,7 +65,7 @@ impl MicroArgs {
 }
 
 /// The `--json` output.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct MicroReport<'a> {
     out: Option<&'a Path>,
     due: Option<&'static str>,
@@ -77,7 +77,7 @@ struct MicroReport<'a> {
 }
 
 /// Whether the session needs a summary nevertheless.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct FullCompactionNeed {
     due: bool,
     tokens: u64,
@@ -106,7 +106,8 @@ pub(super) fn run(
         ui.note("nothing to do: little would be saved, and the session was not idle for an hour");
         if ui.is_json() {
             let bytes = std::fs::metadata(file).map_or(0, |it| it.len());
-            ui.json(&MicroReport::unchanged(args.full_need(bytes, now)));
+            let full = args.full_need(bytes, now);
+            ui.json(&MicroReport { full, ..MicroReport::default() });
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -159,19 +160,6 @@ fn check_arguments(file: &Path, args: &MicroArgs, ui: &Ui) -> CommandResult<()> 
 }
 
 impl MicroReport<'_> {
-    /// Returns the report of a transcript that is left as it is.
-    fn unchanged(full: FullCompactionNeed) -> Self {
-        Self {
-            out: None,
-            due: None,
-            results: 0,
-            bytes_before: 0,
-            bytes_after: 0,
-            tokens_saved: 0,
-            full,
-        }
-    }
-
     fn print(&self, file: &Path, window: u64, ui: &Ui) {
         let Self { bytes_before, bytes_after, results, tokens_saved, full, .. } = self;
         ui.note(format!(
