@@ -4,7 +4,7 @@
 //! - [`scan`]: reads all files.
 //! - [`stamps`]: detects changes without reading any file.
 //! - [`mod@write`]: creates, replaces, or removes a file atomically.
-//! - [`append`]: adds lines to a log.
+//! - [`append`]: adds lines to a log, or nothing if the disk is full.
 //! - [`archive`]: moves logs and preserves their bytes.
 //! - [`private_files`]: the folder `.memoird/`.
 //! - [`replies`]: raw replies of models, stored in it.
