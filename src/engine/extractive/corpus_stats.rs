@@ -68,7 +68,6 @@ pub struct TokenizedLog {
 /// The tokens of the pieces of one log, without code.
 #[derive(Debug)]
 struct LogTokens {
-    /// A hash of the text.
     fingerprint: u64,
     language: Language,
     /// Per piece, the hash of its set of terms (0 if empty) and the end of its tokens.
@@ -108,7 +107,6 @@ impl Corpus {
         }
     }
 
-    /// Tokenizes and adds a log.
     #[cfg(test)]
     pub(super) fn add_text(&mut self, log: &SanitizedLog) {
         for reading in tokenize(std::slice::from_ref(log)) {
@@ -179,7 +177,6 @@ impl Corpus {
 }
 
 impl LogTokens {
-    /// Returns the hash and the tokens of each piece.
     fn pieces(&self) -> impl Iterator<Item = (u64, &[PackedToken])> {
         let mut start = 0;
         self.pieces.iter().map(move |&(hash, end)| {
@@ -235,7 +232,6 @@ fn prose(page: &ParsedLog) -> impl Iterator<Item = &str> {
     statements.flat_map(|it| (0..it.pieces.len()).map(|piece| it.piece_text(piece)))
 }
 
-/// Returns a hash of the text of a page.
 fn text_fingerprint(page: &ParsedLog) -> u64 {
     prose(page).fold(0, |hash, text| combine_hashes(hash, hash_bytes(text.as_bytes())))
 }

@@ -31,7 +31,6 @@ impl CueTable {
         1 << self.index
     }
 
-    /// Returns whether a word is one of the phrases.
     pub(super) fn contains(self, word: &str) -> bool {
         self.phrases().contains(&word)
     }

@@ -81,43 +81,35 @@ fn as_text<S: Serializer>(value: &impl ToString, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(&value.to_string())
 }
 
-/// Finds the words of features, which are only hashes.
-#[derive(Default)]
-pub(super) struct TermNamer {
-    stems: StemCache,
-}
-
-impl TermNamer {
-    /// Returns the words and atoms of a text with the highest weights.
-    pub(super) fn heaviest_terms(
-        &mut self,
-        material: &CandidateSet,
-        counts: &CorpusCounts,
-        (page, text): (&ParsedLog, &str),
-    ) -> Vec<(String, f64)> {
-        const MOST: usize = 4;
-        let mut found: Vec<(String, f64)> = Vec::new();
-        let mut add = |words: &str, weight: f64| match found.iter_mut().find(|it| it.0 == words) {
-            Some(known) => known.1 = known.1.max(weight),
-            None => found.push((words.to_owned(), weight)),
-        };
-        for atom in atom::find_atoms(text) {
-            if let Some(weight) = material.weight_of(counts, atom_term_hash(&atom.norm(text))) {
-                add(atom.text(text), weight);
-            }
+/// Returns the words and atoms of a text with the highest weights. Features are only hashes.
+pub(super) fn heaviest_terms(
+    stems: &mut StemCache,
+    material: &CandidateSet,
+    counts: &CorpusCounts,
+    (page, text): (&ParsedLog, &str),
+) -> Vec<(String, f64)> {
+    const MOST: usize = 4;
+    let mut found: Vec<(String, f64)> = Vec::new();
+    let mut add = |words: &str, weight: f64| match found.iter_mut().find(|it| it.0 == words) {
+        Some(known) => known.1 = known.1.max(weight),
+        None => found.push((words.to_owned(), weight)),
+    };
+    for atom in atom::find_atoms(text) {
+        if let Some(weight) = material.weight_of(counts, atom_term_hash(&atom.norm(text))) {
+            add(atom.text(text), weight);
         }
-        for word in words::runs(text, "") {
-            let mut weight = None;
-            self.stems.for_each_stem(page.language, word, |term| {
-                let here = material.weight_of(counts, term);
-                weight = weight.into_iter().chain(here).reduce(f64::max);
-            });
-            if let Some(weight) = weight {
-                add(word, weight);
-            }
-        }
-        found.sort_by(|a, b| b.1.total_cmp(&a.1));
-        found.truncate(MOST);
-        found
     }
+    for word in words::runs(text, "") {
+        let mut weight = None;
+        stems.for_each_stem(page.language, word, |term| {
+            let here = material.weight_of(counts, term);
+            weight = weight.into_iter().chain(here).reduce(f64::max);
+        });
+        if let Some(weight) = weight {
+            add(word, weight);
+        }
+    }
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    found.truncate(MOST);
+    found
 }

@@ -71,7 +71,6 @@ impl Engine for Extractive {
     }
 }
 
-/// Converts a count for calculations.
 fn as_f64(count: usize) -> f64 {
     // Counts of units and words stay far below 2^32; more than that would not fit in memory.
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))

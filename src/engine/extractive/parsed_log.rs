@@ -38,7 +38,6 @@ pub(super) struct StatementHead {
     pub(super) lines: Vec<u32>,
     /// The level of a heading; 0 for a lead-in or a parent item.
     pub(super) level: u8,
-    /// The heading above.
     pub(super) parent: Option<usize>,
     /// For a parent item, its statement.
     pub(super) statement: Option<usize>,
@@ -46,7 +45,6 @@ pub(super) struct StatementHead {
     pub(super) key: u64,
 }
 
-/// One statement of a log.
 pub(super) struct LogStatement {
     /// Cleaned words: emphasis is cut, white space is single.
     pub(super) text: String,
@@ -72,7 +70,6 @@ pub(super) struct LogStatement {
     pub(super) cites: Option<Citation>,
 }
 
-/// The form of a statement in its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatementForm {
     Item,
@@ -82,7 +79,6 @@ pub(super) enum StatementForm {
     Code,
 }
 
-/// Parses a log.
 pub(super) fn parse(log: &SanitizedLog) -> ParsedLog {
     parse_with_language(log, |_| None)
 }
@@ -372,7 +368,6 @@ impl LogParser {
 }
 
 impl LogStatement {
-    /// Returns the words of a piece.
     pub(super) fn piece_text(&self, piece: usize) -> &str {
         let piece = self.pieces[piece];
         &self.text[piece.start..piece.end]
@@ -391,7 +386,6 @@ impl LogStatement {
 }
 
 impl ParsedLog {
-    /// Returns the address of a line.
     pub(super) fn address(&self, line: u32) -> Address {
         Address { stem: self.stem.clone(), line }
     }

@@ -29,7 +29,6 @@ const HEADED_CHARS_MAX: usize = 400;
 /// Without an opened heading, statements further apart than this are not merged.
 const GAP_MAX: usize = 12;
 
-/// A bullet under construction.
 struct BulletBuilder {
     page: usize,
     section: SummarySection,
@@ -46,7 +45,6 @@ struct BulletBuilder {
     last_statement: usize,
     last_lead: Option<usize>,
     last_label: String,
-    /// Order in the section.
     first: (usize, usize),
 }
 
@@ -160,7 +158,6 @@ pub(super) fn head_chars(section: SummarySection) -> usize {
     "\n### \n".len() + section.title().chars().count()
 }
 
-/// The marks and the line end of a bullet.
 const BULLET_MARKS: usize = "- \n".len();
 
 /// Returns the length of a bullet with its marks and line end.

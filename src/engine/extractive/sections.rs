@@ -138,7 +138,6 @@ pub(super) fn opens_with_decision(text: &str) -> bool {
     })
 }
 
-/// Returns whether a text gives a reason.
 pub(super) fn gives_reason(text: &str) -> bool {
     /// The first word of each phrase, and the rest.
     static REASONS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
@@ -154,7 +153,6 @@ pub(super) fn gives_reason(text: &str) -> bool {
     })
 }
 
-/// Returns whether a text mentions a change from one thing to another.
 pub(super) fn mentions_change(text: &str) -> bool {
     let lower = text.to_lowercase();
     let words = split_at_punctuation(&lower);

@@ -26,15 +26,12 @@ use super::{
 /// The chosen units, best first, and the units that repeat them.
 #[derive(Default)]
 pub(super) struct UnitRanking {
-    /// Units in the order of choice.
     pub(super) order: Vec<usize>,
     /// The approximate length of the units up to and including each one, in characters.
     pub(super) cumulative_chars: Vec<usize>,
     /// The gain per character of each unit when it was chosen.
     pub(super) values: HashMap<usize, f64>,
-    /// Units that repeat a chosen one.
     pub(super) repeats: Vec<usize>,
-    /// The heads that each unit opened.
     pub(super) opened_heads: HashMap<usize, Vec<usize>>,
 }
 
@@ -69,10 +66,8 @@ struct ScoredUnit {
     push: u32,
 }
 
-/// Candidates, best first.
 struct CandidateQueue {
     heap: BinaryHeap<ScoredUnit>,
-    /// Per unit, how often it was pushed.
     pushes: Vec<u32>,
 }
 
@@ -80,16 +75,6 @@ impl CandidateQueue {
     fn push(&mut self, score: f64, unit: usize) {
         self.pushes[unit] += 1;
         self.heap.push(ScoredUnit { score, unit, push: self.pushes[unit] });
-    }
-
-    /// Removes and returns the best candidate, skipping outdated entries.
-    fn pop(&mut self) -> Option<ScoredUnit> {
-        loop {
-            let top = self.heap.pop()?;
-            if top.push == self.pushes[top.unit] {
-                return Some(top);
-            }
-        }
     }
 }
 
@@ -123,9 +108,7 @@ struct GreedySelection<'m> {
     chosen: Vec<bool>,
     /// Chosen units, and those that repeat one.
     closed: Vec<bool>,
-    /// Per page, the index of its day.
     day_of_page: Vec<usize>,
-    /// Per day, the number of chosen units.
     day_units: Vec<u32>,
     /// Per unit, the index of its statement, and the length of the statement's label in characters.
     statement_of: Vec<(usize, usize)>,
@@ -227,8 +210,9 @@ impl CandidateQueue {
         score: impl Fn(usize) -> f64,
     ) -> Option<(f64, usize)> {
         let (mut best, mut evaluated) = (None::<(f64, usize)>, 0);
-        while let Some(top) = self.pop() {
-            if selection.closed[top.unit] {
+        while let Some(top) = self.heap.pop() {
+            let is_outdated = top.push != self.pushes[top.unit];
+            if is_outdated || selection.closed[top.unit] {
                 continue;
             }
             let now = score(top.unit);
@@ -267,7 +251,6 @@ impl UnitLinks {
         links
     }
 
-    /// Returns the units of the same statement.
     fn siblings(&self, unit: usize, material: &CandidateSet) -> &[usize] {
         let key = statement_key(material.units[unit].at);
         self.by_statement.get(&key).map_or(&[], Vec::as_slice)

@@ -9,7 +9,6 @@ use crate::{
     },
 };
 
-/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// The stem of a word, or two characters of a script without spaces.
@@ -67,12 +66,10 @@ impl PackedToken {
         Self(number << 3 | kind as u32)
     }
 
-    /// Returns the number of the term.
     pub(super) fn term_id(self) -> u32 {
         self.0 >> 3
     }
 
-    /// Returns the kind.
     pub(super) fn kind(self) -> TokenKind {
         TokenKind::ALL[(self.0 & 7) as usize]
     }

@@ -3,7 +3,7 @@
 //! The caller implements the tools. This module implements the loop: the requests, the end, and the
 //! limits for a model that never stops. The last summary counts.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{ModelEngine, request_data, session};
 use crate::{
@@ -25,7 +25,6 @@ const TURNS_LEFT_WARNED: usize = 3;
 /// The most tool calls that are executed per turn; the others are refused.
 const CALLS_MAX: usize = 16;
 
-/// The tool that ends the work.
 const WRITE_SUMMARY: &str = "write_summary";
 
 /// The result of a handoff.
@@ -196,7 +195,12 @@ fn tools() -> Vec<Tool> {
     let tool = |name: &str, description: &str, argument: &str, what: &str| Tool {
         name: name.to_owned(),
         description: description.to_owned(),
-        schema: tool_schema(argument, what),
+        schema: json!({
+            "type": "object",
+            "properties": { argument: { "type": "string", "description": what } },
+            "required": [argument],
+            "additionalProperties": false,
+        }),
     };
     let path = "Absolute, or relative to the project's folder.";
     vec![
@@ -215,15 +219,6 @@ fn tools() -> Vec<Tool> {
             "The summary with its five headings.",
         ),
     ]
-}
-
-fn tool_schema(argument: &str, what: &str) -> Value {
-    json!({
-        "type": "object",
-        "properties": { argument: { "type": "string", "description": what } },
-        "required": [argument],
-        "additionalProperties": false,
-    })
 }
 
 fn parse_sections(text: &str) -> Result<Vec<String>, &'static str> {

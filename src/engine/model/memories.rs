@@ -55,11 +55,8 @@ struct RawMemory {
     updates: Option<String>,
 }
 
-/// What a proposed memory is checked against.
 pub(super) struct MemoryCheck<'a> {
-    /// The logs in the request.
     pub(super) logs: &'a [SanitizedLog],
-    /// The existing memories in the request.
     pub(super) existing: &'a [TypedMemory],
     /// Returns what is wrong with a draft.
     pub(super) verdict: &'a dyn Fn(&MemoryDraft) -> Result<(), String>,
@@ -75,7 +72,6 @@ pub(super) enum CheckedMemory {
 }
 
 impl CheckedMemory {
-    /// Returns what is wrong with it.
     pub(super) fn problem(&self) -> Option<&str> {
         match self {
             Self::Valid(_) => None,
@@ -197,7 +193,6 @@ pub(super) fn merge_retry(first: &mut Vec<CheckedMemory>, second: Vec<CheckedMem
     }
 }
 
-/// Collects the proposals of all replies.
 pub(super) fn into_extraction(proposed: impl Iterator<Item = CheckedMemory>) -> Extraction {
     let mut all = Extraction::default();
     for proposed in proposed {

@@ -202,7 +202,6 @@ impl ModelEngine {
         read(&self.ask(&retry)?).map_err(unreadable)
     }
 
-    /// Returns a request without a schema or tools.
     fn request(
         &self,
         stage: Stage,
@@ -266,7 +265,6 @@ fn unreadable_message(why: &str) -> String {
     )
 }
 
-/// Returns the error for a reply that cannot be used.
 fn unreadable(reason: impl Into<String>) -> EngineError {
     EngineError::Model(CallError::InvalidReply(reason.into()))
 }

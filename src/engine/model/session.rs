@@ -218,7 +218,6 @@ fn parse_reply(reply: &str, titles: &[&'static str]) -> Result<Vec<String>, &'st
     split_at_titles(summary, titles)
 }
 
-/// Returns the message that asks to correct rejected lines.
 fn retry_message(rejected: &[(String, String)]) -> String {
     let mut message =
         String::from("These lines are not supported by the entries that they cite:\n");

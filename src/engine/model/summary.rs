@@ -147,11 +147,6 @@ impl ModelEngine {
         (lengths.0.min(room * 9 / 10), limit)
     }
 
-    /// Returns the instructions for a week.
-    pub(super) fn week_instructions(&self, period: Period) -> String {
-        instructions(self.prompts.get(PromptName::Weekly), period, &self.compaction.weekly)
-    }
-
     pub(super) fn summary_message(
         &self,
         period: Period,
@@ -182,7 +177,7 @@ fn parse_part(
     Ok((request, text, parsed))
 }
 
-fn instructions(prompt: &Prompt, period: Period, length: &Length) -> String {
+pub(super) fn instructions(prompt: &Prompt, period: Period, length: &Length) -> String {
     let headings: Vec<String> =
         sections_of(period).iter().map(|it| format!("### {}", it.title())).collect();
     let ratio = format!("{:.0}%", length.ratio * 100.0);
@@ -204,7 +199,6 @@ fn lengths_for_part(
     (share(input.budget.target_chars), share(input.budget.limit_chars))
 }
 
-/// Returns the message that asks for corrected bullets.
 fn retry_message(faults: &[&DraftFault]) -> String {
     let mut message = String::from(
         "Some bullets failed the check. Reply with the corrected bullets only, each under its heading, \
@@ -229,15 +223,10 @@ pub(super) fn data_blocks(input: &SummaryInput<'_>) -> Vec<DataBlock> {
     }
 }
 
-/// Returns the sections of a week.
-pub(super) fn sections_of_week() -> &'static [SummarySection] {
-    &SummarySection::WEEKLY
-}
-
 fn sections_of(period: Period) -> &'static [SummarySection] {
     match period.grain() {
         Grain::Month => &SummarySection::MONTHLY,
-        _ => sections_of_week(),
+        _ => &SummarySection::WEEKLY,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
     engine::{
         EngineError, Extraction, MemoryDraft, SummaryInput, UnreadableMemory, WeekExtractInput,
     },
-    memory::{hash::ContentHash, period::Period},
+    memory::{hash::ContentHash, item::SummarySection, period::Period},
     model::{
         CallError, Message, ModelRequest, OutputSchema, Stage, failure::ErrorClass,
         prompt::PromptName,
@@ -37,7 +37,6 @@ const MEMORIES_TOKENS: u32 = 1200;
 #[derive(Debug, Default)]
 pub struct PendingWeeks(Mutex<BTreeSet<Period>>);
 
-/// A parsed combined reply.
 struct WeekReply {
     /// The week's summary, as Markdown.
     week: String,
@@ -143,7 +142,7 @@ impl ModelEngine {
         let [weekly, extract, prompt] =
             [PromptName::Weekly, PromptName::Extract, PromptName::Combined]
                 .map(|it| self.prompts.get(it));
-        let first = self.week_instructions(period);
+        let first = summary::instructions(weekly, period, &self.compaction.weekly);
         let second = extract.fill(&[]);
         let name = [data, weekly.id(), extract.id(), prompt.id()].join("\n");
         let system = prompt.fill(&[("weekly", &first), ("extract", &second)]);
@@ -155,7 +154,6 @@ impl ModelEngine {
         }
     }
 
-    /// Returns how many tokens a reply may have.
     fn combined_tokens(&self) -> u32 {
         self.output_tokens(self.prompts.get(PromptName::Combined))
     }
@@ -247,7 +245,7 @@ fn parse_reply(text: &str) -> Result<(String, Vec<Result<MemoryDraft, Unreadable
     let Some(Value::String(week)) = object.remove("week") else {
         return Err("`week` is not a string".to_owned());
     };
-    if summary::parse_reply(&week, summary::sections_of_week()).sections.is_empty() {
+    if summary::parse_reply(&week, &SummarySection::WEEKLY).sections.is_empty() {
         return Err("`week` has no bullet under a requested heading".to_owned());
     }
     let memories = memories::parse_reply(&Value::Object(object).to_string())?;

@@ -18,7 +18,6 @@ use crate::{
 /// The most operations in a reply; a month changes few entries.
 const OPERATIONS_MAX: usize = 50;
 
-/// An operation as the model writes it.
 #[derive(Debug, Deserialize)]
 struct RawWisdomOp {
     op: String,

@@ -33,7 +33,6 @@ const OTHER_WORDS_MAX: usize = 4;
 /// Suffixes that belong to a time of day.
 const DAY_HALF_SUFFIXES: [&str; 7] = [" AM", " PM", " am", " pm", " a.m.", " p.m.", " Uhr"];
 
-/// A figure that replaced another one.
 pub(super) struct Revision {
     /// The pieces with the new figure, and the note for each.
     pub(super) newer: Vec<(PiecePosition, Annotation)>,
@@ -41,7 +40,6 @@ pub(super) struct Revision {
     pub(super) older: Vec<PiecePosition>,
 }
 
-/// One occurrence of a figure.
 struct FigureMention<'p> {
     at: PiecePosition,
     page: &'p ParsedLog,
@@ -55,7 +53,6 @@ struct FigureMention<'p> {
 /// The subject of a figure: a hash of the stems of its label or name, and the kind of figure.
 type FigureSubject = (u64, AtomKind);
 
-/// Returns the revisions of a period.
 pub(super) fn find_revisions(pages: &[ParsedLog]) -> Vec<Revision> {
     let mut reader = FigureReader::default();
     for (p, page) in pages.iter().enumerate() {
@@ -85,7 +82,6 @@ struct FigureReader<'p> {
 }
 
 impl<'p> FigureReader<'p> {
-    /// Reads the figures of a piece.
     fn read(&mut self, page: &'p ParsedLog, statement: &'p LogStatement, at: PiecePosition) {
         let piece = statement.pieces[at.piece];
         let text = statement.piece_text(at.piece);
@@ -211,7 +207,6 @@ impl FigureMention<'_> {
         before.to_lowercase().ends_with("now") || sections::mentions_change(&self.statement.text)
     }
 
-    /// Returns the line of the figure.
     fn address(&self) -> crate::memory::address::Address {
         let line = self.statement.lines_of(self.start, self.end).next().unwrap_or_default();
         self.page.address(line)

@@ -47,7 +47,6 @@ struct ComparedStatement {
     /// For a sentence, the stems of its words for "done"; for an item, the stems that only mark it as
     /// open, which are not in `stems`.
     cues: BTreeSet<u64>,
-    /// Stems of names.
     names: BTreeSet<u64>,
     /// Figures, code, files.
     atoms: BTreeSet<u64>,
@@ -266,7 +265,6 @@ fn reports_done(statement: &LogStatement, text: &str) -> bool {
         && !text.trim_end().ends_with(['?', '？', '؟'])
 }
 
-/// The word lists as sets.
 struct CueWordSets {
     done: HashSet<&'static str>,
     not_done: HashSet<&'static str>,

@@ -25,7 +25,6 @@ const ATOM_WEIGHT: f64 = 6.0;
 /// Weight of a number, date, sum, or version: people look for those later and cannot reconstruct them.
 const FIGURE_WEIGHT: f64 = 7.0;
 
-/// The exponent of rarity.
 const RARITY_POWER: f64 = 1.3;
 
 /// Repetition counts more the more statements name code, files, or versions: fully if nearly half of them
@@ -38,10 +37,8 @@ const TURNS_MIN: usize = 3;
 /// The fewest letters of a shortened name.
 const SHORT_NAME_MIN: usize = 3;
 
-/// No feature.
 pub(super) const NO_FEATURE: u32 = u32::MAX;
 
-/// The features of terms and pairs.
 #[derive(Default)]
 pub(super) struct FeatureIds {
     /// By the number of a term in the corpus counts.
@@ -76,7 +73,6 @@ fn add_token(
     }
 }
 
-/// Reads features from pages.
 pub(super) struct FeatureBuilder<'c> {
     pub(super) counts: &'c CorpusCounts,
     pub(super) stems: StemCache,
@@ -124,7 +120,6 @@ impl FeatureIds {
         *slot
     }
 
-    /// Returns the feature of a pair of neighbours.
     pub(super) fn of_pair(&mut self, left: u32, right: u32) -> u32 {
         let term = combine_hashes(combine_hashes(u64::from(left), 0x5B), u64::from(right));
         *self.by_term.entry(term).or_insert_with(|| {
@@ -135,7 +130,6 @@ impl FeatureIds {
     }
 }
 
-/// The features of a piece.
 pub(super) struct PieceFeatures {
     pub(super) features: Range<usize>,
     pub(super) stems: usize,
@@ -181,7 +175,6 @@ impl FeatureBuilder<'_> {
         self.finish_piece(page)
     }
 
-    /// Appends the features of the buffered tokens.
     fn finish_piece(&mut self, page: &ParsedLog) -> PieceFeatures {
         let Self { counts, ids, features, sequence, atoms, speakers, .. } = self;
         let start = features.len();

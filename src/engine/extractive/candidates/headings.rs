@@ -22,7 +22,7 @@ const HEAD_CHARS_MAX: usize = 110;
 const CHILD_STEMS_MAX: usize = 5;
 
 /// Returns how often the words of each head occur in the pages.
-pub(in crate::engine::extractive) fn template_heads(pages: &[ParsedLog]) -> HashedMap<u32> {
+pub(crate) fn template_heads(pages: &[ParsedLog]) -> HashedMap<u32> {
     let mut seen = HashedMap::<u32>::default();
     for head in pages.iter().flat_map(|page| &page.heads).filter(|h| h.statement.is_none()) {
         *seen.entry(head.key).or_default() += 1;
@@ -31,11 +31,7 @@ pub(in crate::engine::extractive) fn template_heads(pages: &[ParsedLog]) -> Hash
 }
 
 /// Returns whether a head has content besides a template's words and its date.
-pub(in crate::engine::extractive) fn is_meaningful(
-    page: &ParsedLog,
-    head: usize,
-    templates: &HashedMap<u32>,
-) -> bool {
+pub(crate) fn is_meaningful(page: &ParsedLog, head: usize, templates: &HashedMap<u32>) -> bool {
     let head = &page.heads[head];
     let mut letters = head.text.chars().filter(|c| c.is_alphabetic()).count();
     let mut dated = false;
@@ -58,7 +54,6 @@ pub(in crate::engine::extractive) fn is_meaningful(
         && !sections::is_template_head(&head.text)
 }
 
-/// The heads of the current page.
 pub(super) struct PageHeadings {
     /// Per head, whether it is meaningful.
     pub(super) meaningful: Vec<bool>,
@@ -67,7 +62,6 @@ pub(super) struct PageHeadings {
 }
 
 impl PageHeadings {
-    /// Returns the nearest meaningful heading.
     pub(super) fn heading_of(&self, page: &ParsedLog, statement: &LogStatement) -> Option<usize> {
         let above = |&head: &usize| page.heads[head].parent;
         std::iter::successors(statement.heading, above).find(|&head| self.meaningful[head])

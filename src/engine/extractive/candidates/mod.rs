@@ -36,7 +36,6 @@ pub(super) struct CandidateSet {
     pub(super) pages: Vec<ParsedLog>,
     pub(super) units: Vec<CandidateUnit>,
     pub(super) heads: Vec<HeadingUse>,
-    /// Per feature, its weight.
     pub(super) weights: Vec<f64>,
     /// Per feature, whether it is a number, a date, or the like.
     pub(super) is_exact: Vec<bool>,
@@ -105,7 +104,6 @@ pub(super) struct CandidateUnit {
 pub(super) struct Annotation {
     /// The byte offset in the statement's text where it is inserted.
     pub(super) offset: usize,
-    /// The addition with its brackets.
     pub(super) text: String,
     /// The lines that it is derived from, besides its own.
     pub(super) citations: Vec<Address>,
@@ -188,7 +186,6 @@ fn collect_units(
     CandidateSet { pages, units, heads, weights, is_exact: exact, features, repeats, ids }
 }
 
-/// The state of the collection.
 struct CandidateCollector<'c> {
     builder: FeatureBuilder<'c>,
     templates: HashedMap<u32>,
@@ -199,26 +196,20 @@ struct CandidateCollector<'c> {
     distinct: HashedMap<bool>,
     /// Distinct pieces that name code, files, versions, or the like.
     technical: usize,
-    /// Whether fragments are collected, too.
     fragments: bool,
 }
 
-/// A piece to be added.
 struct NewPiece<'p> {
     page: &'p ParsedLog,
     at: PiecePosition,
     /// Its tokens, if the corpus has them.
     tokens: Option<&'p [PackedToken]>,
-    /// Whether it may become a unit.
     is_candidate: bool,
-    /// The unit that it requires.
     requires: Option<usize>,
-    /// The question that it answers.
     answers: Option<usize>,
 }
 
 impl CandidateCollector<'_> {
-    /// Adds the pieces of a page.
     fn add_page(
         &mut self,
         index: usize,

@@ -17,7 +17,6 @@ use crate::{
     memory::typed::MemoryType,
 };
 
-/// Returns a goal or deadline with an explicit date.
 pub(super) fn deadline(sentences: &[LogSentence]) -> Option<MemoryCandidate> {
     let sentence = sentences.iter().find(|it| {
         let words = it.words();
@@ -42,7 +41,7 @@ pub(super) fn deadline(sentences: &[LogSentence]) -> Option<MemoryCandidate> {
 }
 
 /// Returns whether the words contain a date: a full one, or a day next to a month.
-pub(in crate::engine::extractive) fn has_date(words: &WordList) -> bool {
+pub(crate) fn has_date(words: &WordList) -> bool {
     let list: Vec<&str> = words.iter().collect();
     let is_day = |w: &str| {
         let digits = w.trim_end_matches(|c: char| c.is_alphabetic());

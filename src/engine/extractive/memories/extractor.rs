@@ -118,7 +118,6 @@ impl MemoryExtractor<'_> {
         })
     }
 
-    /// Returns a decision with its reason.
     fn decision(
         &self,
         at: usize,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::engine::extractive::statements::blocks::{KEEP_MARK, has_keep_mark};
 
 /// Returns the text without `#keep` and without a note in brackets at the end.
-pub(in crate::engine::extractive) fn without_keep(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_keep(text: &str) -> Cow<'_, str> {
     let text = without_note(text);
     if !has_keep_mark(text) {
         return Cow::Borrowed(text.trim());

@@ -39,7 +39,6 @@ use crate::{
     },
 };
 
-/// The most memories of one day.
 const DRAFTS_MAX: usize = 5;
 
 /// The longest `name` in frontmatter.
@@ -53,7 +52,6 @@ const DUPLICATE_PREFERENCE_OVERLAP: f64 = 0.4;
 /// Rules with more code words than this are about code, which can be read in the code itself.
 const CODE_SHARE_MAX: f64 = 0.3;
 
-/// Proposes typed memories from one day; usually none.
 pub(super) fn extract(input: &ExtractInput<'_>) -> Vec<MemoryDraft> {
     let blocks = blocks::parse_blocks(input.log);
     let day = MemoryExtractor { blocks: &blocks, roles: BlockRoles::of(&blocks) };

@@ -12,12 +12,12 @@ use crate::{
 };
 
 /// Returns whether a text names a person and says what that person wants or is.
-pub(in crate::engine::extractive) fn about_person(text: &str) -> bool {
+pub(crate) fn about_person(text: &str) -> bool {
     is_about_person(text, &WordList::of(text))
 }
 
 /// Like [`about_person`], for a text that is already split into words.
-pub(in crate::engine::extractive) fn is_about_person(text: &str, words: &WordList) -> bool {
+pub(crate) fn is_about_person(text: &str, words: &WordList) -> bool {
     /// `is a senior Go engineer`: the role is among this many words after `is a`.
     const ROLE_REACH: usize = 4;
     /// Only these tables mark statements about a person.

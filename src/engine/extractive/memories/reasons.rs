@@ -12,14 +12,13 @@ use crate::{
     text::lexicon::CUES,
 };
 
-/// A reason and its lines.
 pub(super) struct StatedReason {
     pub(super) text: String,
     pub(super) lines: Vec<u32>,
 }
 
 /// Splits a sentence at the marker of a reason into statement and reason.
-pub(in crate::engine::extractive) fn split_reason(text: &str) -> Option<(String, String)> {
+pub(crate) fn split_reason(text: &str) -> Option<(String, String)> {
     const SAID_WORDS_MIN: usize = 3;
     const WHY_WORDS_MIN: usize = 2;
     if let Some(split) = split_otherwise(text) {

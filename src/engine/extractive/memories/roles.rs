@@ -12,8 +12,7 @@ use crate::{
 
 /// What a heading or label says about the blocks below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine::extractive) enum BlockRole {
-    /// Feedback about somebody's work.
+pub(crate) enum BlockRole {
     Feedback,
     /// Explicit guidance.
     Lesson,
@@ -24,19 +23,18 @@ pub(in crate::engine::extractive) enum BlockRole {
 }
 
 /// The roles of the titled blocks of a log, computed once per block.
-pub(in crate::engine::extractive) struct BlockRoles<'a> {
+pub(crate) struct BlockRoles<'a> {
     pub(super) blocks: &'a [LogBlock],
     pub(super) roles: Vec<OnceCell<Option<BlockRole>>>,
 }
 
 impl<'a> BlockRoles<'a> {
-    /// Returns the roles of a log's blocks.
-    pub(in crate::engine::extractive) fn of(blocks: &'a [LogBlock]) -> Self {
+    pub(crate) fn of(blocks: &'a [LogBlock]) -> Self {
         Self { blocks, roles: vec![OnceCell::new(); blocks.len()] }
     }
 
     /// Returns the role of the nearest titled block above a block.
-    pub(in crate::engine::extractive) fn role_above(&self, at: usize) -> Option<BlockRole> {
+    pub(crate) fn role_above(&self, at: usize) -> Option<BlockRole> {
         enclosing_blocks(self.blocks, at).find_map(|above| {
             *self.roles[above].get_or_init(|| {
                 let text = self.blocks[above].text.trim_end_matches(':');
@@ -46,8 +44,7 @@ impl<'a> BlockRoles<'a> {
     }
 }
 
-/// Returns the role of a heading or label, if it has one.
-pub(in crate::engine::extractive) fn role_of_label(label: &str) -> Option<BlockRole> {
+pub(crate) fn role_of_label(label: &str) -> Option<BlockRole> {
     pub(super) static ROLES: LazyLock<HashMap<&str, BlockRole>> = LazyLock::new(|| {
         let tables = [
             (BlockRole::Task, &CUES.task_titles),

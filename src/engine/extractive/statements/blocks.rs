@@ -18,48 +18,40 @@ use crate::{
 
 /// A heading, a bullet, or a paragraph.
 #[derive(Clone, Debug)]
-pub(in crate::engine::extractive) struct LogBlock {
+pub(crate) struct LogBlock {
     /// The text, on one line.
-    pub(in crate::engine::extractive) text: String,
-    /// Its kind.
-    pub(in crate::engine::extractive) shape: BlockShape,
+    pub(crate) text: String,
+    pub(crate) shape: BlockShape,
     /// The block that introduces it: a bullet above, or the paragraph that ends in a colon.
-    pub(in crate::engine::extractive) parent: Option<usize>,
-    /// The nearest heading above it.
-    pub(in crate::engine::extractive) heading: Option<usize>,
+    pub(crate) parent: Option<usize>,
+    pub(crate) heading: Option<usize>,
     /// The lines that a person or agent marked with `#keep`.
-    pub(in crate::engine::extractive) keep_lines: Vec<u32>,
+    pub(crate) keep_lines: Vec<u32>,
     /// The byte offset in `text` at which each line begins, and the line's number; ascending, never empty.
     starts: Vec<(usize, u32)>,
 }
 
-/// The kind of a [`LogBlock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine::extractive) enum BlockShape {
-    /// A heading of that level.
+pub(crate) enum BlockShape {
     Heading(u8),
     /// A list item; a task box makes it a task.
     Bullet {
-        /// Whether it has a box to tick.
         task: bool,
     },
-    /// Running text.
     Paragraph,
 }
 
-/// A sentence and its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::engine::extractive) struct LogSentence {
-    /// The unchanged text.
-    pub(in crate::engine::extractive) text: String,
+pub(crate) struct LogSentence {
+    pub(crate) text: String,
     /// Line numbers, ascending.
-    pub(in crate::engine::extractive) lines: Vec<u32>,
+    pub(crate) lines: Vec<u32>,
     /// Split when first needed.
     pub(super) words: OnceCell<WordList>,
 }
 
 /// Splits a log into blocks, in order, without lines of external origin.
-pub(in crate::engine::extractive) fn parse_blocks(log: &SanitizedLog) -> Vec<LogBlock> {
+pub(crate) fn parse_blocks(log: &SanitizedLog) -> Vec<LogBlock> {
     let mut cutter = BlockParser::default();
     for line in log.lines() {
         cutter.push_line(line);
@@ -70,9 +62,7 @@ pub(in crate::engine::extractive) fn parse_blocks(log: &SanitizedLog) -> Vec<Log
 #[derive(Default)]
 struct BlockParser {
     blocks: Vec<LogBlock>,
-    /// Headings above, by level.
     headings: Vec<(u8, usize)>,
-    /// Bullets above, by indent.
     bullets: Vec<(usize, usize)>,
     /// The paragraph that ends in a colon and introduces the list that follows.
     intro_block: Option<usize>,
@@ -91,16 +81,14 @@ impl BlockParser {
                 self.headings.retain(|&(above, _)| above < level);
                 self.bullets.clear();
                 self.intro_block = None;
-                let heading = self.headings.last().map(|&(_, at)| at);
-                self.push(line, BlockShape::Heading(level), None, heading);
+                self.push(line, BlockShape::Heading(level), None);
                 self.headings.push((level, self.blocks.len() - 1));
                 self.continues = false;
             }
             LineKind::ListItem { indent, task, .. } => {
                 self.bullets.retain(|&(above, _)| above < indent);
                 let parent = self.bullets.last().map(|&(_, at)| at).or(self.intro_block);
-                let heading = self.headings.last().map(|&(_, at)| at);
-                self.push(line, BlockShape::Bullet { task: task.is_some() }, parent, heading);
+                self.push(line, BlockShape::Bullet { task: task.is_some() }, parent);
                 self.bullets.push((indent, self.blocks.len() - 1));
                 self.continues = true;
             }
@@ -113,8 +101,7 @@ impl BlockParser {
                 if parent.is_none() {
                     self.bullets.clear();
                 }
-                let heading = self.headings.last().map(|&(_, at)| at);
-                self.push(line, BlockShape::Paragraph, parent, heading);
+                self.push(line, BlockShape::Paragraph, parent);
                 self.continues = true;
             }
             LineKind::Blank => self.continues = false,
@@ -142,18 +129,12 @@ impl BlockParser {
         starts_with_bold_label(words) || (closed && labelled)
     }
 
-    pub(super) fn push(
-        &mut self,
-        line: &SanitizedLine,
-        shape: BlockShape,
-        parent: Option<usize>,
-        heading: Option<usize>,
-    ) {
+    fn push(&mut self, line: &SanitizedLine, shape: BlockShape, parent: Option<usize>) {
         self.blocks.push(LogBlock {
             text: strip_bold(line.words()),
             shape,
             parent,
-            heading,
+            heading: self.headings.last().map(|&(_, at)| at),
             keep_lines: is_marked_keep(line).then_some(line.number()).into_iter().collect(),
             starts: vec![(0, line.number())],
         });
@@ -170,18 +151,15 @@ impl BlockParser {
 }
 
 impl LogBlock {
-    /// Returns the numbers of its lines.
-    pub(in crate::engine::extractive) fn lines(&self) -> Vec<u32> {
+    pub(crate) fn lines(&self) -> Vec<u32> {
         self.starts.iter().map(|&(_, line)| line).collect()
     }
 
-    /// Returns the number of its first line.
-    pub(in crate::engine::extractive) fn first_line(&self) -> u32 {
+    pub(crate) fn first_line(&self) -> u32 {
         self.starts.first().map_or(0, |&(_, line)| line)
     }
 
-    /// Splits the text from byte `from` on into sentences.
-    pub(in crate::engine::extractive) fn sentences_from(&self, from: usize) -> Vec<LogSentence> {
+    pub(crate) fn sentences_from(&self, from: usize) -> Vec<LogSentence> {
         let text = self.text.get(from..).unwrap_or_default();
         // The mark would hide where a sentence ends; spaces keep the offsets.
         let marked = !self.keep_lines.is_empty();
@@ -218,17 +196,13 @@ impl LogBlock {
 }
 
 /// Returns the blocks that enclose a block, nearest first: those that introduce it, then headings.
-pub(in crate::engine::extractive) fn enclosing_blocks(
-    blocks: &[LogBlock],
-    at: usize,
-) -> impl Iterator<Item = usize> {
+pub(crate) fn enclosing_blocks(blocks: &[LogBlock], at: usize) -> impl Iterator<Item = usize> {
     let parents = std::iter::successors(blocks[at].parent, |&above| blocks[above].parent);
     parents.chain(std::iter::successors(blocks[at].heading, |&above| blocks[above].heading))
 }
 
 impl LogSentence {
-    /// Returns its words.
-    pub(in crate::engine::extractive) fn words(&self) -> &WordList {
+    pub(crate) fn words(&self) -> &WordList {
         self.words.get_or_init(|| WordList::of(&self.text))
     }
 }
@@ -266,13 +240,12 @@ fn is_marked_keep(line: &SanitizedLine) -> bool {
             .any(|part| part.split_whitespace().any(|w| w == KEEP_MARK))
 }
 
-/// Returns whether a text contains the mark.
-pub(in crate::engine::extractive) fn has_keep_mark(text: &str) -> bool {
+pub(crate) fn has_keep_mark(text: &str) -> bool {
     text.contains('#') && text.contains(KEEP_MARK)
 }
 
 /// The mark on a line that summaries must include.
-pub(in crate::engine::extractive) const KEEP_MARK: &str = "#keep";
+pub(crate) const KEEP_MARK: &str = "#keep";
 
 /// As many spaces as [`KEEP_MARK`] has bytes.
 const BLANK_KEEP_MARK: &str = "     ";

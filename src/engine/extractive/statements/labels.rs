@@ -5,7 +5,7 @@ use super::word_list::WordList;
 /// Splits `Label: rest` or `Label — rest`; returns the label and the byte offset of the rest.
 ///
 /// A label is short, is no sentence, and its colon is followed by a space.
-pub(in crate::engine::extractive) fn split_label(text: &str) -> Option<(&str, usize)> {
+pub(crate) fn split_label(text: &str) -> Option<(&str, usize)> {
     /// Longer than this and it is a clause.
     const LABEL_WORDS_MAX: usize = 7;
     const LABEL_CHARS_MAX: usize = 60;
@@ -48,14 +48,14 @@ fn label_end(text: &str, chars_max: usize) -> Option<(usize, usize)> {
 }
 
 /// Returns whether a title or label is one of `titles`, ignoring numbers, dates, and case.
-pub(in crate::engine::extractive) fn is_one_of_titles(label: &str, titles: &[&str]) -> bool {
+pub(crate) fn is_one_of_titles(label: &str, titles: &[&str]) -> bool {
     let title = normalized_title(label);
     titles.iter().any(|it| title == *it)
 }
 
 /// Returns the words of a title or label in lower case, without numbers and dates; empty for a text
 /// that is too long to be one.
-pub(in crate::engine::extractive) fn normalized_title(label: &str) -> String {
+pub(crate) fn normalized_title(label: &str) -> String {
     const TITLE_BYTES_MAX: usize = 120;
     if label.len() > TITLE_BYTES_MAX {
         return String::new();

@@ -4,15 +4,12 @@ use super::{terms::ratio, word_list::WordList};
 use crate::engine::extractive::cue_phrases;
 
 /// Returns whether a text neither refers to something outside it nor depends on a moment.
-pub(in crate::engine::extractive) fn is_self_contained(text: &str) -> bool {
+pub(crate) fn is_self_contained(text: &str) -> bool {
     words_are_self_contained(text, &WordList::of(text))
 }
 
 /// Like [`is_self_contained`], for a text that is already split into words.
-pub(in crate::engine::extractive) fn words_are_self_contained(
-    text: &str,
-    words: &WordList,
-) -> bool {
+pub(crate) fn words_are_self_contained(text: &str, words: &WordList) -> bool {
     const WORDS_MIN: usize = 3;
     const WORDS_MAX: usize = 60;
     let trimmed = text.trim_end();
@@ -30,7 +27,7 @@ pub(in crate::engine::extractive) fn words_are_self_contained(
 }
 
 /// Returns the share of words that are code: names in backticks, paths, calls.
-pub(in crate::engine::extractive) fn code_share(text: &str) -> f64 {
+pub(crate) fn code_share(text: &str) -> f64 {
     let all = text.split_whitespace().count();
     let mut inside = false;
     let mut code = 0;

@@ -16,23 +16,22 @@ use crate::{
 /// The content stems of a statement and its values (numbers, dates, weekdays), which a newer statement may
 /// change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::engine::extractive) struct StatementTerms {
-    /// Stems of content words.
-    pub(in crate::engine::extractive) stems: TermSet,
+pub(crate) struct StatementTerms {
+    pub(crate) stems: TermSet,
     /// Words with a digit, months, and weekdays.
-    pub(in crate::engine::extractive) values: TermSet,
+    pub(crate) values: TermSet,
 }
 
 /// A set of words, as hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::engine::extractive) struct TermSet(
+pub(crate) struct TermSet(
     /// Invariant: ascending, each once.
     Vec<u64>,
 );
 
 /// Extracts terms, caching the class of each word.
 #[derive(Default)]
-pub(in crate::engine::extractive) struct TermExtractor {
+pub(crate) struct TermExtractor {
     class_by_word: HashedMap<WordClass>,
 }
 
@@ -45,8 +44,7 @@ enum WordClass {
 }
 
 impl TermExtractor {
-    /// Returns the terms of some words.
-    pub(in crate::engine::extractive) fn extract(&mut self, words: &WordList) -> StatementTerms {
+    pub(crate) fn extract(&mut self, words: &WordList) -> StatementTerms {
         let (mut stems, mut values) = (Vec::with_capacity(words.len()), Vec::new());
         for (word, hash) in words.iter_hashed() {
             match *self.class_by_word.entry(hash).or_insert_with(|| WordClass::of(word)) {
@@ -84,63 +82,54 @@ impl From<Vec<u64>> for TermSet {
 }
 
 impl TermSet {
-    /// Returns the number of terms.
-    pub(in crate::engine::extractive) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns whether there are none.
-    pub(in crate::engine::extractive) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the hashes, ascending.
-    pub(in crate::engine::extractive) fn hashes(&self) -> &[u64] {
+    pub(crate) fn hashes(&self) -> &[u64] {
         &self.0
     }
 
-    /// Returns the number of common terms.
-    pub(in crate::engine::extractive) fn shared_count(&self, other: &Self) -> usize {
+    pub(crate) fn shared_count(&self, other: &Self) -> usize {
         shared_count(&self.0, &other.0)
     }
 
-    /// Returns whether `other` contains all of them.
-    pub(in crate::engine::extractive) fn is_subset(&self, other: &Self) -> bool {
+    pub(crate) fn is_subset(&self, other: &Self) -> bool {
         self.shared_count(other) == self.len()
     }
 
-    /// Returns whether `other` contains none of them.
-    pub(in crate::engine::extractive) fn is_disjoint(&self, other: &Self) -> bool {
+    pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
         self.shared_count(other) == 0
     }
 }
 
 impl StatementTerms {
-    /// Returns the terms of a text.
-    pub(in crate::engine::extractive) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         TermExtractor::default().extract(&WordList::of(text))
     }
 
-    /// Returns the Jaccard similarity of the stems.
-    pub(in crate::engine::extractive) fn similarity(&self, other: &Self) -> f64 {
+    pub(crate) fn similarity(&self, other: &Self) -> f64 {
         jaccard(&self.stems.0, &other.stems.0)
     }
 
     /// Returns the number of common stems as a share of the stems of the smaller one.
-    pub(in crate::engine::extractive) fn overlap(&self, other: &Self) -> f64 {
+    pub(crate) fn overlap(&self, other: &Self) -> f64 {
         ratio(self.stems.shared_count(&other.stems), self.stems.len().min(other.stems.len()))
     }
 
     /// Returns the share of these stems and values that `other` contains.
-    pub(in crate::engine::extractive) fn containment(&self, other: &Self) -> f64 {
+    pub(crate) fn containment(&self, other: &Self) -> f64 {
         let shared =
             self.stems.shared_count(&other.stems) + self.values.shared_count(&other.values);
         ratio(shared, self.stems.len() + self.values.len())
     }
 }
 
-/// Returns whether a word is a stop word.
-pub(in crate::engine::extractive) fn is_stop_word(word: &str) -> bool {
+pub(crate) fn is_stop_word(word: &str) -> bool {
     static SMALL: LazyLock<HashedSet> =
         LazyLock::new(|| CUES.stop_words.iter().map(|it| hash_bytes(it.as_bytes())).collect());
     SMALL.contains(&hash_bytes(word.as_bytes()))
@@ -157,7 +146,7 @@ fn shared_count<T: Ord>(mut a: &[T], mut b: &[T]) -> usize {
 }
 
 /// Returns the Jaccard similarity of two sorted sets.
-pub(in crate::engine::extractive) fn jaccard<T: Ord>(a: &[T], b: &[T]) -> f64 {
+pub(crate) fn jaccard<T: Ord>(a: &[T], b: &[T]) -> f64 {
     let shared = shared_count(a, b);
     ratio(shared, a.len() + b.len() - shared)
 }

@@ -4,7 +4,7 @@ use super::{labels::split_label, word_list::WordList};
 use crate::{engine::extractive::cue_phrases, text::lexicon::CUES};
 
 /// Truncates a text after a word to at most `chars_max` characters, including the ellipsis.
-pub(in crate::engine::extractive) fn truncate_at_word(text: &str, chars_max: usize) -> String {
+pub(crate) fn truncate_at_word(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }
@@ -26,7 +26,7 @@ pub(in crate::engine::extractive) fn truncate_at_word(text: &str, chars_max: usi
 }
 
 /// Returns the lead clause of a statement, at most `chars_max` characters: a title.
-pub(in crate::engine::extractive) fn title_of(statement: &str, chars_max: usize) -> String {
+pub(crate) fn title_of(statement: &str, chars_max: usize) -> String {
     let statement = statement.trim().trim_end_matches(['.', '!', ';', ':']);
     // `Decided with Ana: …` names the act; the decision itself follows.
     let statement = match split_label(statement) {
@@ -75,7 +75,7 @@ fn longest_fitting_clause(clause: &str, chars_max: usize) -> &str {
 }
 
 /// Capitalizes the first word of a title, unless it has its own spelling.
-pub(in crate::engine::extractive) fn capitalize_title(title: &str) -> String {
+pub(crate) fn capitalize_title(title: &str) -> String {
     let first = title.split_whitespace().next().unwrap_or_default();
     let plain = first
         .trim_end_matches([',', ':', ';'])

@@ -11,37 +11,32 @@ use crate::{
 
 /// The words of a text in lower case, prepared for the search for cue phrases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::engine::extractive) struct WordList {
-    /// All words, concatenated.
+pub(crate) struct WordList {
     pub(super) lower: String,
     list: Vec<WordEntry>,
     /// The tables of which a phrase may occur: the bits of all words.
     pub(super) tables: u64,
 }
 
-/// A word of a [`WordList`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WordEntry {
     /// Its end in the lower-case text; it begins at the end of the previous word.
     end: usize,
-    /// Its start in the original text.
     source_offset: usize,
-    /// The hash of its letters.
     hash: u64,
     /// The tables with a phrase that begins with this word, as [`CueTable::bit`].
     tables: u64,
 }
 
 impl WordList {
-    /// Reads the words of a text.
-    pub(in crate::engine::extractive) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let mut words = Self::default();
         words.read(text);
         words
     }
 
     /// Forgets its words and reads those of a text, in the memory that it has.
-    pub(in crate::engine::extractive) fn read(&mut self, text: &str) {
+    pub(crate) fn read(&mut self, text: &str) {
         self.lower.clear();
         self.lower.reserve(text.len());
         self.list.clear();
@@ -59,7 +54,7 @@ impl WordList {
     }
 
     /// Returns whether a phrase of one of the tables, given as bits, may occur in a text.
-    pub(in crate::engine::extractive) fn may_occur_in(text: &str, tables: u64) -> bool {
+    pub(crate) fn may_occur_in(text: &str, tables: u64) -> bool {
         let mut lower = String::new();
         text.unicode_words().any(|word| {
             lower.clear();
@@ -68,57 +63,48 @@ impl WordList {
         })
     }
 
-    /// Returns the number of words.
-    pub(in crate::engine::extractive) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Returns a word by its index.
-    pub(in crate::engine::extractive) fn get(&self, at: usize) -> Option<&str> {
+    pub(crate) fn get(&self, at: usize) -> Option<&str> {
         let end = self.list.get(at)?.end;
         let start = at.checked_sub(1).map_or(0, |before| self.list[before].end);
         Some(&self.lower[start..end])
     }
 
     /// Returns the byte offset of a word in the original text.
-    pub(in crate::engine::extractive) fn offset(&self, at: usize) -> Option<usize> {
+    pub(crate) fn offset(&self, at: usize) -> Option<usize> {
         self.list.get(at).map(|word| word.source_offset)
     }
 
     /// Returns the first of `cues` in the text, as word index and number of words.
-    pub(in crate::engine::extractive) fn find(&self, cues: CueTable) -> Option<(usize, usize)> {
+    pub(crate) fn find(&self, cues: CueTable) -> Option<(usize, usize)> {
         self.find_from(0, cues)
     }
 
     /// Like [`Self::find`], from word `from` on.
-    pub(in crate::engine::extractive) fn find_from(
-        &self,
-        from: usize,
-        cues: CueTable,
-    ) -> Option<(usize, usize)> {
+    pub(crate) fn find_from(&self, from: usize, cues: CueTable) -> Option<(usize, usize)> {
         if !self.may_contain(cues.bit()) {
             return None;
         }
         (from..self.len()).find_map(|at| self.longest_cue_at(at, cues).map(|width| (at, width)))
     }
 
-    /// Returns whether the text contains one of `cues`.
-    pub(in crate::engine::extractive) fn has(&self, cues: CueTable) -> bool {
+    pub(crate) fn has(&self, cues: CueTable) -> bool {
         self.find(cues).is_some()
     }
 
     /// Returns whether a phrase of one of the tables, given as bits, may occur in the text.
-    pub(in crate::engine::extractive) fn may_contain(&self, tables: u64) -> bool {
+    pub(crate) fn may_contain(&self, tables: u64) -> bool {
         self.tables & tables != 0
     }
 
-    /// Returns whether the text begins with one of `cues`.
-    pub(in crate::engine::extractive) fn opens_with(&self, cues: CueTable) -> bool {
+    pub(crate) fn opens_with(&self, cues: CueTable) -> bool {
         self.longest_cue_at(0, cues).is_some()
     }
 
-    /// Returns the words in order.
-    pub(in crate::engine::extractive) fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 

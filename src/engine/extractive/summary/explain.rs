@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::engine::SummaryInput;
+use crate::{engine::SummaryInput, text::stems::StemCache};
 
 use super::{
     super::{
-        explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation, TermNamer},
+        explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation, heaviest_terms},
         render,
     },
     SummaryBuilder,
@@ -36,7 +36,7 @@ pub(in super::super) fn explain(input: &SummaryInput<'_>) -> SummaryExplanation 
     let order = builder.choose_units(&ranking, &section_of);
     let sections = builder.render(&ranking, &order, &section_of);
     explanation.chars = render::body_chars(input.period, &sections);
-    let mut namer = TermNamer::default();
+    let mut stems = StemCache::default();
     let mut explain_unit = |unit: usize, why: SelectionOutcome| {
         let found = &material.units[unit];
         let (page, statement) = builder.statement(found.at);
@@ -51,7 +51,7 @@ pub(in super::super) fn explain(input: &SummaryInput<'_>) -> SummaryExplanation 
             chars: found.chars,
             value: 100.0 * ranking.values.get(&unit).copied().unwrap_or(0.0),
             why,
-            weighs_most: namer.heaviest_terms(material, input.counts, (page, words)),
+            weighs_most: heaviest_terms(&mut stems, material, input.counts, (page, words)),
         }
     };
     let chosen = order.iter().map(|&unit| explain_unit(unit, SelectionOutcome::Chosen));

@@ -9,7 +9,6 @@ use super::{
     SummaryBuilder,
 };
 
-/// The measured length of a page.
 #[derive(Clone, Default)]
 struct MeasuredPage {
     units: Vec<usize>,

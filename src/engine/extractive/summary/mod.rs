@@ -68,7 +68,6 @@ pub(super) fn summarize(input: &SummaryInput<'_>) -> Result<EngineDraft, EngineE
 struct SummaryBuilder<'a> {
     input: &'a SummaryInput<'a>,
     material: CandidateSet,
-    /// The class of each unit.
     classes: Vec<StatementClass>,
     /// For a month, the section of the weekly bullet that contains a piece.
     week_sections: BTreeMap<PiecePosition, SummarySection>,
@@ -311,7 +310,6 @@ impl<'a> SummaryBuilder<'a> {
         }
     }
 
-    /// Returns the first day whose open items are carried forward.
     fn first_carried_day(&self) -> NaiveDate {
         let last = self.material.pages.iter().map(|p| p.stem.date()).max();
         let last = last.unwrap_or_else(|| self.input.period.last());

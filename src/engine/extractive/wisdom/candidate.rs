@@ -34,13 +34,10 @@ use crate::{
     text::{calendar, sentences::sentence_ranges},
 };
 
-/// The longest title.
 const TITLE_CHARS_MAX: usize = 80;
 
-/// The most sentences of an entry.
 const SENTENCES_MAX: usize = 3;
 
-/// The longest entry.
 const TEXT_CHARS_MAX: usize = 420;
 
 /// A citation contains the oldest lines, for `first seen`, and the newest.

@@ -53,7 +53,6 @@ const UNREINFORCED_AFTER: Months = Months::new(3);
 /// Two statements at least this similar differ only in their values.
 const SAME_EXCEPT_VALUES: f64 = 0.75;
 
-/// Proposes edits of the entries from one month.
 pub(super) fn distill(input: &DistillInput<'_>) -> Vec<WisdomOp> {
     let sentences = LogSentences::build(input.logs);
     let statements = user_statements(input);

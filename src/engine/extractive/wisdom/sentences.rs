@@ -49,7 +49,6 @@ pub(super) struct LogSentences<'a> {
     marked: Vec<(String, Occurrence)>,
 }
 
-/// A sentence, its terms, and its occurrences.
 struct DistinctSentence {
     pub(super) text: String,
     pub(super) terms: StatementTerms,
