@@ -118,7 +118,7 @@ fn build_bullets(
         let heading = material.units[first].heading.filter(|head| opened.contains(head));
         let stems = statement_units.iter().map(|&u| material.units[u].stems).max().unwrap_or(0);
         // Whether the bullet above contains the heading, and the statement needs no repetition.
-        let mut said = false;
+        let mut is_heading_shown = false;
         if let Some(index) = open.iter().position(|b| b.section == section) {
             if open[index].accepts(material, &material.units[first], heading, &piece) {
                 open[index].add(material, statement_units, &piece);
@@ -128,11 +128,12 @@ fn build_bullets(
             let (_, statement) = at.statement_in(&material.pages);
             // A label like `Files changed: …` is incomplete without the heading.
             let asks = sections::is_template_head(statement.label_text());
-            said = above.heading == heading && stems >= SELF_CONTAINED_STEMS && !asks;
+            is_heading_shown = above.heading == heading && stems >= SELF_CONTAINED_STEMS && !asks;
             done.push(above);
         }
         let place = (section, heading);
-        let mut bullet = BulletBuilder::new(material, &material.units[first], place, said);
+        let mut bullet =
+            BulletBuilder::new(material, &material.units[first], place, is_heading_shown);
         bullet.add(material, statement_units, &piece);
         open.push(bullet);
     }
@@ -190,13 +191,13 @@ fn join_pieces(material: &CandidateSet, units: &[usize]) -> String {
 }
 
 /// Appends words, which begin at byte `start` of their statement, with the program's notes.
-fn push_annotated(text: &mut String, (words, start): (&str, usize), glosses: &[Annotation]) {
+fn push_annotated(text: &mut String, (words, start): (&str, usize), notes: &[Annotation]) {
     let mut from = 0;
-    for gloss in glosses {
-        let at = gloss.offset - start;
+    for note in notes {
+        let at = note.offset - start;
         text.push_str(&words[from..at]);
         text.push(' ');
-        text.push_str(&gloss.text);
+        text.push_str(&note.text);
         from = at;
     }
     text.push_str(&words[from..]);
@@ -207,13 +208,13 @@ impl BulletBuilder {
         material: &CandidateSet,
         unit: &CandidateUnit,
         (section, heading): (SummarySection, Option<usize>),
-        heading_said: bool,
+        is_heading_shown: bool,
     ) -> Self {
         let page = &material.pages[unit.at.page];
         let mut lines = BTreeSet::new();
         let mut text = String::new();
         if let Some(head) =
-            heading.filter(|_| !heading_said).map(|h| &page.heads[material.heads[h].head])
+            heading.filter(|_| !is_heading_shown).map(|h| &page.heads[material.heads[h].head])
         {
             text = without_list_number(&head.text);
             text.push_str(": ");
@@ -393,23 +394,23 @@ pub(super) fn without_unbalanced_marks(text: &str) -> String {
     if drop.is_empty() {
         return text.to_owned();
     }
-    let mut kept = String::with_capacity(text.len());
+    let mut cleaned = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         if !drop.contains(&at) {
-            kept.push(c);
+            cleaned.push(c);
             continue;
         }
         // A mark between letters separated two words; a space keeps them apart.
         let parted =
             |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | ')');
         let next = text[at + c.len_utf8()..].chars().next();
-        let glued = kept.ends_with(|c: char| !c.is_whitespace() && c != '(')
+        let glued = cleaned.ends_with(|c: char| !c.is_whitespace() && c != '(')
             && next.is_some_and(|c| !parted(c));
         if glued {
-            kept.push(' ');
+            cleaned.push(' ');
         }
     }
-    kept
+    cleaned
 }
 
 /// Returns whether the mark at `at` separates a number from a word that would otherwise read as one amount:
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_lose_their_number() {
+    fn list_numbers_of_heads_are_removed() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
             assert_eq!(without_list_number(text), expected);
@@ -466,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_marks_are_cut() {
+    fn unbalanced_marks_are_removed() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
             assert_eq!(without_unbalanced_marks(text), expected);

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn words_tell_the_class() {
+    fn cue_words_determine_the_class() {
         check("Fixed the race in the queue", StatementClass::Outcome);
         check("I finally fixed it", StatementClass::Outcome);
         check("We decided to stay on version 3", StatementClass::Decision);
@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn talk_is_no_task() {
+    fn wishes_in_speech_are_not_open_items() {
         assert_eq!(class_of_words("I need to hear that song again", true), StatementClass::Context);
         assert_eq!(class_of_words("Need to renew the insurance", false), StatementClass::Open);
         assert_eq!(class_of_words("I am still waiting for the visa", true), StatementClass::Open);
     }
 
     #[test]
-    fn reasons_follow_what_they_explain() {
+    fn a_reason_follows_what_it_explains() {
         #[track_caller]
         fn check(text: &str, expected: bool) {
             assert_eq!(gives_reason(text), expected, "{text:?}");
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_tell_the_class() {
+    fn headings_determine_the_class() {
         assert_eq!(class_of_head("Key decisions"), Some(StatementClass::Decision));
         assert_eq!(class_of_head("Next steps"), Some(StatementClass::Open));
         assert_eq!(class_of_head("Offene Punkte"), Some(StatementClass::Open));

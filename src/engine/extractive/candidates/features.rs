@@ -275,13 +275,13 @@ pub(super) fn speaker_terms(page: &ParsedLog, counts: &CorpusCounts) -> Vec<Term
 /// Sorts and deduplicates the features from `start` on, and returns how many are left.
 fn sort_and_dedup_from(features: &mut Vec<u32>, start: usize) -> usize {
     features[start..].sort_unstable();
-    let mut kept = start;
+    let mut end = start;
     for i in start..features.len() {
-        if i == start || features[i] != features[kept - 1] {
-            features[kept] = features[i];
-            kept += 1;
+        if i == start || features[i] != features[end - 1] {
+            features[end] = features[i];
+            end += 1;
         }
     }
-    features.truncate(kept);
-    kept - start
+    features.truncate(end);
+    end - start
 }

@@ -388,13 +388,13 @@ fn is_self_contained(
     let mut letters = label.chars().chain(text.chars()).filter(|c| c.is_alphanumeric());
     // A name is a stem, too: alone it only addresses somebody.
     let fact = found.facts > 0 || (found.names > 0 && found.stems > 1);
-    let said = found.stems.saturating_sub(found.vocatives) + usize::from(fact);
+    let content = found.stems.saturating_sub(found.vocatives) + usize::from(fact);
     let needed = match (headed, labelled) {
         (true, _) if statement.pieces.len() == 1 => 1,
         (false, false) => 3,
         _ => 2,
     };
-    said >= needed && letters.nth(5).is_some()
+    content >= needed && letters.nth(5).is_some()
 }
 
 fn form_factor(statement: &LogStatement, text: &str) -> f64 {

@@ -85,7 +85,7 @@ impl MemoryExtractor<'_> {
         let has_cue =
             |it: &&LogSentence| cue_phrases::PERSON_CUES.iter().any(|cues| it.words().has(*cues));
         sentences.iter().filter(has_cue).find_map(|sentence| {
-            let (said, spoken_at) = match speaker {
+            let (phrase, spoken_at) = match speaker {
                 Some((_, rest))
                     if sentence.text.starts_with(opening_label(&self.blocks[at].text)) =>
                 {
@@ -93,25 +93,25 @@ impl MemoryExtractor<'_> {
                 }
                 _ => (sentence.text.as_str(), false),
             };
-            let wish = preference_of(said);
-            let said = wish.unwrap_or(said);
+            let wish = preference_of(phrase);
+            let phrase = wish.unwrap_or(phrase);
             // A wish may concern a possible event: `… when a date might slip`.
-            let certain = said.replace(" might ", " ").replace(" could ", " ");
-            let about = wish.is_some() || about_person(said);
-            if !is_self_contained(&certain) || code_share(said) > CODE_SHARE_MAX || !about {
+            let certain = phrase.replace(" might ", " ").replace(" could ", " ");
+            let about = wish.is_some() || about_person(phrase);
+            if !is_self_contained(&certain) || code_share(phrase) > CODE_SHARE_MAX || !about {
                 return None;
             }
-            let first_person = WordList::of(said).iter().any(|w| CUES.first_person.contains(&w));
+            let first_person = WordList::of(phrase).iter().any(|w| CUES.first_person.contains(&w));
             let statement = match speaker {
-                Some((name, _)) if first_person || spoken_at => format!("{name}: {said}"),
-                _ => said.to_owned(),
+                Some((name, _)) if first_person || spoken_at => format!("{name}: {phrase}"),
+                _ => phrase.to_owned(),
             };
             let mut lines = sentence.lines.clone();
-            if statement.len() > said.len() {
+            if statement.len() > phrase.len() {
                 lines.push(self.blocks[at].first_line());
             }
             let (statement, why) = match split_reason(&statement) {
-                Some((said, why)) => (said, Some(why)),
+                Some((claim, why)) => (claim, Some(why)),
                 None => (statement, None),
             };
             Some(self.candidate(MemoryType::User, 10, at, &statement, why, lines))
@@ -142,8 +142,8 @@ impl MemoryExtractor<'_> {
             let reason = split_reason(&statement).filter(|(_, why)| {
                 decided || !why.starts_with("so ") || why.starts_with("so that ")
             });
-            let why = if let Some((said, why)) = reason {
-                statement = said;
+            let why = if let Some((claim, why)) = reason {
+                statement = claim;
                 Some(why)
             } else if let Some(reason) =
                 self.labelled_reason(at).or_else(|| reason_in_next(&sentences[i + 1..]))
@@ -154,8 +154,8 @@ impl MemoryExtractor<'_> {
                 // A rejected alternative is reason enough only for an explicit decision.
                 words.find(cue_phrases::INSTEAD).filter(|_| decided)?;
                 let dashed = split_at_mark(&statement, &[" — ", " – "]);
-                if let Some((said, _)) = &dashed {
-                    statement.clone_from(said);
+                if let Some((claim, _)) = &dashed {
+                    statement.clone_from(claim);
                 }
                 dashed.map(|(_, why)| why)
             };

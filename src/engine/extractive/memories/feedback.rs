@@ -53,19 +53,19 @@ impl MemoryExtractor<'_> {
             return None;
         }
         let lead = sentences.first()?;
-        let said = unquoted(&lead.text);
-        if code_share(said) > CODE_SHARE_MAX * 2.0 || is_report(said) {
+        let opening = unquoted(&lead.text);
+        if code_share(opening) > CODE_SHARE_MAX * 2.0 || is_report(opening) {
             return None;
         }
-        let (mut statement, mut lines) = (said.to_owned(), lead.lines.clone());
+        let (mut statement, mut lines) = (opening.to_owned(), lead.lines.clone());
         let mut why = self.labelled_reason(at);
         if why.is_none() {
-            why = split_reason(said).or_else(|| split_at_mark(said, &[" — ", " – ", "; "])).map(
-                |(said, text)| {
-                    statement = said;
+            why = split_reason(opening)
+                .or_else(|| split_at_mark(opening, &[" — ", " – ", "; "]))
+                .map(|(claim, text)| {
+                    statement = claim;
                     StatedReason { text, lines: lead.lines.clone() }
-                },
-            );
+                });
         }
         why =
             why.or_else(|| self.preceding_failure(at)).or_else(|| reason_in_next(&sentences[1..]));
@@ -133,8 +133,8 @@ impl MemoryExtractor<'_> {
             (sentence.text.clone(), None, sentence.lines.clone());
         let reason =
             split_reason(&statement).or_else(|| split_at_mark(&statement, &["; ", " — ", " – "]));
-        if let Some((said, reason)) = reason {
-            (statement, why) = (said, Some(reason));
+        if let Some((claim, reason)) = reason {
+            (statement, why) = (claim, Some(reason));
         } else if let Some(reason) = self.labelled_reason(at).or_else(|| reason_in_next(rest)) {
             lines.extend(reason.lines);
             why = Some(reason.text);
@@ -167,8 +167,8 @@ impl MemoryExtractor<'_> {
         // After an imperative, the text behind a colon or a dash is the reason.
         let reason = split_reason(&statement)
             .or_else(|| split_at_mark(&statement, &[": ", "; ", " — ", " – "]));
-        let why = if let Some((said, why)) = reason {
-            statement = said;
+        let why = if let Some((claim, why)) = reason {
+            statement = claim;
             why
         } else {
             let why = self.labelled_reason(at).or_else(|| reason_in_next(rest))?;

@@ -21,7 +21,7 @@ fn without_note(text: &str) -> &str {
         .strip_suffix(']')
         .and_then(|rest| rest.rfind('[').map(|at| (at, text[..at].trim_end())))
     {
-        Some((at, said)) if at > 0 && said.len() < at => said,
+        Some((at, before)) if at > 0 && before.len() < at => before,
         _ => text,
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct StatedReason {
 
 /// Splits a sentence at the marker of a reason into statement and reason.
 pub(crate) fn split_reason(text: &str) -> Option<(String, String)> {
-    const SAID_WORDS_MIN: usize = 3;
+    const CLAIM_WORDS_MIN: usize = 3;
     const WHY_WORDS_MIN: usize = 2;
     if let Some(split) = split_otherwise(text) {
         return Some(split);
@@ -27,7 +27,7 @@ pub(crate) fn split_reason(text: &str) -> Option<(String, String)> {
     let words = WordList::of(text);
     let list: Vec<&str> = words.iter().collect();
     let offsets: Vec<usize> = (0..list.len()).filter_map(|at| words.offset(at)).collect();
-    let mut from = SAID_WORDS_MIN;
+    let mut from = CLAIM_WORDS_MIN;
     while from < list.len() {
         let because = words.find_from(from, cue_phrases::BECAUSE);
         let so_that = words.find_from(from, cue_phrases::SO_THAT);
@@ -57,13 +57,13 @@ pub(crate) fn split_reason(text: &str) -> Option<(String, String)> {
             continue;
         }
         let why_at = if keeps { offsets[at] } else { offsets[at + width] };
-        let said = before.trim_end().trim_end_matches(['(', ',', ';', '—', '–', '-', ' ']);
+        let claim = before.trim_end().trim_end_matches(['(', ',', ';', '—', '–', '-', ' ']);
         let opened = before.matches('(').count() > before.matches(')').count();
         let mut why = text[why_at..].trim();
         if opened {
             why = why.split(')').next().unwrap_or(why);
         }
-        return Some((with_full_stop(said), why.trim_end_matches(['.', ' ']).to_owned()));
+        return Some((with_full_stop(claim), why.trim_end_matches(['.', ' ']).to_owned()));
     }
     None
 }
@@ -72,11 +72,11 @@ pub(crate) fn split_reason(text: &str) -> Option<(String, String)> {
 pub(super) fn split_at_mark(text: &str, marks: &[&str]) -> Option<(String, String)> {
     let found = marks.iter().filter_map(|mark| text.find(mark).map(|at| (at, mark.len())));
     let (at, width) = found.min()?;
-    let (said, why) = (&text[..at], &text[at + width..]);
+    let (claim, why) = (&text[..at], &text[at + width..]);
     // Several parts after a colon are a list of steps.
     let list = text[at..].starts_with(':') && why.matches(", ").count() > 1;
-    (WordList::of(said).len() >= 4 && WordList::of(why).len() >= 4 && !list)
-        .then(|| (with_full_stop(said), why.trim_end_matches('.').to_owned()))
+    (WordList::of(claim).len() >= 4 && WordList::of(why).len() >= 4 && !list)
+        .then(|| (with_full_stop(claim), why.trim_end_matches('.').to_owned()))
 }
 
 /// Splits a sentence whose reason ends with the marker: `…, readers lose track otherwise`.

@@ -152,7 +152,7 @@ fn guidance_is_found_with_its_reason() {
 }
 
 #[test]
-fn lessons_need_no_always() {
+fn a_lesson_with_a_reason_needs_no_cue_word() {
     check(
         "- Lesson: check the free space before the nightly copy, otherwise the archive is cut short.",
         Feedback,

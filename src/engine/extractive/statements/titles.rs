@@ -8,20 +8,20 @@ pub(crate) fn truncate_at_word(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }
-    let mut kept = String::new();
+    let mut start = String::new();
     let mut length = 0;
     for word in text.split_whitespace() {
-        let width = word.chars().count() + usize::from(!kept.is_empty());
+        let width = word.chars().count() + usize::from(!start.is_empty());
         if length + width + 1 > chars_max {
             break;
         }
-        if !kept.is_empty() {
-            kept.push(' ');
+        if !start.is_empty() {
+            start.push(' ');
         }
-        kept.push_str(word);
+        start.push_str(word);
         length += width;
     }
-    let cut = kept.trim_end_matches([',', ';', ':', '—', '-', ' ']).to_owned();
+    let cut = start.trim_end_matches([',', ';', ':', '—', '-', ' ']).to_owned();
     if cut.is_empty() { text.chars().take(chars_max).collect() } else { cut + "…" }
 }
 

@@ -180,7 +180,9 @@ impl<'a> LogSentences<'a> {
         }
         let spans: Vec<(BTreeSet<NaiveDate>, &SentenceCluster<'_>)> = by_values
             .values()
-            .map(|said| (said.iter().flat_map(|it| it.days.iter().copied()).collect(), said))
+            .map(|wordings| {
+                (wordings.iter().flat_map(|it| it.days.iter().copied()).collect(), wordings)
+            })
             .collect();
         let replaced = |older: &BTreeSet<NaiveDate>, newer: &BTreeSet<NaiveDate>| {
             older.last() < newer.last() && older.is_disjoint(newer)
@@ -188,7 +190,7 @@ impl<'a> LogSentences<'a> {
         spans
             .iter()
             .filter(|(days, _)| !spans.iter().any(|(other, _)| replaced(days, other)))
-            .filter_map(|(days, said)| {
+            .filter_map(|(days, wordings)| {
                 let older = || spans.iter().filter(|(other, _)| replaced(other, days));
                 let all: BTreeSet<NaiveDate> =
                     older().flat_map(|(other, _)| other).chain(days).copied().collect();
@@ -197,9 +199,10 @@ impl<'a> LogSentences<'a> {
                     return None;
                 }
                 // The most frequent wording; of equals the longest, which says most.
-                let best = said.iter().max_by_key(|it| (it.days.len(), it.text.chars().count()))?;
+                let best =
+                    wordings.iter().max_by_key(|it| (it.days.len(), it.text.chars().count()))?;
                 let mut occurrences: Vec<Occurrence> =
-                    said.iter().flat_map(|sentence| self.occurrences(sentence)).collect();
+                    wordings.iter().flat_map(|sentence| self.occurrences(sentence)).collect();
                 occurrences.sort();
                 let own = self.occurrences(best).last()?;
                 Some(candidate_from_text(&best.text, occurrences, own, all.len()))
@@ -276,8 +279,8 @@ impl<'a> LogSentences<'a> {
                 && (words.terms.similarity(terms) >= ALIKE || shared.iter().any(repeats))
         };
         let found: Vec<&UserStatement> = own.iter().filter(about).collect();
-        let said = found.iter().any(|it| it.text == entry.text);
-        found.first().copied().filter(|_| !said)
+        let is_applied = found.iter().any(|it| it.text == entry.text);
+        found.first().copied().filter(|_| !is_applied)
     }
 
     /// Returns the lines that repeat an entry and are newer than its last reinforcement.

@@ -120,7 +120,7 @@ fn statements_on_three_days_become_entries() {
 }
 
 #[test]
-fn states_steps_and_stories_do_not_last() {
+fn states_steps_and_stories_do_not_become_entries() {
     for line in [
         "- No calendar changes made, all blocks protected",
         "- Kept the protected blocks as they stand",
@@ -168,7 +168,7 @@ fn the_newest_value_wins() {
 }
 
 #[test]
-fn a_marked_line_needs_no_second_day() {
+fn a_line_marked_keep_becomes_an_entry_on_its_first_day() {
     check(
         &["- The vault code changes every quarter #keep"],
         &["+ The vault code changes every quarter [2026-04-01:1]"],
