@@ -218,18 +218,22 @@ pub(crate) struct SectionLexicon {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct SectionCueList {
-    pub(crate) class: SectionCueClass,
+    pub(crate) class: StatementClass,
     pub(crate) position: CuePosition,
     pub(crate) phrases: LexiconWords,
 }
 
-/// What a cue shows a statement to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The class of a statement, which decides its section in a week.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum SectionCueClass {
+pub enum StatementClass {
+    /// Done, shipped, fixed, measured.
     Outcome,
+    /// Chosen, and perhaps why.
     Decision,
+    /// Blocked, waiting, to do, asked.
     Open,
+    /// The rest.
     Context,
 }
 

@@ -1,6 +1,6 @@
 //! Which section a statement belongs to: by its task box, its headings, then its own words.
 //!
-//! Structure works in every language; cue words are kept for those that we know, in one table.
+//! Structure works in every language, cue words in those of the lexicon.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,22 +11,11 @@ use super::parsed_log::{LogStatement, ParsedLog};
 use crate::text::{
     calendar,
     hash::{HashedMap, hash_bytes},
-    lexicon::{CuePosition, SECTIONS, SectionCueClass},
+    lexicon::{CuePosition, SECTIONS},
     words::split_at_punctuation,
 };
 
-/// The class of a statement, which decides its section in a week.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StatementClass {
-    /// Done, shipped, fixed, measured.
-    Outcome,
-    /// Chosen, and perhaps why.
-    Decision,
-    /// Blocked, waiting, to do, asked.
-    Open,
-    /// The rest.
-    Context,
-}
+pub use crate::text::lexicon::StatementClass;
 
 /// A front cue must be among this many first words.
 const FRONT_WORDS: usize = 3;
@@ -41,16 +30,11 @@ struct SectionCue {
 static CUE_TABLE: LazyLock<HashedMap<Vec<SectionCue>>> = LazyLock::new(|| {
     let mut table = HashedMap::<Vec<SectionCue>>::default();
     for list in &SECTIONS.cues {
-        let class = match list.class {
-            SectionCueClass::Outcome => StatementClass::Outcome,
-            SectionCueClass::Decision => StatementClass::Decision,
-            SectionCueClass::Open => StatementClass::Open,
-            SectionCueClass::Context => StatementClass::Context,
-        };
         for phrase in &*list.phrases {
             let words: Vec<_> = phrase.split_whitespace().collect();
             let Some(first) = words.first() else { continue };
-            let cue = SectionCue { class, position: list.position, words: words.clone() };
+            let cue =
+                SectionCue { class: list.class, position: list.position, words: words.clone() };
             table.entry(hash_bytes(first.as_bytes())).or_default().push(cue);
         }
     }
