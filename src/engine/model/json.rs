@@ -46,15 +46,15 @@ pub(super) fn find_list(value: Value, key: &str, items_max: usize) -> Result<Vec
 }
 
 /// Returns the schema of a reply with a list of `items` under `key`.
-pub(super) fn list_schema(key: &str, items: Value) -> OutputSchema {
+pub(super) fn list_schema(key: &str, items: &Value) -> OutputSchema {
     OutputSchema {
         name: key.to_owned(),
-        schema: object_schema(json!({ key: { "type": "array", "items": items } })),
+        schema: object_schema(&json!({ key: { "type": "array", "items": items } })),
     }
 }
 
 /// Returns the schema of an object that must have all of these keys, and no others.
-pub(super) fn object_schema(properties: Value) -> Value {
+pub(super) fn object_schema(properties: &Value) -> Value {
     let keys: Vec<&String> =
         properties.as_object().into_iter().flat_map(serde_json::Map::keys).collect();
     json!({

@@ -311,7 +311,7 @@ pub(super) fn retry_message(proposed: &[CheckedMemory]) -> Option<String> {
 pub(super) fn schema() -> OutputSchema {
     let text = json!({ "type": "string" });
     let text_or_null = json!({ "type": ["string", "null"] });
-    let memory = reply::object_schema(json!({
+    let memory = reply::object_schema(&json!({
         "type": { "type": "string", "enum": ["user", "feedback", "project", "reference"] },
         "topic": text,
         "name": text,
@@ -322,7 +322,7 @@ pub(super) fn schema() -> OutputSchema {
         "citations": text,
         "updates": text_or_null,
     }));
-    reply::list_schema("memories", memory)
+    reply::list_schema("memories", &memory)
 }
 
 /// Parses a reply: `{"memories": […]}` or the bare list; each memory as its fields or as a file.

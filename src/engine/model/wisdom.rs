@@ -100,7 +100,7 @@ fn write_entry(out: &mut String, entry: &WisdomEntry) {
 fn schema() -> OutputSchema {
     let text = json!({ "type": "string" });
     let text_or_null = json!({ "type": ["string", "null"] });
-    let operation = reply::object_schema(json!({
+    let operation = reply::object_schema(&json!({
         "op": { "type": "string", "enum": ["add", "merge", "drop"] },
         "id": text_or_null,
         "title": text_or_null,
@@ -109,7 +109,7 @@ fn schema() -> OutputSchema {
         "reason": text,
         "citations": text_or_null,
     }));
-    reply::list_schema("operations", operation)
+    reply::list_schema("operations", &operation)
 }
 
 /// Parses a reply. The error is worded for the model.

@@ -58,21 +58,6 @@ pub(super) enum TermId {
     Unknown(u64),
 }
 
-/// Adds a token: a stem to `sequence`, an atom to `atoms`.
-fn add_token(
-    counts: &CorpusCounts,
-    ids: &mut FeatureIds,
-    (sequence, atoms): (&mut Vec<u32>, &mut Vec<(TermId, TokenKind)>),
-    term: TermId,
-    kind: TokenKind,
-) {
-    if kind == TokenKind::Stem {
-        sequence.push(ids.of(counts, term, |seen| FeatureKind::Stem { seen }));
-    } else {
-        atoms.push((term, kind));
-    }
-}
-
 pub(super) struct FeatureBuilder<'c> {
     pub(super) counts: &'c CorpusCounts,
     pub(super) stems: StemCache,
@@ -145,12 +130,13 @@ pub(super) struct PieceFeatures {
 impl FeatureBuilder<'_> {
     /// Appends the features of a text, stems first.
     pub(super) fn read_text(&mut self, page: &ParsedLog, text: &str) -> PieceFeatures {
-        let Self { counts, stems, ids, sequence, atoms, .. } = self;
-        sequence.clear();
-        atoms.clear();
-        tokens::for_each_token(stems, page.language, text, |term, kind| {
-            add_token(counts, ids, (sequence, atoms), TermId::of(counts, term), kind);
+        self.sequence.clear();
+        self.atoms.clear();
+        let mut stems = std::mem::take(&mut self.stems);
+        tokens::for_each_token(&mut stems, page.language, text, |term, kind| {
+            self.add_token(TermId::of(self.counts, term), kind);
         });
+        self.stems = stems;
         self.finish_piece(page)
     }
 
@@ -160,21 +146,23 @@ impl FeatureBuilder<'_> {
         page: &ParsedLog,
         tokens: &[PackedToken],
     ) -> PieceFeatures {
-        let Self { counts, ids, sequence, atoms, .. } = self;
-        sequence.clear();
-        atoms.clear();
+        self.sequence.clear();
+        self.atoms.clear();
         for token in tokens {
-            add_token(
-                counts,
-                ids,
-                (sequence, atoms),
-                TermId::Number(token.term_id()),
-                token.kind(),
-            );
+            self.add_token(TermId::Number(token.term_id()), token.kind());
         }
         self.finish_piece(page)
     }
 
+    fn add_token(&mut self, term: TermId, kind: TokenKind) {
+        if kind == TokenKind::Stem {
+            self.sequence.push(self.ids.of(self.counts, term, |seen| FeatureKind::Stem { seen }));
+        } else {
+            self.atoms.push((term, kind));
+        }
+    }
+
+    /// Appends the features of the buffered tokens.
     fn finish_piece(&mut self, page: &ParsedLog) -> PieceFeatures {
         let Self { counts, ids, features, sequence, atoms, speakers, .. } = self;
         let start = features.len();
@@ -221,6 +209,7 @@ impl FeatureBuilder<'_> {
             hash,
         }
     }
+
     /// Returns the weight of each feature, and whether it is exact.
     pub(super) fn weigh(&self, units: usize, technical: usize) -> (Vec<f64>, Vec<bool>) {
         let all = as_f64(self.counts.statements().max(units));
