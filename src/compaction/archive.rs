@@ -112,7 +112,7 @@ pub(crate) fn archivable_logs<'a>(
     inventory: &'a Inventory,
     record: &RecordedState,
     plan: &CompactionPlan,
-    settings: &ArchiveSettings,
+    settings: ArchiveSettings,
     now: DateTime<Utc>,
 ) -> Vec<(&'a Stem, &'a LogFile)> {
     let today = now.with_timezone(&settings.zone).date_naive();
@@ -210,7 +210,7 @@ impl<'c, 'a> Archiver<'c, 'a> {
         let now = (self.context.clock)();
         let Some(settings) = archive_settings(self.context.settings) else { return Ok(false) };
         let plan = self.context.plan(view, &Selection::default(), now);
-        let chosen = archivable_logs(&view.inventory, &view.record, &plan, &settings, now);
+        let chosen = archivable_logs(&view.inventory, &view.record, &plan, settings, now);
         if chosen.is_empty() {
             return Ok(false);
         }
@@ -478,7 +478,7 @@ pub(crate) fn preview_archive(
     now: DateTime<Utc>,
 ) -> Result<(Vec<String>, Option<ClockDoubt>), LineageError> {
     let Some(chosen) = archive_settings(settings)
-        .map(|it| archivable_logs(&view.inventory, &view.record, plan, &it, now))
+        .map(|it| archivable_logs(&view.inventory, &view.record, plan, it, now))
         .filter(|it| !it.is_empty())
     else {
         return Ok((Vec::new(), None));
@@ -606,7 +606,7 @@ mod tests {
         let mut root = ArchiveFixture::new();
         change(&mut root);
         let ArchiveFixture { inventory, record, plan, settings, now } = &root;
-        let chosen = archivable_logs(inventory, record, plan, settings, *now);
+        let chosen = archivable_logs(inventory, record, plan, *settings, *now);
         assert_eq!(chosen.len(), usize::from(moves));
     }
 

@@ -27,7 +27,7 @@ use crate::{
             rebuild::{self, CheckDepth, DatabaseRecovery},
             vanished_files,
         },
-        plan::{CompactionJob, Selection, WaitCause},
+        plan::{CompactionJob, RedoFrom, Selection, WaitCause},
         report::RunReport,
         up_to_date,
     },
@@ -247,7 +247,7 @@ impl CompactArgs {
             tiers: tier.into_iter().collect(),
             period: self.period,
             force: self.force,
-            redo: self.redo.then_some(self.since),
+            redo: self.redo.then_some(self.since.map_or(RedoFrom::Beginning, RedoFrom::Date)),
             accept_missing: self.accept_missing,
             ..Selection::default()
         }

@@ -80,6 +80,15 @@ impl RecordedState {
     }
 }
 
+/// Which work of other engines is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RedoFrom {
+    /// All of it.
+    Beginning,
+    /// That of periods that end on the date or later.
+    Date(NaiveDate),
+}
+
 /// What a person asks for; by default everything that is due.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
@@ -90,9 +99,8 @@ pub(crate) struct Selection {
     pub period: Option<Period>,
     /// Also what is not due, is stuck, or is foreign (needs `period`).
     pub force: bool,
-    /// Also files made and days extracted by another engine, of periods that end on the date or
-    /// later.
-    pub redo: Option<Option<NaiveDate>>,
+    /// Also files written and days extracted by another engine.
+    pub redo: Option<RedoFrom>,
     /// Also these, though their inputs are the same: one of their lines was forgotten.
     pub rewrite: BTreeSet<(Tier, Period)>,
     /// Only those.

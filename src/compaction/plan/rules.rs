@@ -6,7 +6,7 @@ use chrono::{DateTime, Duration, NaiveDate, Utc};
 
 use super::{
     CompactionJob, CompactionPlan, DueReason, OPEN_WEEK_QUIET, PlanSettings, RecordedState,
-    Selection, WaitCause, WaitingPeriod, fingerprint, start_of_day,
+    RedoFrom, Selection, WaitCause, WaitingPeriod, fingerprint, start_of_day,
 };
 use crate::{
     memory::{
@@ -241,8 +241,10 @@ impl<'a> Planner<'a> {
     }
 
     fn redo_reason(&self, tier: Tier, period: Period, engine: &str) -> Option<DueReason> {
-        let since = self.selection.redo?;
-        let recent = since.is_none_or(|since| period.last() >= since);
+        let recent = match self.selection.redo? {
+            RedoFrom::Beginning => true,
+            RedoFrom::Date(since) => period.last() >= since,
+        };
         let wanted = recent && engine != self.settings.engine && self.is_selected(tier, period);
         wanted.then(|| DueReason::OtherEngine(engine.to_owned()))
     }

@@ -148,12 +148,12 @@ fn another_engine_makes_nothing_due_unless_asked() {
         root.plan("2026-05-10T09:00:00Z").other_engine,
         [(Tier::Weekly, 2), (Tier::Monthly, 2)].into()
     );
-    root.selection.redo = Some(None);
+    root.selection.redo = Some(RedoFrom::Beginning);
     root.check(
         "2026-05-10T09:00:00Z",
         "weekly:2026-W10 weekly:2026-W14 | monthly:2026-03 monthly:2026-04",
     );
-    root.selection.redo = Some("2026-04-01".parse().ok());
+    root.selection.redo = Some(RedoFrom::Date("2026-04-01".parse().unwrap()));
     root.check("2026-05-10T09:00:00Z", "weekly:2026-W14 | monthly:2026-04");
 }
 

@@ -253,7 +253,7 @@ impl CandidateCollector<'_> {
                 };
                 let features_end = self.builder.features.len();
                 let added = self.add_piece(
-                    NewPiece {
+                    &NewPiece {
                         page,
                         at,
                         tokens: known_tokens.as_mut().filter(|_| !is_code).and_then(Iterator::next),
@@ -278,8 +278,8 @@ impl CandidateCollector<'_> {
     }
 
     /// Adds one piece; returns whether it became a unit.
-    fn add_piece(&mut self, piece: NewPiece<'_>, heads: &mut PageHeadings) -> bool {
-        let NewPiece { page, at, tokens, is_candidate, mut requires, answers } = piece;
+    fn add_piece(&mut self, piece: &NewPiece<'_>, heads: &mut PageHeadings) -> bool {
+        let &NewPiece { page, at, tokens, is_candidate, mut requires, answers } = piece;
         let statement = &page.statements[at.statement];
         let text = statement.piece_text(at.piece);
         let mut found = match tokens {
