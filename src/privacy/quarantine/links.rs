@@ -14,7 +14,7 @@ use crate::{
 const OPAQUE_EXTERNAL_MIN: usize = 32;
 
 /// The shortest value in a link that counts as data, in text of agents and people. They paste links
-/// with long ids. [`crate::privacy::neutralize`] cuts off values from this length.
+/// with long ids. `privacy::neutralize` cuts off values from this length.
 pub const OPAQUE_MIN: usize = 96;
 
 /// Returns the concerns of the images, links, and markup of a text.
