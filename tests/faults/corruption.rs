@@ -1,9 +1,9 @@
-//! Damage to the database and to generated files: bits that flip, pages that are zeroed, files that
-//! are cut off or take each other's place.
+//! Damage to the database and to generated files: flipped bits, zeroed pages, truncated and swapped
+//! files.
 //!
-//! What touches bytes that are checked is reported: where `doctor` finds nothing, the database says
-//! what it said before, and a generated file that is another one is named. Nothing panics, nothing
-//! is deleted, and after `doctor --repair --yes` all is well again.
+//! Damage to checked bytes is reported: if `doctor` finds nothing, the content of the database is
+//! unchanged, and a changed generated file is named. Nothing panics, nothing is deleted, and after
+//! `doctor --repair --yes` `doctor` finds no problem.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ use memoird::internals::{memory::hash::ContentHash, store::db::lineage::Lineage}
 use serde_json::Value;
 
 use super::{
-    root::{Ran, Root},
+    root::{CommandOutput, Root},
     trials::{Module, Random, by_form},
 };
 
@@ -27,17 +27,17 @@ const WAL: &str = ".memoird/lineage.db-wal";
 const DECISIONS: &str = "memory/.decisions.jsonl";
 const PAGE: u64 = 4096;
 
-/// What is done to which file.
+/// Damage to one file.
 #[derive(Clone, Debug)]
 struct Damage {
-    /// Whether the write-ahead log has not been folded into the database.
+    /// Whether the write-ahead log has not been merged into the database yet.
     with_wal: bool,
     path: String,
-    how: How,
+    kind: DamageKind,
 }
 
 #[derive(Clone, Debug)]
-enum How {
+enum DamageKind {
     Flip { at: u64, bit: u8 },
     Noise { at: u64, seed: u64 },
     ZeroPage { at: u64 },
@@ -49,7 +49,7 @@ enum How {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wal = if self.with_wal { " (beside a write-ahead log)" } else { "" };
-        write!(f, "{}: {:?}{wal}", self.path, self.how)
+        write!(f, "{}: {:?}{wal}", self.path, self.kind)
     }
 }
 
@@ -64,19 +64,19 @@ impl Damage {
             _ => generated[usize::try_from(below(generated.len() as u64)).unwrap()],
         };
         let at = below(*size);
-        let how = match below(12) {
-            0..6 => How::Flip { at, bit: u8::try_from(below(8)).unwrap() },
-            6 => How::Noise { at, seed: below(u64::MAX) },
-            7..9 => How::ZeroPage { at: at / PAGE * PAGE },
-            9 => How::Cut { to: at },
-            10 => How::Cut { to: 0 },
-            _ if path.starts_with('.') => How::Remove,
+        let kind = match below(12) {
+            0..6 => DamageKind::Flip { at, bit: u8::try_from(below(8)).unwrap() },
+            6 => DamageKind::Noise { at, seed: below(u64::MAX) },
+            7..9 => DamageKind::ZeroPage { at: at / PAGE * PAGE },
+            9 => DamageKind::Cut { to: at },
+            10 => DamageKind::Cut { to: 0 },
+            _ if path.starts_with('.') => DamageKind::Remove,
             _ => {
                 let with = generated[usize::try_from(below(generated.len() as u64)).unwrap()];
-                How::Swap { with: with.0.clone() }
+                DamageKind::Swap { with: with.0.clone() }
             }
         };
-        Self { with_wal, path: path.clone(), how }
+        Self { with_wal, path: path.clone(), kind }
     }
 
     fn apply(&self, root: &Root) {
@@ -87,19 +87,19 @@ impl Damage {
             file.seek(SeekFrom::Start(at)).unwrap();
             file.write_all(bytes).unwrap();
         };
-        match &self.how {
-            How::Flip { at, bit } => {
+        match &self.kind {
+            DamageKind::Flip { at, bit } => {
                 let mut byte = [0];
                 let mut file = open();
                 file.seek(SeekFrom::Start(*at)).unwrap();
                 file.read_exact(&mut byte).unwrap();
                 put(*at, &[byte[0] ^ 1 << bit]);
             }
-            How::Noise { at, seed } => put(*at, &seed.to_be_bytes()),
-            How::ZeroPage { at } => put(*at, &[0; 4096]),
-            How::Cut { to } => open().set_len(*to).unwrap(),
-            How::Remove => fs::remove_file(&path).unwrap(),
-            How::Swap { with } => {
+            DamageKind::Noise { at, seed } => put(*at, &seed.to_be_bytes()),
+            DamageKind::ZeroPage { at } => put(*at, &[0; 4096]),
+            DamageKind::Cut { to } => open().set_len(*to).unwrap(),
+            DamageKind::Remove => fs::remove_file(&path).unwrap(),
+            DamageKind::Swap { with } => {
                 let (one, other) = (fs::read(&path).unwrap(), fs::read(root.path(with)).unwrap());
                 put(0, &other);
                 open().set_len(other.len() as u64).unwrap();
@@ -111,31 +111,32 @@ impl Damage {
     }
 }
 
-/// All that the database says: files, items, sources; runs, jobs, receipts; versions and bytes.
-fn said(root: &Root) -> Result<String, String> {
+/// Returns the whole content of the database as text: files, items, sources, runs, jobs, receipts, and
+/// versions.
+fn database_content(root: &Root) -> Result<String, String> {
     let error = |e: &dyn fmt::Display| e.to_string();
     let lineage = Lineage::open_existing(&root.path(DATABASE)).map_err(|e| error(&e))?;
     let Some(lineage) = lineage else { return Ok("no database".to_owned()) };
-    let ask = || -> Result<String, memoird::internals::store::db::lineage::LineageError> {
+    let read = || -> Result<String, memoird::internals::store::db::lineage::LineageError> {
         let runs = lineage.last_runs(u32::MAX)?;
-        let mut said = vec![lineage.canonical_dump()?];
+        let mut parts = vec![lineage.canonical_dump()?];
         for run in &runs {
-            said.push(format!("{run:?}\n{:?}\n", lineage.jobs_of_run(run.id)?));
+            parts.push(format!("{run:?}\n{:?}\n", lineage.jobs_of_run(run.id)?));
         }
         for version in lineage.versions()? {
-            said.push(format!("{version:?}\n"));
+            parts.push(format!("{version:?}\n"));
             if let Some(hash) = version.hash {
-                said.push(format!("{:?}\n", lineage.content(hash)?.map(|it| it.len())));
+                parts.push(format!("{:?}\n", lineage.content(hash)?.map(|it| it.len())));
             }
         }
-        said.push(format!("{:?}\n{:?}\n", lineage.logs()?, lineage.extracted_logs()?));
-        Ok(said.concat())
+        parts.push(format!("{:?}\n{:?}\n", lineage.logs()?, lineage.extracted_logs()?));
+        Ok(parts.concat())
     };
-    ask().map_err(|e| error(&e))
+    read().map_err(|e| error(&e))
 }
 
-/// Every file with its bytes, also the private ones.
-fn everything(root: &Root) -> BTreeMap<String, Vec<u8>> {
+/// Returns all files with their bytes, `.memoird/` included.
+fn all_files(root: &Root) -> BTreeMap<String, Vec<u8>> {
     fn collect(top: &Path, dir: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
@@ -152,8 +153,8 @@ fn everything(root: &Root) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// A folder that was folded twice, with a bullet that a person deleted.
-fn folded() -> Root {
+/// Returns a folder after two runs, with a bullet that the user deleted in between.
+fn compacted_twice() -> Root {
     let root = Root::new();
     root.write("memoird.yaml", "agent_name: mara\nzone: Europe/Berlin\nmemory_dir: memory\n");
     root.add_logs(&["2026-01", "2026-02"]);
@@ -167,11 +168,11 @@ fn folded() -> Root {
     root
 }
 
-fn doctor(root: &Root, args: &[&str]) -> Result<(Value, Ran), String> {
+fn doctor(root: &Root, args: &[&str]) -> Result<(Value, CommandOutput), String> {
     let args = [&["doctor", "--json"], args].concat();
     let ran = root.run(&args);
     if ran.stderr.contains("panicked") || ran.status.code().is_none() {
-        return Err(format!("it falls over\n{ran}"));
+        return Err(format!("it crashed\n{ran}"));
     }
     let report = serde_json::from_str(&ran.stdout).unwrap_or(Value::Null);
     Ok((report, ran))
@@ -180,21 +181,21 @@ fn doctor(root: &Root, args: &[&str]) -> Result<(Value, Ran), String> {
 fn trial(damage: &Damage, base: &Root, before: &str, reported: &AtomicUsize) -> Result<(), String> {
     let root = base.copy();
     damage.apply(&root);
-    let harmed = everything(&root);
+    let damaged = all_files(&root);
     let (report, ran) = doctor(&root, &[])?;
-    let named = ran.stdout.contains(&damage.path);
+    let is_named = ran.stdout.contains(&damage.path);
     if report["ok"] == true {
-        let now = said(&root)?;
+        let now = database_content(&root)?;
         if now != before {
             return Err(format!(
-                "`doctor` finds nothing, but the database says something else\n{ran}"
+                "`doctor` finds nothing, but the content of the database changed\n{ran}"
             ));
         }
-        let same = harmed.get(&damage.path) == everything(base).get(&damage.path);
-        if !damage.path.starts_with('.') && !same && !named {
+        let same = damaged.get(&damage.path) == all_files(base).get(&damage.path);
+        if !damage.path.starts_with('.') && !same && !is_named {
             return Err(format!("`doctor` does not name the file\n{ran}"));
         }
-        if named {
+        if is_named {
             reported.fetch_add(1, Ordering::Relaxed);
         }
     } else {
@@ -203,27 +204,27 @@ fn trial(damage: &Damage, base: &Root, before: &str, reported: &AtomicUsize) -> 
     let (_, repair) = doctor(&root, &["--repair", "--yes"])?;
     let (report, after) = doctor(&root, &[])?;
     if report["ok"] != true {
-        return Err(format!("it is not well after the repair\n{repair}\nand then\n{after}"));
+        return Err(format!("problems remain after the repair\n{repair}\nand then\n{after}"));
     }
-    let kept: BTreeSet<ContentHash> =
-        everything(&root).into_values().map(ContentHash::of).collect();
+    let hashes: BTreeSet<ContentHash> =
+        all_files(&root).into_values().map(ContentHash::of).collect();
     let lineage = Lineage::open_existing(&root.path(DATABASE)).unwrap().unwrap();
     let history: BTreeSet<ContentHash> = lineage.contents().unwrap().into_iter().collect();
-    let ours = |it: &&String| !it.ends_with("-shm") && !it.ends_with("-wal") && **it != DATABASE;
-    for (name, bytes) in harmed.iter().filter(|it| ours(&it.0)) {
-        // Witnesses follow the database, locks name processes; an index is made from the memories.
-        let follows = ["witness", "decisions.copy", ".lock", "daemon.json"];
+    let is_content = |it: &&String| !it.ends_with("-shm") && !it.ends_with("-wal") && **it != DATABASE;
+    for (name, bytes) in damaged.iter().filter(|it| is_content(&it.0)) {
+        // These files are derived from the database or name processes.
+        let derived = ["witness", "decisions.copy", ".lock", "daemon.json"];
         let hash = ContentHash::of(bytes);
-        let is_kept = kept.contains(&hash) || history.contains(&hash);
-        if !follows.iter().any(|it| name.ends_with(it)) && !is_kept {
-            return Err(format!("what stood in {name} is nowhere any more\n{repair}"));
+        let is_kept = hashes.contains(&hash) || history.contains(&hash);
+        if !derived.iter().any(|it| name.ends_with(it)) && !is_kept {
+            return Err(format!("the content of {name} is lost\n{repair}"));
         }
     }
-    if harmed.get(DATABASE).is_some_and(|it| !it.is_empty()) {
-        let standing = everything(&root).into_keys();
-        let aside = standing.filter(|it| it.contains("lineage.db.damaged-")).count();
-        if !root.path(DATABASE).exists() && aside == 0 {
-            return Err(format!("the database is nowhere any more\n{repair}"));
+    if damaged.get(DATABASE).is_some_and(|it| !it.is_empty()) {
+        let names = all_files(&root).into_keys();
+        let backups = names.filter(|it| it.contains("lineage.db.damaged-")).count();
+        if !root.path(DATABASE).exists() && backups == 0 {
+            return Err(format!("the database is lost\n{repair}"));
         }
     }
     Ok(())
@@ -233,11 +234,11 @@ fn trial(damage: &Damage, base: &Root, before: &str, reported: &AtomicUsize) -> 
 fn damage_is_reported_and_repaired() {
     let mut module = Module::begin("corruption");
     let mut random = Random::seeded(&mut module);
-    let base = folded();
-    let before = said(&base).unwrap();
-    // The same folder, with its last commits in the write-ahead log: a reader keeps it from being
-    // folded in.
-    let open = folded();
+    let base = compacted_twice();
+    let before = database_content(&base).unwrap();
+    // The same folder, with its last commits in the write-ahead log: an open reader prevents the
+    // checkpoint.
+    let open = compacted_twice();
     let reader = Lineage::open(&open.path(DATABASE)).unwrap();
     reader.counts().unwrap();
     let week = open.files().into_keys().rfind(|it| it.starts_with("memory/weekly/")).unwrap();
@@ -248,7 +249,7 @@ fn damage_is_reported_and_repaired() {
     let with_wal = open.copy();
     drop(reader);
     assert!(fs::metadata(with_wal.path(WAL)).unwrap().len() > 0);
-    let before_with_wal = said(&with_wal.copy()).unwrap();
+    let before_with_wal = database_content(&with_wal.copy()).unwrap();
     let sizes = |root: &Root| -> Vec<(String, u64)> {
         let is_target = |it: &String| {
             [DATABASE, WAL].contains(&&it[..])
@@ -259,14 +260,14 @@ fn damage_is_reported_and_repaired() {
                 || it.ends_with("MEMORY.md")
                 || ["user_", "feedback_", "project_", "reference_"].iter().any(|p| it.contains(p))
         };
-        let files = everything(root);
+        let files = all_files(root);
         files.into_iter().filter(|it| is_target(&it.0)).map(|(k, v)| (k, v.len() as u64)).collect()
     };
-    let (plain, walled) = (sizes(&base), sizes(&with_wal));
+    let (sizes_plain, sizes_with_wal) = (sizes(&base), sizes(&with_wal));
     let cases: Vec<Damage> = (0..by_form(20, 60, 1000))
         .map(|i| {
             let wal = i % 3 == 2;
-            Damage::choose(&mut random, wal, if wal { &walled } else { &plain })
+            Damage::choose(&mut random, wal, if wal { &sizes_with_wal } else { &sizes_plain })
         })
         .collect();
     let reported = AtomicUsize::new(0);
@@ -276,6 +277,6 @@ fn damage_is_reported_and_repaired() {
         trial(damage, base, before, &reported)
     });
     let reported = reported.into_inner();
-    module.note(format!("{reported} reported, the others touched no checked byte"));
+    module.note(format!("{reported} reported, the others damaged no checked byte"));
     module.end();
 }

@@ -1,5 +1,5 @@
-//! Many daemons are started at once on one root, some under another name of it: exactly one runs,
-//! and the others say who does.
+//! Many daemons start at once on one memory folder, some by a symbolic link to it: exactly one runs,
+//! and the others report which.
 
 use std::{
     fmt, fs,
@@ -10,37 +10,37 @@ use std::{
 };
 
 use super::{
-    root::{Ran, Root, program, wait},
+    root::{CommandOutput, Root, program, wait},
     trials::{Module, Random, by_form},
 };
 
-/// What takes longer than this does not happen.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// The longest wait.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 struct Case {
     number: usize,
     daemons: usize,
-    /// The holder is killed and another one started.
-    is_killed: bool,
+    /// Whether another daemon is started after the running one was killed.
+    has_successor: bool,
 }
 
-/// Daemons that were started; what is left of them is killed when dropped.
+/// Started daemons; those still running are killed when dropped.
 struct Daemons(Vec<Option<Child>>);
 
 #[test]
-fn of_many_daemons_one_runs() {
+fn only_one_of_many_daemons_runs() {
     let mut module = Module::begin("daemons");
     let mut random = Random::seeded(&mut module);
     let cases: Vec<_> = (0..by_form(2, 5, 200))
         .map(|number| Case {
             number,
-            // The short form takes both ends.
+            // The shorter forms try the smallest and the largest number.
             daemons: match number {
                 0 => 2,
                 1 => 20,
                 _ => 2 + usize::try_from(random.next() % 19).unwrap(),
             },
-            is_killed: number % 2 == 0,
+            has_successor: number % 2 == 0,
         })
         .collect();
     let start = Root::new();
@@ -48,7 +48,7 @@ fn of_many_daemons_one_runs() {
     start.add_logs(&["2026-03-1"]);
     start.run(&["compact"]).ok();
     let slowest_ms = AtomicU64::new(0);
-    // One round at a time: the daemons of a round are many enough.
+    // One trial at a time: its daemons already use all cores.
     module.run_on(1, &cases, |_, case| {
         let took = trial(&start, case)?;
         slowest_ms.fetch_max(u64::try_from(took.as_millis()).unwrap(), Ordering::Relaxed);
@@ -76,8 +76,8 @@ fn trial(start: &Root, case: &Case) -> Result<Duration, String> {
     let mut refused = Vec::new();
     let mut slowest = Duration::ZERO;
     while refused.len() + 1 < case.daemons {
-        if begun.elapsed() > PATIENCE {
-            return Err(format!("{} of them run", case.daemons - refused.len()));
+        if begun.elapsed() > TIMEOUT {
+            return Err(format!("{} of them keep running", case.daemons - refused.len()));
         }
         for daemon in &mut daemons.0 {
             if let Some(mut child) = daemon.take() {
@@ -99,21 +99,21 @@ fn trial(start: &Root, case: &Case) -> Result<Duration, String> {
         is_refusal(ran, pid)?;
     }
     if let Some(over) = holder.try_wait().unwrap() {
-        return Err(format!("the one that was left ended: {over}"));
+        return Err(format!("the remaining daemon ended: {over}"));
     }
     holder.kill().unwrap();
     holder.wait().unwrap();
-    if case.is_killed {
+    if case.has_successor {
         let next = start_one(true);
         let pid = next.id();
         daemons.0.push(Some(next));
-        // The file names the process, and the boot that its number belongs to.
+        // The lock file contains the process id and the boot id.
         let names_it = |it: &str| it.split_whitespace().next() == Some(&pid.to_string());
         let is_held = || fs::read_to_string(&lock).is_ok_and(|it| names_it(&it));
         let begun = Instant::now();
         while !is_held() {
-            if begun.elapsed() > PATIENCE {
-                return Err("a killed daemon still holds the root".to_owned());
+            if begun.elapsed() > TIMEOUT {
+                return Err("a killed daemon still holds the lock".to_owned());
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -121,13 +121,13 @@ fn trial(start: &Root, case: &Case) -> Result<Duration, String> {
     Ok(slowest)
 }
 
-/// Checks that a daemon ended since `holder` serves the root, and said so.
-fn is_refusal(ran: &Ran, holder: u32) -> Result<(), String> {
-    let is_told = ran.stderr.contains(&format!("process {holder}"));
-    if ran.status.code() == Some(75) && is_told {
+/// Checks that a daemon ended because `holder` runs, and said so.
+fn is_refusal(ran: &CommandOutput, holder: u32) -> Result<(), String> {
+    let names_holder = ran.stderr.contains(&format!("process {holder}"));
+    if ran.status.code() == Some(75) && names_holder {
         Ok(())
     } else {
-        Err(format!("{holder} holds the root, but another daemon ends so:\n{ran}"))
+        Err(format!("{holder} holds the lock, but another daemon ended like this:\n{ran}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! File systems of a test's own: one in memory that can be full, one on a file that can lose power.
+//! Temporary file systems: one in memory that can be full, one in an image file that can lose power.
 //! Both need root.
 
 use std::{
@@ -9,18 +9,18 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A file system that is there until dropped.
+/// A mounted file system; dropping it unmounts it.
 pub(crate) struct Disk {
     point: PathBuf,
-    /// The file that holds it, if one does.
+    /// The image file, if it has one.
     image: Option<PathBuf>,
     dir: TempDir,
 }
 
-/// Programs of which one asks the kernel to shut a file system down without writing what it has in
-/// memory: `FS_IOC_SHUTDOWN` with `FS_SHUTDOWN_FLAGS_NOLOGFLUSH`. A call by number needs unsafe code,
-/// of which this crate has none.
-const CUTTERS: [(&str, &str); 2] = [
+/// Programs that shut a file system down without writing cached data: `FS_IOC_SHUTDOWN` with
+/// `FS_SHUTDOWN_FLAGS_NOLOGFLUSH`. The first one that works is used. A raw ioctl needs unsafe code,
+/// which this crate does not allow.
+const SHUTDOWN_SCRIPTS: [(&str, &str); 2] = [
     (
         "perl",
         "open my $f, '<', $ARGV[0] or die; my $v = pack 'L', 2; ioctl $f, 0x8004587d, $v or die $!",
@@ -31,7 +31,7 @@ const CUTTERS: [(&str, &str); 2] = [
          fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))",
     ),
 ];
-/// More than `doctor` wants free.
+/// More than the free space that `doctor` requires.
 const IMAGE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Returns whether this process may mount.
@@ -40,7 +40,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 impl Disk {
-    /// Makes a file system in memory that holds so many KiB.
+    /// Creates a file system of `kib` KiB in memory.
     pub(crate) fn in_memory(kib: u64) -> Result<Self, String> {
         let disk = Self::unmounted()?;
         let size = format!("size={kib}k");
@@ -48,12 +48,12 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Changes how much it holds.
+    /// Changes its size.
     pub(crate) fn resize(&self, kib: u64) -> Result<(), String> {
         run("mount", &["-o", &format!("remount,size={kib}k"), &text(&self.point)])
     }
 
-    /// Makes an ext4 file system on a file.
+    /// Creates an ext4 file system in an image file.
     pub(crate) fn on_file() -> Result<Self, String> {
         let mut disk = Self::unmounted()?;
         let image = disk.dir.path().join("image");
@@ -74,41 +74,41 @@ impl Disk {
     }
 
     fn mount(&self) -> Result<(), String> {
-        let image = self.image.as_ref().expect("only a disk on a file is mounted again");
+        let image = self.image.as_ref().expect("only a disk with an image file is mounted again");
         run("mount", &["-o", "loop", &text(image), &text(&self.point)])
     }
 
-    /// Returns where it is mounted.
+    /// Returns the mount point.
     pub(crate) fn path(&self) -> &Path {
         &self.point
     }
 
-    /// Returns how many KiB are in use.
+    /// Returns the used space in KiB.
     pub(crate) fn used_kib(&self) -> u64 {
         let stat = rustix::fs::statvfs(&self.point).unwrap();
         (stat.f_blocks - stat.f_bfree) * stat.f_frsize / 1024
     }
 
-    /// Writes all that is in memory.
+    /// Writes all cached data.
     pub(crate) fn sync(&self) -> Result<(), String> {
         let dir = File::open(&self.point).map_err(|e| e.to_string())?;
         rustix::fs::syncfs(dir).map_err(|e| e.to_string())
     }
 
-    /// Cuts the power: what was not synced is lost, and nothing can be written any more.
+    /// Simulates a power cut: unsynced data is lost, and later writes fail.
     pub(crate) fn cut(&self) -> Result<(), String> {
         let mut why = String::new();
-        for (program, script) in CUTTERS {
+        for (program, script) in SHUTDOWN_SCRIPTS {
             let flag = if program == "perl" { "-e" } else { "-c" };
             match run(program, &[flag, script, &text(&self.point)]) {
                 Ok(()) => return Ok(()),
-                Err(said) => why = said,
+                Err(message) => why = message,
             }
         }
         Err(why)
     }
 
-    /// Gives the power back. No process may have a file open.
+    /// Mounts the file system again. No process may have a file open.
     pub(crate) fn restart(&self) -> Result<(), String> {
         run("umount", &[&text(&self.point)])?;
         self.mount()
@@ -118,9 +118,9 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         if let Err(why) = run("umount", &[&text(&self.point)]) {
-            // A busy one goes when its last file is closed.
+            // A busy file system is unmounted when its last file is closed.
             drop(run("umount", &["-l", &text(&self.point)]));
-            super::trials::say(format_args!("{}: {why}", self.dir.path().display()));
+            super::trials::report(format_args!("{}: {why}", self.dir.path().display()));
         }
     }
 }
@@ -135,6 +135,6 @@ fn run(program: &str, args: &[&str]) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program} {}: {}", output.status, said.trim()))
+    let message = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{program} {}: {}", output.status, message.trim()))
 }

@@ -1,24 +1,24 @@
-//! The disk is full at the n-th block: a file system in memory is made so large that the next 4 KiB
-//! fail, then the ones after them, until all find room. It is then made larger.
+//! The disk is full at the n-th block: a command runs on an in-memory file system with 0, 1, 2, … free
+//! blocks of 4 KiB, up to the number that it needs. The file system is then enlarged.
 
 use std::fmt;
 
 use super::{
     disk::{Disk, is_root},
-    oracle::{self, Acked},
+    oracle::{self, Acknowledged},
     root::{finish, program},
-    scenario::{SCENARIOS, Stage, long_fold},
+    scenario::{SCENARIOS, Stage, long_run},
     trials::{Module, by_form, workers},
 };
 
-/// What a file grows by.
+/// The unit of disk space.
 const BLOCK_KIB: u64 = 4;
-/// Enough for all, and more than `doctor` wants free.
+/// Enough for every command and for the free space that `doctor` requires.
 const LARGE_KIB: u64 = 256 * 1024;
 
 struct Case<'a> {
     stage: &'a Stage,
-    /// What the folder takes before the command.
+    /// The size of the folder before the command.
     used_kib: u64,
     blocks: u64,
 }
@@ -30,14 +30,14 @@ fn a_full_disk_loses_nothing() {
         return module.skip("it needs root");
     }
     if let Err(why) = Disk::in_memory(LARGE_KIB) {
-        return module.skip(format_args!("nothing can be mounted here: {why}"));
+        return module.skip(format_args!("mounting is not possible here: {why}"));
     }
-    let small = ["refold", "log", "first log of a day"];
+    let small = ["late line", "log", "first log of a day"];
     let scenarios = SCENARIOS.iter().filter(|it| small.contains(&it.name));
-    for scenario in scenarios.chain([&long_fold()]) {
+    for scenario in scenarios.chain([&long_run()]) {
         let stage = scenario.stage();
         let (used_kib, needed) = blocks(&stage).unwrap();
-        // A few that spread over all, and the first and the last ones, where most happens.
+        // A few spread over the range, the first and last ones included, where most happens.
         let short: Vec<_> = (0..4).map(|i| needed * i / 4 + 1 - i % 2).collect();
         let blocks = by_form(short[..2].to_vec(), short, (0..=needed).collect());
         let case = |blocks| Case { stage: &stage, used_kib, blocks };
@@ -48,7 +48,7 @@ fn a_full_disk_loses_nothing() {
     module.end();
 }
 
-/// Returns what the folder takes, in KiB, and how many blocks the command needs besides.
+/// Returns the size of the folder in KiB and the number of free blocks that the command needs.
 fn blocks(stage: &Stage) -> Result<(u64, u64), String> {
     let disk = Disk::in_memory(LARGE_KIB)?;
     let root = stage.start.copy_to(disk.path());
@@ -78,10 +78,10 @@ fn trial(case: &Case<'_>) -> Result<(), String> {
     let root = stage.start.copy_to(disk.path());
     disk.resize(used_kib + blocks * BLOCK_KIB)?;
     let ran = finish(root.command(&program(), stage.command));
-    oracle::told(&ran)?;
-    oracle::whole(stage, &root)?;
+    oracle::check_failure_reported(&ran)?;
+    oracle::check_files_complete(stage, &root)?;
     disk.resize(LARGE_KIB)?;
-    oracle::check(stage, &root, &Acked { done: ran.is_done(), ..Acked::default() })
+    oracle::check(stage, &root, &Acknowledged { done: ran.is_done(), ..Acknowledged::default() })
         .map_err(|it| format!("{it}\nafter\n{ran}"))
 }
 

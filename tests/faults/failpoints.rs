@@ -1,4 +1,4 @@
-//! Every marked step of a command is the last one, or is refused.
+//! A kill or an error at every marked step of a command.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,22 +7,23 @@ use std::{
 };
 
 use super::{
-    oracle::{self, Acked},
-    root::{Ran, Root, built_program, finish},
-    scenario::{FAR_ARCHIVE, SCENARIOS, Stage},
+    oracle::{self, Acknowledged},
+    root::{CommandOutput, Root, built_program, finish},
+    scenario::{OTHER_DISK_ARCHIVE, SCENARIOS, Stage},
     trials::{Form, Module},
 };
 
 const NAME: &str = "failpoints";
-/// Steps of a recovering run at which it is killed. Recovery itself is over by then.
+/// The recovering run is killed at one of its first steps up to this one. Recovery itself is over by
+/// then.
 const RECOVERY_STEPS_MAX: usize = 16;
-/// After one step of the command it is killed at the 1st, 5th, … of them, after the next step at the
-/// 2nd, 6th, …
+/// After a kill at one step of the command, recovery is killed at its 1st, 5th, … step; for the next
+/// step at its 2nd, 6th, …
 const RECOVERY_STRIDE: usize = 4;
-/// Those of them in the short form.
+/// The steps of recovery in the shorter forms.
 const RECOVERY_STEPS_SHORT: [usize; 4] = [1, 2, 5, 9];
 
-/// Steps that nothing comes after that could fail: a process can only end there.
+/// Steps after which nothing can fail: only a kill makes sense there.
 const LAST_STEPS: [&str; 4] =
     ["commit.recorded", "lineage.write.committed", "recover.intent", "recover.done"];
 
@@ -31,30 +32,30 @@ struct Case<'a> {
     action: &'static str,
     /// `NAME#NTH`.
     step: String,
-    /// At which step the run that recovers is killed.
-    then: Option<usize>,
+    /// The step at which the recovering run is killed.
+    recovery_step: Option<usize>,
 }
 
 #[test]
-fn every_step_may_be_the_last_one() {
+fn a_kill_or_error_at_any_step_loses_nothing() {
     if cfg!(not(debug_assertions)) {
         return Module::begin(NAME).skip("a release build has no failpoints");
     }
     let only = std::env::var("MEMOIRD_FAULTS_ONLY").ok();
-    let reached = disturb(only.as_deref());
+    let reached = test_scenarios(only.as_deref());
     if only.is_none() {
-        let missed: Vec<_> = marked().into_iter().filter(|it| !reached.contains(it)).collect();
-        assert!(missed.is_empty(), "no scenario passes {missed:?}: add one that does");
+        let missed: Vec<_> = marked_steps().into_iter().filter(|it| !reached.contains(it)).collect();
+        assert!(missed.is_empty(), "no scenario reaches {missed:?}: add one that does");
     }
 }
 
-/// A file that took its name and has no record yet: nothing may be built on it.
+/// Nothing may be derived from a placed file without a record.
 #[test]
-fn a_pass_refused_between_a_file_and_its_record_ends_there() {
+fn a_run_stops_when_a_placed_file_cannot_be_recorded() {
     if cfg!(not(debug_assertions)) {
         return;
     }
-    for name in ["compact", "refold"] {
+    for name in ["compact", "late line"] {
         let stage = stage(name);
         let root = stage.start.copy();
         let trace = root.home().join("trace");
@@ -62,41 +63,40 @@ fn a_pass_refused_between_a_file_and_its_record_ends_there() {
         command.env("MEMOIRD_FAIL", "eio@commit.placed").env("MEMOIRD_FAIL_TRACE", &trace);
         let ran = finish(command);
         assert_eq!(ran.status.code(), Some(73), "{ran}");
-        oracle::told(&ran).unwrap();
+        oracle::check_failure_reported(&ran).unwrap();
         let trace = fs::read_to_string(trace).unwrap();
         let (_, after) = trace.split_once("commit.placed\n").unwrap();
         assert!(!after.contains("vault.") && !after.contains("commit."), "{name}: {after}");
-        oracle::check(&stage, &root, &Acked::default()).unwrap();
+        oracle::check(&stage, &root, &Acknowledged::default()).unwrap();
     }
 }
 
-/// What was refused is asked of the disk again, and is not recorded before the disk has it.
+/// A refused sync is repeated, and the file is recorded only after it succeeded.
 #[test]
-fn a_write_that_the_disk_refused_is_recorded_when_the_disk_has_it() {
+fn a_refused_write_is_recorded_only_once_it_is_on_disk() {
     if cfg!(not(debug_assertions)) {
         return;
     }
     let stage = stage("compact");
     for refused in ["vault.place.sync", "vault.place.read_back"] {
         let root = stage.start.copy();
-        let settled = ["vault.settle.file", "vault.settle.folder"];
-        for step in [&[refused][..], &settled].concat() {
+        let sync_steps = ["vault.settle.file", "vault.settle.folder"];
+        for step in [&[refused][..], &sync_steps].concat() {
             let ran = fail(&root, stage.command, &format!("eio@{step}"));
             assert_eq!(ran.status.code(), Some(73), "{step}: {ran}");
-            oracle::told(&ran).unwrap();
+            oracle::check_failure_reported(&ran).unwrap();
         }
         let steps = traced(&root.copy(), &["compact"]);
         let at = |name: &str| steps.iter().position(|it| it == name);
         let recorded = at("recover.intent").unwrap();
-        for step in settled {
+        for step in sync_steps {
             assert!(at(step).is_some_and(|it| it < recorded), "{step} in {steps:?}");
         }
-        oracle::check(&stage, &root, &Acked::default()).unwrap();
+        oracle::check(&stage, &root, &Acknowledged::default()).unwrap();
     }
 }
 
-/// Files or database, early or late: an undo that cannot write says so by its exit code, and how to
-/// go on.
+/// At any step, in files or in the database, the message names the command to continue.
 #[test]
 fn an_undo_that_cannot_write_ends_73_and_says_how_to_go_on() {
     if cfg!(not(debug_assertions)) {
@@ -138,22 +138,22 @@ fn stage(name: &str) -> Stage {
     SCENARIOS.iter().find(|it| it.name == name).unwrap().stage()
 }
 
-/// Disturbs the scenarios of those names, or all, and returns the names of the steps they passed.
-fn disturb(only: Option<&str>) -> BTreeSet<String> {
+/// Tests the scenarios of these names, or all, and returns the names of the steps that they reach.
+fn test_scenarios(only: Option<&str>) -> BTreeSet<String> {
     let mut module = Module::begin(NAME);
     let mut steps = 0;
     let mut reached = BTreeSet::new();
-    let is_meant = |name: &str| only.is_none_or(|it| it.split(',').any(|it| it == name));
-    for scenario in SCENARIOS.iter().filter(|it| is_meant(it.name)) {
+    let is_selected = |name: &str| only.is_none_or(|it| it.split(',').any(|it| it == name));
+    for scenario in SCENARIOS.iter().filter(|it| is_selected(it.name)) {
         let stage = scenario.stage();
         let passed = steps_of(&stage);
         steps += passed.len();
         let cases = cases(&stage, &passed, &reached);
         reached.extend(passed.iter().map(|it| name_of(it).to_owned()));
         reached.extend(recovery_of(&stage, &passed));
-        if !stage.start.is_archive_far() && scenario.name == FAR_ARCHIVE {
+        if !stage.start.has_archive_on_other_disk() && scenario.name == OTHER_DISK_ARCHIVE {
             module.note("there is no second disk, so no log is copied");
-            reached.extend(marked().into_iter().filter(|it| it.starts_with("archive.copy")));
+            reached.extend(marked_steps().into_iter().filter(|it| it.starts_with("archive.copy")));
         }
         module.run(&cases, trial);
     }
@@ -163,8 +163,8 @@ fn disturb(only: Option<&str>) -> BTreeSet<String> {
     reached
 }
 
-/// Returns the names of all steps that are marked in the code.
-fn marked() -> BTreeSet<String> {
+/// Returns the names of all steps that are marked in the source code.
+fn marked_steps() -> BTreeSet<String> {
     fn collect(dir: &Path, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
@@ -181,15 +181,15 @@ fn marked() -> BTreeSet<String> {
     }
     let mut found = BTreeSet::new();
     collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
-    // These need a server that plays a model: the tests of the verbs have one, and kill there.
-    let elsewhere =
+    // These steps need a model server; the integration tests have one and kill there.
+    let integration_tests =
         [include_str!("../it/model/spending.rs"), include_str!("../it/model/batch.rs")].concat();
-    let asks = |it: &str| it.starts_with("model.") || it.starts_with("batch.");
-    found.retain(|it| !(asks(it) && elsewhere.contains(&format!("\"{it}\""))));
+    let needs_model = |it: &str| it.starts_with("model.") || it.starts_with("batch.");
+    found.retain(|it| !(needs_model(it) && integration_tests.contains(&format!("\"{it}\""))));
     found
 }
 
-/// Returns the steps that the command passes, as `NAME#NTH`.
+/// Returns the steps of the command, as `NAME#NTH`.
 fn steps_of(stage: &Stage) -> Vec<String> {
     let root = stage.start.copy();
     let mut hits = BTreeMap::<String, usize>::new();
@@ -201,7 +201,7 @@ fn steps_of(stage: &Stage) -> Vec<String> {
     steps.collect()
 }
 
-/// Returns the steps that a restart passes after the command was killed in the middle of a write.
+/// Returns the steps of a restart after a kill in the middle of a write.
 fn recovery_of(stage: &Stage, steps: &[String]) -> Vec<String> {
     let Some(step) = steps.iter().rfind(|it| it.starts_with("vault.place.sync")) else {
         return Vec::new();
@@ -211,7 +211,7 @@ fn recovery_of(stage: &Stage, steps: &[String]) -> Vec<String> {
     traced(&root, &["compact"])
 }
 
-/// Runs a command to its good end, and returns the names of the steps that it passed.
+/// Runs a command successfully and returns the names of its steps.
 fn traced(root: &Root, args: &[&str]) -> Vec<String> {
     let trace = root.home().join("trace");
     let mut command = root.command(&built_program(), args);
@@ -225,10 +225,15 @@ fn name_of(step: &str) -> &str {
     step.split('#').next().unwrap()
 }
 
-/// A shorter form than the full one refuses no step whose name an earlier scenario `reached`; the quick
-/// form does not kill at it either.
+/// Returns the cases of a scenario. The shorter forms make no errors at steps whose name an earlier
+/// scenario `reached`; the quick form does not kill there either.
 fn cases<'a>(stage: &'a Stage, steps: &[String], reached: &BTreeSet<String>) -> Vec<Case<'a>> {
-    let case = |action, step: &String, then| Case { stage, action, step: step.clone(), then };
+    let case = |action, step: &String, recovery_step| Case {
+        stage,
+        action,
+        step: step.clone(),
+        recovery_step,
+    };
     let mut cases = Vec::new();
     if Form::requested() == Form::Full {
         for (i, step) in steps.iter().enumerate() {
@@ -236,8 +241,8 @@ fn cases<'a>(stage: &'a Stage, steps: &[String], reached: &BTreeSet<String>) -> 
             if can_fail(step) {
                 cases.extend(["enospc", "eio"].map(|action| case(action, step, None)));
             }
-            let then = (1..=RECOVERY_STEPS_MAX).skip(i % RECOVERY_STRIDE).step_by(RECOVERY_STRIDE);
-            cases.extend(then.map(|then| case("kill", step, Some(then))));
+            let recovery_steps = (1..=RECOVERY_STEPS_MAX).skip(i % RECOVERY_STRIDE).step_by(RECOVERY_STRIDE);
+            cases.extend(recovery_steps.map(|it| case("kill", step, Some(it))));
         }
         return cases;
     }
@@ -261,10 +266,10 @@ fn cases<'a>(stage: &'a Stage, steps: &[String], reached: &BTreeSet<String>) -> 
     if is_quick && cases.is_empty() {
         return cases;
     }
-    // Where most is under way: the last file of the command.
+    // Kills during recovery, after a kill at the last file of the command, where most can go wrong.
     for name in ["vault.place.rename", "vault.place.sync", "vault.place.verify"] {
         if let Some(step) = steps.iter().rfind(|it| it.starts_with(name)) {
-            cases.extend(RECOVERY_STEPS_SHORT.map(|then| case("kill", step, Some(then))));
+            cases.extend(RECOVERY_STEPS_SHORT.map(|it| case("kill", step, Some(it))));
         }
     }
     cases
@@ -275,22 +280,22 @@ fn can_fail(step: &str) -> bool {
 }
 
 fn trial(case: &Case<'_>) -> Result<(), String> {
-    let Case { stage, action, step, then } = case;
+    let Case { stage, action, step, recovery_step } = case;
     let root = stage.start.copy();
     let ran = fail(&root, stage.command, &format!("{action}@{step}"));
     if *action == "kill" && !ran.is_killed() {
-        return Err(format!("the step is not reached\n{ran}"));
+        return Err(format!("the step was not reached\n{ran}"));
     }
     if *action != "kill" {
-        oracle::told(&ran)?;
+        oracle::check_failure_reported(&ran)?;
     }
-    if let Some(then) = then {
-        fail(&root, &["compact"], &format!("kill@{then}"));
+    if let Some(recovery_step) = recovery_step {
+        fail(&root, &["compact"], &format!("kill@{recovery_step}"));
     }
-    oracle::check(stage, &root, &Acked { done: ran.is_done(), ..Acked::default() })
+    oracle::check(stage, &root, &Acknowledged { done: ran.is_done(), ..Acknowledged::default() })
 }
 
-fn fail(root: &Root, args: &[&str], fault: &str) -> Ran {
+fn fail(root: &Root, args: &[&str], fault: &str) -> CommandOutput {
     let mut command = root.command(&built_program(), args);
     command.env("MEMOIRD_FAIL", fault);
     finish(command)
@@ -299,6 +304,6 @@ fn fail(root: &Root, args: &[&str], fault: &str) -> Ran {
 impl fmt::Display for Case<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}@{}", self.stage.name, self.action, self.step)?;
-        self.then.map_or(Ok(()), |then| write!(f, ", then kill@{then} of the restart"))
+        self.recovery_step.map_or(Ok(()), |step| write!(f, ", then kill@{step} of the restart"))
     }
 }

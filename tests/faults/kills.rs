@@ -1,5 +1,5 @@
-//! `SIGKILL` at random times: while `compact` folds the sample journal, while the daemon does, and
-//! while entries are logged beside them.
+//! `SIGKILL` at random times, during `compact` on the sample journal and during a daemon run, also
+//! while `log` adds entries.
 
 use std::{
     fmt,
@@ -7,41 +7,41 @@ use std::{
 };
 
 use super::{
-    oracle::{self, Acked},
+    oracle::{self, Acknowledged},
     root::{Root, finish, kill_after, program},
-    scenario::{Stage, long_fold},
+    scenario::{Stage, long_run},
     trials::{Module, Random, by_form},
 };
 
 struct Case {
     number: usize,
-    /// What is killed.
+    /// The command that is killed.
     verb: &'static str,
-    /// After how long.
+    /// The time from the start to the kill.
     after: Duration,
-    /// After how long the restart is killed too, if it is.
-    again: Option<Duration>,
-    /// Whether entries are logged beside it, by processes that are killed as well.
-    logs: bool,
+    /// The time to the kill of the restart, if it is killed too.
+    restart_after: Option<Duration>,
+    /// Whether `log` adds entries at the same time; its last process is killed as well.
+    with_log: bool,
 }
 
 #[test]
 fn a_kill_at_any_time_loses_nothing() {
     let mut module = Module::begin("kills");
     let mut random = Random::seeded(&mut module);
-    let stage = long_fold().stage();
+    let stage = long_run().stage();
     let root = stage.start.copy();
     let begun = Instant::now();
     root.run(&["compact"]).ok();
-    // Other trials run beside one, so that it takes longer than it does alone.
+    // Trials run in parallel, so each takes longer than this single run.
     let most = begun.elapsed() * 3 / 2;
     let cases: Vec<_> = (0..by_form(12, 50, 1000))
         .map(|number| Case {
             number,
             verb: if number % 2 == 0 { "compact" } else { "run" },
             after: random.below(most),
-            again: random.next().is_multiple_of(2).then(|| random.below(most / 2)),
-            logs: random.next().is_multiple_of(4),
+            restart_after: random.next().is_multiple_of(2).then(|| random.below(most / 2)),
+            with_log: random.next().is_multiple_of(4),
         })
         .collect();
     module.run(&cases, |case| trial(&stage, case));
@@ -51,25 +51,24 @@ fn a_kill_at_any_time_loses_nothing() {
 
 fn trial(stage: &Stage, case: &Case) -> Result<(), String> {
     let root = stage.start.copy();
-    let mut acked = Acked { logged: case.logs, ..Acked::default() };
+    let mut acknowledged = Acknowledged { with_log: case.with_log, ..Acknowledged::default() };
     std::thread::scope(|scope| {
-        let logging = case.logs.then(|| scope.spawn(|| log_for(&root, case.after)));
-        acked.done = kill_after(root.command(&program(), &[case.verb]), case.after).is_done();
+        let logging = case.with_log.then(|| scope.spawn(|| log_for(&root, case.after)));
+        acknowledged.done = kill_after(root.command(&program(), &[case.verb]), case.after).is_done();
         if let Some(logging) = logging {
-            acked.entries = logging.join().unwrap();
+            acknowledged.entries = logging.join().unwrap();
         }
     });
-    if let Some(after) = case.again {
+    if let Some(after) = case.restart_after {
         kill_after(root.command(&program(), &["compact"]), after);
     }
-    oracle::check(stage, &root, &acked)
+    oracle::check(stage, &root, &acknowledged)
 }
 
-/// Logs one entry after the other, kills the last `log`, and returns the entries of those that said
-/// that they are done.
+/// Logs one entry after another, kills the last `log`, and returns the acknowledged entries.
 fn log_for(root: &Root, time: Duration) -> Vec<String> {
     let begun = Instant::now();
-    let mut acked = Vec::new();
+    let mut acknowledged = Vec::new();
     for number in 1.. {
         let entry = format!("Entry {number} of a trial");
         let command = root.command(&program(), &["log", &entry]);
@@ -81,7 +80,7 @@ fn log_for(root: &Root, time: Duration) -> Vec<String> {
         };
         let is_last = left < Duration::from_millis(50);
         if ran.is_done() {
-            acked.push(entry);
+            acknowledged.push(entry);
         } else if !is_last {
             panic!("{ran}");
         }
@@ -89,17 +88,17 @@ fn log_for(root: &Root, time: Duration) -> Vec<String> {
             break;
         }
     }
-    acked
+    acknowledged
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { number, verb, after, again, logs } = self;
+        let Self { number, verb, after, restart_after, with_log } = self;
         write!(f, "{number}: {verb} killed after {after:?}")?;
-        if let Some(again) = again {
-            write!(f, ", the restart after {again:?}")?;
+        if let Some(restart_after) = restart_after {
+            write!(f, ", the restart after {restart_after:?}")?;
         }
-        if *logs {
+        if *with_log {
             f.write_str(", while entries are logged")?;
         }
         Ok(())

@@ -1,10 +1,10 @@
-//! What must hold after any fault.
+//! Checks the state of a memory folder after a fault.
 //!
-//! At once: every byte of a log that was there, and every entry that `log` acknowledged, is there;
-//! no generated file is empty or torn. After one restart (`memoird compact`): `doctor` finds all
-//! well, a second `compact` changes nothing and says so, and the files are those of a run that
-//! nothing disturbed. What a person does again after that ([`Scenario::again`](super::scenario)) ends
-//! as if it had not been disturbed.
+//! Immediately: every byte of the existing logs and every acknowledged entry of `log` exists, and no
+//! generated file is empty or torn. After one restart (`memoird compact`): `doctor` finds no problem, a
+//! second `compact` changes nothing and says so, and the files equal those of an undisturbed run. A
+//! command that the user repeats ([`Scenario::repeat`](super::scenario::Scenario)) then ends as if it
+//! had not been disturbed.
 
 use std::collections::BTreeSet;
 
@@ -12,37 +12,37 @@ use serde_json::Value;
 
 use super::{
     files::Files,
-    root::{Ran, Root, TODAY},
+    root::{CommandOutput, Root, TODAY},
     scenario::Stage,
 };
 
 const DECISIONS: &str = "memory/.decisions.jsonl";
-/// Lines of a file that are shown where it is not as it should be.
+/// The number of lines that are shown of a wrong file.
 const LINES_SHOWN: usize = 3;
 
 /// What was acknowledged before the fault.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Acked {
-    /// The command said that it is done.
+pub(crate) struct Acknowledged {
+    /// Whether the command reported success.
     pub(crate) done: bool,
-    /// Entries that `log` added to [`TODAY`], besides the command.
+    /// Acknowledged entries that `log` added to [`TODAY`] beside the command.
     pub(crate) entries: Vec<String>,
-    /// Entries were added, whether acknowledged or not.
-    pub(crate) logged: bool,
+    /// Whether `log` ran beside the command, acknowledged or not.
+    pub(crate) with_log: bool,
 }
 
-/// Checks all of it.
-pub(crate) fn check(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), String> {
-    kept(stage, root, acked).map_err(|it| format!("at once: {it}"))?;
-    whole(stage, root).map_err(|it| format!("at once: {it}"))?;
+/// Checks everything.
+pub(crate) fn check(stage: &Stage, root: &Root, acknowledged: &Acknowledged) -> Result<(), String> {
+    check_logs(stage, root, acknowledged).map_err(|it| format!("at once: {it}"))?;
+    check_files_complete(stage, root).map_err(|it| format!("at once: {it}"))?;
     let restart = root.run(&["compact"]);
     if !restart.is_done() {
-        return Err(format!("the restart does not end well\n{restart}"));
+        return Err(format!("the restart failed\n{restart}"));
     }
     let then = |what: String| format!("after the restart: {what}\n{restart}");
-    kept(stage, root, acked).map_err(then)?;
-    whole(stage, root).map_err(then)?;
-    well(root).map_err(then)?;
+    check_logs(stage, root, acknowledged).map_err(then)?;
+    check_files_complete(stage, root).map_err(then)?;
+    check_doctor(root).map_err(then)?;
     let after = root.files();
     let again = root.run(&["compact"]);
     let idle =
@@ -54,23 +54,23 @@ pub(crate) fn check(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), Str
         return Err(format!("a second run changes {differs}\n{again}"));
     }
     let mut after = after;
-    if acked.logged {
+    if acknowledged.with_log {
         // A daemon that saw the entries, and that they were quiet, keeps their running week.
-        after.retain(|name, text| !is_running_week(name, text));
+        after.retain(|name, text| !is_open_week(name, text));
     }
-    if stage.again && !acked.done {
-        // Refused where it was done after all.
-        let again = root.run(stage.command);
+    if stage.repeat && !acknowledged.done {
+        // The command fails if it had completed after all.
+        let repeated = root.run(stage.command);
         root.run(&["compact"]).ok();
-        well(root).map_err(|it| format!("done again: {it}\n{again}"))?;
+        check_doctor(root).map_err(|it| format!("after the repetition: {it}\n{repeated}"))?;
         after = root.files();
-        // What was folded between the two was taken back with the rest: that much more is decided.
+        // The undo also covers the run in between, so it recorded more decisions.
         let decided = stage.ends[0].get_key_value(DECISIONS);
         after.extend(decided.map(|(name, text)| (name.clone(), text.clone())));
     }
-    let ends = if acked.done || stage.again { &stage.ends[..1] } else { &stage.ends[..] };
+    let ends = if acknowledged.done || stage.repeat { &stage.ends[..1] } else { &stage.ends[..] };
     let differences: Vec<_> =
-        ends.iter().filter_map(|end| difference(end, &after, acked.logged)).collect();
+        ends.iter().filter_map(|end| difference(end, &after, acknowledged.with_log)).collect();
     if differences.len() < ends.len() {
         return Ok(());
     }
@@ -80,36 +80,36 @@ pub(crate) fn check(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), Str
     )))
 }
 
-/// Every byte of the logs is there.
-fn kept(stage: &Stage, root: &Root, acked: &Acked) -> Result<(), String> {
+/// Checks that every byte of the logs exists, and every acknowledged entry.
+fn check_logs(stage: &Stage, root: &Root, acknowledged: &Acknowledged) -> Result<(), String> {
     let files = root.files();
     let holds = |files: &Files, name: &str, before: &str| {
         let name = name.rsplit('/').next().unwrap();
         let archived = format!("memory/archive/{}/{name}", &name[..4]);
-        let places = [format!("memory/{name}"), archived];
-        places.iter().any(|it| files.get(it).is_some_and(|it| it.starts_with(before)))
+        let paths = [format!("memory/{name}"), archived];
+        paths.iter().any(|it| files.get(it).is_some_and(|it| it.starts_with(before)))
     };
     for (name, before) in stage.before.iter().filter(|it| is_log(it.0)) {
-        // What the command itself takes out of a log is not kept.
+        // The command itself may remove text from a log.
         let stays = stage.ends.iter().all(|it| holds(it, name, before));
         if stays && !holds(&files, name, before) {
             return Err(format!("bytes of {name} are lost"));
         }
     }
     let today = files.get(TODAY).map_or("", String::as_str);
-    match acked.entries.iter().find(|it| !today.contains(&**it)) {
-        Some(lost) => Err(format!("`{lost}` was acknowledged, and is not in {TODAY}:\n{today}")),
+    match acknowledged.entries.iter().find(|it| !today.contains(&**it)) {
+        Some(lost) => Err(format!("`{lost}` was acknowledged but is not in {TODAY}:\n{today}")),
         None => Ok(()),
     }
 }
 
-/// No generated file is empty or torn.
-pub(crate) fn whole(stage: &Stage, root: &Root) -> Result<(), String> {
+/// Checks that no generated file is empty or torn.
+pub(crate) fn check_files_complete(stage: &Stage, root: &Root) -> Result<(), String> {
     for (name, text) in &root.files() {
-        let known = std::iter::once(&stage.before).chain(&stage.ends);
+        let expected = std::iter::once(&stage.before).chain(&stage.ends);
         let is_whole = match kind(name) {
             Kind::Summary => {
-                known.filter_map(|it| it.get(name)).any(|it| it == text) || has_all_items(text)
+                expected.filter_map(|it| it.get(name)).any(|it| it == text) || has_all_items(text)
             }
             Kind::Typed => {
                 text.starts_with("---\n") && text[4..].contains("\n---\n") && text.ends_with('\n')
@@ -124,7 +124,7 @@ pub(crate) fn whole(stage: &Stage, root: &Root) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether a week or a month has as many bullets as its head says: less would be torn.
+/// Returns whether a week or a month has as many bullets as its header lists.
 fn has_all_items(text: &str) -> bool {
     let Some((head, body)) = text.split_once("\n---\n") else { return false };
     let items = head.lines().find_map(|it| it.trim().strip_prefix("items: [")?.strip_suffix(']'));
@@ -134,8 +134,8 @@ fn has_all_items(text: &str) -> bool {
     head.starts_with("---\n") && items == bullets && text.ends_with('\n')
 }
 
-/// `doctor` finds all well.
-pub(crate) fn well(root: &Root) -> Result<(), String> {
+/// Checks that `doctor` finds no problem.
+pub(crate) fn check_doctor(root: &Root) -> Result<(), String> {
     let doctor = root.run(&["doctor", "--json"]);
     let report: Value =
         serde_json::from_str(&doctor.stdout).map_err(|e| format!("{e}\n{doctor}"))?;
@@ -144,54 +144,55 @@ pub(crate) fn well(root: &Root) -> Result<(), String> {
     }
     let bad: Vec<_> =
         report["checks"].as_array().into_iter().flatten().filter(|it| it["ok"] != true).collect();
-    Err(format!("doctor says {bad:#?}"))
+    Err(format!("doctor reports {bad:#?}"))
 }
 
-/// Checks that a failure was told: an exit code for failed jobs or for what cannot be written, and
-/// words on stderr or in the report.
-pub(crate) fn told(ran: &Ran) -> Result<(), String> {
-    let told = match ran.status.code() {
+/// Checks that a failure was reported: the exit code for failed jobs or failed writes, and a message on
+/// stderr or in the report.
+pub(crate) fn check_failure_reported(ran: &CommandOutput) -> Result<(), String> {
+    let is_reported = match ran.status.code() {
         Some(0) => true,
         Some(1 | 73) => !ran.stderr.is_empty() || ran.stdout.contains("failed"),
         _ => false,
     };
-    if told { Ok(()) } else { Err(format!("it does not end as a refused write should\n{ran}")) }
+    if is_reported { Ok(()) } else { Err(format!("the failed write was not reported\n{ran}")) }
 }
 
-/// Counts different decisions: their key is random, and one that was cut off is taken down again.
+/// Counts distinct decisions. They cannot be compared, because their key is random; an interrupted
+/// one is recorded again.
 fn decisions(text: &str) -> usize {
     text.lines().collect::<BTreeSet<_>>().len()
 }
 
-/// Returns where two folders differ.
-fn difference(wanted: &Files, found: &Files, but_today: bool) -> Option<String> {
-    let names = wanted.keys().chain(found.keys());
-    let mut names: Vec<_> = names.filter(|it| !(but_today && *it == TODAY)).collect();
+/// Returns the first difference between two folders.
+fn difference(expected: &Files, actual: &Files, ignore_today: bool) -> Option<String> {
+    let names = expected.keys().chain(actual.keys());
+    let mut names: Vec<_> = names.filter(|it| !(ignore_today && *it == TODAY)).collect();
     names.sort_unstable();
     names.dedup();
     names.into_iter().find_map(|name| {
-        let (wanted, found) = (wanted.get(name), found.get(name));
+        let (expected, actual) = (expected.get(name), actual.get(name));
         let same = if *name == DECISIONS {
-            wanted.map(|it| decisions(it)) == found.map(|it| decisions(it))
+            expected.map(|it| decisions(it)) == actual.map(|it| decisions(it))
         } else {
-            wanted == found
+            expected == actual
         };
-        (!same).then(|| format!("{name}\n{}", first_difference(wanted, found)))
+        (!same).then(|| format!("{name}\n{}", first_difference(expected, actual)))
     })
 }
 
-/// Shows the lines from the first on that differs.
-pub(crate) fn first_difference(wanted: Option<&String>, found: Option<&String>) -> String {
-    let (Some(wanted), Some(found)) = (wanted, found) else {
-        return if wanted.is_some() { "it is missing" } else { "it should not be there" }
+/// Shows the first lines that differ.
+pub(crate) fn first_difference(expected: Option<&String>, actual: Option<&String>) -> String {
+    let (Some(expected), Some(actual)) = (expected, actual) else {
+        return if expected.is_some() { "the file is missing" } else { "the file should not exist" }
             .to_owned();
     };
-    let same = wanted.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();
+    let same = expected.lines().zip(actual.lines()).take_while(|(a, b)| a == b).count();
     let show = |mark: &str, text: &str| {
         let lines = text.lines().zip(1..).skip(same).take(LINES_SHOWN);
         lines.map(|(line, number)| format!("{mark} {number}: {line}")).collect::<Vec<_>>()
     };
-    [show("wanted", wanted), show("found", found)].concat().join("\n")
+    [show("expected", expected), show("actual", actual)].concat().join("\n")
 }
 
 enum Kind {
@@ -222,8 +223,8 @@ fn kind(name: &str) -> Kind {
     }
 }
 
-/// Tells a week that has not ended: a provisional file, which a daemon writes and no `compact` does.
-fn is_running_week(name: &str, text: &str) -> bool {
+/// Returns whether a file is the provisional summary of the open week, which only a daemon writes.
+fn is_open_week(name: &str, text: &str) -> bool {
     name.starts_with("memory/weekly/") && text.lines().any(|it| it.trim() == "partial: true")
 }
 

@@ -1,4 +1,4 @@
-//! A memory folder in a home of its own, and the program run in it.
+//! A memory folder in a temporary home, and runs of the program in it.
 
 use std::{
     fmt,
@@ -18,70 +18,70 @@ use tempfile::TempDir;
 
 use super::files::{Files, read_all};
 
-/// When all trials take place: a Monday after all weeks of the sample journal.
+/// The time of all trials: the Monday after all weeks of the sample journal.
 pub(crate) const NOW: &str = "2026-04-13T09:00:00+02:00";
 /// The log of that day.
 pub(crate) const TODAY: &str = "memory/2026-04-13.md";
 const ARCHIVE: &str = "memory/archive";
-/// Most often another file system than the one for temporary files.
+/// Usually another file system than that of temporary files.
 const OTHER_DISK: &str = "/dev/shm";
-/// What takes longer than this hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// A run that takes longer hangs.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A memory folder. Its home is removed when dropped.
+/// A memory folder; dropping it removes its home.
 #[derive(Debug)]
 pub(crate) struct Root {
     home: TempDir,
     path: PathBuf,
-    /// The folder on another disk that [`ARCHIVE`] is a link to.
-    far: Option<TempDir>,
+    /// The folder on another disk that [`ARCHIVE`] links to.
+    other_disk_archive: Option<TempDir>,
 }
 
-/// A run that has ended.
+/// The outcome of one run of the program.
 #[derive(Clone, Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) line: String,
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// The program that modules other than the failpoints disturb.
+/// Returns the program under test, in all modules except the failpoints.
 pub(crate) fn program() -> PathBuf {
     std::env::var_os("MEMOIRD_FAULTS_BIN").map_or_else(built_program, PathBuf::from)
 }
 
-/// The program as it was built for this test.
+/// Returns the program as built for this test.
 pub(crate) fn built_program() -> PathBuf {
     assert_cmd::cargo::cargo_bin!("memoird").to_owned()
 }
 
 impl Root {
-    /// Makes an empty folder in the system's place for temporary files.
+    /// Creates an empty folder in the system's temporary folder.
     pub(crate) fn new() -> Self {
         Self::new_in(&std::env::temp_dir())
     }
 
-    /// Makes an empty folder below `dir`.
+    /// Creates an empty folder in `dir`.
     pub(crate) fn new_in(dir: &Path) -> Self {
         let home = tempfile::Builder::new().prefix("faults-").tempdir_in(dir).unwrap();
         let path = home.path().canonicalize().unwrap().join("mara");
         fs::create_dir(&path).unwrap();
-        Self { home, path, far: None }
+        Self { home, path, other_disk_archive: None }
     }
 
-    /// Copies the folder, with what is private in it.
+    /// Copies the folder, `.memoird/` included.
     pub(crate) fn copy(&self) -> Self {
         self.copy_to(&std::env::temp_dir())
     }
 
-    /// Copies the folder to another one below `dir`.
+    /// Copies the folder into `dir`.
     pub(crate) fn copy_to(&self, dir: &Path) -> Self {
         let mut copy = Self::new_in(dir);
         copy_all(&self.path, &copy.path);
-        if let Some(far) = &self.far {
-            copy.archive_far();
-            copy_all(far.path(), &copy.path(ARCHIVE));
+        if let Some(archive) = &self.other_disk_archive {
+            copy.archive_on_other_disk();
+            copy_all(archive.path(), &copy.path(ARCHIVE));
         }
         copy
     }
@@ -115,24 +115,24 @@ impl Root {
         self.write(relative, &text.replacen(from, to, 1));
     }
 
-    /// Puts the archive on another disk, if there is one; else it stays where it is.
-    pub(crate) fn archive_far(&mut self) {
+    /// Puts the archive on another disk, if there is one.
+    pub(crate) fn archive_on_other_disk(&mut self) {
         let device = |path: &Path| fs::metadata(path).map(|it| it.dev()).ok();
         if ![None, device(&self.path)].contains(&device(Path::new(OTHER_DISK))) {
-            let far = tempfile::Builder::new().prefix("faults-").tempdir_in(OTHER_DISK).unwrap();
+            let archive = tempfile::Builder::new().prefix("faults-").tempdir_in(OTHER_DISK).unwrap();
             fs::create_dir_all(self.path("memory")).unwrap();
-            symlink(far.path(), self.path(ARCHIVE)).unwrap();
-            self.far = Some(far);
+            symlink(archive.path(), self.path(ARCHIVE)).unwrap();
+            self.other_disk_archive = Some(archive);
         }
     }
 
-    /// Returns whether [`Self::archive_far`] found another disk.
-    pub(crate) fn is_archive_far(&self) -> bool {
-        self.far.is_some()
+    /// Returns whether [`Self::archive_on_other_disk`] found another disk.
+    pub(crate) fn has_archive_on_other_disk(&self) -> bool {
+        self.other_disk_archive.is_some()
     }
 
-    /// Makes all logs look as if nobody had touched them for days.
-    pub(crate) fn settle(&self) {
+    /// Sets the modification time of all logs to 12 days ago.
+    pub(crate) fn age_logs(&self) {
         let then = DateTime::parse_from_rfc3339(NOW).unwrap() - Duration::from_secs(12 * 86_400);
         let times = fs::FileTimes::new().set_modified(then.into());
         for name in self.files().keys().filter(|it| it.starts_with("memory/20")) {
@@ -140,7 +140,7 @@ impl Root {
         }
     }
 
-    /// Copies those sample logs into the folder whose names begin with one of `names`.
+    /// Copies the sample logs whose names start with one of `names`.
     pub(crate) fn add_logs(&self, names: &[&str]) {
         let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal/mara/memory");
         fs::create_dir_all(self.path("memory")).unwrap();
@@ -153,7 +153,7 @@ impl Root {
         }
     }
 
-    /// Returns all files but those in `.memoird/`.
+    /// Returns all files except those in `.memoird/`.
     pub(crate) fn files(&self) -> Files {
         read_all(&self.path)
     }
@@ -166,7 +166,7 @@ impl Root {
         command
     }
 
-    /// Gives a command the surroundings of the folder, and none of the machine's.
+    /// Sets the working directory and a clean environment.
     pub(crate) fn set_up(&self, command: &mut Command) {
         command
             .env_clear()
@@ -181,19 +181,19 @@ impl Root {
     }
 
     /// Runs the program in the folder.
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         finish(self.command(&program(), args))
     }
 }
 
 /// Runs a command to its end.
-pub(crate) fn finish(mut command: Command) -> Ran {
+pub(crate) fn finish(mut command: Command) -> CommandOutput {
     let line = line_of(&command);
     wait(command.spawn().unwrap(), line)
 }
 
 /// Runs a command, and kills it after `delay` if it has not ended by then.
-pub(crate) fn kill_after(mut command: Command, delay: Duration) -> Ran {
+pub(crate) fn kill_after(mut command: Command, delay: Duration) -> CommandOutput {
     let line = line_of(&command);
     let mut child = command.spawn().unwrap();
     std::thread::sleep(delay);
@@ -210,11 +210,11 @@ fn line_of(command: &Command) -> String {
     line
 }
 
-/// Waits for the end of a process that prints no more than a pipe holds.
-pub(crate) fn wait(mut child: Child, line: String) -> Ran {
+/// Waits for the end of a process, whose output must fit into a pipe.
+pub(crate) fn wait(mut child: Child, line: String) -> CommandOutput {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIMEOUT {
             child.kill().unwrap();
             panic!("`{line}` hangs");
         }
@@ -222,7 +222,7 @@ pub(crate) fn wait(mut child: Child, line: String) -> Ran {
     }
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ran { line, status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+    CommandOutput { line, status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 fn copy_all(from: &Path, to: &Path) {
@@ -236,7 +236,7 @@ fn copy_all(from: &Path, to: &Path) {
             copy_all(&entry.path(), &target);
         } else if !entry.file_type().unwrap().is_symlink() {
             fs::copy(entry.path(), &target).unwrap();
-            // An old log is one that was not touched for long.
+            // The age of a log is its modification time.
             let modified = entry.metadata().unwrap().modified().unwrap();
             let times = fs::FileTimes::new().set_modified(modified);
             File::open(target).unwrap().set_times(times).unwrap();
@@ -244,8 +244,8 @@ fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-impl Ran {
-    /// Returns whether it ended with exit code 0: what it was asked for is done, and stays done.
+impl CommandOutput {
+    /// Returns whether it ended with exit code 0, which acknowledges its work.
     pub(crate) fn is_done(&self) -> bool {
         self.status.success()
     }
@@ -255,7 +255,7 @@ impl Ran {
         self.status.signal() == Some(9)
     }
 
-    /// Checks that the run ended well.
+    /// Checks that the exit code is 0.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert!(self.is_done(), "{self}");
@@ -263,7 +263,7 @@ impl Ran {
     }
 }
 
-impl fmt::Display for Ran {
+impl fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "$ {}\n{}", self.line, self.stdout)?;
         for line in self.stderr.lines() {

@@ -1,4 +1,4 @@
-//! What is disturbed: commands that write, each on a folder that it finds in some state.
+//! The commands under test: commands that write, each on a prepared folder.
 
 use super::{
     files::Files,
@@ -6,23 +6,23 @@ use super::{
     trials::by_form,
 };
 
-/// A command on a folder, and how the folder may stand once it was disturbed.
+/// A command on a prepared folder, and the states that are allowed after a fault.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     /// Fills an empty folder.
     pub(crate) prepare: fn(&mut Root),
-    /// What is disturbed.
+    /// The command under test.
     pub(crate) command: &'static [&'static str],
-    /// Commands of which one, undisturbed and with a `compact` after it, must give the same files as
-    /// the disturbed command with a `compact` after it. The first is the one that holds when the
-    /// disturbed command said that it is done.
+    /// Alternatives to the command. After a fault and a `compact` the files must equal those after one
+    /// of these, run without a fault and followed by a `compact`; the first one if the command
+    /// reported success.
     pub(crate) ends: &'static [&'static [&'static str]],
-    /// Whether a person does it again where it was cut off, which must then end as the first of `ends`.
-    /// Nothing else finishes it, and twice it does no more than once.
-    pub(crate) again: bool,
+    /// Whether the user must repeat an interrupted command, which then ends as the first of `ends`. No
+    /// other command completes it, and a repetition has no further effect.
+    pub(crate) repeat: bool,
 }
 
-/// A scenario with its folder made, and the states that it may end in.
+/// A scenario with its prepared folder and its allowed end states.
 pub(crate) struct Stage {
     pub(crate) name: &'static str,
     pub(crate) command: &'static [&'static str],
@@ -31,14 +31,14 @@ pub(crate) struct Stage {
     pub(crate) before: Files,
     /// The files after each of [`Scenario::ends`].
     pub(crate) ends: Vec<Files>,
-    pub(crate) again: bool,
+    pub(crate) repeat: bool,
 }
 
 /// Line 21 is the first bullet of the week.
 const CORRECT: &[&str] = &["correct", "2026-W10:21", "Pilot, day 1: 47,918 rows by 17:00"];
 
-/// The scenario in which logs are copied, not renamed.
-pub(crate) const FAR_ARCHIVE: &str = "archive on another disk";
+/// The scenario in which logs are copied instead of renamed.
+pub(crate) const OTHER_DISK_ARCHIVE: &str = "archive on another disk";
 
 const UNDO: &[&str] = &["undo", "2", "--yes"];
 const UNDO_ALL: &[&str] = &["undo", "1", "--with-later", "--yes"];
@@ -46,44 +46,44 @@ const REDO: &[&str] = &["undo", "3", "--yes"];
 const FORGET: &[&str] = &["forget", "--words", "flagged", "--yes"];
 const FORGET_FROM_LOG: &[&str] = &["forget", "--words", "flagged", "--from-log", "--yes"];
 
-/// A line here, and every step of a command is disturbed.
+/// All scenarios. A new entry is enough to test every step of its command.
 pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "compact",
         prepare: journal,
         command: &["compact"],
         ends: &[&["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
-        name: "refold",
-        prepare: grown,
+        name: "late line",
+        prepare: with_late_line,
         command: &["compact"],
         ends: &[&["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
-        name: "hand edit",
+        name: "user edit",
         prepare: |root| {
-            folded(root);
+            compacted(root);
             edit_first_bullet(root, "memory/weekly/2026-W10.md");
             let log = root.read("memory/2026-03-04.md");
             root.write("memory/2026-03-04.md", &(log + "- Spare pump ordered at Weber, 412 EUR\n"));
         },
         command: &["compact"],
         ends: &[&["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
-        name: "deletion",
+        name: "user deletion",
         prepare: |root| {
-            folded(root);
+            compacted(root);
             let bullet = first_bullet(root, "memory/weekly/2026-W10.md");
             root.edit("memory/weekly/2026-W10.md", &(bullet + "\n"), "");
         },
         command: &["compact"],
         ends: &[&["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
         name: "leftover of a crash",
@@ -93,136 +93,136 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         },
         command: &["compact"],
         ends: &[&["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
-        name: "adopt",
+        name: "overwrite a user file",
         prepare: |root| {
             journal(root);
             root.write("memory/weekly/2026-W10.md", "# A week\n\nWritten by hand.\n");
         },
         command: &["compact", "--period", "2026-W10", "--force"],
         ends: &[&["compact", "--period", "2026-W10", "--force"], &["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
         name: "correct",
-        prepare: folded,
+        prepare: compacted,
         command: CORRECT,
         ends: &[CORRECT, &["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
         name: "log",
         prepare: |root| {
-            folded(root);
+            compacted(root);
             root.write("memory/2026-04-13.md", "# 2026-04-13\n\n- Disk at 34%");
         },
         command: &["log", "The spare pump is in"],
         ends: &[&["log", "The spare pump is in"], &["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
         name: "first log of a day",
-        prepare: folded,
+        prepare: compacted,
         command: &["log", "The spare pump is in"],
         ends: &[&["log", "The spare pump is in"], &["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
         name: "rebuild",
-        prepare: folded,
+        prepare: compacted,
         command: &["rebuild"],
         ends: &[&["rebuild"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
         name: "archive",
-        prepare: |root| settled(root),
+        prepare: |root| with_old_logs(root),
         command: &["compact"],
         ends: &[&["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
-        name: FAR_ARCHIVE,
+        name: OTHER_DISK_ARCHIVE,
         prepare: |root| {
-            root.archive_far();
-            settled(root);
+            root.archive_on_other_disk();
+            with_old_logs(root);
         },
         command: &["compact"],
         ends: &[&["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
-        name: "late lines",
+        name: "late line in an archived log",
         prepare: |root| {
-            settled(root);
+            with_old_logs(root);
             root.run(&["compact"]).ok();
             root.write("memory/2026-03-04.md", "- Spare pump ordered at Weber, 412 EUR\n");
-            root.settle();
+            root.age_logs();
         },
         command: &["compact"],
         ends: &[&["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
         name: "undo",
-        prepare: twice,
+        prepare: compacted_twice,
         command: UNDO,
         ends: &[UNDO, &["compact"]],
-        again: true,
+        repeat: true,
     },
     Scenario {
         name: "undo with later",
-        prepare: twice,
+        prepare: compacted_twice,
         command: UNDO_ALL,
         ends: &[UNDO_ALL, &["compact"]],
-        again: true,
+        repeat: true,
     },
     Scenario {
         name: "undo of an undo",
         prepare: |root| {
-            twice(root);
+            compacted_twice(root);
             root.run(UNDO).ok();
         },
         command: REDO,
         ends: &[REDO, &["compact"]],
-        again: true,
+        repeat: true,
     },
     Scenario {
         name: "forget",
-        prepare: folded,
+        prepare: compacted,
         command: FORGET,
         ends: &[FORGET, &["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
         name: "forget in a log that is gone",
         prepare: |root| {
-            folded(root);
+            compacted(root);
             root.remove("memory/2026-03-04.md");
             root.run(&["compact"]).ok();
         },
         command: FORGET_FROM_LOG,
         ends: &[FORGET_FROM_LOG, &["compact"]],
-        again: false,
+        repeat: false,
     },
     Scenario {
         name: "forget from log",
         prepare: |root| {
-            folded(root);
-            // The copy that is kept of it goes, too.
+            compacted(root);
+            // The copy that is kept of this file is removed, too.
             root.write("memory/.memoird-tmp-1-0", "57 rows flagged");
             root.run(&["compact"]).ok();
         },
         command: FORGET_FROM_LOG,
         ends: &[FORGET_FROM_LOG, &["compact"]],
-        again: false,
+        repeat: false,
     },
 ];
 
 impl Scenario {
-    /// Makes the folder, and finds out how it may end.
+    /// Prepares the folder and computes the allowed end states.
     pub(crate) fn stage(&self) -> Stage {
         let mut start = Root::new();
         (self.prepare)(&mut start);
@@ -235,60 +235,60 @@ impl Scenario {
         };
         let ends: Vec<Files> = self.ends.iter().map(end).collect();
         let differ = ends.iter().skip(1).all(|it| *it != ends[0]);
-        assert!(differ, "`{}` does nothing, so it cannot be seen whether it was done", self.name);
+        assert!(differ, "`{}` changes nothing, so a missing effect would go unnoticed", self.name);
         Stage {
             name: self.name,
             command: self.command,
             before: start.files(),
             start,
             ends,
-            again: self.again,
+            repeat: self.repeat,
         }
     }
 }
 
-/// Two weeks of logs, of which a month is made, memories, and wisdom.
+/// Two weeks of logs, enough for a month, memories, and wisdom.
 fn journal(root: &mut Root) {
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     root.add_logs(&["2026-03-0", "2026-03-10", "2026-03-11"]);
 }
 
-/// The same, with all that is due done.
-fn folded(root: &mut Root) {
+/// The same after a run.
+fn compacted(root: &mut Root) {
     journal(root);
     root.run(&["compact"]).ok();
 }
 
-/// The same, and a line that came late.
-fn grown(root: &mut Root) {
-    folded(root);
+/// The same with a late line.
+fn with_late_line(root: &mut Root) {
+    compacted(root);
     let log = root.read("memory/2026-03-04.md");
     root.write("memory/2026-03-04.md", &(log + "- Spare pump ordered at Weber, 412 EUR\n"));
 }
 
-/// Folded in two runs.
-fn twice(root: &mut Root) {
-    grown(root);
+/// The same after a second run.
+fn compacted_twice(root: &mut Root) {
+    with_late_line(root);
     root.run(&["compact"]).ok();
 }
 
-/// Folded, with logs that are old enough for the archive.
-fn settled(root: &mut Root) {
+/// After a run, with logs that are old enough for the archive.
+fn with_old_logs(root: &mut Root) {
     journal(root);
-    root.settle();
+    root.age_logs();
     root.run(&["compact"]).ok();
     root.write("memoird.yaml", "zone: Europe/Berlin\narchive_after_days: 7\n");
 }
 
-/// A fold that takes long enough to be disturbed at random times: of the whole sample journal, or in
-/// the short form of its first month.
-pub(crate) fn long_fold() -> Scenario {
+/// A run that is long enough for faults at random times: on the whole sample journal, or in the
+/// shorter forms on its first month.
+pub(crate) fn long_run() -> Scenario {
     Scenario {
         name: by_form("first month", "first month", "whole journal"),
         prepare: by_form(first_month, first_month, whole_journal),
         command: &["compact"],
         ends: &[&["compact"]],
-        again: false,
+        repeat: false,
     }
 }
 
@@ -302,7 +302,7 @@ fn whole_journal(root: &mut Root) {
     root.add_logs(&["2026-"]);
 }
 
-/// Adds words that no log has, as a person would.
+/// Adds words that are in no log, as a user would.
 fn edit_first_bullet(root: &Root, path: &str) {
     let bullet = first_bullet(root, path);
     let (words, sources) = bullet.rsplit_once(" [").unwrap();

@@ -1,10 +1,10 @@
-//! Years of days under a daemon whose clock is moved: logs that come, grow, and are edited late, sleeps,
-//! jumps of the clock, time off, kills, and other commands beside it.
+//! Simulated years of a daemon whose clock is moved: logs that appear, grow, and are edited late, sleep,
+//! clock jumps, downtime, kills, and other commands at the same time.
 //!
-//! At the end, once all is quiet: every line stands in the log of its day, once; every week that has
-//! closed names each of its logs as it is now, and says what one fold of these logs would say; nothing
-//! was folded twice from the same content, and nothing failed; a `compact` finds nothing to do; and the
-//! memory of the daemon did not grow while only its clock went on.
+//! At the end: every line is in the log of its day exactly once; every closed week lists each of its
+//! logs as it is now and equals the result of a single run on these logs; nothing was written twice
+//! from the same content, and nothing failed; `compact` finds nothing to do; and the memory of the idle
+//! daemon did not grow.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,22 +24,22 @@ use serde_json::Value;
 
 use super::{
     oracle,
-    root::{Ran, Root, finish, kill_after, program},
-    trials::{Module, Random, by_form, say},
+    root::{CommandOutput, Root, finish, kill_after, program},
+    trials::{Module, Random, by_form, report},
 };
 
-/// The first day of it, a Monday.
+/// The first day, a Monday.
 const FIRST: NaiveDate = NaiveDate::from_ymd_opt(2023, 1, 2).unwrap();
-/// What takes longer than this does not happen.
-const PATIENCE: Duration = Duration::from_secs(180);
-/// Ticks of the clock without news, after which the memory must be what it was before.
+/// The longest wait for the daemon.
+const TIMEOUT: Duration = Duration::from_secs(180);
+/// Clock ticks without changes over which the memory must not grow.
 const IDLE_TICKS: usize = 6;
-/// What it may grow by meanwhile: the allocator keeps some.
+/// The allowed growth: the allocator keeps some memory.
 const GROWTH_MAX_KB: u64 = 8 * 1024;
-/// Days after the last log, so that all that it is part of has closed.
-const AFTERWARDS: u64 = 40;
-/// What is written to logs.
-const SAID: &[&str] = &[
+/// Days after the last log, so that its week and month are closed.
+const DAYS_AFTER_END: u64 = 40;
+/// Texts of log lines.
+const TEXTS: &[&str] = &[
     "Decided to keep the importer on SQLite, because one file is easier to copy",
     "Measured 14 ms at the gate with the new index",
     "Ines prefers numbers first in every report",
@@ -51,47 +51,47 @@ const SAID: &[&str] = &[
 ];
 
 struct Case {
-    life: usize,
+    number: usize,
     days: u64,
     seed: u64,
 }
 
-/// A folder, the daemon on it, and all that was ever written to its logs.
-struct Life {
+/// A memory folder, its daemon, and all lines that were written to its logs.
+struct Simulation {
     root: Root,
     clock: PathBuf,
     log: PathBuf,
     now: DateTime<Utc>,
     daemon: Option<Child>,
-    /// It sleeps, maybe with a lock in its hand, for which other commands would wait.
+    /// Whether the daemon is suspended, possibly while it holds a lock that other commands would wait for.
     is_asleep: bool,
     /// The lines of each log, by its name.
     lines: BTreeMap<String, Vec<String>>,
     random: Random,
-    said: usize,
+    line_count: usize,
     events: BTreeMap<&'static str, usize>,
 }
 
 #[test]
-fn years_of_days_leave_nothing_undone() {
+fn simulated_years_leave_no_work_and_no_errors() {
     let mut module = Module::begin("soak");
     let mut random = Random::seeded(&mut module);
     let days = std::env::var("MEMOIRD_FAULTS_DAYS").ok().and_then(|it| it.parse().ok());
     let days = days.unwrap_or_else(|| by_form(15, 45, 3 * 365));
     let cases: Vec<_> =
-        (0..by_form(1, 1, 8)).map(|life| Case { life, days, seed: random.next() }).collect();
-    let told = Mutex::new(Vec::new());
+        (0..by_form(1, 1, 8)).map(|number| Case { number, days, seed: random.next() }).collect();
+    let tallies = Mutex::new(Vec::new());
     module.run_on(1, &cases, |_, case| {
-        let mut life = Life::begin(Random::from(case.seed));
-        let lived = life.live(case.days).and_then(|()| life.check());
-        told.lock().unwrap().push(lived.as_ref().map_or_else(|_| life.tally(), Clone::clone));
-        lived.map(drop).map_err(|it| format!("{it}\n\nlog of the daemon:\n{}", life.end_of_log()))
+        let mut simulation = Simulation::begin(Random::from(case.seed));
+        let result = simulation.run_days(case.days).and_then(|()| simulation.check());
+        tallies.lock().unwrap().push(result.as_ref().map_or_else(|_| simulation.tally(), Clone::clone));
+        result.map(drop).map_err(|it| format!("{it}\n\nlog of the daemon:\n{}", simulation.end_of_log()))
     });
-    module.note(told.into_inner().unwrap().join("; "));
+    module.note(tallies.into_inner().unwrap().join("; "));
     module.end();
 }
 
-impl Life {
+impl Simulation {
     fn begin(random: Random) -> Self {
         let root = Root::new();
         root.write("memoird.yaml", "zone: Europe/Berlin\narchive_after_days: 120\n");
@@ -99,7 +99,7 @@ impl Life {
         let (clock, log) = (root.home().join("now"), root.home().join("daemon.log"));
         let now = at(FIRST, 7);
         let (lines, events) = (BTreeMap::new(), BTreeMap::new());
-        let mut life = Self {
+        let mut simulation = Self {
             root,
             clock,
             log,
@@ -108,16 +108,16 @@ impl Life {
             is_asleep: false,
             lines,
             random,
-            said: 0,
+            line_count: 0,
             events,
         };
-        life.set_clock();
-        life.start();
-        life
+        simulation.set_clock();
+        simulation.start();
+        simulation
     }
 
-    /// Lives so many days, and is awake, quiet, and long after the last of them at the end.
-    fn live(&mut self, days: u64) -> Result<(), String> {
+    /// Simulates so many days, then moves the clock past their end and waits until the daemon is idle.
+    fn run_days(&mut self, days: u64) -> Result<(), String> {
         let mut asleep = 0;
         for number in 0..days {
             self.now = at(FIRST + Days::new(number), 9);
@@ -130,7 +130,7 @@ impl Life {
                     asleep = 1 + self.below(6);
                 }
                 (0, 1) => {
-                    self.count("times off");
+                    self.count("downtimes");
                     self.stop();
                     asleep = 1 + self.below(12);
                 }
@@ -149,19 +149,19 @@ impl Life {
             }
             self.day()?;
             if asleep == 0 && self.below(3) == 0 {
-                self.settle()?;
+                self.wait_until_idle()?;
             }
             if number % 100 == 99 {
-                say(format_args!("soak: {} days; {}", number + 1, self.tally()));
+                report(format_args!("soak: {} days; {}", number + 1, self.tally()));
             }
         }
-        self.now = at(FIRST + Days::new(days + AFTERWARDS), 9);
+        self.now = at(FIRST + Days::new(days + DAYS_AFTER_END), 9);
         self.set_clock();
         self.wake();
-        self.settle()
+        self.wait_until_idle()
     }
 
-    /// Does what a day brings.
+    /// Simulates one day.
     fn day(&mut self) -> Result<(), String> {
         let today = self.now.date_naive();
         for hour in [9, 13, 17] {
@@ -170,8 +170,8 @@ impl Life {
             match self.below(8) {
                 0..4 => self.append(today),
                 4 if !self.is_asleep => self.log_by_command(today)?,
-                5 => self.edit_an_old_one(),
-                6 if !self.is_asleep && self.below(8) == 0 => self.compact_beside()?,
+                5 => self.add_late_line(),
+                6 if !self.is_asleep && self.below(8) == 0 => self.compact_concurrently()?,
                 _ => {}
             }
         }
@@ -180,14 +180,14 @@ impl Life {
         Ok(())
     }
 
-    /// Returns a line that stands nowhere else.
+    /// Returns a unique line.
     fn line(&mut self) -> String {
-        self.said += 1;
-        let pick = self.below(SAID.len());
-        format!("- {}, entry {}", SAID[pick], self.said)
+        self.line_count += 1;
+        let pick = self.below(TEXTS.len());
+        format!("- {}, entry {}", TEXTS[pick], self.line_count)
     }
 
-    /// Adds a line to the log of a day, as a program would that knows of no archive.
+    /// Adds a line to the log of a day, like a program that does not know the archive.
     fn append(&mut self, day: NaiveDate) {
         let line = self.line();
         self.append_to(&format!("memory/{day}.md"), &line);
@@ -219,7 +219,7 @@ impl Life {
         } else if !is_killed {
             return Err(format!("{ran}"));
         }
-        // The file has the time of this machine, in which the log was touched long after the end.
+        // `log` set the time of this machine, which is years after the simulated time.
         let path = self.root.path(&format!("memory/{today}.md"));
         if let Ok(file) = File::open(path) {
             file.set_modified(self.now.into()).unwrap();
@@ -227,9 +227,8 @@ impl Life {
         Ok(())
     }
 
-    /// Adds a line to a log of a day that is over: where it stands now, or among the logs if it is in the
-    /// archive, as it may be a moment later.
-    fn edit_an_old_one(&mut self) {
+    /// Adds a line to the log of an earlier day, as a new file if the log is in the archive.
+    fn add_late_line(&mut self) {
         let back = 1 + self.below(150);
         let today = self.now.date_naive();
         let Some(day) = today.checked_sub_days(Days::new(back as u64)).filter(|it| *it >= FIRST)
@@ -240,8 +239,8 @@ impl Life {
         self.count("late lines");
     }
 
-    fn compact_beside(&mut self) -> Result<(), String> {
-        self.count("compacts beside");
+    fn compact_concurrently(&mut self) -> Result<(), String> {
+        self.count("concurrent compacts");
         let mut command = self.root.command(&program(), &["compact"]);
         command.env("MEMOIRD_NOW", self.now.to_rfc3339());
         if self.below(2) == 0 {
@@ -249,28 +248,28 @@ impl Life {
             return Ok(());
         }
         let ran = finish(command);
-        // 75: the daemon is at it.
-        let fits = ran.is_done() || ran.status.code() == Some(75);
-        if fits { Ok(()) } else { Err(format!("{ran}")) }
+        // 75: the daemon holds the lock.
+        let is_expected = ran.is_done() || ran.status.code() == Some(75);
+        if is_expected { Ok(()) } else { Err(format!("{ran}")) }
     }
 
-    /// Waits until the daemon has done all that it wants to do at this time.
-    fn settle(&mut self) -> Result<(), String> {
-        self.count("times settled");
+    /// Waits until the daemon has done all work that is due now.
+    fn wait_until_idle(&mut self) -> Result<(), String> {
+        self.count("idle waits");
         let before = self.state().map_or(0, |it| it.0);
-        // A jump is looked at whatever was told.
+        // A clock jump makes the daemon check for due work.
         self.now += TimeDelta::minutes(10);
         self.set_clock();
-        self.await_that("it settles", |life| {
-            life.state().is_some_and(|(passes, busy)| passes > before && !busy)
+        self.await_that("the daemon is idle", |simulation| {
+            simulation.state().is_some_and(|(passes, busy)| passes > before && !busy)
         })
     }
 
     fn await_that(&mut self, what: &str, done: impl Fn(&mut Self) -> bool) -> Result<(), String> {
         let begun = Instant::now();
         while !done(self) {
-            if begun.elapsed() > PATIENCE {
-                return Err(format!("not so at {}: {what}: {:?}", self.now, self.state()));
+            if begun.elapsed() > TIMEOUT {
+                return Err(format!("timeout at {}: {what}: {:?}", self.now, self.state()));
             }
             let ended = self.daemon.as_mut().and_then(|it| it.try_wait().unwrap());
             if let Some(status) = ended {
@@ -281,12 +280,12 @@ impl Life {
         Ok(())
     }
 
-    /// Returns how many passes have ended, and whether one is at work or wanted.
+    /// Returns the number of finished runs, and whether one is running or pending.
     fn state(&self) -> Option<(u64, bool)> {
         let text = fs::read(self.root.path(".memoird/daemon.json")).ok()?;
-        let said: Value = serde_json::from_slice(&text).ok()?;
-        let is_ours = said["pid"] == self.daemon.as_ref()?.id();
-        is_ours.then(|| (said["passes"].as_u64().unwrap(), said["busy"] != false))
+        let state: Value = serde_json::from_slice(&text).ok()?;
+        let is_ours = state["pid"] == self.daemon.as_ref()?.id();
+        is_ours.then(|| (state["passes"].as_u64().unwrap(), state["busy"] != false))
     }
 
     fn set_clock(&self) {
@@ -311,7 +310,7 @@ impl Life {
         }
     }
 
-    /// Goes on after a sleep, or starts again after time off.
+    /// Resumes the suspended daemon, or starts it after a downtime.
     fn wake(&mut self) {
         if self.daemon.is_some() {
             self.signal(Signal::CONT);
@@ -357,35 +356,35 @@ impl Life {
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
 
-    /// Checks all of it, and says what was measured.
+    /// Checks everything, and returns a report.
     fn check(&mut self) -> Result<String, String> {
         let memory = self.idle_memory()?;
         self.stop();
         self.logs_are_whole()?;
-        self.folded_once()?;
+        self.nothing_written_twice()?;
         let after = self.root.files();
         let compact = self.run(&["compact"]);
         if !compact.is_done() || !compact.stderr.contains("nothing to do") {
-            return Err(format!("the daemon left something to do\n{compact}"));
+            return Err(format!("the daemon left work undone\n{compact}"));
         }
         if self.root.files() != after {
             return Err("a `compact` that has nothing to do changes files".to_owned());
         }
-        oracle::well(&self.root)?;
-        self.weeks_are_those_of_one_fold(&after)?;
+        oracle::check_doctor(&self.root)?;
+        self.weeks_equal_those_of_one_run(&after)?;
         Ok(format!("{}; {memory} kB at the end", self.tally()))
     }
 
-    /// Only the time goes on: returns the memory after that, which must not have grown.
+    /// Moves only the clock; returns the memory in kB, which must not have grown.
     fn idle_memory(&mut self) -> Result<u64, String> {
         let mut sizes = Vec::new();
         for _ in 0..IDLE_TICKS {
-            self.settle()?;
+            self.wait_until_idle()?;
             sizes.push(self.memory());
         }
         let (before, after) = (sizes[IDLE_TICKS / 2], sizes[IDLE_TICKS - 1]);
         if after > before + GROWTH_MAX_KB {
-            return Err(format!("the memory grows while nothing comes: {sizes:?} kB"));
+            return Err(format!("the memory of the idle daemon grows: {sizes:?} kB"));
         }
         Ok(after)
     }
@@ -397,30 +396,31 @@ impl Life {
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
-    /// Every line stands in the log of its day, once, among the logs or in the archive.
+    /// Checks that every line is in the log of its day exactly once, active or archived.
     fn logs_are_whole(&self) -> Result<(), String> {
         let files = self.root.files();
         for (name, lines) in &self.lines {
-            let places =
+            let paths =
                 [format!("memory/{name}"), format!("memory/archive/{}/{name}", &name[..4])];
-            let texts: Vec<_> = places.iter().filter_map(|it| files.get(it)).collect();
+            let texts: Vec<_> = paths.iter().filter_map(|it| files.get(it)).collect();
             let [text] = texts[..] else {
-                return Err(format!("{name} stands in {} places", texts.len()));
+                return Err(format!("{name} exists {} times", texts.len()));
             };
             for line in lines {
                 let times = text.lines().filter(|it| it.contains(&**line)).count();
-                // An entry `… 1` stands also in `… 12`: the number is the end of a line.
+                // An entry `… 1` is also part of `… 12`, so the end of the line is compared.
                 let ends = text.lines().filter(|it| it.ends_with(&**line)).count();
                 if times == 0 || ends != 1 {
-                    return Err(format!("`{line}` stands {ends} times in {name}:\n{text}"));
+                    return Err(format!("`{line}` is {ends} times in {name}:\n{text}"));
                 }
             }
         }
         Ok(())
     }
 
-    /// Nothing was made twice of the same content, and nothing failed. What a kill cut off does not count.
-    fn folded_once(&self) -> Result<(), String> {
+    /// Checks that nothing was written twice from the same content, and nothing failed. Work interrupted
+    /// by a kill does not count.
+    fn nothing_written_twice(&self) -> Result<(), String> {
         let path = self.root.path(".memoird/lineage.db");
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
         let list = |sql: &str| -> Vec<String> {
@@ -440,7 +440,7 @@ impl Life {
              (counts OR reason NOT LIKE '%changed while it was read%' AND reason <> 'ended by a crash'))",
         );
         let open = list("SELECT target FROM intent WHERE state = 'open'");
-        for (what, found) in [("made twice", twice), ("failed", failed), ("half written", open)] {
+        for (what, found) in [("written twice", twice), ("failed", failed), ("half written", open)] {
             if !found.is_empty() {
                 return Err(format!("{} {what}: {found:#?}", found.len()));
             }
@@ -448,8 +448,8 @@ impl Life {
         Ok(())
     }
 
-    /// Every week names each of its logs, and is the file that one fold of the same logs makes.
-    fn weeks_are_those_of_one_fold(&self, files: &BTreeMap<String, String>) -> Result<(), String> {
+    /// Checks that every week lists each of its logs and equals the result of a single run on them.
+    fn weeks_equal_those_of_one_run(&self, files: &BTreeMap<String, String>) -> Result<(), String> {
         let fresh = Root::new();
         fresh.write("memoird.yaml", "zone: Europe/Berlin\n");
         for (name, text) in files.iter().filter(|it| day_of(it.0).is_some()) {
@@ -460,45 +460,45 @@ impl Life {
         let mut command = fresh.command(&program(), &["compact"]);
         command.env("MEMOIRD_NOW", self.now.to_rfc3339());
         let ran = finish(command).ok();
-        let made = fresh.files();
+        let expected = fresh.files();
         let is_week = |it: &str| it.starts_with("memory/weekly/");
-        let names: BTreeSet<_> = files.keys().chain(made.keys()).filter(|it| is_week(it)).collect();
+        let names: BTreeSet<_> = files.keys().chain(expected.keys()).filter(|it| is_week(it)).collect();
         let differing: Vec<_> =
-            names.into_iter().filter(|it| weekly(files, it) != weekly(&made, it)).collect();
+            names.into_iter().filter(|it| comparable_week(files, it) != comparable_week(&expected, it)).collect();
         if let Some(name) = differing.first() {
             let found = files.get(*name);
             return Err(format!(
-                "{} weeks are not those of one fold, {name}:\n{}\nof\n{}\n{ran}",
+                "{} weeks differ from those of a single run, {name}:\n{}\nof\n{}\n{ran}",
                 differing.len(),
                 oracle::first_difference(
-                    weekly(&made, name).as_ref(),
-                    weekly(files, name).as_ref()
+                    comparable_week(&expected, name).as_ref(),
+                    comparable_week(files, name).as_ref()
                 ),
                 found.map_or("", String::as_str),
             ));
         }
-        // A `log` that was killed may have written what it never acknowledged.
+        // A killed `log` may have written an entry that it did not acknowledge.
         let days = files.keys().filter_map(|it| day_of(it));
-        let wanted: BTreeSet<_> = days.map(|it| it.iso_week()).collect();
+        let weeks_with_logs: BTreeSet<_> = days.map(|it| it.iso_week()).collect();
         let count = files.keys().filter(|it| is_week(it)).count();
-        if count != wanted.len() {
-            return Err(format!("{count} weeks stand there, and {} have logs", wanted.len()));
+        if count != weeks_with_logs.len() {
+            return Err(format!("{count} weekly files, but {} weeks have logs", weeks_with_logs.len()));
         }
         Ok(())
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &[&str]) -> CommandOutput {
         let mut command = self.root.command(&program(), args);
         command.env("MEMOIRD_NOW", self.now.to_rfc3339());
         finish(command)
     }
 }
 
-/// Returns what of a week is made of its logs: where these stand is not, nor which of their days had
-/// been read for memories when it was last made.
-fn weekly(files: &BTreeMap<String, String>, name: &str) -> Option<String> {
-    let is_made = |it: &&str| !it.starts_with("  - memory/") && !it.starts_with("  extracted: ");
-    Some(files.get(name)?.lines().filter(is_made).collect::<Vec<_>>().join("\n"))
+/// Returns a weekly file without the paths of its logs and the days extracted so far, which depend on
+/// the time of the run.
+fn comparable_week(files: &BTreeMap<String, String>, name: &str) -> Option<String> {
+    let is_comparable = |it: &&str| !it.starts_with("  - memory/") && !it.starts_with("  extracted: ");
+    Some(files.get(name)?.lines().filter(is_comparable).collect::<Vec<_>>().join("\n"))
 }
 
 fn file_name(path: &str) -> &str {
@@ -514,7 +514,7 @@ fn at(day: NaiveDate, hour: u32) -> DateTime<Utc> {
     day.and_hms_opt(hour, 0, 0).unwrap().and_utc()
 }
 
-impl Drop for Life {
+impl Drop for Simulation {
     fn drop(&mut self) {
         self.kill();
     }
@@ -522,6 +522,6 @@ impl Drop for Life {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "life {} of {} days", self.life, self.days)
+        write!(f, "simulation {} of {} days", self.number, self.days)
     }
 }

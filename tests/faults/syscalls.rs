@@ -1,4 +1,4 @@
-//! The n-th call of a kind fails, or is the last one of the process: `strace -e inject`.
+//! The n-th system call of a kind fails or kills the process: `strace -e inject`.
 
 use std::{
     fmt, fs,
@@ -8,13 +8,13 @@ use std::{
 };
 
 use super::{
-    oracle::{self, Acked},
-    root::{Ran, finish, program},
+    oracle::{self, Acknowledged},
+    root::{CommandOutput, finish, program},
     scenario::{SCENARIOS, Stage},
     trials::{Module, by_form},
 };
 
-/// Calls by which bytes and names reach the disk, and those that open files.
+/// System calls that write, rename, remove, or open files.
 const CALLS: [&str; 14] = [
     "fsync",
     "fdatasync",
@@ -32,12 +32,12 @@ const CALLS: [&str; 14] = [
     "openat2",
 ];
 const FAULTS: [&str; 3] = ["error=EIO", "error=ENOSPC", "signal=SIGKILL"];
-/// In the short form, every so manieth file that is read cannot be.
+/// In the short form, one of this many reads fails.
 const READS_STRIDE: usize = 4;
-/// Commands of which each call is disturbed.
-const DISTURBED: [&str; 4] = ["compact", "refold", "log", "first log of a day"];
+/// Scenarios under test.
+const TESTED: [&str; 4] = ["compact", "late line", "log", "first log of a day"];
 
-/// All calls of a kind in a command.
+/// A fault at the `when`-th call of a kind.
 struct Case<'a> {
     stage: &'a Stage,
     call: &'static str,
@@ -46,12 +46,12 @@ struct Case<'a> {
 }
 
 #[test]
-fn every_call_may_fail() {
+fn a_failing_system_call_loses_nothing() {
     let mut module = Module::begin("syscalls");
     let Some(strace) = strace() else {
-        return module.skip("strace is not installed, or may not trace here");
+        return module.skip("strace is not installed or not permitted");
     };
-    let names = by_form(&DISTURBED[..1], &DISTURBED[..1], &DISTURBED[..]);
+    let names = by_form(&TESTED[..1], &TESTED[..1], &TESTED[..]);
     for name in names {
         let scenario = SCENARIOS.iter().find(|it| it.name == *name).unwrap();
         let stage = scenario.stage();
@@ -59,7 +59,7 @@ fn every_call_may_fail() {
         for call in CALLS {
             let calls = calls(&strace, &stage, call);
             let count = calls.len();
-            // A log, a memory, or a summary that cannot be read must not be missing for good.
+            // A log, a memory, or a summary that cannot be read must not be lost.
             let reads = (1..).zip(&calls).filter(|(_, it)| it.contains(".md\", O_RDONLY"));
             let reads: Vec<usize> = reads.map(|it| it.0).collect();
             for (i, fault) in FAULTS.into_iter().enumerate() {
@@ -77,13 +77,13 @@ fn every_call_may_fail() {
         module.run(&cases, |case| trial(&strace, case, &missed));
         let missed = missed.into_inner();
         module.note(format!("{} of `{name}`, {missed} not reached", cases.len()));
-        // Runs differ by a call or two. More would mean that this test tests nothing.
-        assert!(missed * 10 <= cases.len(), "strace did not disturb {missed} calls of `{name}`");
+        // Runs differ by a call or two. More misses would mean that this test checks nothing.
+        assert!(missed * 10 <= cases.len(), "strace did not reach {missed} calls of `{name}`");
     }
     module.end();
 }
 
-/// Returns where strace is, if it works.
+/// Returns the path of strace if it works.
 fn strace() -> Option<PathBuf> {
     let dirs = std::env::var_os("PATH")?;
     let strace =
@@ -92,7 +92,7 @@ fn strace() -> Option<PathBuf> {
     works.is_ok_and(|it| it.success()).then_some(strace)
 }
 
-/// Returns the calls of a kind that the command makes on one thread; injection counts by thread.
+/// Returns the calls of a kind on the main thread; injection counts per thread.
 fn calls(strace: &PathBuf, stage: &Stage, call: &str) -> Vec<String> {
     let root = stage.start.copy();
     let out = root.home().join("strace");
@@ -127,27 +127,27 @@ fn trial(strace: &PathBuf, case: &Case<'_>, missed: &AtomicUsize) -> Result<(), 
     if !is_reached {
         missed.fetch_add(1, Ordering::Relaxed);
     }
-    // What may not be printed cannot tell of it.
-    let is_mute = refused.is_some_and(|it| it.contains(" write(1,") || it.contains(" write(2,"));
-    if is_mute {
+    // If printing itself fails, nothing can be reported.
+    let is_output_refused = refused.is_some_and(|it| it.contains(" write(1,") || it.contains(" write(2,"));
+    if is_output_refused {
         let code = ran.status.code();
         if !matches!(code, Some(0 | 73)) {
-            return Err(format!("it does not end as one that cannot print should\n{ran}"));
+            return Err(format!("wrong exit code after failed output\n{ran}"));
         }
     } else if !is_kill {
-        is_orderly(call, &ran)?;
+        check_exit(call, &ran)?;
     }
-    oracle::check(stage, &root, &Acked { done: ran.is_done(), ..Acked::default() })
+    oracle::check(stage, &root, &Acknowledged { done: ran.is_done(), ..Acknowledged::default() })
 }
 
-/// Checks that a refused call ends no process by a signal or a panic, and that one that reaches the
-/// disk is told as such.
-fn is_orderly(call: &str, ran: &Ran) -> Result<(), String> {
-    // These two are also how the program itself is loaded, and its configuration read.
+/// Checks that a refused call ends no process by a signal or a panic, and that a failed write is
+/// reported.
+fn check_exit(call: &str, ran: &CommandOutput) -> Result<(), String> {
+    // These calls also load the program itself and read its configuration.
     let reads = ["openat", "openat2", "pread64"].contains(&call);
     match ran.status.code() {
         Some(2 | 65 | 78 | 127) if reads => Ok(()),
-        _ => oracle::told(ran),
+        _ => oracle::check_failure_reported(ran),
     }
 }
 

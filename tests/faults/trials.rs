@@ -1,4 +1,4 @@
-//! How a module runs its trials: one module after the other, the trials of one on all cores.
+//! Runs trials: one module after another, the trials of a module on all cores.
 
 use std::{
     fmt::Display,
@@ -13,44 +13,44 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Findings of one module that are shown in full.
+/// The number of failures of a module that are shown in full.
 const SHOWN_MAX: usize = 10;
 
-/// A module at work. [`Module::end`] tells what it found.
+/// A running module. [`Module::end`] reports its failures.
 pub(crate) struct Module {
     name: &'static str,
     begun: Instant,
     ran: usize,
     notes: Vec<String>,
-    findings: Vec<String>,
+    failures: Vec<String>,
     _turn: MutexGuard<'static, ()>,
 }
 
-/// Random numbers that come again with the same seed.
+/// Random numbers from a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
-/// How many trials a run makes: the value of `MEMOIRD_FAULTS`.
+/// The number of trials: the value of `MEMOIRD_FAULTS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Unset: every module at work for a few seconds.
+    /// Unset: a few seconds per module.
     Quick,
     /// `short`: each kind of fault in each scenario.
     Short,
-    /// `full`: all of them.
+    /// `full`: every fault in each scenario.
     Full,
 }
 
 impl Form {
     /// # Panics
     ///
-    /// Panics when the variable has another value: fewer trials than asked for would go unnoticed.
+    /// Panics if the variable has another value: fewer trials than requested would go unnoticed.
     pub(crate) fn requested() -> Self {
         match std::env::var("MEMOIRD_FAULTS").as_deref() {
             Err(_) | Ok("") => Self::Quick,
             Ok("short") => Self::Short,
             Ok("full") => Self::Full,
-            Ok(other) => panic!("MEMOIRD_FAULTS={other}: `short` or `full`"),
+            Ok(other) => panic!("MEMOIRD_FAULTS={other}: expected `short` or `full`"),
         }
     }
 }
@@ -64,18 +64,18 @@ pub(crate) fn by_form<T>(quick: T, short: T, full: T) -> T {
     }
 }
 
-/// Returns how many trials run at once.
+/// Returns the number of parallel trials.
 pub(crate) fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Says something that is seen also when all is well, when the test runner keeps what tests print.
-pub(crate) fn say(text: impl Display) {
+/// Prints to stderr directly, so that the text is also shown for passing tests.
+pub(crate) fn report(text: impl Display) {
     drop(writeln!(std::io::stderr(), "faults: {text}"));
 }
 
 impl Module {
-    /// Waits until the modules before it have ended: they would disturb its times.
+    /// Waits for the end of the modules before it, which would disturb its timing.
     pub(crate) fn begin(name: &'static str) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,22 +84,22 @@ impl Module {
             begun: Instant::now(),
             ran: 0,
             notes: Vec::new(),
-            findings: Vec::new(),
+            failures: Vec::new(),
             _turn: turn,
         }
     }
 
-    /// Says that it cannot be run here.
+    /// Reports that the module cannot run on this machine.
     pub(crate) fn skip(self, why: impl Display) {
-        say(format_args!("{}: SKIPPED, {why}", self.name));
+        report(format_args!("{}: SKIPPED, {why}", self.name));
     }
 
-    /// Says what was measured.
+    /// Adds a note to the final report.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
-    /// Runs a trial of each case on all cores. What a trial returns as an error is a finding.
+    /// Runs a trial of each case on all cores. An error of a trial is a failure.
     pub(crate) fn run<C: Display + Sync>(
         &mut self,
         cases: &[C],
@@ -108,7 +108,7 @@ impl Module {
         self.run_on(workers(), cases, |_, case| trial(case));
     }
 
-    /// Runs a trial of each case on so many threads, each of which is told its number.
+    /// Runs a trial of each case on `threads` threads and passes the number of the thread.
     pub(crate) fn run_on<C: Display + Sync>(
         &mut self,
         threads: usize,
@@ -116,49 +116,49 @@ impl Module {
         trial: impl Fn(usize, &C) -> Result<(), String> + Sync,
     ) {
         let (next, name) = (AtomicUsize::new(0), self.name);
-        let findings = Mutex::new(Vec::new());
+        let failures = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for thread in 0..threads.min(cases.len()) {
-                let (next, findings, trial) = (&next, &findings, &trial);
+                let (next, failures, trial) = (&next, &failures, &trial);
                 scope.spawn(move || {
                     while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let tried = catch_unwind(AssertUnwindSafe(|| trial(thread, case)));
                         let tried = tried.unwrap_or_else(|_| Err("the trial panicked".to_owned()));
                         if let Err(what) = tried {
-                            // A full form runs for long, and may be ended before its end.
-                            say(format_args!("{name}: FOUND {case}"));
-                            findings.lock().unwrap().push(format!("{case}: {what}"));
+                            // Printed at once: a full form runs for hours and may be interrupted.
+                            report(format_args!("{name}: FAILED {case}"));
+                            failures.lock().unwrap().push(format!("{case}: {what}"));
                         }
                     }
                 });
             }
         });
         self.ran += cases.len();
-        self.findings.extend(findings.into_inner().unwrap());
+        self.failures.extend(failures.into_inner().unwrap());
     }
 
-    /// Says what was found.
+    /// Reports the result.
     ///
     /// # Panics
     ///
-    /// Panics when anything was.
+    /// Panics if any trial failed.
     #[track_caller]
     pub(crate) fn end(self) {
-        let Self { name, ran, notes, findings, begun, .. } = &self;
+        let Self { name, ran, notes, failures, begun, .. } = &self;
         let took = begun.elapsed().as_secs_f64();
-        let found = match findings.len() {
-            0 => "nothing found".to_owned(),
-            some => format!("{some} FOUND"),
+        let result = match failures.len() {
+            0 => "no failures".to_owned(),
+            some => format!("{some} FAILED"),
         };
-        let figures = format!("{name}: {ran} trials in {took:.1} s, {found}");
-        say([&[figures][..], notes].concat().join("; "));
-        if findings.is_empty() {
+        let figures = format!("{name}: {ran} trials in {took:.1} s, {result}");
+        report([&[figures][..], notes].concat().join("; "));
+        if failures.is_empty() {
             return;
         }
-        let mut text = format!("{name}: {} of {ran} trials failed", findings.len());
-        for (i, finding) in findings.iter().enumerate() {
-            let first = finding.lines().next().unwrap_or_default();
-            let shown = if i < SHOWN_MAX { &finding[..] } else { first };
+        let mut text = format!("{name}: {} of {ran} trials failed", failures.len());
+        for (i, failure) in failures.iter().enumerate() {
+            let first = failure.lines().next().unwrap_or_default();
+            let shown = if i < SHOWN_MAX { &failure[..] } else { first };
             text.push_str(if i < SHOWN_MAX { "\n\n" } else { "\n" });
             text.push_str(shown);
         }
@@ -168,7 +168,7 @@ impl Module {
 }
 
 impl Random {
-    /// Begins with `MEMOIRD_FAULTS_SEED`, or anywhere, and says where.
+    /// Starts with `MEMOIRD_FAULTS_SEED` or a random seed, and notes the seed.
     pub(crate) fn seeded(module: &mut Module) -> Self {
         let given = std::env::var("MEMOIRD_FAULTS_SEED").ok();
         let seed = given.and_then(|it| it.parse().ok());
@@ -177,7 +177,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Begins with a number that another one gave.
+    /// Starts with this seed.
     pub(crate) fn from(seed: u64) -> Self {
         Self(seed)
     }
@@ -191,7 +191,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a time below `most`.
+    /// Returns a random time below `most`.
     pub(crate) fn below(&mut self, most: Duration) -> Duration {
         let most = u64::try_from(most.as_nanos()).unwrap().max(1);
         Duration::from_nanos(self.next() % most)

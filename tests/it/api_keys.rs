@@ -11,7 +11,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::support::{NOW, Ran, Root, assert_absent, assert_in_no_file};
+use super::support::{NOW, CommandOutput, Root, assert_absent, assert_in_no_file};
 
 /// A made-up key.
 const KEY: &str = "sk-test-7Zq4Wm9xK2vB5nR8tL3p";

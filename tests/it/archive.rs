@@ -257,7 +257,7 @@ fn steps(root: &Root) -> Vec<String> {
     failpoints
 }
 
-fn fail(root: &Root, fault: &str) -> Ran {
+fn fail(root: &Root, fault: &str) -> CommandOutput {
     let mut command = root.command(ARCHIVE);
     command.env("MEMOIRD_FAIL", fault);
     root.finish(command, ARCHIVE)

@@ -20,7 +20,7 @@ use std::{fs, io::Write as _, os::unix::fs::symlink, path::Path};
 
 use memoird::internals::memory::typed::{MemoryType, free_file_name, proposed_topic};
 
-use super::support::{Ran, Root, database};
+use super::support::{CommandOutput, Root, database};
 
 /// Returns a folder with a week of plain entries: the other work that must continue.
 fn root() -> Root {

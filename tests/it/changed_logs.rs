@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::support::{Ran, Root};
+use crate::support::{CommandOutput, Root};
 
 const LOG: &str = "memory/2026-03-10.md";
 const WEEK: &str = "memory/weekly/2026-W11.md";
@@ -36,7 +36,7 @@ fn differences(
     names.into_iter().filter(|it| before.get(*it) != after.get(*it)).cloned().collect()
 }
 
-fn reasons(ran: &Ran) -> Vec<String> {
+fn reasons(ran: &CommandOutput) -> Vec<String> {
     let report = ran.json_as("compact");
     let job = |it: &serde_json::Value| {
         let text_of = |key: &str| it[key].as_str().unwrap().to_owned();

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use serde_json::Value;
 
-use crate::support::{Ran, Root};
+use crate::support::{CommandOutput, Root};
 
 const WEEK: &str = "memory/weekly/2026-W10.md";
 const LOG: &str = "memory/2026-03-03.md";
@@ -360,7 +360,7 @@ fn versions_older_than_the_limit_are_pruned() {
     assert!(!before_history.stderr.contains("dropped "), "{before_history}");
     assert_eq!(root.run(&["show", "--version", &first]).code, 0);
     root.set_now("2026-08-01T09:00:00+02:00");
-    let pruned: Ran = root.run(&keep).ok();
+    let pruned: CommandOutput = root.run(&keep).ok();
     assert!(pruned.stderr.contains("versions older than 30d"), "{pruned}");
     let again = root.run(&keep).ok();
     assert!(!again.stderr.contains("dropped "), "{again}");

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::support::{Ran, Root};
+use crate::support::{CommandOutput, Root};
 
 #[test]
 fn an_entry_is_appended_to_todays_log() {
@@ -107,7 +107,7 @@ fn invalid_entries_are_refused_and_change_nothing() {
 fn entries_of_concurrent_writers_do_not_mix() {
     let root = Root::empty("mara");
     root.write("memoird.yaml", "zone: UTC\n");
-    let ran: Vec<Ran> = std::thread::scope(|scope| {
+    let ran: Vec<CommandOutput> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..8)
             .map(|i| {
                 scope.spawn({

@@ -15,7 +15,7 @@ use super::{
     run::{Daemon, drop_logs, fresh, state, write},
     support::{
         Root,
-        server::{Answer, Server, fluent},
+        server::{Answer, Server, answer_well},
     },
 };
 

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use super::{
     run::{Daemon, drop_logs, fresh, write},
-    support::{NOW, Ran, Root, skipped},
+    support::{NOW, CommandOutput, Root, skipped},
 };
 
 /// Returns whether the kernel enforces the sandbox; otherwise says that the test is skipped.
@@ -36,7 +36,7 @@ fn temporary_folder(root: &Root) -> String {
 }
 
 /// Runs `doctor --sandbox`.
-fn doctor(root: &Root, args: &[&str]) -> Ran {
+fn doctor(root: &Root, args: &[&str]) -> CommandOutput {
     let mut command = root.command(args);
     command.env("TMPDIR", temporary_folder(root));
     root.finish(command, args)

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::{
     run::Daemon,
-    support::{Ran, Root},
+    support::{CommandOutput, Root},
 };
 
-fn hits(ran: &Ran) -> Vec<Value> {
+fn hits(ran: &CommandOutput) -> Vec<Value> {
     ran.json_as("search")["hits"].as_array().unwrap().clone()
 }
 

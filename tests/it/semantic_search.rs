@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::{
     run::Daemon,
     support::{
-        Ran, Root,
-        server::{Answer, Asked, Server},
+        CommandOutput, Root,
+        server::{Answer, ModelRequest, Server},
     },
 };
 
@@ -77,7 +77,7 @@ impl Fixture {
 
     /// Returns all texts that were sent to the server.
     fn sent(&self) -> Vec<String> {
-        let texts = |it: Asked| it.body["input"].as_array().unwrap().clone();
+        let texts = |it: ModelRequest| it.body["input"].as_array().unwrap().clone();
         let texts = self.server.requests().into_iter().flat_map(texts);
         texts.map(|it| it.as_str().unwrap().to_owned()).collect()
     }

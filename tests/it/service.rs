@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
 use super::{
     run::write,
-    support::{Ran, Root, skipped},
+    support::{CommandOutput, Root, skipped},
 };
 
 /// Returns a home with two configured folders and a fake service manager that records its calls.
@@ -31,7 +31,7 @@ fn home() -> Root {
     root
 }
 
-fn run(root: &Root, args: &[&str]) -> Ran {
+fn run(root: &Root, args: &[&str]) -> CommandOutput {
     let mut command = root.command(args);
     command.env("PATH", root.home("bin")).env("USER", "mara");
     root.finish(command, args)

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Ran, Root};
+use crate::support::{CommandOutput, Root};
 
 fn compacted() -> Root {
     let root = Root::small();
@@ -215,7 +215,7 @@ fn escape_sequences_of_a_log_do_not_reach_the_terminal() {
     let root = Root::small();
     root.write("memory/2026-04-02.md", "- shipped \u{1b}[2Jthe importer\n");
     root.run(&["compact"]).ok();
-    let Ran { stdout, .. } = root.run(&["trace", "--up", "2026-04-02:1"]).ok();
+    let CommandOutput { stdout, .. } = root.run(&["trace", "--up", "2026-04-02:1"]).ok();
     assert!(!stdout.contains('\u{1b}'), "{stdout:?}");
     // A line with hidden characters is quarantined; `review` shows them escaped.
     let Ran { stdout, .. } = root.run(&["review"]).ok();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::support::{Ran, Root};
+use crate::support::{CommandOutput, Root};
 
 const WEEK: &str = "memory/weekly/2026-W11.md";
 const MONTH: &str = "memory/monthly/2026-03.md";
@@ -236,7 +236,7 @@ fn citations_in_restored_files_follow_moved_lines() {
 #[test]
 fn undo_needs_confirmation_and_refuses_unknown_runs() {
     let root = Root::small();
-    let refused = |args: &[&str]| -> Ran { root.run(args) };
+    let refused = |args: &[&str]| -> CommandOutput { root.run(args) };
     insta::assert_snapshot!(refused(&["undo", "--yes"]), @r"
     $ memoird undo --yes
     ! error: no recorded run can be undone

@@ -1,6 +1,6 @@
 //! Logs that vanish for a while or are renamed: items derived from them are kept and not duplicated.
 
-use crate::support::{Ran, Root};
+use crate::support::{CommandOutput, Root};
 
 const WEEK: &str = "memory/weekly/2026-W11.md";
 const MONTH: &str = "memory/monthly/2026-03.md";
@@ -28,7 +28,7 @@ fn lines(text: &str) -> Vec<&str> {
     lines
 }
 
-fn job(ran: &Ran) -> (u64, String) {
+fn job(ran: &CommandOutput) -> (u64, String) {
     let report = ran.json_as("compact");
     let job = &report["jobs"][0];
     (job["output_chars"].as_u64().unwrap(), job["reason"].as_str().unwrap().to_owned())

@@ -144,7 +144,7 @@ const FLOORS: &[(&str, f64)] = &[
 
 #[expect(clippy::print_stdout, reason = "the table is what a person asks for with --nocapture")]
 #[test]
-fn planted_faults_are_caught_and_true_bullets_stand() {
+fn planted_faults_are_rejected_and_true_bullets_accepted() {
     let journals = [Journal::read("mara"), Journal::read("jonas")];
     let mut figures = BTreeMap::<(bool, String, Half), Figure>::new();
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! `memoird mcp`: what an agent's program sends and what comes back, line by line.
+//! `memoird mcp`: a client sends requests line by line and reads the answers.
 
 mod concurrency;
 mod notifications;
@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 
 use crate::support::{NOW, Root};
 
-/// No answer takes so long, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// The last version of the protocol that has a handshake, and the first that has none.
-const OLD: &str = "2025-11-25";
-const NEW: &str = "2026-07-28";
+/// The longest wait for an answer, also on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// The last version of the protocol with a handshake, and the first without.
+const HANDSHAKE_PROTOCOL: &str = "2025-11-25";
+const STATELESS_PROTOCOL: &str = "2026-07-28";
 
 /// A client of one server.
 #[derive(Debug)]
@@ -32,30 +32,30 @@ pub(super) struct Client {
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     last: u64,
-    /// Messages that were asked for by nobody.
-    told: Vec<Value>,
-    is_new: bool,
+    /// Messages that were read but not yet returned.
+    unread: Vec<Value>,
+    is_stateless: bool,
 }
 
 impl Client {
-    /// Starts a server in a folder, and shakes hands as older clients do.
+    /// Starts a server in a folder and does the handshake of older clients.
     pub(super) fn new(root: &Root, args: &[&str]) -> Self {
-        let mut client = Self::bare(root, args);
-        let shaken = client.ask("initialize", hello());
-        assert_eq!(shaken["result"]["protocolVersion"], OLD, "{shaken}");
-        client.say("notifications/initialized", json!({}));
+        let mut client = Self::without_handshake(root, args);
+        let answer = client.request("initialize", initialize_params());
+        assert_eq!(answer["result"]["protocolVersion"], HANDSHAKE_PROTOCOL, "{answer}");
+        client.notify("notifications/initialized", json!({}));
         client
     }
 
-    /// Starts a server, and will ask as newer clients do: with no handshake.
+    /// Starts a server for requests of newer clients, which have no handshake.
     pub(super) fn stateless(root: &Root, args: &[&str]) -> Self {
-        let mut client = Self::bare(root, args);
-        client.is_new = true;
+        let mut client = Self::without_handshake(root, args);
+        client.is_stateless = true;
         client
     }
 
-    /// Starts a server and says nothing.
-    pub(super) fn bare(root: &Root, args: &[&str]) -> Self {
+    /// Starts a server and sends nothing.
+    pub(super) fn without_handshake(root: &Root, args: &[&str]) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
         command
             .arg("mcp")
@@ -81,7 +81,7 @@ impl Client {
             }
         });
         let input = child.stdin.take();
-        Self { child, input, lines, last: 0, told: Vec::new(), is_new: false }
+        Self { child, input, lines, last: 0, unread: Vec::new(), is_stateless: false }
     }
 
     /// Writes bytes.
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// Sends a notification.
-    pub(super) fn say(&mut self, method: &str, params: Value) {
+    pub(super) fn notify(&mut self, method: &str, params: Value) {
         let params = self.with_meta(params);
         let line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.write(format!("{line}\n").as_bytes());
@@ -106,9 +106,9 @@ impl Client {
     }
 
     fn with_meta(&self, mut params: Value) -> Value {
-        if self.is_new {
+        if self.is_stateless {
             params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": NEW,
+                "io.modelcontextprotocol/protocolVersion": STATELESS_PROTOCOL,
                 "io.modelcontextprotocol/clientCapabilities": {},
                 "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
             });
@@ -116,10 +116,10 @@ impl Client {
         params
     }
 
-    /// Reads the next message; whatever stands on stdout has to be one.
+    /// Reads the next message; every line of stdout must be one.
     #[track_caller]
     pub(super) fn next(&mut self) -> Value {
-        let line = self.lines.recv_timeout(PATIENCE).expect("the server says nothing more");
+        let line = self.lines.recv_timeout(TIMEOUT).expect("no further message from the server");
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{line}");
         message
@@ -133,13 +133,13 @@ impl Client {
             if message["id"] == id {
                 return message;
             }
-            self.told.push(message);
+            self.unread.push(message);
         }
     }
 
     /// Sends a request and waits for its answer.
     #[track_caller]
-    pub(super) fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(super) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
         self.answer(id)
     }
@@ -148,22 +148,22 @@ impl Client {
     #[track_caller]
     pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
-        let answer = self.ask("tools/call", params);
+        let answer = self.request("tools/call", params);
         assert!(answer["result"].is_object(), "{answer}");
         answer["result"].clone()
     }
 
-    /// Calls a tool that does what it is for, and returns what it answers.
+    /// Calls a tool, checks that it succeeds, and returns its structured answer.
     #[track_caller]
-    pub(super) fn good(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(super) fn call_ok(&mut self, tool: &str, arguments: &Value) -> Value {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{tool} {arguments}: {result}");
         result["structuredContent"].clone()
     }
 
-    /// Calls a tool that refuses, and returns what it says.
+    /// Calls a tool, checks that it fails, and returns the message.
     #[track_caller]
-    pub(super) fn bad(&mut self, tool: &str, arguments: &Value) -> String {
+    pub(super) fn call_error(&mut self, tool: &str, arguments: &Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{tool} {arguments}: {result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
@@ -171,24 +171,24 @@ impl Client {
 
     /// Waits for a notification.
     #[track_caller]
-    pub(super) fn notice(&mut self, method: &str) -> Value {
+    pub(super) fn await_notification(&mut self, method: &str) -> Value {
         loop {
-            if let Some(at) = self.told.iter().position(|it| it["method"] == method) {
-                return self.told.remove(at);
+            if let Some(at) = self.unread.iter().position(|it| it["method"] == method) {
+                return self.unread.remove(at);
             }
             let message = self.next();
-            self.told.push(message);
+            self.unread.push(message);
         }
     }
 
-    /// Closes stdin, and waits until the server has ended and said all.
+    /// Closes stdin, waits for the end of the server, and returns the rest of its output.
     pub(super) fn close(&mut self) -> (ExitStatus, Vec<String>) {
         drop(self.input.take());
         let status = self.child.wait().unwrap();
         (status, self.lines.iter().collect())
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 }
@@ -201,16 +201,16 @@ impl Drop for Client {
     }
 }
 
-fn hello() -> Value {
+fn initialize_params() -> Value {
     json!({
-        "protocolVersion": OLD,
+        "protocolVersion": HANDSHAKE_PROTOCOL,
         "capabilities": {},
         "clientInfo": { "name": "test", "version": "1" },
     })
 }
 
-/// A folder with a few weeks, and what was made of them.
-pub(super) fn made() -> Root {
+/// Returns a compacted folder with a few weeks.
+pub(super) fn compacted_root() -> Root {
     let root = Root::small();
     root.run(&["compact"]).ok();
     root

@@ -1,4 +1,4 @@
-//! Clients are told when files change, by the older protocol and by the newer one.
+//! Clients are notified when files change, with both versions of the protocol.
 
 use std::{
     sync::mpsc::{RecvTimeoutError, channel},
@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Client, made};
+use super::{Client, compacted_root};
 
 const CHANGED: &str = "notifications/resources/updated";
-/// Between two changes of a file that is changed until somebody says so.
+/// The pause between two changes of a file that is changed until a notification arrives.
 const PAUSE: Duration = Duration::from_millis(200);
 const LISTED: &str = "notifications/resources/list_changed";
 
@@ -20,10 +20,10 @@ fn uris(answer: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_client_that_shook_hands_is_told() {
-    let root = made();
+fn a_client_with_a_handshake_is_notified_of_changes() {
+    let root = compacted_root();
     let mut client = Client::new(&root, &[]);
-    let listed = client.ask("resources/list", json!({}));
+    let listed = client.request("resources/list", json!({}));
     assert_eq!(
         uris(&listed),
         [
@@ -34,75 +34,75 @@ fn a_client_that_shook_hands_is_told() {
         ]
     );
     let week = json!({ "uri": "memoird://week/2026-W10" });
-    let done = client.ask("resources/subscribe", week.clone());
+    let done = client.request("resources/subscribe", week.clone());
     assert!(done["result"].is_object(), "{done}");
-    // The eye opens some time after the subscription; whichever change it sees first is told.
-    let (tell, told) = channel::<()>();
+    // The file watch may start after the answer to the subscription, so the file is changed repeatedly.
+    let (stop, stopped) = channel::<()>();
     let path = root.path("memory/weekly/2026-W10.md");
     let text = root.read("memory/weekly/2026-W10.md");
     let writer = std::thread::spawn(move || {
         let mut number = 0;
-        // A file that is written again and again has changed at whichever look.
-        while told.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+        // Every write changes the content, so each check sees a change.
+        while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
             number += 1;
             #[expect(clippy::disallowed_methods, reason = "a file of a test")]
             std::fs::write(&path, format!("{text}- mine {number}\n")).unwrap();
         }
     });
-    let notice = client.notice(CHANGED);
+    let notice = client.await_notification(CHANGED);
     assert_eq!(notice["params"]["uri"], "memoird://week/2026-W10");
-    drop(tell);
+    drop(stop);
     writer.join().unwrap();
-    let done = client.ask("resources/unsubscribe", week);
+    let done = client.request("resources/unsubscribe", week);
     assert!(done["result"].is_object(), "{done}");
     root.write("memory/weekly/2026-W12.md", "# Mine\n\n- Theirs\n");
-    client.notice(LISTED);
-    let listed = client.ask("resources/list", json!({}));
+    client.await_notification(LISTED);
+    let listed = client.request("resources/list", json!({}));
     assert!(uris(&listed).contains(&"memoird://week/2026-W12"));
-    let refused = client.ask("resources/subscribe", json!({ "uri": "memoird://week/2026-W50" }));
+    let refused = client.request("resources/subscribe", json!({ "uri": "memoird://week/2026-W50" }));
     assert!(refused["error"]["message"].as_str().unwrap().contains("there is no"), "{refused}");
 }
 
 #[test]
-fn a_client_that_listens_is_told_what_it_asked_for() {
-    let root = made();
+fn a_stateless_client_gets_the_notifications_it_requested() {
+    let root = compacted_root();
     let mut client = Client::stateless(&root, &[]);
     let filter = json!({
         "notifications": { "resourcesListChanged": true, "resourceSubscriptions": ["memoird://wisdom"] },
     });
     let id = client.send("subscriptions/listen", filter);
-    let accepted = client.notice("notifications/subscriptions/acknowledged");
+    let accepted = client.await_notification("notifications/subscriptions/acknowledged");
     assert_eq!(
         accepted["params"]["notifications"]["resourceSubscriptions"],
         json!(["memoird://wisdom"]),
         "{accepted}"
     );
-    // Other requests are answered meanwhile.
-    client.good("memory_status", &json!({}));
-    let (tell, told) = channel::<()>();
+    // Other requests are answered at the same time.
+    client.call_ok("memory_status", &json!({}));
+    let (stop, stopped) = channel::<()>();
     let (path, text) = (root.path("WISDOM.md"), root.read("WISDOM.md"));
     let writer = std::thread::spawn(move || {
         let mut number = 0;
-        while told.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+        while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
             number += 1;
             #[expect(clippy::disallowed_methods, reason = "a file of a test")]
             std::fs::write(&path, format!("{text}\n**Mine {number}**\nSo it is.\n")).unwrap();
         }
     });
-    assert_eq!(client.notice(CHANGED)["params"]["uri"], "memoird://wisdom");
-    drop(tell);
+    assert_eq!(client.await_notification(CHANGED)["params"]["uri"], "memoird://wisdom");
+    drop(stop);
     writer.join().unwrap();
     root.write("memory/monthly/2026-01.md", "# Mine\n\n- Theirs\n");
-    client.notice(LISTED);
-    client.say("notifications/cancelled", json!({ "requestId": id, "reason": "enough" }));
-    client.good("memory_status", &json!({}));
+    client.await_notification(LISTED);
+    client.notify("notifications/cancelled", json!({ "requestId": id, "reason": "enough" }));
+    client.call_ok("memory_status", &json!({}));
     let (status, _) = client.close();
     assert!(status.success());
 }
 
 #[test]
 fn resources_are_listed_in_pages_and_read_by_template() {
-    let root = made();
+    let root = compacted_root();
     for number in 0..130 {
         let (year, week) = (2020 + number / 52, number % 52 + 1);
         root.write(&format!("memory/weekly/{year}-W{week:02}.md"), "# Theirs\n\n- a\n");
@@ -111,7 +111,7 @@ fn resources_are_listed_in_pages_and_read_by_template() {
     let mut all = Vec::new();
     let mut cursor = Value::Null;
     loop {
-        let page = client.ask("resources/list", json!({ "cursor": cursor }));
+        let page = client.request("resources/list", json!({ "cursor": cursor }));
         let found: Vec<String> = uris(&page).into_iter().map(str::to_owned).collect();
         assert!(found.len() <= 100);
         all.extend(found);
@@ -124,13 +124,13 @@ fn resources_are_listed_in_pages_and_read_by_template() {
     let mut sorted = all[2..].to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
     assert_eq!(all[2..], sorted[..], "the newest first");
-    let templates = client.ask("resources/templates/list", json!({}));
+    let templates = client.request("resources/templates/list", json!({}));
     let templates = templates["result"]["resourceTemplates"].as_array().unwrap().len();
     assert_eq!(templates, 5);
     for (uri, part) in
         [("memoird://day/2026-03-03", "Importer v2"), ("memoird://month/2026-03", "951 million")]
     {
-        let read = client.ask("resources/read", json!({ "uri": uri }));
+        let read = client.request("resources/read", json!({ "uri": uri }));
         assert!(read["result"]["contents"][0]["text"].as_str().unwrap().contains(part), "{read}");
     }
     for uri in [
@@ -142,7 +142,7 @@ fn resources_are_listed_in_pages_and_read_by_template() {
         "memoird://memory//etc/passwd",
         "memoird://person/wisdom",
     ] {
-        let read = client.ask("resources/read", json!({ "uri": uri }));
+        let read = client.request("resources/read", json!({ "uri": uri }));
         assert!(
             read["error"]["code"] == -32002 || read["error"]["code"] == -32602,
             "{uri}: {read}"
@@ -152,10 +152,10 @@ fn resources_are_listed_in_pages_and_read_by_template() {
 }
 
 #[test]
-fn prompts_say_what_to_do_first_and_last() {
-    let root = made();
+fn the_prompts_cover_session_start_and_end() {
+    let root = compacted_root();
     let mut client = Client::new(&root, &[]);
-    let listed = client.ask("prompts/list", json!({}));
+    let listed = client.request("prompts/list", json!({}));
     let names: Vec<_> = listed["result"]["prompts"]
         .as_array()
         .unwrap()
@@ -164,10 +164,10 @@ fn prompts_say_what_to_do_first_and_last() {
         .collect();
     assert_eq!(names, ["session_start", "session_end"]);
     let text = |client: &mut Client, params: Value| {
-        let said = client.ask("prompts/get", params);
-        said["result"]["messages"][0]["content"]["text"]
+        let answer = client.request("prompts/get", params);
+        answer["result"]["messages"][0]["content"]["text"]
             .as_str()
-            .unwrap_or_else(|| panic!("{said}"))
+            .unwrap_or_else(|| panic!("{answer}"))
             .to_owned()
     };
     let start = text(
@@ -186,7 +186,7 @@ fn prompts_say_what_to_do_first_and_last() {
         json!({ "name": "other" }),
         json!({ "name": "session_start", "arguments": { "budget_tokens": "much" } }),
     ] {
-        let said = client.ask("prompts/get", params);
-        assert_eq!(said["error"]["code"], -32602, "{said}");
+        let answer = client.request("prompts/get", params);
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
     }
 }

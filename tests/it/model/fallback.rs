@@ -1,5 +1,5 @@
-//! `model.fallback: extractive`: a week that closes while the model cannot be had is made offline,
-//! says so, and is made again with it.
+//! `model.fallback: extractive`: a week that closes while the model is unavailable is summarized
+//! offline, is marked as such, and is summarized again once the model works.
 
 use std::sync::{
     Arc,
@@ -8,89 +8,89 @@ use std::sync::{
 
 use serde_json::json;
 
-use super::{Desk, LOG, WEEK, Wire};
-use crate::support::server::{Answer, Server, fluent};
+use super::{Workspace, LOG, WEEK, Wire};
+use crate::support::server::{Answer, Server, answer_well};
 
-/// A desk whose server is out of order until the switch is thrown.
-fn out_of_order(wire: Wire) -> (Desk, Arc<AtomicBool>) {
+/// Returns a workspace whose server fails until the returned flag is set.
+fn failing_until_set(wire: Wire) -> (Workspace, Arc<AtomicBool>) {
     let is_back = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&is_back);
-    let server = Server::answering(move |asked| {
+    let server = Server::answering(move |request| {
         if is_back.load(Ordering::SeqCst) {
-            fluent(asked)
+            answer_well(request)
         } else {
             Answer::text(503, "Later, please.")
         }
     });
-    let mut desk = Desk::new(wire, server);
-    desk.set("/model/fallback", json!("extractive"));
-    (desk, switch)
+    let mut workspace = Workspace::new(wire, server);
+    workspace.set("/model/fallback", json!("extractive"));
+    (workspace, switch)
 }
 
 #[test]
-fn a_week_is_made_offline_and_again_when_the_model_is_back() {
+fn a_week_is_summarized_offline_and_again_once_the_model_works() {
     for wire in Wire::BOTH {
-        let (desk, switch) = out_of_order(wire);
-        let compacted = desk.compact();
+        let (workspace, switch) = failing_until_set(wire);
+        let compacted = workspace.compact();
         assert_eq!(compacted.ran.code, 0, "{}", compacted.ran);
         assert_eq!(compacted.outcome(), "written");
-        let offline = desk.week().unwrap();
+        let offline = workspace.week().unwrap();
         assert!(offline.contains("engine: extractive/"), "{offline}");
         assert!(offline.contains("fallback: true"), "{offline}");
         assert!(compacted.reason().contains("made without the model: "), "{}", compacted.ran);
-        let asked = desk.server.count();
-        // It is left alone for a while; nothing else is made of the same lines, and no call goes out.
-        let waits = desk.compact();
-        assert_eq!(waits.ran.code, 69, "{}", waits.ran);
-        assert_eq!(waits.outcome(), "failed", "{}", waits.ran);
-        assert_eq!((desk.server.count(), desk.week().unwrap()), (asked, offline.clone()));
-        let status = desk.run(&["status"]);
+        let calls = workspace.server.count();
+        // The provider is paused: no call, and the file stays as it is.
+        let paused = workspace.compact();
+        assert_eq!(paused.ran.code, 69, "{}", paused.ran);
+        assert_eq!(paused.outcome(), "failed", "{}", paused.ran);
+        assert_eq!((workspace.server.count(), workspace.week().unwrap()), (calls, offline.clone()));
+        let status = workspace.run(&["status"]);
         assert!(status.stdout.contains("made without the model"), "{status}");
 
-        // What a person writes meanwhile stays.
-        let mine = "- Nobody else may restart the importer\n";
-        desk.root.write(WEEK, &format!("{}\n{mine}", offline.trim_end()));
-        let mut desk = desk;
-        desk.root.set_now("2026-04-13T14:00:00+02:00");
+        // A user edit made meanwhile stays.
+        let user_line = "- Nobody else may restart the importer\n";
+        workspace.root.write(WEEK, &format!("{}\n{user_line}", offline.trim_end()));
+        let mut workspace = workspace;
+        workspace.root.set_now("2026-04-13T14:00:00+02:00");
         switch.store(true, Ordering::SeqCst);
-        let again = desk.compact();
+        let again = workspace.compact();
         assert_eq!(again.ran.code, 0, "{}", again.ran);
         assert_eq!(again.reason().split(';').next(), Some("made without the model"));
-        let week = desk.week().unwrap();
+        let week = workspace.week().unwrap();
         assert!(!week.contains("fallback:") && week.contains("model/1 scripted-1"), "{week}");
-        assert!(week.contains(mine.trim_end()), "{week}");
-        let asked = desk.server.count();
-        desk.run(&["compact"]).ok();
-        assert_eq!((desk.server.count(), desk.week().unwrap()), (asked, week));
+        assert!(week.contains(user_line.trim_end()), "{week}");
+        let calls = workspace.server.count();
+        workspace.run(&["compact"]).ok();
+        assert_eq!((workspace.server.count(), workspace.week().unwrap()), (calls, week));
 
-        // Taken back, it stays as it was.
-        desk.run(&["undo", "--yes"]).ok();
-        let back = desk.week().unwrap();
-        assert!(back.contains("fallback: true"), "{back}");
-        desk.run(&["compact"]).ok();
-        assert_eq!(desk.week().unwrap(), back);
+        // After an undo the file is not summarized again.
+        workspace.run(&["undo", "--yes"]).ok();
+        let undone = workspace.week().unwrap();
+        assert!(undone.contains("fallback: true"), "{undone}");
+        workspace.run(&["compact"]).ok();
+        assert_eq!(workspace.week().unwrap(), undone);
     }
 }
 
 #[test]
-fn where_a_budget_has_ended_weeks_are_made_offline() {
-    let mut desk = Desk::new(Wire::Openai, Server::fluent());
-    desk.set("/model/fallback", json!("extractive"));
-    desk.set("/budget/day/calls", json!(1));
-    desk.root.write("memory/2026-03-31.md", LOG);
-    let compacted = desk.compact();
+fn weeks_over_budget_are_summarized_offline() {
+    let mut workspace = Workspace::new(Wire::Openai, Server::well_behaved());
+    workspace.set("/model/fallback", json!("extractive"));
+    workspace.set("/budget/day/calls", json!(1));
+    workspace.root.write("memory/2026-03-31.md", LOG);
+    let compacted = workspace.compact();
     assert_eq!(compacted.ran.code, 0, "{}", compacted.ran);
-    assert_eq!(desk.server.count(), 1);
-    let older = desk.root.read("memory/weekly/2026-W14.md");
+    assert_eq!(workspace.server.count(), 1);
+    let older = workspace.root.read("memory/weekly/2026-W14.md");
     assert!(older.contains("fallback: true"), "{older}");
-    // What is most likely to be read is what the model was asked for.
-    assert!(desk.week().unwrap().contains("model/1 scripted-1"));
+    // The one call was for the newest week.
+    assert!(workspace.week().unwrap().contains("model/1 scripted-1"));
 }
 
 #[test]
-fn without_it_a_week_waits() {
-    let (mut desk, _) = out_of_order(Wire::Openai);
-    desk.set("/model/fallback", json!("none"));
-    assert_eq!(desk.compact().ran.code, 69);
-    assert_eq!(desk.week(), None);
+fn without_fallback_a_week_is_not_summarized() {
+    let (mut workspace, _) = failing_until_set(Wire::Openai);
+    workspace.set("/model/fallback", json!("none"));
+    assert_eq!(workspace.compact().ran.code, 69);
+    assert_eq!(workspace.week(), None);
 }

@@ -1,12 +1,12 @@
-//! A model that lies, through the whole chain: what it plants stands in no file, and receipt, `review`
-//! and `coverage` say so. What the check alone catches is the matter of the tests of grounding.
+//! False statements of a model, through the whole program: they reach no file, and the receipt,
+//! `review`, and `coverage` report them. The grounding tests measure the check alone.
 
 use serde_json::{Value, json};
 
-use super::{Desk, WEEK, Wire};
-use crate::support::server::{Asked, Ends, Server, good};
+use super::{Workspace, WEEK, Wire};
+use crate::support::server::{ModelRequest, StopReason, Server, valid_reply};
 
-/// What the faults are planted in.
+/// The log that the false statements are about.
 const LOG: &str = "# Import
 
 - Moved the importer to SQLite on 2026-04-02, since a crash then loses at most one row
@@ -18,14 +18,14 @@ const LOG: &str = "# Import
 - The archive lies at https://archive.example/2026 since v2.4.1
 ";
 
-/// True bullets, in words of their own.
+/// True bullets, partly reworded.
 const TRUE: [&str; 3] = [
     "- Moved the importer to SQLite on Apr 2, since a crash then loses at most one row [2026-04-07:3]",
     "- Paid 420 dollars to Fastmail for the year [2026-04-07:6]",
     "- Build 4812 of the parser failed on line 77 [2026-04-07:7]",
 ];
 
-/// False ones: what is told of each, and the words that must stand nowhere.
+/// False bullets: the fault, the bullet, and the words that no file may contain.
 const FALSE: [(&str, &str, &str); 9] = [
     ("a digit", "- The parser took 3.4 s per GB on 38 GB of data [2026-04-07:4]", "3.4 s"),
     ("a unit", "- The parser took 3.2 min per GB on 38 GB of data [2026-04-07:4]", "3.2 min"),
@@ -52,38 +52,38 @@ fn reply<'a>(bullets: impl IntoIterator<Item = &'a str>) -> String {
     format!("### Decisions\n{}\n", bullets.join("\n"))
 }
 
-/// A desk whose server says the one of each week first and then the other; all else it does well.
-fn desk(wire: Wire, first: String, second: String) -> Desk {
-    let server = Server::answering(move |asked: &Asked| {
-        let is_week = asked.system().contains("### Decisions");
-        let said = match (is_week, asked.turns().len()) {
+/// Returns a workspace whose server gives these two replies for a week and valid ones otherwise.
+fn workspace(wire: Wire, first: String, second: String) -> Workspace {
+    let server = Server::answering(move |request: &ModelRequest| {
+        let is_week = request.system().contains("### Decisions");
+        let text = match (is_week, request.turns().len()) {
             (true, 1) => first.clone(),
             (true, _) => second.clone(),
-            (false, _) => good(asked),
+            (false, _) => valid_reply(request),
         };
-        asked.saying(&said, Ends::Well)
+        request.reply_with(&text, StopReason::Complete)
     });
-    let desk = Desk::new(wire, server);
-    desk.root.write("memory/2026-04-07.md", LOG);
-    desk
+    let workspace = Workspace::new(wire, server);
+    workspace.root.write("memory/2026-04-07.md", LOG);
+    workspace
 }
 
-fn bullets(desk: &Desk) -> Vec<String> {
-    let week = desk.root.files().remove(WEEK).unwrap_or_default();
+fn bullets(workspace: &Workspace) -> Vec<String> {
+    let week = workspace.root.files().remove(WEEK).unwrap_or_default();
     week.lines().filter(|it| it.starts_with("- ")).map(str::to_owned).collect()
 }
 
-/// Checks what receipt, `review`, and `coverage` say of so many bullets that were kept out.
+/// Checks that the receipt, `review`, and `coverage` report these rejected bullets.
 #[track_caller]
-fn check_told(desk: &Desk, report: &Value, kept_out: &[&str]) {
+fn check_rejected(workspace: &Workspace, report: &Value, expected: &[&str]) {
     let job = &report["jobs"][0];
-    assert_eq!(job["rejected"], kept_out.len(), "{job}");
+    assert_eq!(job["rejected"], expected.len(), "{job}");
     assert!(job["reason"].as_str().unwrap().contains("kept out: "), "{job}");
-    let review = desk.run(&["review", "--json"]).ok().json_as("review");
+    let review = workspace.run(&["review", "--json"]).ok().json_as("review");
     let items = review["items"].as_array().unwrap();
-    let said: Vec<&str> = items.iter().map(|it| it["text"].as_str().unwrap()).collect();
-    assert_eq!(items.len(), kept_out.len(), "{said:?}");
-    let coverage = desk.run(&["coverage", "--json", "2026-W15"]).ok().json_as("coverage");
+    let texts: Vec<&str> = items.iter().map(|it| it["text"].as_str().unwrap()).collect();
+    assert_eq!(items.len(), expected.len(), "{texts:?}");
+    let coverage = workspace.run(&["coverage", "--json", "2026-W15"]).ok().json_as("coverage");
     let rejected: Vec<String> = coverage["uncovered"]
         .as_array()
         .unwrap()
@@ -91,36 +91,36 @@ fn check_told(desk: &Desk, report: &Value, kept_out: &[&str]) {
         .filter(|it| it["reason"] == "rejected")
         .map(|it| format!("{}", it["line"]))
         .collect();
-    for bullet in kept_out {
+    for bullet in expected {
         let (words, citation) = bullet.rsplit_once(" [").unwrap();
-        assert!(said.contains(&words.trim_start_matches("- ")), "{bullet}: {said:?}");
+        assert!(texts.contains(&words.trim_start_matches("- ")), "{bullet}: {texts:?}");
         let line = citation.trim_end_matches(']').rsplit(':').next().unwrap();
-        let is_covered = bullets(desk).iter().any(|it| it.contains(&format!(":{line}]")));
+        let is_covered = bullets(workspace).iter().any(|it| it.contains(&format!(":{line}]")));
         assert!(is_covered || rejected.contains(&line.to_owned()), "{bullet}: {rejected:?}");
     }
 }
 
 #[test]
-fn what_is_planted_and_planted_again_stands_in_no_file() {
+fn faults_planted_twice_reach_no_file() {
     for wire in Wire::BOTH {
         let planted = FALSE.map(|it| it.1);
         let all = reply(TRUE.into_iter().chain(planted));
-        let desk = desk(wire, all, reply(planted));
-        let compacted = desk.compact();
-        assert_eq!((compacted.ran.code, desk.server.count()), (0, 2), "{}", compacted.ran);
-        assert_eq!(bullets(&desk), TRUE, "{}", compacted.ran);
-        check_told(&desk, &compacted.report, &planted);
-        // Each is told once, with what is wrong with it, and no true one is.
-        let told = desk.server.requests()[1].turns().remove(2);
+        let workspace = workspace(wire, all, reply(planted));
+        let compacted = workspace.compact();
+        assert_eq!((compacted.ran.code, workspace.server.count()), (0, 2), "{}", compacted.ran);
+        assert_eq!(bullets(&workspace), TRUE, "{}", compacted.ran);
+        check_rejected(&workspace, &compacted.report, &planted);
+        // The second turn lists each false bullet once with its fault, and no true one.
+        let repair_prompt = workspace.server.requests()[1].turns().remove(2);
         for (what, bullet, _) in FALSE {
             let words = bullet.rsplit_once(" [").unwrap().0;
-            assert!(told.contains(words), "{what}: {told}");
+            assert!(repair_prompt.contains(words), "{what}: {repair_prompt}");
         }
-        assert_eq!(told.matches("Fault: ").count(), FALSE.len(), "{told}");
-        // Nothing of it is anywhere that an agent reads, also where all is made that rests on it.
-        desk.root.append("memory/2026-04-07.md", "\n");
-        desk.run(&["compact"]);
-        for (path, text) in desk.root.files() {
+        assert_eq!(repair_prompt.matches("Fault: ").count(), FALSE.len(), "{repair_prompt}");
+        // No file that an agent reads contains them, also after everything derived from the week is written.
+        workspace.root.append("memory/2026-04-07.md", "\n");
+        workspace.run(&["compact"]);
+        for (path, text) in workspace.root.files() {
             let is_log = path.starts_with("memory/2026-") || path.starts_with(".memoird");
             for (what, _, words) in FALSE {
                 assert!(is_log || !text.contains(words), "{what} in {path}: {text}");
@@ -130,52 +130,52 @@ fn what_is_planted_and_planted_again_stands_in_no_file() {
 }
 
 #[test]
-fn each_fault_alone_is_found_told_and_kept_out() {
+fn each_single_fault_is_rejected_and_reported() {
     for (what, bullet, _) in FALSE {
-        let desk = desk(Wire::Openai, reply([TRUE[0], bullet]), reply([bullet]));
-        let compacted = desk.compact();
-        assert_eq!((compacted.ran.code, desk.server.count()), (0, 2), "{what} {}", compacted.ran);
-        assert_eq!(bullets(&desk), [TRUE[0]], "{what} {}", compacted.ran);
-        check_told(&desk, &compacted.report, &[bullet]);
+        let workspace = workspace(Wire::Openai, reply([TRUE[0], bullet]), reply([bullet]));
+        let compacted = workspace.compact();
+        assert_eq!((compacted.ran.code, workspace.server.count()), (0, 2), "{what} {}", compacted.ran);
+        assert_eq!(bullets(&workspace), [TRUE[0]], "{what} {}", compacted.ran);
+        check_rejected(&workspace, &compacted.report, &[bullet]);
     }
 }
 
 #[test]
-fn a_repair_that_mends_one_fault_and_plants_another_is_taken_apart() {
+fn each_bullet_of_a_repair_is_judged_on_its_own() {
     let [digit, _, _, name, ..] = FALSE.map(|it| it.1);
-    let mended = "- The parser took 3.2 s per GB on 38 GB of data [2026-04-07:4]";
+    let repaired = "- The parser took 3.2 s per GB on 38 GB of data [2026-04-07:4]";
     let worse = "- Do not deploy on Mondays, said Carol [2026-04-07:5]";
     let more = "- Sold 731 licences to Fastmail [2026-04-07:6]";
-    let desk = desk(
+    let workspace = workspace(
         Wire::Anthropic,
         reply([TRUE[0], TRUE[1], digit, name]),
-        // Also a bullet that nobody asked for, and one that stands already.
-        reply([mended, worse, more, TRUE[0]]),
+        // Also an additional bullet, and one that was already accepted.
+        reply([repaired, worse, more, TRUE[0]]),
     );
-    let compacted = desk.compact();
-    assert_eq!((compacted.ran.code, desk.server.count()), (0, 2), "{}", compacted.ran);
-    let mut made = bullets(&desk);
+    let compacted = workspace.compact();
+    assert_eq!((compacted.ran.code, workspace.server.count()), (0, 2), "{}", compacted.ran);
+    let mut made = bullets(&workspace);
     made.sort();
-    let mut expected = [TRUE[0], TRUE[1], mended];
+    let mut expected = [TRUE[0], TRUE[1], repaired];
     expected.sort_unstable();
     assert_eq!(made, expected, "{}", compacted.ran);
-    check_told(&desk, &compacted.report, &[name, worse, more]);
+    check_rejected(&workspace, &compacted.report, &[name, worse, more]);
 }
 
 #[test]
-fn a_repair_that_says_nothing_leaves_what_is_true() {
+fn an_empty_repair_leaves_the_true_bullets() {
     let digit = FALSE[0].1;
     for second in ["", "Sorry.", "### Decisions\n", "<html>"] {
-        let desk = desk(Wire::Openai, reply([TRUE[0], digit]), second.to_owned());
-        let compacted = desk.compact();
-        assert_eq!((compacted.ran.code, desk.server.count()), (0, 2), "{second} {}", compacted.ran);
-        assert_eq!(bullets(&desk), [TRUE[0]], "{second} {}", compacted.ran);
-        check_told(&desk, &compacted.report, &[digit]);
+        let workspace = workspace(Wire::Openai, reply([TRUE[0], digit]), second.to_owned());
+        let compacted = workspace.compact();
+        assert_eq!((compacted.ran.code, workspace.server.count()), (0, 2), "{second} {}", compacted.ran);
+        assert_eq!(bullets(&workspace), [TRUE[0]], "{second} {}", compacted.ran);
+        check_rejected(&workspace, &compacted.report, &[digit]);
     }
 }
 
 #[test]
-fn what_is_planted_in_memories_and_wisdom_is_kept_out_and_listed() {
+fn faults_in_memories_and_wisdom_are_rejected_and_listed() {
     let memory = json!({
         "type": "project", "topic": "hosting", "name": "Mail is hosted", "description": "Where mail is",
         "statement": "Paid $480 to Fastmail for the year.", "why": null, "how_to_apply": null,
@@ -185,37 +185,37 @@ fn what_is_planted_in_memories_and_wisdom_is_kept_out_and_listed() {
         "op": "add", "id": null, "title": "Deploys", "text": "Deploy on Fridays, said Alice.",
         "category": null, "reason": "It lasts.", "citations": "2026-03-10:5",
     });
-    let server = Server::answering(move |asked: &Asked| {
-        let said = match good(asked) {
-            said if said.starts_with("{\"operations\"") => {
+    let server = Server::answering(move |request: &ModelRequest| {
+        let reply = match valid_reply(request) {
+            reply if reply.starts_with("{\"operations\"") => {
                 json!({ "operations": [operation] }).to_string()
             }
-            said if said.starts_with("{\"memories\"") => {
+            reply if reply.starts_with("{\"memories\"") => {
                 json!({ "memories": [memory] }).to_string()
             }
-            said => said,
+            reply => reply,
         };
-        asked.saying(&said, Ends::Well)
+        request.reply_with(&reply, StopReason::Complete)
     });
-    let mut desk = Desk::new(Wire::Openai, server);
-    desk.set("/compaction/extract", json!(true));
-    desk.root.write("memory/2026-03-10.md", LOG);
+    let mut workspace = Workspace::new(Wire::Openai, server);
+    workspace.set("/compaction/extract", json!(true));
+    workspace.root.write("memory/2026-03-10.md", LOG);
     // The day alone first, so that its memories have a request of their own.
-    desk.run(&["compact", "extract", "--period", "2026-03-10"]).ok();
-    desk.run(&["compact", "--period", "2026-W11"]).ok();
-    let last = desk.run(&["compact", "--json"]);
+    workspace.run(&["compact", "extract", "--period", "2026-03-10"]).ok();
+    workspace.run(&["compact", "--period", "2026-W11"]).ok();
+    let last = workspace.run(&["compact", "--json"]);
     let wisdom = last.json()["jobs"].as_array().unwrap().clone();
     let wisdom = wisdom.iter().find(|it| it["tier"] == "wisdom").unwrap();
     assert_eq!(wisdom["rejected"], 1, "{last}");
-    let files = desk.root.files();
+    let files = workspace.root.files();
     for (path, text) in files.iter().filter(|it| !it.0.starts_with("memory/2026-")) {
         assert!(!text.contains("$480") && !text.contains("\nDeploy on Fridays"), "{path} {text}");
     }
-    let review = desk.run(&["review", "--json"]).ok().json_as("review");
+    let review = workspace.run(&["review", "--json"]).ok().json_as("review");
     let items = review["items"].as_array().unwrap();
-    let said: Vec<&str> = items.iter().filter_map(|it| it["text"].as_str()).collect();
-    assert!(said.iter().any(|it| it.contains("$480")), "{said:?}");
-    assert!(said.iter().any(|it| it.contains("Deploy on Fridays")), "{said:?}");
+    let texts: Vec<&str> = items.iter().filter_map(|it| it["text"].as_str()).collect();
+    assert!(texts.iter().any(|it| it.contains("$480")), "{texts:?}");
+    assert!(texts.iter().any(|it| it.contains("Deploy on Fridays")), "{texts:?}");
     for item in items {
         assert_eq!(item["acceptable"], false, "{item}");
     }

@@ -1,28 +1,28 @@
-//! A model behind its door: what it may say, and fail to say, and where each of it ends.
+//! The model engine against a local server or program.
 //!
-//! - [`batch`]: what is handed over to be answered later.
-//! - [`combined`]: a week and its days in one request.
+//! - [`batch`]: requests sent as a batch and answered later.
 //! - [`crashes`]: crashes at random steps, with a model that charges.
-//! - [`door`]: what goes wrong between us and a server.
-//! - [`elsewhere`]: what is made of text from elsewhere.
-//! - [`fallback`]: what is made without it.
-//! - [`handoff`]: a session handed over with tools.
-//! - [`memories`]: typed memories that are bad, mended, or said anew.
-//! - [`pausing`]: a daemon that may ask no more today.
-//! - [`planted`]: what is false, through the whole chain.
-//! - [`programs`]: a program in the place of a server.
-//! - [`replies`]: what a reply may be.
-//! - [`sdk`]: what is sent, by the types of the official SDKs.
-//! - [`sessions`]: sessions of coding agents.
-//! - [`spending`]: what is sent at all, and what it may cost.
+//! - [`daemon_budget`]: a daemon whose budget for today is exhausted.
+//! - [`external_sources`]: memories extracted from external text.
+//! - [`fallback`]: the extractive engine in place of an unavailable model.
+//! - [`injections`]: false statements in replies, through the whole program.
+//! - [`memories`]: bad, repaired, and updated typed memories.
+//! - [`programs`]: a program in place of a server.
+//! - [`replies`]: valid, invalid, and false replies.
+//! - [`sdk`]: requests against the types of the official SDKs.
+//! - [`session_tools`]: a session handed over with tools.
+//! - [`sessions`]: summaries of coding sessions.
+//! - [`spending`]: which calls are made, their budget, and who sees the key.
+//! - [`transport`]: failures between the program and a server.
+//! - [`week_batch`]: a week and its days in one request.
 
 mod batch;
 mod crashes;
-mod elsewhere;
+mod daemon_budget;
+mod external_sources;
 mod fallback;
 mod injections;
 mod memories;
-mod pausing;
 mod programs;
 mod replies;
 mod sdk;
@@ -34,12 +34,12 @@ mod week_batch;
 
 use serde_json::{Value, json};
 
-use super::support::{Ran, Root, server::Server};
+use super::support::{CommandOutput, Root, server::Server};
 
-/// The file that most tests here are about.
+/// The weekly summary that most of these tests check.
 pub(crate) const WEEK: &str = "memory/weekly/2026-W15.md";
 
-/// The log that it is made of.
+/// The log of that week.
 const LOG: &str = "# Importer
 
 - Moved the importer to SQLite, since a crash then loses at most one row
@@ -48,10 +48,10 @@ const LOG: &str = "# Importer
 - Build 4812 of the parser failed on line 77 of grammar.y
 ";
 
-/// Made up.
+/// An invented API key.
 const KEY: &str = "sk-test-7Zq4Wm9xK2vB5nR8tL3p";
 
-/// Whose wire format is spoken.
+/// The wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
     Anthropic,
@@ -60,7 +60,7 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// The two that most servers speak.
+    /// The two most common formats.
     const BOTH: [Self; 2] = [Self::Anthropic, Self::Openai];
     const ALL: [Self; 3] = [Self::Anthropic, Self::Openai, Self::Ollama];
 
@@ -79,7 +79,7 @@ impl Wire {
         }
     }
 
-    /// Returns the body of an error as this interface has it.
+    /// Returns the body of an error in this format.
     fn error(self, kind: &str, message: &str) -> Value {
         match self {
             Self::Anthropic => {
@@ -91,14 +91,14 @@ impl Wire {
     }
 }
 
-/// A memory folder with one closed week, drafted by the model of a server.
-struct Desk {
+/// A memory folder with one closed week, and the server of its model.
+struct Workspace {
     root: Root,
     server: Server,
     config: Value,
 }
 
-impl Desk {
+impl Workspace {
     fn new(wire: Wire, server: Server) -> Self {
         let root = Root::empty("desk");
         root.write("memoird.yaml", "zone: Europe/Berlin\n");
@@ -118,9 +118,9 @@ impl Desk {
             },
             "budget": { "day": { "usd": null, "calls": null }, "month": { "usd": null } },
         });
-        let desk = Self { root, server, config };
-        desk.configure();
-        desk
+        let workspace = Self { root, server, config };
+        workspace.configure();
+        workspace
     }
 
     /// Changes the configuration.
@@ -134,30 +134,30 @@ impl Desk {
         self.root.write("../.config/memoird/config.yaml", &self.config.to_string());
     }
 
-    fn run_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    fn run_with(&self, args: &[&str], variables: &[(&str, &str)]) -> CommandOutput {
         let mut command = self.root.command(args);
         command.env("MEMOIRD_API_KEY", KEY).envs(variables.iter().copied());
         self.root.finish(command, args)
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &[&str]) -> CommandOutput {
         self.run_with(args, &[])
     }
 
-    /// Does what is due.
+    /// Runs `compact --json`.
     fn compact(&self) -> Compacted {
         let ran = self.run(&["compact", "--json"]);
         let report = ran.json_as("compact");
         Compacted { ran, report }
     }
 
-    /// Returns what `status` says of the engine.
+    /// Returns the engine and budget lines of `status`.
     fn status(&self) -> String {
         let status = self.run(&["status"]).stdout;
         status.lines().filter(|it| it.starts_with("engine") || it.starts_with("budget")).collect()
     }
 
-    /// Returns the weekly file.
+    /// Returns the weekly summary, if it exists.
     fn week(&self) -> Option<String> {
         self.root.files().remove(WEEK)
     }
@@ -165,7 +165,7 @@ impl Desk {
 
 /// A run of `compact --json`.
 struct Compacted {
-    ran: Ran,
+    ran: CommandOutput,
     report: Value,
 }
 

@@ -1,4 +1,4 @@
-//! What we send is what the official SDKs would send, by their own types. Runs where Python has them.
+//! Checks requests and replies against the types of the official SDKs. Needs Python with these SDKs.
 
 use std::{
     io::Write as _,
@@ -7,45 +7,45 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Desk, LOG, Wire};
-use crate::support::server::{Answer, Asked, Ends, Server, good};
+use super::{Workspace, LOG, Wire};
+use crate::support::server::{Answer, ModelRequest, StopReason, Server, valid_reply};
 
-/// Claims what no line says, so that it is asked once more.
-fn hasty(asked: &Asked) -> Answer {
-    let reply = good(asked);
-    let is_first = asked.turns().len() == 1 && reply.contains("- ");
+/// Returns a valid answer, with one unsupported bullet in the first turn to cause a second one.
+fn answer_with_fault(request: &ModelRequest) -> Answer {
+    let reply = valid_reply(request);
+    let is_first = request.turns().len() == 1 && reply.contains("- ");
     let more = if is_first { "\n- Grew by 731 rows [2026-04-07:3]\n" } else { "" };
-    asked.saying(&format!("{}{more}", reply.trim_end()), Ends::Well)
+    request.reply_with(&format!("{}{more}", reply.trim_end()), StopReason::Complete)
 }
 
-/// Returns the bodies of all stages, asked for in the first and in the second turn.
-fn requests(wire: Wire) -> Vec<Asked> {
-    let mut desk = Desk::new(wire, Server::answering(hasty));
-    desk.set("/compaction/extract", json!(true));
-    desk.root.write("memory/2026-03-10.md", LOG);
-    desk.run(&["compact"]);
-    desk.run(&["model", "test"]).ok();
-    desk.server.requests()
+/// Returns requests of all stages, with first and second turns.
+fn requests(wire: Wire) -> Vec<ModelRequest> {
+    let mut workspace = Workspace::new(wire, Server::answering(answer_with_fault));
+    workspace.set("/compaction/extract", json!(true));
+    workspace.root.write("memory/2026-03-10.md", LOG);
+    workspace.run(&["compact"]);
+    workspace.run(&["model", "test"]).ok();
+    workspace.server.requests()
 }
 
-#[expect(clippy::print_stderr, reason = "a person is told what was compared")]
+#[expect(clippy::print_stderr, reason = "the person should see what was compared")]
 #[test]
-fn requests_and_replies_have_the_types_of_the_sdks() {
+fn requests_and_replies_match_the_sdk_types() {
     let python = std::env::var("MEMOIRD_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sdk/check.py");
     let mut lines = String::new();
     for wire in Wire::BOTH {
         let requests = requests(wire);
-        let is_there = |key: &str| requests.iter().any(|it| it.system().contains(key));
-        assert!(is_there("{\"memories\":") && is_there("{\"operations\":"), "{wire:?}");
+        let has_request_with = |key: &str| requests.iter().any(|it| it.system().contains(key));
+        assert!(has_request_with("{\"memories\":") && has_request_with("{\"operations\":"), "{wire:?}");
         assert!(requests.iter().any(|it| it.turns().len() == 3), "{wire:?}");
-        for asked in &requests {
-            let Answer::Http { body, .. } = hasty(asked) else { unreachable!() };
+        for request in &requests {
+            let Answer::Http { body, .. } = answer_with_fault(request) else { unreachable!() };
             let mut reply: Value = serde_json::from_slice(&body).unwrap();
             if wire == Wire::Openai {
                 reply["created"] = json!(1_775_000_000);
             }
-            for (kind, body) in [("request", &asked.body), ("reply", &reply)] {
+            for (kind, body) in [("request", &request.body), ("reply", &reply)] {
                 let line = json!({ "provider": wire.provider(), "kind": kind, "body": body });
                 lines += &line.to_string();
                 lines.push('\n');
@@ -64,16 +64,16 @@ fn requests_and_replies_have_the_types_of_the_sdks() {
     let mut command = Command::new(&python);
     command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let Ok(mut child) = command.spawn() else {
-        eprintln!("skipped: there is no {python}");
+        eprintln!("skipped: `{python}` was not found");
         return;
     };
-    // Without the packages it ends before it reads.
+    // Without the packages the script ends before it reads stdin.
     drop(child.stdin.take().unwrap().write_all(lines.as_bytes()));
     let ended = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&ended.stdout).into_owned();
     match ended.status.code() {
         Some(77) => eprintln!("{}", String::from_utf8_lossy(&ended.stderr)),
-        code => assert_eq!(code, Some(0), "{told}{}", String::from_utf8_lossy(&ended.stderr)),
+        code => assert_eq!(code, Some(0), "{stdout}{}", String::from_utf8_lossy(&ended.stderr)),
     }
-    eprint!("{told}");
+    eprint!("{stdout}");
 }

@@ -1,5 +1,5 @@
-//! From what was said in a session to what the next one begins with, and back down again; and sessions
-//! that were held before.
+//! From a message in a session to the context of the next session and back by `trace`; and import of
+//! earlier sessions.
 
 use std::fs;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::support::Root;
 
-const ASKED: &str = "Import the Brest tide table. Always write the datum into the file name, because \
+const MESSAGE: &str = "Import the Brest tide table. Always write the datum into the file name, because \
                      Brest and Saint-Malo use different ones.";
 
-/// Makes a root for sessions in its own folder, and a transcript of one that was held on a day.
+/// Returns a memory folder for sessions in its own folder, and writes the transcript of one.
 fn root_with(name: &str, day: &str) -> Root {
     let root = Root::empty("tide");
     root.write("memoird.yaml", "agent_name: Tide\nzone: Europe/Berlin\n");
@@ -25,11 +25,11 @@ fn write_session(root: &Root, name: &str, day: &str, cwd: &str) {
             "message": {"role": role, "content": content}})
         .to_string()
     };
-    let decided = "I decided to name files by datum (brest-ZH.csv), because Brest and Saint-Malo use \
+    let decision = "I decided to name files by datum (brest-ZH.csv), because Brest and Saint-Malo use \
                    different ones.";
     let lines = [
-        line(1, "user", json!(ASKED)),
-        line(2, "assistant", json!([{"type": "text", "text": decided}])),
+        line(1, "user", json!(MESSAGE)),
+        line(2, "assistant", json!([{"type": "text", "text": decision}])),
         line(
             3,
             "assistant",
@@ -45,67 +45,67 @@ fn write_session(root: &Root, name: &str, day: &str, cwd: &str) {
     fs::write(path, lines.join("\n") + "\n").unwrap();
 }
 
-/// Fires a hook for a session of the root's own folder, and waits until its work is done.
+/// Calls a hook for a session in the memory folder, and waits until it is processed.
 fn hook(root: &Root, verb: &str, name: &str) -> String {
-    let told = json!({"session_id": name, "cwd": root.path(""),
+    let hook_input = json!({"session_id": name, "cwd": root.path(""),
         "transcript_path": root.home(&format!(".claude/projects/x/{name}.jsonl"))});
-    let ran = root.run_with_stdin(&["hook", "claude-code", verb], told.to_string()).ok();
+    let ran = root.run_with_stdin(&["hook", "claude-code", verb], hook_input.to_string()).ok();
     root.run(&["hook", "work"]).ok();
     ran.stdout
 }
 
-/// Returns all paths that a trace leads to, the deepest ones with their words.
-fn leaves(source: &Value, found: &mut Vec<(String, String)>) {
+/// Collects the path and text of the deepest sources of a trace.
+fn collect_leaves(source: &Value, found: &mut Vec<(String, String)>) {
     let below = source["sources"].as_array().cloned().unwrap_or_default();
     if below.is_empty() {
         let text = |key: &str| source[key].as_str().unwrap_or_default().to_owned();
         found.push((text("path"), text("text")));
     }
     for it in &below {
-        leaves(it, found);
+        collect_leaves(it, found);
     }
 }
 
 #[test]
-fn what_was_said_in_a_session_is_known_in_a_later_one_and_leads_back_to_the_words() {
+fn a_session_reaches_wisdom_and_the_next_session_and_traces_back_to_the_message() {
     let mut root = root_with("s", "2026-03-03");
     root.set_now("2026-03-03T18:00:00+01:00");
-    assert_eq!(hook(&root, "session-start", "s"), "", "nothing is known yet");
+    assert_eq!(hook(&root, "session-start", "s"), "", "there is no memory yet");
     for verb in ["pre-compact", "session-end", "session-end"] {
         assert_eq!(hook(&root, verb, "s"), "");
     }
     let log = root.read("memory/2026-03-03.md");
     assert_eq!(log.matches("Session in").count(), 1, "{log}");
-    // Days, week and month close.
+    // The week and the month close.
     root.set_now("2026-04-13T09:00:00+02:00");
     root.run(&["compact"]).ok();
     for file in ["memory/weekly/2026-W10.md", "memory/monthly/2026-03.md", "WISDOM.md"] {
         assert!(root.read(file).contains("Always write the datum into the file name"), "{file}");
     }
-    let told = hook(&root, "session-start", "s");
+    let context = hook(&root, "session-start", "s");
     assert!(
-        told.contains("Always write the datum") && told.contains("I decided to name"),
-        "{told}"
+        context.contains("Always write the datum") && context.contains("I decided to name"),
+        "{context}"
     );
-    // The transcript vanishes; the words stay.
+    // The transcript is deleted; the record keeps the message.
     fs::remove_dir_all(root.home(".claude")).unwrap();
     let trace = root.run(&["trace", "WISDOM.md", "--json"]).ok().json_as("trace");
     let mut found = Vec::new();
     let traces = trace.as_array().cloned().unwrap_or_else(|| vec![trace.clone()]);
     for it in &traces {
-        leaves(it, &mut found);
+        collect_leaves(it, &mut found);
     }
-    let said = found.iter().find(|it| it.0.starts_with("memory/sessions/CMEM-20260303-"));
-    let said = said.unwrap_or_else(|| panic!("no message: {trace:#}"));
-    assert!(said.1.contains(ASKED) && said.1.contains("user 2026-03-03"), "{said:?}");
-    assert!(root.read(&said.0).contains(ASKED));
-    // Nothing is left to do, and nobody finds anything amiss.
-    assert!(root.run(&["compact"]).ok().stderr.contains("nothing"), "all is done");
+    let message = found.iter().find(|it| it.0.starts_with("memory/sessions/CMEM-20260303-"));
+    let message = message.unwrap_or_else(|| panic!("no message: {trace:#}"));
+    assert!(message.1.contains(MESSAGE) && message.1.contains("user 2026-03-03"), "{message:?}");
+    assert!(root.read(&message.0).contains(MESSAGE));
+    // No work is left, and `doctor` finds no problem.
+    assert!(root.run(&["compact"]).ok().stderr.contains("nothing"), "no work is left");
     root.run(&["doctor"]).ok();
 }
 
 #[test]
-fn sessions_of_before_are_shown_first_and_brought_in_once() {
+fn earlier_sessions_are_previewed_and_imported_once() {
     let root = root_with("one", "2026-04-08");
     write_session(&root, "two", "2026-04-09", &root.path("src").to_string_lossy());
     write_session(&root, "other", "2026-04-09", "/nowhere/else");
@@ -132,27 +132,27 @@ fn sessions_of_before_are_shown_first_and_brought_in_once() {
         all.sort();
         all
     };
-    // Without a yes nothing is written.
+    // Without --yes nothing is written.
     for args in [&["--dry-run"][..], &["--dry-run", "--yes"], &[]] {
         assert_eq!(states(args), all("new", 1), "{args:?}");
         assert_eq!(root.files(), before);
     }
-    let told = root.run(&["import", "claude-code"]).ok();
+    let output = root.run(&["import", "claude-code"]).ok();
     assert!(
-        told.stderr.contains("would import 2 sessions") && told.stderr.contains("--yes"),
-        "{told}"
+        output.stderr.contains("would import 2 sessions") && output.stderr.contains("--yes"),
+        "{output}"
     );
     assert_eq!(states(&["--yes"]), all("new", 1));
     for day in ["2026-04-08", "2026-04-09"] {
         assert!(root.read(&format!("memory/{day}.md")).contains("Session in"), "{day}");
     }
     let after = root.files();
-    assert_eq!(states(&["--yes"]), all("known", 0), "a second time nothing is new");
+    assert_eq!(states(&["--yes"]), all("known", 0), "a second import finds nothing new");
     assert_eq!(root.files(), after);
-    // A hook that fires for one of them finds it kept.
+    // A hook for an imported session adds nothing.
     hook(&root, "session-end", "one");
     assert_eq!(root.files(), after);
-    // One that cannot be read stops no other, and is told.
+    // A transcript that cannot be read is reported.
     root.write("bad.jsonl", "no transcript\n");
     let ran = root.run(&["import", "jsonl", "bad.jsonl", "--yes"]);
     assert_eq!(ran.code, 1, "{ran}");

@@ -1,10 +1,10 @@
-//! `context`: what a session starts with.
+//! `context`: the text that a session starts with.
 
 use std::{fs, path::Path};
 
 use crate::support::Root;
 
-/// Writes a file of a test, and the folders above it.
+/// Writes a file and creates its parent folders.
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]
@@ -12,7 +12,7 @@ fn write(path: &Path, text: &str) {
 }
 
 #[test]
-fn the_start_of_a_session_is_told_in_a_budget_and_the_same_each_time() {
+fn context_fits_the_budget_and_is_deterministic() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let text = root.run(&["context"]).ok().stdout;
@@ -57,7 +57,7 @@ fn instruction_files_are_read_as_agents_read_them() {
     root.write(".claude/rules/api.md", "---\npaths: \"src/**/*.rs\"\n---\nOnly for Rust.\n");
     root.write(".claude/rules/all.md", "For every file.\n");
     let text = root.run(&["context"]).ok().stdout;
-    assert!(!text.contains("never deleted"), "a host reads them itself: {text}");
+    assert!(!text.contains("never deleted"), "by default the agent reads them itself: {text}");
     let ran = root.run(&["context", "--instructions"]).ok();
     let text = ran.stdout;
     let at = |it: &str| text.find(it).unwrap_or_else(|| panic!("{it}: {text}"));
@@ -86,19 +86,19 @@ fn instruction_files_are_read_as_agents_read_them() {
     let args = ["context", "--instructions", "--for", "src/a/b.rs", "--include-outside"];
     let text = root.run(&args).ok().stdout;
     assert!(text.contains("Only for Rust") && text.contains("Outside of the project"), "{text}");
-    assert_eq!(root.run(&args).ok().stdout, text, "the same state, the same bytes");
+    assert_eq!(root.run(&args).ok().stdout, text, "the output is deterministic");
 }
 
 #[test]
-fn a_snapshot_of_git_is_one_of_a_repository() {
+fn git_context_shows_branch_user_status_and_commits() {
     let root = Root::empty("tide");
     root.write("memoird.yaml", "zone: UTC\n");
-    let told = |args: &[&str]| {
+    let stdout = |args: &[&str]| {
         let mut command = root.command(args);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         root.finish(command, args).ok().stdout
     };
-    assert!(!told(&["context", "--git"]).contains("# Git"));
+    assert!(!stdout(&["context", "--git"]).contains("# Git"));
     let git = |args: &[&str]| {
         let mut command = std::process::Command::new("git");
         command.current_dir(root.path("")).env_clear().env("HOME", root.home(""));
@@ -107,13 +107,13 @@ fn a_snapshot_of_git_is_one_of_a_repository() {
         command.output().is_ok_and(|it| it.status.success())
     };
     if !git(&["init", "-q", "-b", "main"]) {
-        return crate::support::skipped("there is no git");
+        return crate::support::skipped("git is not installed");
     }
     root.write("a.txt", "a\n");
     assert!(git(&["add", "a.txt"]) && git(&["commit", "-q", "-m", "Rows for Brest"]));
     assert!(git(&["checkout", "-q", "-b", "tides"]) && git(&["config", "user.name", "Nia"]));
     root.write("b.txt", "b\n");
-    let text = told(&["context", "--git"]);
+    let text = stdout(&["context", "--git"]);
     for line in ["Branch: tides", "Main branch: main", "User: Nia", "?? b.txt", "Rows for Brest"] {
         assert!(text.contains(line), "{line}: {text}");
     }
@@ -121,12 +121,12 @@ fn a_snapshot_of_git_is_one_of_a_repository() {
         root.write(&format!("more/file-{n}.txt"), "");
     }
     assert!(git(&["add", "more"]));
-    let text = told(&["context", "--git", "--budget", "9000"]);
+    let text = stdout(&["context", "--git", "--budget", "9000"]);
     assert!(text.contains("lines are left out: git status --short]"), "{text}");
 }
 
 #[test]
-fn months_weeks_and_logs_are_told_where_they_are_asked_for() {
+fn months_weeks_and_logs_are_included_only_on_request() {
     let root = Root::new("mara");
     root.run(&["compact"]).ok();
     let names = |args: &[&str]| -> Vec<String> {
@@ -135,14 +135,14 @@ fn months_weeks_and_logs_are_told_where_they_are_asked_for() {
         let parts = json["parts"].as_array().unwrap().clone();
         parts.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
     };
-    let plain = names(&[]);
-    assert!(!plain.iter().any(|it| ["month", "week", "log", "git"].contains(&&it[..])));
+    let default = names(&[]);
+    assert!(!default.iter().any(|it| ["month", "week", "log", "git"].contains(&&it[..])));
     let more = names(&["--month", "--week", "--logs", "2"]);
     let expected = ["wisdom", "memories", "month", "decisions", "open", "week", "log", "log"];
-    let kept: Vec<&str> = more.iter().map(String::as_str).collect();
-    assert_eq!(kept, expected.iter().copied().filter(|it| kept.contains(it)).collect::<Vec<_>>());
+    let parts: Vec<&str> = more.iter().map(String::as_str).collect();
+    assert_eq!(parts, expected.iter().copied().filter(|it| parts.contains(it)).collect::<Vec<_>>());
     for name in ["month", "week", "log"] {
-        assert!(kept.contains(&name), "{kept:?}");
+        assert!(parts.contains(&name), "{parts:?}");
     }
     assert_eq!(
         root.run(&["context", "--all"]).ok().stdout,

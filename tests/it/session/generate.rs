@@ -1,11 +1,12 @@
-//! Makes long sessions of Claude Code, the same in every run.
+//! Generates long, deterministic transcripts of Claude Code.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// Makes a session of so many turns: each a message of the person, words of the agent, a call, its
-/// result of some kilobytes, and now and then a list, a failure, a helper, or a boundary.
+/// Returns a transcript of `turns` turns: in each a user message, agent text, a tool call, and its
+/// result of some kilobytes; in some also a to-do list, a failure, a subagent, or a compaction
+/// boundary.
 pub(super) fn session(turns: usize) -> String {
     let mut text = String::new();
     let mut lines = 0_usize;

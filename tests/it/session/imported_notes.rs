@@ -1,4 +1,4 @@
-//! Notes of other programs.
+//! Import of notes of other programs.
 
 use crate::support::{Root, files::read_all};
 
@@ -37,7 +37,7 @@ fn root() -> Root {
 }
 
 #[test]
-fn notes_come_in_once_with_their_source_and_are_only_read() {
+fn import_adds_each_note_once_with_its_source_and_only_reads_the_notes() {
     for (from, file, text, day, line) in [
         ("openclaw", "memory/2026-03-13-retries.md", DAY, "2026-03-13", "Chose exponential"),
         ("recall", "memory/2026-03-13.md", DAY, "2026-03-13", "Chose exponential"),
@@ -51,24 +51,24 @@ fn notes_come_in_once_with_their_source_and_are_only_read() {
         let theirs = root.path("../theirs");
         let before = read_all(&theirs);
         let path = theirs.to_str().unwrap();
-        let foreseen = root.run(&["import", from, path, "--dry-run", "--json"]).ok().json();
-        assert_eq!(foreseen["notes"].as_array().unwrap().len(), 1, "{foreseen:#}");
-        assert!(!root.files().contains_key(&format!("memory/{day}.md")[..]), "nothing yet");
+        let preview = root.run(&["import", from, path, "--dry-run", "--json"]).ok().json();
+        assert_eq!(preview["notes"].as_array().unwrap().len(), 1, "{preview:#}");
+        assert!(!root.files().contains_key(&format!("memory/{day}.md")[..]), "a preview writes nothing");
         let done = root.run(&["import", from, path, "--yes", "--json"]).ok().json();
-        assert_eq!((&done["lines"], &done["dry_run"]), (&foreseen["lines"], &false.into()));
+        assert_eq!((&done["lines"], &done["dry_run"]), (&preview["lines"], &false.into()));
         assert_eq!(done["lines"], 2, "{done:#}");
         let log = root.read(&format!("memory/{day}.md"));
-        let told = log.lines().find(|it| it.contains(line)).unwrap();
+        let entry = log.lines().find(|it| it.contains(line)).unwrap();
         assert!(log.contains(&format!("Imported from {from}, `")), "{log}");
         assert!(!log.contains("pasted") && !log.contains("retries = 5"), "{log}");
-        // The line leads to the same line of the record, which holds the file as it is.
-        let address = told.rsplit(" [").next().unwrap().trim_end_matches(']');
+        // The entry cites the same line in the record, which contains the file unchanged.
+        let address = entry.rsplit(" [").next().unwrap().trim_end_matches(']');
         let (id, number) = address.split_once(':').unwrap();
         let record = root.read(&format!("memory/sessions/{id}.md"));
         let number: usize = number.parse().unwrap();
         assert!(record.lines().nth(number - 1).unwrap().contains(line), "{record}");
         assert!(record.ends_with(text), "{record}");
-        // The same again changes nothing; a line that came is one line more.
+        // A second import changes nothing; a new line adds one entry.
         let (files, log) = (root.files(), log);
         assert_eq!(root.run(&["import", from, path, "--yes", "--json"]).ok().json()["lines"], 0);
         assert_eq!(root.files(), files);
@@ -81,7 +81,7 @@ fn notes_come_in_once_with_their_source_and_are_only_read() {
 }
 
 #[test]
-fn what_a_program_made_of_its_notes_stays_out_and_secrets_are_marked() {
+fn import_skips_generated_files_and_masks_secrets() {
     let root = root();
     root.write(
         "../theirs/memory/2026-03-13.md",

@@ -1,4 +1,4 @@
-//! Micro-compaction.
+//! Micro-compaction: clearing old tool results from a transcript.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use memoird::internals::{
@@ -36,7 +36,7 @@ fn results(session: &Transcript) -> Vec<bool> {
 }
 
 #[test]
-fn old_results_of_bulky_tools_go_and_all_else_stays() {
+fn micro_compaction_clears_only_old_results_of_bulky_tools() {
     for name in ["claude-code.jsonl", "codex.jsonl", "plain.jsonl"] {
         let text = sample_text(name);
         let (before, output, saved) = rewrite(&text, 1);
@@ -56,17 +56,17 @@ fn old_results_of_bulky_tools_go_and_all_else_stays() {
             (text.len() as u64, output.len() as u64),
             (saved.bytes_before, saved.bytes_after)
         );
-        // Lines in which nothing goes keep their bytes.
+        // Lines without cleared results keep their bytes.
         let changed = text.split('\n').zip(output.split('\n')).filter(|(a, b)| a != b).count();
         assert_eq!(changed, saved.lines, "{name}");
         assert_eq!(text.split('\n').count(), output.split('\n').count());
         let (_, again, more) = rewrite(&output, 1);
-        assert_eq!((again, more.lines), (output, 0), "{name}: once is enough");
+        assert_eq!((again, more.lines), (output, 0), "{name}: a second run changes nothing");
     }
     let (_, output, _) = rewrite(&sample_text("claude-code.jsonl"), 1);
     let cleared = results(&read(&output)).into_iter().filter(|it| *it).count();
-    assert_eq!(cleared, 2, "the file that was read twice; lists, helpers, and short outputs stay");
-    // The shape that the program reads stays.
+    assert_eq!(cleared, 2, "only the file that was read twice; lists, subagents, and short outputs stay");
+    // The structure that Claude Code reads stays.
     let line =
         output.lines().find(|it| it.contains("filePath") && it.contains(PLACEHOLDER)).unwrap();
     let line: Value = serde_json::from_str(line).unwrap();
@@ -75,19 +75,19 @@ fn old_results_of_bulky_tools_go_and_all_else_stays() {
 }
 
 #[test]
-fn the_last_results_stay_and_never_none() {
+fn the_requested_number_of_recent_results_stays_and_at_least_one() {
     let text = generate::session(40);
-    for (asked, stays) in [(0, 1), (1, 1), (7, 7)] {
-        let (_, output, _) = rewrite(&text, asked);
+    for (keep_recent, stays) in [(0, 1), (1, 1), (7, 7)] {
+        let (_, output, _) = rewrite(&text, keep_recent);
         let cleared = results(&read(&output));
-        // Two of the generated results are failures, which are short and stay.
+        // Two of the generated results are failures, which are short and therefore stay.
         let last = cleared.iter().rposition(|it| *it).unwrap();
         assert_eq!(cleared.len() - 1 - last, stays, "{cleared:?}");
     }
 }
 
 #[test]
-fn a_long_session_becomes_a_fifth() {
+fn a_long_session_shrinks_to_less_than_a_fifth() {
     let text = generate::session(5_000);
     let (_, output, saved) = rewrite(&text, 5);
     assert_eq!(messages(&read(&output)).len(), 5_000);
@@ -96,7 +96,7 @@ fn a_long_session_becomes_a_fifth() {
 }
 
 #[test]
-fn it_is_due_by_what_it_saves_or_after_a_rest() {
+fn micro_compaction_is_due_by_savings_or_after_idle_time() {
     let session = read(&generate::session(40));
     let settings = MicroSettings::default();
     let clearing = micro_compaction::plan_clearing(&session, &settings);
@@ -105,14 +105,14 @@ fn it_is_due_by_what_it_saves_or_after_a_rest() {
         micro_compaction::clearing_due(&session, clearing, settings, last + after)
     };
     assert_eq!(due(&clearing, TimeDelta::minutes(1), &settings), Some(ClearingReason::Savings));
-    let much = MicroSettings { saving_tokens_min: 1_000_000, ..settings };
-    assert_eq!(due(&clearing, TimeDelta::minutes(60), &much), None);
-    assert_eq!(due(&clearing, TimeDelta::minutes(61), &much), Some(ClearingReason::Idle));
-    assert_eq!(due(&ClearingPlan::default(), TimeDelta::minutes(61), &much), None);
+    let high_threshold = MicroSettings { saving_tokens_min: 1_000_000, ..settings };
+    assert_eq!(due(&clearing, TimeDelta::minutes(60), &high_threshold), None);
+    assert_eq!(due(&clearing, TimeDelta::minutes(61), &high_threshold), Some(ClearingReason::Idle));
+    assert_eq!(due(&ClearingPlan::default(), TimeDelta::minutes(61), &high_threshold), None);
 }
 
 #[test]
-fn a_whole_session_is_due_near_the_window_unless_it_keeps_failing() {
+fn full_compaction_is_due_near_the_window_unless_it_keeps_failing() {
     let now: DateTime<Utc> = "2026-04-13T09:00:00Z".parse().unwrap();
     assert_eq!(
         micro_compaction::full_compaction_threshold(200_000, 32_000),
@@ -133,5 +133,5 @@ fn a_whole_session_is_due_near_the_window_unless_it_keeps_failing() {
         breaker = breaker.after_wasted_work(now);
     }
     assert!(!due(&breaker, 180_000, now), "three failures in a row");
-    assert!(due(&breaker, 180_000, now + TimeDelta::minutes(6)), "one may try after a pause");
+    assert!(due(&breaker, 180_000, now + TimeDelta::minutes(6)), "one try is allowed after the pause");
 }

@@ -1,4 +1,4 @@
-//! Sessions of agents: transcripts, what is made of them, and the verbs and hooks for both.
+//! Agent sessions: transcripts, their records and summaries, and the commands and hooks for both.
 
 mod chain;
 mod context;
@@ -14,12 +14,12 @@ use std::{fs, path::PathBuf};
 
 use memoird::internals::session::transcript::{self, EntryContent, Transcript};
 
-/// Returns the path of a sample.
+/// Returns the path of a sample transcript.
 fn sample_path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/transcripts").join(name)
 }
 
-/// Returns the text of a sample.
+/// Returns the text of a sample transcript.
 fn sample_text(name: &str) -> String {
     fs::read_to_string(sample_path(name)).unwrap()
 }
@@ -30,11 +30,11 @@ fn read(text: &str) -> Transcript {
     transcript::read(text.as_bytes(), None).unwrap()
 }
 
-/// Returns what a person wrote in a session, in order.
+/// Returns the messages of the user, in order.
 fn messages(transcript: &Transcript) -> Vec<&str> {
-    let said = transcript.own_entries().filter_map(|it| match &it.content {
+    let messages = transcript.own_entries().filter_map(|it| match &it.content {
         EntryContent::User(text) => Some(&text[..]),
         _ => None,
     });
-    said.collect()
+    messages.collect()
 }

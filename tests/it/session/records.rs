@@ -1,4 +1,4 @@
-//! Summaries, records, and entries in the daily log.
+//! Session summaries, records, and entries in the daily log.
 
 use std::{collections::BTreeSet, fs};
 
@@ -18,7 +18,7 @@ fn root() -> Root {
     root
 }
 
-fn put(root: &Root, text: &str) -> String {
+fn write_transcript(root: &Root, text: &str) -> String {
     root.write("session.jsonl", text);
     root.path("session.jsonl").to_str().unwrap().to_owned()
 }
@@ -35,7 +35,7 @@ fn summary(style: SummaryStyle, transcript: &Transcript) -> String {
     offline_summary::summarize(style, &material, None).to_text()
 }
 
-/// Returns what stands under a heading.
+/// Returns the text under a heading.
 fn section<'a>(text: &'a str, head: &str) -> &'a str {
     let (_, rest) =
         text.split_once(&format!("{head}\n")).unwrap_or_else(|| panic!("{head}: {text}"));
@@ -43,17 +43,17 @@ fn section<'a>(text: &'a str, head: &str) -> &'a str {
 }
 
 #[test]
-fn a_full_summary_leaves_nothing_out_that_must_be_in_it() {
+fn a_full_summary_contains_all_messages_files_errors_and_plans() {
     let sessions = ["claude-code.jsonl", "codex.jsonl", "plain.jsonl"].map(sample_text);
     for text in sessions.into_iter().chain([generate::session(300)]) {
         let session = read(&text);
         let digest = SessionDigest::of(&session);
         let summary = summary(SummaryStyle::Full, &session);
-        let said = section(&summary, "## 6. All User Messages");
+        let quoted = section(&summary, "## 6. All User Messages");
         for message in messages(&session) {
             let lines: Vec<String> =
                 message.lines().map(|it| format!("  {it}").trim_end().to_owned()).collect();
-            assert!(said.contains(&lines.join("\n")), "{message}");
+            assert!(quoted.contains(&lines.join("\n")), "{message}");
         }
         let files = section(&summary, "## 3. Files and Code Sections");
         for file in digest.changed_files() {
@@ -90,20 +90,20 @@ fn a_handoff_and_a_recovery_record_have_their_fields() {
 }
 
 #[test]
-fn a_session_is_kept_and_cited_down_to_what_was_said() {
+fn citations_lead_from_the_week_to_the_message_in_the_session_record() {
     let root = root();
-    let path = put(&root, &sample_text("claude-code.jsonl"));
+    let path = write_transcript(&root, &sample_text("claude-code.jsonl"));
     let ran =
         root.run(&["session", "compact", &path, "--log", "--tags", "import,gaps", "--json"]).ok();
-    let kept = ran.json_as("session-compact");
-    let id = kept["id"].as_str().unwrap();
+    let answer = ran.json_as("session-compact");
+    let id = answer["id"].as_str().unwrap();
     assert_eq!(id, "CMEM-20260409-101740");
-    assert_eq!(kept["logged"], json!(["memory/2026-04-09.md"]));
+    assert_eq!(answer["logged"], json!(["memory/2026-04-09.md"]));
     let log = root.read("memory/2026-04-09.md");
     let count = log.lines().count() - 2;
     assert!((5..=15).contains(&count), "{log}");
     let line = log.lines().position(|it| it.contains("- I decided")).unwrap() + 1;
-    // The address leads to what was said.
+    // The citation leads to the message in the record.
     let record = root.read(&format!("memory/sessions/{id}.md"));
     let cited =
         log.lines().nth(line - 1).unwrap().rsplit_once(':').unwrap().1.trim_end_matches(']');
@@ -112,24 +112,24 @@ fn a_session_is_kept_and_cited_down_to_what_was_said() {
     let lines = &lines[first.parse::<usize>().unwrap() - 1..last.parse().unwrap()];
     assert!(lines[0].starts_with("- agent 2026-04-09 10:08, line "), "{lines:?}");
     assert!(lines[1].contains("I decided to start a new run of rows"));
-    // What tools returned is quoted, in the record and nowhere else.
+    // Tool output is quoted in the record only.
     assert!(record.contains("  > E       assert 5 == 8") && !log.contains("assert 5 == 8"));
     assert!(
         !record.contains("decimal comma") && !log.contains("decimal comma"),
-        "memoird's own words"
+        "memoird's own output is left out"
     );
     assert!(!record.contains("be cut") && !record.contains("[CMEM-20260409-101740:0"));
     let listed =
         root.run(&["session", "list", "--tag", "gaps", "--json"]).ok().json_as("session-list");
     assert_eq!(listed["records"][0]["id"], id);
     assert_eq!(listed["records"][0]["branch"], "fix/harbour-import");
-    for (none, value) in
+    for (option, value) in
         [("--tag", "x"), ("--since", "2026-04-10"), ("--until", "2026-04-08"), ("--project", "/x")]
     {
-        let ran = root.run(&["session", "list", "--json", none, value]).ok();
-        assert_eq!(ran.json()["records"], json!([]), "{none}");
+        let ran = root.run(&["session", "list", "--json", option, value]).ok();
+        assert_eq!(ran.json()["records"], json!([]), "{option}");
     }
-    // From the week down to the words.
+    // From the weekly summary down to the message.
     root.run(&["compact"]).ok();
     let mut root = root;
     root.set_now("2026-04-14T09:00:00+02:00");
@@ -138,26 +138,26 @@ fn a_session_is_kept_and_cited_down_to_what_was_said() {
     assert!(!week.contains("CMEM-"), "{week}");
     let at = week.lines().position(|it| it.contains("start a new run of rows")).unwrap() + 1;
     let trace = root.run(&["trace", &format!("2026-W15:{at}"), "--json"]).ok().json();
-    let said = &trace["sources"][0]["sources"][0];
-    assert_eq!(said["path"], format!("memory/sessions/{id}.md"), "{trace:#}");
-    assert!(said["text"].as_str().unwrap().contains("I decided to start a new run"));
-    assert_eq!(said["origin"], "agent");
+    let message = &trace["sources"][0]["sources"][0];
+    assert_eq!(message["path"], format!("memory/sessions/{id}.md"), "{trace:#}");
+    assert!(message["text"].as_str().unwrap().contains("I decided to start a new run"));
+    assert_eq!(message["origin"], "agent");
     root.run(&["doctor"]).ok();
 }
 
 #[test]
-fn nothing_is_logged_twice() {
+fn no_session_is_logged_twice() {
     let root = root();
     let text = generate::session(30);
     let half: String = text.split_inclusive('\n').take(60).collect();
-    let path = put(&root, &half);
+    let path = write_transcript(&root, &half);
     let log = |path: &str| root.run(&["session", "compact", path, "--log"]).ok();
     log(&path);
     let first = root.files();
     insta::assert_snapshot!(log(&path).stderr, @"nothing to do: the daily log contains the whole session already");
     assert_eq!(root.files(), first);
     // The session goes on, is resumed as a copy, and ends.
-    put(&root, &text);
+    write_transcript(&root, &text);
     log(&path);
     let second = root.files();
     assert_eq!(second.keys().filter(|it| it.contains("CMEM-")).count(), 2);
@@ -175,9 +175,9 @@ fn nothing_is_logged_twice() {
     let records: Vec<&String> =
         second.iter().filter(|it| it.0.contains("CMEM-")).map(|it| it.1).collect();
     for turn in 0..30 {
-        let holding =
+        let count =
             records.iter().filter(|it| it.contains(&format!("  Task {turn}: look"))).count();
-        assert_eq!(holding, 1, "{turn}");
+        assert_eq!(count, 1, "{turn}");
     }
 }
 
@@ -192,9 +192,9 @@ fn a_session_over_midnight_is_in_both_logs() {
         + &line("2026-04-09T21:51:00Z", "assistant", "Fixed: 14 buoys counted.")
         + &line("2026-04-09T22:10:00Z", "user", "And the lights?")
         + &line("2026-04-09T22:11:00Z", "assistant", "Fixed: 9 lights counted.");
-    let path = put(&root, &text);
-    let kept = root.run(&["session", "compact", &path, "--log", "--json"]).ok().json();
-    assert_eq!(kept["logged"], json!(["memory/2026-04-09.md", "memory/2026-04-10.md"]));
+    let path = write_transcript(&root, &text);
+    let answer = root.run(&["session", "compact", &path, "--log", "--json"]).ok().json();
+    assert_eq!(answer["logged"], json!(["memory/2026-04-09.md", "memory/2026-04-10.md"]));
     let (before, after) = (root.read("memory/2026-04-09.md"), root.read("memory/2026-04-10.md"));
     assert!(before.contains("- 23:51 Session: Count the buoys") && before.contains("14 buoys"));
     assert!(after.contains("- 00:11 Session: And the lights?") && after.contains("9 lights"));
@@ -207,7 +207,7 @@ fn secrets_reach_neither_record_nor_log() {
     let key = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
     let text = json!({"role": "user", "content": format!("Use the token {key} to push\n\nand then stop")}).to_string()
         + "\n" + &json!({"role": "assistant", "content": format!("Decided to use {key}, because it works.")}).to_string() + "\n";
-    let path = put(&root, &text);
+    let path = write_transcript(&root, &text);
     let ran = root
         .run(&["session", "compact", &path, "--log", "--description", &format!("push with {key}")])
         .ok();
@@ -218,7 +218,7 @@ fn secrets_reach_neither_record_nor_log() {
 }
 
 #[test]
-fn a_record_comes_back_byte_for_byte() {
+fn a_record_survives_export_and_import_byte_for_byte() {
     let (root, other) = (root(), root());
     root.run(&[
         "session",
@@ -235,7 +235,7 @@ fn a_record_comes_back_byte_for_byte() {
     let imported = other.run_with_stdin(&["session", "import", "-"], exported.clone()).ok();
     assert_eq!(imported.stdout.trim(), id);
     assert_eq!(other.run(&["session", "export", "--id", id]).ok().stdout, exported);
-    // Once more is nothing, other words under its name are refused.
+    // A second import does nothing; other text under the same id is refused.
     assert!(
         other
             .run_with_stdin(&["session", "import", "-"], exported.clone())
@@ -245,7 +245,7 @@ fn a_record_comes_back_byte_for_byte() {
     );
     let ran = other.run_with_stdin(&["session", "import", "-"], exported.clone() + "more\n");
     assert_eq!(ran.code, 65, "{ran}");
-    // Text of any other kind comes back too, and under one name.
+    // Any other text survives, too, and keeps its id.
     for text in ["# Session\r\n\r\nno end", "---\na: 1\n---\n\nb\n\n", "plain\n"] {
         let id =
             other.run_with_stdin(&["session", "import", "-"], text).ok().stdout.trim().to_owned();
@@ -260,7 +260,7 @@ fn a_record_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn names_are_unique_whoever_writes_at_once() {
+fn concurrent_sessions_get_unique_record_names() {
     let root = root();
     std::thread::scope(|scope| {
         for n in 0..8 {
@@ -281,9 +281,9 @@ fn names_are_unique_whoever_writes_at_once() {
 }
 
 #[test]
-fn whatever_step_it_is_killed_at_nothing_is_lost_or_doubled() {
+fn a_kill_at_any_step_neither_loses_nor_duplicates_a_record() {
     let trace = root();
-    let path = put(&trace, &sample_text("claude-code.jsonl"));
+    let path = write_transcript(&trace, &sample_text("claude-code.jsonl"));
     let args = ["session", "compact", &path, "--log"];
     let steps = trace.home("steps");
     let mut command = trace.command(&args);
@@ -294,14 +294,14 @@ fn whatever_step_it_is_killed_at_nothing_is_lost_or_doubled() {
     assert!(count > 10, "{count}");
     for step in 1..=count {
         let root = root();
-        let path = put(&root, &sample_text("claude-code.jsonl"));
+        let path = write_transcript(&root, &sample_text("claude-code.jsonl"));
         let args = ["session", "compact", &path, "--log"];
         let mut command = root.command(&args);
         command.env("MEMOIRD_FAIL", format!("kill@{step}"));
         assert_ne!(root.finish(command, &args).code, 0, "step {step}");
         root.run(&args).ok();
         let (mut found, mut whole) = (root.files(), whole.clone());
-        // Both name the transcript that they were made of, which stands in a home of its own.
+        // Both name their transcript, whose path differs between the two homes.
         let id = "memory/sessions/CMEM-20260409-101740.md";
         for files in [&mut found, &mut whole] {
             let record = files.get_mut(id).unwrap_or_else(|| panic!("step {step}"));
@@ -317,14 +317,14 @@ fn whatever_step_it_is_killed_at_nothing_is_lost_or_doubled() {
 }
 
 #[test]
-fn what_cannot_be_summed_up_is_refused() {
+fn invalid_transcripts_and_options_are_refused() {
     let root = root();
     let ran = root.run(&["session", "compact", "nowhere.jsonl"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran}");
     root.write("notes.md", "# Notes\n");
     assert_eq!(root.run(&["session", "compact", "notes.md"]).code, 65);
     assert_eq!(root.run(&["session", "compact", "memory"]).code, 2);
-    let path = put(&root, &sample_text("plain.jsonl"));
+    let path = write_transcript(&root, &sample_text("plain.jsonl"));
     let ran = root.run(&["session", "compact", &path, "--style", "partial"]);
     assert_eq!(ran.code, 2, "{ran}");
     assert_eq!(
@@ -333,7 +333,7 @@ fn what_cannot_be_summed_up_is_refused() {
     );
     assert_eq!(root.run(&["session", "compact", &path, "--dry-run"]).ok().code, 0);
     assert!(root.files().keys().all(|it| !it.contains("CMEM-")));
-    // A line of the transcript that stays may be the last: nothing comes after it.
+    // Nothing comes after the last line of the transcript.
     let last = read(&sample_text("plain.jsonl")).entries.last().unwrap().id.clone();
     assert_eq!(
         root.run(&["session", "compact", &path, "--style", "partial", "--after", &last]).code,
@@ -342,7 +342,7 @@ fn what_cannot_be_summed_up_is_refused() {
 }
 
 #[test]
-fn the_next_agent_is_told_what_it_needs() {
+fn the_continuation_includes_files_instructions_and_the_transcript_path() {
     let root = root();
     root.write("project/.git/HEAD", "ref: refs/heads/main\n");
     root.write("project/a.md", "alpha\n");
@@ -362,8 +362,8 @@ fn the_next_agent_is_told_what_it_needs() {
         + &read("1", "a.md")
         + &read("2", "link.md")
         + &read("3", "../outside.md");
-    let path = put(&root, &text);
-    let told = root
+    let path = write_transcript(&root, &text);
+    let output = root
         .run(&[
             "session",
             "compact",
@@ -375,30 +375,30 @@ fn the_next_agent_is_told_what_it_needs() {
         ])
         .ok()
         .stdout;
-    assert!(told.contains("a.md`, as it stands now\n\n```\nalpha\n```"), "{told}");
-    assert!(!told.contains("not yours"), "{told}");
+    assert!(output.contains("a.md`, as it stands now\n\n```\nalpha\n```"), "{output}");
+    assert!(!output.contains("not yours"), "{output}");
     for part in ["## Additional Instructions\n\nKeep numbers.", "session.jsonl", "Ask nothing"] {
-        assert!(told.contains(part), "{part}");
+        assert!(output.contains(part), "{part}");
     }
-    let told = root.run(&["session", "compact", &path, "--reattach", "--budget", "0"]).ok().stdout;
-    assert!(!told.contains("alpha"), "{told}");
+    let output = root.run(&["session", "compact", &path, "--reattach", "--budget", "0"]).ok().stdout;
+    assert!(!output.contains("alpha"), "{output}");
 }
 
 #[test]
-fn a_smaller_transcript_is_a_new_file() {
+fn micro_compaction_writes_a_new_file_and_keeps_the_original() {
     let root = root();
-    let path = put(&root, &generate::session(60));
+    let path = write_transcript(&root, &generate::session(60));
     let before = root.read("session.jsonl");
     let out = root.path("small.jsonl");
     let out = out.to_str().unwrap();
-    let told = root.run(&["session", "compact", &path, "--micro", "--out", out, "--json"]).ok();
-    let told = told.json_as("session-micro");
-    assert!(told["bytes_after"].as_u64().unwrap() * 2 < told["bytes_before"].as_u64().unwrap());
-    assert_eq!(told["full"]["from_tokens"], 200_000 - 20_000 - 13_000);
-    assert_eq!(told["full"]["due"], false);
+    let output = root.run(&["session", "compact", &path, "--micro", "--out", out, "--json"]).ok();
+    let output = output.json_as("session-micro");
+    assert!(output["bytes_after"].as_u64().unwrap() * 2 < output["bytes_before"].as_u64().unwrap());
+    assert_eq!(output["full"]["from_tokens"], 200_000 - 20_000 - 13_000);
+    assert_eq!(output["full"]["due"], false);
     assert_eq!(root.read("session.jsonl"), before);
     assert_eq!(messages(&read(&root.read("small.jsonl"))).len(), 60);
-    // In a small window there is no room for it even so.
+    // In a small context window even the smaller transcript is too long.
     let args = ["session", "compact", &path, "--micro", "--window", "30000", "--reply", "8000"];
     let told = root.run(&args).ok().stderr;
     assert!(told.contains("To summarize the session: memoird session compact"), "{told}");
@@ -407,7 +407,7 @@ fn a_smaller_transcript_is_a_new_file() {
     assert_eq!(root.run(&["session", "compact", &path, "--micro", "--out", out]).code, 2);
     assert_eq!(root.run(&["session", "compact", &path, "--micro", "--out", &path]).code, 2);
     assert_eq!(root.run(&["session", "compact", "-", "--micro"]).code, 2);
-    // The plain sample is small and, by the frozen clock, long at rest.
+    // The plain sample is small and, by the fixed clock, idle for long.
     let plain = sample_path("plain.jsonl");
     let ran =
         root.run(&["session", "compact", plain.to_str().unwrap(), "--micro", "--if-due"]).ok();

@@ -1,4 +1,4 @@
-//! Transcripts of each agent are read into one form.
+//! Transcripts of each agent are read into one common form.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{generate, messages, read, sample_text};
 
 #[test]
-fn claude_code_tells_people_from_programs() {
+fn claude_code_transcripts_separate_user_messages_from_injected_text() {
     let session = read(&sample_text("claude-code.jsonl"));
     assert_eq!(session.format, TranscriptFormat::ClaudeCode);
     assert_eq!(session.session.as_deref(), Some("5f0c7a52-6f1e-4f0e-9a43-2d7c1b0e8f11"));
@@ -32,7 +32,7 @@ fn claude_code_tells_people_from_programs() {
     );
     let count =
         |is: fn(&EntryContent) -> bool| session.own_entries().filter(|it| is(&it.content)).count();
-    // What a hook put there, and what a search returned.
+    // Text of a hook and the result of a search.
     assert_eq!(count(|it| matches!(it, EntryContent::Injected)), 2);
     assert_eq!(count(|it| matches!(it, EntryContent::Summary(_))), 1);
     assert_eq!(count(|it| matches!(it, EntryContent::Command(it) if it == "/model sonnet")), 1);
@@ -51,7 +51,7 @@ fn claude_code_tells_people_from_programs() {
 }
 
 #[test]
-fn what_a_session_holds_is_told_by_its_structure() {
+fn a_digest_is_derived_from_the_structure_of_the_transcript() {
     let session = read(&sample_text("claude-code.jsonl"));
     let digest = SessionDigest::of(&session);
     let changed: Vec<&str> = digest.changed_files().map(|it| &it.path[..]).collect();
@@ -69,14 +69,14 @@ fn what_a_session_holds_is_told_by_its_structure() {
         .failures
         .iter()
         .map(|it| {
-            let followed = match it.follow_up {
+            let follow_up = match it.follow_up {
                 FollowUp::Resolved { .. } => "solved",
                 FollowUp::Corrected(..) => "corrected",
                 FollowUp::Replied(..) => "words",
                 FollowUp::Called(..) => "did",
                 FollowUp::SessionEnded => "nothing",
             };
-            (it.text.lines().next().unwrap(), followed)
+            (it.text.lines().next().unwrap(), follow_up)
         })
         .collect();
     assert_eq!(
@@ -94,7 +94,7 @@ fn what_a_session_holds_is_told_by_its_structure() {
          - [~] Tell the report where gaps are\n- [ ] Ask Priya whether 12 minutes is right for Brest"
     );
     assert_eq!(digest.plan.as_ref().unwrap().pending().len(), 2);
-    // What memoird was asked is no command of the session.
+    // Calls of memoird are not commands of the session.
     assert_eq!(digest.commands.len(), 3);
     assert!(
         digest
@@ -105,7 +105,7 @@ fn what_a_session_holds_is_told_by_its_structure() {
 }
 
 #[test]
-fn codex_says_things_once() {
+fn codex_transcripts_are_read_without_duplicates() {
     let session = read(&sample_text("codex.jsonl"));
     assert_eq!(session.format, TranscriptFormat::Codex);
     assert_eq!(session.session.as_deref(), Some("019d-7a40-7c11-b2ee"));
@@ -133,7 +133,7 @@ fn codex_says_things_once() {
 }
 
 #[test]
-fn plain_lines_are_read_in_either_form_of_calls() {
+fn plain_transcripts_accept_both_forms_of_tool_calls() {
     let session = read(&sample_text("plain.jsonl"));
     assert_eq!(
         (session.format, session.session.as_deref()),
@@ -150,7 +150,7 @@ fn plain_lines_are_read_in_either_form_of_calls() {
 }
 
 #[test]
-fn what_is_no_session_is_refused_and_the_rest_is_not() {
+fn text_without_a_session_is_refused_and_bad_lines_are_skipped() {
     for text in ["", "\n\n", "hello\n", "{}\n", "[1,2]\n{\"a\":1}\n", "{\"role\": 3}\n"] {
         let refused = transcript::read(text.as_bytes(), None);
         assert!(matches!(refused, Err(TranscriptError::Unknown)), "{text:?}");
@@ -161,13 +161,13 @@ fn what_is_no_session_is_refused_and_the_rest_is_not() {
     assert_eq!((messages(&session), session.anomalies.malformed), (vec!["a"], 2));
     assert!(session.anomalies.is_truncated);
     assert_eq!(session.entries[0].line, 4);
-    // Asked for a format, everything is read as that.
+    // With an explicit format everything is read in that format.
     let session = transcript::read("{}\n".as_bytes(), Some(TranscriptFormat::Plain)).unwrap();
     assert_eq!(session.anomalies.unread, BTreeMap::from([("without a role".to_owned(), 1)]));
 }
 
 #[test]
-fn a_part_begins_after_a_line_and_a_copy_has_the_same_ids() {
+fn a_part_starts_after_a_line_and_a_copy_has_the_same_ids() {
     let text = generate::session(20);
     let session = read(&text);
     let tenth = session
@@ -189,7 +189,7 @@ fn a_part_begins_after_a_line_and_a_copy_has_the_same_ids() {
 }
 
 #[test]
-fn five_thousand_turns_are_read_in_bounds() {
+fn five_thousand_turns_are_read_within_a_minute() {
     let text = generate::session(5_000);
     let started = Instant::now();
     let session = read(&text);
@@ -197,7 +197,7 @@ fn five_thousand_turns_are_read_in_bounds() {
     let digest = SessionDigest::of(&session);
     assert_eq!(digest.failures.len(), 200);
     assert_eq!(digest.plan.unwrap().text(), "- [ ] Stations up to 4960");
-    // No step is quadratic: a debug build on a busy machine needs a few seconds.
+    // No step is quadratic: a debug build on a busy machine takes a few seconds.
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
@@ -254,9 +254,9 @@ fn line() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// No input panics, whatever it is taken for.
+    /// No input panics in any format.
     #[test]
-    fn nothing_that_is_fed_to_it_panics(lines in prop::collection::vec(line(), 0..12), at in 0_usize..400) {
+    fn no_input_panics(lines in prop::collection::vec(line(), 0..12), at in 0_usize..400) {
         let text = lines.join("\n");
         for format in [None, Some(TranscriptFormat::ClaudeCode), Some(TranscriptFormat::Codex), Some(TranscriptFormat::Plain)] {
             if let Ok(session) = transcript::read(text.as_bytes(), format) {
@@ -267,16 +267,16 @@ proptest! {
         }
     }
 
-    /// Whatever stands around them, messages keep their number, their order, and their words.
+    /// User messages keep their number, order, and text among other lines.
     #[test]
-    fn messages_of_a_person_are_kept(
-        said in prop::collection::vec("[a-z][a-z <>`#é-]{0,40}[a-z]", 1..8),
+    fn user_messages_survive_surrounding_noise(
+        user_texts in prop::collection::vec("[a-z][a-z <>`#é-]{0,40}[a-z]", 1..8),
         noise in prop::collection::vec(line(), 8),
     ) {
         let mut text = String::new();
-        for (at, words) in said.iter().enumerate() {
+        for (at, words) in user_texts.iter().enumerate() {
             let other = &noise[at];
-            // Noise of the same kind would count as a message itself.
+            // Noise of type `user` would itself count as a message.
             if !other.contains("\"user\"") && !other.contains("attachment") {
                 text += other;
                 text.push('\n');
@@ -287,6 +287,6 @@ proptest! {
             text.push('\n');
         }
         let session = transcript::read(text.as_bytes(), Some(TranscriptFormat::ClaudeCode)).unwrap();
-        prop_assert_eq!(messages(&session), said);
+        prop_assert_eq!(messages(&session), user_texts);
     }
 }

@@ -1,4 +1,4 @@
-//! What the database of a memory folder holds, for tests that look for words in it.
+//! Reads the database of a memory folder, for tests that search its content.
 
 use std::collections::BTreeSet;
 
@@ -7,34 +7,34 @@ use rusqlite::{Connection, types::ValueRef};
 
 use super::Root;
 
-/// A version of a file in the history.
+/// A stored version of a file.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    /// The file; nothing for bytes that no version names any more.
+pub(crate) struct StoredVersion {
+    /// The file; empty for content that no version refers to any more.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// Returns the versions of all files in the history, unpacked.
-pub(crate) fn history(root: &Root) -> Vec<Kept> {
+/// Returns all versions of all files, decompressed.
+pub(crate) fn history(root: &Root) -> Vec<StoredVersion> {
     let database = root.path(".memoird/lineage.db");
     let lineage = Lineage::open_existing(&database).unwrap().unwrap();
     let db = Connection::open(&database).unwrap();
     let mut paths = db.prepare("SELECT DISTINCT path FROM version WHERE hash = ?1").unwrap();
-    let mut kept = Vec::new();
+    let mut versions = Vec::new();
     for hash in lineage.contents().unwrap() {
         let text = String::from_utf8_lossy(&lineage.content(hash).unwrap().unwrap()).into_owned();
-        let found = paths.query_map([hash.to_string()], |row| row.get(0)).unwrap();
-        let mut found: BTreeSet<String> = found.collect::<Result<_, _>>().unwrap();
-        if found.is_empty() {
-            found.insert(String::new());
+        let rows = paths.query_map([hash.to_string()], |row| row.get(0)).unwrap();
+        let mut names: BTreeSet<String> = rows.collect::<Result<_, _>>().unwrap();
+        if names.is_empty() {
+            names.insert(String::new());
         }
-        kept.extend(found.into_iter().map(|path| Kept { path, text: text.clone() }));
+        versions.extend(names.into_iter().map(|path| StoredVersion { path, text: text.clone() }));
     }
-    kept
+    versions
 }
 
-/// Returns all values of all tables but the packed bytes of the history, a row to a line.
+/// Returns all values of all tables except stored file content, one row per line.
 pub(crate) fn rows(root: &Root) -> String {
     let db = Connection::open(root.path(".memoird/lineage.db")).unwrap();
     let mut names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();

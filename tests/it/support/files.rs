@@ -1,11 +1,11 @@
-//! The files of a memory folder, for all tests that look at them.
+//! Reads the files of a memory folder.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 /// Files by path, with their text.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// Reads all files below a folder but those in `.memoird/`.
+/// Reads all files in a folder except those in `.memoird/`.
 pub(crate) fn read_all(top: &Path) -> Files {
     let mut files = Files::new();
     collect(top, top, &mut files);

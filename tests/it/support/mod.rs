@@ -1,8 +1,8 @@
-//! A home, a memory folder in it, and the program run there.
+//! Runs the program in a memory folder in a temporary home.
 //!
-//! The environment is cleared, the home is temporary, and the clock stands on [`NOW`]: the Monday
-//! after both sample journals, so that all their weeks are closed. What a run printed is a [`Ran`];
-//! as text it is a transcript, in which `~` is the temporary home.
+//! The environment is cleared, and the clock is fixed at [`NOW`]: the Monday after both sample
+//! journals, so that all their weeks are closed. A [`CommandOutput`] prints as a transcript in which
+//! `~` is the temporary home.
 
 pub(crate) mod database;
 pub(crate) mod files;
@@ -27,13 +27,13 @@ pub(crate) use self::{
     pause::await_pause,
 };
 
-/// Says that a test, or a part of one, cannot be made here, and why.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests is to know")]
+/// Reports that a test, or a part of it, cannot run on this machine, and why.
+#[expect(clippy::print_stderr, reason = "the person who runs the tests should know")]
 pub(crate) fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// When all tests take place, unless one says otherwise.
+/// The time at which tests run unless they set another one.
 pub(crate) const NOW: &str = "2026-04-13T09:00:00+02:00";
 
 /// A temporary home with one memory folder.
@@ -44,10 +44,10 @@ pub(crate) struct Root {
     now: String,
 }
 
-/// A run that has ended.
+/// The outcome of one run of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ran {
-    /// What was typed.
+pub(crate) struct CommandOutput {
+    /// The command line.
     pub(crate) line: String,
     /// The exit code; -1 when a signal ended it.
     pub(crate) code: i32,
@@ -56,7 +56,7 @@ pub(crate) struct Ran {
 }
 
 impl Root {
-    /// Makes a home with the sample journal `name` in `~/NAME`, named in no configuration.
+    /// Creates a home with the sample journal `name` in `~/NAME`, which no configuration lists.
     pub(crate) fn new(name: &str) -> Self {
         let root = Self::empty(name);
         root.write(
@@ -75,7 +75,7 @@ impl Root {
         root
     }
 
-    /// Makes a home with the empty folder `~/NAME`.
+    /// Creates a home with the empty folder `~/NAME`.
     pub(crate) fn empty(name: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().canonicalize().unwrap().join(name);
@@ -83,8 +83,8 @@ impl Root {
         Self { home, path, now: NOW.to_owned() }
     }
 
-    /// Makes a home with `~/small`: a log in each of two weeks of March, so short that each of their
-    /// lines is carried over, and one in the open week.
+    /// Creates a home with `~/small`: one log in each of two weeks of March, short enough that all
+    /// their lines are kept, and one log in the open week.
     pub(crate) fn small() -> Self {
         let root = Self::empty("small");
         root.write("memoird.yaml", "zone: Europe/Berlin\n");
@@ -97,7 +97,7 @@ impl Root {
         root
     }
 
-    /// Moves the clock.
+    /// Sets the clock.
     pub(crate) fn set_now(&mut self, now: &str) {
         now.clone_into(&mut self.now);
     }
@@ -112,7 +112,7 @@ impl Root {
         self.home.path().canonicalize().unwrap().join(relative)
     }
 
-    /// Writes a file of the folder, and the folders above it.
+    /// Writes a file of the folder and creates its parent folders.
     pub(crate) fn write(&self, relative: &str, text: &str) {
         let path = self.path(relative);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -120,10 +120,10 @@ impl Root {
         fs::write(path, text).unwrap();
     }
 
-    /// Adds text to a file of the folder.
+    /// Appends text to a file of the folder.
     pub(crate) fn append(&self, relative: &str, text: &str) {
         use std::io::Write as _;
-        // In one step, since a daemon may be looking.
+        // In one write, because a daemon may read at the same time.
         let file = fs::File::options().append(true).open(self.path(relative));
         let mut file = file.unwrap_or_else(|e| panic!("{relative}: {e}"));
         file.write_all(text.as_bytes()).unwrap();
@@ -134,7 +134,7 @@ impl Root {
         fs::read_to_string(self.path(relative)).unwrap_or_else(|e| panic!("{relative}: {e}"))
     }
 
-    /// Returns all files below the folder but those in `.memoird/`, with their text.
+    /// Returns all files in the folder with their text, except those in `.memoird/`.
     pub(crate) fn files(&self) -> Files {
         read_all(&self.path)
     }
@@ -150,7 +150,7 @@ impl Root {
         command
             .args(args)
             .env_clear()
-            // Nothing that a test starts may reach the machine's own services.
+            // Nothing that a test starts may reach services of this machine.
             .env("PATH", "/nonexistent")
             .env("HOME", self.home(""))
             .env("TZ", "Europe/Berlin")
@@ -160,19 +160,19 @@ impl Root {
     }
 
     /// Runs the program in the folder.
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         self.finish(self.command(args), args)
     }
 
-    /// Runs the program with text on its stdin.
-    pub(crate) fn run_with_stdin(&self, args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
+    /// Runs the program with this text on stdin.
+    pub(crate) fn run_with_stdin(&self, args: &[&str], stdin: impl Into<Vec<u8>>) -> CommandOutput {
         let mut command = self.command(args);
         command.write_stdin(stdin);
         self.finish(command, args)
     }
 
-    /// Runs a command that was set up by hand.
-    pub(crate) fn finish(&self, mut command: Command, args: &[&str]) -> Ran {
+    /// Runs a prepared command.
+    pub(crate) fn finish(&self, mut command: Command, args: &[&str]) -> CommandOutput {
         let output = command.output().unwrap();
         let home = self.home("");
         let home = home.to_str().unwrap().trim_end_matches('/');
@@ -180,7 +180,7 @@ impl Root {
         let text = |bytes: Vec<u8>| {
             String::from_utf8(bytes).unwrap().replace(home, "~").replace(program, "memoird")
         };
-        Ran {
+        CommandOutput {
             line: format!("memoird {}", args.join(" ")).replace(home, "~"),
             code: output.status.code().unwrap_or(-1),
             stdout: text(output.stdout),
@@ -189,8 +189,8 @@ impl Root {
     }
 }
 
-impl Ran {
-    /// Checks that the run ended well, and returns it.
+impl CommandOutput {
+    /// Checks that the exit code is 0, and returns the output.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{self}");
@@ -203,7 +203,7 @@ impl Ran {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}\n{self}"))
     }
 
-    /// Reads stdout as one JSON document that `schema/NAME.schema.json` describes.
+    /// Reads stdout as one JSON document and validates it by `schema/NAME.schema.json`.
     #[track_caller]
     pub(crate) fn json_as(&self, schema: &str) -> Value {
         let path = format!("{}/schema/{schema}.schema.json", env!("CARGO_MANIFEST_DIR"));
@@ -219,8 +219,9 @@ impl Ran {
     }
 }
 
-impl fmt::Display for Ran {
-    /// Prints a transcript: what was typed, stdout, stderr behind `! `, and a bad exit code.
+impl fmt::Display for CommandOutput {
+    /// Prints a transcript: the command line, stdout, stderr with the prefix `! `, and a nonzero exit
+    /// code.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "$ {}", self.line)?;
         f.write_str(&self.stdout)?;

@@ -1,6 +1,6 @@
-//! A model's server on this machine that answers as a test tells it, well or badly.
+//! A local model server that answers as a test specifies, correctly or not.
 //!
-//! It keeps every request, so that a test can count them and look into them.
+//! It records every request, so that a test can count and inspect them.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -15,79 +15,79 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// A server; it ends with the test.
+/// A local server; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
-    seen: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<ModelRequest>>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ModelRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Value,
-    /// The body as it came, which may be no JSON.
+    /// The raw body, which may not be JSON.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What the server does with a request.
+/// How the server answers a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// An answer as it should be on the wire, whatever it says.
+    /// A well-formed HTTP response with any content.
     Http { status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8> },
-    /// Half of what was promised, then the connection ends.
+    /// Half of the announced bytes, then the connection ends.
     CutOff(Vec<u8>),
-    /// Chunks that are none.
+    /// Invalid chunked encoding.
     BadChunks,
-    /// A few hundred KB that unpack to a hundred MB.
+    /// A gzip bomb: a few hundred KB that unpack to 100 MB.
     Bomb,
-    /// The connection ends without a byte.
+    /// The connection ends without a byte of response.
     Close,
-    /// A byte at a time.
+    /// One byte at a time, with this pause.
     Drip(Duration),
-    /// Nothing, until the other side has had enough.
+    /// No response until the client gives up.
     Hang,
 }
 
 impl Server {
-    /// Answers each request by a function.
-    pub(crate) fn answering(answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> Self {
+    /// Starts a server that answers each request by a function.
+    pub(crate) fn answering(answer: impl FnMut(&ModelRequest) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let seen: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let requests: Arc<Mutex<Vec<ModelRequest>>> = Arc::default();
         let is_over = Arc::new(AtomicBool::new(false));
         let answer = Arc::new(Mutex::new(answer));
-        let (kept, over) = (Arc::clone(&seen), Arc::clone(&is_over));
+        let (recorded, over) = (Arc::clone(&requests), Arc::clone(&is_over));
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
                 let Ok(mut stream) = stream else { continue };
-                let (answer, kept) = (Arc::clone(&answer), Arc::clone(&kept));
-                // A slow answer holds up no other request.
+                let (answer, recorded) = (Arc::clone(&answer), Arc::clone(&recorded));
+                // In its own thread, so that a slow answer does not delay other requests.
                 thread::spawn(move || {
-                    let Some(asked) = read(&stream) else { return };
-                    let said = {
+                    let Some(request) = read_request(&stream) else { return };
+                    let answer = {
                         let answer = &mut *answer.lock().unwrap();
-                        answer(&asked)
+                        answer(&request)
                     };
-                    kept.lock().unwrap().push(asked);
-                    // Who is not listening any more has had its reasons.
-                    drop(give(&mut stream, &said));
+                    recorded.lock().unwrap().push(request);
+                    // The client may have gone away on purpose.
+                    drop(write_answer(&mut stream, &answer));
                 });
             }
         });
-        Self { address, seen, is_over, thread: Some(thread) }
+        Self { address, requests, is_over, thread: Some(thread) }
     }
 
-    /// Gives these answers in turn; after the last one, that one again and again.
+    /// Starts a server that gives these answers in turn and then repeats the last one.
     pub(crate) fn scripted(steps: Vec<Answer>) -> Self {
         let mut at = 0;
         Self::answering(move |_| {
@@ -97,9 +97,9 @@ impl Server {
         })
     }
 
-    /// Answers well.
-    pub(crate) fn fluent() -> Self {
-        Self::answering(fluent)
+    /// Starts a server that gives valid answers.
+    pub(crate) fn well_behaved() -> Self {
+        Self::answering(answer_well)
     }
 
     /// Returns `http://127.0.0.1:PORT`.
@@ -108,13 +108,13 @@ impl Server {
     }
 
     /// Returns the requests so far.
-    pub(crate) fn requests(&self) -> Vec<Asked> {
-        self.seen.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<ModelRequest> {
+        self.requests.lock().unwrap().clone()
     }
 
     /// Returns how many requests there were so far.
     pub(crate) fn count(&self) -> usize {
-        self.seen.lock().unwrap().len()
+        self.requests.lock().unwrap().len()
     }
 }
 
@@ -128,19 +128,19 @@ impl Drop for Server {
     }
 }
 
-impl Asked {
+impl ModelRequest {
     /// Returns a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|it| it.0 == name).map(|it| &it.1[..])
     }
 
-    /// Returns the instructions.
+    /// Returns the system message.
     pub(crate) fn system(&self) -> String {
-        let told = self.body["system"][0]["text"].as_str();
-        told.or(self.body["messages"][0]["content"].as_str()).unwrap_or_default().to_owned()
+        let text = self.body["system"][0]["text"].as_str();
+        text.or(self.body["messages"][0]["content"].as_str()).unwrap_or_default().to_owned()
     }
 
-    /// Returns the turns after the instructions.
+    /// Returns the messages after the system message.
     pub(crate) fn turns(&self) -> Vec<String> {
         let turns = self.body["messages"].as_array().unwrap().iter();
         let turns = turns.filter(|it| it["role"] != "system");
@@ -151,23 +151,23 @@ impl Asked {
         turns.map(text).collect()
     }
 
-    /// Returns the lines of the data: address and text.
+    /// Returns the address and text of each log line in the first message.
     pub(crate) fn lines(&self) -> Vec<(String, String)> {
         let first = self.turns().remove(0);
         let lines = first.lines().filter_map(|it| it.split_once(" | "));
         lines.map(|(address, text)| (address.to_owned(), text.to_owned())).collect()
     }
 
-    /// Returns the headings that were asked for.
+    /// Returns the headings that the system message asks for.
     fn headings(&self) -> Vec<String> {
         self.system().lines().filter(|it| it.starts_with("### ")).map(str::to_owned).collect()
     }
 
-    /// Returns an answer that says `text` and ends for a reason, in the wire format of the request.
-    pub(crate) fn saying(&self, text: &str, ends: Ends) -> Answer {
-        let mut body = self.message(text, ends);
-        let (read, written) = match ends {
-            Ends::AtLimit => (self.body.to_string().len() / 4, self.max_tokens()),
+    /// Returns an answer with this text and stop reason, in the wire format of the request.
+    pub(crate) fn reply_with(&self, text: &str, stop_reason: StopReason) -> Answer {
+        let mut body = self.message(text, stop_reason);
+        let (read, written) = match stop_reason {
+            StopReason::TokenLimit => (self.body.to_string().len() / 4, self.max_tokens()),
             _ => (self.body.to_string().len() / 4, text.len() / 4),
         };
         match &self.path[..] {
@@ -190,36 +190,36 @@ impl Asked {
         Answer::json(200, &body)
     }
 
-    /// Returns how many tokens the reply may have.
+    /// Returns the token limit of the reply.
     fn max_tokens(&self) -> usize {
-        let asked = ["/max_tokens", "/max_completion_tokens", "/options/num_predict"];
-        let found = asked.iter().find_map(|it| self.body.pointer(it)?.as_u64());
-        usize::try_from(found.unwrap()).unwrap()
+        let keys = ["/max_tokens", "/max_completion_tokens", "/options/num_predict"];
+        let limit = keys.iter().find_map(|it| self.body.pointer(it)?.as_u64());
+        usize::try_from(limit.unwrap()).unwrap()
     }
 
-    /// Returns whether it asks for a week and the memories of its days.
+    /// Returns whether it asks for a week together with the memories of its days.
     pub(crate) fn is_combined(&self) -> bool {
         self.system().contains("<SECOND_TASK>")
     }
 
-    /// Returns the body of an answer that does not say what it took.
-    pub(crate) fn message(&self, text: &str, ends: Ends) -> Value {
+    /// Returns the body of an answer without token usage.
+    pub(crate) fn message(&self, text: &str, stop_reason: StopReason) -> Value {
         let model = &self.body["model"];
         match &self.path[..] {
             "/v1/messages" => json!({
                 "id": "msg_01", "type": "message", "role": "assistant", "model": model,
                 "content": [{ "type": "text", "text": text }],
-                "stop_reason": (["end_turn", "max_tokens", "refusal", "max_tokens"][ends as usize]),
+                "stop_reason": (["end_turn", "max_tokens", "refusal", "max_tokens"][stop_reason as usize]),
             }),
             "/api/chat" => json!({
                 "model": model, "message": { "role": "assistant", "content": text }, "done": true,
-                "done_reason": (["stop", "length", "stop", "length"][ends as usize]),
+                "done_reason": (["stop", "length", "stop", "length"][stop_reason as usize]),
             }),
             _ => json!({
                 "id": "chatcmpl-01", "object": "chat.completion", "model": model,
                 "choices": [{
                     "index": 0, "message": { "role": "assistant", "content": text },
-                    "finish_reason": (["stop", "length", "content_filter", "length"][ends as usize]),
+                    "finish_reason": (["stop", "length", "content_filter", "length"][stop_reason as usize]),
                 }],
             }),
         }
@@ -228,27 +228,27 @@ impl Asked {
 
 /// Why a reply ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ends {
-    Well,
-    AtLimit,
-    Refusing,
-    /// The window of the model was full before the limit.
-    WithoutRoom,
+pub(crate) enum StopReason {
+    Complete,
+    TokenLimit,
+    Refusal,
+    /// The context window was full before the token limit.
+    ContextFull,
 }
 
 impl Answer {
-    /// Returns an answer in JSON.
+    /// Returns a JSON answer.
     pub(crate) fn json(status: u16, body: &Value) -> Self {
         let headers = vec![("content-type", "application/json".to_owned())];
         Self::Http { status, headers, body: body.to_string().into_bytes() }
     }
 
-    /// Returns an answer in text.
+    /// Returns a plain text answer.
     pub(crate) fn text(status: u16, body: &str) -> Self {
         Self::Http { status, headers: Vec::new(), body: body.as_bytes().to_vec() }
     }
 
-    /// Returns the answer with one more header.
+    /// Adds a header.
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         if let Self::Http { headers, .. } = &mut self {
             headers.push((name, value.to_owned()));
@@ -257,19 +257,19 @@ impl Answer {
     }
 }
 
-/// Answers well: bullets made of lines of the data, no memory, no operation.
-pub(crate) fn fluent(asked: &Asked) -> Answer {
-    asked.saying(&good(asked), Ends::Well)
+/// Returns a valid answer: bullets copied from log lines, no memories, no operations.
+pub(crate) fn answer_well(request: &ModelRequest) -> Answer {
+    request.reply_with(&valid_reply(request), StopReason::Complete)
 }
 
-/// Returns a good reply to a request.
-pub(crate) fn good(asked: &Asked) -> String {
-    let system = asked.system();
+/// Returns the text of a valid reply.
+pub(crate) fn valid_reply(request: &ModelRequest) -> String {
+    let system = request.system();
     if system.contains("{\"answer\": \"ready\"}") {
         return json!({ "answer": "ready" }).to_string();
     }
-    if asked.is_combined() {
-        return json!({ "week": week(asked), "memories": [] }).to_string();
+    if request.is_combined() {
+        return json!({ "week": week(request), "memories": [] }).to_string();
     }
     if system.contains("{\"memories\":") {
         return json!({ "memories": [] }).to_string();
@@ -277,24 +277,24 @@ pub(crate) fn good(asked: &Asked) -> String {
     if system.contains("{\"operations\":") {
         return json!({ "operations": [] }).to_string();
     }
-    week(asked)
+    week(request)
 }
 
-/// Returns bullets made of lines of the data, a bullet for each heading.
-fn week(asked: &Asked) -> String {
-    let lines = asked.lines();
-    let says = |it: &&(String, String)| !it.1.starts_with('#') && !it.1.contains(['[', '|']);
-    let lines: Vec<_> = lines.iter().filter(says).collect();
+/// Returns one bullet per heading, copied from log lines.
+fn week(request: &ModelRequest) -> String {
+    let lines = request.lines();
+    let is_text = |it: &&(String, String)| !it.1.starts_with('#') && !it.1.contains(['[', '|']);
+    let lines: Vec<_> = lines.iter().filter(is_text).collect();
     let mut reply = String::new();
-    for (heading, (address, text)) in asked.headings().iter().zip(lines) {
+    for (heading, (address, text)) in request.headings().iter().zip(lines) {
         let text = text.trim_start_matches(['-', '*', ' ']);
         reply.extend([heading, "\n- ", text, " [", address, "]\n"]);
     }
     reply
 }
 
-/// Reads a request; `None` where the other side went away.
-fn read(stream: &TcpStream) -> Option<Asked> {
+/// Reads a request; returns `None` if the client disconnected.
+fn read_request(stream: &TcpStream) -> Option<ModelRequest> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -308,15 +308,15 @@ fn read(stream: &TcpStream) -> Option<Asked> {
         headers.push((name.to_lowercase(), value.to_owned()));
     }
     let (body, bytes) = (Value::Null, Vec::new());
-    let mut asked = Asked { method, path, headers, body, bytes };
-    let length = asked.header("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
-    asked.bytes = vec![0; length];
-    reader.read_exact(&mut asked.bytes).ok()?;
-    asked.body = serde_json::from_slice(&asked.bytes).unwrap_or_default();
-    Some(asked)
+    let mut request = ModelRequest { method, path, headers, body, bytes };
+    let length = request.header("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
+    request.bytes = vec![0; length];
+    reader.read_exact(&mut request.bytes).ok()?;
+    request.body = serde_json::from_slice(&request.bytes).unwrap_or_default();
+    Some(request)
 }
 
-fn give(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
+fn write_answer(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
     let head = |status: u16, length: usize| {
         format!("HTTP/1.1 {status} Said\r\nconnection: close\r\ncontent-length: {length}\r\n")
     };
@@ -357,8 +357,8 @@ fn give(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
     }
 }
 
-/// Packs so many spaces (RFC 1951, fixed codes: one space, then "258 bytes, one back" again and
-/// again). The checksum is wrong, which nobody comes to see.
+/// Returns `bytes` spaces in gzip format (RFC 1951, fixed codes: one space, then repeated copies of
+/// 258 bytes from distance 1). The checksum is wrong, but the client gives up before it.
 fn bomb(bytes: usize) -> Vec<u8> {
     let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     let (mut byte, mut used) = (0u8, 0);
@@ -372,7 +372,7 @@ fn bomb(bytes: usize) -> Vec<u8> {
             }
         }
     };
-    // The last block, fixed codes; a space is 0x30 + 0x20.
+    // Last block, fixed codes; a space has the code 0x30 + 0x20.
     bits("110");
     bits("01010000");
     for _ in 0..bytes / 258 {
