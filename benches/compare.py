@@ -6,11 +6,11 @@
 OLD, NEW  two `memoird` binaries.
 LOGS      folders that hold daily logs, directly, in `memory/` or in `logs/`; searched two levels deep.
 
-Each folder is copied twice, compacted by each binary with the clock stopped, and then asked the same
-questions. Printed are: generated files that differ byte for byte, answers of `--json` that differ (keys,
-types, numbers and identifiers must agree; sentences for people may differ and are counted apart), and
-exit codes that differ. The sample journal of `demo` is always compared, too. Exit code: 0 when
-nothing but sentences differs, else 1.
+Each folder is copied for each binary and compacted with a fixed clock; then both binaries run the same
+commands. Prints generated files that differ, `--json` answers that differ (keys, types, numbers, and
+identifiers must be equal; sentences for people may differ and are counted separately), and exit codes
+that differ. The sample journal of `demo` is always included. Exit code: 0 if only sentences differ,
+else 1.
 """
 
 import json
@@ -77,20 +77,20 @@ def log_folders(given):
     return found
 
 
-def questions(files):
-    """Verbs to ask once a folder is compacted: taken from what is there, so the same for both binaries."""
-    asked = [["status"], ["coverage"], ["doctor"], ["usage"], ["history"], ["review"], ["context"], ["compact"]]
+def commands(files):
+    """Returns the commands to compare, derived from the files, so that they are the same for both binaries."""
+    chosen = [["status"], ["coverage"], ["doctor"], ["usage"], ["history"], ["review"], ["context"], ["compact"]]
     words = re.findall(r"[A-Za-z]{5,}", b" ".join(files.values()).decode("utf8", "replace"))
     for i in range(0, len(words), max(1, len(words) // 12)):
-        asked.append(["search", " ".join(words[i : i + 3])])
+        chosen.append(["search", " ".join(words[i : i + 3])])
     for name, body in files.items():
         if name == "WISDOM.md" or "/weekly/" in name or "/monthly/" in name:
             lines = body.decode("utf8", "replace").splitlines()
             marked = [i + 1 for i, line in enumerate(lines) if line.startswith(("- ", "**"))]
             for line in marked[:: max(1, len(marked) // 3)][:3]:
-                asked.append(["trace", f"{name}:{line}"])
-            asked.append(["show", name])
-    return asked[:140]
+                chosen.append(["trace", f"{name}:{line}"])
+            chosen.append(["show", name])
+    return chosen[:140]
 
 
 def main():
@@ -109,7 +109,7 @@ def main():
         for label, source in folders.items():
             roots = {}
             for name, binary in (("old", old), ("new", new)):
-                # The folder's name is in the files, so both have the same one.
+                # The files contain the name of the folder, so it must be the same for both.
                 root = f"{scratch}/{name}/root" if source else f"{scratch}/demo-{name}"
                 if source:
                     shutil.rmtree(f"{scratch}/{name}", ignore_errors=True)
@@ -128,7 +128,7 @@ def main():
             lines = [f"file {it}" for it in wrong]
             if old_code != new_code:
                 lines.append(f"compact ends {old_code} -> {new_code}")
-            for args in questions(a):
+            for args in commands(a):
                 one = run(old, old_root, f"{scratch}/home-old", "--json", *args)
                 two = run(new, new_root, f"{scratch}/home-new", "--json", *args)
                 answers += 1

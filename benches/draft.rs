@@ -1,22 +1,22 @@
-//! How fast the extractive engine drafts, beside merely splitting the same text into sentences and
-//! stemming it.
+//! Measures the speed of drafts by the extractive engine, compared to only splitting the same text into
+//! sentences and stemming it.
 //!
 //! ```sh
 //! cargo bench --bench draft                        # sentences of the sample journals in a random order
 //! MEMOIRD_BENCH_LOGS=FOLDER cargo bench --bench draft    # the logs `YYYY-MM-DD.md` of a folder
 //! ```
 //!
-//! All measures run on one thread and say how many bytes of log text they take a second:
+//! All measures run on one thread and report bytes of log text per second:
 //!
-//! - `split and stem`: sentences by UAX #29 and each of their words by Snowball, summed up; what any
-//!   method that reads the text would pay, and no more;
-//! - `count`: the words of each log, for the rarity that a fold weighs with;
-//! - `weeks`: the draft of each week from its logs at 30% of their length;
-//! - `whole draft`: both of them, from served logs to weekly drafts.
+//! - `split and stem`: sentences by UAX #29 and the Snowball stems of their words; the minimum cost of
+//!   any method that reads the text;
+//! - `count`: the word counts of the logs, from which the engine computes rarity;
+//! - `weeks`: the draft of each week from its logs, at 30% of their length;
+//! - `whole draft`: `count` and `weeks`, from sanitized logs to weekly drafts.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
-    reason = "a benchmark ends where its data cannot be read"
+    reason = "a benchmark may panic if its data cannot be read"
 )]
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
@@ -44,17 +44,17 @@ use unicode_segmentation::UnicodeSegmentation;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Logs made up of the sample journals: so many days of so many bytes.
+/// The number of generated logs and their size.
 const DAYS: u64 = 400;
 const BYTES_PER_DAY: usize = 8_000;
 
-/// How much of its logs a week keeps.
+/// The length of a week in percent of its logs.
 const TARGET_PERCENT: usize = 30;
 
 fn main_benchmarks(criterion: &mut Criterion) {
     let logs = match std::env::var_os("MEMOIRD_BENCH_LOGS") {
         Some(folder) => logs_of(Path::new(&folder)),
-        None => made_up_logs(),
+        None => generated_logs(),
     };
     let bytes: usize = logs.iter().map(|log| text_of(log).len()).sum();
     let weeks = weeks_of(&logs);
@@ -132,7 +132,7 @@ fn text_of(log: &SanitizedLog) -> String {
     log.lines().iter().map(|line| [line.words(), "\n"].concat()).collect()
 }
 
-fn served(stem: &str, text: &[u8]) -> Option<SanitizedLog> {
+fn sanitized(stem: &str, text: &[u8]) -> Option<SanitizedLog> {
     let log = DailyLog::parse(stem.parse().ok()?, text).ok()?;
     Some(privacy::sanitize(&log, &PrivacyRules::default()))
 }
@@ -143,15 +143,15 @@ fn logs_of(folder: &Path) -> Vec<SanitizedLog> {
         .filter_map(|entry| {
             let path = entry.unwrap().path();
             let stem = path.file_name()?.to_str()?.strip_suffix(".md")?;
-            served(stem, &fs::read(&path).unwrap())
+            sanitized(stem, &fs::read(&path).unwrap())
         })
         .collect();
     logs.sort_by_key(|log| log.stem().clone());
     logs
 }
 
-/// Makes logs of the lines of the sample journals. The same on every machine.
-fn made_up_logs() -> Vec<SanitizedLog> {
+/// Generates deterministic logs from the lines of the sample journals.
+fn generated_logs() -> Vec<SanitizedLog> {
     let mut lines = Vec::new();
     for person in ["jonas", "mara"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal").join(person);
@@ -177,10 +177,10 @@ fn made_up_logs() -> Vec<SanitizedLog> {
         while text.len() < BYTES_PER_DAY {
             let line = &lines[next(lines.len())];
             text.push_str(line);
-            // A number of its own, or most lines would say what others say.
+            // A number, because otherwise most lines would have duplicates.
             text.push_str(&[" (case ", &next(100_000).to_string(), ")\n"].concat());
         }
-        served(&date, text.as_bytes()).unwrap()
+        sanitized(&date, text.as_bytes()).unwrap()
     };
     (0..DAYS).map(day).collect()
 }

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""How long an agent waits for memoird: `hook claude-code session-end` and `context`, as cold processes.
+"""Measures how long an agent waits for memoird: `hook claude-code session-end` and `context`, as cold processes.
 
   benches/hooks.py --logs FOLDER [--program target/release/memoird] [--years 10] [--repeat 60] [--json FILE]
 
 The logs of FOLDER (files named by their day) are shifted to fill the years and summarized once without a model.
-Then each command runs --repeat times, in turn with /bin/true and `memoird --version`, so that all see the same
-load. Printed are the best run, the median and the 90th percentile in ms, the median as a multiple of
-/bin/true's, and the load. The aims (medians of 15 and 30 ms) are for a quiet machine.
+Then each command runs --repeat times, alternating with /bin/true and `memoird --version`, so that all run under
+the same load. Prints the best run, the median, and the 90th percentile in ms, the median as a multiple of that
+of /bin/true, and the load. The targets (medians of 15 and 30 ms) are for an idle machine.
 """
 import argparse, datetime as dt, json, os, shutil, statistics, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-AIMS = {"hook session-end": 15, "context": 30, "context --format claude-hook": 30}
+TARGETS = {"hook session-end": 15, "context": 30, "context --format claude-hook": 30}
 
 
 def make(root, logs, years):
-    """Fills a root with logs that end yesterday; returns how many bytes they have."""
+    """Fills a memory folder with logs up to yesterday; returns their size in bytes."""
     days = sorted(it for it in os.listdir(logs) if it.endswith(".md"))
     memory, size = os.path.join(root, "memory"), 0
     os.makedirs(memory)
@@ -48,9 +48,9 @@ def main():
     parser.add_argument("--json")
     args = parser.parse_args()
     program = os.path.abspath(args.program)
-    place = tempfile.mkdtemp(prefix="memoird-hooks-")
+    scratch = tempfile.mkdtemp(prefix="memoird-hooks-")
     try:
-        home, root = os.path.join(place, "home"), os.path.join(place, "home", "project")
+        home, root = os.path.join(scratch, "home"), os.path.join(scratch, "home", "project")
         os.makedirs(root)
         size = make(root, args.logs, args.years)
         env = {"HOME": home, "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
@@ -60,14 +60,14 @@ def main():
         run("compact")
         print(f"{args.years} years, {size / 1e6:.1f} MB of logs, compacted in {time.time() - begun:.0f} s")
         transcript = os.path.join(HERE, "../tests/data/transcripts/claude-code.jsonl")
-        asked = json.dumps({
+        hook_input = json.dumps({
             "session_id": "bench", "transcript_path": os.path.abspath(transcript), "cwd": root,
             "hook_event_name": "SessionEnd", "reason": "other",
         }).encode()
         what = {
             "/bin/true": (["/bin/true"], b""),
             "memoird --version": ([program, "--version"], b""),
-            "hook session-end": ([program, "hook", "claude-code", "session-end"], asked),
+            "hook session-end": ([program, "hook", "claude-code", "session-end"], hook_input),
             "context": ([program, "context"], b""),
             "context --format claude-hook": ([program, "context", "--format", "claude-hook"], b""),
         }
@@ -80,17 +80,17 @@ def main():
         base = statistics.median(took["/bin/true"])
         report = {"years": args.years, "bytes": size, "load": load, "cores": os.cpu_count(), "measures": {}}
         print(f"load {load[0]:.1f} to {load[1]:.1f} on {os.cpu_count()} cores, {args.repeat} runs each, ms")
-        print(f"{'':32}{'best':>8}{'median':>8}{'p90':>8}{'x true':>8}{'aim':>6}")
+        print(f"{'':32}{'best':>8}{'median':>8}{'p90':>8}{'x true':>8}{'target':>8}")
         for name, runs in took.items():
             best, median, p90 = min(runs), statistics.median(runs), sorted(runs)[len(runs) * 9 // 10]
             report["measures"][name] = {"best": best, "median": median, "p90": p90, "ratio": median / base}
-            aim = AIMS.get(name, "")
-            print(f"{name:32}{best:8.1f}{median:8.1f}{p90:8.1f}{median / base:8.1f}{aim:>6}")
+            target = TARGETS.get(name, "")
+            print(f"{name:32}{best:8.1f}{median:8.1f}{p90:8.1f}{median / base:8.1f}{target:>8}")
         if args.json:
             with open(args.json, "w", encoding="utf-8") as file:
                 json.dump(report, file, indent=1)
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 main()

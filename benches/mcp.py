@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""How long a warm `memoird mcp` takes to answer, tool by tool, on a folder that is there.
+"""Measures the answer times of a running `memoird mcp`, tool by tool, on an existing memory folder.
 
   benches/mcp.py --root DIR [--program target/release/memoird] [--calls 200] [--idle 20]
 
-Each figure is from the moment a request is written to the moment its answer is read, over pipes, one request
-at a time. The queries are pairs of words from the logs, taken by a fixed step; none is asked twice
-in a row. Prints medians, p99 and the largest, what the process takes in memory, and what it takes of a
-processor while nobody asks. Nothing is changed but that `memory_log` is not called.
+Each time is from writing a request to reading its answer, over pipes, one request at a time. The queries are
+pairs of words from the logs, chosen by a fixed step; no query is repeated immediately. Prints the median, p99,
+and maximum, the memory of the process, and its processor time while idle. Nothing in the folder is changed.
 """
 
 import argparse
@@ -24,8 +23,8 @@ class Server:
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.last = 0
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-        self.ask("initialize", hello)
+        parameters = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        self.ask("initialize", parameters)
         self.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def say(self, message):
@@ -50,7 +49,7 @@ class Server:
 
 
 def words(root):
-    """Returns the words that occur on some days, but not on most."""
+    """Returns the words that occur on some days but not on most."""
     logs = sorted(pathlib.Path(root, "memory").glob("20*.md"))[::40]
     count = collections.Counter()
     for log in logs:
@@ -87,19 +86,19 @@ def main():
     for name, arguments, calls in plan:
         times = []
         for at in range(max(calls, 3)):
-            asked = {"name": name, "arguments": arguments(at + 1)}
+            request = {"name": name, "arguments": arguments(at + 1)}
             begun = time.perf_counter()
-            result = server.ask("tools/call", asked)
+            result = server.ask("tools/call", request)
             times.append(1e3 * (time.perf_counter() - begun))
             assert not result["isError"], result
         times.sort()
         p99 = times[min(len(times) - 1, int(len(times) * 0.99))]
-        print(f"{name:20} n={len(times):<5} median {statistics.median(times):9.2f} ms  p99 {p99:9.2f} ms  most {times[-1]:9.2f} ms")
+        print(f"{name:20} n={len(times):<5} median {statistics.median(times):9.2f} ms  p99 {p99:9.2f} ms  max {times[-1]:9.2f} ms")
     memory = server.memory()
     before = server.ticks()
     time.sleep(args.idle)
     spent = (server.ticks() - before) / os.sysconf("SC_CLK_TCK") / args.idle
-    print(f"memory {memory['VmRSS:'] / 1024:.0f} MiB, at most {memory['VmHWM:'] / 1024:.0f} MiB; idle {100 * spent:.2f}% of a processor")
+    print(f"memory {memory['VmRSS:'] / 1024:.0f} MiB, peak {memory['VmHWM:'] / 1024:.0f} MiB; idle {100 * spent:.2f}% of a processor")
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     server.process.stdin.close()
     server.process.wait()

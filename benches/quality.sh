@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# How much of what matters the extractive engine keeps, beside simple baselines, in one table.
+# Measures how much important content the extractive engine keeps, compared to simple baselines.
 #
 #   benches/quality.sh DATA [MEMOIRD]
 #
-# DATA     a folder with the collections `locomo`, `teammates`, `worklog`, `recallbench-180d` (those that
-#          are missing are left out) and `tools/` (`quality.py`, `recallbench_eval.py`, `baselines.py`).
-# MEMOIRD  the binary to measure; else the release build of this repository.
+# DATA     a folder with the collections `locomo`, `teammates`, `worklog`, `recallbench-180d` (missing
+#          ones are skipped) and `tools/` (`quality.py`, `recallbench_eval.py`, `baselines.py`).
+# MEMOIRD  the binary to measure (default: the release build of this repository)
 #
-# PYTHON    the interpreter that has the modules of `tools/requirements.txt` (default: python3)
-# BASELINES methods of `baselines.py`, by commas (default: lead,random0,densq); empty for none
-# OUT       where to keep all that was made (default: a folder that is thrown away)
+# PYTHON    a Python interpreter with the modules of `tools/requirements.txt` (default: python3)
+# BASELINES methods of `baselines.py`, separated by commas (default: lead,random0,densq); empty for none
+# OUT       a folder for all results (default: a temporary folder)
 #
-# One setting for all collections: 30% of the logs for weeks and 30% of the weeks for months, no other
-# limit; recallbench also with 10% for weeks. A row `memoird` scores the files as they are; for
-# `memoird, uncited` the citations at the end of bullets were removed first.
+# All collections use the same settings: weeks have 30% of the length of their logs and months 30% of
+# their weeks, without other limits; recallbench is also measured with 10% for weeks. The row `memoird`
+# scores the files as they are; `memoird, uncited` scores them without the citations of bullets.
 set -euo pipefail
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2; }
@@ -30,14 +30,14 @@ if [[ -n ${OUT:-} ]]; then
 else
     out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 fi
-# Neither a configuration nor a daemon of the person who measures has a say.
+# The configuration and the daemon of the user must not influence the measurement.
 export HOME="$out/home" XDG_CONFIG_HOME="$out/home/config" XDG_STATE_HOME="$out/home/state"
 mkdir -p "$HOME"
 unset MEMOIRD_ROOT
 limits="--set compaction.weekly.max_chars=0 --set compaction.monthly.max_chars=0 --set compaction.whole_below_chars=0"
 recall=$data/recallbench-180d
 
-# Copies what a run made, without the citations that end bullets.
+# Copies the results of a run without the citations at the end of bullets.
 uncite() {
     rm -rf "$2"; mkdir -p "$2"
     for tier in weekly monthly; do
@@ -69,7 +69,7 @@ for collection in locomo teammates worklog; do
     "$python" "$data/tools/baselines.py" --cases "$data/$collection" --out "$out/baselines" --methods "$baselines" >"$out/log"
     for method in ${baselines//,/ }; do
         outs=$out/baselines/$method
-        # A collection of one case keeps the name of that.
+        # The results of a collection with one case have the name of that case.
         score "$method" "$collection" "$outs"
     done
 done

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times `memoird search` as whole processes, beside `rg` (where it is there) and SQLite's FTS5 on the same text.
+"""Times `memoird search` as whole processes, compared to `rg` (if installed) and SQLite's FTS5 on the same text.
 
   benches/search.py --bin target/release/memoird --root DIR [--rounds 5] [--json]
 
-DIR is a root whose logs are plain days; ten years of them are about 31 MB. Its index is removed and
-rebuilt. Questions are made of words of the logs themselves: of each of some days the rarest, and two of
-middling frequency. All programs take turns, so that what else the machine does weighs on all alike; each
-figure is the median of all questions and rounds, and the ratio to FTS5 says more than the milliseconds.
+DIR is a memory folder with one log per day; ten years are about 31 MB. Its index is removed and rebuilt.
+The queries are words of some of the logs: the rarest word of a log and two of medium frequency. The
+programs alternate, so that other load affects all of them equally. Each figure is the median over all
+queries and rounds; the ratio to FTS5 is more meaningful than the milliseconds.
 """
 import argparse
 import collections
@@ -39,7 +39,7 @@ def timed(command):
     return 1000 * (time.perf_counter() - begun)
 
 
-def questions(logs):
+def choose_queries(logs):
     counts = collections.Counter()
     for text in logs.values():
         counts.update(set(re.findall(r"[a-z]{4,}", text.lower())))
@@ -56,7 +56,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, type=os.path.abspath)
     parser.add_argument("--root", required=True, type=pathlib.Path)
-    parser.add_argument("--memory", default="memory", help="the folder of the logs in it")
+    parser.add_argument("--memory", default="memory", help="the folder of the logs in DIR")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -65,12 +65,12 @@ def main():
     size = sum(len(it.encode()) for it in logs.values())
     if not logs:
         sys.exit(f"no logs in {folder}")
-    asked = questions(logs)
+    queries = choose_queries(logs)
     index = args.root / ".memoird" / "search.db"
     index.unlink(missing_ok=True)
     search = [args.bin, "--root", str(args.root), "search", "--json", "--"]
     figures = {"logs": len(logs), "bytes": size, "load": round(os.getloadavg()[0], 1)}
-    build = timed([*search, asked[0]])
+    build = timed([*search, queries[0]])
     figures["build_s"] = round(build / 1000, 2)
     figures["build_MB_per_s"] = round(size / 1e3 / build, 1)
     figures["index_share"] = round(index.stat().st_size / size, 2)
@@ -92,21 +92,21 @@ def main():
             ways["rg"] = lambda it: ["rg", "-i", "-n", "|".join(it.split()), str(folder)]
         times = collections.defaultdict(list)
         for _ in range(args.rounds):
-            for question in asked:
+            for query in queries:
                 for name, command in ways.items():
-                    times[name].append(timed(command(question)))
-        # What a search costs after one log was written.
+                    times[name].append(timed(command(query)))
+        # The cost of a search after one log has changed.
         last = folder / f"{sorted(logs)[-1]}.md"
         was = last.read_bytes()
         try:
             for at in range(args.rounds):
                 last.write_bytes(was + f"\n- a line more, the {at}th of its kind\n".encode())
-                times["memoird_after_a_log"].append(timed([*search, asked[0]]))
-                times["memoird_same_question"].append(timed([*search, asked[0]]))
+                times["memoird_after_a_log"].append(timed([*search, queries[0]]))
+                times["memoird_same_question"].append(timed([*search, queries[0]]))
         finally:
             last.write_bytes(was)
-    for name, all_of in times.items():
-        figures[f"{name}_ms"] = round(statistics.median(all_of), 1)
+    for name, values in times.items():
+        figures[f"{name}_ms"] = round(statistics.median(values), 1)
     figures["update_ms"] = round(figures["memoird_after_a_log_ms"] - figures["memoird_same_question_ms"], 1)
     bare = figures["fts5_ms"] - figures["python_alone_ms"]
     figures["times_fts5"] = round(figures["memoird_ms"] / max(0.1, bare), 2)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""How fast and how small memoird is, as whole processes on made-up years of logs.
+"""Measures the speed and memory of memoird, as whole processes on years of generated logs.
 
   benches/speed.py [--program target/release/memoird] [--years 10] [--only NAME ...] [--scale 1.0] [--json FILE]
 
-Each measure is a process that a user would start, timed from outside, beside a baseline that was
-measured in the same run on the same files, so that machines can be compared by ratios. Figures are
-medians of --repeat runs. Needs Linux and Python 3.9; nothing is installed, no network is used, and all
-files lie in one temporary folder that is removed (--keep leaves it). --scale 0.1 makes the counts of
-folders and logs smaller, for a quick look; the aims are for the full size.
+Each measure is a process that a user would start. Where possible it is compared to a baseline from the
+same run on the same files, so that ratios can be compared between machines. Figures are medians of
+--repeat runs. Needs Linux and Python 3.9. Nothing is installed, no network is used, and all files are in
+one temporary folder that is removed (--keep keeps it). --scale 0.1 reduces the number of folders and logs
+for a quick run; the targets are for the full size.
 
-The logs are sentences of the sample journal in a random order with a rising clock: good for throughput,
-memory and latency, not for judging what is written.
+The logs are sentences of the sample journal in random order with increasing times: suitable for
+throughput, memory, and latency, but not for judging the generated text.
 """
 import argparse, datetime as dt, hashlib, json, os, random, re, resource, shutil, signal, socket
 import statistics, subprocess, sys, tempfile, time
@@ -90,7 +90,7 @@ class Daemon:
                 break
             if any(line.startswith(start) for line in said.splitlines()):
                 return said
-        raise SystemExit(f"the daemon never said {start}")
+        raise SystemExit(f"no message {start} from the daemon")
 
     def stat(self):
         with open(f"/proc/{self.process.pid}/stat") as file:
@@ -127,7 +127,7 @@ class Bench:
         self.rows.append({"measure": name, "value": round(value, 4), "unit": unit, "ratio": ratio and round(ratio, 2),
                           "aim": aim, "held": held == "yes"})
         of = f"{ratio:8.2f} x" if ratio is not None else " " * 10
-        print(f"{name:48} {value:10.3f} {unit:5} {of}  aim {aim:g}  {held}", flush=True)
+        print(f"{name:48} {value:10.3f} {unit:5} {of}  target {aim:g}  {held}", flush=True)
 
     def timed(self, *words, cwd, repeat=None):
         times = []
@@ -154,18 +154,18 @@ class Bench:
         hashing = statistics.median(read() for _ in range(self.args.repeat))
         print(f"{'baseline: reading and hashing all logs once':48} {hashing:10.3f} s", flush=True)
         first = self.timed(self.program, "compact", cwd=root, repeat=1)
-        self.row("the whole chain, everything on", first, "s", 15, hashing)
+        self.row("compact from scratch, all features on", first, "s", 15, hashing)
         listing = self.timed("find", ".", "-printf", "%s %T@", cwd=root)
         print(f"{'baseline: find -printf %s %T@':48} {listing:10.3f} s", flush=True)
-        self.row("a run that looks at all and has nothing to do", self.timed(self.program, "compact", cwd=root), "s", 5, listing)
-        # What was written in the last two seconds is looked at once more; after that it is known.
+        self.row("a run that checks all logs and has nothing to do", self.timed(self.program, "compact", cwd=root), "s", 5, listing)
+        # Files written in the last two seconds are checked again by the next run.
         time.sleep(3)
         self.timed(self.program, "compact", cwd=root, repeat=1)
         self.row("a run with nothing to do", self.timed(self.program, "compact", cwd=root), "s", 5, listing)
         return root
 
     def idle(self, root):
-        # The running week is made first: what is measured is a restart.
+        # The open week is written first, so that the start below is a restart.
         daemon = Daemon(self, root)
         daemon.until("STATUS=watching", 120)
         time.sleep(5)
@@ -179,7 +179,7 @@ class Bench:
         self.row("start to ready, nothing changed", statistics.median(ready), "s", 0.3)
         daemon = Daemon(self, root)
         daemon.until("STATUS=watching", 120)
-        # Threads of the first look end when they had nothing to do for a while.
+        # Idle threads of the first check end after a while.
         time.sleep(15)
         before = daemon.stat()
         self.row("idle memory after a restart", before["rss_mb"], "MB", 16)
@@ -191,11 +191,11 @@ class Bench:
         self.row("idle wake-ups", woken / seconds, "1/s", 0.1)
         self.drops(daemon, root)
         daemon.stop()
-        self.big_fold(root)
+        self.compact_everything(root)
 
-    def big_fold(self, root):
-        """All of it at once, by the daemon itself."""
-        copy = os.path.join(self.work, "anew")
+    def compact_everything(self, root):
+        """Measures the memory of a daemon that compacts everything from scratch."""
+        copy = os.path.join(self.work, "from-scratch")
         shutil.copytree(os.path.join(root, "memory"), os.path.join(copy, "memory"),
                         ignore=lambda _, names: [it for it in names if not re.fullmatch(r"\d{4}-\d\d-\d\d\.md", it)])
         shutil.copy(os.path.join(root, "memoird.yaml"), copy)
@@ -251,7 +251,7 @@ class Bench:
         subprocess.run(["cp", "-r", source + "/.", os.path.join(root, "memory")], check=True)
         copied = time.monotonic() - begun
         daemon.until("STATUS=watching", 600)
-        # What came while a look was under way is looked at once more.
+        # Logs that arrive during a check are found by the next one.
         end = time.monotonic() + 600
         while time.monotonic() < end:
             said = json.load(open(state))
@@ -299,8 +299,8 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--idle", type=int, default=600, help="seconds to watch an idle daemon")
     parser.add_argument("--only", nargs="*", choices=["years", "many", "roots"], default=["years", "many", "roots"])
-    parser.add_argument("--dir", help="where the temporary folder is made; a disk, no memory")
-    parser.add_argument("--json", help="also write the figures there")
+    parser.add_argument("--dir", help="parent of the temporary folder; on a disk, not in memory")
+    parser.add_argument("--json", help="also write the figures to this file")
     parser.add_argument("--keep", action="store_true")
     args = parser.parse_args()
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -1,13 +1,13 @@
-//! A short run of the fuzz targets that needs no more than `cargo test`.
+//! A short run of the fuzz targets as part of `cargo test`.
 //!
-//! Each target gets its corpus, each text of it changed in thousands of ways that are the same in
-//! every run. `MEMOIRD_FUZZ_SECONDS=600 cargo test --release --test fuzz_smoke` goes on for so long
-//! with each target instead. `cargo fuzz`, which lets coverage lead it, takes the same targets and
-//! corpus: see `Cargo.toml` in this folder.
+//! Each target gets the texts of its corpus and deterministic mutations of them.
+//! `MEMOIRD_FUZZ_SECONDS=600 cargo test --release --test fuzz_smoke` runs each target for so many seconds
+//! instead. `cargo fuzz`, which is guided by coverage, uses the same targets and corpus: see
+//! `Cargo.toml` in this folder.
 
 #![cfg(test)]
 
-#[expect(unreachable_pub, reason = "the crate for cargo fuzz has the same file")]
+#[expect(unreachable_pub, reason = "the cargo-fuzz crate uses the same file")]
 mod targets;
 
 use std::{
@@ -19,12 +19,12 @@ use std::{
 
 use self::targets::{TARGETS, Target};
 
-/// How many changed texts each text of a corpus gives in a short run.
+/// The number of mutations of each corpus text in a short run.
 const ROUNDS: u64 = 400;
-/// The longest text that changes make.
+/// The maximum length of a mutated text.
 const BYTES_MAX: usize = 4096;
 
-/// What parsers turn on, put in at random.
+/// Tokens with a meaning for the parsers, inserted at random.
 const TOKENS: [&str; 40] = [
     "---\n",
     "\n",
@@ -68,10 +68,10 @@ const TOKENS: [&str; 40] = [
     "type: user\n",
 ];
 
-/// A sequence of numbers that is the same in every run (xorshift64*).
-struct Numbers(u64);
+/// A deterministic sequence of numbers (xorshift64*).
+struct Random(u64);
 
-impl Numbers {
+impl Random {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -89,26 +89,26 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|it| fs::read(it).unwrap()).collect()
 }
 
-/// Changes a text in one to eight places.
-fn changed(text: &[u8], others: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
+/// Changes a text at one to eight places.
+fn mutate(text: &[u8], others: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut text = text.to_vec();
-    for _ in 0..=numbers.below(8) {
-        let at = numbers.below(text.len() + 1);
-        let end = (at + numbers.below(32)).min(text.len());
-        match numbers.below(6) {
-            0 if at < text.len() => text[at] ^= 1 << numbers.below(8),
+    for _ in 0..=random.below(8) {
+        let at = random.below(text.len() + 1);
+        let end = (at + random.below(32)).min(text.len());
+        match random.below(6) {
+            0 if at < text.len() => text[at] ^= 1 << random.below(8),
             1 => drop(text.drain(at..end)),
             2 => {
-                let again = text[at..end].repeat(1 + numbers.below(40));
+                let again = text[at..end].repeat(1 + random.below(40));
                 text.splice(at..at, again);
             }
             3 => {
-                let other = &others[numbers.below(others.len())];
-                let from = numbers.below(other.len() + 1);
-                let to = (from + numbers.below(64)).min(other.len());
+                let other = &others[random.below(others.len())];
+                let from = random.below(other.len() + 1);
+                let to = (from + random.below(64)).min(other.len());
                 text.splice(at..at, other[from..to].iter().copied());
             }
-            _ => drop(text.splice(at..end, TOKENS[numbers.below(TOKENS.len())].bytes())),
+            _ => drop(text.splice(at..end, TOKENS[random.below(TOKENS.len())].bytes())),
         }
         text.truncate(BYTES_MAX);
     }
@@ -117,15 +117,15 @@ fn changed(text: &[u8], others: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
 
 #[track_caller]
 fn feed((name, target): Target, bytes: &[u8]) {
-    let held = catch_unwind(AssertUnwindSafe(|| target(bytes)));
-    assert!(held.is_ok(), "{name}: b\"{}\"", bytes.escape_ascii());
+    let result = catch_unwind(AssertUnwindSafe(|| target(bytes)));
+    assert!(result.is_ok(), "{name}: b\"{}\"", bytes.escape_ascii());
 }
 
 fn run(target: Target) {
     let seconds = std::env::var("MEMOIRD_FUZZ_SECONDS").ok().and_then(|it| it.parse().ok());
     let until = seconds.map(|it| Instant::now() + Duration::from_secs(it));
     let texts = corpus(target.0);
-    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
     for text in &texts {
         feed(target, text);
         for cut in 0..text.len() {
@@ -136,7 +136,7 @@ fn run(target: Target) {
     while until.map_or(rounds < ROUNDS, |it| Instant::now() < it) {
         rounds += 1;
         for text in &texts {
-            feed(target, &changed(text, &texts, &mut numbers));
+            feed(target, &mutate(text, &texts, &mut random));
         }
     }
 }
@@ -157,12 +157,11 @@ macro_rules! runs {
 
 runs!(
     frontmatter daily_log citations wisdom typed summary decisions cron
-    secrets held inert served grounded
+    secrets quarantined neutralized sanitized grounding_check
     wisdom_writes typed_writes summary_writes decision_writes
 );
 
-/// Texts of 100 KB that a parser may take long over: what opens and never closes, what nests, what
-/// repeats.
+/// Returns texts of 100 KB that may be slow to parse: unclosed, nested, or repeated elements.
 fn adversarial() -> Vec<(&'static str, String)> {
     const SIZE: usize = 100_000;
     let fill = |head: &str, unit: &str, tail: &str| {
@@ -222,7 +221,7 @@ fn adversarial() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Prints how long each target takes over each of them: `cargo test --release --test fuzz_smoke --
+/// Prints the slowest of these texts for each target: `cargo test --release --test fuzz_smoke --
 /// --ignored --no-capture`.
 #[test]
 #[ignore = "a measurement; run it by hand with --no-capture"]
@@ -242,7 +241,7 @@ fn time_each_target_on_100_kilobytes() {
     }
 }
 
-/// None of them panics or runs out of memory; a debug build reads the smaller half of each.
+/// Checks that none of these texts causes a panic. Only the first tenth is used, to be fast in a debug build.
 #[test]
 fn adversarial_texts_cause_no_panic() {
     for (_, text) in adversarial() {

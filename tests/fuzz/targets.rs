@@ -1,8 +1,7 @@
-//! What is fed to each parser, to what judges texts, and to what writes them; and what must hold of
-//! the outcome whatever the bytes are.
+//! The fuzz targets: parsers, text checks, and writers, with the properties that hold for any bytes.
 //!
-//! One function for each, used by `cargo fuzz` and by the short run of `cargo test`. A target
-//! panics where a promise is broken; it returns nothing, and refuses nothing but by returning early.
+//! `cargo fuzz` and the short run of `cargo test` use the same functions. A target panics if a property
+//! is violated, and returns early on input that it does not cover.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -23,15 +22,15 @@ use memoird::internals::{
         wisdom::{WisdomEntry, WisdomFile},
     },
     privacy::{
-        self, PrivacyRules, SanitizedLine, neutralize as made_inert,
+        self, PrivacyRules, SanitizedLine, neutralize,
         quarantine::{self, Concern, characters, links},
     },
 };
 
-/// A function under test: what it is called, and what is done with the bytes.
+/// A fuzz target: its name and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All of them, by the name of their corpus.
+/// All targets. The name is also that of the corpus folder.
 pub const TARGETS: [Target; 17] = [
     ("frontmatter", frontmatter),
     ("daily_log", daily_log),
@@ -42,17 +41,17 @@ pub const TARGETS: [Target; 17] = [
     ("decisions", decisions),
     ("cron", cron),
     ("secrets", secrets),
-    ("held", held),
-    ("inert", inert),
-    ("served", served),
-    ("grounded", grounded),
+    ("quarantined", quarantined),
+    ("neutralized", neutralized),
+    ("sanitized", sanitized),
+    ("grounding_check", grounding_check),
     ("wisdom_writes", wisdom_writes),
     ("typed_writes", typed_writes),
     ("summary_writes", summary_writes),
     ("decision_writes", decision_writes),
 ];
 
-/// Frontmatter and body are all of the text, and what is read is within limits.
+/// Frontmatter and body fit into the text, and parsing is limited.
 pub fn frontmatter(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let split = frontmatter::split(text);
@@ -60,7 +59,7 @@ pub fn frontmatter(bytes: &[u8]) {
     drop(frontmatter::parse(split.yaml.unwrap_or(text), YAML_BYTES_MAX));
 }
 
-/// Every line has the number that an editor shows, and its text as it stands.
+/// Every line has the number that an editor shows, and its unchanged text.
 pub fn daily_log(bytes: &[u8]) {
     let stem: Stem = "2026-04-02".parse().expect("a day");
     let Ok(log) = DailyLog::parse(stem, bytes) else { return };
@@ -72,7 +71,7 @@ pub fn daily_log(bytes: &[u8]) {
     drop(atom::find_atoms(log.raw()));
 }
 
-/// What is read as a citation prints as one that is read as the same.
+/// A parsed citation survives printing and parsing.
 pub fn citations(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(citation) = text.parse::<Citation>() {
@@ -85,7 +84,7 @@ pub fn citations(bytes: &[u8]) {
     assert_eq!(Item::parse(&item.to_string()).citation, item.citation);
 }
 
-/// A file that was printed is printed the same.
+/// A printed file survives parsing and printing.
 pub fn wisdom(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let printed = WisdomFile::parse(text).print();
@@ -94,19 +93,19 @@ pub fn wisdom(bytes: &[u8]) {
     drop(again.entries_with_lines());
 }
 
-/// A memory that is read is printed as one that says the same.
+/// A parsed memory survives printing and parsing.
 pub fn typed(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let name = Path::new("user_a.md");
     let Ok(memory) = TypedMemory::parse(name, text) else { return };
-    let again = TypedMemory::parse(name, &memory.print()).expect("what was printed is read");
+    let again = TypedMemory::parse(name, &memory.print()).expect("a printed memory can be parsed");
     assert_eq!((&again.name, &again.description), (&memory.name, &memory.description));
     assert_eq!((&again.body, again.is_managed()), (&memory.body, memory.is_managed()));
-    // The lines of other keys are kept or written anew; what they say is the same.
+    // Lines of unknown keys may be formatted differently, but keep their values.
     assert_eq!(again.other_keys.values(), memory.other_keys.values());
 }
 
-/// A weekly file prints as it stands, body and all.
+/// A parsed weekly file keeps its body and survives printing and parsing.
 pub fn summary(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let week: Period = "2026-W14".parse().expect("a week");
@@ -118,13 +117,13 @@ pub fn summary(bytes: &[u8]) {
     assert_eq!(Summary::parse(week, &printed).map(|it| it.print()), Ok(printed));
 }
 
-/// Lines that cannot be read are counted and never stop the others.
+/// Unreadable lines are counted.
 pub fn decisions(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     assert!(Decisions::parse(text).unreadable().len() <= text.lines().count());
 }
 
-/// A line that is read fires later than now, or never.
+/// A parsed schedule fires later than now, or never.
 pub fn cron(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(schedule) = Schedule::parse(text) else { return };
@@ -133,23 +132,23 @@ pub fn cron(bytes: &[u8]) {
     assert!(schedule.next_after(now).is_none_or(|it| it > now));
 }
 
-/// What is found lies in the text, in order and apart; what is shown in its place is no secret.
+/// Secrets are found in order without overlap, and text without masked secrets is unchanged.
 pub fn secrets(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let rules = PrivacyRules::default();
     let found = rules.find_secrets(text);
     assert!(found.iter().all(|it| !text[it.range.clone()].is_empty()));
     assert!(found.windows(2).all(|it| it[0].range.end <= it[1].range.start));
-    let shown = rules.mask_secrets(text);
+    let masked = rules.mask_secrets(text);
     if !found.iter().any(|it| rules.masks(it)) {
-        assert_eq!(shown, text);
+        assert_eq!(masked, text);
     }
 }
 
 const ORIGINS: [TextOrigin; 3] = [TextOrigin::Human, TextOrigin::Agent, TextOrigin::External];
 
-/// A block has the concerns of its lines, and maybe more.
-pub fn held(bytes: &[u8]) {
+/// A block has at least the concerns of its lines.
+pub fn quarantined(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     for origin in ORIGINS {
         let lines: Vec<_> = text.lines().map(|it| (it, origin)).collect();
@@ -163,16 +162,16 @@ pub fn held(bytes: &[u8]) {
     }
 }
 
-/// The first line is what somebody says of the others, and each of those says what it says itself.
-pub fn grounded(bytes: &[u8]) {
+/// The first line is checked against the other lines, and each of those against itself.
+pub fn grounding_check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let (said, lines) = text.split_once('\n').unwrap_or((text, text));
+    let (statement, lines) = text.split_once('\n').unwrap_or((text, text));
     let stem: Stem = "2026-04-02".parse().expect("a day");
     let Ok(log) = DailyLog::parse(stem, lines.as_bytes()) else { return };
     let logs = [privacy::sanitize(&log, &PrivacyRules::default())];
-    let told = logs[0].lines().iter().filter(|it| !it.text().trim().is_empty());
+    let visible_lines = logs[0].lines().iter().filter(|it| !it.text().trim().is_empty());
     let mut all: Option<Citation> = None;
-    for line in told {
+    for line in visible_lines {
         let one = Citation::single_line(logs[0].stem().clone(), line.number());
         match &mut all {
             Some(all) => all.merge(&one),
@@ -184,40 +183,40 @@ pub fn grounded(bytes: &[u8]) {
             Err(why) => assert!(why.is_suspicious(), "{item}: {why}"),
         }
     }
-    let item = Item { text: said.to_owned(), citation: all };
+    let item = Item { text: statement.to_owned(), citation: all };
     drop(grounding::check_model_item(&item, &logs[..]));
 }
 
-/// What is inert stays so, byte for byte, and nothing in it is hidden or loaded.
-pub fn inert(bytes: &[u8]) {
+/// Neutralized text is stable, and contains no hidden characters and no remote images.
+pub fn neutralized(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let written = made_inert(text);
-    assert_eq!(made_inert(&written), written);
-    assert_eq!(characters::suspicious_characters(&written).next(), None);
-    // Code is nobody's to load.
-    if !written.contains('`') {
-        let left = links::concerns(&written, TextOrigin::Agent);
-        assert!(!left.contains(Concern::RemoteImage), "{written}");
+    let neutralized = neutralize(text);
+    assert_eq!(neutralize(&neutralized), neutralized);
+    assert_eq!(characters::suspicious_characters(&neutralized).next(), None);
+    // Images in code spans are not loaded.
+    if !neutralized.contains('`') {
+        let left = links::concerns(&neutralized, TextOrigin::Agent);
+        assert!(!left.contains(Concern::RemoteImage), "{neutralized}");
     }
 }
 
-/// Lines keep their numbers and hashes; one that is held shows nothing.
-pub fn served(bytes: &[u8]) {
+/// Lines keep their numbers and hashes; a quarantined line is empty.
+pub fn sanitized(bytes: &[u8]) {
     let stem: Stem = "2026-04-02".parse().expect("a day");
     let Ok(log) = DailyLog::parse(stem, bytes) else { return };
-    let served = privacy::sanitize(&log, &PrivacyRules::default());
+    let sanitized = privacy::sanitize(&log, &PrivacyRules::default());
     let lines = log.lines();
-    assert_eq!(served.lines().len(), lines.len());
-    for (line, (number, text, _)) in served.lines().iter().zip(&lines) {
+    assert_eq!(sanitized.lines().len(), lines.len());
+    for (line, (number, text, _)) in sanitized.lines().iter().zip(&lines) {
         assert_eq!(line.number(), *number);
         assert!(!line.is_quarantined() || line.text().is_empty());
         assert!(!text.trim().is_empty() || line.text().trim().is_empty());
-        assert_eq!(served.line(*number).map(SanitizedLine::hash), Some(line.hash()));
+        assert_eq!(sanitized.line(*number).map(SanitizedLine::hash), Some(line.hash()));
     }
-    assert!(served.chars() <= log.body_chars());
+    assert!(sanitized.chars() <= log.body_chars());
 }
 
-/// Cuts a text into the words that a writer takes.
+/// Splits a text into the fields of a written item.
 fn parts<const COUNT: usize>(text: &str) -> [&str; COUNT] {
     let mut parts = text.splitn(COUNT, "\n\n");
     std::array::from_fn(|_| parts.next().unwrap_or_default())
@@ -227,7 +226,7 @@ fn cite(text: &str) -> Citation {
     text.parse().expect("a citation")
 }
 
-/// Entries of ours are read back as they were written, whatever their words; those around them stay.
+/// Written entries are read back unchanged, with any text; the entries around them stay.
 pub fn wisdom_writes(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let [title, words, category, other] = parts(text);
@@ -245,7 +244,7 @@ pub fn wisdom_writes(bytes: &[u8]) {
     let read = WisdomFile::parse(&file.print());
     assert_eq!(read.entries().cloned().collect::<Vec<_>>(), merged);
     assert!(merged.iter().all(WisdomEntry::is_managed));
-    // A person's words in the place of ours: still one entry under its name.
+    // A user edit of an entry keeps it one entry with the same id.
     let entry = merged.iter().find(|it| it.id() == Some(&id)).expect("it was added");
     let new = entry.reworded(words, Some(&cite("2026-05-02:1")));
     let reworded = file.print().replacen(&entry.raw, &new, 1);
@@ -259,7 +258,7 @@ pub fn wisdom_writes(bytes: &[u8]) {
     assert_eq!(read.entries().count(), 3);
 }
 
-/// A memory of any words is read back as the same.
+/// A written memory with any text is read back unchanged.
 pub fn typed_writes(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let [name, description, statement, why] = parts(text);
@@ -283,14 +282,14 @@ pub fn typed_writes(bytes: &[u8]) {
     memory.record_body_hash();
     let printed = memory.print();
     if frontmatter::split(&printed).yaml.is_none_or(|it| it.len() > YAML_BYTES_MAX) {
-        // The schema lets no words through that make so much of it.
+        // Only long texts, which the schema rejects, exceed the limit.
         assert!(text.len() > 1000);
         return;
     }
     assert_eq!(TypedMemory::parse(&memory.file_name, &printed), Ok(memory));
 }
 
-/// Bullets of any words are read back as ours, one for each.
+/// Written bullets with any text are read back as managed ones.
 pub fn summary_writes(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let period: Period = "2026-W14".parse().expect("a week");
@@ -310,11 +309,11 @@ pub fn summary_writes(bytes: &[u8]) {
         (SummarySection::Context, items[2..].to_vec()),
     ];
     let summary = Summary::from_draft(period, header, &sections);
-    let read = Summary::parse(period, &summary.print()).expect("what was written is read");
+    let read = Summary::parse(period, &summary.print()).expect("a written summary can be parsed");
     assert_eq!(read.header, summary.header);
     assert_eq!(read.print(), summary.print());
-    let told: Vec<_> = summary.bullets().map(|(_, item, section)| (item, section)).collect();
-    assert_eq!(read.bullets().map(|(_, it, section)| (it, section)).collect::<Vec<_>>(), told);
+    let written: Vec<_> = summary.bullets().map(|(_, item, section)| (item, section)).collect();
+    assert_eq!(read.bullets().map(|(_, it, section)| (it, section)).collect::<Vec<_>>(), written);
     let ownership = read.ownership();
     assert!(
         ownership.owners.iter().all(|it| *it == BulletOwner::Memoird),
@@ -322,11 +321,11 @@ pub fn summary_writes(bytes: &[u8]) {
         ownership.owners
     );
     assert!(ownership.missing_hashes.is_empty());
-    let with_words = |it: &&&str| it.chars().any(char::is_alphanumeric);
-    assert!(told.len() >= words.iter().filter(with_words).count());
+    let has_words = |it: &&&str| it.chars().any(char::is_alphanumeric);
+    assert!(written.len() >= words.iter().filter(has_words).count());
 }
 
-/// A decision on lines of any words, in any file, is one line that is read back.
+/// A decision with any text is one line that is read back.
 pub fn decision_writes(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let [path, line, hash] = parts(text);

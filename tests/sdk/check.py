@@ -1,16 +1,15 @@
-"""Checks bodies of requests and replies against the official SDKs' own types.
+"""Checks bodies of requests and replies against the types of the official SDKs.
 
 Reads a JSON object per line from standard input:
 
     {"provider": "anthropic", "kind": "request", "body": {...}}
 
-`provider` is `anthropic` or `openai`. `kind` is `request` or `reply`; of batches it is `batch request`,
-what is sent to make one, `batch`, what a server says of one, and `batch line`: with `anthropic` a line of
-the results, with `openai` a line of the file that is uploaded, for which there is no type but those of its
-parts. Of what is sent, keys that the SDK does not know are refused at any depth; of what comes back they
-are not, since servers add their own.
+`provider` is `anthropic` or `openai`. `kind` is `request` or `reply`, or for batches `batch request`
+(creates a batch), `batch` (its state), or `batch line`: with `anthropic` a line of the results, with
+`openai` a line of the uploaded file, for which the SDK has types only for the parts. Unknown keys are
+rejected at any depth in what is sent, but not in replies, because servers add their own.
 
-Exit codes: 0 all stand, 1 some do not (each is told), 77 the packages are not here:
+Exit codes: 0 all are valid, 1 some are not (each error is printed), 77 the packages are not installed:
 
     pip install anthropic openai
 """
@@ -40,7 +39,7 @@ except ImportError as missing:
 
 
 def forbid_unknown_keys(package):
-    """Has every dictionary type of a package refuse keys that it does not name."""
+    """Makes every dictionary type of a package reject unknown keys."""
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         module = importlib.import_module(found.name)
         for value in vars(module).values():
@@ -49,7 +48,7 @@ def forbid_unknown_keys(package):
 
 
 def walk(value):
-    """Goes through all of a value: what can be iterated only is checked as it is."""
+    """Iterates over all parts of a value, because lazy iterables are validated only when iterated."""
     if isinstance(value, dict):
         for part in value.values():
             walk(part)
@@ -59,7 +58,7 @@ def walk(value):
 
 
 class OpenaiLine(typing_extensions.TypedDict):
-    """A line of a file of requests, as the guide to batches describes it."""
+    """A line of a file of requests, as described in the OpenAI batch guide."""
 
     custom_id: str
     method: typing.Literal["POST"]
@@ -96,7 +95,7 @@ def main():
             failed += 1
             print(f"{given['provider']} {given['kind']} {checked}: {error}")
     versions = f"anthropic {anthropic.__version__}, openai {openai.__version__}"
-    print(f"{checked - failed} of {checked} stand ({versions})")
+    print(f"{checked - failed} of {checked} are valid ({versions})")
     sys.exit(1 if failed else 0)
 
 

@@ -1,15 +1,16 @@
-"""Drives `memoird mcp` by the official Python client: every tool, resource, template, and prompt.
+"""Drives `memoird mcp` with the official Python client: every tool, resource, template, and prompt.
 
 Reads one JSON object from standard input:
 
     {"command": "memoird", "args": ["--root", DIR, "mcp", "--allow-write"], "env": {...}, "cwd": DIR,
      "change": FILE}
 
-Asks by each protocol that the client speaks: with the handshake of 2025, and, from version 2 of the
+Uses each protocol that the client supports: with the handshake of 2025 and, from version 2 of the
 package on, without one. The client itself checks each structured answer against the tool's schema.
-`change` is a file of the folder to which a line is added, so that the client is told.
+`change` is a file of the folder to which lines are added to cause notifications.
 
-Prints a table. Exit codes: 0 all answered, 1 something did not (each is told), 77 the package is not here:
+Prints a table. Exit codes: 0 all calls succeeded, 1 some failed (each error is printed), 77 the package
+is not installed:
 
     pip install mcp
 """
@@ -54,7 +55,7 @@ BY_TEMPLATE = [
     "memoird://memory/tests",
     "memoird://session/CMEM-20260402-101500",
 ]
-PATIENCE = 120
+TIMEOUT = 120
 rows, failures = [], 0
 
 
@@ -64,37 +65,37 @@ def plain(value):
 
 @contextlib.asynccontextmanager
 async def connected(parameters, mode):
-    """Yields the client, what it was greeted with, and a queue of what it is told."""
-    told = asyncio.Queue()
+    """Yields the client, the protocol version, and a queue of notifications."""
+    notifications = asyncio.Queue()
 
     async def handler(message):
         root = getattr(message, "root", message)
         if hasattr(root, "method"):
-            told.put_nowait(plain(root))
+            notifications.put_nowait(plain(root))
 
     if hasattr(mcp, "Client"):
         async with mcp.Client(parameters, mode=mode, message_handler=handler) as client:
-            yield client, str(client.protocol_version), told
+            yield client, str(client.protocol_version), notifications
     else:
         from mcp.client.stdio import stdio_client
 
         async with stdio_client(parameters) as (read, write):
             async with mcp.ClientSession(read, write, message_handler=handler) as session:
                 greeting = await session.initialize()
-                yield session, str(greeting.protocolVersion), told
+                yield session, str(greeting.protocolVersion), notifications
 
 
-class Sheet:
+class Table:
     def __init__(self, version):
         self.version = version
 
-    async def row(self, what, asked):
-        """Waits for what was asked, and enters how it came out."""
+    async def row(self, what, call):
+        """Awaits a call and adds its outcome to the table."""
         global failures
         try:
-            said = await asyncio.wait_for(asked, PATIENCE)
-            rows.append((self.version, what, "ok", said))
-        except Exception as error:  # all of them are told
+            result = await asyncio.wait_for(call, TIMEOUT)
+            rows.append((self.version, what, "ok", result))
+        except Exception as error:  # every error is printed
             failures += 1
             rows.append((self.version, what, "FAILED", f"{type(error).__name__}: {error}"))
             traceback.print_exc()
@@ -111,8 +112,8 @@ async def paged(ask, key):
 
 
 async def drive(parameters, mode, change):
-    async with connected(parameters, mode) as (client, version, told):
-        sheet = Sheet(version)
+    async with connected(parameters, mode) as (client, version, notifications):
+        table = Table(version)
 
         async def tools():
             listed = [it["name"] for it in await paged(client.list_tools, "tools")]
@@ -129,7 +130,7 @@ async def drive(parameters, mode, change):
         async def refused():
             result = plain(await client.call_tool("memory_get", {"name": "nothing"}))
             assert result["isError"] and "memory_list" in result["content"][0]["text"], result
-            return "told what to do next"
+            return "error names the next step"
 
         async def resources():
             listed = await paged(client.list_resources, "resources")
@@ -150,8 +151,8 @@ async def drive(parameters, mode, change):
         async def prompts():
             listed = await paged(client.list_prompts, "prompts")
             for it in listed:
-                said = plain(await client.get_prompt(it["name"], {}))
-                assert said["messages"][0]["content"]["text"]
+                prompt = plain(await client.get_prompt(it["name"], {}))
+                assert prompt["messages"][0]["content"]["text"]
             return ", ".join(it["name"] for it in listed)
 
         def touch():
@@ -163,50 +164,50 @@ async def drive(parameters, mode, change):
             while True:
                 touch()
                 with contextlib.suppress(asyncio.TimeoutError):
-                    notice = await asyncio.wait_for(told.get(), 1)
+                    notice = await asyncio.wait_for(notifications.get(), 1)
                     if notice["method"] == "notifications/resources/updated":
                         return str(notice["params"]["uri"])
 
         async def listening():
-            async with client.listen(resource_subscriptions=["memoird://week/2026-W11"]) as heard:
-                events = heard.__aiter__()
+            async with client.listen(resource_subscriptions=["memoird://week/2026-W11"]) as stream:
+                events = stream.__aiter__()
                 event = asyncio.ensure_future(events.__anext__())
                 while not event.done():
                     touch()
                     await asyncio.wait([event], timeout=1)
                 return type(event.result()).__name__
 
-        await sheet.row("tools/list", tools())
+        await table.row("tools/list", tools())
         for name, arguments in CALLS:
             what = arguments.get("operation") or ("up" if arguments.get("up") else "")
-            await sheet.row(f"{name} {what}".strip(), call(name, arguments))
-        await sheet.row("a tool that refuses", refused())
-        await sheet.row("resources/list and read", resources())
-        await sheet.row("resources/templates/list", templates())
+            await table.row(f"{name} {what}".strip(), call(name, arguments))
+        await table.row("a tool call that fails", refused())
+        await table.row("resources/list and read", resources())
+        await table.row("resources/templates/list", templates())
         for uri in BY_TEMPLATE:
-            await sheet.row(f"read {uri.rsplit('/', 1)[0]}", read(uri))
-        await sheet.row("prompts/list and get", prompts())
+            await table.row(f"read {uri.rsplit('/', 1)[0]}", read(uri))
+        await table.row("prompts/list and get", prompts())
         if version < "2026":
-            await sheet.row("resources/subscribe", subscribed())
-            await sheet.row("ping", client.send_ping() if hasattr(client, "send_ping") else client.ping())
+            await table.row("resources/subscribe", subscribed())
+            await table.row("ping", client.send_ping() if hasattr(client, "send_ping") else client.ping())
         else:
-            await sheet.row("subscriptions/listen", listening())
+            await table.row("subscriptions/listen", listening())
 
 
 async def main():
-    asked = json.load(sys.stdin)
+    parameters_json = json.load(sys.stdin)
     parameters = StdioServerParameters(
-        command=asked["command"], args=asked["args"], env=asked["env"], cwd=asked["cwd"]
+        command=parameters_json["command"], args=parameters_json["args"], env=parameters_json["env"], cwd=parameters_json["cwd"]
     )
     modes = ["legacy", "2026-07-28", "auto"] if hasattr(mcp, "Client") else ["legacy"]
     for mode in modes:
-        await drive(parameters, mode, asked["change"])
+        await drive(parameters, mode, parameters_json["change"])
     wide = max(len(it[1]) for it in rows)
-    for version, what, outcome, said in rows:
-        print(f"{version}  {what:<{wide}}  {outcome}  {'' if said is None else str(said)[:200]}")
+    for version, what, outcome, detail in rows:
+        print(f"{version}  {what:<{wide}}  {outcome}  {'' if detail is None else str(detail)[:200]}")
     from importlib.metadata import version as installed
 
-    print(f"mcp {installed('mcp')}: {len(rows) - failures} of {len(rows)} answered")
+    print(f"mcp {installed('mcp')}: {len(rows) - failures} of {len(rows)} succeeded")
     sys.exit(1 if failures else 0)
 
 

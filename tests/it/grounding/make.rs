@@ -1,4 +1,4 @@
-//! Bullets made of the lines of a journal.
+//! Generates true and false bullets from the lines of a journal.
 
 use super::{Case, Days, Half, Journal, NaiveDate};
 
@@ -8,11 +8,11 @@ struct Line {
     address: String,
     date: NaiveDate,
     half: Half,
-    /// Differs from line to line.
+    /// The number of the line, as a seed for choices.
     seed: usize,
 }
 
-/// Puts one word in the place of another.
+/// Replacements: a word and its substitute.
 type Table = &'static [(&'static str, &'static str)];
 
 const MONTHS: [(&str, &str); 12] = [
@@ -116,7 +116,7 @@ const UNITS: Table = &[
     ("Wochen", "Tage"),
 ];
 
-/// Numbers in front of these are not of the unit.
+/// Replacements that change the magnitude of an amount.
 const AMOUNTS: Table =
     &[(" million", " billion"), (",000", ",000,000"), (" GB", " TB"), (" €", "k €")];
 
@@ -223,7 +223,7 @@ fn lines(journal: &Journal) -> Vec<Line> {
                 continue;
             }
             let seed = lines.len();
-            let half = if seed % 2 == 0 { Half::Open } else { Half::Held };
+            let half = if seed % 2 == 0 { Half::Open } else { Half::HeldOut };
             let address = log.address(line).to_string();
             lines.push(Line { text: text.to_owned(), address, date: log.date(), half, seed });
         }
@@ -238,18 +238,18 @@ fn first_sentence(text: &str) -> Option<&str> {
     (first.split_whitespace().count() > 3 && rest.is_uppercase()).then_some(first)
 }
 
-/// Replaces a whole word.
+/// Replaces the first occurrence of a whole word outside of code spans.
 fn replaced(text: &str, from: &str, to: &str) -> Option<String> {
-    let bound = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-    let inner = |it: &str| it.starts_with(|c: char| c.is_alphanumeric());
+    let is_boundary = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let starts_word = |it: &str| it.starts_with(|c: char| c.is_alphanumeric());
     let is_word = |at: usize| {
         let before = text[..at].chars().next_back();
         let after = text[at + from.len()..].chars().next();
-        (bound(before) || !inner(from)) && (bound(after) || !from.ends_with(char::is_alphanumeric))
+        (is_boundary(before) || !starts_word(from)) && (is_boundary(after) || !from.ends_with(char::is_alphanumeric))
     };
-    // What stands in code is nobody's word.
-    let plain = |at: usize| text[..at].matches('`').count().is_multiple_of(2);
-    let (at, _) = text.match_indices(from).find(|(at, _)| is_word(*at) && plain(*at))?;
+    // Text in code spans is not replaced.
+    let is_outside_code = |at: usize| text[..at].matches('`').count().is_multiple_of(2);
+    let (at, _) = text.match_indices(from).find(|(at, _)| is_word(*at) && is_outside_code(*at))?;
     let joined = format!("{}{to}{}", &text[..at], &text[at + from.len()..]);
     Some(joined.replace("  ", " ").trim().to_owned())
 }
@@ -269,7 +269,7 @@ fn by_unit(text: &str, table: Table) -> Option<String> {
     })
 }
 
-/// Returns the numbers of a text outside of code and addresses: where each begins and ends.
+/// Returns the start and end of each run of digits.
 fn numbers(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -286,7 +286,7 @@ fn numbers(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// Returns the other ways to write the same.
+/// Returns the line in other notations with the same meaning.
 fn true_forms(line: &Line) -> Vec<(&'static str, String)> {
     let text = &line.text;
     let mut forms = Vec::new();
@@ -379,7 +379,7 @@ fn true_forms(line: &Line) -> Vec<(&'static str, String)> {
     forms
 }
 
-/// Returns the line with one fault each.
+/// Returns versions of the line with one fault each.
 fn false_forms(line: &Line, journal: &str) -> Vec<(&'static str, String)> {
     let text = &line.text;
     let mut forms = Vec::new();
@@ -391,7 +391,7 @@ fn false_forms(line: &Line, journal: &str) -> Vec<(&'static str, String)> {
     add("relative date", replaced(text, "today", &format!("on {yesterday}")));
     add("relative date", replaced(text, "tomorrow", &format!("on {}", line.date)));
     add("weekday", by_table(text, WEEKDAYS));
-    // A month that the line's date does not name either.
+    // Not the month of the line's date.
     let own = MONTHS[chrono::Datelike::month0(&line.date) as usize];
     let month = by_table(text, OTHER_MONTHS).filter(|it| !it.contains(own.0));
     add("month", month);
@@ -401,9 +401,9 @@ fn false_forms(line: &Line, journal: &str) -> Vec<(&'static str, String)> {
     add("currency", by_table(text, CURRENCIES));
     add("percent", text.contains('%').then(|| text.replacen('%', "", 1).replacen(" ,", ",", 1)));
     let people = PEOPLE[usize::from(journal != "mara")];
-    let there: Vec<&&str> = people.iter().filter(|it| replaced(text, it, "").is_some()).collect();
+    let present: Vec<&&str> = people.iter().filter(|it| replaced(text, it, "").is_some()).collect();
     let absent = people.iter().filter(|it| !text.contains(**it)).nth(line.seed % 3);
-    if let (Some(name), Some(absent)) = (there.first(), absent) {
+    if let (Some(name), Some(absent)) = (present.first(), absent) {
         add("name", replaced(text, name, absent));
     }
     let joined = |a: &str, b: &str| {
@@ -411,18 +411,18 @@ fn false_forms(line: &Line, journal: &str) -> Vec<(&'static str, String)> {
             text.contains(&format!("{a} {it} {b}")) || text.contains(&format!("{b} {it} {a}"))
         })
     };
-    if let [a, b, ..] = there[..]
+    if let [a, b, ..] = present[..]
         && !joined(a, b)
     {
         let swapped = replaced(text, a, "\u{1}").and_then(|it| replaced(&it, b, a));
         add("attribution", swapped.map(|it| it.replacen('\u{1}', b, 1)));
     }
     add("negation dropped", by_table(text, NEGATIONS));
-    // One no behind another would take it back.
-    let says_no = |it: &str| {
+    // A second negation would cancel the first.
+    let is_negated = |it: &str| {
         ["not", "no", "nobody", "nicht", "kein"].iter().any(|no| replaced(it, no, "").is_some())
     };
-    add("negation added", by_table(text, AUXILIARIES).filter(|_| !says_no(text)));
+    add("negation added", by_table(text, AUXILIARIES).filter(|_| !is_negated(text)));
     let text = text.trim_end_matches('.');
     let mut appended = |class, what: &str| add(class, Some(format!("{text}{what}")));
     match line.seed / 2 % 7 {
@@ -437,7 +437,7 @@ fn false_forms(line: &Line, journal: &str) -> Vec<(&'static str, String)> {
     forms
 }
 
-/// Changes one digit, so that the number stands nowhere in the line.
+/// Changes one digit, so that the number is not in the line.
 fn other_digit(line: &Line) -> Option<String> {
     let all = numbers(&line.text);
     let &(start, end) = all.get(line.seed % all.len().max(1))?;
@@ -450,7 +450,7 @@ fn other_digit(line: &Line) -> Option<String> {
     })
 }
 
-/// Changes a day by one.
+/// Changes a date by one day.
 fn other_day(line: &Line) -> Option<String> {
     let text = &line.text;
     for (number, (english, _)) in (1..).zip(MONTHS) {

@@ -1,10 +1,9 @@
-//! A model that lies, and one that tells the truth in words of its own: what the check of a bullet
-//! against its lines catches, and what it refuses wrongly.
+//! Measures the grounding check: which false bullets it rejects, and which true ones it rejects wrongly.
 //!
-//! The bullets are about the two sample journals. Half of them stand in `tests/data/grounding`, written
-//! by hand; the others are made of the journals' lines: true ones by shortening, joining, and writing
-//! numbers and dates in another form, false ones by one planted fault each. Both kinds are cut in two
-//! halves: the check was improved on the one, and what it does with the other tells what it is worth.
+//! The bullets are about the two sample journals. Some are written by hand, in `tests/data/grounding`;
+//! the others are generated from the lines of the journals: true ones by shortening, joining, and other
+//! notations of numbers and dates, false ones by one planted fault each. All are divided into two
+//! halves: the check may be tuned on the open half, and the held-out half measures its quality.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -17,23 +16,23 @@ use memoird::internals::{
 
 mod make;
 
-/// So many bullets of a kind are made of lines, for each half.
-const MADE_MAX: usize = 40;
+/// The maximum number of generated bullets per class and half.
+const GENERATED_MAX: usize = 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Half {
-    /// The check may be improved on it.
+    /// The check may be tuned on it.
     Open,
-    /// Not looked at.
-    Held,
+    /// Never used for tuning.
+    HeldOut,
 }
 
-/// One bullet.
+/// A bullet and the expected verdict.
 #[derive(Clone, Debug)]
 struct Case {
     half: Half,
     journal: String,
-    /// What is done to a true bullet, or wrong with a false one.
+    /// The rewording of a true bullet, or the fault of a false one.
     class: String,
     is_true: bool,
     bullet: String,
@@ -76,15 +75,15 @@ fn by_hand(half: Half, is_true: bool, text: &str) -> Vec<Case> {
 fn cases(journals: &[Journal]) -> Vec<Case> {
     let mut cases = Vec::new();
     cases.extend(by_hand(Half::Open, true, include_str!("../../data/grounding/true-open.txt")));
-    cases.extend(by_hand(Half::Held, true, include_str!("../../data/grounding/true-held.txt")));
+    cases.extend(by_hand(Half::HeldOut, true, include_str!("../../data/grounding/true-held.txt")));
     cases.extend(by_hand(Half::Open, false, include_str!("../../data/grounding/false-open.txt")));
-    cases.extend(by_hand(Half::Held, false, include_str!("../../data/grounding/false-held.txt")));
-    let mut made = BTreeMap::<_, usize>::new();
+    cases.extend(by_hand(Half::HeldOut, false, include_str!("../../data/grounding/false-held.txt")));
+    let mut counts = BTreeMap::<_, usize>::new();
     for journal in journals {
         for case in make::cases(journal) {
-            let count = made.entry((case.half, case.is_true, case.class.clone())).or_default();
+            let count = counts.entry((case.half, case.is_true, case.class.clone())).or_default();
             *count += 1;
-            if *count <= MADE_MAX {
+            if *count <= GENERATED_MAX {
                 cases.push(case);
             }
         }
@@ -92,26 +91,26 @@ fn cases(journals: &[Journal]) -> Vec<Case> {
     cases
 }
 
-/// How many bullets of a class were refused, of how many.
+/// The number of rejected bullets of a class.
 #[derive(Clone, Copy, Debug, Default)]
-struct Figure {
-    refused: usize,
+struct Tally {
+    rejected: usize,
     all: usize,
 }
 
-impl Figure {
-    fn see(&mut self, refused: bool) {
-        self.refused += usize::from(refused);
+impl Tally {
+    fn add(&mut self, is_rejected: bool) {
+        self.rejected += usize::from(is_rejected);
         self.all += 1;
     }
 
-    fn share(self) -> f64 {
+    fn rejected_share(self) -> f64 {
         let count = |it: usize| f64::from(u32::try_from(it).unwrap());
-        count(self.refused) / count(self.all.max(1))
+        count(self.rejected) / count(self.all.max(1))
     }
 }
 
-/// What must always be found.
+/// Classes of faults that must always be rejected.
 const STRICT: &[&str] = &[
     "digit",
     "number word",
@@ -134,7 +133,7 @@ const STRICT: &[&str] = &[
     "echo",
 ];
 
-/// What a program cannot always tell, and how much of it is found at the least.
+/// Classes of faults that a program cannot always detect, with the minimum share of rejections.
 const FLOORS: &[(&str, f64)] = &[
     ("attribution", 0.85),
     ("negation dropped", 0.75),
@@ -142,20 +141,20 @@ const FLOORS: &[(&str, f64)] = &[
     ("wrong line", 0.95),
 ];
 
-#[expect(clippy::print_stdout, reason = "the table is what a person asks for with --nocapture")]
+#[expect(clippy::print_stdout, reason = "prints a table for --nocapture")]
 #[test]
 fn planted_faults_are_rejected_and_true_bullets_accepted() {
     let journals = [Journal::read("mara"), Journal::read("jonas")];
-    let mut figures = BTreeMap::<(bool, String, Half), Figure>::new();
+    let mut tallies = BTreeMap::<(bool, String, Half), Tally>::new();
     let mut wrong = Vec::new();
     for case in cases(&journals) {
         let journal = journals.iter().find(|it| it.name == case.journal).unwrap();
         let item = Item::parse(&case.bullet);
         let verdict = grounding::check_model_item(&item, &journal.logs[..]);
         let key = (case.is_true, case.class.clone(), case.half);
-        figures.entry(key).or_default().see(verdict.is_err());
+        tallies.entry(key).or_default().add(verdict.is_err());
         if verdict.is_ok() != case.is_true {
-            let why = verdict.err().map_or_else(|| "stands".to_owned(), |it| it.to_string());
+            let why = verdict.err().map_or_else(|| "accepted".to_owned(), |it| it.to_string());
             wrong.push((case, why));
         }
     }
@@ -166,25 +165,25 @@ fn planted_faults_are_rejected_and_true_bullets_accepted() {
             println!("{kind} {}: {} — {}: {why}", case.class, case.journal, case.bullet);
         }
     }
-    let mut all = BTreeMap::<(bool, Half), Figure>::new();
-    for ((is_true, class, half), figure) in &figures {
+    let mut all = BTreeMap::<(bool, Half), Tally>::new();
+    for ((is_true, class, half), tally) in &tallies {
         let kind = if *is_true { "true" } else { "false" };
-        println!("{kind:5} {class:18} {half:?} refused {:4} of {:4}", figure.refused, figure.all);
+        println!("{kind:5} {class:18} {half:?} rejected {:4} of {:4}", tally.rejected, tally.all);
         let sum = all.entry((*is_true, *half)).or_default();
-        sum.refused += figure.refused;
-        sum.all += figure.all;
+        sum.rejected += tally.rejected;
+        sum.all += tally.all;
     }
-    for ((is_true, half), figure) in &all {
-        println!("{is_true:5} {half:?}: refused {} of {}", figure.refused, figure.all);
-        assert!(figure.all >= 200);
-        assert!(!is_true || figure.share() < 0.02, "true bullets are refused: {figure:?}");
+    for ((is_true, half), tally) in &all {
+        println!("{is_true:5} {half:?}: rejected {} of {}", tally.rejected, tally.all);
+        assert!(tally.all >= 200);
+        assert!(!is_true || tally.rejected_share() < 0.02, "too many true bullets are rejected: {tally:?}");
     }
-    for ((is_true, class, half), figure) in figures {
+    for ((is_true, class, half), tally) in tallies {
         if is_true {
             continue;
         }
         let floor = FLOORS.iter().find(|it| it.0 == class).map_or(1.0, |it| it.1);
-        assert!(floor < 1.0 || STRICT.contains(&&class[..]), "{class} is not known");
-        assert!(figure.share() >= floor, "{class} {half:?}: {figure:?}");
+        assert!(floor < 1.0 || STRICT.contains(&&class[..]), "the class {class} is in neither list");
+        assert!(tally.rejected_share() >= floor, "{class} {half:?}: {tally:?}");
     }
 }

@@ -5,4 +5,4 @@
 #[path = "../targets.rs"]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::grounded(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::sanitized(bytes));

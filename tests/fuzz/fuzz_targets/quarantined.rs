@@ -5,4 +5,4 @@
 #[path = "../targets.rs"]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::served(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::quarantined(bytes));

@@ -5,4 +5,4 @@
 #[path = "../targets.rs"]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::held(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::neutralized(bytes));
