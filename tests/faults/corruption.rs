@@ -210,7 +210,8 @@ fn trial(damage: &Damage, base: &Root, before: &str, reported: &AtomicUsize) -> 
         all_files(&root).into_values().map(ContentHash::of).collect();
     let lineage = Lineage::open_existing(&root.path(DATABASE)).unwrap().unwrap();
     let history: BTreeSet<ContentHash> = lineage.contents().unwrap().into_iter().collect();
-    let is_content = |it: &&String| !it.ends_with("-shm") && !it.ends_with("-wal") && **it != DATABASE;
+    let is_content =
+        |it: &&String| !it.ends_with("-shm") && !it.ends_with("-wal") && **it != DATABASE;
     for (name, bytes) in damaged.iter().filter(|it| is_content(&it.0)) {
         // These files are derived from the database or name processes.
         let derived = ["witness", "decisions.copy", ".lock", "daemon.json"];

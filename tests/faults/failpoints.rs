@@ -44,7 +44,8 @@ fn a_kill_or_error_at_any_step_loses_nothing() {
     let only = std::env::var("MEMOIRD_FAULTS_ONLY").ok();
     let reached = test_scenarios(only.as_deref());
     if only.is_none() {
-        let missed: Vec<_> = marked_steps().into_iter().filter(|it| !reached.contains(it)).collect();
+        let missed: Vec<_> =
+            marked_steps().into_iter().filter(|it| !reached.contains(it)).collect();
         assert!(missed.is_empty(), "no scenario reaches {missed:?}: add one that does");
     }
 }
@@ -241,7 +242,8 @@ fn cases<'a>(stage: &'a Stage, steps: &[String], reached: &BTreeSet<String>) -> 
             if can_fail(step) {
                 cases.extend(["enospc", "eio"].map(|action| case(action, step, None)));
             }
-            let recovery_steps = (1..=RECOVERY_STEPS_MAX).skip(i % RECOVERY_STRIDE).step_by(RECOVERY_STRIDE);
+            let recovery_steps =
+                (1..=RECOVERY_STEPS_MAX).skip(i % RECOVERY_STRIDE).step_by(RECOVERY_STRIDE);
             cases.extend(recovery_steps.map(|it| case("kill", step, Some(it))));
         }
         return cases;

@@ -54,7 +54,8 @@ fn trial(stage: &Stage, case: &Case) -> Result<(), String> {
     let mut acknowledged = Acknowledged { with_log: case.with_log, ..Acknowledged::default() };
     std::thread::scope(|scope| {
         let logging = case.with_log.then(|| scope.spawn(|| log_for(&root, case.after)));
-        acknowledged.done = kill_after(root.command(&program(), &[case.verb]), case.after).is_done();
+        acknowledged.done =
+            kill_after(root.command(&program(), &[case.verb]), case.after).is_done();
         if let Some(logging) = logging {
             acknowledged.entries = logging.join().unwrap();
         }

@@ -184,8 +184,12 @@ fn difference(expected: &Files, actual: &Files, ignore_today: bool) -> Option<St
 /// Shows the first lines that differ.
 pub(crate) fn first_difference(expected: Option<&String>, actual: Option<&String>) -> String {
     let (Some(expected), Some(actual)) = (expected, actual) else {
-        return if expected.is_some() { "the file is missing" } else { "the file should not exist" }
-            .to_owned();
+        return if expected.is_some() {
+            "the file is missing"
+        } else {
+            "the file should not exist"
+        }
+        .to_owned();
     };
     let same = expected.lines().zip(actual.lines()).take_while(|(a, b)| a == b).count();
     let show = |mark: &str, text: &str| {

@@ -96,7 +96,11 @@ fn check_cut_works() -> Result<(), String> {
     disk.cut()?;
     disk.restart()?;
     let survives = [synced, unsynced].map(|it| fs::read(it).is_ok_and(|it| it == b"text"));
-    if survives == [true, false] { Ok(()) } else { Err(format!("survives a cut: synced, unsynced: {survives:?}")) }
+    if survives == [true, false] {
+        Ok(())
+    } else {
+        Err(format!("survives a cut: synced, unsynced: {survives:?}"))
+    }
 }
 
 fn trial(disk: &Disk, stage: &Stage, case: &Case, tally: &Tally) -> Result<(), String> {

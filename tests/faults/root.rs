@@ -119,7 +119,8 @@ impl Root {
     pub(crate) fn archive_on_other_disk(&mut self) {
         let device = |path: &Path| fs::metadata(path).map(|it| it.dev()).ok();
         if ![None, device(&self.path)].contains(&device(Path::new(OTHER_DISK))) {
-            let archive = tempfile::Builder::new().prefix("faults-").tempdir_in(OTHER_DISK).unwrap();
+            let archive =
+                tempfile::Builder::new().prefix("faults-").tempdir_in(OTHER_DISK).unwrap();
             fs::create_dir_all(self.path("memory")).unwrap();
             symlink(archive.path(), self.path(ARCHIVE)).unwrap();
             self.other_disk_archive = Some(archive);
@@ -222,7 +223,12 @@ pub(crate) fn wait(mut child: Child, line: String) -> CommandOutput {
     }
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    CommandOutput { line, status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+    CommandOutput {
+        line,
+        status: output.status,
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
 fn copy_all(from: &Path, to: &Path) {

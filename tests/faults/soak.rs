@@ -84,8 +84,13 @@ fn simulated_years_leave_no_work_and_no_errors() {
     module.run_on(1, &cases, |_, case| {
         let mut simulation = Simulation::begin(Random::from(case.seed));
         let result = simulation.run_days(case.days).and_then(|()| simulation.check());
-        tallies.lock().unwrap().push(result.as_ref().map_or_else(|_| simulation.tally(), Clone::clone));
-        result.map(drop).map_err(|it| format!("{it}\n\nlog of the daemon:\n{}", simulation.end_of_log()))
+        tallies
+            .lock()
+            .unwrap()
+            .push(result.as_ref().map_or_else(|_| simulation.tally(), Clone::clone));
+        result
+            .map(drop)
+            .map_err(|it| format!("{it}\n\nlog of the daemon:\n{}", simulation.end_of_log()))
     });
     module.note(tallies.into_inner().unwrap().join("; "));
     module.end();
@@ -400,8 +405,7 @@ impl Simulation {
     fn logs_are_whole(&self) -> Result<(), String> {
         let files = self.root.files();
         for (name, lines) in &self.lines {
-            let paths =
-                [format!("memory/{name}"), format!("memory/archive/{}/{name}", &name[..4])];
+            let paths = [format!("memory/{name}"), format!("memory/archive/{}/{name}", &name[..4])];
             let texts: Vec<_> = paths.iter().filter_map(|it| files.get(it)).collect();
             let [text] = texts[..] else {
                 return Err(format!("{name} exists {} times", texts.len()));
@@ -440,7 +444,8 @@ impl Simulation {
              (counts OR reason NOT LIKE '%changed while it was read%' AND reason <> 'ended by a crash'))",
         );
         let open = list("SELECT target FROM intent WHERE state = 'open'");
-        for (what, found) in [("written twice", twice), ("failed", failed), ("half written", open)] {
+        for (what, found) in [("written twice", twice), ("failed", failed), ("half written", open)]
+        {
             if !found.is_empty() {
                 return Err(format!("{} {what}: {found:#?}", found.len()));
             }
@@ -462,9 +467,12 @@ impl Simulation {
         let ran = finish(command).ok();
         let expected = fresh.files();
         let is_week = |it: &str| it.starts_with("memory/weekly/");
-        let names: BTreeSet<_> = files.keys().chain(expected.keys()).filter(|it| is_week(it)).collect();
-        let differing: Vec<_> =
-            names.into_iter().filter(|it| comparable_week(files, it) != comparable_week(&expected, it)).collect();
+        let names: BTreeSet<_> =
+            files.keys().chain(expected.keys()).filter(|it| is_week(it)).collect();
+        let differing: Vec<_> = names
+            .into_iter()
+            .filter(|it| comparable_week(files, it) != comparable_week(&expected, it))
+            .collect();
         if let Some(name) = differing.first() {
             let found = files.get(*name);
             return Err(format!(
@@ -482,7 +490,10 @@ impl Simulation {
         let weeks_with_logs: BTreeSet<_> = days.map(|it| it.iso_week()).collect();
         let count = files.keys().filter(|it| is_week(it)).count();
         if count != weeks_with_logs.len() {
-            return Err(format!("{count} weekly files, but {} weeks have logs", weeks_with_logs.len()));
+            return Err(format!(
+                "{count} weekly files, but {} weeks have logs",
+                weeks_with_logs.len()
+            ));
         }
         Ok(())
     }
@@ -497,7 +508,8 @@ impl Simulation {
 /// Returns a weekly file without the paths of its logs and the days extracted so far, which depend on
 /// the time of the run.
 fn comparable_week(files: &BTreeMap<String, String>, name: &str) -> Option<String> {
-    let is_comparable = |it: &&str| !it.starts_with("  - memory/") && !it.starts_with("  extracted: ");
+    let is_comparable =
+        |it: &&str| !it.starts_with("  - memory/") && !it.starts_with("  extracted: ");
     Some(files.get(name)?.lines().filter(is_comparable).collect::<Vec<_>>().join("\n"))
 }
 

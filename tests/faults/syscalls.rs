@@ -128,7 +128,8 @@ fn trial(strace: &PathBuf, case: &Case<'_>, missed: &AtomicUsize) -> Result<(), 
         missed.fetch_add(1, Ordering::Relaxed);
     }
     // If printing itself fails, nothing can be reported.
-    let is_output_refused = refused.is_some_and(|it| it.contains(" write(1,") || it.contains(" write(2,"));
+    let is_output_refused =
+        refused.is_some_and(|it| it.contains(" write(1,") || it.contains(" write(2,"));
     if is_output_refused {
         let code = ran.status.code();
         if !matches!(code, Some(0 | 73)) {

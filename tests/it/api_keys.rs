@@ -11,7 +11,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::support::{NOW, CommandOutput, Root, assert_absent, assert_in_no_file};
+use super::support::{CommandOutput, NOW, Root, assert_absent, assert_in_no_file};
 
 /// A made-up key.
 const KEY: &str = "sk-test-7Zq4Wm9xK2vB5nR8tL3p";
@@ -60,7 +60,7 @@ impl KeySource {
 fn check_source(source: KeySource) {
     let root = Root::small();
     let (variable, file) = source.supply(&root);
-    let run = |args: &[&str]| -> Ran {
+    let run = |args: &[&str]| -> CommandOutput {
         let mut command = root.command(args);
         command.envs(variable.clone()).env("MEMOIRD_LOG", "trace").env("RUST_BACKTRACE", "1");
         let ran = root.finish(command, args);

@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Ran, Root, fixtures::old_time, skipped};
+use crate::support::{CommandOutput, Root, fixtures::old_time, skipped};
 
 const ARCHIVE: &[&str] = &["compact", "--set", "archive_after_days=30"];
 const WEEK: &str = "memory/weekly/2026-W03.md";

@@ -37,7 +37,7 @@ fn put(root: &Root, path: &str, bytes: &[u8]) {
 
 /// Compacts, and checks that the plain entries reach the week whatever else is in the folder.
 #[track_caller]
-fn compact(root: &Root) -> Ran {
+fn compact(root: &Root) -> CommandOutput {
     let ran = root.run(&["compact"]);
     // A generated file that cannot be read fails its own job and no other.
     assert!(ran.code == 0 || ran.stdout.contains(" failed "), "{ran}");
@@ -708,7 +708,9 @@ fn external_text_inside_list_items_and_fences_is_quarantined() {
     for (name, log) in [
         (
             "a fence in an item",
-            format!("- Ran:\n- ```sh\n  make all\n  ```\n\nTool said:\n\n```\n{EVIL}\n```\n"),
+            format!(
+                "- CommandOutput:\n- ```sh\n  make all\n  ```\n\nTool said:\n\n```\n{EVIL}\n```\n"
+            ),
         ),
         ("a numbered one", format!("1. ```text\n   a\n   ```\n\n```\n{EVIL}\n```\n")),
         ("a quote in an item", format!("- Bob wrote:\n- > {EVIL}\n")),

@@ -9,7 +9,7 @@ use std::{
 
 use memoird::internals::store::db::lineage::Lineage;
 
-use crate::support::{Ran, Root, await_pause};
+use crate::support::{CommandOutput, Root, await_pause};
 
 /// How many lines are planted; more with `MEMOIRD_FAULTS=full`.
 fn canary_count() -> usize {
@@ -171,7 +171,7 @@ fn names_of_planted_lines(root: &Root, count: usize) -> String {
     names
 }
 
-fn forget(root: &Root, names: &str, extra: &[&str]) -> Ran {
+fn forget(root: &Root, names: &str, extra: &[&str]) -> CommandOutput {
     let args = [&["forget", "--from-file", "-", "--yes", "--json"], extra].concat();
     root.run_with_stdin(&args, names)
 }

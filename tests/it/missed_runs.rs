@@ -71,7 +71,7 @@ fn no_run_starts_while_the_model_is_paused() {
     let switch = Arc::clone(&is_back);
     let server = Server::answering(move |sent| {
         if is_back.load(Ordering::SeqCst) {
-            fluent(sent)
+            answer_well(sent)
         } else {
             Answer::text(503, "Later, please.")
         }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use super::{
     run::{Daemon, drop_logs, fresh, write},
-    support::{NOW, CommandOutput, Root, skipped},
+    support::{CommandOutput, NOW, Root, skipped},
 };
 
 /// Returns whether the kernel enforces the sandbox; otherwise says that the test is skipped.

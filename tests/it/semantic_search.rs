@@ -41,7 +41,7 @@ fn vector(text: &str) -> Vec<f64> {
     vector
 }
 
-fn answer(requests: &Asked) -> Answer {
+fn answer(requests: &ModelRequest) -> Answer {
     let texts = requests.body["input"].as_array().unwrap();
     let vectors = texts.iter().map(|it| vector(it.as_str().unwrap()));
     let body = if requests.path == "/api/embed" {
@@ -187,7 +187,7 @@ fn without_the_server_search_uses_words() {
         );
         assert!(!results["words_only"].is_null());
         fixture.root.append("memory/2026-04-07.md", "- The kitten hides from the vacuum cleaner\n");
-        let ran: Ran = fixture.root.run(&["compact"]).ok();
+        let ran: CommandOutput = fixture.root.run(&["compact"]).ok();
         assert!(ran.stderr.contains("1 logs wait for vectors"), "{}", ran.stderr);
         assert_eq!(fixture.status()["left"], 1);
     }

@@ -218,7 +218,7 @@ fn escape_sequences_of_a_log_do_not_reach_the_terminal() {
     let CommandOutput { stdout, .. } = root.run(&["trace", "--up", "2026-04-02:1"]).ok();
     assert!(!stdout.contains('\u{1b}'), "{stdout:?}");
     // A line with hidden characters is quarantined; `review` shows them escaped.
-    let Ran { stdout, .. } = root.run(&["review"]).ok();
+    let CommandOutput { stdout, .. } = root.run(&["review"]).ok();
     assert!(stdout.contains("the importer"), "{stdout}");
     assert!(!stdout.contains('\u{1b}'), "{stdout:?}");
 }

@@ -245,7 +245,8 @@ fn replaced(text: &str, from: &str, to: &str) -> Option<String> {
     let is_word = |at: usize| {
         let before = text[..at].chars().next_back();
         let after = text[at + from.len()..].chars().next();
-        (is_boundary(before) || !starts_word(from)) && (is_boundary(after) || !from.ends_with(char::is_alphanumeric))
+        (is_boundary(before) || !starts_word(from))
+            && (is_boundary(after) || !from.ends_with(char::is_alphanumeric))
     };
     // Text in code spans is not replaced.
     let is_outside_code = |at: usize| text[..at].matches('`').count().is_multiple_of(2);

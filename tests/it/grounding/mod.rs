@@ -77,7 +77,11 @@ fn cases(journals: &[Journal]) -> Vec<Case> {
     cases.extend(by_hand(Half::Open, true, include_str!("../../data/grounding/true-open.txt")));
     cases.extend(by_hand(Half::HeldOut, true, include_str!("../../data/grounding/true-held.txt")));
     cases.extend(by_hand(Half::Open, false, include_str!("../../data/grounding/false-open.txt")));
-    cases.extend(by_hand(Half::HeldOut, false, include_str!("../../data/grounding/false-held.txt")));
+    cases.extend(by_hand(
+        Half::HeldOut,
+        false,
+        include_str!("../../data/grounding/false-held.txt"),
+    ));
     let mut counts = BTreeMap::<_, usize>::new();
     for journal in journals {
         for case in make::cases(journal) {
@@ -176,14 +180,20 @@ fn planted_faults_are_rejected_and_true_bullets_accepted() {
     for ((is_true, half), tally) in &all {
         println!("{is_true:5} {half:?}: rejected {} of {}", tally.rejected, tally.all);
         assert!(tally.all >= 200);
-        assert!(!is_true || tally.rejected_share() < 0.02, "too many true bullets are rejected: {tally:?}");
+        assert!(
+            !is_true || tally.rejected_share() < 0.02,
+            "too many true bullets are rejected: {tally:?}"
+        );
     }
     for ((is_true, class, half), tally) in tallies {
         if is_true {
             continue;
         }
         let floor = FLOORS.iter().find(|it| it.0 == class).map_or(1.0, |it| it.1);
-        assert!(floor < 1.0 || STRICT.contains(&&class[..]), "the class {class} is in neither list");
+        assert!(
+            floor < 1.0 || STRICT.contains(&&class[..]),
+            "the class {class} is in neither list"
+        );
         assert!(tally.rejected_share() >= floor, "{class} {half:?}: {tally:?}");
     }
 }

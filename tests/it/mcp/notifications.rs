@@ -59,7 +59,8 @@ fn a_client_with_a_handshake_is_notified_of_changes() {
     client.await_notification(LISTED);
     let listed = client.request("resources/list", json!({}));
     assert!(uris(&listed).contains(&"memoird://week/2026-W12"));
-    let refused = client.request("resources/subscribe", json!({ "uri": "memoird://week/2026-W50" }));
+    let refused =
+        client.request("resources/subscribe", json!({ "uri": "memoird://week/2026-W50" }));
     assert!(refused["error"]["message"].as_str().unwrap().contains("there is no"), "{refused}");
 }
 

@@ -104,8 +104,7 @@ fn the_server_ends_when_stdout_closes() {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     drop(child.stdout.take());
     let mut input = child.stdin.take().unwrap();
-    let initialize =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": super::initialize_params() });
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": super::initialize_params() });
     // The server may end before everything is written.
     drop(writeln!(input, "{initialize}"));
     // It ends by itself: stdin is still open.

@@ -48,7 +48,8 @@ fn both_protocol_versions_offer_the_same_tools() {
     let found = new.request("server/discover", json!({}));
     let versions = found["result"]["supportedVersions"].as_array().unwrap();
     assert!(
-        versions.contains(&json!(super::STATELESS_PROTOCOL)) && versions.contains(&json!(super::HANDSHAKE_PROTOCOL)),
+        versions.contains(&json!(super::STATELESS_PROTOCOL))
+            && versions.contains(&json!(super::HANDSHAKE_PROTOCOL)),
         "{found}"
     );
     assert_eq!(list_tools(&mut old), list_tools(&mut new));
@@ -145,7 +146,10 @@ fn agents_may_only_read_and_log_by_default() {
         ("core_memory", json!({ "operation": "import", "text": "# A" })),
     ] {
         let message = client.call_error(tool, &arguments);
-        assert!(message.contains("may only read and log") && message.contains("--allow-write"), "{message}");
+        assert!(
+            message.contains("may only read and log") && message.contains("--allow-write"),
+            "{message}"
+        );
     }
     assert_eq!(root.files(), before);
     let logged = client.call_ok("memory_log", &json!({ "text": "Disk at 35%" }));
@@ -156,8 +160,10 @@ fn agents_may_only_read_and_log_by_default() {
     // The configuration can allow it, too.
     let mut client = Client::new(&root, &["--set", "mcp.write=true"]);
     assert!(names(&list_tools(&mut client)).contains(&"memory_correct"));
-    client
-        .call_ok("memory_correct", &json!({ "target": "2026-W10:16", "text": "Importer v3 shipped" }));
+    client.call_ok(
+        "memory_correct",
+        &json!({ "target": "2026-W10:16", "text": "Importer v3 shipped" }),
+    );
     let changed = root.read("memory/weekly/2026-W10.md");
     assert!(changed.contains("- Importer v3 shipped [2026-03-03"), "{changed}");
 }
@@ -320,8 +326,10 @@ fn a_file_can_be_read_as_of_an_earlier_time() {
         client.call_ok("memory_read", &json!({ "file": "2026-W10", "as_of": as_of }))
     };
     let before = week(&mut client, Value::Null);
-    client
-        .call_ok("memory_correct", &json!({ "target": "2026-W10:16", "text": "Importer v3 shipped" }));
+    client.call_ok(
+        "memory_correct",
+        &json!({ "target": "2026-W10:16", "text": "Importer v3 shipped" }),
+    );
     let history = root.run(&["history", "2026-W10", "--json"]).ok().json();
     let at = history["versions"].as_array().unwrap().last().unwrap()["at"].clone();
     let after = week(&mut client, Value::Null);

@@ -8,12 +8,12 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Workspace, KEY, Wire};
+use super::{KEY, Wire, Workspace};
 use crate::{
     run::Daemon,
     support::{
         NOW,
-        server::{Answer, ModelRequest, StopReason, Server, valid_reply},
+        server::{Answer, ModelRequest, Server, StopReason, valid_reply},
     },
 };
 
@@ -77,7 +77,8 @@ impl Provider {
                 self.begin(wire, requests, request.body["metadata"].clone())
             }
             (["messages", "batches"] | ["batches"], _) => {
-                let all: Vec<Value> = self.batches.iter().map(|it| self.batch_json(wire, it)).collect();
+                let all: Vec<Value> =
+                    self.batches.iter().map(|it| self.batch_json(wire, it)).collect();
                 Answer::json(200, &json!({ "data": all, "has_more": false }))
             }
             (["messages", "batches", id] | ["batches", id], _) => {
@@ -170,7 +171,11 @@ fn response_body(body: &Value, path: &str) -> Value {
         body: body.clone(),
         bytes: Vec::new(),
     };
-    let Answer::Http { body, .. } = request.reply_with(&valid_reply(&request), StopReason::Complete) else { unreachable!() };
+    let Answer::Http { body, .. } =
+        request.reply_with(&valid_reply(&request), StopReason::Complete)
+    else {
+        unreachable!()
+    };
     serde_json::from_slice(&body).unwrap()
 }
 
@@ -188,7 +193,8 @@ impl Batching {
     fn new(wire: Wire) -> Self {
         let provider: Arc<Mutex<Provider>> = Arc::default();
         let answering = Arc::clone(&provider);
-        let server = Server::answering(move |request| answering.lock().unwrap().answer(wire, request));
+        let server =
+            Server::answering(move |request| answering.lock().unwrap().answer(wire, request));
         let mut workspace = Workspace::new(wire, server);
         workspace.set("/model/batch", json!(true));
         Self { workspace, provider }
@@ -455,7 +461,10 @@ fn compact_on_the_command_line_uses_answered_batches() {
         batching.workspace.run(&["compact", "--dry-run"]).ok();
         assert!(batching.is_in_batch());
         let compacted = batching.workspace.run_with(&["compact"], &[("MEMOIRD_LOG", "debug")]).ok();
-        assert!(batching.workspace.week().is_some() && batching.replies().is_empty(), "{compacted}");
+        assert!(
+            batching.workspace.week().is_some() && batching.replies().is_empty(),
+            "{compacted}"
+        );
         assert_eq!(batching.counts(), (1, 0, 1, 1), "{wire:?}");
         // The log reports it like any other call.
         for words in
@@ -570,7 +579,11 @@ fn the_key_is_in_no_file_and_no_log_of_a_batch() {
             assert_in_no_file(&batching.workspace.root.home(""));
             for request in batching.workspace.server.requests() {
                 assert!(!String::from_utf8_lossy(&request.bytes).contains(PART));
-                assert!(!request.path.contains(PART) && !request.path.contains(".."), "{}", request.path);
+                assert!(
+                    !request.path.contains(PART) && !request.path.contains(".."),
+                    "{}",
+                    request.path
+                );
                 assert_eq!(request.headers.iter().filter(|it| it.1.contains(PART)).count(), 1);
             }
         }

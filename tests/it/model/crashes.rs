@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::json;
 
-use super::{Workspace, Wire};
+use super::{Wire, Workspace};
 use crate::support::server::{Server, answer_well};
 
 /// Crashes in a plain test run.
@@ -130,7 +130,10 @@ fn random_crashes_pay_no_stored_reply_twice_and_respect_the_budget() {
             let again: usize = sent.times.values().map(|it| it - 1).sum();
             (again, sent.tokens[before..].to_vec())
         };
-        assert!(again <= lost, "{again} requested again, {lost} lost: {fail} in {rounds}, seed {seed}");
+        assert!(
+            again <= lost,
+            "{again} requested again, {lost} lost: {fail} in {rounds}, seed {seed}"
+        );
         let (sum, most) = (today.iter().sum::<u64>(), today.iter().max().copied().unwrap_or(0));
         assert!(sum <= TOKENS + most, "{sum} tokens: {fail} in {rounds}, seed {seed}");
         assert!(

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Workspace, KEY, LOG, WEEK, Wire};
+use super::{KEY, LOG, WEEK, Wire, Workspace};
 use crate::{
     run::{Daemon, state},
     support::server::Server,
@@ -37,7 +37,7 @@ fn a_daemon_over_budget_reports_it_and_resumes_the_next_day() {
     let not_yet = status(&workspace)["not_yet"].as_str().unwrap().to_owned();
     assert!(not_yet.contains("1 of 1 calls used"), "{not_yet}");
     // Hours later, after a new log for which no model is needed, there is no further call.
-    daemon.await_pass_after(|it| {
+    daemon.await_run_after(|it| {
         workspace.root.write("memory/2026-04-13.md", "- The archive has 12 folders now\n");
         it.set_clock("2026-04-13T15:00:00+02:00");
     });

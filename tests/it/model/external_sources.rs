@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Workspace, Wire};
-use crate::support::server::{StopReason, Server, valid_reply};
+use super::{Wire, Workspace};
+use crate::support::server::{Server, StopReason, valid_reply};
 
 const DAY: &str = "memory/2026-04-07.md";
 
@@ -18,7 +18,10 @@ fn quarantined_memories_stay_so_after_the_database_is_lost() {
     let memories = json!({ "memories": [memory] }).to_string();
     let server = Server::answering(move |request| {
         let is_of_days = request.system().contains("{\"memories\":");
-        request.reply_with(&if is_of_days { memories.clone() } else { valid_reply(request) }, StopReason::Complete)
+        request.reply_with(
+            &if is_of_days { memories.clone() } else { valid_reply(request) },
+            StopReason::Complete,
+        )
     });
     let mut workspace = Workspace::new(Wire::Anthropic, server);
     workspace.set("/compaction/extract", json!(true));

@@ -8,7 +8,7 @@ use std::sync::{
 
 use serde_json::json;
 
-use super::{Workspace, LOG, WEEK, Wire};
+use super::{LOG, WEEK, Wire, Workspace};
 use crate::support::server::{Answer, Server, answer_well};
 
 /// Returns a workspace whose server fails until the returned flag is set.

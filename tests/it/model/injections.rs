@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Workspace, WEEK, Wire};
-use crate::support::server::{ModelRequest, StopReason, Server, valid_reply};
+use super::{WEEK, Wire, Workspace};
+use crate::support::server::{ModelRequest, Server, StopReason, valid_reply};
 
 /// The log that the false statements are about.
 const LOG: &str = "# Import
@@ -134,7 +134,12 @@ fn each_single_fault_is_rejected_and_reported() {
     for (what, bullet, _) in FALSE {
         let workspace = workspace(Wire::Openai, reply([TRUE[0], bullet]), reply([bullet]));
         let compacted = workspace.compact();
-        assert_eq!((compacted.ran.code, workspace.server.count()), (0, 2), "{what} {}", compacted.ran);
+        assert_eq!(
+            (compacted.ran.code, workspace.server.count()),
+            (0, 2),
+            "{what} {}",
+            compacted.ran
+        );
         assert_eq!(bullets(&workspace), [TRUE[0]], "{what} {}", compacted.ran);
         check_rejected(&workspace, &compacted.report, &[bullet]);
     }
@@ -168,7 +173,12 @@ fn an_empty_repair_leaves_the_true_bullets() {
     for second in ["", "Sorry.", "### Decisions\n", "<html>"] {
         let workspace = workspace(Wire::Openai, reply([TRUE[0], digit]), second.to_owned());
         let compacted = workspace.compact();
-        assert_eq!((compacted.ran.code, workspace.server.count()), (0, 2), "{second} {}", compacted.ran);
+        assert_eq!(
+            (compacted.ran.code, workspace.server.count()),
+            (0, 2),
+            "{second} {}",
+            compacted.ran
+        );
         assert_eq!(bullets(&workspace), [TRUE[0]], "{second} {}", compacted.ran);
         check_rejected(&workspace, &compacted.report, &[digit]);
     }

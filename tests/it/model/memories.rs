@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{
-    Workspace, Wire,
+    Wire, Workspace,
     replies::{MEMORY, extract, memory},
 };
 use crate::support::{
     CommandOutput,
-    server::{ModelRequest, StopReason, Server},
+    server::{ModelRequest, Server, StopReason},
 };
 
 /// Returns a reply with these memories.
@@ -91,7 +91,10 @@ fn bad_memories_are_repaired_in_one_request() {
         let files = workspace.root.files();
         assert!(files.contains_key(MEMORY) && files.contains_key(IMPORTER), "{ran}");
         assert_eq!(files.keys().filter(|it| it.contains("-2.md")).count(), 0, "{ran}");
-        assert_eq!((&ran.json()["jobs"][0]["rejected"], review_items(&workspace).len()), (&json!(0), 0));
+        assert_eq!(
+            (&ran.json()["jobs"][0]["rejected"], review_items(&workspace).len()),
+            (&json!(0), 0)
+        );
     }
 }
 
@@ -126,7 +129,8 @@ fn two_days(second: Vec<Value>) -> Workspace {
     let mut at = 0;
     let server = Server::answering(move |request: &ModelRequest| {
         at += 1;
-        let memory = if at == 1 { memory() } else { second[(at - 2).min(second.len() - 1)].clone() };
+        let memory =
+            if at == 1 { memory() } else { second[(at - 2).min(second.len() - 1)].clone() };
         request.reply_with(&reply(&[memory]), StopReason::Complete)
     });
     let mut workspace = Workspace::new(Wire::Openai, server);
@@ -187,7 +191,11 @@ fn a_memory_of_the_same_name_is_reported_and_then_merged() {
     let turns = workspace.server.requests()[2].turns();
     assert!(turns[2].contains("a memory `user_reply-style` exists"), "{}", turns[2]);
     // Even without `updates` there is no second memory of the same name.
-    assert_eq!((memories(&workspace), review_items(&workspace).len()), (vec![MEMORY.to_owned()], 0), "{ran}");
+    assert_eq!(
+        (memories(&workspace), review_items(&workspace).len()),
+        (vec![MEMORY.to_owned()], 0),
+        "{ran}"
+    );
     assert!(workspace.root.read(MEMORY).contains("in German"));
 }
 
@@ -196,7 +204,8 @@ fn an_older_day_does_not_replace_a_newer_memory() {
     let workspace = two_days(vec![german(json!("user_reply-style"))]);
     extract_again(&workspace);
     let new = workspace.root.read(MEMORY);
-    workspace.root
+    workspace
+        .root
         .write("memory/2026-04-06.md", "- Alice wants her short replies in German, on paper\n");
     let ran = workspace.run(&["compact", "extract", "--json"]).ok();
     assert_eq!((workspace.root.read(MEMORY), memories(&workspace).len()), (new, 1), "{ran}");
@@ -261,7 +270,9 @@ fn a_memory_name_containing_a_secret_is_not_sent() {
     });
     let mut workspace = Workspace::new(Wire::Anthropic, server);
     workspace.set("/compaction/extract", json!(true));
-    workspace.root.write("memory/2026-04-07.md", "- I prefer the code LAB-4711-XYZ for the lab door.\n");
+    workspace
+        .root
+        .write("memory/2026-04-07.md", "- I prefer the code LAB-4711-XYZ for the lab door.\n");
     workspace.run(&["--set", "engine=extractive", "compact"]).ok();
     let files_with_code = |workspace: &Workspace| {
         let names = workspace.root.files().into_keys();
@@ -285,7 +296,9 @@ fn a_memory_name_containing_a_secret_is_not_sent() {
 
 #[test]
 fn a_user_given_name_matching_a_secret_in_a_log_is_not_sent() {
-    let server = Server::answering(|request: &ModelRequest| request.reply_with(&reply(&[]), StopReason::Complete));
+    let server = Server::answering(|request: &ModelRequest| {
+        request.reply_with(&reply(&[]), StopReason::Complete)
+    });
     let mut workspace = Workspace::new(Wire::Openai, server);
     workspace.set("/compaction/extract", json!(true));
     workspace.root.write("../.config/memoird/secrets.yaml", DOOR_CODES);
@@ -303,7 +316,8 @@ fn a_user_given_name_matching_a_secret_in_a_log_is_not_sent() {
 fn an_unreadable_log_does_not_block_other_days() {
     let workspace = two_days(vec![german(json!("user_reply-style"))]);
     // The log of the memory now has a second hard link, so it is not read.
-    std::fs::hard_link(workspace.root.path("memory/2026-04-07.md"), workspace.root.home("copy")).unwrap();
+    std::fs::hard_link(workspace.root.path("memory/2026-04-07.md"), workspace.root.home("copy"))
+        .unwrap();
     let ran = workspace.run(&["compact", "extract", "--json"]);
     assert!(workspace.server.requests()[1].turns()[0].contains("in German from now on"), "{ran}");
     assert_eq!((ran.code, &ran.json()["failed"]), (0, &json!(0)), "{ran}");

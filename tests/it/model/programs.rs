@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Workspace, Wire, spending::PART};
+use super::{Wire, Workspace, spending::PART};
 use crate::support::server::Server;
 
 /// A valid reply.
@@ -39,8 +39,18 @@ fn every_way_a_program_may_end_is_handled() {
         ("hangs", "/bin/sleep 60".to_owned(), 69, "did not answer in time (in total"),
         // A child process that keeps the output open does not delay or change the reply.
         ("child hangs", format!("/bin/sleep 61 & echo '{valid_reply}'"), 0, ""),
-        ("child in its own session", format!("/usr/bin/setsid /bin/sleep 3 & echo '{valid_reply}'"), 0, ""),
-        ("child prints the reply", format!("(/bin/sleep 0.2; echo '{valid_reply}') & exit 0"), 0, ""),
+        (
+            "child in its own session",
+            format!("/usr/bin/setsid /bin/sleep 3 & echo '{valid_reply}'"),
+            0,
+            "",
+        ),
+        (
+            "child prints the reply",
+            format!("(/bin/sleep 0.2; echo '{valid_reply}') & exit 0"),
+            0,
+            "",
+        ),
         ("child hangs, and it failed", "/bin/sleep 61 & exit 4".to_owned(), 69, "it ended with 4"),
         ("closes its output", "exec >&- 2>&-; /bin/sleep 60".to_owned(), 69, "in time"),
         (

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Compacted, Workspace, Wire};
-use crate::support::server::{Answer, ModelRequest, StopReason, Server, valid_reply};
+use super::{Compacted, Wire, Workspace};
+use crate::support::server::{Answer, ModelRequest, Server, StopReason, valid_reply};
 
 /// Runs `compact` with a server that gives this reply to every request.
 #[track_caller]
@@ -14,7 +14,11 @@ fn compact_with_reply(wire: Wire, text: &str, stop_reason: StopReason) -> (Works
 
 /// Runs `compact` with a server that gives these replies in turn and then repeats the last one.
 #[track_caller]
-fn compact_with_replies(wire: Wire, texts: Vec<String>, stop_reason: StopReason) -> (Workspace, Compacted) {
+fn compact_with_replies(
+    wire: Wire,
+    texts: Vec<String>,
+    stop_reason: StopReason,
+) -> (Workspace, Compacted) {
     let mut at = 0;
     let server = Server::answering(move |request| {
         let text = &texts[at.min(texts.len() - 1)];
@@ -130,7 +134,8 @@ fn a_bullet_rejected_twice_is_listed_by_review_and_cannot_be_accepted() {
         let reply = format!(
             "### Decisions\n{SQLITE}\n### Blockers & Open Items\n- {bullet} [2026-04-07:4]\n"
         );
-        let (workspace, compacted) = compact_with_reply(Wire::Anthropic, &reply, StopReason::Complete);
+        let (workspace, compacted) =
+            compact_with_reply(Wire::Anthropic, &reply, StopReason::Complete);
         assert!(compacted.reason().contains("kept out: 2026-04-07:4 ("), "{}", compacted.ran);
         let list = workspace.run(&["review", "--json"]).ok().json_as("review");
         let items = list["items"].as_array().unwrap();
@@ -164,7 +169,11 @@ fn a_repaired_bullet_is_written() {
     let repaired =
         "### Blockers & Open Items\n- Measured 3.2 s per GB on the importer [2026-04-07:4]\n";
     for wire in Wire::BOTH {
-        let (workspace, compacted) = compact_with_replies(wire, vec![bad.clone(), repaired.to_owned()], StopReason::Complete);
+        let (workspace, compacted) = compact_with_replies(
+            wire,
+            vec![bad.clone(), repaired.to_owned()],
+            StopReason::Complete,
+        );
         assert_eq!(compacted.job()["rejected"], 0, "{}", compacted.ran);
         assert_eq!(compacted.job()["items"], 2, "{}", compacted.ran);
         assert_eq!(workspace.server.count(), 2);
@@ -182,8 +191,8 @@ fn a_run_counts_the_amounts_that_it_kept() {
     }
     let last = &workspace.run(&["status", "--json"]).ok().json()["last_run"];
     assert_eq!((&last["amounts"], &last["amounts_kept"]), (&json!(2), &json!(1)), "{last}");
-    assert!(desk.run(&["status"]).ok().stdout.contains("1 of 2 amounts and dates kept"));
-    let runs = desk.run(&["history", "--json"]).ok().json_as("history");
+    assert!(workspace.run(&["status"]).ok().stdout.contains("1 of 2 amounts and dates kept"));
+    let runs = workspace.run(&["history", "--json"]).ok().json_as("history");
     assert_eq!(
         (&runs["runs"][0]["amounts"], &runs["runs"][0]["amounts_kept"]),
         (&json!(2), &json!(1))
@@ -201,10 +210,18 @@ fn an_unusable_reply_writes_nothing() {
         ("", StopReason::Complete, "the reply is empty"),
         ("   \n\n", StopReason::Complete, "the reply is empty"),
         ("I cannot help with that.", StopReason::Refusal, "the model refused to answer"),
-        ("### Decisions\n- Moved the importer to", StopReason::TokenLimit, "cut off at 6144 tokens"),
+        (
+            "### Decisions\n- Moved the importer to",
+            StopReason::TokenLimit,
+            "cut off at 6144 tokens",
+        ),
         ("There is nothing of note this week.", StopReason::Complete, unreadable),
         ("### Decisions\n\n### Blockers & Open Items\n", StopReason::Complete, unreadable),
-        ("Error: rate limit exceeded, please try again later (429)", StopReason::Complete, unreadable),
+        (
+            "Error: rate limit exceeded, please try again later (429)",
+            StopReason::Complete,
+            unreadable,
+        ),
         ("{\"error\": {\"message\": \"overloaded\"}}", StopReason::Complete, unreadable),
         ("**Decisions**\nMoved to SQLite", StopReason::Complete, unreadable),
     ] {
@@ -232,7 +249,12 @@ fn an_echo_of_the_prompt_is_rejected() {
 #[test]
 fn a_reply_of_only_false_bullets_writes_nothing() {
     let reply = "### Decisions\n- Sold 900 licences [2026-04-07:3]\n- Hired Bob [2026-04-07:4]\n";
-    check_nothing_written(reply, StopReason::Complete, 2, "none of 2 drafted items passed the check");
+    check_nothing_written(
+        reply,
+        StopReason::Complete,
+        2,
+        "none of 2 drafted items passed the check",
+    );
 }
 
 #[test]
@@ -240,7 +262,10 @@ fn a_bad_reply_leaves_the_file_unchanged() {
     let mut at = 0;
     let server = Server::answering(move |request| {
         at += 1;
-        request.reply_with(&if at == 1 { valid_reply(request) } else { "Sorry.".to_owned() }, StopReason::Complete)
+        request.reply_with(
+            &if at == 1 { valid_reply(request) } else { "Sorry.".to_owned() },
+            StopReason::Complete,
+        )
     });
     let workspace = Workspace::new(Wire::Anthropic, server);
     workspace.compact().ran.ok();
@@ -265,8 +290,14 @@ fn a_job_that_fails_three_times_is_stuck() {
         let files = files.filter(|it| it.file_name().to_string_lossy().starts_with("reply-"));
         files.map(|it| std::fs::read_to_string(it.path()).unwrap()).collect::<Vec<_>>()
     };
-    assert!(matches!(&stored_replies()[..], [one] if one.contains("Sorry.")), "{:?}", stored_replies());
-    workspace.run(&["compact", "--set", "engine=extractive", "--period", "2026-W15", "--force"]).ok();
+    assert!(
+        matches!(&stored_replies()[..], [one] if one.contains("Sorry.")),
+        "{:?}",
+        stored_replies()
+    );
+    workspace
+        .run(&["compact", "--set", "engine=extractive", "--period", "2026-W15", "--force"])
+        .ok();
     workspace.run(&["compact"]).ok();
     assert!(stored_replies().is_empty(), "{:?}", stored_replies());
 }
@@ -274,8 +305,9 @@ fn a_job_that_fails_three_times_is_stuck() {
 #[test]
 fn a_reply_without_usage_is_charged_at_the_worst_case() {
     for wire in Wire::ALL {
-        let server =
-            Server::answering(|request| Answer::json(200, &request.message(&valid_reply(request), StopReason::Complete)));
+        let server = Server::answering(|request| {
+            Answer::json(200, &request.message(&valid_reply(request), StopReason::Complete))
+        });
         let workspace = Workspace::new(wire, server);
         assert_eq!(workspace.compact().outcome(), "written");
         let usage = workspace.run(&["usage", "--json"]).ok().json();
@@ -295,7 +327,10 @@ pub(super) fn memory() -> Value {
 
 /// Runs `compact extract` with a server that gives these replies in turn.
 #[track_caller]
-pub(super) fn extract(wire: Wire, replies: &[String]) -> (Workspace, crate::support::CommandOutput) {
+pub(super) fn extract(
+    wire: Wire,
+    replies: &[String],
+) -> (Workspace, crate::support::CommandOutput) {
     let (mut at, replies) = (0, replies.to_vec());
     let server = Server::answering(move |request: &ModelRequest| {
         at += 1;
@@ -378,7 +413,8 @@ fn a_topic_from_the_model_cannot_escape_the_folder() {
     for topic in ["../../etc/passwd", "/tmp/x", "a\u{0}b", "x\ny", "....//....//x", "CON"] {
         let mut memory = memory();
         memory["topic"] = json!(topic);
-        let (workspace, ran) = extract(Wire::Openai, &[json!({ "memories": [memory] }).to_string()]);
+        let (workspace, ran) =
+            extract(Wire::Openai, &[json!({ "memories": [memory] }).to_string()]);
         assert_eq!(ran.code, 0, "{topic:?} {ran}");
         let files = workspace.root.files();
         let new: Vec<&String> = files.keys().filter(|it| it.contains("user_")).collect();
@@ -392,7 +428,9 @@ fn a_topic_from_the_model_cannot_escape_the_folder() {
 #[test]
 fn a_good_week_does_not_hide_a_failed_extraction() {
     let server = Server::answering(|request| match valid_reply(request) {
-        json if json.starts_with('{') => request.reply_with("Nothing, I think.", StopReason::Complete),
+        json if json.starts_with('{') => {
+            request.reply_with("Nothing, I think.", StopReason::Complete)
+        }
         week => request.reply_with(&week, StopReason::Complete),
     });
     let mut workspace = Workspace::new(Wire::Openai, server);

@@ -7,8 +7,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Workspace, LOG, Wire};
-use crate::support::server::{Answer, ModelRequest, StopReason, Server, valid_reply};
+use super::{LOG, Wire, Workspace};
+use crate::support::server::{Answer, ModelRequest, Server, StopReason, valid_reply};
 
 /// Returns a valid answer, with one unsupported bullet in the first turn to cause a second one.
 fn answer_with_fault(request: &ModelRequest) -> Answer {
@@ -37,7 +37,10 @@ fn requests_and_replies_match_the_sdk_types() {
     for wire in Wire::BOTH {
         let requests = requests(wire);
         let has_request_with = |key: &str| requests.iter().any(|it| it.system().contains(key));
-        assert!(has_request_with("{\"memories\":") && has_request_with("{\"operations\":"), "{wire:?}");
+        assert!(
+            has_request_with("{\"memories\":") && has_request_with("{\"operations\":"),
+            "{wire:?}"
+        );
         assert!(requests.iter().any(|it| it.turns().len() == 3), "{wire:?}");
         for request in &requests {
             let Answer::Http { body, .. } = answer_with_fault(request) else { unreachable!() };

@@ -5,8 +5,8 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    super::support::server::{Answer, ModelRequest, StopReason, Server},
-    Workspace, Wire,
+    super::support::server::{Answer, ModelRequest, Server, StopReason},
+    Wire, Workspace,
 };
 
 /// An invented token.
@@ -180,7 +180,10 @@ fn a_handoff_uses_four_tools_limited_to_the_project() {
         }
         // The last summary is used, without the lines that the session does not support.
         let summary_text = output["summary"].as_str().unwrap();
-        assert!(!summary_text.contains("part by part") && !summary_text.contains("4711"), "{summary_text}");
+        assert!(
+            !summary_text.contains("part by part") && !summary_text.contains("4711"),
+            "{summary_text}"
+        );
         assert_eq!(
             summary_text.matches("Never fill gaps with values, piece by piece").count(),
             5,
@@ -218,7 +221,10 @@ fn an_endless_tool_loop_is_stopped_and_reported() {
         let summary_text = ran.json()["summary"].as_str().unwrap().to_owned();
         if writes {
             assert!(ran.stderr.contains("stopped after 16 turns"), "{ran}");
-            assert!(summary_text.contains("Never fill gaps with values, part by part"), "{summary_text}");
+            assert!(
+                summary_text.contains("Never fill gaps with values, part by part"),
+                "{summary_text}"
+            );
         } else {
             assert!(ran.stderr.contains("made without the model"), "{ran}");
             assert!(ran.stderr.contains("no summary in 16 turns"), "{ran}");

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    super::support::server::{Answer, ModelRequest, StopReason, Server},
-    Workspace, KEY, Wire,
+    super::support::server::{Answer, ModelRequest, Server, StopReason},
+    KEY, Wire, Workspace,
 };
 
 const TITLES: [&str; 9] = [
@@ -73,13 +73,19 @@ fn a_model_writes_the_sections_and_drops_no_facts() {
         let address = line.rsplit([':', ']']).nth(1).unwrap().split(['-', ',']).next().unwrap();
         let first_cited = record.lines().nth(address.parse::<usize>().unwrap() - 1).unwrap();
         let second_cited = record.lines().nth(address.parse::<usize>().unwrap()).unwrap();
-        assert!([first_cited, second_cited].concat().contains("Never fill gaps with values"), "{first_cited}\n{second_cited}");
+        assert!(
+            [first_cited, second_cited].concat().contains("Never fill gaps with values"),
+            "{first_cited}\n{second_cited}"
+        );
         let request = &workspace.server.requests()[0];
         assert!(request.system().ends_with("Call no tools. Answer with text alone."));
         assert!(request.system().contains("## Additional Instructions\nKeep the numbers."));
         let sent = request.turns().concat();
         assert!(sent.contains("user: No, not a new list") && sent.contains("failed: Exit code 1"));
-        assert!(!sent.contains("decimal comma") && !sent.contains(KEY), "memoird's own output is not sent");
+        assert!(
+            !sent.contains("decimal comma") && !sent.contains(KEY),
+            "memoird's own output is not sent"
+        );
         // The same session again gives the same record.
         assert_eq!(
             compact(&workspace, &["--instructions", "Keep the numbers."]).ok().json()["unchanged"],
@@ -112,7 +118,8 @@ fn a_missing_section_is_requested_once() {
 
 #[test]
 fn an_overlong_session_loses_tool_results_first() {
-    let mut workspace = Workspace::new(Wire::Anthropic, Server::answering(|request| reply(request, 9)));
+    let mut workspace =
+        Workspace::new(Wire::Anthropic, Server::answering(|request| reply(request, 9)));
     workspace.set("/model/max_output_tokens", 300.into());
     workspace.set("/model/context_tokens", 1_900.into());
     compact(&workspace, &[]).ok();
@@ -127,7 +134,8 @@ fn an_overlong_session_loses_tool_results_first() {
 #[test]
 fn failures_with_sessions_pause_the_provider() {
     let error = Wire::Anthropic.error("api_error", "no");
-    let workspace = Workspace::new(Wire::Anthropic, Server::answering(move |_| Answer::json(500, &error)));
+    let workspace =
+        Workspace::new(Wire::Anthropic, Server::answering(move |_| Answer::json(500, &error)));
     for _ in 0..3 {
         let output = compact(&workspace, &[]).ok();
         assert!(output.stderr.contains("made without the model"), "{output}");
@@ -184,8 +192,10 @@ fn a_recovery_record_combines_model_text_with_session_facts() {
         request.reply_with(&format!("{text}</summary>"), StopReason::Complete)
     });
     let workspace = Workspace::new(Wire::Anthropic, server);
-    let without_model = compact(&workspace, &["--style", "recovery", "--dry-run", "--no-model"]).ok().json();
-    let output = compact(&workspace, &["--style", "recovery", "--force"]).ok().json_as("session-compact");
+    let without_model =
+        compact(&workspace, &["--style", "recovery", "--dry-run", "--no-model"]).ok().json();
+    let output =
+        compact(&workspace, &["--style", "recovery", "--force"]).ok().json_as("session-compact");
     let fields = |output: &serde_json::Value| {
         let summary = output["summary"].as_str().unwrap().to_owned();
         let mut fields = std::collections::BTreeMap::new();

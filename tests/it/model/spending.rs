@@ -6,10 +6,10 @@ use chrono::{DateTime, Utc};
 use memoird::internals::store::db::ledger::{CallBudgets, Ledger, NewCall};
 use serde_json::json;
 
-use super::{Workspace, KEY, Wire};
+use super::{KEY, Wire, Workspace};
 use crate::support::{
     NOW, assert_in_no_file,
-    server::{Answer, ModelRequest, StopReason, Server, answer_well, valid_reply},
+    server::{Answer, ModelRequest, Server, StopReason, answer_well, valid_reply},
 };
 
 #[test]
@@ -54,7 +54,10 @@ fn an_exhausted_budget_stops_calls_and_says_so() {
             let why = report["jobs"][0]["reason"].as_str().unwrap();
             assert!(why.contains(reason) && why.contains(next), "{ran}");
             assert_eq!(workspace.server.count(), 1);
-            assert!(workspace.status().contains("1 of 1") || workspace.status().contains("of 6000 tokens"));
+            assert!(
+                workspace.status().contains("1 of 1")
+                    || workspace.status().contains("of 6000 tokens")
+            );
             // Waiting for the budget does not count as a failure, so the job never gets stuck.
             for _ in 0..4 {
                 assert_eq!(workspace.run(&["compact", "weekly"]).code, 69);
@@ -159,7 +162,8 @@ fn a_reply_stored_before_a_crash_is_not_paid_twice() {
     for wire in Wire::ALL {
         for (step, requests) in KILLED_AT {
             let workspace = Workspace::new(wire, Server::well_behaved());
-            let killed = workspace.run_with(&["compact"], &[("MEMOIRD_FAIL", &format!("kill@{step}"))]);
+            let killed =
+                workspace.run_with(&["compact"], &[("MEMOIRD_FAIL", &format!("kill@{step}"))]);
             assert_eq!(killed.code, -1, "{step} {killed}");
             assert_eq!(workspace.server.count(), 1, "{wire:?} {step}");
             let compacted = workspace.compact();
@@ -209,7 +213,8 @@ const CRASHES: usize = 16;
 fn with_two_weeks() -> Workspace {
     let mut workspace = Workspace::new(Wire::Openai, Server::well_behaved());
     workspace.set("/compaction/extract", json!(true));
-    workspace.root
+    workspace
+        .root
         .write("memory/2026-03-31.md", "- The archive has 12 folders now\n- Bob left at noon\n");
     workspace
 }
@@ -269,7 +274,9 @@ fn redo_with_a_model_first_shows_the_cost() {
     workspace.run(&["compact", "--redo", "--since", "2026-05-01", "--yes"]).ok();
     assert_eq!((workspace.server.count(), workspace.week().unwrap()), (0, offline));
     workspace.run(&["compact", "--redo", "--yes"]).ok();
-    assert!(workspace.server.count() == 1 && workspace.week().unwrap().contains("model/1 scripted-1"));
+    assert!(
+        workspace.server.count() == 1 && workspace.week().unwrap().contains("model/1 scripted-1")
+    );
     // No file of another engine is left, so there is no further call.
     workspace.run(&["compact", "--redo"]).ok();
 }
@@ -277,8 +284,9 @@ fn redo_with_a_model_first_shows_the_cost() {
 #[test]
 fn redo_extracts_days_that_only_the_built_in_engine_read() {
     let server = Server::answering(|request| match valid_reply(request) {
-        reply if reply.starts_with("{\"memories")
-            && request.turns()[0].contains("\n2026-04-07:5 | ") =>
+        reply
+            if reply.starts_with("{\"memories")
+                && request.turns()[0].contains("\n2026-04-07:5 | ") =>
         {
             let memories = json!({ "memories": [super::replies::memory()] });
             request.reply_with(&memories.to_string(), StopReason::Complete)
@@ -298,15 +306,17 @@ fn redo_extracts_days_that_only_the_built_in_engine_read() {
         let tiers = status["tiers"].as_array().unwrap().clone();
         tiers.iter().find(|it| it["tier"] == "extract").unwrap()["older_engine"].clone()
     };
-    assert_eq!(count(desk.run(&["status", "--json"]).ok().json()), 2);
-    // What it costs is said first, of the days too.
-    let asked = desk.run(&["compact", "extract", "--redo", "--since", "2026-04-01"]);
-    assert_eq!((asked.code, desk.server.count()), (2, 0), "{asked}");
+    assert_eq!(count(workspace.run(&["status", "--json"]).ok().json()), 2);
+    // The cost is shown first, that of the days included.
+    let asked = workspace.run(&["compact", "extract", "--redo", "--since", "2026-04-01"]);
+    assert_eq!((asked.code, workspace.server.count()), (2, 0), "{asked}");
     assert!(asked.stderr.contains("1 job would take 1 call of about"), "{asked}");
-    // A new day that says the same says it to the model for the first time.
-    desk.root.write("memory/2026-03-12.md", "# Store\n\n- Kept the store on one disk for now\n");
-    desk.run(&["compact", "extract"]).ok();
-    let sent = desk.server.requests();
+    // A new day with the same statement is sent to the model for the first time.
+    workspace
+        .root
+        .write("memory/2026-03-12.md", "# Store\n\n- Kept the store on one disk for now\n");
+    workspace.run(&["compact", "extract"]).ok();
+    let sent = workspace.server.requests();
     assert!(sent.len() == 1 && sent[0].turns()[0].contains("Kept the store"));
     workspace.run(&["compact", "extract", "--redo", "--since", "2026-04-01", "--yes"]).ok();
     assert_eq!(workspace.server.count(), 2);
@@ -355,9 +365,10 @@ fn the_key_is_in_one_header_and_nowhere_else() {
                     0 => request.reply_with(&valid_reply(request), StopReason::Complete),
                     1 => Answer::json(401, &wire.error("authentication_error", &format!("{KEY}?"))),
                     2 => Answer::json(400, &wire.error("invalid_request_error", KEY)),
-                    3 => {
-                        request.reply_with(&format!("### Decisions\n- {KEY} [2026-04-07:3]"), StopReason::Complete)
-                    }
+                    3 => request.reply_with(
+                        &format!("### Decisions\n- {KEY} [2026-04-07:3]"),
+                        StopReason::Complete,
+                    ),
                     4 => {
                         let mut body = request.message(&valid_reply(request), StopReason::Complete);
                         (body["model"], body["id"]) = (json!(KEY), json!(KEY));
@@ -403,7 +414,9 @@ fn the_key_is_in_one_header_and_nowhere_else() {
                 for request in requests {
                     assert_eq!(request.method, "POST");
                     assert_eq!(request.header(name), Some(&value[..]));
-                    assert!(!request.body.to_string().contains(PART) && !request.path.contains(PART));
+                    assert!(
+                        !request.body.to_string().contains(PART) && !request.path.contains(PART)
+                    );
                     assert_eq!(request.headers.iter().filter(|it| it.1.contains(PART)).count(), 1);
                 }
             }
@@ -424,7 +437,8 @@ fn answer_with_usage(request: &ModelRequest, chars_per_token: usize) -> Answer {
 fn the_token_length_is_learned_from_replies() {
     let line = "- Measured the parser on 38 files of the grammar, then again with a warm cache\n";
     let week = |workspace: &Workspace, day: &str| workspace.root.write(day, &numbered(line, 400));
-    let mut workspace = Workspace::new(Wire::Openai, Server::answering(|request| answer_with_usage(request, 2)));
+    let mut workspace =
+        Workspace::new(Wire::Openai, Server::answering(|request| answer_with_usage(request, 2)));
     workspace.set("/model/context_tokens", json!(12_000));
     workspace.set("/model/max_output_tokens", json!(4096));
     let forecast = |workspace: &Workspace| {
@@ -435,8 +449,9 @@ fn the_token_length_is_learned_from_replies() {
     };
     let longest = |workspace: &Workspace| {
         let sent = workspace.server.requests();
-        let chars =
-            |it: &ModelRequest| it.system().len() + it.turns().iter().map(String::len).sum::<usize>();
+        let chars = |it: &ModelRequest| {
+            it.system().len() + it.turns().iter().map(String::len).sum::<usize>()
+        };
         sent.iter().map(chars).max().unwrap()
     };
     week(&workspace, "memory/2026-04-07.md");

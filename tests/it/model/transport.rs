@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Workspace, Wire};
-use crate::support::server::{Answer, ModelRequest, StopReason, Server, answer_well};
+use super::{Wire, Workspace};
+use crate::support::server::{Answer, ModelRequest, Server, StopReason, answer_well};
 
 /// The expected outcome.
 struct Expected {
@@ -64,7 +64,12 @@ fn a_failing_server_gets_three_requests_and_is_then_paused() {
             Answer::CutOff(b"{\"id\": ".to_vec()),
             &expected("lost before the answer was complete"),
         );
-        check(wire, "bad chunks", Answer::BadChunks, &expected("lost before the answer was complete"));
+        check(
+            wire,
+            "bad chunks",
+            Answer::BadChunks,
+            &expected("lost before the answer was complete"),
+        );
     }
     let answer = Answer::json(500, &Wire::Ollama.error("", "model runner stopped"));
     check(Wire::Ollama, "500", answer, &expected("answered 500"));
@@ -95,7 +100,12 @@ fn an_invalid_answer_is_not_requested_again() {
         check(wire, "html", html, &expected("answered with a page of HTML"));
         check(wire, "empty", Answer::text(200, ""), &expected("answered with an empty body"));
         check(wire, "garbage", Answer::text(200, "\u{1}\u{2}"), &expected("text that is not JSON"));
-        check(wire, "no message", Answer::json(200, &json!({ "a": 1 })), &expected("JSON that is not"));
+        check(
+            wire,
+            "no message",
+            Answer::json(200, &json!({ "a": 1 })),
+            &expected("JSON that is not"),
+        );
         let bytes = Answer::Http { status: 200, headers: Vec::new(), body: vec![0xff; 99] };
         check(wire, "bytes", bytes, &expected("bytes that are not text"));
         let huge = Answer::text(200, &" ".repeat(9_000_000));
@@ -232,7 +242,11 @@ fn an_open_circuit_lets_one_request_through_after_its_pause() {
         workspace.root.set_now("2026-04-13T09:05:00+02:00");
         assert_eq!(workspace.compact().ran.code, 69);
         assert_eq!(workspace.server.count(), 4);
-        assert!(workspace.status().contains("paused until 2026-04-13 07:20 UTC"), "{}", workspace.status());
+        assert!(
+            workspace.status().contains("paused until 2026-04-13 07:20 UTC"),
+            "{}",
+            workspace.status()
+        );
     }
 }
 
@@ -243,7 +257,9 @@ type AnswerFn = Box<dyn FnMut(&ModelRequest) -> Answer + Send>;
 fn a_model_that_always_fails_gets_at_most_thirty_requests_in_a_day() {
     let wire = Wire::Openai;
     let always = |answer: Answer| move |_: &ModelRequest| answer.clone();
-    let says = |text: &'static str, stop_reason| move |request: &ModelRequest| request.reply_with(text, stop_reason);
+    let says = |text: &'static str, stop_reason| {
+        move |request: &ModelRequest| request.reply_with(text, stop_reason)
+    };
     let bad = "### Decisions\n- Sold 731 licences [2026-03-02:3]";
     let failing: [(&str, AnswerFn); 7] = [
         ("500", Box::new(always(Answer::json(500, &wire.error("server_error", "Oh."))))),
@@ -299,7 +315,10 @@ fn a_server_without_schema_support_gets_another_format_from_then_on() {
         workspace.root.write("memory/2026-04-08.md", "- The archive moved to Ghent\n");
         workspace.run(&["compact", "extract"]).ok();
         assert_eq!(workspace.server.count(), expected.len() + 1);
-        assert_eq!(response_format(&workspace.server.requests().pop().unwrap()), *expected.last().unwrap());
+        assert_eq!(
+            response_format(&workspace.server.requests().pop().unwrap()),
+            *expected.last().unwrap()
+        );
     }
 }
 
@@ -324,7 +343,12 @@ fn a_refused_request_fails_the_job_and_is_not_repeated() {
         for status in [400, 404, 422] {
             let answer = Answer::json(status, &wire.error("not_found_error", "no such model"));
             let reason = "refuses the request (";
-            check(wire, "refused", answer, &Expected { code: 1, requests: 1, reason, status: "ready" });
+            check(
+                wire,
+                "refused",
+                answer,
+                &Expected { code: 1, requests: 1, reason, status: "ready" },
+            );
         }
         let gone = Answer::json(200, &json!({ "type": "error", "error": "no such model" }));
         if wire != Wire::Anthropic {
@@ -356,7 +380,12 @@ fn an_overlong_request_fails_with_that_reason() {
     }
     let answer = Answer::json(413, &Wire::Anthropic.error("request_too_large", "Too large."));
     let reason = "too long for the model";
-    check(Wire::Anthropic, "413", answer, &Expected { code: 1, requests: 5, reason, status: "ready" });
+    check(
+        Wire::Anthropic,
+        "413",
+        answer,
+        &Expected { code: 1, requests: 5, reason, status: "ready" },
+    );
 }
 
 #[test]
@@ -387,7 +416,11 @@ fn check_is_split(wire: Wire, too_long: impl Fn(&ModelRequest) -> Answer + Send 
         (1..=120).map(|i| format!("- Row {i} of the ledger is {i}7 mm long")).collect();
     let words = rows.join("\n");
     let server = Server::answering(move |request| {
-        if request.body.to_string().len() < 9_000 { answer_well(request) } else { too_long(request) }
+        if request.body.to_string().len() < 9_000 {
+            answer_well(request)
+        } else {
+            too_long(request)
+        }
     });
     let mut workspace = Workspace::new(wire, server);
     workspace.set("/model/max_output_tokens", json!(500));
@@ -416,11 +449,11 @@ fn a_server_that_truncates_the_prompt_is_detected() {
             body["prompt_eval_count"] = json!(40);
             Answer::json(200, &body)
         });
-        let desk = Desk::new(wire, server);
-        let compacted = desk.compact();
+        let workspace = Workspace::new(wire, server);
+        let compacted = workspace.compact();
         assert!(compacted.reason().contains("it cut the request"), "{}", compacted.ran);
-        assert_eq!((compacted.ran.code, desk.server.count()), (1, 1));
-        assert_eq!(desk.week(), None);
+        assert_eq!((compacted.ran.code, workspace.server.count()), (1, 1));
+        assert_eq!(workspace.week(), None);
     }
 }
 

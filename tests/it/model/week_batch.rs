@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Workspace, WEEK, Wire};
-use crate::support::server::{Answer, ModelRequest, StopReason, Server, valid_reply};
+use super::{WEEK, Wire, Workspace};
+use crate::support::server::{Answer, ModelRequest, Server, StopReason, valid_reply};
 
 const LATER: &str = "# Thursday\n\n- Alice prefers short replies in the morning\n\
                      - Decided to keep the archive in Ghent, because the lease runs to 2028\n";
@@ -44,14 +44,15 @@ fn combined_reply(memories: &[Value]) -> String {
 #[test]
 fn one_request_covers_the_week_and_its_days() {
     for wire in Wire::ALL {
-        // It stands on both days; the memory is of the last one.
-        let said = memory("Alice prefers short replies in the morning.", "2026-04-07:5");
-        let desk = desk(wire, vec![(both(&[said]), Ends::Well)]);
-        let told = desk.run(&["compact", "--dry-run"]);
-        assert!(told.to_string().contains("would take 1 call "), "{told}");
-        let prompt = desk.run(&["compact", "--show-prompt", "--json"]).ok().json();
-        desk.run(&["compact"]).ok();
-        let requests = desk.server.requests();
+        // The statement is in both logs; the memory cites the later one.
+        let valid_memory = memory("Alice prefers short replies in the morning.", "2026-04-07:5");
+        let workspace =
+            workspace(wire, vec![(combined_reply(&[valid_memory]), StopReason::Complete)]);
+        let preview = workspace.run(&["compact", "--dry-run"]);
+        assert!(preview.to_string().contains("would take 1 call "), "{preview}");
+        let prompt = workspace.run(&["compact", "--show-prompt", "--json"]).ok().json();
+        workspace.run(&["compact"]).ok();
+        let requests = workspace.server.requests();
         assert_eq!(requests.len(), 1, "{wire:?}");
         assert_eq!(prompt.as_array().unwrap().len(), 1);
         assert_eq!(requests[0].turns()[0], prompt[0]["messages"][0]["text"]);
@@ -72,7 +73,10 @@ fn memories_from_a_combined_reply_are_checked() {
     let mut invented = memory("The lease of the archive runs to 2031.", "2026-04-09:4");
     invented["topic"] = json!("lease");
     let valid_memory = memory("Alice prefers short replies in the morning.", "2026-04-09:3");
-    let workspace = workspace(Wire::Anthropic, vec![(combined_reply(&[invented, valid_memory]), StopReason::Complete)]);
+    let workspace = workspace(
+        Wire::Anthropic,
+        vec![(combined_reply(&[invented, valid_memory]), StopReason::Complete)],
+    );
     let report = workspace.run(&["compact", "--json"]).ok().json_as("compact");
     let files = workspace.root.files();
     let made = files.keys().filter(|it| it.starts_with("memory/user_")).count();
@@ -100,7 +104,8 @@ fn an_unreadable_combined_reply_is_retried_once_and_then_split() {
         assert!(workspace.week().is_some());
         assert!(workspace.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
     }
-    let repaired = vec![("no".to_owned(), StopReason::Complete), (combined_reply(&[]), StopReason::Complete)];
+    let repaired =
+        vec![("no".to_owned(), StopReason::Complete), (combined_reply(&[]), StopReason::Complete)];
     let workspace = workspace(Wire::Openai, repaired);
     workspace.run(&["compact"]).ok();
     assert_eq!(workspace.server.count(), 2);
@@ -146,7 +151,11 @@ fn a_week_longer_than_the_context_window_is_split() {
     workspace.root.write("memory/2026-04-08.md", &lines.join("\n"));
     workspace.run(&["compact"]).ok();
     let requests = workspace.server.requests();
-    assert!(requests.len() > 4 && !requests.iter().any(ModelRequest::is_combined), "{}", requests.len());
+    assert!(
+        requests.len() > 4 && !requests.iter().any(ModelRequest::is_combined),
+        "{}",
+        requests.len()
+    );
     let sent: usize = requests.iter().map(|it| it.lines().len()).sum();
     assert!(sent >= lines.len(), "{sent}");
     assert!(workspace.week().is_some());
@@ -156,7 +165,11 @@ fn a_week_longer_than_the_context_window_is_split() {
 /// Returns a workspace whose server answers combined requests by a function and all others validly.
 fn workspace_answering(answer: impl Fn(&ModelRequest) -> Answer + Send + 'static) -> Workspace {
     let server = Server::answering(move |request: &ModelRequest| {
-        if request.is_combined() { answer(request) } else { request.reply_with(&valid_reply(request), StopReason::Complete) }
+        if request.is_combined() {
+            answer(request)
+        } else {
+            request.reply_with(&valid_reply(request), StopReason::Complete)
+        }
     });
     let mut workspace = Workspace::new(Wire::Openai, server);
     workspace.set("/compaction/extract", json!(true));
@@ -198,15 +211,22 @@ fn a_reply_survives_a_failed_write() {
     // The memory is staged first, the week second.
     for step in ["vault.stage.write", "vault.stage.sync", "vault.place.rename"] {
         for nth in 1..=2 {
-            let valid_memory = memory("Alice prefers short replies in the morning.", "2026-04-09:3");
-            let workspace = workspace(Wire::Anthropic, vec![(combined_reply(&[valid_memory]), StopReason::Complete)]);
+            let valid_memory =
+                memory("Alice prefers short replies in the morning.", "2026-04-09:3");
+            let workspace = workspace(
+                Wire::Anthropic,
+                vec![(combined_reply(&[valid_memory]), StopReason::Complete)],
+            );
             let fail = format!("enospc@{step}#{nth}");
             let ran = workspace.run_with(&["compact"], &[("MEMOIRD_FAIL", &fail)]);
             assert_ne!(ran.code, 0, "{fail} {ran}");
             let ran = workspace.run(&["compact"]).ok();
             assert_eq!(workspace.server.count(), 1, "{fail} {ran}");
             assert!(workspace.week().unwrap().contains(ARCHIVE), "{fail} {ran}");
-            assert!(workspace.root.files().contains_key("memory/user_reply-style.md"), "{fail} {ran}");
+            assert!(
+                workspace.root.files().contains_key("memory/user_reply-style.md"),
+                "{fail} {ran}"
+            );
             workspace.run(&["doctor"]).ok();
         }
     }

@@ -191,9 +191,13 @@ fn a_project_never_gets_the_memory_of_another() {
     let config = root.path("config.yaml");
     let config = config.to_str().unwrap();
     let fire = |event: &str, project: &str| {
-        let hook_input = json!({"cwd": root.path(project), "transcript_path": root.path("s.jsonl")});
-        root.run_with_stdin(&["--config", config, "hook", "claude-code", event], hook_input.to_string())
-            .ok()
+        let hook_input =
+            json!({"cwd": root.path(project), "transcript_path": root.path("s.jsonl")});
+        root.run_with_stdin(
+            &["--config", config, "hook", "claude-code", event],
+            hook_input.to_string(),
+        )
+        .ok()
     };
     assert_eq!(fire("session-start", "other").stdout, "");
     assert!(fire("session-start", "one").stdout.contains("Brest is late."));

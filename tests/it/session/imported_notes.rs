@@ -53,7 +53,10 @@ fn import_adds_each_note_once_with_its_source_and_only_reads_the_notes() {
         let path = theirs.to_str().unwrap();
         let preview = root.run(&["import", from, path, "--dry-run", "--json"]).ok().json();
         assert_eq!(preview["notes"].as_array().unwrap().len(), 1, "{preview:#}");
-        assert!(!root.files().contains_key(&format!("memory/{day}.md")[..]), "a preview writes nothing");
+        assert!(
+            !root.files().contains_key(&format!("memory/{day}.md")[..]),
+            "a preview writes nothing"
+        );
         let done = root.run(&["import", from, path, "--yes", "--json"]).ok().json();
         assert_eq!((&done["lines"], &done["dry_run"]), (&preview["lines"], &false.into()));
         assert_eq!(done["lines"], 2, "{done:#}");

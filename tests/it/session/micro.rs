@@ -65,7 +65,10 @@ fn micro_compaction_clears_only_old_results_of_bulky_tools() {
     }
     let (_, output, _) = rewrite(&sample_text("claude-code.jsonl"), 1);
     let cleared = results(&read(&output)).into_iter().filter(|it| *it).count();
-    assert_eq!(cleared, 2, "only the file that was read twice; lists, subagents, and short outputs stay");
+    assert_eq!(
+        cleared, 2,
+        "only the file that was read twice; lists, subagents, and short outputs stay"
+    );
     // The structure that Claude Code reads stays.
     let line =
         output.lines().find(|it| it.contains("filePath") && it.contains(PLACEHOLDER)).unwrap();
@@ -133,5 +136,8 @@ fn full_compaction_is_due_near_the_window_unless_it_keeps_failing() {
         breaker = breaker.after_wasted_work(now);
     }
     assert!(!due(&breaker, 180_000, now), "three failures in a row");
-    assert!(due(&breaker, 180_000, now + TimeDelta::minutes(6)), "one try is allowed after the pause");
+    assert!(
+        due(&breaker, 180_000, now + TimeDelta::minutes(6)),
+        "one try is allowed after the pause"
+    );
 }

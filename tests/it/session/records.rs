@@ -380,7 +380,8 @@ fn the_continuation_includes_files_instructions_and_the_transcript_path() {
     for part in ["## Additional Instructions\n\nKeep numbers.", "session.jsonl", "Ask nothing"] {
         assert!(output.contains(part), "{part}");
     }
-    let output = root.run(&["session", "compact", &path, "--reattach", "--budget", "0"]).ok().stdout;
+    let output =
+        root.run(&["session", "compact", &path, "--reattach", "--budget", "0"]).ok().stdout;
     assert!(!output.contains("alpha"), "{output}");
 }
 

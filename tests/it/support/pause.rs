@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Ran, Root};
+use super::{CommandOutput, Root};
 
 /// How long a run may take to reach its failpoint, and to end. A machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -15,7 +15,12 @@ const PATIENCE: Duration = Duration::from_secs(180);
 impl Root {
     /// Runs the program, calls `act` while it is paused at the failpoint `step`, and lets it finish.
     #[track_caller]
-    pub(crate) fn run_paused_at(&self, args: &[&str], step: &str, act: impl FnOnce()) -> Ran {
+    pub(crate) fn run_paused_at(
+        &self,
+        args: &[&str],
+        step: &str,
+        act: impl FnOnce(),
+    ) -> CommandOutput {
         let resume = self.home("resume");
         let reached = resume.with_extension("reached");
         let mut command = self.command(args);
