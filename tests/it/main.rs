@@ -34,6 +34,7 @@ mod missed_runs;
 mod model;
 mod open_week;
 mod packaging;
+mod prose;
 mod rebuild;
 mod review;
 mod run;
