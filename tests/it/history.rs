@@ -187,7 +187,7 @@ fn diff_prints_a_unified_diff() {
     insta::assert_snapshot!(unnoticed, @r"
     $ memoird diff memory/2026-03-03.md
     --- memory/2026-03-03.md	version 1, 2026-04-13 09:00:00
-    +++ memory/2026-03-03.md	as it stands, 2026-04-13 09:01:00
+    +++ memory/2026-03-03.md	current file, 2026-04-13 09:01:00
     @@ -2,3 +2,4 @@
      
      - Importer v2 shipped, 3.2 s per GB

@@ -59,7 +59,6 @@ fn sources() -> Vec<(String, String, String)> {
     rust_files(&crate_dir.join("src"), &mut files);
     files
         .into_iter()
-        .filter(|path| path.file_name().is_some_and(|it| it != "tests.rs"))
         .map(|path| {
             let name = path.strip_prefix(crate_dir).unwrap().to_string_lossy().into_owned();
             let module =
@@ -68,6 +67,7 @@ fn sources() -> Vec<(String, String, String)> {
             let code = text.split("\n#[cfg(test)]\nmod ").next().unwrap().to_owned();
             (name, module, code)
         })
+        .filter(|(name, _, _)| !name.ends_with("tests.rs") && !name.contains("/tests/"))
         .collect()
 }
 

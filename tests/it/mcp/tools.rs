@@ -209,7 +209,7 @@ fn invalid_arguments_return_an_error_with_the_next_step() {
         ("memory_read", json!({ "file": "2026-W10", "from": 900 }), "has 19 lines"),
         ("memory_read", json!({ "file": "2026-W10", "from": 3, "to": 2 }), "is before"),
         ("memory_read", json!({ "file": "2026-W10", "as_of": "once" }), "once"),
-        ("memory_log", json!({ "text": "\n " }), "the entry is empty"),
+        ("memory_log", json!({ "text": "\n " }), "`text` is empty"),
         ("memory_log", json!({ "text": long }), "longer than 64 KiB"),
         ("memory_correct", json!({ "target": "2026-W10:2", "text": "x" }), "no item"),
         (
