@@ -166,6 +166,7 @@ mod tests {
         check("# nothing\n", &json!({}));
         check("\u{feff}a: yes\n", &json!({"a":"yes"}));
         check("---\na: -5\n", &json!({"a":-5}));
+        check("a: -5\n...\n", &json!({"a":-5}));
         check(&format!("# {}\na: b\n", "- ".repeat(80)), &json!({"a":"b"}));
         check("a: &x {b: 1}\nc: *x\n", &json!({"a":{"b":1},"c":{"b":1}}));
     }
@@ -182,6 +183,7 @@ mod tests {
         check_refused("- a\n", "found a list");
         check_refused("hello\n", "found a single value");
         check_refused("a: 1\n---\nb: 2\n", "more than one document");
+        check_refused("a: 1\n...\n---\nb: 2\n", "more than one document");
         check_refused("a: [1\n", "line");
         check_refused("a: *b\n", "unknown anchor");
         check_refused(&"x".repeat(BYTES_MAX + 1), "longer than");

@@ -95,7 +95,7 @@ impl Metrics {
 /// Returns what identifies a failed write. The message would not do: it contains the temporary file,
 /// whose name differs each time.
 fn error_cause(file: &Path, error: &io::Error) -> String {
-    format!("{}: {:?}", file.display(), error.kind())
+    format!("{}: {:?} {:?}", file.display(), error.kind(), error.raw_os_error())
 }
 
 /// Replaces the file. It is readable by all, because the exporter runs as another user.

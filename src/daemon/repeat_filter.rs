@@ -4,12 +4,14 @@
 //! changes. Causes are compared by a key without random names, process ids or times, because the
 //! message itself may differ each time.
 
-use crate::model::CallError;
+use crate::model::{CallError, failure::ErrorClass};
 
 /// The cause that was logged last and has not been resolved since.
 #[derive(Debug, Default)]
 pub(super) struct RepeatFilter {
     last_cause: Option<String>,
+    /// Whether that was a call that failed at the server, and so counts towards an open circuit.
+    is_server_fault: bool,
 }
 
 impl RepeatFilter {
@@ -17,19 +19,23 @@ impl RepeatFilter {
     pub(super) fn is_new(&mut self, cause: String) -> bool {
         let is_new = self.last_cause.as_ref() != Some(&cause);
         self.last_cause = Some(cause);
+        self.is_server_fault = false;
         is_new
     }
 
     /// Records a failed model call, and returns whether its cause is new.
     ///
-    /// An open circuit is news only by itself: after other failures it is their consequence, and its
+    /// An open circuit is no news after failures of the server, because it is their consequence; and its
     /// message names another time whenever it opens.
     pub(super) fn is_new_call_error(&mut self, error: &CallError) -> bool {
-        match error {
-            CallError::CircuitOpen { .. } if self.last_cause.is_some() => false,
+        let is_new = match error {
+            CallError::CircuitOpen { .. } if self.is_server_fault => false,
             CallError::CircuitOpen { server, .. } => self.is_new(format!("circuit open: {server}")),
             error => self.is_new(error.to_string()),
-        }
+        };
+        self.is_server_fault =
+            matches!(error, CallError::CircuitOpen { .. }) || error.class() == ErrorClass::Server;
+        is_new
     }
 
     /// Records that the fault is gone: the next one is logged, whatever its cause.
@@ -65,5 +71,8 @@ mod tests {
         let errors = [open(1), open(2), lost.clone(), open(3), lost, open(4)];
         let news = errors.map(|it| filter.is_new_call_error(&it));
         assert_eq!(news, [true, false, true, false, false, false]);
+        let exhausted = CallError::BudgetExhausted("5 USD".to_owned());
+        let news = [exhausted, open(5), open(6)].map(|it| filter.is_new_call_error(&it));
+        assert_eq!(news, [true, true, false], "an open circuit after another fault");
     }
 }

@@ -147,7 +147,7 @@ impl RunOrder {
         let scheduled = scheduled.map(Option::unwrap_or_default);
         if let (Err(_), Some(error)) = (&result, batch_error.as_ref().or(scheduled.as_ref().err()))
         {
-            tracing::debug!("{}: batches: {error}", self.root());
+            tracing::warn!("{}: batches: {error}", self.root());
         }
         let model_unavailable = self.engine.unavailable_reason(self.clock());
         let (done, inventory) = match result {

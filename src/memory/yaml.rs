@@ -10,8 +10,11 @@
 /// The deepest nesting that is read.
 const DEPTH_MAX: usize = 32;
 
-/// The most brackets that may be open, quoted text included.
+/// The most brackets that may be open in frontmatter, quoted text included.
 pub(super) const BRACKETS_MAX: usize = 1000;
+
+/// The same in other files, which quote less text.
+const FILE_BRACKETS_MAX: usize = 64;
 
 /// The kind of text that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +90,12 @@ impl<'a> YamlScanner<'a> {
     }
 
     fn run(mut self) -> Result<(), YamlViolation> {
-        // Even in text that this scan takes for quoted, a reader never gets thousands of open
-        // brackets.
-        if let Err(at) = check_open_brackets(self.rest, BRACKETS_MAX) {
+        // Even in text that this scan takes for quoted, a reader never gets many open brackets.
+        let brackets_max = match self.scope {
+            YamlScope::Frontmatter => BRACKETS_MAX,
+            YamlScope::File => FILE_BRACKETS_MAX,
+        };
+        if let Err(at) = check_open_brackets(self.rest, brackets_max) {
             let line = self.line + self.rest[..at].matches('\n').count();
             return Err(YamlViolation::TooDeep { line });
         }
@@ -109,14 +115,16 @@ impl<'a> YamlScanner<'a> {
     fn read_document_start(&mut self) -> Result<(), YamlViolation> {
         let is_directive = self.rest.starts_with('%');
         if is_directive || self.starts_with_marker() {
-            if !self.may_begin {
+            let is_end = self.scope == YamlScope::File && self.rest.starts_with("...");
+            if !self.may_begin && !is_end {
                 return Err(YamlViolation::MultipleDocuments { line: self.line });
             }
             if is_directive {
                 self.skip_to_break();
             } else {
                 self.rest = &self.rest[3..];
-                self.may_begin = false;
+                // What follows the end of a document is left to the reader, which refuses a second one.
+                self.may_begin = is_end;
             }
         }
         Ok(())
@@ -354,6 +362,10 @@ mod tests {
         check_file("a: 1\n%YAML 1.1\n", Err(MultipleDocuments { line: 2 }));
         check_file("a: &x [1, {b: 2}]\nc: *x\nd: [*x, *x]\n", Ok(()));
         check_file("a: 1\n---\nb: 2\n", Err(MultipleDocuments { line: 2 }));
+        check_file("a: 1\n...\n", Ok(()));
+        check_file("a: 1\n... # the end\n\n", Ok(()));
+        check_file(&format!("a: '{}'\n", "[".repeat(64)), Ok(()));
+        check_file(&format!("a: '{}'\n", "[".repeat(65)), Err(TooDeep { line: 1 }));
         check_file("a: !x 1\n", Err(Tag { line: 1 }));
         check_file(&"&a [".repeat(40), Err(TooDeep { line: 1 }));
         check_file(&format!("--- {}", "- &a ".repeat(40)), Err(TooDeep { line: 1 }));

@@ -120,7 +120,9 @@ fn product_prose_uses_no_word_of_the_early_dialect() {
     let mut lines = Vec::new();
     for path in found {
         let name = path.strip_prefix(root).unwrap().to_string_lossy();
-        if name.ends_with("tests.rs") || name.contains("/tests/") {
+        // Texts of attacks are other people's words.
+        let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
+        if is_test || name.ends_with("quarantine/poisons.rs") {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();

@@ -130,7 +130,7 @@ impl SystemdUnit {
         match &self.plain_reason {
             Some(_) => write_settings(&drop_in, PLAIN_DROP_IN)?,
             // A drop-in that the user wrote is kept.
-            None if fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN_DROP_IN) => {
+            None if fs::read_to_string(&drop_in).is_ok_and(|it| is_plain_drop_in(&it)) => {
                 fs::remove_file(&drop_in).map_err(|e| super::file_error("remove", &drop_in, &e))?;
             }
             None => {}
@@ -141,7 +141,7 @@ impl SystemdUnit {
     /// Returns the installed files: the unit, and the drop-in unless the user wrote it.
     pub(in crate::commands) fn files(&self) -> Vec<PathBuf> {
         let drop_in = self.drop_in();
-        let ours = fs::read_to_string(&drop_in).is_ok_and(|it| it == PLAIN_DROP_IN);
+        let ours = fs::read_to_string(&drop_in).is_ok_and(|it| is_plain_drop_in(&it));
         let unit = Some(self.path.clone()).filter(|it| it.exists());
         unit.into_iter().chain(ours.then_some(drop_in)).collect()
     }
@@ -182,6 +182,17 @@ fn unit_text(paths: &UnitPaths<'_>) -> String {
         }
     }
     text
+}
+
+/// Returns whether the drop-in was written by memoird. Comments are not compared, because they differ
+/// between versions.
+fn is_plain_drop_in(text: &str) -> bool {
+    options(text).eq(options(PLAIN_DROP_IN))
+}
+
+/// Returns the lines that are neither empty nor comments.
+fn options(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|it| !it.is_empty() && !it.starts_with('#'))
 }
 
 fn lines_without_paths(text: &str) -> impl Iterator<Item = &str> {
@@ -270,11 +281,8 @@ mod tests {
 
     #[test]
     fn the_drop_in_disables_every_option_that_needs_a_namespace() {
-        let options = |text: &str| -> Vec<String> {
-            text.lines()
-                .filter(|it| !it.starts_with('#'))
-                .filter_map(|it| Some(it.split_once('=')?.0.to_owned()))
-                .collect()
+        let keys = |text: &str| -> Vec<String> {
+            options(text).filter_map(|it| Some(it.split_once('=')?.0.to_owned())).collect()
         };
         let needs = |it: &String| {
             it.starts_with("Private")
@@ -282,10 +290,18 @@ mod tests {
                 || it.starts_with("Bind")
                 || it == "CapabilityBoundingSet"
         };
-        let plain = options(PLAIN_DROP_IN);
-        for option in options(UNIT_TEMPLATE).into_iter().filter(needs) {
+        let plain = keys(PLAIN_DROP_IN);
+        for option in keys(UNIT_TEMPLATE).into_iter().filter(needs) {
             assert!(plain.contains(&option), "{option}");
         }
+    }
+
+    #[test]
+    fn a_drop_in_with_other_comments_is_recognized_and_one_with_other_options_is_not() {
+        let options = options(PLAIN_DROP_IN).collect::<Vec<_>>().join("\n");
+        assert!(is_plain_drop_in(&format!("# of an earlier version\n\n{options}\n")));
+        assert!(!is_plain_drop_in(&format!("{PLAIN_DROP_IN}Nice=5\n")));
+        assert!(!is_plain_drop_in(""));
     }
 
     #[test]

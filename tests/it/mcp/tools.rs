@@ -215,7 +215,7 @@ fn invalid_arguments_return_an_error_with_the_next_step() {
         (
             "memory_correct",
             json!({ "target": "2026-03-03:3", "text": "x" }),
-            "memoird does not change it",
+            "memoird does not change logs",
         ),
         (
             "memory_trace",
