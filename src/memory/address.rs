@@ -63,10 +63,19 @@ pub fn original_line_number(line: u32) -> u32 {
 
 /// Returns a line without the citation of a session record at its end.
 pub fn strip_session_citation(line: &str) -> &str {
-    let Some(open) = line.strip_suffix(']').and_then(|it| it.rfind("[CMEM-")) else { return line };
-    let cited: Result<Citation, _> = line[open + 1..line.len() - 1].parse();
-    let is_record = cited.is_ok_and(|it| it.files().all(|(stem, _)| stem.is_session()));
-    if is_record { line[..open].trim_end() } else { line }
+    split_session_citation(line).map_or(line, |it| it.0)
+}
+
+/// Returns the citation of session records at the end of a line.
+pub fn session_citation(line: &str) -> Option<Citation> {
+    split_session_citation(line).map(|it| it.1)
+}
+
+fn split_session_citation(line: &str) -> Option<(&str, Citation)> {
+    let open = line.strip_suffix(']')?.rfind("[CMEM-")?;
+    let cited: Citation = line[open + 1..line.len() - 1].parse().ok()?;
+    let is_record = cited.files().all(|(stem, _)| stem.is_session());
+    is_record.then(|| (line[..open].trim_end(), cited))
 }
 
 /// Lines of one file, as sorted, disjoint, non-adjacent inclusive ranges.

@@ -107,8 +107,8 @@ struct EntryWriter<'a> {
     digest: &'a SessionDigest<'a>,
     is_on_day: &'a dyn Fn(EntryIndex) -> bool,
     lines: Vec<SessionLogLine>,
-    /// Texts that were written or skipped so far; each is written only once.
-    used: Vec<String>,
+    /// Texts that were written or skipped so far, with their transcript entries; each is written only once.
+    used: Vec<(EntryIndex, String)>,
 }
 
 impl EntryWriter<'_> {
@@ -132,11 +132,15 @@ impl EntryWriter<'_> {
         self.lines.push(SessionLogLine { text: shorten(text.as_ref()), cites });
     }
 
-    /// Returns whether a text was not used before, and marks it as used.
-    fn is_new(&mut self, text: &str) -> bool {
+    /// Returns whether a text was not used before, and marks it as used. Only an equal text counts as used, or
+    /// whole sentences of a written text of the same transcript entry.
+    fn is_new(&mut self, at: EntryIndex, text: &str) -> bool {
         let text = shorten(text);
-        let is_new = !self.used.iter().any(|it| it.contains(&text));
-        self.used.push(text);
+        let is_new = !self
+            .used
+            .iter()
+            .any(|(used_at, it)| *it == text || *used_at == at && is_verbatim_cut(&text, it));
+        self.used.push((at, text));
         is_new
     }
 
@@ -151,7 +155,7 @@ impl EntryWriter<'_> {
         let place = [folder, branch].into_iter().flatten().collect::<String>();
         match digest.messages.iter().find(|it| is_on_day(it.at)) {
             Some(first) => {
-                self.used.push(shorten(first.text));
+                self.used.push((first.at, shorten(first.text)));
                 self.add(format!("Session{place}: {}", first.text), vec![first.at]);
             }
             None => self.add(format!("Session{place}, gone on with"), Vec::new()),
@@ -164,7 +168,7 @@ impl EntryWriter<'_> {
         let mut outcomes: Vec<_> = digest.outcomes.iter().filter(|it| is_on_day(it.at)).collect();
         outcomes.dedup_by_key(|it| it.text);
         for outcome in &outcomes[outcomes.len().saturating_sub(OUTCOMES_MAX)..] {
-            if self.is_new(outcome.text) {
+            if self.is_new(outcome.at, outcome.text) {
                 self.add(with_label("Outcome", outcome.text), vec![outcome.at]);
             }
         }
@@ -176,7 +180,7 @@ impl EntryWriter<'_> {
         let corrections = corrections(digest, is_on_day);
         let corrections = &corrections[corrections.len().saturating_sub(CORRECTIONS_MAX)..];
         for (at, text) in corrections {
-            if self.is_new(text) {
+            if self.is_new(*at, text) {
                 self.add(format!("The user corrected: {text}"), vec![*at]);
             }
         }
@@ -185,7 +189,7 @@ impl EntryWriter<'_> {
             if room == 0 {
                 break;
             }
-            if is_on_day(decision.at) && self.is_new(decision.text) {
+            if is_on_day(decision.at) && self.is_new(decision.at, decision.text) {
                 let label = if decision.is_person { "The user decided" } else { "Decided" };
                 self.add(with_label(label, decision.text), vec![decision.at]);
                 room -= 1;
@@ -196,7 +200,7 @@ impl EntryWriter<'_> {
     fn add_open_items(&mut self) {
         let (digest, is_on_day) = (self.digest, self.is_on_day);
         for item in digest.open.iter().filter(|it| is_on_day(it.at)).rev().take(OPEN_ITEMS_MAX) {
-            if self.is_new(item.text) {
+            if self.is_new(item.at, item.text) {
                 self.add(with_label("Open", item.text), vec![item.at]);
             }
         }
@@ -207,8 +211,14 @@ impl EntryWriter<'_> {
         let Some(reply) = digest.replies.iter().rev().find(|it| is_on_day(it.at)) else {
             return;
         };
-        let rest = self.used.iter().fold(one_line(reply.text), |rest, it| rest.replace(it, " "));
-        let rest = one_line(&rest);
+        // What the reply repeats at its start and end is left out, but nothing within it: the rest is one
+        // piece of the reply.
+        let lines: Vec<String> = reply.text.lines().map(one_line).collect();
+        let is_repeated =
+            |line: &String| line.is_empty() || self.used.iter().any(|it| it.1 == *line);
+        let start = lines.iter().take_while(|it| is_repeated(it)).count();
+        let end = lines.len() - lines.iter().rev().take_while(|it| is_repeated(it)).count();
+        let rest = one_line(&lines.get(start..end).unwrap_or_default().join(" "));
         if rest.chars().filter(|it| it.is_alphanumeric()).count() >= LAST_REPLY_CHARS_MIN {
             self.add(format!("Said last: {rest}"), vec![reply.at]);
         }
@@ -273,6 +283,71 @@ impl EntryWriter<'_> {
         ];
         self.add(format!("Work: {}", counts.join(", ")), Vec::new());
     }
+}
+
+/// Labels before a text that is quoted from the transcript.
+const QUOTE_LABELS: [&str; 6] = [
+    "Outcome: ",
+    "The user corrected: ",
+    "The user decided: ",
+    "Decided: ",
+    "Open: ",
+    "Said last: ",
+];
+/// Starts of lines that the program composes of several facts.
+const COMPOSED_LABELS: [&str; 3] = ["Blocked: ", "Plan: ", "Files: "];
+
+/// Returns whether a line of an entry is a cut of the record's lines that it cites, word for word. A line that
+/// the program composes of several facts, such as the changed files, quotes nothing.
+pub(crate) fn is_quoted_from(line: &str, record_lines: &str) -> bool {
+    if COMPOSED_LABELS.iter().any(|it| line.starts_with(it)) || is_verbatim_cut(line, record_lines)
+    {
+        return true;
+    }
+    if line.starts_with("Session") {
+        // The name of a folder or branch may contain `: `.
+        return line
+            .match_indices(": ")
+            .any(|(at, _)| is_verbatim_cut(&line[at + 2..], record_lines));
+    }
+    let quoted = QUOTE_LABELS.iter().find_map(|it| line.strip_prefix(it));
+    quoted.is_some_and(|it| is_verbatim_cut(it, record_lines))
+}
+
+/// Returns whether a text is cut out of another between lines or sentences, without a change but in white
+/// space. After `…` at its end, the rest of the line may be missing.
+fn is_verbatim_cut(text: &str, whole: &str) -> bool {
+    /// In how many places a text is looked at.
+    const PLACES_MAX: usize = 1_000;
+    let lines: Vec<String> = whole.lines().map(one_line).filter(|it| !it.is_empty()).collect();
+    let whole = lines.join("\n");
+    let flat = whole.replace('\n', " ");
+    let text = one_line(text);
+    let (text, is_open) = match text.strip_suffix('…') {
+        Some(cut) if !flat.contains(&text) => (cut.trim_end(), true),
+        _ => (&text[..], false),
+    };
+    let is_mark = |c: char| !c.is_alphanumeric() && c != ',';
+    // Some scripts have no space after a sentence.
+    let is_wide_mark = |c: char| is_mark(c) && !c.is_ascii();
+    let is_cut_at = |start: usize| {
+        let (before, after) = (&whole[..start], &whole[start + text.len()..]);
+        let in_line = before.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '\n');
+        let starts_here = in_line.is_empty()
+            || in_line.ends_with('\n')
+            || before.ends_with(is_wide_mark)
+            || before.strip_suffix(' ').is_some_and(|it| it.ends_with(is_mark));
+        let mut next = after.chars();
+        let ends_here = is_open
+            || after.is_empty()
+            || after.starts_with('\n')
+            || text.ends_with(is_wide_mark)
+            || text.ends_with(is_mark) && after.starts_with(' ')
+            || next.next().is_some_and(is_mark) && matches!(next.next(), None | Some(' ' | '\n'));
+        starts_here && ends_here
+    };
+    let mut places = flat.match_indices(text).take(PLACES_MAX);
+    !text.is_empty() && places.any(|(start, _)| is_cut_at(start))
 }
 
 /// Returns a text in the form of a line.
@@ -347,7 +422,103 @@ fn relative_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeZone as _;
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::session::transcript::{TranscriptFormat, read};
+
+    /// Returns the lines of the entry of a conversation, with the texts that they cite.
+    fn entry_of(turns: &[(&str, &str)]) -> Vec<(String, String)> {
+        let line = |(role, text): &(&str, &str)| {
+            serde_json::json!({ "role": role, "content": text }).to_string()
+        };
+        let file = turns.iter().map(line).collect::<Vec<_>>().join("\n");
+        let transcript = read(file.as_bytes(), Some(TranscriptFormat::Plain)).unwrap();
+        let digest = SessionDigest::of(&transcript);
+        let now = Utc.with_ymd_and_hms(2026, 4, 2, 12, 0, 0).unwrap();
+        let entries = log_entries(&transcript, &digest, Tz::UTC, now);
+        let text_of = |at: &EntryIndex| match &transcript.entries[at.0].content {
+            EntryContent::User(text) | EntryContent::Assistant(text) => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        let lines = entries.into_iter().flat_map(|it| it.lines);
+        lines.map(|it| (it.text, it.cites.iter().map(text_of).collect())).collect()
+    }
+
+    fn texts_of(turns: &[(&str, &str)]) -> Vec<String> {
+        entry_of(turns).into_iter().map(|it| it.0).collect()
+    }
+
+    #[test]
+    fn a_short_prompt_takes_nothing_out_of_a_reply() {
+        let pump = "The pump 11 runs at 1100 rpm, as it should.";
+        assert!(
+            texts_of(&[("user", "1"), ("assistant", pump)]).iter().any(|it| it.ends_with(pump))
+        );
+        let backup = "The backup was not deleted, it is there.";
+        let lines = texts_of(&[("user", "not"), ("assistant", backup)]);
+        assert!(lines.iter().any(|it| it.ends_with(backup)), "{lines:?}");
+        // A line that the user wrote already is not repeated at the start.
+        let lines =
+            texts_of(&[("user", "Ship it"), ("assistant", "Ship it\nThe tide table is out")]);
+        assert!(lines.contains(&"Said last: The tide table is out".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn a_decision_within_other_words_is_still_a_decision() {
+        let lines = texts_of(&[
+            ("user", "Ask them why they decided to drop the tide table, later"),
+            ("assistant", "decided to drop the tide table"),
+        ]);
+        assert!(lines.contains(&"decided to drop the tide table".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn a_line_is_a_cut_between_sentences_or_it_is_refused() {
+        let record = "- user 2026-04-02 10:00, line 4:\n  The backup was not\n  deleted. Keep it!\n  - use tabs";
+        for line in [
+            "Session in a: b on c: The backup was not deleted. Keep it!",
+            "The user decided: Keep it!",
+            "Decided: use tabs",
+            "The backup was not deleted.",
+            "Said last: The backup was…",
+            "Files: a.rs, b.rs",
+        ] {
+            assert!(is_quoted_from(line, record), "{line}");
+        }
+        for line in [
+            "The user decided: The backup was deleted.",
+            "Session in a: The backup was deleted. Keep it!",
+            "Decided: use",
+            "Noted: Keep it!",
+            "Decided: ",
+        ] {
+            assert!(!is_quoted_from(line, record), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_line_is_a_cut_of_what_it_cites(
+            turns in proptest::collection::vec(
+                (
+                    prop_oneof!["user", "assistant"],
+                    prop_oneof![
+                        "[a-e0-1 .,!\n-]{1,40}",
+                        "((not|1|0|deleted|we decided to|use|tabs|Fixed|no,|still open:)[ .!\n]{1,2}){1,12}",
+                        "\\PC{0,400}",
+                    ],
+                ),
+                1..6,
+            ),
+        ) {
+            let turns: Vec<_> = turns.iter().map(|(who, text)| (&who[..], &text[..])).collect();
+            for (line, cited) in entry_of(&turns) {
+                prop_assert!(cited.is_empty() || is_quoted_from(&line, &cited), "{line:?} of {cited:?}");
+            }
+        }
+    }
 
     #[test]
     fn objections_are_recognized_and_politeness_is_not() {

@@ -1,19 +1,24 @@
-//! Checks a model's summary of a session, as [`grounding`] checks what it writes about logs.
+//! Checks a model's summary of a session, as [`grounding`] checks what it writes about logs; and the lines of
+//! a daily log that cite a session record.
 //!
-//! Each line cites entries of the session, and everything in it must be in one of them. Code must be in an
-//! entry verbatim. Lines that fail are left out and reported. Pure.
+//! Each line of a summary cites entries of the session, and everything in it must be in one of them. Code
+//! must be in an entry verbatim. Lines that fail are left out and reported. A line of a daily log must be a
+//! verbatim cut of the record's lines. Pure.
 
-use chrono::NaiveDate;
+use std::rc::Rc;
+
+use chrono::{NaiveDate, NaiveTime};
 
 use crate::{
     compaction::grounding,
     engine::model::session::{EntryPriority, SessionEntry, SummaryLine, SummarySections},
     memory::{
-        address::{Citation, Stem},
+        address::{self, Citation, Stem},
         item::Item,
         log::DailyLog,
     },
-    privacy::{self, PrivacyRules, SanitizedLog},
+    privacy::{self, PrivacyRules, SanitizedLine, SanitizedLog},
+    session::{cited_summary, log_entry},
 };
 
 /// The result of checking a summary.
@@ -62,6 +67,36 @@ fn entries_as_log(
     }
     let log = DailyLog::parse(Stem::day(date), text.as_bytes()).ok()?;
     Some(privacy::sanitize(&log, rules))
+}
+
+/// Returns whether a line of a log cites a session record that says something else. `record` returns the text
+/// of a record. A line whose record is gone, or has no such line, is not checked.
+pub(crate) fn misquotes_record(
+    line: &SanitizedLine,
+    rules: &PrivacyRules,
+    mut record: impl FnMut(&Stem) -> Option<Rc<str>>,
+) -> bool {
+    let Some(citation) = address::session_citation(line.text().trim_end()) else { return false };
+    let mut cited = String::new();
+    for (stem, lines) in citation.files() {
+        let Some(text) = record(stem) else { return false };
+        let text: Vec<&str> = text.lines().collect();
+        for &(start, end) in lines.ranges() {
+            let mut at = start as usize;
+            // A citation of a long entry covers only its start.
+            let is_in_entry = |it: &str| !cited_summary::is_record_markup(it.trim());
+            while let Some(line) = at.checked_sub(1).and_then(|it| text.get(it))
+                && (at <= end as usize || is_in_entry(line))
+            {
+                cited.push_str(&[&rules.sanitize_output(line), "\n"].concat());
+                at += 1;
+            }
+        }
+    }
+    let words = line.words().trim_start();
+    let words = words.split_once(' ').filter(|it| NaiveTime::parse_from_str(it.0, "%H:%M").is_ok());
+    let words = words.map_or_else(|| line.words(), |it| it.1).trim();
+    !cited.is_empty() && !log_entry::is_quoted_from(words, &cited)
 }
 
 struct SessionChecker<'a> {

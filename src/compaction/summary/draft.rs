@@ -3,7 +3,10 @@
 //! A draft depends on files and settings alone, so several periods are drafted in parallel;
 //! [`crate::compaction::summary::write`] then merges and writes them one after the other.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    rc::Rc,
+};
 
 use super::{
     orphaned_items::{self, OrphanedItems, WeekCitations},
@@ -533,13 +536,19 @@ impl grounding::LineLookup for SourceLines<'_> {
     }
 }
 
-/// Reads the logs of a job, as they were when it was planned.
+/// Reads the logs of a job, as they were when it was planned, without lines that misquote a session record.
 pub(crate) fn read_logs(
     vault: &Vault,
     job: &CompactionJob,
     rules: &PrivacyRules,
 ) -> Result<Vec<SanitizedLog>, JobFailure> {
     let mut logs = Vec::new();
+    let mut records: HashMap<Stem, Option<Rc<str>>> = HashMap::new();
+    let mut record = |stem: &Stem| {
+        let path = vault.layout().source_path(stem);
+        let read = || vault.read_text(&path).ok().flatten().map(Rc::from);
+        records.entry(stem.clone()).or_insert_with(read).clone()
+    };
     for (name, hash) in &job.inputs {
         let stem: Stem = name.parse().map_err(|e| unreadable(name, &e))?;
         let path = vault.layout().source_path(&stem);
@@ -548,7 +557,18 @@ pub(crate) fn read_logs(
         if log.input_hash().hex16() != *hash {
             return Err(JobFailure::SourceChanged(path));
         }
-        logs.push(log);
+        let misquotes: BTreeSet<u32> = log
+            .lines()
+            .iter()
+            .filter(|it| grounding::session::misquotes_record(it, rules, &mut record))
+            .map(SanitizedLine::number)
+            .collect();
+        let has_misquotes = !misquotes.is_empty();
+        logs.push(if has_misquotes {
+            log.without(|it| misquotes.contains(&it.number()))
+        } else {
+            log
+        });
     }
     Ok(logs)
 }

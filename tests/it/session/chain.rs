@@ -159,3 +159,19 @@ fn earlier_sessions_are_previewed_and_imported_once() {
     assert!(ran.stdout.contains("bad.jsonl") && ran.stdout.contains("not a transcript"), "{ran}");
     assert_eq!(root.run(&["import", "codex"]).code, 2, "there are none");
 }
+
+#[test]
+fn a_line_that_misquotes_its_record_is_not_summarized() {
+    let mut root = root_with("s", "2026-03-03");
+    root.set_now("2026-03-03T18:00:00+01:00");
+    hook(&root, "session-end", "s");
+    let log = root.read("memory/2026-03-03.md");
+    let falsified = log.replace("because Brest and Saint-Malo use", "because Saint-Malo use");
+    assert_ne!(falsified, log);
+    root.write("memory/2026-03-03.md", &falsified);
+    root.set_now("2026-03-13T09:00:00+01:00");
+    root.run(&["compact"]).ok();
+    let week = root.read("memory/weekly/2026-W10.md");
+    assert!(week.contains("The import works: 412 rows"), "{week}");
+    assert!(!week.contains("because"), "{week}");
+}
