@@ -27,7 +27,7 @@ use crate::{
     session::{
         imported_notes::NotesProgram,
         save::{SaveError, SaveRequest},
-        transcript::{EntryContent, Transcript},
+        transcript::Transcript,
     },
     store::fs::layout::ROOT_FILE,
 };
@@ -124,6 +124,8 @@ enum ImportState {
     First,
     /// The logs already contain it.
     Known,
+    /// It belongs to an agent that another session started, whose results are in that session.
+    Subagent,
     /// Its project has no memory folder.
     Homeless,
     /// It belongs to another memory folder than the named one.
@@ -153,6 +155,7 @@ impl ImportState {
             Self::New => "would be imported",
             Self::First => "would be imported into a new memory folder of its project",
             Self::Known => "already imported",
+            Self::Subagent => "part of another session",
             Self::Homeless => "its project has no memory folder",
             Self::Elsewhere => "belongs to another memory folder",
             Self::Failed => "failed",
@@ -349,10 +352,12 @@ impl<'a> TargetRoots<'a> {
     fn try_examine(&mut self, session: &mut ImportCandidate) -> CommandResult<()> {
         let transcript = read_transcript(&session.file, None)?;
         session.project = transcript.cwd.as_deref().map(PrivacyRules::mask_message);
-        session.messages = transcript
-            .own_entries()
-            .filter(|it| matches!(it.content, EntryContent::User(_)))
-            .count();
+        session.messages =
+            transcript.own_entries().filter(|it| it.content.user_words().is_some()).count();
+        if transcript.is_subagent {
+            session.state = ImportState::Subagent;
+            return Ok(());
+        }
         let home = self.root_for(&transcript);
         let is_elsewhere = self.named.is_some() && self.named != home;
         let call = self.call;

@@ -213,7 +213,9 @@ impl<'a> CitedSummary<'a> {
             [head].into_iter().chain(lines).collect()
         };
         match &entry.content {
-            EntryContent::User(text) => indented(head("user"), text, ""),
+            EntryContent::User(text) | EntryContent::Command(text) => {
+                indented(head("user"), text, "")
+            }
             EntryContent::Assistant(text) => {
                 indented(head("agent"), &truncate_middle(text, WORDS_CHARS_MAX), "")
             }

@@ -170,9 +170,19 @@ impl<'a> SessionDigest<'a> {
         let mut state = DigestState { cwd: transcript.cwd.as_deref(), ..DigestState::default() };
         for &(at, entry) in &own {
             match &entry.content {
+                EntryContent::User(text) if entry.is_answer => {
+                    digest.messages.push(Utterance { at, text });
+                    digest.add_answers(at, text);
+                }
                 EntryContent::User(text) => {
                     digest.messages.push(Utterance { at, text });
                     digest.add_statements(at, text, true);
+                }
+                EntryContent::Command(text) if entry.content.user_words().is_some() => {
+                    digest.messages.push(Utterance { at, text });
+                    if !text.starts_with('!') {
+                        digest.add_statements(at, text, true);
+                    }
                 }
                 EntryContent::Assistant(text) => {
                     digest.replies.push(Utterance { at, text });
@@ -244,6 +254,15 @@ impl<'a> SessionDigest<'a> {
         } else {
             file.reads += 1;
         }
+    }
+
+    /// Adds what the user chose.
+    fn add_answers(&mut self, at: EntryIndex, text: &'a str) {
+        let lines = text.lines().filter(|it| it.chars().count() <= SENTENCE_CHARS_MAX);
+        self.decisions.extend(lines.map(|text| {
+            let has_reason = false;
+            SessionStatement { at, text, is_person: true, has_reason }
+        }));
     }
 
     fn add_statements(&mut self, at: EntryIndex, text: &'a str, is_person: bool) {

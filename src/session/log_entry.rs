@@ -12,7 +12,7 @@ use super::{
     cited_summary::one_line,
     digest::{EntryIndex, FollowUp, SessionDigest, SessionPlan},
     offline_summary::failure_text,
-    transcript::{EntryContent, Transcript, tool::TodoState, truncate},
+    transcript::{Transcript, tool::TodoState, truncate},
 };
 
 /// The most lines of an entry, with its head.
@@ -64,9 +64,7 @@ pub(crate) fn log_entries(
     let mut days: BTreeMap<NaiveDate, (NaiveTime, usize)> = BTreeMap::new();
     let dates = entry_dates(transcript, zone, now);
     for (entry, (date, time)) in transcript.entries.iter().zip(&dates) {
-        let is_message =
-            matches!(entry.content, EntryContent::User(_) | EntryContent::Assistant(_))
-                && !entry.is_subagent;
+        let is_message = entry.content.is_message() && !entry.is_subagent;
         let day = days.entry(*date).or_insert((*time, 0));
         day.0 = *time;
         day.1 += usize::from(is_message);
@@ -426,7 +424,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::session::transcript::{TranscriptFormat, read};
+    use crate::session::transcript::{EntryContent, TranscriptFormat, read};
 
     /// Returns the lines of the entry of a conversation, with the texts that they cite.
     fn entry_of(turns: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -27,7 +27,9 @@ pub(crate) fn model_entries(transcript: &Transcript, rules: &PrivacyRules) -> Ve
     };
     let entry_text = |what: &EntryContent| {
         let (priority, text) = match what {
-            EntryContent::User(text) => {
+            EntryContent::User(text) | EntryContent::Command(text)
+                if what.user_words().is_some() =>
+            {
                 (EntryPriority::User, format!("user: {}", sanitized(text, TextOrigin::Agent)))
             }
             EntryContent::Assistant(text) => {

@@ -22,7 +22,7 @@ use super::{
     offline_summary::{self, NominatedFiles, SummaryMaterial, SummaryStyle},
     record::{self, RecordHeader},
     recovery,
-    transcript::{EntryContent, Transcript, truncate},
+    transcript::{Transcript, truncate},
 };
 use crate::{
     engine::model::session::SummarySections,
@@ -314,7 +314,7 @@ impl SessionStore<'_> {
             tags: request.tags.iter().map(|it| sanitized_line(it)).collect(),
             transcript: request.path.map(masked),
             session: transcript.session.as_deref().map(masked),
-            through: transcript.entries.last().map(|it| it.id.clone()),
+            through: transcript.last_line().map(str::to_owned),
             style: request.style.name().to_owned(),
             engine: request.sections.map(|it| it.0.to_owned()),
             is_logged: request.is_logged,
@@ -484,9 +484,7 @@ impl StoredRecord {
 
 /// Returns whether the session's own agent or the user wrote a message.
 fn has_messages(transcript: &Transcript) -> bool {
-    transcript
-        .own_entries()
-        .any(|it| matches!(it.content, EntryContent::User(_) | EntryContent::Assistant(_)))
+    transcript.own_entries().any(|it| it.content.is_message())
 }
 
 /// Returns the part of a session after its last logged line; `None` if none of it was logged.

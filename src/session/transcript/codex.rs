@@ -24,6 +24,11 @@ pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
             }
         }
         ("event_msg", Some(event)) => match string_field(event, "type").unwrap_or_default() {
+            "thread_rolled_back" => {
+                let turns = event.get("num_turns").and_then(Value::as_u64).unwrap_or(0);
+                discard_turns(entry, turns);
+                entry.push(EntryContent::Other("event_msg:thread_rolled_back".to_owned()));
+            }
             "turn_aborted" => entry.push(EntryContent::Notice("the turn was stopped".to_owned())),
             kind @ ("error" | "stream_error") => {
                 let words = string_field(event, "message").unwrap_or(kind);
@@ -34,6 +39,9 @@ pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
                 entry.push(EntryContent::Other(kind));
             }
         },
+        (kind @ ("world_state" | "token_usage_record"), Some(_)) => {
+            entry.push(EntryContent::Other(kind.to_owned()));
+        }
         (kind, Some(_)) => entry.add_unknown(kind),
         // Older files: the first line, and lines of state.
         ("", None) if line.get("id").is_some() => read_session_meta(entry, line),
@@ -46,7 +54,12 @@ pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
 
 fn read_session_meta(entry: &mut EntryBuilder<'_>, meta: &Value) {
     let of = |key: &str| string_field(meta, key).filter(|it| !it.is_empty()).map(str::to_owned);
-    entry.transcript.session = of("id").or(entry.transcript.session.take());
+    // A fork repeats the first line of its parent.
+    let is_first = entry.transcript.session.is_none();
+    entry.transcript.session = entry.transcript.session.take().or_else(|| of("id"));
+    let is_subagent = meta.get("source").is_some_and(|it| it.get("subagent").is_some())
+        || of("thread_source").as_deref() == Some("subagent");
+    entry.transcript.is_subagent |= is_first && is_subagent;
     entry.at = entry.at.or_else(|| super::parse_time(meta.get("timestamp")));
     if let Some(version) = of("cli_version") {
         entry.transcript.agent = Some(format!("codex {version}"));
@@ -55,6 +68,18 @@ fn read_session_meta(entry: &mut EntryBuilder<'_>, meta: &Value) {
     entry.transcript.branch = branch.map(str::to_owned).or(entry.transcript.branch.take());
     set_cwd(entry, meta);
     entry.push(EntryContent::Other("session_meta".to_owned()));
+}
+
+/// Discards the last turns, each of which a message of the user begins.
+fn discard_turns(entry: &mut EntryBuilder<'_>, turns: u64) {
+    let mut left = turns;
+    for old in entry.transcript.entries.iter_mut().rev() {
+        if left == 0 {
+            break;
+        }
+        left -= u64::from(matches!(old.content, EntryContent::User(_)) && !old.is_answer);
+        old.content = EntryContent::Other(super::DISCARDED.to_owned());
+    }
 }
 
 fn set_cwd(entry: &mut EntryBuilder<'_>, value: &Value) {
@@ -105,13 +130,46 @@ fn read_item(entry: &mut EntryBuilder<'_>, item: &Value) {
             let success = output.and_then(|it| it.get("success")).and_then(Value::as_bool);
             let inner = output.and_then(|it| it.get("content")).or(output);
             let (words, code) = output_text(&content_text(inner));
-            let is_error = success == Some(false) || code.is_some_and(|it| it != 0);
-            entry.add_result(string_field(item, "call_id"), &words, is_error);
+            let is_error = success == Some(false)
+                || code.is_some_and(|it| it != 0)
+                || success.is_none()
+                    && code.is_none()
+                    && NOT_DONE.iter().any(|it| words.starts_with(it));
+            let call = string_field(item, "call_id");
+            let questions = call.and_then(|it| entry.questions.remove(it));
+            entry.add_result(call, &words, is_error);
+            if let Some(questions) = questions {
+                read_answers(entry, &questions, &words);
+            }
         }
         "reasoning" => entry.push(EntryContent::Other("reasoning".to_owned())),
         "" => entry.add_unknown("without a type"),
         kind => entry.add_unknown(kind),
     }
+}
+
+/// Starts of outputs of calls that were not carried out.
+const NOT_DONE: [&str; 6] = [
+    "aborted",
+    "apply_patch verification failed",
+    "exec command rejected by user",
+    "execution error",
+    "patch rejected",
+    "rejected by user",
+];
+
+/// Reads the user's answers to `request_user_input`: `{"answers": {id: {"answers": […]}}}`.
+fn read_answers(entry: &mut EntryBuilder<'_>, questions: &[(String, String)], output: &str) {
+    let Ok(output) = serde_json::from_str::<Value>(output) else { return };
+    let mut answers = Vec::new();
+    for (id, question) in questions {
+        let given = output.get("answers").and_then(|it| it.get(id)?.get("answers")?.as_array());
+        let given = given.into_iter().flatten().filter_map(Value::as_str);
+        let given: Vec<&str> =
+            given.map(|it| it.strip_prefix("user_note: ").unwrap_or(it)).collect();
+        answers.push((question.clone(), given.join(", "), String::new()));
+    }
+    entry.add_answers(&answers);
 }
 
 fn read_message(entry: &mut EntryBuilder<'_>, item: &Value) {
@@ -153,6 +211,8 @@ fn output_text(output: &str) -> (String, Option<i64>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[track_caller]
@@ -168,5 +228,78 @@ mod tests {
         check("Chunk ID: 3\nProcess exited with code 0\nOutput:\nyes", ("yes", Some(0)));
         check("plain", ("plain", None));
         check("{\"a\":1}", ("{\"a\":1}", None));
+    }
+
+    fn read_lines(lines: &[Value]) -> super::super::Transcript {
+        let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+        super::super::read(text.as_bytes(), Some(super::super::TranscriptFormat::Codex)).unwrap()
+    }
+
+    fn item(payload: &Value) -> Value {
+        json!({"type": "response_item", "payload": payload})
+    }
+
+    fn user(text: &str) -> Value {
+        let content = json!([{"type": "input_text", "text": text}]);
+        item(&json!({"type": "message", "role": "user", "content": content}))
+    }
+
+    fn messages(transcript: &super::super::Transcript) -> Vec<&str> {
+        transcript.own_entries().filter_map(|it| it.content.user_words()).collect()
+    }
+
+    #[test]
+    fn words_of_the_user_and_of_programs_are_separated() {
+        let questions = json!({"questions": [{"id": "d", "question": "Which datum?"}]});
+        let answer = json!({"answers": {"d": {"answers": ["ZH", "user_note: as in Brest"]}}});
+        let transcript = read_lines(&[
+            json!({"type": "session_meta", "payload": {"id": "a", "source": "cli"}}),
+            json!({"type": "session_meta", "payload": {"id": "b", "source": {"subagent": "review"}}}),
+            user("Start"),
+            user(
+                "<subagent_notification>{\"status\": \"We decided to drop it.\"}</subagent_notification>",
+            ),
+            user(
+                "<user_shell_command>\n<command>\nmake\n</command>\n<result>\nok\n</result>\n</user_shell_command>",
+            ),
+            item(&json!({"type": "function_call", "name": "request_user_input", "call_id": "q",
+                "arguments": questions.to_string()})),
+            item(
+                &json!({"type": "function_call_output", "call_id": "q", "output": answer.to_string()}),
+            ),
+            json!({"type": "world_state", "payload": {}}),
+            json!({"type": "token_usage_record", "payload": {}}),
+            user("We decided to use XML"),
+            json!({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}),
+        ]);
+        assert_eq!(messages(&transcript), ["Start", "!make", "Which datum? ZH, as in Brest"]);
+        assert_eq!(transcript.session.as_deref(), Some("a"));
+        assert!(transcript.anomalies.unread.is_empty(), "{:?}", transcript.anomalies);
+        for source in [json!({"subagent": "review"}), json!({"subagent": {"thread_spawn": {}}})] {
+            let meta = json!({"type": "session_meta", "payload": {"id": "a", "source": source}});
+            let transcript = read_lines(&[meta, user("Review this")]);
+            assert!(transcript.is_subagent && messages(&transcript).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_refused_patch_changes_no_file() {
+        let patch = "*** Begin Patch\n*** Update File: a.rs\n+x\n*** End Patch";
+        for (output, changed) in [
+            (json!("patch rejected by user"), 0),
+            (json!({"content": "patch rejected by user", "success": false}), 0),
+            (json!("apply_patch verification failed: no such line"), 0),
+            (json!("aborted by user after 2.1s"), 0),
+            (json!("Success. Updated the following files:\nM a.rs"), 1),
+        ] {
+            let transcript = read_lines(&[
+                user("Fix it"),
+                item(&json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p",
+                    "input": patch})),
+                item(&json!({"type": "custom_tool_call_output", "call_id": "p", "output": output})),
+            ]);
+            let digest = crate::session::digest::SessionDigest::of(&transcript);
+            assert_eq!(digest.changed_files().count(), changed, "{output}");
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! - [`line_reader`]: lines of bounded length.
 //! - [`claude`], [`codex`], [`plain`]: the lines of each format.
 //! - [`tool`]: the effect of a tool call: files, command, to-do list.
+//! - [`branches`]: what the user discarded by rewinding the conversation.
 //! - [`user_text`]: separates the user's own text from text that programs inserted.
 //!
 //! # Invariants
@@ -15,7 +16,9 @@
 //! - Entries are in the order of the file. All messages of the user are there, in order and complete;
 //!   tool results are cut to [`RESULT_CHARS_MAX`].
 //! - Text that memoird itself inserted into a session becomes only [`EntryContent::Injected`].
+//! - What the user discarded by rewinding becomes only [`EntryContent::Other`].
 
+mod branches;
 pub mod claude;
 pub mod codex;
 pub mod line_reader;
@@ -24,7 +27,7 @@ pub mod tool;
 pub mod user_text;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     io::{self, BufRead},
 };
 
@@ -32,14 +35,24 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use self::{
+    branches::LineTree,
     line_reader::{BoundedLine, BoundedLines},
     tool::{ToolKind, ToolUse},
 };
-use crate::memory::hash::ContentHash;
+use crate::{memory::hash::ContentHash, session::cited_summary};
 
 /// The longest tool result, in characters. The start and the end are kept, because errors are at the
 /// end.
 pub const RESULT_CHARS_MAX: usize = 6_000;
+
+/// The tools with which agents ask the user.
+const ASKING_TOOLS: [&str; 2] = ["AskUserQuestion", "request_user_input"];
+
+/// How many unread messages of the queue are looked for.
+const QUEUED_MAX: usize = 100;
+
+/// The kind of lines that the user discarded.
+const DISCARDED: &str = "discarded";
 
 /// How many lines are read to detect the format.
 const DETECTION_LINES_MAX: usize = 1_000;
@@ -97,6 +110,8 @@ pub struct Transcript {
     pub branch: Option<String>,
     /// The agent and its version, if the file contains them.
     pub agent: Option<String>,
+    /// Whether the whole file belongs to an agent that the agent of another session started.
+    pub is_subagent: bool,
     /// The entries, in the order of the file.
     pub entries: Vec<TranscriptEntry>,
     /// What could not be read.
@@ -110,10 +125,15 @@ pub struct TranscriptEntry {
     pub line: usize,
     /// The id of the line, the same in copies of the transcript.
     pub id: String,
+    /// Whether the file names the id. Otherwise it is a hash of the line, which a copy of the session with
+    /// another session id does not contain.
+    pub has_own_id: bool,
     /// The time.
     pub at: Option<DateTime<Utc>>,
     /// Whether it belongs to an agent that the session's agent started.
     pub is_subagent: bool,
+    /// Whether it is the user's answer to questions of the agent, each line a question and its answer.
+    pub is_answer: bool,
     /// The content.
     pub content: EntryContent,
 }
@@ -248,7 +268,7 @@ pub fn read(
             reader.read_line(number, hash, &value);
         }
     }
-    let mut transcript = reader.ok_or(TranscriptError::Unknown)?.transcript;
+    let mut transcript = reader.ok_or(TranscriptError::Unknown)?.finish();
     transcript.anomalies.is_truncated = anomalies.is_truncated;
     transcript.anomalies.malformed = anomalies.malformed;
     transcript.anomalies.too_long = anomalies.too_long;
@@ -266,6 +286,10 @@ struct TranscriptReader {
     /// Calls without ids in the file, oldest first.
     unnamed_calls: Vec<String>,
     memory_calls: HashSet<String>,
+    tree: LineTree,
+    questions: HashMap<String, Vec<(String, String)>>,
+    /// Messages that the user queued and the agent did not read yet, with the index of their entries.
+    queued: VecDeque<(usize, String)>,
 }
 
 /// Collects the entries of one line for the reader of its format.
@@ -274,10 +298,15 @@ struct EntryBuilder<'a> {
     transcript: &'a mut Transcript,
     unnamed_calls: &'a mut Vec<String>,
     memory_calls: &'a mut HashSet<String>,
+    /// The ids and texts of the questions that each call asks the user.
+    questions: &'a mut HashMap<String, Vec<(String, String)>>,
+    queued: &'a mut VecDeque<(usize, String)>,
     line: usize,
     id: String,
+    has_own_id: bool,
     at: Option<DateTime<Utc>>,
     is_subagent: bool,
+    is_answer: bool,
 }
 
 impl TranscriptReader {
@@ -288,17 +317,46 @@ impl TranscriptReader {
             cwd: None,
             branch: None,
             agent: None,
+            is_subagent: false,
             entries: Vec::new(),
             anomalies: TranscriptAnomalies::default(),
         };
         let (seen, copies, unnamed_calls, memory_calls) = Default::default();
-        Self { transcript, seen, copies, unnamed_calls, memory_calls }
+        let (tree, questions, queued) = Default::default();
+        Self { transcript, seen, copies, unnamed_calls, memory_calls, tree, questions, queued }
+    }
+
+    /// Returns the transcript without what the user discarded, and with what no agent has read yet.
+    fn finish(mut self) -> Transcript {
+        let discarded = self.tree.discarded_lines();
+        let entries = &mut self.transcript.entries;
+        for entry in entries.iter_mut().filter(|it| discarded.contains(&it.line)) {
+            entry.content = EntryContent::Other(DISCARDED.to_owned());
+        }
+        for (at, text) in self.queued.into_iter().take(QUEUED_MAX) {
+            let is_text = |it: &TranscriptEntry| match &it.content {
+                EntryContent::User(own)
+                | EntryContent::Command(own)
+                | EntryContent::Notice(own) => own.contains(text.trim()),
+                _ => false,
+            };
+            // Only the user's own words, without those that a program inserted.
+            if !entries.iter().any(is_text)
+                && let [user @ EntryContent::User(_)] = &user_text::split_user_text(&text)[..]
+                && let Some(entry) = entries.get_mut(at)
+            {
+                entry.content = user.clone();
+            }
+        }
+        self.transcript
     }
 
     fn read_line(&mut self, number: usize, hash: ContentHash, value: &Value) {
-        let own_id = value.get("uuid").and_then(Value::as_str).filter(|it| !it.is_empty());
+        let own_id = string_field(value, "uuid").filter(|it| !it.is_empty());
         let id = if let Some(id) = own_id {
-            id.to_owned()
+            // A fork may give its lines new ids.
+            let original = value.get("forkedFrom").and_then(|it| string_field(it, "messageUuid"));
+            original.unwrap_or(id).to_owned()
         } else {
             // Numbered by occurrence, so that a copy of the session has the same ids.
             let copy = self.copies.entry(hash).or_default();
@@ -311,28 +369,45 @@ impl TranscriptReader {
         }
         let at = parse_time(value.get("timestamp"));
         let format = self.transcript.format;
+        let first = self.transcript.entries.len();
         let mut found = EntryBuilder {
             transcript: &mut self.transcript,
             unnamed_calls: &mut self.unnamed_calls,
             memory_calls: &mut self.memory_calls,
+            questions: &mut self.questions,
+            queued: &mut self.queued,
             line: number,
             id,
+            has_own_id: own_id.is_some(),
             at,
             is_subagent: false,
+            is_answer: false,
         };
         match format {
             TranscriptFormat::ClaudeCode => claude::read(&mut found, value),
             TranscriptFormat::Codex => codex::read(&mut found, value),
             TranscriptFormat::Plain => plain::read(&mut found, value),
         }
+        let is_subagent = found.is_subagent;
+        if let Some(id) = own_id.filter(|_| !is_subagent) {
+            let is_prompt = |it: &TranscriptEntry| {
+                matches!(it.content, EntryContent::User(_) | EntryContent::Command(_))
+            };
+            let is_prompt = self.transcript.entries[first..].iter().any(is_prompt);
+            let is_message = matches!(string_field(value, "type"), Some("user" | "assistant"));
+            let parent = string_field(value, "parentUuid");
+            self.tree.add(number, id, parent, is_prompt, is_message);
+        }
     }
 }
 
 impl EntryBuilder<'_> {
     fn push(&mut self, content: EntryContent) {
-        let Self { line, at, is_subagent, .. } = *self;
+        let Self { line, at, has_own_id, is_answer, .. } = *self;
+        let is_subagent = self.is_subagent || self.transcript.is_subagent;
         let id = self.id.clone();
-        self.transcript.entries.push(TranscriptEntry { line, id, at, is_subagent, content });
+        let entry = TranscriptEntry { line, id, has_own_id, at, is_subagent, is_answer, content };
+        self.transcript.entries.push(entry);
     }
 
     /// Adds a kind of line that is not read.
@@ -360,6 +435,22 @@ impl EntryBuilder<'_> {
         }
     }
 
+    /// Adds the user's answers to questions of the agent: each question, its answer, and a note.
+    fn add_answers(&mut self, answers: &[(String, String, String)]) {
+        let line = |(question, answer, note): &(String, String, String)| {
+            let parts = [&question[..], answer, note].map(cited_summary::one_line);
+            let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+            parts.join(" ")
+        };
+        let lines: Vec<String> =
+            answers.iter().filter(|it| !it.1.trim().is_empty()).map(line).collect();
+        if !lines.is_empty() {
+            self.is_answer = true;
+            self.push(EntryContent::User(lines.join("\n")));
+            self.is_answer = false;
+        }
+    }
+
     /// Adds a call. A call without an id gets one, which its result will use.
     fn add_call(&mut self, id: Option<&str>, name: &str, input: &Value) {
         let id = id.filter(|it| !it.is_empty()).map_or_else(
@@ -373,6 +464,13 @@ impl EntryBuilder<'_> {
         let call = ToolUse::new(id, name, input);
         if call.kind == ToolKind::Memory {
             self.memory_calls.insert(call.id.clone());
+        }
+        let questions = input.get("questions").and_then(Value::as_array);
+        if let Some(questions) = questions.filter(|_| ASKING_TOOLS.contains(&name)) {
+            let field =
+                |it: &Value, key: &str| string_field(it, key).unwrap_or_default().to_owned();
+            let questions = questions.iter().map(|it| (field(it, "id"), field(it, "question")));
+            self.questions.insert(call.id.clone(), questions.collect());
         }
         self.push(EntryContent::Call(call));
     }
@@ -408,6 +506,22 @@ impl EntryBuilder<'_> {
     }
 }
 
+impl EntryContent {
+    /// Returns whether it is a message of the user or the agent.
+    pub fn is_message(&self) -> bool {
+        matches!(self, Self::Assistant(_)) || self.user_words().is_some()
+    }
+
+    /// Returns the user's own words: a message, a command with an argument, or a command for the shell.
+    pub fn user_words(&self) -> Option<&str> {
+        match self {
+            Self::User(text) => Some(text),
+            Self::Command(text) => user_text::is_request(text).then_some(text),
+            _ => None,
+        }
+    }
+}
+
 impl Transcript {
     /// Returns the entries of the session's own agent.
     pub fn own_entries(&self) -> impl DoubleEndedIterator<Item = &TranscriptEntry> {
@@ -419,6 +533,12 @@ impl Transcript {
         let first = self.entries.iter().filter_map(|it| it.at).min()?;
         let last = self.entries.iter().filter_map(|it| it.at).max()?;
         Some((first, last))
+    }
+
+    /// Returns the id of the last line that copies of the session contain, too.
+    pub fn last_line(&self) -> Option<&str> {
+        let last = self.entries.iter().rev().find(|it| it.has_own_id);
+        last.or(self.entries.last()).map(|it| &it.id[..])
     }
 
     /// Returns the part after the line with this id; `None` if there is no such line.
@@ -435,6 +555,7 @@ impl Transcript {
             cwd: self.cwd.clone(),
             branch: self.branch.clone(),
             agent: self.agent.clone(),
+            is_subagent: self.is_subagent,
             entries: Vec::new(),
             anomalies: self.anomalies.clone(),
         }

@@ -12,7 +12,7 @@ pub const INJECTED_START: &str = "<memoird-context>";
 pub const INJECTED_END: &str = "</memoird-context>";
 
 /// Tags of text that a program inserted into a message.
-const PROGRAM_TAGS: [&str; 10] = [
+const PROGRAM_TAGS: [&str; 28] = [
     "system-reminder",
     "local-command-caveat",
     "local-command-stdout",
@@ -23,7 +23,70 @@ const PROGRAM_TAGS: [&str; 10] = [
     "environment_context",
     "user_instructions",
     "permissions instructions",
+    "task-notification",
+    "subagent_notification",
+    "turn_aborted",
+    "codex_internal_context",
+    "codex_delegation",
+    "internal_model_context",
+    "additional_context",
+    "environments_instructions",
+    "hook_prompt",
+    "model_switch",
+    "apps_instructions",
+    "collaboration_mode",
+    "multi_agent_mode",
+    "plugins_instructions",
+    "recommended_plugins",
+    "skills_instructions",
+    "personality_spec",
+    "token_budget",
 ];
+
+/// Commands that only change how the agent's program works, or what it shows.
+const PROGRAM_COMMANDS: [&str; 34] = [
+    "add-dir",
+    "agents",
+    "bug",
+    "clear",
+    "color",
+    "compact",
+    "config",
+    "context",
+    "cost",
+    "effort",
+    "exit",
+    "export",
+    "fast",
+    "fork",
+    "help",
+    "hooks",
+    "ide",
+    "login",
+    "logout",
+    "mcp",
+    "memory",
+    "model",
+    "output-style",
+    "permissions",
+    "plugin",
+    "quit",
+    "release-notes",
+    "rename",
+    "resume",
+    "rewind",
+    "status",
+    "statusline",
+    "theme",
+    "vim",
+];
+
+/// Returns whether a typed command contains the user's own words: `/review never touch dist`, `!make`.
+pub fn is_request(command: &str) -> bool {
+    let Some(typed) = command.strip_prefix('/') else { return command.starts_with('!') };
+    let (name, words) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    !words.trim().is_empty() && !PROGRAM_COMMANDS.contains(&name)
+}
 
 /// Written by the program in place of the user when the user stops the agent.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -77,6 +140,9 @@ fn command(text: &str) -> Option<String> {
         tag_content(trimmed, "bash-input").filter(|_| trimmed.starts_with("<bash-input>"))
     {
         return Some(format!("!{}", typed.trim()));
+    }
+    if trimmed.starts_with("<user_shell_command>") {
+        return Some(format!("!{}", tag_content(trimmed, "command")?.trim()));
     }
     let starts = ["<command-name>", "<command-message>"];
     if !starts.iter().any(|it| trimmed.starts_with(it)) {
@@ -143,6 +209,16 @@ mod tests {
         check("<bash-input>ls -l</bash-input>", &[EntryContent::Command("!ls -l".to_owned())]);
         check("[Request interrupted by user]", &[notice("[Request interrupted by user]")]);
         check("", &[]);
+    }
+
+    #[test]
+    fn a_command_with_words_is_a_request() {
+        for command in ["/review never touch dist", "/my:fix it", "!make"] {
+            assert!(is_request(command), "{command}");
+        }
+        for command in ["/review", "/compact keep the plan", "/model opus", "/clear"] {
+            assert!(!is_request(command), "{command}");
+        }
     }
 
     #[test]

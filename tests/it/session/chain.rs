@@ -175,3 +175,42 @@ fn a_line_that_misquotes_its_record_is_not_summarized() {
     assert!(week.contains("The import works: 412 rows"), "{week}");
     assert!(!week.contains("because"), "{week}");
 }
+
+#[test]
+fn forks_and_sub_agents_log_nothing_twice() {
+    let mut root = root_with("s", "2026-03-03");
+    root.set_now("2026-03-03T18:00:00+01:00");
+    let path = |name: &str| root.home(&format!(".claude/projects/x/{name}.jsonl"));
+    let first = fs::read_to_string(path("s")).unwrap();
+    let state = |session: &str| {
+        json!({"type": "last-prompt", "lastPrompt": "x", "sessionId": session}).to_string() + "\n"
+    };
+    let write = |name: &str, text: String| {
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(path(name), text).unwrap();
+    };
+    write("s", first.clone() + &state("s"));
+    hook(&root, "session-end", "s");
+    // A fork copies the messages under its own id, and ends with a line of its own.
+    let fork = first.replace("\"sessionId\":\"s\"", "\"sessionId\":\"fork\"");
+    write("fork", fork.clone() + &state("fork"));
+    hook(&root, "session-end", "fork");
+    let log = root.read("memory/2026-03-03.md");
+    assert_eq!(log.matches("Session in").count(), 1, "{log}");
+    let new = json!({"type": "user", "uuid": "fork-6", "parentUuid": "s-5", "sessionId": "fork",
+        "timestamp": "2026-03-03T09:00:00Z", "message": {"role": "user", "content": "Ship it"}});
+    write("fork", format!("{fork}{new}\n{}", state("fork")));
+    hook(&root, "session-end", "fork");
+    let log = root.read("memory/2026-03-03.md");
+    assert_eq!(log.matches(MESSAGE).count(), 1, "{log}");
+    assert_eq!(log.matches("Ship it").count(), 1, "{log}");
+    // The rollout of a sub-agent of Codex is part of another session.
+    let meta = json!({"type": "session_meta", "payload": {"id": "c", "cwd": root.path(""),
+        "source": {"subagent": {"thread_spawn": {"parent_thread_id": "p"}}}}});
+    let said = json!({"type": "response_item", "payload": {"type": "message", "role": "user",
+        "content": [{"type": "input_text", "text": "We decided to drop it."}]}});
+    root.write("rollout.jsonl", &format!("{meta}\n{said}\n"));
+    let report = root.run(&["import", "codex", "rollout.jsonl", "--yes", "--json"]).ok().json();
+    assert_eq!(report["sessions"][0]["state"], "subagent", "{report}");
+    assert_eq!(root.read("memory/2026-03-03.md"), log);
+}
