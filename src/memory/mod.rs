@@ -5,6 +5,7 @@
 //!
 //! - [`period`], [`address`], [`hash`]: names of time, lines, and bytes.
 //! - [`log`], [`markdown`]: a daily log and the structure of its lines.
+//! - [`authorship`]: who wrote each line of a log.
 //! - [`atom`]: the numbers, dates, and names in a text that must not change.
 //! - [`item`], [`document`]: bullets, and the weekly and monthly files made of them.
 //! - [`typed`], [`typed_schema`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and
@@ -15,6 +16,7 @@
 
 pub mod address;
 pub mod atom;
+pub mod authorship;
 pub mod correction;
 pub mod decision;
 pub mod document;

@@ -5,16 +5,40 @@
 //! must not count as a second source. All other lines have the origin in the log's frontmatter, else
 //! the one that the configuration assigns by the log's name. Trust only decreases: nothing derived is
 //! trusted more than its sources.
+//!
+//! What [`authorship`] recognizes as text of a host program, or as pasted, is external too. The turns of
+//! a saved transcript have a speaker, but the origin of the log: anybody can write `user:` into it.
+
+use std::sync::Arc;
 
 use crate::{
     config::settings::{LogOrigin, Privacy},
     memory::{
         address::{Citation, Stem},
+        authorship::{self, Authorship, DumpedSession, LineAuthorship, OriginReason},
         item::Item,
         log::{DailyLog, TextOrigin},
         markdown::LineKind,
     },
 };
+
+/// Who wrote a line, and why it counts as external.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LineOrigin {
+    pub(super) origin: TextOrigin,
+    /// The reason, if the origin is external.
+    pub(super) reason: Option<OriginReason>,
+    /// Without a speaker if the origin is external by anything but the text itself.
+    pub(super) author: LineAuthorship,
+}
+
+/// The origin of each line of a log.
+#[derive(Debug, Default)]
+pub(super) struct LogOrigins {
+    pub(super) lines: Vec<LineOrigin>,
+    /// The transcripts that it contains.
+    pub(super) sessions: Arc<[DumpedSession]>,
+}
 
 /// The configuration of the origin of logs.
 #[derive(Clone, Debug, Default)]
@@ -62,15 +86,18 @@ impl OriginRules {
     }
 
     /// Returns the origin of each of `lines`.
-    pub(super) fn of_lines(
-        &self,
-        log: &DailyLog,
-        lines: &[(u32, &str, LineKind)],
-    ) -> Vec<TextOrigin> {
+    pub(super) fn of_lines(&self, log: &DailyLog, lines: &[(u32, &str, LineKind)]) -> LogOrigins {
         let own = self.of_log(log);
+        // Our own files have no transcripts of others.
+        let is_note = !log.stem.is_session() && !log.stem.is_summary();
+        let Authorship { lines: authors, sessions } = if is_note {
+            authorship::classify(lines)
+        } else {
+            Authorship { lines: vec![LineAuthorship::default(); lines.len()], sessions: Vec::new() }
+        };
         let mut external_level = None;
         let mut origins = Vec::with_capacity(lines.len());
-        for &(_, text, kind) in lines {
+        for (&(_, text, kind), author) in lines.iter().zip(authors) {
             if let LineKind::Heading { level, .. } = kind {
                 let heading = text.get(kind.text_at(text)..).unwrap_or(text);
                 if external_level.is_none_or(|it| level <= it) {
@@ -78,13 +105,28 @@ impl OriginRules {
                     external_level = is_external.then_some(level);
                 }
             }
-            origins.push(match kind {
-                LineKind::Quote { .. } | LineKind::Fence | LineKind::Code => TextOrigin::External,
-                _ if external_level.is_some() || is_echo(&log.stem, text) => TextOrigin::External,
-                _ => own,
+            let around = match kind {
+                LineKind::Quote { .. } => Some(OriginReason::Quote),
+                LineKind::Fence | LineKind::Code => Some(OriginReason::Code),
+                _ if external_level.is_some() => Some(OriginReason::Heading),
+                _ if own == TextOrigin::External => Some(OriginReason::Log),
+                _ if is_echo(&log.stem, text) => Some(OriginReason::Echo),
+                _ => None,
+            };
+            origins.push(match author.reason.or(around) {
+                Some(reason) => LineOrigin {
+                    origin: TextOrigin::External,
+                    reason: Some(reason),
+                    author: match around {
+                        Some(OriginReason::Heading | OriginReason::Log) => author.as_foreign(),
+                        Some(_) => author.as_quoted(),
+                        None => author,
+                    },
+                },
+                None => LineOrigin { origin: own, reason: None, author },
             });
         }
-        origins
+        LogOrigins { lines: origins, sessions: sessions.into() }
     }
 }
 
@@ -125,7 +167,9 @@ mod tests {
     #[track_caller]
     fn check(origins: &OriginRules, stem: &str, text: &str, expected: &[TextOrigin]) {
         let log = DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap();
-        assert_eq!(origins.of_lines(&log, &log.lines()), expected, "{stem}: {text}");
+        let found = origins.of_lines(&log, &log.lines());
+        let found: Vec<_> = found.lines.iter().map(|it| it.origin).collect();
+        assert_eq!(found, expected, "{stem}: {text}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     neutralize::neutralize,
-    origin::OriginRules,
+    origin::{LogOrigins, OriginRules},
     quarantine::{self, Concern},
     reclaimable::Reclaimable,
     secrets::{SecretMatch, SecretRules, rules::SecretRuleError, split_secrets::is_hidden},
@@ -87,7 +87,7 @@ pub(super) struct LogFindings {
     /// By line number; only lines with findings.
     lines: BTreeMap<u32, LineFindings>,
     /// The origin of each line of the body.
-    pub(super) origins: Vec<TextOrigin>,
+    pub(super) origins: LogOrigins,
 }
 
 /// The findings in a line.
@@ -191,8 +191,8 @@ impl PrivacyPolicy {
         let mut findings = LogFindings { lines: BTreeMap::new(), origins };
         let block: Vec<(&str, TextOrigin)> = lines
             .iter()
-            .zip(&findings.origins)
-            .map(|((_, line, _), origin)| (*line, *origin))
+            .zip(&findings.origins.lines)
+            .map(|((_, line, _), it)| (*line, it.origin))
             .collect();
         let (concerns, secrets) =
             (|| quarantine::concerns_of_block(&block), || self.secrets().find(text));

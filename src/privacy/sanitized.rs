@@ -10,6 +10,7 @@ use super::{
 };
 use crate::memory::{
     address::{self, Address, Stem},
+    authorship::{DumpedSession, LineAuthorship, LineShape, OriginReason, Speaker},
     decision::Verdict,
     document::Summary,
     hash::ContentHash,
@@ -26,6 +27,7 @@ pub struct SanitizedLog {
     input_hash: ContentHash,
     chars: usize,
     lines: Vec<SanitizedLine>,
+    sessions: Arc<[DumpedSession]>,
     raw: Arc<str>,
     /// Whether it contains a forgotten line, so that the history must not store it.
     has_forgotten: bool,
@@ -38,6 +40,10 @@ pub struct SanitizedLine {
     text: Box<str>,
     kind: LineKind,
     origin: TextOrigin,
+    origin_reason: Option<OriginReason>,
+    author: LineAuthorship,
+    /// Byte offset of the words in the text.
+    words_at: usize,
     hash: ContentHash,
     quarantine: Option<Box<QuarantineStatus>>,
     is_accepted: bool,
@@ -63,13 +69,16 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
     let mut chars = log.body_chars();
     let mut has_forgotten = false;
     let mut lines = Vec::with_capacity(raw_lines.len());
-    for ((number, text, kind), origin) in raw_lines.into_iter().zip(&findings.origins) {
+    for ((number, text, kind), found_origin) in raw_lines.into_iter().zip(&findings.origins.lines) {
         let hash = ContentHash::of(text);
         let mut line = SanitizedLine {
             number,
             text: "".into(),
             kind,
-            origin: *origin,
+            origin: found_origin.origin,
+            origin_reason: found_origin.reason,
+            author: found_origin.author,
+            words_at: 0,
             hash,
             quarantine: None,
             is_accepted: false,
@@ -80,10 +89,12 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
         let is_forgotten = !text.trim().is_empty() && rules.is_forgotten(&log.stem, text);
         if is_forgotten {
             has_forgotten = true;
-        } else if !concerns.is_empty() || *origin == TextOrigin::External {
+        } else if !concerns.is_empty() || line.origin == TextOrigin::External {
             match rules.review_verdict(&log.stem, text) {
                 Some(Verdict::Accepted) => {
                     line.origin = TextOrigin::Human;
+                    line.origin_reason = None;
+                    line.author = LineAuthorship::default();
                     line.is_accepted = true;
                 }
                 _ if concerns.is_empty() => {}
@@ -94,22 +105,41 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
                 }
             }
         }
-        if is_forgotten || line.is_quarantined() {
+        let is_machinery = line.origin_reason.is_some_and(OriginReason::is_machinery);
+        if is_forgotten || line.is_quarantined() || is_machinery {
             chars = chars.saturating_sub(text.chars().count() + 1);
+        }
+        if is_forgotten || line.is_quarantined() {
             line.kind = LineKind::Blank;
         } else {
             let secrets = found.map_or(&[][..], |it| &it.secrets);
             line.text = mask_line(text, secrets, log.raw(), rules).into();
-            line.is_unchanged = secrets.is_empty() && !line.is_accepted;
-            if line.text.trim().is_empty() && !text.trim().is_empty() {
+            line.words_at = line.author.words_at().map_or_else(
+                // No placeholder precedes a marker.
+                || kind.text_at(text),
+                |at| offset_after_masking(text, at, secrets, log.raw(), rules),
+            );
+            // The words after an envelope are only found with the lines around.
+            let has_lead = line.author.words_at().is_some();
+            line.is_unchanged = secrets.is_empty() && !line.is_accepted && !has_lead;
+            let is_blank = line.text.trim().is_empty() && !text.trim().is_empty();
+            if is_blank || line.author.shape.is_metadata() {
                 line.kind = LineKind::Blank;
             }
         }
         lines.push(line);
     }
     let input = rules.input_hash(&log.stem, log.hash);
-    let (stem, raw) = (log.stem.clone(), Arc::clone(log.raw()));
-    SanitizedLog { stem, hash: log.hash, input_hash: input, chars, lines, raw, has_forgotten }
+    SanitizedLog {
+        stem: log.stem.clone(),
+        hash: log.hash,
+        input_hash: input,
+        chars,
+        lines,
+        sessions: Arc::clone(&findings.origins.sessions),
+        raw: Arc::clone(log.raw()),
+        has_forgotten,
+    }
 }
 
 /// Returns the sanitized view of the lines of a summary that are sources themselves, because a person
@@ -165,6 +195,21 @@ fn mask_line<'a>(
     text.into()
 }
 
+/// Returns where byte `at` of a line is after its secrets are masked; 0 if it is inside one.
+fn offset_after_masking(
+    line: &str,
+    at: usize,
+    secrets: &[SecretPart],
+    log: &str,
+    rules: &PrivacyRules,
+) -> usize {
+    let before = secrets.iter().take_while(|it| it.range.start < at).count();
+    if secrets[..before].iter().any(|it| it.range.end > at) {
+        return 0;
+    }
+    mask_line(&line[..at], &secrets[..before], log, rules).len()
+}
+
 impl SanitizedLog {
     /// Returns the name of the file, without `.md`.
     pub fn stem(&self) -> &Stem {
@@ -192,7 +237,8 @@ impl SanitizedLog {
         (!self.has_forgotten).then_some(&self.raw)
     }
 
-    /// Returns the length of the body in characters, for the ratio of a summary to its sources.
+    /// Returns the length of the body in characters, for the ratio of a summary to its sources. What
+    /// programs wrote does not count.
     pub fn chars(&self) -> usize {
         self.chars
     }
@@ -200,6 +246,11 @@ impl SanitizedLog {
     /// Returns the lines of the body, blank ones included, ascending by number.
     pub fn lines(&self) -> &[SanitizedLine] {
         &self.lines
+    }
+
+    /// Returns the saved transcripts that the log contains, in the order of the file.
+    pub fn sessions(&self) -> &[DumpedSession] {
+        &self.sessions
     }
 
     /// Returns the line with that number.
@@ -227,6 +278,7 @@ impl SanitizedLog {
         let mut log = self.clone();
         for line in log.lines.iter_mut().filter(|it| is_removed(it)) {
             line.text = "".into();
+            line.words_at = 0;
             line.kind = LineKind::Blank;
             line.quarantine = None;
             line.is_unchanged = false;
@@ -251,15 +303,15 @@ impl SanitizedLine {
         &self.text
     }
 
-    /// Returns the words: the text without list marker, heading marks, quote marks, and indent, and
-    /// without the citation of a session record.
+    /// Returns the words: the text without list marker, heading marks, quote marks, and indent, without
+    /// the role and the envelope of a turn, and without the citation of a session record.
     pub fn words(&self) -> &str {
-        // Offsets refer to the raw line; no placeholder precedes them.
-        let words = self.text.get(self.kind.text_at(&self.text)..).unwrap_or(&self.text);
+        let words = self.text.get(self.words_at..).unwrap_or(&self.text);
         address::strip_session_citation(words.trim_end())
     }
 
-    /// Returns the role of the line in the structure of its log.
+    /// Returns the role of the line in the structure of its log. A line without content, such as the
+    /// metadata of a transcript, is blank.
     pub fn kind(&self) -> LineKind {
         self.kind
     }
@@ -272,6 +324,27 @@ impl SanitizedLine {
     /// Returns who wrote the line.
     pub fn origin(&self) -> TextOrigin {
         self.origin
+    }
+
+    /// Returns why the line is external; `None` if it is not.
+    pub fn origin_reason(&self) -> Option<OriginReason> {
+        self.origin_reason
+    }
+
+    /// Returns who speaks, if the line is part of a saved transcript. It says what kind of statement the
+    /// line can be, never that it is to be trusted.
+    pub fn speaker(&self) -> Option<Speaker> {
+        self.author.speaker
+    }
+
+    /// Returns the form of the line.
+    pub fn shape(&self) -> LineShape {
+        self.author.shape
+    }
+
+    /// Returns the transcript that the line is part of: an index of [`SanitizedLog::sessions`].
+    pub fn session(&self) -> Option<usize> {
+        self.author.session.map(usize::from)
     }
 
     /// Returns why the line is quarantined; `None` if it is not.
@@ -352,5 +425,58 @@ mod tests {
         assert_eq!(view.hash(), log.hash);
         let all = sanitize(&log, &PrivacyRules::default());
         assert!(all.raw().is_some() && all.line(2).unwrap().words() == "secret");
+    }
+
+    #[test]
+    fn turns_of_a_transcript_have_a_speaker_but_the_origin_of_their_log() {
+        let text = "# Session: 2026-04-02 09:00:00 UTC\n- **Session ID**: 5f1c\n\n\
+                    user: [Telegram Ada id:7 2026-04-02 08:59 UTC] We use port 443\n\
+                    assistant: Set up\n> user: quoted\n\nuser: Read HEARTBEAT.md if it exists";
+        let view_of = |stem: &str, text: &str| {
+            let log = DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap();
+            sanitize(&log, &PrivacyRules::default())
+        };
+        let view = view_of("2026-04-02", text);
+        let seen: Vec<_> = view
+            .lines()
+            .iter()
+            .filter(|it| it.is_content())
+            .map(|it| (it.words(), it.speaker(), it.origin(), it.origin_reason()))
+            .collect();
+        let (owner, assistant) = (Some(Speaker::Owner), Some(Speaker::Assistant));
+        let heartbeat = "user: Read HEARTBEAT.md if it exists";
+        assert_eq!(
+            seen,
+            [
+                ("We use port 443", owner, TextOrigin::Agent, None),
+                ("Set up", assistant, TextOrigin::Agent, None),
+                ("user: quoted", None, External, Some(OriginReason::Quote)),
+                (heartbeat, Some(Speaker::Machine), External, Some(OriginReason::Heartbeat)),
+            ]
+        );
+        assert_eq!((view.sessions().len(), view.line(4).unwrap().session()), (1, Some(0)));
+        // Headers and prompts are no sources to be summarized.
+        let counted = "user: [Telegram Ada id:7 2026-04-02 08:59 UTC] We use port 443\n\
+                       assistant: Set up\n> user: quoted\n";
+        assert_eq!(view.chars(), counted.chars().count());
+        // In somebody else's log it is only text.
+        let view = view_of("2026-04-02", &format!("---\norigin: external\n---\n{text}"));
+        let origins: Vec<_> = view.lines().iter().map(|it| (it.origin(), it.session())).collect();
+        assert!(origins.iter().all(|it| *it == (External, None)), "{origins:?}");
+        assert!(view.lines().iter().all(|it| it.speaker().is_none_or(|it| it == Speaker::Machine)));
+    }
+
+    #[test]
+    fn words_after_an_envelope_are_found_behind_a_placeholder() {
+        let secret = format!("ghp_{}", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5");
+        let text = format!(
+            "# Session: a\n- **Session ID**: 5f1c\n\n\
+             user: [Telegram {secret} id:7 2026-04-02 08:59 UTC] Ship it"
+        );
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        let view = sanitize(&log, &PrivacyRules::default());
+        let line = view.line(4).unwrap();
+        assert!(!line.text().contains(&secret), "{}", line.text());
+        assert_eq!(line.words(), "Ship it");
     }
 }

@@ -71,6 +71,43 @@ pub(crate) struct AnnotationLexicon {
     pub(crate) nothing_open: LexiconWords,
 }
 
+/// `authorship.yaml`: text in a log that nobody wrote as a note.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct AuthorshipLexicon {
+    pub(crate) session_titles: LexiconWords,
+    pub(crate) session_fields: LexiconWords,
+    pub(crate) session_sections: LexiconWords,
+    pub(crate) owner_roles: LexiconWords,
+    pub(crate) assistant_roles: LexiconWords,
+    pub(crate) machine_roles: LexiconWords,
+    pub(crate) channels: LexiconWords,
+    pub(crate) group_marks: LexiconWords,
+    pub(crate) metadata_headers: LexiconWords,
+    pub(crate) metadata_marks: LexiconWords,
+    pub(crate) metadata_lines: LexiconWords,
+    pub(crate) reply_tags: LexiconWords,
+    pub(crate) silent_replies: LexiconWords,
+    pub(crate) heartbeat_tokens: LexiconWords,
+    /// By the name of the reason.
+    pub(crate) prompts: BTreeMap<&'static str, LexiconWords>,
+    pub(crate) paragraphs: BTreeMap<&'static str, LexiconWords>,
+    pub(crate) notices: BTreeMap<&'static str, LexiconWords>,
+    pub(crate) spans: Vec<TextSpan>,
+}
+
+/// Text between two marks.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TextSpan {
+    /// The name of the reason.
+    pub(crate) reason: &'static str,
+    /// The start of its first line.
+    pub(crate) opens: &'static str,
+    /// A part of its last line.
+    pub(crate) closes: &'static str,
+}
+
 /// `calendar.yaml`: months, weekdays, and days by their distance.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
@@ -280,6 +317,8 @@ macro_rules! lexicons {
 lexicons! {
     /// Words by which a summary notices that something was resolved.
     ANNOTATIONS: AnnotationLexicon = include_str!("../../config/lexicon/annotations.yaml");
+    /// What host programs of agents write into logs.
+    AUTHORSHIP: AuthorshipLexicon = include_str!("../../config/lexicon/authorship.yaml");
     /// Names of months and days.
     CALENDAR: CalendarLexicon = include_str!("../../config/lexicon/calendar.yaml");
     /// Words by which grounding compares claims.

@@ -1,0 +1,398 @@
+//! What a host program wrote: prompts, notices, envelopes, and metadata around somebody's words.
+
+use std::{ops::Range, sync::LazyLock};
+
+use super::{LineAuthorship, LineShape, NumberedLine, OriginReason, Speaker};
+use crate::{
+    memory::markdown::LineKind,
+    text::lexicon::{AUTHORSHIP, LexiconWords, TextSpan},
+};
+
+/// Phrases at the start of a line, and what they show.
+type ReasonPhrases = Vec<(&'static str, OriginReason)>;
+
+fn reason_phrases<'a>(
+    lists: impl IntoIterator<Item = (&'a &'static str, &'a LexiconWords)>,
+) -> ReasonPhrases {
+    let of_list = |(name, phrases): (&&'static str, &'a LexiconWords)| {
+        let reason = OriginReason::from_name(name);
+        phrases.iter().filter_map(move |it| Some((*it, reason?)))
+    };
+    lists.into_iter().flat_map(of_list).collect()
+}
+
+static PROMPTS: LazyLock<ReasonPhrases> = LazyLock::new(|| reason_phrases(&AUTHORSHIP.prompts));
+static PARAGRAPHS: LazyLock<ReasonPhrases> =
+    LazyLock::new(|| reason_phrases(&AUTHORSHIP.paragraphs));
+static NOTICES: LazyLock<ReasonPhrases> = LazyLock::new(|| reason_phrases(&AUTHORSHIP.notices));
+
+/// Returns whether a text starts with a phrase of a word list, without regard to case.
+pub(super) fn starts_with_phrase(text: &str, phrase: &str) -> bool {
+    text.as_bytes().get(..phrase.len()).is_some_and(|it| it.eq_ignore_ascii_case(phrase.as_bytes()))
+}
+
+fn find_reason(phrases: &ReasonPhrases, text: &str) -> Option<OriginReason> {
+    phrases.iter().find(|it| starts_with_phrase(text, it.0)).map(|it| it.1)
+}
+
+fn starts_with_any(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|it| starts_with_phrase(text, it))
+}
+
+/// Returns the text of a line after its marker.
+pub(super) fn words_of(line: &str, kind: LineKind) -> &str {
+    line.get(kind.text_at(line)..).unwrap_or(line).trim()
+}
+
+/// Returns whether a text contains a phrase of a word list, without regard to case.
+fn contains_phrase(text: &str, phrase: &str) -> bool {
+    text.as_bytes().windows(phrase.len()).any(|it| it.eq_ignore_ascii_case(phrase.as_bytes()))
+}
+
+fn is_external_by_kind(kind: LineKind) -> bool {
+    matches!(kind, LineKind::Quote { .. } | LineKind::Fence | LineKind::Code)
+}
+
+/// Marks the text between two marks, and returns of each line whether an earlier line opened the span
+/// that it is in.
+///
+/// Nothing inside counts as a turn or a header, so that forged ones gain nothing. A span of untrusted
+/// text that is never closed extends to the end of the log; another one to the next blank line.
+pub(super) fn mark_spans(lines: &[NumberedLine<'_>], found: &mut [LineAuthorship]) -> Vec<bool> {
+    let spans = &AUTHORSHIP.spans;
+    let reasons: Vec<_> = spans.iter().map(|it| OriginReason::from_name(it.reason)).collect();
+    // The next line at which each span would end, as far as it was looked for.
+    let mut next_close: Vec<Option<usize>> = vec![Some(0); spans.len()];
+    let mut is_inside = vec![false; lines.len()];
+    let mut at = 0;
+    while at < lines.len() {
+        let (_, text, kind) = lines[at];
+        let opened = opened_span(text, kind, spans);
+        let Some((i, after, reason)) = opened.and_then(|(i, it)| Some((i, it, reasons[i]?))) else {
+            at += 1;
+            continue;
+        };
+        let closes = |line: &str| contains_phrase(line, spans[i].closes);
+        let end = if closes(after) {
+            at
+        } else {
+            if next_close[i].is_some_and(|it| it <= at) {
+                next_close[i] = (at + 1..lines.len()).find(|&it| closes(lines[it].1));
+            }
+            next_close[i].unwrap_or_else(|| match reason {
+                OriginReason::UntrustedSpan => lines.len() - 1,
+                _ => {
+                    (at + 1..lines.len())
+                        .find(|&it| lines[it].2 == LineKind::Blank)
+                        .unwrap_or(lines.len())
+                        - 1
+                }
+            })
+        };
+        for (line, is_inside) in found[at..=end].iter_mut().zip(&mut is_inside[at..=end]) {
+            line.mark(LineShape::Notice, reason);
+            *is_inside = true;
+        }
+        is_inside[at] = false;
+        at = end + 1;
+    }
+    is_inside
+}
+
+/// Returns the span that a line opens, and the text after its mark.
+fn opened_span<'a>(line: &'a str, kind: LineKind, spans: &[TextSpan]) -> Option<(usize, &'a str)> {
+    if is_external_by_kind(kind) {
+        return None;
+    }
+    let mut text = words_of(line, kind);
+    if !text.starts_with(['<', '[']) {
+        // The first line of a turn.
+        let roles = AUTHORSHIP.owner_roles.iter().chain(AUTHORSHIP.assistant_roles.iter());
+        let role = roles.copied().find(|it| starts_with_phrase(text, it));
+        if let Some(rest) = role.and_then(|it| text[it.len()..].strip_prefix(':')) {
+            text = rest.trim_start();
+        }
+    }
+    let i = spans.iter().position(|it| starts_with_phrase(text, it.opens))?;
+    Some((i, &text[spans[i].opens.len()..]))
+}
+
+/// A block of JSON about a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum JsonBlock {
+    None,
+    /// The header was seen.
+    Expected,
+    Open,
+}
+
+impl JsonBlock {
+    /// Returns whether a line is part of the block, and advances.
+    fn advance(&mut self, kind: LineKind) -> bool {
+        match (*self, kind) {
+            (Self::Expected, LineKind::Blank) => return false,
+            (Self::Expected, LineKind::Fence) => *self = Self::Open,
+            (Self::Open, LineKind::Fence) => {
+                *self = Self::None;
+                return true;
+            }
+            (Self::Expected, _) => *self = Self::None,
+            _ => {}
+        }
+        *self == Self::Open
+    }
+}
+
+fn is_metadata_header(text: &str) -> bool {
+    let text = text.trim_end_matches(':');
+    AUTHORSHIP.metadata_headers.iter().any(|it| text.eq_ignore_ascii_case(it))
+        || AUTHORSHIP.metadata_marks.iter().any(|it| text.ends_with(it))
+}
+
+fn is_silent_reply(text: &str) -> bool {
+    let text = text.trim_matches(['*', '`', '_', '.', '!', ' ']);
+    AUTHORSHIP.silent_replies.iter().any(|it| {
+        // The marks around it may include its own underscores.
+        text.eq_ignore_ascii_case(it)
+    })
+}
+
+/// Marks the lines of a turn. The text of its first line starts at byte `text_at`.
+pub(super) fn mark_turn(
+    lines: &[NumberedLine<'_>],
+    range: Range<usize>,
+    text_at: usize,
+    speaker: Speaker,
+    found: &mut [LineAuthorship],
+) {
+    let mut reader = TurnReader {
+        speaker,
+        has_words: false,
+        may_open: true,
+        rest: (speaker == Speaker::Machine).then_some(OriginReason::ToolOutput),
+        paragraph: None,
+        json: JsonBlock::None,
+    };
+    let mut is_heartbeat = false;
+    for at in range.clone() {
+        let (_, text, kind) = lines[at];
+        let from = if at == range.start { text_at } else { kind.text_at(text) };
+        if found[at].reason.is_none() {
+            reader.read(text, kind, from, at == range.start, &mut found[at]);
+        }
+        let is_ok = |it: &&str| contains_phrase(text, it);
+        is_heartbeat |= speaker == Speaker::Assistant
+            && AUTHORSHIP.heartbeat_tokens.iter().any(|it| is_ok(&it));
+    }
+    if is_heartbeat {
+        // It says that nothing needs attention.
+        for line in found[range].iter_mut().filter(|it| it.reason.is_none()) {
+            line.mark(LineShape::Report, OriginReason::Heartbeat);
+        }
+    }
+}
+
+/// Reads a turn line by line.
+struct TurnReader {
+    speaker: Speaker,
+    has_words: bool,
+    /// Whether an envelope may come: no words were read yet.
+    may_open: bool,
+    /// Why the rest of the turn is not the speaker's.
+    rest: Option<OriginReason>,
+    /// Why the rest of the paragraph is not the speaker's.
+    paragraph: Option<OriginReason>,
+    json: JsonBlock,
+}
+
+impl TurnReader {
+    fn read(
+        &mut self,
+        line: &str,
+        kind: LineKind,
+        from: usize,
+        is_first: bool,
+        found: &mut LineAuthorship,
+    ) {
+        if self.json.advance(kind) {
+            return found.mark(LineShape::Metadata, OriginReason::Metadata);
+        }
+        if let Some(reason) = self.rest {
+            return found.mark(LineShape::Notice, reason);
+        }
+        if kind == LineKind::Blank {
+            self.paragraph = None;
+            return;
+        }
+        if is_external_by_kind(kind) || kind == LineKind::Rule {
+            found.shape = LineShape::Turn;
+            return;
+        }
+        let text_at = from + (line[from..].len() - line[from..].trim_start().len());
+        match self.host_part(&line[text_at..]) {
+            HostPart::Line(shape, reason) => found.mark(shape, reason),
+            HostPart::Lead(skipped) => {
+                found.speaker = Some(self.speaker);
+                found.shape = if self.has_words { LineShape::Turn } else { LineShape::TurnStart };
+                let words_at = text_at + skipped;
+                if is_first || skipped > 0 {
+                    found.words_at = u32::try_from(words_at).unwrap_or(0);
+                }
+                self.has_words = true;
+                self.may_open = false;
+            }
+        }
+    }
+
+    /// Returns what of a line is not the speaker's.
+    fn host_part(&mut self, line: &str) -> HostPart {
+        let whole = |reason| HostPart::Line(LineShape::Notice, reason);
+        let metadata = HostPart::Line(LineShape::Metadata, OriginReason::Metadata);
+        let mut text = line.trim_end();
+        if text.is_empty() {
+            return metadata;
+        }
+        if let Some(reason) = self.paragraph {
+            return whole(reason);
+        }
+        text = skip_tags(text);
+        if text.is_empty() || is_silent_reply(text) {
+            return metadata;
+        }
+        let lead = |rest: &str| line.trim_end().len() - rest.len();
+        if self.speaker != Speaker::Owner {
+            return match find_reason(&NOTICES, text) {
+                Some(reason) if reason == OriginReason::HostPrompt => whole(reason),
+                _ => HostPart::Lead(lead(text)),
+            };
+        }
+        if is_metadata_header(text) {
+            self.json = JsonBlock::Expected;
+            return metadata;
+        }
+        if starts_with_any(text, &AUTHORSHIP.metadata_lines) {
+            return metadata;
+        }
+        if self.may_open {
+            text = skip_tags(skip_envelope(text));
+            if text.is_empty() {
+                return metadata;
+            }
+        }
+        if let Some(reason) = find_reason(&PROMPTS, text) {
+            self.rest = Some(reason);
+            return whole(reason);
+        }
+        if let Some(reason) = find_reason(&PARAGRAPHS, text) {
+            self.paragraph = Some(reason);
+            return whole(reason);
+        }
+        if let Some(reason) = find_reason(&NOTICES, text) {
+            self.may_open = true;
+            return whole(reason);
+        }
+        HostPart::Lead(lead(text))
+    }
+}
+
+/// What of a line is not the speaker's.
+enum HostPart {
+    /// All of it.
+    Line(LineShape, OriginReason),
+    /// The first bytes, perhaps none.
+    Lead(usize),
+}
+
+/// Returns a text without the tags at its start, such as `[[reply_to_current]]`.
+fn skip_tags(mut text: &str) -> &str {
+    while starts_with_any(text, &AUTHORSHIP.reply_tags) {
+        let close = if text.starts_with('<') { ">" } else { "]]" };
+        let Some((_, rest)) = text.split_once(close) else { break };
+        text = rest.trim_start();
+    }
+    text
+}
+
+/// Returns a message without its envelope, `[Discord Guild #general channel id:7 +1m 2026-03-01 09:30
+/// EST] Ada:`.
+fn skip_envelope(text: &str) -> &str {
+    let Some((envelope, rest)) = text.strip_prefix('[').and_then(|it| it.split_once(']')) else {
+        return text;
+    };
+    if envelope.len() > 300 || !is_envelope(envelope) {
+        return text;
+    }
+    let rest = rest.trim_start();
+    let lower = envelope.to_lowercase();
+    if !AUTHORSHIP.group_marks.iter().any(|it| lower.contains(it)) {
+        return rest;
+    }
+    match rest.split_once(": ") {
+        Some((sender, words)) if is_sender(sender) => words.trim_start(),
+        _ => rest,
+    }
+}
+
+/// Returns whether the text between brackets is an envelope: it contains a date with a time, or a
+/// channel and an id or the time since the last message.
+fn is_envelope(text: &str) -> bool {
+    let has_time = text.as_bytes().windows(16).any(|it| {
+        let pattern = b"0000-00-00?00:00";
+        pattern.iter().zip(it).all(|(&p, &b)| match p {
+            b'0' => b.is_ascii_digit(),
+            b'?' => b == b' ' || b == b'T',
+            _ => p == b,
+        })
+    });
+    let is_channel = || {
+        starts_with_any(text, &AUTHORSHIP.channels)
+            && (text.contains(" id:") || text.contains(" +"))
+    };
+    has_time || is_channel()
+}
+
+/// Returns whether a text before a colon is the name of a sender, perhaps with an id.
+fn is_sender(text: &str) -> bool {
+    text.chars().count() <= 60
+        && text.split_whitespace().count() <= 6
+        && !text.ends_with(['.', '!', '?', ','])
+        && !text.contains("://")
+}
+
+/// Marks what a host program wrote among notes.
+pub(super) fn mark_notes(
+    lines: &[NumberedLine<'_>],
+    range: Range<usize>,
+    found: &mut [LineAuthorship],
+) {
+    let mut paragraph = None;
+    let mut json = JsonBlock::None;
+    for at in range {
+        let (_, line, kind) = lines[at];
+        if found[at].reason.is_some() {
+            continue;
+        }
+        if json.advance(kind) {
+            found[at].mark(LineShape::Metadata, OriginReason::Metadata);
+            continue;
+        }
+        if kind == LineKind::Blank || matches!(kind, LineKind::Heading { .. }) {
+            paragraph = None;
+        }
+        if kind == LineKind::Blank || is_external_by_kind(kind) {
+            continue;
+        }
+        let text = words_of(line, kind);
+        if is_metadata_header(text) {
+            json = JsonBlock::Expected;
+            found[at].mark(LineShape::Metadata, OriginReason::Metadata);
+        } else if is_silent_reply(text) {
+            found[at].mark(LineShape::Metadata, OriginReason::Metadata);
+        } else {
+            paragraph = find_reason(&PROMPTS, text).or(paragraph);
+            if let Some(reason) = paragraph {
+                found[at].mark(LineShape::Notice, reason);
+            }
+        }
+    }
+}
