@@ -118,7 +118,9 @@ impl OriginRules {
                     origin: TextOrigin::External,
                     reason: Some(reason),
                     author: match around {
-                        Some(OriginReason::Heading | OriginReason::Log) => author.as_foreign(),
+                        _ if own == TextOrigin::External || external_level.is_some() => {
+                            author.as_foreign()
+                        }
                         Some(_) => author.as_quoted(),
                         None => author,
                     },

@@ -463,7 +463,7 @@ mod tests {
         let view = view_of("2026-04-02", &format!("---\norigin: external\n---\n{text}"));
         let origins: Vec<_> = view.lines().iter().map(|it| (it.origin(), it.session())).collect();
         assert!(origins.iter().all(|it| *it == (External, None)), "{origins:?}");
-        assert!(view.lines().iter().all(|it| it.speaker().is_none_or(|it| it == Speaker::Machine)));
+        assert!(view.lines().iter().all(|it| it.speaker().is_none()));
     }
 
     #[test]
