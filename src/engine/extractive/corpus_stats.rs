@@ -12,14 +12,15 @@ use crate::{
     memory::{address::Stem, period::Period},
     privacy::SanitizedLog,
     text::{
-        hash::{HashedMap, combine_hashes, hash_bytes},
+        hash::{HashedMap, HashedSet, combine_hashes, hash_bytes},
         language::Language,
+        scripts,
         stems::StemCache,
     },
 };
 
 use super::{
-    parsed_log::{self, ParsedLog, StatementForm},
+    parsed_log::{self, LogStatement, ParsedLog, StatementForm},
     tokens::{self, PackedToken, TokenKind},
 };
 
@@ -28,6 +29,15 @@ pub const WINDOW_DAYS: u64 = 400;
 
 /// The most days from the first source log of a period to its end.
 const SOURCE_DAYS: u64 = 45;
+
+/// A statement that occurs unchanged on this many days is written by a program or copied from a template.
+const BOILERPLATE_DAYS: u32 = 3;
+
+/// A shorter statement recurs in people's own words, too.
+const BOILERPLATE_WORDS_MIN: usize = 8;
+
+/// The same for scripts without spaces.
+const BOILERPLATE_UNSPACED_CHARS_MIN: usize = 16;
 
 /// How many distinct statements in a window of logs contain each word; and the tokens of a period's logs,
 /// so that a summary need not read them again.
@@ -38,6 +48,8 @@ pub struct CorpusCounts {
     frequencies: Vec<u32>,
     statements: usize,
     source_tokens: BTreeMap<Stem, Arc<LogTokens>>,
+    /// The hashes of statements that recur unchanged on [`BOILERPLATE_DAYS`] days.
+    boilerplate: Arc<HashedSet>,
 }
 
 /// The words of a root's logs.
@@ -47,6 +59,8 @@ pub struct Corpus {
     counts: CorpusCounts,
     /// How often each distinct statement occurs.
     occurrences: HashedMap<u32>,
+    /// On how many days each long statement occurs unchanged.
+    statement_days: HashedMap<u32>,
     /// Per term, the last statement that it was counted for, numbered by `counted`.
     last_counted_in: Vec<u32>,
     counted: u32,
@@ -63,6 +77,7 @@ pub struct TokenizedLog {
     pieces: Vec<(u64, u32)>,
     terms: Vec<u64>,
     kinds: Vec<TokenKind>,
+    long_statements: Vec<u64>,
 }
 
 /// The tokens of the pieces of one log, without code.
@@ -73,6 +88,8 @@ struct LogTokens {
     /// Per piece, the hash of its set of terms (0 if empty) and the end of its tokens.
     pieces: Vec<(u64, u32)>,
     tokens: Vec<PackedToken>,
+    /// The hashes of its long statements, sorted, each once.
+    long_statements: Vec<u64>,
 }
 
 impl Corpus {
@@ -83,7 +100,8 @@ impl Corpus {
 
     /// Adds a log, replacing an earlier version of it.
     pub fn add(&mut self, reading: TokenizedLog) {
-        let TokenizedLog { key, fingerprint, language, pieces, terms, kinds } = reading;
+        let TokenizedLog { key, fingerprint, language, pieces, terms, kinds, long_statements } =
+            reading;
         let numbers = Arc::make_mut(&mut self.counts.numbers);
         let frequencies = &mut self.counts.frequencies;
         let mut number = |term| {
@@ -94,9 +112,12 @@ impl Corpus {
         };
         let tokens = terms.into_iter().zip(kinds);
         let tokens = tokens.map(|(term, kind)| PackedToken::new(number(term), kind));
-        let bag = Arc::new(LogTokens { fingerprint, language, pieces, tokens: tokens.collect() });
+        let tokens = tokens.collect();
+        let bag = Arc::new(LogTokens { fingerprint, language, pieces, tokens, long_statements });
         self.last_counted_in.resize(self.counts.frequencies.len(), 0);
-        let counted = self.window.is_some_and(|(from, to)| (from..=to).contains(&key.0));
+        let date = key.0;
+        let counted = self.window.is_some_and(|(from, to)| (from..=to).contains(&date));
+        let before = if counted { self.long_statements_of(date) } else { Vec::new() };
         if counted {
             self.update_counts(&bag, true);
         }
@@ -104,6 +125,37 @@ impl Corpus {
             && counted
         {
             self.update_counts(&old, false);
+        }
+        if counted {
+            self.update_statement_days(&before, false);
+            let after = self.long_statements_of(date);
+            self.update_statement_days(&after, true);
+        }
+    }
+
+    /// Returns the long statements of all logs of a day, sorted, each once.
+    fn long_statements_of(&self, date: NaiveDate) -> Vec<u64> {
+        let logs = self.logs.range((date, Stem::day(date))..).take_while(|it| it.0.0 == date);
+        let mut found: Vec<u64> = logs.flat_map(|it| &it.1.long_statements).copied().collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Counts the long statements of one day, or subtracts them.
+    fn update_statement_days(&mut self, statements: &[u64], adds: bool) {
+        for &statement in statements {
+            let days = self.statement_days.entry(statement).or_insert(0);
+            *days = if adds { *days + 1 } else { days.saturating_sub(1) };
+            let days = *days;
+            if days == 0 {
+                self.statement_days.remove(&statement);
+            }
+            if adds && days == BOILERPLATE_DAYS {
+                Arc::make_mut(&mut self.counts.boilerplate).insert(statement);
+            } else if !adds && days + 1 == BOILERPLATE_DAYS {
+                Arc::make_mut(&mut self.counts.boilerplate).remove(&statement);
+            }
         }
     }
 
@@ -128,11 +180,14 @@ impl Corpus {
         let reach_to = old.map_or(to, |(_, t)| t.max(to));
         let logs = std::mem::take(&mut self.logs);
         let reached = logs.range((reach_from, Stem::day(reach_from))..);
+        let mut changed_days = Vec::new();
         for ((date, _), bag) in reached.take_while(|((date, _), _)| *date <= reach_to) {
-            match (inside(old, *date), inside(Some((from, to)), *date)) {
-                (false, true) => self.update_counts(bag, true),
-                (true, false) => self.update_counts(bag, false),
-                _ => {}
+            let adds = inside(Some((from, to)), *date);
+            if adds != inside(old, *date) {
+                self.update_counts(bag, adds);
+                if changed_days.last() != Some(&(*date, adds)) {
+                    changed_days.push((*date, adds));
+                }
             }
         }
         let first = to.checked_sub_days(Days::new(SOURCE_DAYS)).unwrap_or(NaiveDate::MIN);
@@ -141,6 +196,10 @@ impl Corpus {
         self.counts.source_tokens =
             sources.map(|((_, stem), bag)| (stem.clone(), bag.clone())).collect();
         self.logs = logs;
+        for (date, adds) in changed_days {
+            let statements = self.long_statements_of(date);
+            self.update_statement_days(&statements, adds);
+        }
         self.counts.statements = self.occurrences.len();
         &self.counts
     }
@@ -206,7 +265,10 @@ pub fn tokenize(logs: &[SanitizedLog]) -> Vec<TokenizedLog> {
             pieces: Vec::new(),
             terms: Vec::new(),
             kinds: Vec::new(),
+            long_statements: page.statements.iter().filter_map(long_statement_hash).collect(),
         };
+        reading.long_statements.sort_unstable();
+        reading.long_statements.dedup();
         for text in prose(&page) {
             terms.clear();
             tokens::for_each_token(&mut stems, page.language, text, |term, kind| {
@@ -232,11 +294,31 @@ fn prose(page: &ParsedLog) -> impl Iterator<Item = &str> {
     statements.flat_map(|it| (0..it.pieces.len()).map(|piece| it.piece_text(piece)))
 }
 
+/// Returns the hash of a statement that is long enough to be boilerplate when it recurs. Lines marked
+/// `#keep` never are.
+fn long_statement_hash(statement: &LogStatement) -> Option<u64> {
+    let text = &statement.text[..];
+    let is_long = || {
+        let words = text.split_whitespace().filter(|it| it.contains(char::is_alphanumeric));
+        words.take(BOILERPLATE_WORDS_MIN).count() == BOILERPLATE_WORDS_MIN
+            || (scripts::is_mostly_spaceless(text)
+                && text.chars().nth(BOILERPLATE_UNSPACED_CHARS_MIN - 1).is_some())
+    };
+    (statement.form != StatementForm::Code && !statement.keep && is_long())
+        .then(|| hash_bytes(text.as_bytes()))
+}
+
 fn text_fingerprint(page: &ParsedLog) -> u64 {
     prose(page).fold(0, |hash, text| combine_hashes(hash, hash_bytes(text.as_bytes())))
 }
 
 impl CorpusCounts {
+    /// Returns whether a statement recurs unchanged on so many days that it says nothing about any of them.
+    pub(super) fn is_boilerplate(&self, statement: &LogStatement) -> bool {
+        !self.boilerplate.is_empty()
+            && long_statement_hash(statement).is_some_and(|it| self.boilerplate.contains(&it))
+    }
+
     /// Returns the number of distinct statements.
     pub(super) fn statements(&self) -> usize {
         self.statements

@@ -43,6 +43,8 @@ pub(super) struct CandidateSet {
     pub(super) features: Vec<u32>,
     /// Pieces with the same words as another one.
     pub(super) repeats: Vec<PiecePosition>,
+    /// Statements that recur unchanged on many days.
+    pub(super) boilerplate: Vec<PiecePosition>,
     ids: FeatureIds,
 }
 
@@ -173,6 +175,7 @@ fn collect_units(
         units: Vec::new(),
         heads: Vec::new(),
         repeats: Vec::new(),
+        boilerplate: Vec::new(),
         distinct: HashedMap::default(),
         technical: 0,
         fragments,
@@ -180,10 +183,22 @@ fn collect_units(
     for (p, page) in pages.iter().enumerate() {
         collector.add_page(p, page, is_candidate);
     }
-    let CandidateCollector { builder, units, heads, repeats, distinct, technical, .. } = collector;
+    let CandidateCollector {
+        builder, units, heads, repeats, boilerplate, distinct, technical, ..
+    } = collector;
     let (weights, exact) = builder.weigh(distinct.len().max(1), technical);
     let FeatureBuilder { ids, features, .. } = builder;
-    CandidateSet { pages, units, heads, weights, is_exact: exact, features, repeats, ids }
+    CandidateSet {
+        pages,
+        units,
+        heads,
+        weights,
+        is_exact: exact,
+        features,
+        repeats,
+        boilerplate,
+        ids,
+    }
 }
 
 struct CandidateCollector<'c> {
@@ -192,6 +207,7 @@ struct CandidateCollector<'c> {
     units: Vec<CandidateUnit>,
     heads: Vec<HeadingUse>,
     repeats: Vec<PiecePosition>,
+    boilerplate: Vec<PiecePosition>,
     /// The hash of each distinct piece, and whether it became a unit.
     distinct: HashedMap<bool>,
     /// Distinct pieces that name code, files, versions, or the like.
@@ -227,7 +243,11 @@ impl CandidateCollector<'_> {
         };
         for (s, statement) in page.statements.iter().enumerate() {
             let is_code = statement.form == StatementForm::Code;
-            if statement.introduces || statement.keep {
+            let is_boilerplate = self.builder.counts.is_boilerplate(statement);
+            if is_boilerplate {
+                self.boilerplate.push(PiecePosition { page: index, statement: s, piece: 0 });
+            }
+            if statement.introduces || statement.keep || is_boilerplate {
                 let pieces = if is_code { 0 } else { statement.pieces.len() };
                 if let Some(known_tokens) = &mut known_tokens {
                     known_tokens.by_ref().take(pieces).for_each(drop);
