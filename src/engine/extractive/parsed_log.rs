@@ -7,6 +7,7 @@
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
+        authorship::{LineShape, OriginReason, Speaker},
         item::Item,
         log::TextOrigin,
         markdown::LineKind,
@@ -34,7 +35,7 @@ pub(super) struct StatementHead {
     pub(super) text: String,
     /// Its first line, which identifies it.
     pub(super) line: u32,
-    /// All lines with its words.
+    /// All lines with its words; none for the title of a transcript, which is the name of its file.
     pub(super) lines: Vec<u32>,
     /// The level of a heading; 0 for a lead-in or a parent item.
     pub(super) level: u8,
@@ -58,6 +59,10 @@ pub(super) struct LogStatement {
     pub(super) lead: Option<usize>,
     pub(super) form: StatementForm,
     pub(super) origin: TextOrigin,
+    /// Who speaks, in a transcript.
+    pub(super) speaker: Option<Speaker>,
+    /// The transcript that it is part of, an index of [`SanitizedLog::sessions`].
+    pub(super) session: Option<usize>,
     /// The state of a task box.
     pub(super) task: Option<bool>,
     /// Whether a person or agent marked it `#keep`.
@@ -111,6 +116,8 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
         table: Vec::new(),
         table_line: None,
         timed: has_time_column(log),
+        session: None,
+        session_head: None,
     };
     let lines = log.lines();
     let mut at = 0;
@@ -143,6 +150,8 @@ pub(super) fn parse_bullet(week: &Stem, item: &Item) -> ParsedLog {
             lead: None,
             form: StatementForm::Item,
             origin: TextOrigin::Human,
+            speaker: None,
+            session: None,
             task: None,
             header: None,
             cites: item.citation.clone(),
@@ -163,12 +172,23 @@ struct LogParser {
     table_line: Option<u32>,
     /// Whether items begin with a time that only orders them.
     timed: bool,
+    /// The transcript that is being read, and its title.
+    session: Option<usize>,
+    session_head: Option<usize>,
 }
 
 impl LogParser {
     /// Parses the statement or head at the first of `lines`; returns its number of lines.
     fn parse_next(&mut self, lines: &[SanitizedLine]) -> usize {
         let line = &lines[0];
+        if is_machinery(line) {
+            return 1;
+        }
+        if line.session() != self.session && line.kind() != LineKind::Blank {
+            self.begin_session(line);
+        } else if line.shape() == LineShape::TurnStart {
+            self.begin_turn();
+        }
         match line.kind() {
             LineKind::Blank | LineKind::Fence | LineKind::Rule | LineKind::Comment => 1,
             LineKind::Heading { level, .. } => {
@@ -200,6 +220,26 @@ impl LogParser {
                 1
             }
         }
+    }
+
+    /// Begins or ends a transcript. Its title is the name of the file, since its own heading is a time.
+    fn begin_session(&mut self, line: &SanitizedLine) {
+        self.session = line.session();
+        self.session_head = None;
+        if self.session.is_some() {
+            let title = session_title(&self.page.stem);
+            let lines = (line.number(), Vec::new());
+            self.session_head = title.map(|it| self.add_head(&it, lines, 1, None, None));
+        }
+        self.begin_turn();
+    }
+
+    /// Begins a turn: what the one before opened is closed.
+    fn begin_turn(&mut self) {
+        self.headings = self.session_head.into_iter().collect();
+        self.parents.clear();
+        self.lead = None;
+        self.table.clear();
     }
 
     fn add_heading(&mut self, line: &SanitizedLine, level: u8) {
@@ -358,6 +398,8 @@ impl LogParser {
             lead,
             form,
             origin: lines[0].origin(),
+            speaker: lines[0].speaker(),
+            session: lines[0].session(),
             task: None,
             header: None,
             cites: None,
@@ -389,6 +431,21 @@ impl ParsedLog {
     pub(super) fn address(&self, line: u32) -> Address {
         Address { stem: self.stem.clone(), line }
     }
+}
+
+/// Returns whether a program wrote the line, so that it reports nothing that happened.
+pub(super) fn is_machinery(line: &SanitizedLine) -> bool {
+    line.origin_reason().is_some_and(OriginReason::is_machinery)
+}
+
+/// Returns the words of the slug of a log's name: `2026-02-01-ci-setup` gives `Ci setup`. `None` if it
+/// has no words, such as a time.
+fn session_title(stem: &Stem) -> Option<String> {
+    let (_, slug) = stem.as_str().split_at_checked("2026-02-01-".len())?;
+    let words = slug.replace(['-', '_'], " ");
+    let mut chars = words.trim().chars();
+    let first = chars.next().filter(|_| words.contains(char::is_alphabetic))?;
+    Some(first.to_uppercase().chain(chars).collect())
 }
 
 /// Returns whether the line contains `#keep` as a separate word, outside code.
@@ -524,6 +581,9 @@ fn wrapped_line_count(lines: &[SanitizedLine]) -> usize {
     while let Some(next) = lines.get(taken) {
         let before = lines[taken - 1].words();
         let goes_on = next.kind() == LineKind::Text
+            && next.shape() != LineShape::TurnStart
+            && next.speaker() == lines[0].speaker()
+            && !is_machinery(next)
             && !before.ends_with([':', '：'])
             && label_len(next.words()) == 0
             && (next.words().starts_with(char::is_lowercase)

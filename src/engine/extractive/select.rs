@@ -320,8 +320,11 @@ impl<'m> GreedySelection<'m> {
     fn unopened_heads(&self, unit: usize) -> impl Iterator<Item = usize> + '_ {
         let unit = &self.material.units[unit];
         let heading = unit.heading.filter(|&head| !self.head_open[head]);
-        let heading =
-            heading.filter(|&head| unit.stems < SELF_CONTAINED_STEMS || self.is_denser(head, unit));
+        let heading = heading.filter(|&head| {
+            unit.stems < SELF_CONTAINED_STEMS
+                || self.material.heads[head].is_title
+                || self.is_denser(head, unit)
+        });
         heading.into_iter().chain(unit.lead.filter(|&head| !self.head_open[head]))
     }
 

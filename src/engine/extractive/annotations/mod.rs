@@ -1,8 +1,9 @@
-//! Notes that the program adds to words of a log, always in brackets and of three kinds.
+//! Notes that the program adds to words of a log, always in brackets and of four kinds.
 //!
 //! - `[2026-04-10]` after words like `tomorrow`, which mean nothing outside their log;
 //! - `[resolved 2026-04-09]` after an open item that a later line reports as done;
-//! - `[was $420M until 2026-01-13]` after a figure that replaced another one.
+//! - `[was $420M until 2026-01-13]` after a figure that replaced another one;
+//! - `[asked]` after a request in a transcript, which is no statement of what happened.
 //!
 //! Each note cites the lines that it is derived from. In doubt there is no note.
 
@@ -22,8 +23,15 @@ use super::{
     sections::StatementClass,
 };
 
+/// The note on a request.
+const REQUEST_NOTE: &str = "[asked]";
+
 /// Adds notes to the units of a period; `classes` holds the class of each unit.
-pub(super) fn annotate(material: &mut CandidateSet, classes: &[StatementClass]) {
+pub(super) fn annotate(
+    material: &mut CandidateSet,
+    classes: &[StatementClass],
+    is_request: impl Fn(PiecePosition) -> bool,
+) {
     let mut found: HashMap<PiecePosition, Vec<Annotation>> = HashMap::new();
     let open: Vec<PiecePosition> = material
         .units
@@ -45,6 +53,10 @@ pub(super) fn annotate(material: &mut CandidateSet, classes: &[StatementClass]) 
         let (page, statement) = unit.at.statement_in(&material.pages);
         let mut notes = found.remove(&unit.at).unwrap_or_default();
         notes.extend(relative_days::relative_day_notes(page, statement, unit.at.piece));
+        if is_request(unit.at) && unit.at.piece + 1 == statement.pieces.len() {
+            let offset = statement.pieces[unit.at.piece].end;
+            notes.push(Annotation { offset, text: REQUEST_NOTE.to_owned(), citations: Vec::new() });
+        }
         notes.sort_by_key(|it| it.offset);
         unit.chars += notes.iter().map(|it| it.text.chars().count() + 1).sum::<usize>();
         unit.annotations = notes;
@@ -65,7 +77,7 @@ pub(super) fn annotate(material: &mut CandidateSet, classes: &[StatementClass]) 
 pub(super) fn strip_annotations(text: &str) -> Cow<'_, str> {
     const DAY: &str = r"\d{4}-\d{2}-\d{2}";
     static ADDED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(&format!(r" \[(?:resolved {DAY}|was [^\[\]]+ until {DAY}|{DAY})\]")).ok()
+        Regex::new(&format!(r" \[(?:resolved {DAY}|was [^\[\]]+ until {DAY}|{DAY}|asked)\]")).ok()
     });
     if !text.contains('[') {
         return Cow::Borrowed(text);
@@ -94,7 +106,9 @@ mod tests {
     #[test]
     fn notes_can_be_stripped_again() {
         let day = NaiveDate::from_ymd_opt(2026, 4, 9).unwrap();
-        for added in [resolved_note(day), replaced_note("€4,100 a month", day), date_note(day)] {
+        let request = REQUEST_NOTE.to_owned();
+        let replaced = replaced_note("€4,100 a month", day);
+        for added in [resolved_note(day), replaced, date_note(day), request] {
             assert_eq!(
                 strip_annotations(&format!("the floor {added} of it")),
                 "the floor of it",

@@ -117,6 +117,8 @@ pub(super) struct HeadingUse {
     pub(super) head: usize,
     pub(super) features: Range<usize>,
     pub(super) chars: usize,
+    /// Whether it is the title of a transcript, without which nobody knows what its turns are about.
+    pub(super) is_title: bool,
     /// The units below it, whose gain changes when it is opened.
     pub(super) units: Vec<usize>,
 }
@@ -144,7 +146,7 @@ const BACK_REFERENCES_MAX: usize = 3;
 pub(super) fn collect_candidates(
     pages: Vec<ParsedLog>,
     counts: &CorpusCounts,
-    is_candidate: impl Fn(PiecePosition) -> bool,
+    is_candidate: impl Fn(&[ParsedLog], PiecePosition) -> bool,
 ) -> CandidateSet {
     let material = collect_units(pages, counts, &is_candidate, false);
     if material.units.is_empty() {
@@ -157,7 +159,7 @@ pub(super) fn collect_candidates(
 fn collect_units(
     pages: Vec<ParsedLog>,
     counts: &CorpusCounts,
-    is_candidate: &impl Fn(PiecePosition) -> bool,
+    is_candidate: &impl Fn(&[ParsedLog], PiecePosition) -> bool,
     fragments: bool,
 ) -> CandidateSet {
     let builder = FeatureBuilder {
@@ -180,8 +182,8 @@ fn collect_units(
         technical: 0,
         fragments,
     };
-    for (p, page) in pages.iter().enumerate() {
-        collector.add_page(p, page, is_candidate);
+    for p in 0..pages.len() {
+        collector.add_page(p, &pages, is_candidate);
     }
     let CandidateCollector {
         builder, units, heads, repeats, boilerplate, distinct, technical, ..
@@ -229,9 +231,10 @@ impl CandidateCollector<'_> {
     fn add_page(
         &mut self,
         index: usize,
-        page: &ParsedLog,
-        is_candidate: &impl Fn(PiecePosition) -> bool,
+        pages: &[ParsedLog],
+        is_candidate: &impl Fn(&[ParsedLog], PiecePosition) -> bool,
     ) {
+        let page = &pages[index];
         self.builder.speakers = speaker_terms(page, self.builder.counts);
         let mut known_tokens = self.builder.counts.tokens(page);
         // The unit with the question of the previous turn.
@@ -278,7 +281,7 @@ impl CandidateCollector<'_> {
                         at,
                         tokens: known_tokens.as_mut().filter(|_| !is_code).and_then(Iterator::next),
                         // A clause needs the beginning of its sentence.
-                        is_candidate: is_candidate(at)
+                        is_candidate: is_candidate(pages, at)
                             && (cut.starts_sentence || requires.is_some()),
                         requires,
                         answers: answers.filter(|_| piece == 0),
@@ -385,9 +388,10 @@ impl CandidateCollector<'_> {
     fn use_heading(&mut self, page: &ParsedLog, head: usize, uses: &mut [Option<usize>]) -> usize {
         let index = uses[head].unwrap_or_else(|| {
             let text = &page.heads[head].text;
+            let is_title = page.heads[head].lines.is_empty();
             let features = self.builder.read_text(page, text).features;
             let chars = text.chars().count() + ": ".len();
-            self.heads.push(HeadingUse { head, features, chars, units: Vec::new() });
+            self.heads.push(HeadingUse { head, features, chars, is_title, units: Vec::new() });
             self.heads.len() - 1
         });
         uses[head] = Some(index);

@@ -1,6 +1,7 @@
 //! Splits a log into blocks, and blocks into sentences.
 //!
-//! External text (quotes, code, and logs of external origin) gives no block.
+//! External text (quotes, code, and logs of external origin) gives no block, and neither do the agent's
+//! turns in a saved transcript: what it says there is an outcome at most, never a rule or a preference.
 //!
 //! # Invariants
 //!
@@ -11,7 +12,11 @@ use std::{borrow::Cow, cell::OnceCell};
 
 use super::{labels::split_label, word_list::WordList};
 use crate::{
-    memory::{log::TextOrigin, markdown::LineKind},
+    memory::{
+        authorship::{LineShape, Speaker},
+        log::TextOrigin,
+        markdown::LineKind,
+    },
     privacy::{SanitizedLine, SanitizedLog},
     text::sentences::sentence_ranges,
 };
@@ -72,9 +77,12 @@ struct BlockParser {
 
 impl BlockParser {
     fn push_line(&mut self, line: &SanitizedLine) {
-        if line.origin() == TextOrigin::External {
+        if line.origin() == TextOrigin::External || line.speaker() == Some(Speaker::Assistant) {
             self.continues = false;
             return;
+        }
+        if line.shape() == LineShape::TurnStart {
+            *self = Self { blocks: std::mem::take(&mut self.blocks), ..Self::default() };
         }
         match line.kind() {
             LineKind::Heading { level, .. } => {

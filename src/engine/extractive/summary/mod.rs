@@ -3,6 +3,7 @@
 //! The candidates of a month are the pieces of log lines that its weeks' bullets contain, and the bullets
 //! that a person or another program wrote.
 
+mod conversation;
 mod explain;
 mod length;
 mod month_sources;
@@ -23,6 +24,7 @@ use crate::{
     text::pieces,
 };
 
+use self::conversation::{Conversations, SpokenKind};
 use self::month_sources::{UserBullets, pieces_in_weeks, user_bullets};
 use self::pinned::keep_items;
 use length::{LengthEstimator, units_that_fit};
@@ -88,12 +90,22 @@ impl<'a> SummaryBuilder<'a> {
             BTreeMap::new()
         };
         let keep_items = keep_items(&pages, input);
-        let is_candidate = |at: PiecePosition| !month || week_sections.contains_key(&at);
+        let conversations = Conversations::of(&pages);
+        let is_candidate = |pages: &[ParsedLog], at: PiecePosition| {
+            if month { week_sections.contains_key(&at) } else { conversations.allows(pages, at) }
+        };
         let mut material = candidates::collect_candidates(pages, input.counts, is_candidate);
         let units = material.units.iter();
-        let classes: Vec<StatementClass> =
-            units.map(|unit| class_at(&material, &week_sections, unit.at)).collect();
-        annotations::annotate(&mut material, &classes);
+        let classes: Vec<StatementClass> = units
+            .map(|unit| {
+                let spoken = conversations.kind_of(unit.at).filter(|_| !month);
+                let class = || class_at(&material, &week_sections, unit.at);
+                spoken.map_or_else(class, SpokenKind::class)
+            })
+            .collect();
+        annotations::annotate(&mut material, &classes, |at| {
+            conversations.kind_of(at) == Some(SpokenKind::Request)
+        });
         Self { input, material, classes, week_sections, keep_items, user_items: bullets.items }
     }
 

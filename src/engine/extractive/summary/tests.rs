@@ -596,3 +596,79 @@ fn a_short_answer_is_chosen_only_with_its_question() {
     }
     assert!(summarized_without_cuts(&[("2026-04-01", talk)]).contains("Priya: On 14 May!"));
 }
+
+const TRANSCRIPT: &str = "# Session: 2026-04-01 15:02:21 UTC\n\n\
+    - **Session Key**: agent:main:main\n\
+    - **Session ID**: 0f3c7a52-1d1e-4d52-9a44-5f0f6a3d9b11\n\
+    - **Source**: telegram\n\n\
+    ## Conversation Summary\n\n\
+    user: Can you move the export of the tide tables to the new host in Porto?\n\
+    assistant: Let me look at the old host first and see what runs there now.\n\
+    assistant: Moved the tide export to porto-2, it runs hourly at minute 12.\n\
+    user: Never restart the pump controller without asking Ines first.\n\
+    assistant: Understood, I will remember this and be careful with it.\n\
+    assistant: Still waiting for the certificate of porto-2 from the registrar.\n\
+    user: Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or \
+    repeat old tasks from prior chats.\n\
+    assistant: HEARTBEAT_OK\n";
+
+#[test]
+fn a_transcript_gives_requests_orders_outcomes_and_open_items() {
+    check(
+        &[("2026-04-01-tide-export", TRANSCRIPT)],
+        900,
+        "# Key Outcomes\n\
+         - Tide export: Can you move the export of the tide tables to the new host in Porto? [asked]; \
+         Moved the tide export to porto-2, it runs hourly at minute 12. \
+         [2026-04-01-tide-export:9,11]\n\
+         # Decisions\n\
+         - Tide export: Never restart the pump controller without asking Ines first. \
+         [2026-04-01-tide-export:12]\n\
+         # Blockers & Open Items\n\
+         - Tide export: Still waiting for the certificate of porto-2 from the registrar. \
+         [2026-04-01-tide-export:14]\n",
+    );
+}
+
+#[test]
+fn a_short_transcript_is_not_copied_line_by_line() {
+    let whole = LengthBudget { verbatim: true, ..budget(10_000) };
+    let logs = [
+        log("2026-04-01-tide-export", TRANSCRIPT),
+        log("2026-04-02", "- The gate is painted\n\nuser: hello"),
+    ];
+    let text = print(&summarized("2026-W14", &logs, &[], whole).unwrap());
+    for part in ["Moved the tide", "Never restart", "waiting for", "gate is painted", "user: hello"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for part in ["Let me look", "HEARTBEAT", "Session ID", "0f3c7a52", "Understood"] {
+        assert!(!text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn text_that_recurs_unchanged_on_three_days_is_boilerplate() {
+    let template =
+        "- Checked the three mail accounts and the calendar, nothing urgent was found today";
+    let days = ["2026-03-30", "2026-03-31", "2026-04-01"];
+    let logs = |count: usize| -> Vec<SanitizedLog> {
+        let text = |day: &str| format!("# {day}\n\n{template}\n- Gate {day} was painted green\n");
+        days.iter()
+            .enumerate()
+            .map(|(at, day)| {
+                if at < count {
+                    log(day, &text(day))
+                } else {
+                    log(day, "- The gate was sold to Porto")
+                }
+            })
+            .collect()
+    };
+    let twice = summarized("2026-W14", &logs(2), &[], budget(900)).unwrap();
+    assert!(print(&twice).contains("three mail accounts"), "{}", print(&twice));
+    let thrice = summarized("2026-W14", &logs(3), &[], budget(900)).unwrap();
+    assert!(!print(&thrice).contains("three mail accounts"), "{}", print(&thrice));
+    let reasons = thrice.omitted.iter().filter(|it| it.1 == OmissionReason::Boilerplate);
+    assert_eq!(reasons.count(), 3);
+}

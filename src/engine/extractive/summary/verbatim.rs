@@ -1,4 +1,5 @@
-//! Copies sources that are so short that every line becomes an item.
+//! Copies sources that are so short that every line becomes an item, except what programs wrote and the
+//! small talk of transcripts.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,9 +11,10 @@ use crate::{
         markdown::LineKind,
         period::Grain,
     },
+    privacy::SanitizedLine,
 };
 
-use super::{month_section, pinned::one_line, section_of_class};
+use super::{conversation::Conversations, month_section, pinned::one_line, section_of_class};
 use crate::engine::extractive::{
     candidates::headings,
     parsed_log::{self, ParsedLog},
@@ -32,7 +34,8 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
     }
     let pages: Vec<ParsedLog> = input.logs.iter().map(parsed_log::parse).collect();
     let templates = headings::template_heads(&pages);
-    for (page, log) in pages.iter().zip(input.logs) {
+    let conversations = Conversations::of(&pages);
+    for (p, (page, log)) in pages.iter().zip(input.logs).enumerate() {
         let statement_of: HashMap<u32, usize> = page
             .statements
             .iter()
@@ -48,7 +51,14 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
         let mut heading = String::new();
         let mut last = SummarySection::Context;
         let mut open = None;
-        for line in log.lines().iter().filter(|line| line.is_content()) {
+        let is_copied = |line: &SanitizedLine| {
+            let statement = || statement_of.get(&line.number());
+            line.is_content()
+                && !parsed_log::is_machinery(line)
+                && (line.session().is_none()
+                    || statement().is_some_and(|it| conversations.contains(p, *it)))
+        };
+        for line in log.lines().iter().filter(|line| is_copied(line)) {
             let words = one_line(line.words());
             let address = log.address(line);
             if matches!(line.kind(), LineKind::Heading { .. }) {
