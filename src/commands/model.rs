@@ -128,7 +128,8 @@ pub(super) fn run(global: &GlobalArgs, args: &ModelArgs, ui: &Ui) -> CommandResu
         reply_json::find_value(&reply.text).is_some_and(|it| it["answer"] == "ready");
     let cost_usd = client.take_spending().cost_usd;
     client.finish_work(WorkOutcome::Done);
-    let is_local = client.endpoint().is_local();
+    // A program may call a server that charges, and reports what it charged.
+    let is_local = client.endpoint().is_local() && cost_usd == 0.0;
     let price = pricing.of(&settings.model.name).filter(|_| !is_local);
     let chars_per_token = token_estimate::average_chars_per_token(client.token_ratio());
     let report = ModelTestReport {
@@ -314,6 +315,10 @@ fn show(report: &ModelTestReport, ui: &Ui) {
         Some(PriceReport { input_usd, output_usd, date }) => ui.note(format!(
             "{input_usd} USD per million input tokens, {output_usd} per million output tokens (price \
              of {date}); this call cost {:.6} USD",
+            report.cost_usd
+        )),
+        None if report.cost_usd > 0.0 => ui.note(format!(
+            "price unknown; this call cost {:.6} USD, as {server} reports",
             report.cost_usd
         )),
         None => ui.note("price unknown; calls to a local server cost nothing"),

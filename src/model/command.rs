@@ -6,6 +6,7 @@
 //! open. `MEMOIRD_NESTED=1` makes our own hooks do nothing if the program triggers them.
 
 use std::{
+    ffi::OsStr,
     io::{self, Write as _},
     os::{
         fd::{AsFd, OwnedFd},
@@ -43,8 +44,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest wait before the state of the program is checked again.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The variables that a program inherits: enough to find itself, its home, and its account.
-const ALLOWED_VARIABLES: [&str; 12] = [
+/// The variables that a program inherits: enough to find itself, its home, its account, and the network.
+const ALLOWED_VARIABLES: [&str; 22] = [
     "PATH",
     "HOME",
     "USER",
@@ -57,7 +58,19 @@ const ALLOWED_VARIABLES: [&str; 12] = [
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
 ];
+/// The variables that the Claude command line inherits in addition: their names or the starts of them.
+const CLAUDE_VARIABLES: [&str; 3] = ["ANTHROPIC_", "CLAUDE_CODE_", "CLAUDE_CONFIG_DIR"];
 
 /// A program and the format of its input and output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,9 +135,7 @@ impl ModelProgram {
             }
         }
         command.env_clear();
-        for name in ALLOWED_VARIABLES {
-            command.envs(std::env::var_os(name).map(|it| (name, it)));
-        }
+        command.envs(std::env::vars_os().filter(|(name, _)| self.inherits(name)));
         api_key::remove_key_variables(&mut command);
         command
             .env(NESTED_VARIABLE, "1")
@@ -155,9 +166,25 @@ impl ModelProgram {
         match (self.protocol, code) {
             (CommandProtocol::Text, Some(0)) => Ok(text_reply(text)),
             (CommandProtocol::Claude, Some(0)) => self.claude_reply(&text),
-            (_, Some(code)) => Err(self.error(&format!("it ended with {code}"), &stderr)),
+            (protocol, Some(code)) => {
+                // The Claude command line prints its error like a reply.
+                let reported = (protocol == CommandProtocol::Claude)
+                    .then(|| self.claude_reply(&text).err())
+                    .flatten();
+                Err(reported
+                    .filter(|it| matches!(it, CallError::Program { .. }))
+                    .unwrap_or_else(|| self.error(&format!("it ended with {code}"), &stderr)))
+            }
             (_, None) => Err(self.error("it was killed by a signal", &stderr)),
         }
+    }
+
+    /// Returns whether the program inherits a variable.
+    fn inherits(&self, name: &OsStr) -> bool {
+        let Some(name) = name.to_str() else { return false };
+        ALLOWED_VARIABLES.contains(&name)
+            || self.protocol == CommandProtocol::Claude
+                && CLAUDE_VARIABLES.iter().any(|it| name.starts_with(it))
     }
 
     /// Returns the text for its standard input.
@@ -195,10 +222,14 @@ impl ModelProgram {
         let subtype = body["subtype"].as_str().unwrap_or_default();
         if body["is_error"] != false || subtype != "success" {
             let message = body["result"].as_str().unwrap_or_default();
-            let reason = format!(
-                "it reports {}",
-                super::failure::error_code(Some(subtype)).unwrap_or_else(|| "an error".to_owned())
-            );
+            let reason = match own_words(&body) {
+                Some(words) => format!("it says: {words}"),
+                None => format!(
+                    "it reports {}",
+                    super::failure::error_code(Some(subtype))
+                        .unwrap_or_else(|| "an error".to_owned())
+                ),
+            };
             return Err(self.error(&reason, message));
         }
         let text = match &body["structured_output"] {
@@ -238,6 +269,24 @@ impl ModelProgram {
             ),
         }
     }
+}
+
+/// Returns the words of an error that the Claude command line reports before it calls a model, such as
+/// `Not logged in`. The words of a model or of its server may quote a log.
+fn own_words(body: &Value) -> Option<&str> {
+    const CHARS_MAX: usize = 200;
+    let words = body["result"].as_str()?.trim();
+    let is_zero = |it: &Value| it.as_f64().is_none_or(|it| it == 0.0);
+    let usage = &body["usage"];
+    let was_called = ["input_tokens", "output_tokens", "cache_read_input_tokens"]
+        .iter()
+        .any(|it| !is_zero(&usage[it]));
+    let is_own = !was_called
+        && is_zero(&body["duration_api_ms"])
+        && is_zero(&body["total_cost_usd"])
+        && !words.starts_with("API Error");
+    let is_line = !words.is_empty() && !words.contains('\n') && words.chars().count() <= CHARS_MAX;
+    (is_own && is_line).then_some(words)
 }
 
 struct CommandOutput {

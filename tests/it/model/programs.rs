@@ -174,6 +174,7 @@ fn the_claude_cli_gets_its_own_arguments_and_its_usage_is_recorded() {
     assert!(input.contains("38 GB of data") && !arguments.contains("38 GB"), "{input}");
     let environment = fs::read_to_string(workspace.root.home("environment")).unwrap();
     assert!(environment.contains("MEMOIRD_NESTED=1") && !environment.contains(PART));
+    assert!(!environment.contains("ANTHROPIC_"), "{environment}");
     let usage = workspace.run(&["usage", "--json"]).ok().json();
     assert_eq!((&usage["calls"], &usage["cost_usd"]), (&json!(1), &json!(0.0123)), "{usage:#}");
     assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(1230), &json!(40)));
@@ -208,7 +209,14 @@ fn errors_of_the_claude_cli_are_reported() {
         answer[key] = value;
         answer.to_string()
     };
+    let not_logged_in = json!({"type": "result", "subtype": "success", "is_error": true,
+        "duration_api_ms": 0, "result": "Not logged in · Please run /login", "total_cost_usd": 0,
+        "usage": {"input_tokens": 0, "output_tokens": 0}})
+    .to_string();
     for (printed, code, expected, reason) in [
+        (not_logged_in.clone(), 1, 69, "it says: Not logged in"),
+        (not_logged_in, 0, 69, "it says: Not logged in"),
+        (with("is_error", json!(true)), 1, 69, "it reports success"),
         // The CLI may report an error with the subtype `success`.
         (with("is_error", json!(true)), 0, 69, "it reports success"),
         (with("subtype", json!("error_max_turns")), 0, 69, "it reports error_max_turns"),
@@ -229,4 +237,35 @@ fn errors_of_the_claude_cli_are_reported() {
         assert!(actual.contains(reason), "{printed} {ran}");
         assert!(workspace.week().is_none() && !ran.stdout.contains("words of a log"), "{ran}");
     }
+}
+
+#[test]
+fn the_claude_cli_gets_the_variables_of_its_account_and_the_network() {
+    let mut workspace = Workspace::new(Wire::Openai, Server::well_behaved());
+    install_claude(&mut workspace, &claude_output("{\"answer\": \"ready\"}").to_string(), 0);
+    let path = format!("{}:/usr/bin:/bin", workspace.root.home("bin").display());
+    let variables = [
+        ("PATH", &path[..]),
+        ("ANTHROPIC_BASE_URL", "https://llm.example.org"),
+        ("CLAUDE_CODE_OAUTH_TOKEN", "token"),
+        ("CLAUDE_CONFIG_DIR", "/somewhere"),
+        ("HTTPS_PROXY", "http://proxy.example.org"),
+        ("no_proxy", "localhost"),
+        ("CLAUDECODE", "1"),
+        ("OTHER_SECRET", "other"),
+    ];
+    let ran = workspace.run_with(&["model", "test", "--json"], &variables).ok();
+    let environment = fs::read_to_string(workspace.root.home("environment")).unwrap();
+    for (name, value) in &variables[1..6] {
+        assert!(environment.contains(&format!("{name}={value}\n")), "{name}: {environment}");
+    }
+    assert!(!environment.contains("CLAUDECODE") && !environment.contains("OTHER"), "{environment}");
+    // `model test` and `usage` name the same cost.
+    assert_eq!(ran.json()["cost_usd"], 0.0123);
+    assert_ne!(ran.json()["forecast"]["week"]["usd"], 0.0, "{ran}");
+    let text = workspace.run_with(&["model", "test"], &variables).ok();
+    assert!(text.stderr.contains("this call cost 0.012300 USD"), "{text}");
+    assert!(!text.stderr.contains("cost nothing"), "{text}");
+    let usage = workspace.run(&["usage", "--json"]).ok().json();
+    assert_eq!((&usage["calls"], &usage["cost_usd"]), (&json!(2), &json!(0.0246)), "{usage:#}");
 }
