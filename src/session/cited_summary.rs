@@ -13,13 +13,15 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::{
-    digest::EntryIndex,
+    digest::{EntryIndex, SessionDigest, Utterance},
     transcript::{EntryContent, Transcript, truncate_middle},
 };
 use crate::memory::address::{Citation, Stem};
 
 /// The longest text of the agent that is embedded, in characters; the user's messages are complete.
-const WORDS_CHARS_MAX: usize = 4_000;
+const WORDS_CHARS_MAX: usize = 64_000;
+/// The most bytes of the agent's messages that a record contains, the last ones, beside those that are cited.
+const REPLIES_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The most lines of an entry that a citation covers.
 const CITED_LINES_MAX: u32 = 12;
 
@@ -156,6 +158,18 @@ impl<'a> CitedSummary<'a> {
         self.extra_entries.insert(at);
     }
 
+    /// Adds all messages to the record, because transcripts vanish.
+    pub fn embed_messages(&mut self, digest: &SessionDigest<'_>) {
+        self.extra_entries.extend(digest.messages.iter().map(|it| it.at));
+        let mut bytes = 0;
+        let is_in = |it: &&Utterance<'_>| {
+            bytes += it.text.len();
+            bytes <= REPLIES_BYTES_MAX
+        };
+        let replies = digest.replies.iter().rev().take_while(is_in).map(|it| it.at);
+        self.extra_entries.extend(replies);
+    }
+
     /// Returns the body of the record `id`, whose first line is line `first_line` of the file.
     pub fn into_record_body(mut self, id: &Stem, first_line: u32) -> RecordBody {
         while self.lines.last().is_some_and(|it| it.text.is_empty()) {
@@ -203,7 +217,7 @@ impl<'a> CitedSummary<'a> {
     }
 
     /// Returns an entry in the form of a record.
-    fn embedded_lines(&self, at: EntryIndex) -> Vec<String> {
+    pub(super) fn embedded_lines(&self, at: EntryIndex) -> Vec<String> {
         let Some(entry) = self.transcript.entries.get(at.0) else { return Vec::new() };
         let when =
             entry.at.map(|it| format!(" {}", format_time(it, self.zone))).unwrap_or_default();
@@ -241,9 +255,44 @@ impl<'a> CitedSummary<'a> {
 /// Returns whether a line of a record is markup rather than somebody's words: the head of an entry, a
 /// tag, or the sign of an empty section.
 pub fn is_record_markup(words: &str) -> bool {
-    let number = words.strip_suffix(':').and_then(|it| it.rsplit_once(LINE_LABEL)).map(|it| it.1);
     let is_tag = words.starts_with('<') && words.ends_with('>');
-    words == NOTHING || is_tag || number.is_some_and(|it| it.parse::<u64>().is_ok())
+    words == NOTHING || is_tag || ends_with_line(words)
+}
+
+/// Returns whether a line of a record is the head of an entry, whose text is indented below it.
+pub fn is_entry_head(line: &str) -> bool {
+    line.starts_with("- ") && ends_with_line(line)
+}
+
+/// Returns the messages that a record contains: author and time, and the words.
+pub(super) fn embedded_messages(record: &str) -> Vec<(&str, String)> {
+    let mut messages: Vec<(&str, String)> = Vec::new();
+    let mut in_message = false;
+    for line in record.lines() {
+        let head = line.strip_prefix("- ").filter(|_| is_entry_head(line));
+        if let Some(head) = head {
+            let head = head.rsplit_once(LINE_LABEL).map_or(head, |it| it.0);
+            in_message = ["user", "agent"].contains(&head.split(' ').next().unwrap_or_default());
+            if in_message {
+                messages.push((head, String::new()));
+            }
+        } else if let Some((_, words)) = messages.last_mut().filter(|_| in_message) {
+            in_message = line.is_empty() || line.starts_with("  ");
+            if in_message {
+                words.push_str(line.get(2..).unwrap_or_default());
+                words.push('\n');
+            }
+        }
+    }
+    for (_, words) in &mut messages {
+        words.truncate(words.trim_end().len());
+    }
+    messages
+}
+
+fn ends_with_line(text: &str) -> bool {
+    let number = text.strip_suffix(':').and_then(|it| it.rsplit_once(LINE_LABEL)).map(|it| it.1);
+    number.is_some_and(|it| it.parse::<u64>().is_ok())
 }
 
 /// Returns a time in the form of an entry.

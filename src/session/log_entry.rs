@@ -10,6 +10,7 @@ use chrono_tz::Tz;
 
 use super::{
     cited_summary::one_line,
+    composed_line::{BLOCKED_LABEL, FILES_LABEL, LEFT_LABEL, PLAN_LABEL},
     digest::{EntryIndex, FollowUp, SessionDigest, SessionPlan},
     offline_summary::failure_text,
     transcript::{Transcript, tool::TodoState, truncate},
@@ -18,7 +19,7 @@ use super::{
 /// The most lines of an entry, with its head.
 pub(crate) const LINES_MAX: usize = 15;
 /// The most outcomes in an entry.
-const OUTCOMES_MAX: usize = 3;
+const OUTCOMES_MAX: usize = 4;
 /// The most decisions and corrections together, and the most corrections.
 const DECISIONS_MAX: usize = 4;
 const CORRECTIONS_MAX: usize = 2;
@@ -121,7 +122,6 @@ impl EntryWriter<'_> {
         self.add_failures();
         self.add_plan();
         self.add_files();
-        self.add_counts();
         debug_assert!(self.lines.len() <= LINES_MAX, "each kind of line has its limit");
         self.lines
     }
@@ -230,7 +230,7 @@ impl EntryWriter<'_> {
             .filter(|it| is_on_day(it.at) && !matches!(it.follow_up, FollowUp::Resolved { .. }));
         for failure in unresolved.rev().take(FAILURES_MAX) {
             let cites = vec![failure.call_at, failure.at];
-            self.add(format!("Blocked: {}", failure_text(failure)), cites);
+            self.add(format!("{BLOCKED_LABEL}{}", failure_text(failure)), cites);
         }
     }
 
@@ -244,9 +244,12 @@ impl EntryWriter<'_> {
             .filter(|it| matches!(it.state, TodoState::Open | TodoState::InProgress))
             .map(|it| &it.text[..])
             .collect();
-        let left =
-            if left.is_empty() { String::new() } else { format!("; left: {}", left.join("; ")) };
-        self.add(format!("Plan: {done} of {} done{left}", list.len()), vec![*at]);
+        let left = if left.is_empty() {
+            String::new()
+        } else {
+            format!("{LEFT_LABEL} {}", left.join("; "))
+        };
+        self.add(format!("{PLAN_LABEL}{done} of {} done{left}", list.len()), vec![*at]);
     }
 
     fn add_files(&mut self) {
@@ -254,7 +257,7 @@ impl EntryWriter<'_> {
         let (digest, is_on_day) = (self.digest, self.is_on_day);
         let changed: Vec<_> = digest.changed_files().filter(|it| is_on_day(it.last)).collect();
         if changed.is_empty() {
-            return self.add("Files: none changed", Vec::new());
+            return;
         }
         let cwd = transcript.cwd.as_deref();
         let shown = || changed.iter().take(FILES_MAX);
@@ -262,24 +265,7 @@ impl EntryWriter<'_> {
         let more = changed.len().saturating_sub(FILES_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let cites = shown().map(|it| it.last).collect();
-        self.add(format!("Files: {}{more}", names.join(", ")), cites);
-    }
-
-    fn add_counts(&mut self) {
-        let (digest, is_on_day) = (self.digest, self.is_on_day);
-        let count = |entries: &mut dyn Iterator<Item = EntryIndex>, noun: &str| match entries
-            .filter(|it| is_on_day(*it))
-            .count()
-        {
-            1 => format!("1 {noun}"),
-            count => format!("{count} {noun}s"),
-        };
-        let counts = [
-            count(&mut digest.messages.iter().map(|it| it.at), "message"),
-            count(&mut digest.commands.iter().map(|it| it.at), "command"),
-            count(&mut digest.failures.iter().map(|it| it.at), "failure"),
-        ];
-        self.add(format!("Work: {}", counts.join(", ")), Vec::new());
+        self.add(format!("{FILES_LABEL}{}{more}", names.join(", ")), cites);
     }
 }
 
@@ -292,14 +278,10 @@ const QUOTE_LABELS: [&str; 6] = [
     "Open: ",
     "Said last: ",
 ];
-/// Starts of lines that the program composes of several facts.
-const COMPOSED_LABELS: [&str; 3] = ["Blocked: ", "Plan: ", "Files: "];
 
-/// Returns whether a line of an entry is a cut of the record's lines that it cites, word for word. A line that
-/// the program composes of several facts, such as the changed files, quotes nothing.
+/// Returns whether a line of an entry is a cut of the record's lines that it cites, word for word.
 pub(crate) fn is_quoted_from(line: &str, record_lines: &str) -> bool {
-    if COMPOSED_LABELS.iter().any(|it| line.starts_with(it)) || is_verbatim_cut(line, record_lines)
-    {
+    if is_verbatim_cut(line, record_lines) {
         return true;
     }
     if line.starts_with("Session") {
@@ -365,7 +347,12 @@ fn corrections<'a>(
             found.insert(at, text);
         }
     }
-    let later = digest.messages.iter().skip(1).filter(|it| starts_with_objection(it.text));
+    // `/review Never touch dist` objects as `Never touch dist` does.
+    let words = |text: &'a str| match text.strip_prefix('/') {
+        Some(command) => command.split_once(char::is_whitespace).map_or("", |it| it.1),
+        None => text,
+    };
+    let later = digest.messages.iter().skip(1).filter(|it| starts_with_objection(words(it.text)));
     found.extend(later.map(|it| (it.at, it.text)));
     found.into_iter().filter(|(at, _)| is_on_day(*at)).collect()
 }
@@ -481,7 +468,6 @@ mod tests {
             "Decided: use tabs",
             "The backup was not deleted.",
             "Said last: The backup was…",
-            "Files: a.rs, b.rs",
         ] {
             assert!(is_quoted_from(line, record), "{line}");
         }

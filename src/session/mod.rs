@@ -7,9 +7,12 @@
 //! - [`cited_summary`]: a summary whose lines cite entries of the transcript.
 //! - [`model_view`]: a session as it is shown to a model that writes the summary.
 //! - [`handoff_files`]: the project files that a model may read for a handoff.
+//! - [`composed_line`]: lines of an entry that combine several facts.
 //! - [`record`], [`log_entry`]: what is stored of a session: a record file, and lines in the daily log.
 //! - [`continuation`]: the message for an agent that continues a session.
 //! - [`imported_notes`]: imports notes of other programs.
+//! - [`unlogged`]: the part of a session that no log contains.
+//! - [`record_update`]: which record of a session a save changes.
 //! - [`save`]: writes record and log entry.
 //! - [`queue`]: processes the sessions that hooks have queued.
 //!
@@ -17,6 +20,7 @@
 //! caller opens the files and passes the time.
 
 pub mod cited_summary;
+pub(crate) mod composed_line;
 pub(crate) mod continuation;
 pub mod digest;
 pub(crate) mod handoff_files;
@@ -27,6 +31,8 @@ pub(crate) mod model_view;
 pub mod offline_summary;
 pub(crate) mod queue;
 pub(crate) mod record;
+mod record_update;
 pub mod recovery;
 pub(crate) mod save;
 pub mod transcript;
+mod unlogged;

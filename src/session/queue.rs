@@ -1,8 +1,10 @@
 //! The queue of sessions that hooks report: sessions that ended, or are about to be compacted.
 //!
 //! A process that the hook started or the daemon works through it, one at a time by the lock of the
-//! [`Spool`]. A session that fails is tried `TRIES_MAX` times and then kept as failed. A session in
-//! a folder without a memory folder stays queued for as long as its transcript may exist.
+//! [`Spool`]. A session that fails is tried `TRIES_MAX` times and then kept as failed, until a person
+//! retries or dismisses it. A session in a folder without a memory folder stays queued for as long as its
+//! transcript may exist. A session that ends without a transcript had no message: its agent's program writes
+//! the file with the first one.
 
 use std::{
     fs::File,
@@ -36,6 +38,10 @@ const AGE_MAX: TimeDelta = TimeDelta::days(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How often the size of a transcript is checked.
 const POLLS_MAX: u32 = 12;
+/// The event of a session that has ended.
+const SESSION_END: &str = "session-end";
+/// A session that was queued longer ago is not about to be saved.
+const FRESH_MAX: TimeDelta = TimeDelta::minutes(2);
 
 /// A session to be saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,6 +163,39 @@ pub(crate) fn contents(environment: &Environment) -> QueueContents {
     QueueContents { waiting, failed: failed.collect() }
 }
 
+/// Returns whether a session of the folder at `root` was queued just now and not tried yet.
+pub(crate) fn has_fresh(
+    config: &Config,
+    environment: &Environment,
+    root: &Path,
+    now: DateTime<Utc>,
+) -> bool {
+    let is_fresh = |it: &QueuedSession| {
+        it.tries == 0
+            && (now - it.at).abs() <= FRESH_MAX
+            && config.root_for_folder(&it.cwd, environment).is_some_and(|it| it == root)
+    };
+    contents(environment).waiting.iter().any(is_fresh)
+}
+
+/// Removes failed sessions from the queue, or only those of one transcript, and returns their number.
+pub(crate) fn dismiss_failed(
+    environment: &Environment,
+    transcript: Option<&Path>,
+) -> io::Result<usize> {
+    let spool = Spool::new(&environment.state_home);
+    let _lock = spool.lock(true)?;
+    let mut count = 0;
+    for name in spool.failed_names()? {
+        let job = || serde_json::from_str::<QueuedSession>(&spool.read_failed(&name).ok()?).ok();
+        if transcript.is_none_or(|it| job().is_some_and(|job| job.transcript == it)) {
+            spool.remove_failed(&name)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
 /// Queues failed sessions again and returns their number.
 pub(crate) fn retry_failed(environment: &Environment) -> io::Result<usize> {
     let spool = Spool::new(&environment.state_home);
@@ -176,10 +215,19 @@ impl QueuedSession {
         environment: &Environment,
         now: DateTime<Utc>,
     ) -> QueueOutcome {
+        let has_ended = self.event == SESSION_END;
+        let is_missing =
+            || self.transcript.metadata().is_err_and(|it| it.kind() == io::ErrorKind::NotFound);
+        if has_ended && is_missing() {
+            return QueueOutcome::NothingNew;
+        }
         match self.save(config, environment, now) {
             Ok(Some(saved)) => QueueOutcome::Saved(saved),
             Ok(None) => QueueOutcome::NoMemoryFolder(self.cwd.clone()),
             Err(QueueError::Save(SaveError::NothingNew)) => QueueOutcome::NothingNew,
+            Err(QueueError::NoTranscript { source: TranscriptError::Empty, .. }) if has_ended => {
+                QueueOutcome::NothingNew
+            }
             Err(error) => QueueOutcome::Failed(error),
         }
     }

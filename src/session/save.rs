@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //!
-//! - Everything happens under the write lock; a record is never replaced.
+//! - Everything happens under the write lock. Lines of a record that a log cites never change.
 //! - No part of a session is logged twice: each record names the last line that it covers, and a copy of
 //!   the session has the same lines.
 //! - Secrets are masked in everything that is written.
@@ -21,12 +21,14 @@ use super::{
     log_entry,
     offline_summary::{self, NominatedFiles, SummaryMaterial, SummaryStyle},
     record::{self, RecordHeader},
+    record_update::{self, RecordTarget},
     recovery,
     transcript::{Transcript, truncate},
+    unlogged,
 };
 use crate::{
     engine::model::session::SummarySections,
-    memory::{address::Stem, frontmatter, log},
+    memory::{address::Stem, frontmatter, hash::ContentHash, log},
     privacy::PrivacyRules,
     store::fs::{
         lock::{LockError, WriteLock},
@@ -73,6 +75,8 @@ pub(crate) struct SaveRequest<'a> {
     pub tags: &'a [String],
     /// Whether the part that is not yet logged is also written to the daily log.
     pub is_logged: bool,
+    /// Whether it is a part that the user chose, which has its own record.
+    pub is_part: bool,
     /// The id of a model's engine, and its verified sections.
     pub sections: Option<(&'a str, &'a SummarySections)>,
     /// Files that the model chose.
@@ -86,6 +90,9 @@ pub(crate) struct SavedSession {
     pub path: String,
     /// Whether the record existed before.
     pub unchanged: bool,
+    /// Whether a record of the session was changed, instead of creating one.
+    #[serde(skip)]
+    pub updated: bool,
     /// The logs that contain an entry now.
     pub logged: Vec<String>,
     /// Problems of the record, in words.
@@ -135,6 +142,9 @@ pub enum SaveError {
 struct PendingSave {
     path: String,
     text: String,
+    /// The hash of the text that it replaces.
+    #[serde(default)]
+    replaces: Option<String>,
     entries: Vec<PendingLogEntry>,
 }
 
@@ -157,6 +167,7 @@ impl<'a> SaveRequest<'a> {
             description: None,
             tags: &[],
             is_logged: true,
+            is_part: false,
             sections: None,
             files: NominatedFiles::default(),
         }
@@ -164,14 +175,13 @@ impl<'a> SaveRequest<'a> {
 }
 
 impl SessionStore<'_> {
-    /// Saves the record of a session, and its log entries if requested. If a record already covers the same
-    /// in the same style, it is returned.
+    /// Saves the record of a session, and its log entries if requested. If there is a record of the session in
+    /// the same style, it is returned or updated.
     pub(crate) fn save(&self, request: &SaveRequest<'_>) -> Result<SavedSession, SaveError> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         self.finish_pending(&lock)?;
         let records = self.records()?;
-        let unlogged =
-            if request.is_logged { unlogged_part(request.transcript, &records) } else { None };
+        let unlogged = if request.is_logged { self.unlogged_part(request, &records) } else { None };
         let transcript = unlogged.as_ref().unwrap_or(request.transcript);
         if !has_messages(transcript) {
             return Err(SaveError::NothingNew);
@@ -190,28 +200,80 @@ impl SessionStore<'_> {
             SummaryStyle::Recovery => recovery::check_record(&material),
             _ => Vec::new(),
         };
-        if let Some(same) = records.iter().find(|it| it.covers_same(&header)) {
+        let existing = |same: &StoredRecord| {
             let page = render_summary(request, &material, Some(&same.header.id));
-            return Ok(SavedSession {
+            SavedSession {
                 id: same.header.id.clone(),
                 path: same.path.clone(),
                 unchanged: true,
+                updated: false,
                 logged: Vec::new(),
-                problems,
+                problems: problems.clone(),
                 summary: self.mask_secrets(&page.to_text()),
-                plan,
-            });
+                plan: plan.clone(),
+            }
+        };
+        if let Some(same) = records.iter().find(|it| it.covers_same(&header)) {
+            return Ok(existing(same));
         }
-        let ended =
-            header.ended.unwrap_or_else(|| self.now.with_timezone(&self.zone).fixed_offset());
-        let (stem, path) = self.free_record(ended)?;
+        let target = record_update::find_target(&records, request, &mut header);
+        let changed = match &target {
+            RecordTarget::New => None,
+            RecordTarget::Unchanged(same) => return Ok(existing(same)),
+            RecordTarget::Rewritten(record) | RecordTarget::Amended { record, .. } => Some(*record),
+        };
+        let (stem, path) = match changed {
+            Some(record) => (record.stem(), record.path.clone()),
+            None => self.free_record(
+                header.ended.unwrap_or_else(|| self.now.with_timezone(&self.zone).fixed_offset()),
+            )?,
+        };
         header.id = stem.to_string();
-        let (pending, summary) = self.prepare(request, &material, &header, &stem, path);
+        let (mut pending, mut summary) = self.prepare(request, &material, &header, &stem, path);
+        if let RecordTarget::Amended { record, header, adds_summary } = &target {
+            let added = adds_summary.then_some(&material);
+            let Some(text) = self.amend(request, record, header, added) else {
+                return Ok(existing(record));
+            };
+            (pending.text, pending.entries) = (text, Vec::new());
+            summary = existing(record).summary;
+        }
+        pending.replaces = changed.map(|it| ContentHash::of(it.text.as_bytes()).hex16());
         self.vault.write_private(&self.vault.layout().session_save_state(), &as_json(&pending))?;
         let logged = self.write_pending(&lock, &pending)?;
         self.vault.remove_private(&self.vault.layout().session_save_state())?;
-        let (id, path, unchanged) = (header.id, pending.path, false);
-        Ok(SavedSession { id, path, unchanged, logged, problems, summary, plan })
+        let (id, path, unchanged, updated) = (header.id, pending.path, false, changed.is_some());
+        Ok(SavedSession { id, path, unchanged, updated, logged, problems, summary, plan })
+    }
+
+    /// Returns the record with another header, and with another summary if `added` is given; `None` if the
+    /// header has no room.
+    fn amend(
+        &self,
+        request: &SaveRequest<'_>,
+        record: &StoredRecord,
+        header: &RecordHeader,
+        added: Option<&SummaryMaterial<'_>>,
+    ) -> Option<String> {
+        let (mut text, lines) = record_update::amend(&record.text, header)?;
+        if let Some(material) = added {
+            let engine = header.engine.as_deref().unwrap_or_default();
+            let page = render_summary(request, material, Some(&header.id));
+            let title = format!("\n# Summary by {engine}\n\n");
+            let body = page.into_record_body(&record.stem(), lines + 4);
+            text.push_str(&title);
+            text.push_str(&self.mask_secrets(&body.text));
+        }
+        Some(text)
+    }
+
+    fn unlogged_part(
+        &self,
+        request: &SaveRequest<'_>,
+        records: &[StoredRecord],
+    ) -> Option<Transcript> {
+        let mask = |text: &str| self.mask_secrets(text);
+        unlogged::unlogged_part(request.transcript, records, self.zone, &mask)
     }
 
     /// Returns the id of a new record of a session that ended at `ended`, and its path.
@@ -231,7 +293,7 @@ impl SessionStore<'_> {
         &self,
         request: &SaveRequest<'_>,
     ) -> Result<Vec<chrono::NaiveDate>, SaveError> {
-        let unlogged = unlogged_part(request.transcript, &self.records()?);
+        let unlogged = self.unlogged_part(request, &self.records()?);
         let transcript = unlogged.as_ref().unwrap_or(request.transcript);
         if !has_messages(transcript) {
             return Ok(Vec::new());
@@ -260,6 +322,7 @@ impl SessionStore<'_> {
             .flat_map(|it| &it.lines)
             .flat_map(|it| &it.cites)
             .for_each(|it| page.embed(*it));
+        page.embed_messages(material.digest);
         let front = header.print();
         let summary = self.mask_secrets(&page.to_text());
         let body = page.into_record_body(stem, header.line_count() + 2);
@@ -282,7 +345,7 @@ impl SessionStore<'_> {
             let stem = Stem::day(day.date).to_string();
             entries.push(PendingLogEntry { stem, head: log::new_log_header(day.date), text });
         }
-        (PendingSave { path, text, entries }, summary)
+        (PendingSave { path, text, replaces: None, entries }, summary)
     }
 
     fn header(&self, request: &SaveRequest<'_>, material: &SummaryMaterial<'_>) -> RecordHeader {
@@ -334,6 +397,11 @@ impl SessionStore<'_> {
                 self.vault.publish(lock, staged, None)?;
             }
             Some(found) if found.bytes == pending.text.as_bytes() => {}
+            Some(found) if pending.replaces == Some(ContentHash::of(&found.bytes).hex16()) => {
+                let bytes = pending.text.as_bytes();
+                let staged = self.vault.stage(&pending.path, &Vault::new_temp_name(), bytes)?;
+                self.vault.publish(lock, staged, Some(ContentHash::of(&found.bytes)))?;
+            }
             Some(_) => return Err(SaveError::NameTaken { path: pending.path.clone() }),
         }
         let mut logged = Vec::new();
@@ -471,6 +539,11 @@ fn render_summary<'a>(
 }
 
 impl StoredRecord {
+    /// Returns the name of its file.
+    fn stem(&self) -> Stem {
+        self.header.id.parse().expect("a header with another id is not read")
+    }
+
     /// Returns whether a record covers the same part of the session in the same way.
     fn covers_same(&self, other: &RecordHeader) -> bool {
         let RecordHeader { through, style, session, tags, description, engine, is_logged, .. } =
@@ -485,17 +558,6 @@ impl StoredRecord {
 /// Returns whether the session's own agent or the user wrote a message.
 fn has_messages(transcript: &Transcript) -> bool {
     transcript.own_entries().any(|it| it.content.is_message())
-}
-
-/// Returns the part of a session after its last logged line; `None` if none of it was logged.
-fn unlogged_part(transcript: &Transcript, records: &[StoredRecord]) -> Option<Transcript> {
-    let through: std::collections::HashSet<&str> = records
-        .iter()
-        .filter(|it| it.header.is_logged)
-        .filter_map(|it| it.header.through.as_deref())
-        .collect();
-    let last = transcript.entries.iter().rev().find(|it| through.contains(&it.id[..]))?;
-    transcript.after_line(&last.id)
 }
 
 fn as_json(pending: &PendingSave) -> String {

@@ -183,6 +183,7 @@ pub(super) fn run(global: &GlobalArgs, args: &SessionCompactArgs, ui: &Ui) -> Co
         description: args.description.as_deref(),
         tags: &args.tags,
         is_logged: args.log,
+        is_part: args.after.is_some(),
         sections: from_model.as_ref().map(|it| (&it.engine[..], &it.sections)),
         files: NominatedFiles { required, references },
     };
@@ -565,11 +566,15 @@ fn report_nothing_new(style: SummaryStyle, ui: &Ui) {
 }
 
 fn report_saved(style: SummaryStyle, saved: &SavedSession, ui: &Ui) {
-    let SavedSession { id, path, unchanged, logged, problems, .. } = saved;
+    let SavedSession { id, path, unchanged, updated, logged, problems, .. } = saved;
     for problem in problems {
         ui.warn(problem);
     }
-    let how = if *unchanged { "exists already as" } else { "is saved as" };
+    let how = match (unchanged, updated) {
+        (true, _) => "exists already as",
+        (false, true) => "is updated in",
+        (false, false) => "is saved as",
+    };
     if style == SummaryStyle::Recovery {
         let width = id.len() + 2;
         ui.note(format!("┌{}┐\n│ {id} │\n└{}┘", "─".repeat(width), "─".repeat(width)));

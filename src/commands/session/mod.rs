@@ -11,7 +11,8 @@ mod records;
 use std::{
     fs::File,
     io::{self, BufReader, Read},
-    path::Path,
+    path::{Path, PathBuf},
+    process::ExitCode,
 };
 
 use clap::Subcommand;
@@ -19,7 +20,7 @@ use clap::Subcommand;
 use super::{
     GlobalArgs,
     error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
-    ui::Ui,
+    ui::{Ui, counted},
     workspace::{Invocation, MemoryRoot},
 };
 use crate::session::{
@@ -44,6 +45,12 @@ enum SessionCommand {
     Import(records::SessionImportArgs),
     /// Retry the sessions from hooks that could not be saved
     Retry,
+    /// Forget the sessions from hooks that could not be saved; their transcripts stay
+    Dismiss {
+        /// Only those of this transcript
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &SessionArgs, ui: &Ui) -> CommandResult {
@@ -54,16 +61,40 @@ pub(super) fn run(global: &GlobalArgs, args: &SessionArgs, ui: &Ui) -> CommandRe
         SessionCommand::Export(args) => records::export(global, args, ui),
         SessionCommand::Import(args) => records::import(global, args, ui),
         SessionCommand::Retry => retry_failed(global, ui),
+        SessionCommand::Dismiss { file } => dismiss_failed(global, file.as_deref(), ui),
     }
+}
+
+fn queue_error(error: &io::Error) -> CommandError {
+    CommandError::cannot_write(format!("cannot process the session queue: {error}"))
+}
+
+/// Removes failed sessions from the queue.
+fn dismiss_failed(global: &GlobalArgs, file: Option<&Path>, ui: &Ui) -> CommandResult {
+    let call = Invocation::load(global)?;
+    let around = &call.environment;
+    let file = file.map(|it| around.absolute(it, &around.cwd));
+    let count = queue::dismiss_failed(around, file.as_deref()).map_err(|e| queue_error(&e))?;
+    if let (Some(file), 0) = (&file, count) {
+        let what = format!("no session with the transcript `{}` failed", file.display());
+        return Err(CommandError::usage(what).hint("memoird status"));
+    }
+    if ui.is_json() {
+        ui.json(&serde_json::json!({ "dismissed": count }));
+    } else if count == 0 {
+        ui.success("nothing to do: no session failed");
+    } else {
+        ui.success(format!("dismissed {}", counted(count, "session", "sessions")));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Queues the failed sessions again, and processes them.
 fn retry_failed(global: &GlobalArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
-    let failed =
-        |e: io::Error| CommandError::cannot_write(format!("cannot process the session queue: {e}"));
-    let count = queue::retry_failed(&call.environment).map_err(failed)?;
-    let done = queue::drain(&call.config, &call.environment, call.now, true).map_err(failed)?;
+    let count = queue::retry_failed(&call.environment).map_err(|e| queue_error(&e))?;
+    let done = queue::drain(&call.config, &call.environment, call.now, true)
+        .map_err(|e| queue_error(&e))?;
     let mut kept = Vec::new();
     let mut errors = Vec::new();
     for (_, done) in done {

@@ -68,7 +68,8 @@ fn show_sessions(status: &StatusReport, ui: &Ui) {
     let sessions = &status.sessions;
     show_list(
         ui,
-        "sessions that could not be saved; `memoird session retry` tries again",
+        "sessions that could not be saved; `memoird session retry` tries again, \
+         `memoird session dismiss` forgets them",
         &sessions.failed,
         |it| format!("{}: {}", it.transcript, it.reason),
     );

@@ -18,7 +18,11 @@ use crate::{
         log::DailyLog,
     },
     privacy::{self, PrivacyRules, SanitizedLine, SanitizedLog},
-    session::{cited_summary, log_entry},
+    session::{
+        cited_summary,
+        composed_line::{self, PLAN_LABEL},
+        log_entry,
+    },
 };
 
 /// The result of checking a summary.
@@ -77,26 +81,47 @@ pub(crate) fn misquotes_record(
     mut record: impl FnMut(&Stem) -> Option<Rc<str>>,
 ) -> bool {
     let Some(citation) = address::session_citation(line.text().trim_end()) else { return false };
-    let mut cited = String::new();
+    let words = line.words().trim_start();
+    let words = words.split_once(' ').filter(|it| NaiveTime::parse_from_str(it.0, "%H:%M").is_ok());
+    let words = words.map_or_else(|| line.words(), |it| it.1).trim();
+    let mut cited: Vec<String> = Vec::new();
+    let mut whole: Vec<String> = Vec::new();
     for (stem, lines) in citation.files() {
         let Some(text) = record(stem) else { return false };
         let text: Vec<&str> = text.lines().collect();
         for &(start, end) in lines.ranges() {
-            let mut at = start as usize;
-            // A citation of a long entry covers only its start.
-            let is_in_entry = |it: &str| !cited_summary::is_record_markup(it.trim());
-            while let Some(line) = at.checked_sub(1).and_then(|it| text.get(it))
-                && (at <= end as usize || is_in_entry(line))
-            {
-                cited.push_str(&[&rules.sanitize_output(line), "\n"].concat());
-                at += 1;
-            }
+            cited.extend(cited_lines(&text, (start, end)).into_iter().map(str::to_owned));
+        }
+        if words.starts_with(PLAN_LABEL) {
+            whole.extend(text.into_iter().map(str::to_owned));
         }
     }
-    let words = line.words().trim_start();
-    let words = words.split_once(' ').filter(|it| NaiveTime::parse_from_str(it.0, "%H:%M").is_ok());
-    let words = words.map_or_else(|| line.words(), |it| it.1).trim();
-    !cited.is_empty() && !log_entry::is_quoted_from(words, &cited)
+    let is_in = |cited: &[String], whole: &[String]| {
+        let cited = cited.join("\n");
+        log_entry::is_quoted_from(words, &cited)
+            || composed_line::is_composed_of(words, &cited, whole)
+    };
+    let inert = |lines: &[String]| -> Vec<String> {
+        lines.iter().map(|it| rules.sanitize_output(it)).collect()
+    };
+    // What is inert in code may not be so in a sentence.
+    !cited.is_empty() && !is_in(&inert(&cited), &inert(&whole)) && !is_in(&cited, &whole)
+}
+
+/// Returns the lines of a record that a range cites. The citation of a long entry covers only its start; the
+/// rest of it is cited, too.
+fn cited_lines<'a>(record: &[&'a str], (start, end): (u32, u32)) -> Vec<&'a str> {
+    let first = (start as usize).saturating_sub(1);
+    let is_entry = record.get(first).is_some_and(|it| cited_summary::is_entry_head(it));
+    let goes_on = |it: &str| {
+        if is_entry {
+            it.is_empty() || it.starts_with("  ")
+        } else {
+            !cited_summary::is_record_markup(it.trim())
+        }
+    };
+    let lines = record.iter().copied().enumerate().skip(first);
+    lines.take_while(|(at, it)| *at < end as usize || goes_on(it)).map(|it| it.1).collect()
 }
 
 struct SessionChecker<'a> {
@@ -204,8 +229,79 @@ fn split_citation(line: &str) -> (&str, Vec<usize>) {
 
 #[cfg(test)]
 mod tests {
+    use chrono::{TimeZone as _, Utc};
+    use proptest::prelude::*;
+    use serde_json::json;
+
     use super::*;
-    use crate::engine::model::session::SECTION_TITLES;
+    use crate::{
+        engine::model::session::SECTION_TITLES,
+        session::{
+            save::{SaveError, SaveRequest, SessionStore},
+            transcript::{self, TranscriptFormat},
+        },
+        store::fs::{layout::Layout, vault::Vault},
+    };
+
+    /// Saves a conversation, and returns the lines of its log that misquote its record.
+    fn misquotes_of(turns: &[(&str, String)]) -> Vec<String> {
+        let lines = turns.iter().map(|(role, text)| {
+            let line = cited_summary::one_line(text);
+            match *role {
+                "call" => json!({"role": "assistant", "content": [
+                    {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": text}},
+                    {"type": "tool_use", "id": "w", "name": "Write", "input": {"file_path": line}},
+                    {"type": "tool_use", "id": "p", "name": "TodoWrite", "input": {"todos": [
+                        {"content": line, "status": "pending"}, {"content": "x", "status": "completed"}]}},
+                    {"type": "tool_result", "tool_use_id": "t", "is_error": true, "content": text},
+                    {"type": "tool_result", "tool_use_id": "w", "content": "ok"}]}),
+                role => json!({"role": role, "content": text}),
+            }
+            .to_string()
+        });
+        let file = lines.collect::<Vec<_>>().join("\n");
+        let transcript = transcript::read(file.as_bytes(), Some(TranscriptFormat::Plain)).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("memory")).unwrap();
+        let vault = Vault::new(Layout::new(dir.path().to_owned(), "memory"));
+        vault.create_private_dir().unwrap();
+        let rules = PrivacyRules::default();
+        let now = Utc.with_ymd_and_hms(2026, 4, 2, 12, 0, 0).unwrap();
+        let store = SessionStore { vault: &vault, rules: &rules, zone: chrono_tz::UTC, now };
+        let saved = match store.save(&SaveRequest::for_ended_session(&transcript, None)) {
+            Err(SaveError::NothingNew) => return Vec::new(),
+            saved => saved.unwrap(),
+        };
+        let text = vault.read_text(&saved.logged[0]).unwrap().unwrap();
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        let log = privacy::sanitize(&log, &rules);
+        let record =
+            |stem: &Stem| vault.read_text(&vault.layout().source_path(stem)).unwrap().map(Rc::from);
+        let misquotes = log.lines().iter().filter(|it| misquotes_record(it, &rules, record));
+        misquotes.map(|it| it.text().to_owned()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+        /// Whatever people and agents write, the lines of an entry are in its record word for word.
+        #[test]
+        fn no_entry_misquotes_its_record(
+            turns in proptest::collection::vec(
+                (
+                    prop_oneof![3 => Just("user"), 3 => Just("assistant"), 1 => Just("call")],
+                    prop_oneof![
+                        "[a-e0-1 .,!;`\n<>*#-]{1,60}",
+                        "((not|1|deleted|we decided to|use|Fixed:|no,|still open:|<details>|\\(none\\)|- user x, line 3:|> quoted|```)[ .!;\n]{1,2}){1,14}",
+                        "\\PC{0,400}",
+                    ],
+                ),
+                1..7,
+            ),
+        ) {
+            prop_assert_eq!(misquotes_of(&turns), Vec::<String>::new());
+        }
+    }
 
     fn entries() -> Vec<SessionEntry> {
         let texts = [

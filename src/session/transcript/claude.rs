@@ -57,12 +57,17 @@ pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
         }
         "queue-operation" => read_queue_operation(entry, line),
         "progress" => entry.push(EntryContent::Other(kind_of(line))),
-        kind if STATE_KINDS.contains(&kind) || kind.starts_with("api-request") => {
+        kind if is_state_kind(kind) => {
             entry.push(EntryContent::Other(super::truncate(kind, 60)));
         }
         "" => entry.add_unknown("without a type"),
         kind => entry.add_unknown(kind),
     }
+}
+
+/// Returns whether lines of this kind hold state of the program.
+pub(super) fn is_state_kind(kind: &str) -> bool {
+    STATE_KINDS.contains(&kind) || kind.starts_with("api-request")
 }
 
 /// Reads the folder, branch, id and agent of the session from a line.
@@ -437,6 +442,13 @@ mod tests {
         let expected =
             ["/review never touch dist", "!make dist", "read at once", "sign it before you push"];
         check_messages(&lines, &expected);
+        let lines = [&[user("Look at it")], &lines[..1]].concat();
+        let transcript = read_lines(&lines);
+        let digest = SessionDigest::of(&transcript);
+        let (zone, now) = (chrono_tz::UTC, chrono::DateTime::UNIX_EPOCH);
+        let entries = crate::session::log_entry::log_entries(&transcript, &digest, zone, now);
+        let corrected = "The user corrected: /review never touch dist";
+        assert!(entries[0].lines.iter().any(|it| it.text == corrected), "{entries:?}");
     }
 
     #[test]

@@ -60,6 +60,9 @@ fn read_session_meta(entry: &mut EntryBuilder<'_>, meta: &Value) {
     let is_subagent = meta.get("source").is_some_and(|it| it.get("subagent").is_some())
         || of("thread_source").as_deref() == Some("subagent");
     entry.transcript.is_subagent |= is_first && is_subagent;
+    if is_first {
+        entry.transcript.parent = of("forked_from_id");
+    }
     entry.at = entry.at.or_else(|| super::parse_time(meta.get("timestamp")));
     if let Some(version) = of("cli_version") {
         entry.transcript.agent = Some(format!("codex {version}"));

@@ -88,6 +88,10 @@ impl TranscriptFormat {
         if kind == Some("session_meta") || (has("payload") && kind.is_some()) {
             return Some(Self::Codex);
         }
+        // A session that was only opened may have nothing but such a line.
+        if kind.is_some_and(claude::is_state_kind) {
+            return Some(Self::ClaudeCode);
+        }
         // The first line of an older rollout has the session's id but no type.
         if has("instructions") && has("id") && has("timestamp") {
             return Some(Self::Codex);
@@ -112,6 +116,8 @@ pub struct Transcript {
     pub agent: Option<String>,
     /// Whether the whole file belongs to an agent that the agent of another session started.
     pub is_subagent: bool,
+    /// The id of the session that it was forked from, if the file names it.
+    pub parent: Option<String>,
     /// The entries, in the order of the file.
     pub entries: Vec<TranscriptEntry>,
     /// What could not be read.
@@ -208,6 +214,9 @@ pub enum TranscriptError {
         #[source]
         source: io::Error,
     },
+    /// It contains no line.
+    #[error("it is empty")]
+    Empty,
     /// No line has a known format.
     #[error(
         "it contains no line of a session: neither of Claude Code or Codex, nor \
@@ -268,7 +277,11 @@ pub fn read(
             reader.read_line(number, hash, &value);
         }
     }
-    let mut transcript = reader.ok_or(TranscriptError::Unknown)?.finish();
+    let Some(reader) = reader else {
+        let is_empty = undecided.is_empty() && anomalies == TranscriptAnomalies::default();
+        return Err(if is_empty { TranscriptError::Empty } else { TranscriptError::Unknown });
+    };
+    let mut transcript = reader.finish();
     transcript.anomalies.is_truncated = anomalies.is_truncated;
     transcript.anomalies.malformed = anomalies.malformed;
     transcript.anomalies.too_long = anomalies.too_long;
@@ -318,6 +331,7 @@ impl TranscriptReader {
             branch: None,
             agent: None,
             is_subagent: false,
+            parent: None,
             entries: Vec::new(),
             anomalies: TranscriptAnomalies::default(),
         };
@@ -355,7 +369,11 @@ impl TranscriptReader {
         let own_id = string_field(value, "uuid").filter(|it| !it.is_empty());
         let id = if let Some(id) = own_id {
             // A fork may give its lines new ids.
-            let original = value.get("forkedFrom").and_then(|it| string_field(it, "messageUuid"));
+            let origin = value.get("forkedFrom");
+            if let Some(parent) = origin.and_then(|it| string_field(it, "sessionId")) {
+                self.transcript.parent = Some(parent.to_owned());
+            }
+            let original = origin.and_then(|it| string_field(it, "messageUuid"));
             original.unwrap_or(id).to_owned()
         } else {
             // Numbered by occurrence, so that a copy of the session has the same ids.
@@ -544,8 +562,13 @@ impl Transcript {
     /// Returns the part after the line with this id; `None` if there is no such line.
     pub fn after_line(&self, id: &str) -> Option<Self> {
         let at = self.entries.iter().rposition(|it| it.id == id)?;
-        let entries = self.entries[at + 1..].to_vec();
-        Some(Self { entries, ..self.without_entries() })
+        Some(self.without_first(at + 1))
+    }
+
+    /// Returns the transcript without its first `count` entries.
+    pub fn without_first(&self, count: usize) -> Self {
+        let entries = self.entries.get(count..).unwrap_or_default().to_vec();
+        Self { entries, ..self.without_entries() }
     }
 
     fn without_entries(&self) -> Self {
@@ -556,6 +579,7 @@ impl Transcript {
             branch: self.branch.clone(),
             agent: self.agent.clone(),
             is_subagent: self.is_subagent,
+            parent: self.parent.clone(),
             entries: Vec::new(),
             anomalies: self.anomalies.clone(),
         }

@@ -120,6 +120,11 @@ impl Spool {
         fs::rename(self.dir.join(name), failed.join(name))
     }
 
+    /// Removes a failed note.
+    pub(crate) fn remove_failed(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.dir.join(FAILED_DIR).join(name))
+    }
+
     /// Moves a failed note back to the others, with a new text.
     pub(crate) fn retry(&self, name: &str, text: &str) -> io::Result<()> {
         self.replace(name, text)?;

@@ -204,6 +204,19 @@ fn forks_and_sub_agents_log_nothing_twice() {
     let log = root.read("memory/2026-03-03.md");
     assert_eq!(log.matches(MESSAGE).count(), 1, "{log}");
     assert_eq!(log.matches("Ship it").count(), 1, "{log}");
+    // A fork from an earlier message has none of the last lines, and new ids for the copies.
+    let early: String = first.lines().take(4).map(|it| it.to_owned() + "\n").collect();
+    let early = early.replace("\"sessionId\":\"s\"", "\"sessionId\":\"early\"");
+    let early = early.replace("\"uuid\":\"s-", "\"uuid\":\"e-");
+    write("early", early.clone());
+    let before = root.files();
+    hook(&root, "session-end", "early");
+    assert_eq!(root.files(), before);
+    let new = new.to_string().replace("Ship it", "Sign it").replace("fork", "early");
+    write("early", format!("{early}{new}\n"));
+    hook(&root, "session-end", "early");
+    let log = root.read("memory/2026-03-03.md");
+    assert_eq!((log.matches(MESSAGE).count(), log.matches("Sign it").count()), (1, 1), "{log}");
     // The rollout of a sub-agent of Codex is part of another session.
     let meta = json!({"type": "session_meta", "payload": {"id": "c", "cwd": root.path(""),
         "source": {"subagent": {"thread_spawn": {"parent_thread_id": "p"}}}}});
@@ -213,4 +226,32 @@ fn forks_and_sub_agents_log_nothing_twice() {
     let report = root.run(&["import", "codex", "rollout.jsonl", "--yes", "--json"]).ok().json();
     assert_eq!(report["sessions"][0]["state"], "subagent", "{report}");
     assert_eq!(root.read("memory/2026-03-03.md"), log);
+}
+
+#[test]
+fn a_fork_of_codex_logs_only_what_is_new() {
+    let mut root = root_with("s", "2026-03-03");
+    root.set_now("2026-03-03T18:00:00+01:00");
+    let rollout = |id: &str, parent: Option<&str>, time: &str, said: &[(&str, &str)]| {
+        let meta = json!({"timestamp": format!("2026-03-03T{time}:00Z"), "type": "session_meta",
+            "payload": {"id": id, "cwd": root.path(""), "source": "cli", "forked_from_id": parent}});
+        let item = |(role, text): &(&str, &str)| {
+            let kind = if *role == "user" { "input_text" } else { "output_text" };
+            json!({"timestamp": format!("2026-03-03T{time}:00Z"), "type": "response_item",
+                "payload": {"type": "message", "role": role,
+                    "content": [{"type": kind, "text": text}]}})
+        };
+        let lines = std::iter::once(meta).chain(said.iter().map(item));
+        lines.map(|it| it.to_string() + "\n").collect::<String>()
+    };
+    let said = [("user", "Count the buoys"), ("assistant", "Fixed: 14 buoys."), ("user", "go on")];
+    root.write("a.jsonl", &rollout("a", None, "08:00", &said));
+    root.run(&["import", "codex", "a.jsonl", "--yes"]).ok();
+    // The copies have the time of the fork.
+    let fork = [&said[..2], &[("user", "Count the lights")]].concat();
+    root.write("b.jsonl", &rollout("b", Some("a"), "09:30", &fork));
+    root.run(&["import", "codex", "b.jsonl", "--yes"]).ok();
+    let log = root.read("memory/2026-03-03.md");
+    assert_eq!(log.matches("Count the buoys").count(), 1, "{log}");
+    assert!(log.contains("10:30 Session") && log.contains("Count the lights"), "{log}");
 }

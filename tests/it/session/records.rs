@@ -182,6 +182,88 @@ fn no_session_is_logged_twice() {
 }
 
 #[test]
+fn a_record_of_a_session_is_updated_instead_of_a_second_one() {
+    let root = root();
+    let path = write_transcript(&root, &sample_text("claude-code.jsonl"));
+    let compact = |more: &[&str]| {
+        let args = [&["session", "compact", &path, "--json"], more].concat();
+        root.run(&args).ok().json_as("session-compact")
+    };
+    let records =
+        || -> Vec<String> { root.files().into_keys().filter(|it| it.contains("/CMEM-")).collect() };
+    let cited_line = || {
+        let log = root.read("memory/2026-04-09.md");
+        let cited = log.lines().find(|it| it.contains("I decided")).unwrap().rsplit_once(':');
+        let first = cited.unwrap().1.split(['-', ']']).next().unwrap().parse::<usize>().unwrap();
+        let record = root.read(&records()[0]);
+        record.lines().nth(first).unwrap().to_owned()
+    };
+    // A hook recorded the session; its entry cites lines of the record.
+    let logged = compact(&["--log"]);
+    let before = root.files();
+    assert_eq!(compact(&[])["unchanged"], true);
+    assert_eq!(root.files(), before);
+    let updated = compact(&["--tags", "gaps", "--description", "Rows after a gap"]);
+    assert_eq!((&updated["id"], &updated["unchanged"]), (&logged["id"], &json!(false)));
+    assert_eq!(records().len(), 1);
+    assert!(cited_line().contains("I decided to start a new run of rows"), "{}", cited_line());
+    let listed = root.run(&["session", "list", "--json"]).ok().json_as("session-list");
+    assert_eq!(listed["records"][0]["description"], "Rows after a gap");
+    assert_eq!(listed["records"][0]["tags"], json!(["gaps"]));
+    assert_eq!(listed["records"][0]["logged"], true);
+    assert_eq!(compact(&[])["unchanged"], true, "what the user set stays");
+    // A record without an entry follows its session, and becomes the one that is logged.
+    let text = generate::session(30);
+    let half: String = text.split_inclusive('\n').take(60).collect();
+    write_transcript(&root, &half);
+    let first = compact(&["--tags", "mine"]);
+    write_transcript(&root, &text);
+    let second = compact(&[]);
+    assert_eq!(second["id"], first["id"]);
+    assert!(root.read(second["path"].as_str().unwrap()).contains("Task 29: look"));
+    let third = compact(&["--log"]);
+    assert_eq!((&third["id"], records().len()), (&first["id"], 2));
+    let record = root.read(third["path"].as_str().unwrap());
+    assert!(record.contains("logged: true") && record.contains("mine"), "{record}");
+    assert_eq!(compact(&["--style", "handoff"])["unchanged"], false, "another style");
+    root.run(&["doctor"]).ok();
+}
+
+#[test]
+fn what_the_agent_says_is_in_the_record_and_is_found() {
+    let root = root();
+    let line = |role: &str, text: &str| json!({"role": role, "content": text}).to_string() + "\n";
+    let text = line("user", "Run the tests")
+        + &line("assistant", "212 passed, 3 skipped")
+        + &line("user", "And the linter?")
+        + &line(
+            "assistant",
+            &format!(
+                "{}\n\nFixed: the linter passes.\n\n{}",
+                "a ".repeat(5_000),
+                "b ".repeat(5_000)
+            ),
+        )
+        + &line("assistant", "<details>\nNo warnings left");
+    let path = write_transcript(&root, &text);
+    root.run(&["session", "compact", &path, "--log"]).ok();
+    let record = root.files().into_iter().find(|it| it.0.contains("/CMEM-")).unwrap();
+    for words in
+        ["  212 passed, 3 skipped\n", "  No warnings left\n", "  Fixed: the linter passes.\n"]
+    {
+        assert!(record.1.contains(words), "{words}: {}", record.1);
+    }
+    let found = root.run(&["search", "212 passed"]).ok().stdout;
+    assert!(found.contains("CMEM-") && found.contains("3 skipped"), "{found}");
+    // The line of the log is found in the middle of a long message.
+    let mut root = root;
+    root.set_now("2026-04-24T09:00:00+02:00");
+    root.run(&["compact"]).ok();
+    let week = root.read("memory/weekly/2026-W16.md");
+    assert!(week.contains("the linter passes"), "{week}");
+}
+
+#[test]
 fn a_session_over_midnight_is_in_both_logs() {
     let root = root();
     // 23:30 UTC is the next day in Berlin; the parts are at 23:50 and 00:10 there.

@@ -151,7 +151,11 @@ fn plain_transcripts_accept_both_forms_of_tool_calls() {
 
 #[test]
 fn text_without_a_session_is_refused_and_bad_lines_are_skipped() {
-    for text in ["", "\n\n", "hello\n", "{}\n", "[1,2]\n{\"a\":1}\n", "{\"role\": 3}\n"] {
+    for text in ["", "\n\n"] {
+        let refused = transcript::read(text.as_bytes(), None);
+        assert!(matches!(refused, Err(TranscriptError::Empty)), "{text:?}");
+    }
+    for text in ["hello\n", "{}\n", "[1,2]\n{\"a\":1}\n", "{\"role\": 3}\n"] {
         let refused = transcript::read(text.as_bytes(), None);
         assert!(matches!(refused, Err(TranscriptError::Unknown)), "{text:?}");
     }
