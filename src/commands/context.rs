@@ -16,20 +16,19 @@ use super::{
     GlobalArgs,
     error::CommandResult,
     git_snapshot, instruction_files,
+    last_sessions::last_session_lines,
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     config::{environment::Environment, root::RootKind},
     memory::{
-        address::Stem,
         item::SummarySection,
         log::TextOrigin,
         period::{Grain, Period},
     },
     privacy::quarantine,
     recall::context::{self, ContextPart, ContextPartKind, HOOK_CHARS_MAX, SessionContext},
-    session::record::RecordHeader,
     store::fs::layout::FileKind,
 };
 
@@ -367,36 +366,16 @@ fn newest_summary(
     Ok(root.read_sanitized(&layout.summary(period))?.map(|text| (period, text)))
 }
 
-/// Adds the descriptions of the last sessions, oldest first: the current week has no summary yet.
+/// Adds the last sessions, the newest first: the current week has no summary yet.
 fn add_last_sessions(
     root: &MemoryRoot,
     today: NaiveDate,
     parts: &mut Vec<ContextPart>,
 ) -> CommandResult<()> {
-    const SESSIONS: usize = 3;
-    const DAYS: i64 = 14;
-    let layout = root.vault.layout();
-    let (paths, _) = root.vault.files_below(&layout.sessions_dir(), FILES_MAX);
-    let ended = |path: &String| {
-        let stem = layout.stem_at(path).filter(Stem::is_session)?;
-        let days = (today - stem.date()).num_days();
-        (0..=DAYS).contains(&days).then_some(stem)
-    };
-    let mut recent: Vec<_> = paths.into_iter().filter_map(|it| Some((ended(&it)?, it))).collect();
-    recent.sort();
-    let mut lines = Vec::new();
-    for (stem, path) in recent.drain(recent.len().saturating_sub(SESSIONS)..) {
-        let Some(text) = root.read_sanitized(&path)? else { continue };
-        // Files without a record header are ignored, as everywhere.
-        let Some(about) = RecordHeader::parse(&text).and_then(|it| it.description) else {
-            continue;
-        };
-        lines.push(format!("- {}: {} ({stem})", stem.date(), about.trim()));
-    }
     let part = ContextPart {
         kind: ContextPartKind::Sessions,
         head: "Last sessions".to_owned(),
-        lines,
+        lines: last_session_lines(root, today)?,
         left_out: 0,
         command: "memoird session list; memoird session show ID".to_owned(),
     };

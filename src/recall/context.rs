@@ -127,9 +127,9 @@ impl ContextPartKind {
         match self {
             Self::Wisdom => 8,
             Self::Instructions => 6,
-            Self::Decisions | Self::Open => 4,
+            Self::Decisions | Self::Open | Self::Sessions => 4,
             Self::Memories => 3,
-            Self::Month | Self::Week | Self::Sessions | Self::Log | Self::Git => 2,
+            Self::Month | Self::Week | Self::Log | Self::Git => 2,
         }
     }
 }
@@ -149,7 +149,7 @@ pub fn compose(
         if parts.iter().any(is_told) { format!("{INSTRUCTIONS_HEADER}\n") } else { String::new() };
     let notice = format!("{}{NOTICE}\n", if told.is_empty() { "" } else { "\n" });
     let foot = format!(
-        "\nMore: memoird status, memoird show FILE, memoird trace FILE:LINE. Today is {today}.\n{INJECTED_END}\n"
+        "\nMore: memoird search WORDS, memoird show FILE, memoird trace FILE:LINE. Today is {today}.\n{INJECTED_END}\n"
     );
     let frame: Vec<&str> = vec![&head, &told, &notice, &foot];
     let (budget_tokens, chars_max) = (budget_tokens.min(BUDGET_MAX), chars_max.min(BUDGET_MAX));
