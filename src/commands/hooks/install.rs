@@ -1,14 +1,16 @@
 //! Adds our hooks to the settings of an agent's program, and removes them; or writes them as a plugin.
 //!
 //! The settings belong to the user: everything else in them stays, the change is shown first, and the
-//! previous file is backed up beside it. Our hooks are recognized by their command.
+//! previous file is backed up beside it. Removing the hooks restores that file byte for byte, if nothing else
+//! was changed since. Our hooks are recognized by their command.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-use serde_json::{Map, Value, json};
+use serde::Serialize as _;
+use serde_json::{Map, Value, json, ser::PrettyFormatter};
 
 use super::run;
 use crate::commands::{
@@ -16,8 +18,9 @@ use crate::commands::{
     ui::Ui,
 };
 use crate::{
-    config::environment::Environment, recall::history,
-    store::fs::vault::settings_files::write_settings,
+    config::environment::Environment,
+    recall::history,
+    store::fs::vault::settings_files::{remove_settings, write_settings},
 };
 
 /// The program whose settings are edited. Both read hooks of the same shape.
@@ -62,13 +65,24 @@ const EVENTS: [(&str, &str); 3] = [
 
 /// The timeout of a hook, in seconds, enforced by the agent's program.
 const TIMEOUT_SECONDS: u64 = 5;
+/// The event whose hooks Codex gives less time, and warns about a longer timeout at each start.
+const SHORT_EVENT: &str = "SessionEnd";
+const SHORT_TIMEOUT_SECONDS: u64 = 3;
+
+/// Follows the name of the settings in the name of a backup.
+const BACKUP_INFIX: &str = ".before-memoird-";
+/// The indentation of a file that has none to follow.
+const INDENT: &str = "  ";
 
 #[derive(Debug)]
 pub(crate) struct HookSettingsChange {
     /// The file.
     pub(crate) path: PathBuf,
     old: Option<String>,
-    new: String,
+    /// The new text; `None` if the file did not exist before the hooks were added.
+    new: Option<String>,
+    /// The backup that the new text comes from.
+    restored: Option<PathBuf>,
 }
 
 impl HookSettingsChange {
@@ -89,8 +103,7 @@ impl HookSettingsChange {
             }
         };
         let text = old.as_deref().unwrap_or_default();
-        let text = if text.trim().is_empty() { "{}" } else { text };
-        let mut settings: Value = serde_json::from_str(text).map_err(|e| {
+        let mut settings: Value = parse_settings(text).map_err(|e| {
             let what = format!("`{}` is no JSON: {e}", path.display());
             CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
@@ -110,27 +123,52 @@ impl HookSettingsChange {
         if settings == before {
             return Ok(None);
         }
-        let new = serde_json::to_string_pretty(&settings).map_err(CommandError::config)?;
-        Ok(Some(Self { path, old, new: new + "\n" }))
+        if takes_out {
+            let backups = backups_of(&path);
+            if let Some((backup, text)) =
+                backups.iter().find(|it| is_before(&it.1, &settings, host))
+            {
+                let (new, restored) = (Some(text.clone()), Some(backup.clone()));
+                return Ok(Some(Self { path, old, new, restored }));
+            }
+            if backups.is_empty() && settings == json!({}) {
+                return Ok(Some(Self { path, old, new: None, restored: None }));
+            }
+        }
+        let new = Some(print_settings(&settings, text).map_err(CommandError::config)?);
+        Ok(Some(Self { path, old, new, restored: None }))
     }
 
     pub(crate) fn show_diff(&self, ui: &Ui) {
         let name = self.path.display().to_string();
         ui.diff(
             [&name, &name],
-            &history::diff_hunks(self.old.as_deref().unwrap_or_default(), &self.new),
+            &history::diff_hunks(
+                self.old.as_deref().unwrap_or_default(),
+                self.new.as_deref().unwrap_or_default(),
+            ),
         );
     }
 
-    /// Writes the change, and returns the path of the backup.
+    /// Writes the change, and returns the path of the backup. There is none if the file is again what it was
+    /// before the hooks were added.
     pub(crate) fn write(
         &self,
         now: chrono::DateTime<chrono::Utc>,
     ) -> CommandResult<Option<PathBuf>> {
+        let Some(new) = &self.new else {
+            remove_settings(&self.path)?;
+            return Ok(None);
+        };
+        if let Some(restored) = &self.restored {
+            write_settings(&self.path, new)?;
+            remove_settings(restored)?;
+            return Ok(None);
+        }
         let backup = match &self.old {
             Some(old) => {
                 let name = format!(
-                    "{}.before-memoird-{}",
+                    "{}{BACKUP_INFIX}{}",
                     self.path.file_name().unwrap_or_default().to_string_lossy(),
                     now.format("%Y%m%d-%H%M%S")
                 );
@@ -140,9 +178,79 @@ impl HookSettingsChange {
             }
             None => None,
         };
-        write_settings(&self.path, &self.new)?;
+        write_settings(&self.path, new)?;
         Ok(backup)
     }
+}
+
+fn parse_settings(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(if text.trim().is_empty() { "{}" } else { text })
+}
+
+/// Prints settings with the indentation and the end of their previous text.
+fn print_settings(settings: &Value, previous: &str) -> serde_json::Result<String> {
+    let indent = previous.lines().find_map(|line| {
+        let spaces = line.len() - line.trim_start_matches([' ', '\t']).len();
+        (spaces > 0 && spaces < line.len()).then(|| &line[..spaces])
+    });
+    let mut bytes = Vec::new();
+    let formatter = PrettyFormatter::with_indent(indent.unwrap_or(INDENT).as_bytes());
+    settings.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter))?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if previous.is_empty() || previous.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Returns the backups of settings and their texts, the newest first.
+fn backups_of(path: &Path) -> Vec<(PathBuf, String)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let start = format!("{name}{BACKUP_INFIX}");
+    let entries = path.parent().and_then(|it| fs::read_dir(it).ok()).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|it| it.file_name().to_string_lossy().starts_with(&start))
+        .map(|it| it.path())
+        .collect();
+    paths.sort();
+    let texts = paths.into_iter().rev().map(|it| {
+        let text = fs::read_to_string(&it);
+        text.map(|text| (it, text))
+    });
+    texts.flatten().collect()
+}
+
+/// Returns whether the text of a backup has no hooks of ours, and otherwise the same settings.
+fn is_before(backup: &str, settings: &Value, host: AgentProgram) -> bool {
+    let Ok(backup) = parse_settings(backup) else { return false };
+    let groups = backup.get("hooks").and_then(Value::as_object).into_iter().flatten();
+    let groups = groups.filter_map(|it| it.1.as_array()).flatten();
+    let has_ours = groups.flat_map(|it| our_commands(it, host)).next().is_some();
+    !has_ours && without_empty_hooks(backup) == without_empty_hooks(settings.clone())
+}
+
+/// Returns settings without events that have no hooks, which adding and removing hooks may change.
+fn without_empty_hooks(mut settings: Value) -> Value {
+    if let Some(object) = settings.as_object_mut()
+        && let Some(hooks) = object.get_mut("hooks").and_then(Value::as_object_mut)
+    {
+        hooks.retain(|_, groups| groups.as_array().is_none_or(|it| !it.is_empty()));
+        if hooks.is_empty() {
+            object.shift_remove("hooks");
+        }
+    }
+    settings
+}
+
+/// Returns whether the settings have our hook for an event, so that the same hook of a plugin is not needed.
+pub(crate) fn is_in_settings(host: AgentProgram, around: &Environment, word: &str) -> bool {
+    let text = fs::read_to_string(host.settings_path(around)).unwrap_or_default();
+    let Ok(settings) = parse_settings(&text) else { return false };
+    let event = EVENTS.iter().find(|it| it.1 == word).map_or("", |it| it.0);
+    let groups = settings.get("hooks").and_then(|it| it.get(event)?.as_array());
+    let mut programs = groups.into_iter().flatten().flat_map(|it| our_programs(it, host));
+    programs.any(|it| Path::new(it).is_file())
 }
 
 /// Adds or removes our hooks; `None` if the settings have an unexpected shape.
@@ -159,16 +267,19 @@ fn merge_hooks(
     let hooks = settings.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
     for (event, word) in EVENTS {
         let command = hook_command(host, program, word);
+        let hook = json!({ "type": "command", "command": command, "timeout": timeout(event) });
         let groups = match hooks.get_mut(event) {
             None if takes_out => continue,
             None => hooks.entry(event).or_insert_with(|| json!([])).as_array_mut()?,
             Some(groups) => groups.as_array_mut()?,
         };
-        let is_there = groups.iter().flat_map(|it| our_commands(it, host)).any(|it| it == command);
-        if is_there && !takes_out {
+        let own_hooks = groups.iter().flat_map(|it| our_hooks(it, host));
+        let is_there =
+            |it: &Value| command_text(it) == Some(&command) && has_valid_timeout(it, event);
+        if own_hooks.into_iter().any(is_there) && !takes_out {
             continue;
         }
-        // A hook that names a former path of the program is replaced.
+        // A hook that names a former path of the program, or a timeout that is too long, is replaced.
         let had_own = groups.iter().any(|it| our_commands(it, host).next().is_some());
         groups.retain_mut(|group| {
             let Some(list) = group.get_mut("hooks").and_then(Value::as_array_mut) else {
@@ -181,9 +292,7 @@ fn merge_hooks(
         if takes_out && had_own && groups.is_empty() {
             hooks.shift_remove(event);
         } else if !takes_out {
-            groups.push(json!({
-                "hooks": [{ "type": "command", "command": command, "timeout": TIMEOUT_SECONDS }]
-            }));
+            groups.push(json!({ "hooks": [hook] }));
         }
     }
     if takes_out && hooks.is_empty() {
@@ -213,9 +322,18 @@ pub(crate) fn plugin_files(program: &Path) -> Vec<(&'static str, String)> {
     vec![(".claude-plugin/plugin.json", text(&plugin)), ("hooks/hooks.json", text(&hooks))]
 }
 
-fn our_commands(group: &Value, host: AgentProgram) -> impl Iterator<Item = &str> {
+fn our_hooks(group: &Value, host: AgentProgram) -> impl Iterator<Item = &Value> {
     let list = group.get("hooks").and_then(Value::as_array).into_iter().flatten();
-    list.filter(move |it| is_our_hook(it, host)).filter_map(command_text)
+    list.filter(move |it| is_our_hook(it, host))
+}
+
+fn our_commands(group: &Value, host: AgentProgram) -> impl Iterator<Item = &str> {
+    our_hooks(group, host).filter_map(command_text)
+}
+
+/// Returns the programs that our hooks in a group call.
+fn our_programs(group: &Value, host: AgentProgram) -> impl Iterator<Item = &str> {
+    our_commands(group, host).filter_map(move |it| hook_program(it, host))
 }
 
 fn command_text(hook: &Value) -> Option<&str> {
@@ -224,12 +342,27 @@ fn command_text(hook: &Value) -> Option<&str> {
 
 /// Returns whether a hook is ours, wherever the program is installed.
 fn is_our_hook(hook: &Value, host: AgentProgram) -> bool {
-    let Some(command) = command_text(hook) else { return false };
-    EVENTS.iter().any(|(_, word)| {
-        let tail = format!(" {} {} {word}", run::HOOK_COMMAND, host.id());
-        let program = command.strip_suffix(&tail).map(|it| it.trim_matches('\''));
-        program.and_then(|it| it.rsplit('/').next()) == Some("memoird")
-    })
+    command_text(hook).is_some_and(|it| hook_program(it, host).is_some())
+}
+
+/// Returns the program that a hook's command calls, if it is memoird.
+fn hook_program(command: &str, host: AgentProgram) -> Option<&str> {
+    let program = EVENTS.iter().find_map(|(_, word)| {
+        command.strip_suffix(&format!(" {} {} {word}", run::HOOK_COMMAND, host.id()))
+    });
+    let program = program.map(|it| it.trim_matches('\''));
+    program.filter(|it| it.rsplit('/').next() == Some("memoird"))
+}
+
+/// Returns the timeout of our hook for an event, in seconds.
+fn timeout(event: &str) -> u64 {
+    if event == SHORT_EVENT { SHORT_TIMEOUT_SECONDS } else { TIMEOUT_SECONDS }
+}
+
+/// Returns whether the agent's program accepts the timeout of a hook, which the user may have changed.
+fn has_valid_timeout(hook: &Value, event: &str) -> bool {
+    let seconds = hook.get("timeout").and_then(Value::as_u64);
+    event != SHORT_EVENT || seconds.is_none_or(|it| it <= SHORT_TIMEOUT_SECONDS)
 }
 
 pub(crate) fn shell_quoted(path: &str) -> String {

@@ -9,7 +9,7 @@ use std::{
     ffi::OsStr,
     io::Read,
     os::unix::process::CommandExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
@@ -17,7 +17,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::project_folder;
+use super::{install, project_folder};
 use crate::commands::{GlobalArgs, context, error::CommandResult, ui::Ui};
 use crate::{
     clock,
@@ -33,6 +33,9 @@ pub(crate) const HOOK_COMMAND: &str = "hook";
 /// program that writes nothing and keeps the pipe open makes a hook wait this long.
 const STDIN_TIMEOUT: Duration = Duration::from_secs(1);
 const INPUT_BYTES_MAX: usize = 1024 * 1024;
+/// How long a starting session waits for the one before it to be saved.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(2);
+const QUEUE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Processes the queue; started by the hooks themselves.
 const WORKER: &str = "work";
 
@@ -75,10 +78,19 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> CommandResult<
     let event = args.event.as_deref().or_else(|| event_name(&input)).unwrap_or_default();
     let text = |key: &str| input.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     let around = Environment::read()?;
+    // Otherwise the session would start with the same context twice.
+    if is_from_plugin()
+        && install::is_in_settings(install::AgentProgram::ClaudeCode, &around, event)
+    {
+        return Ok(());
+    }
     let cwd = args.cwd.clone().or_else(|| text("cwd").map(PathBuf::from));
     let cwd = cwd.map_or_else(|| around.cwd.clone(), |it| around.absolute(&it, &around.cwd));
     match event {
-        "session-start" => context::answer_hook(global, &around, &cwd, ui),
+        "session-start" => {
+            await_queued_sessions(global, &around, &cwd);
+            context::answer_hook(global, &around, &cwd, ui)
+        }
         "pre-compact" | "session-end" => {
             let transcript =
                 args.transcript.clone().or_else(|| text("transcript_path").map(PathBuf::from));
@@ -100,6 +112,11 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> CommandResult<
         // Unknown events are ignored.
         _ => Ok(()),
     }
+}
+
+/// Returns whether a plugin of Claude Code calls the hook.
+fn is_from_plugin() -> bool {
+    std::env::var_os("CLAUDE_PLUGIN_ROOT").is_some_and(|it| !it.is_empty())
 }
 
 fn event_name(told: &Value) -> Option<&'static str> {
@@ -133,6 +150,25 @@ fn start_worker(global: &GlobalArgs) {
     command.process_group(0).current_dir("/");
     if let Err(error) = api_key::remove_key_variables(&mut command).spawn() {
         tracing::debug!("a hook could not start its worker: {error}");
+    }
+}
+
+/// Waits until the session that ended just before this one is saved, as after `/clear`.
+fn await_queued_sessions(global: &GlobalArgs, around: &Environment, cwd: &Path) {
+    if Spool::new(&around.state_home).names().is_ok_and(|it| it.is_empty()) {
+        return;
+    }
+    let Ok(config) = Config::load(global.config.as_deref(), &global.set, around) else { return };
+    let Some(root) = config.root_for_folder(cwd, around) else { return };
+    let is_waiting = || clock::now().is_ok_and(|now| queue::has_fresh(&config, around, &root, now));
+    if !is_waiting() {
+        return;
+    }
+    // The worker of the hook that queued it may have been killed.
+    start_worker(global);
+    let until = Instant::now() + QUEUE_TIMEOUT;
+    while is_waiting() && Instant::now() < until {
+        std::thread::sleep(QUEUE_POLL_INTERVAL);
     }
 }
 

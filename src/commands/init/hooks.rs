@@ -163,9 +163,16 @@ pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResu
         if !ui.is_json() {
             change.show_diff(ui);
         }
-        let agreed = args.yes || ui.confirm(format!("Change {path}?")).unwrap_or(true);
-        if args.dry_run || !agreed {
+        let agreed = if args.yes || args.dry_run {
+            Some(!args.dry_run)
+        } else {
+            ui.confirm(format!("Change {path}?"))
+        };
+        if agreed != Some(true) {
             outcome.done.push(format!("{path} was not changed"));
+            if agreed.is_none() {
+                outcome.to_do.push(format!("to change {path}, run the same command with --yes"));
+            }
             continue;
         }
         let backup = change.write(call.now)?;

@@ -130,6 +130,7 @@ fn a_hook_never_fails_or_prints() {
 #[test]
 fn a_failing_session_is_tried_three_times_and_then_listed_as_failed() {
     let root = root();
+    root.write("nowhere.jsonl", "no transcript\n");
     hook(&root, "SessionEnd", &json!({"transcript_path": root.path("nowhere.jsonl")}));
     for _ in 0..3 {
         process_queue(&root);
@@ -138,9 +139,9 @@ fn a_failing_session_is_tried_three_times_and_then_listed_as_failed() {
     let failed: Vec<_> = fs::read_dir(spool.join("failed")).unwrap().collect();
     assert_eq!(failed.len(), 1);
     let text = fs::read_to_string(failed[0].as_ref().unwrap().path()).unwrap();
-    assert!(text.contains("cannot read the transcript"), "{text}");
+    assert!(text.contains("is not a transcript"), "{text}");
     assert_eq!(fs::read_dir(&spool).unwrap().count(), 2, "the lock and the folder `failed`");
-    // `status` reports it, and once the transcript exists again, a retry succeeds.
+    // `status` reports it, and once the transcript can be read, a retry succeeds.
     let status = root.run(&["status", "--json"]).ok().json_as("status");
     let failure = &status["sessions"]["failed"][0];
     assert_eq!(failure["transcript"], "~/tide/nowhere.jsonl");
@@ -156,6 +157,77 @@ fn a_failing_session_is_tried_three_times_and_then_listed_as_failed() {
     let status = root.run(&["status", "--json"]).ok().json_as("status");
     assert_eq!(status["sessions"]["failed"].as_array().unwrap().len(), 0);
     assert!(root.run(&["session", "retry"]).ok().stderr.contains("nothing to do"));
+}
+
+#[test]
+fn a_session_without_a_message_is_no_failure_and_failures_are_dismissed() {
+    let root = root();
+    let state = json!({"type": "file-history-snapshot", "messageId": "m", "snapshot": {}});
+    root.write("empty.jsonl", "");
+    root.write("opened.jsonl", &format!("{state}\n"));
+    for name in ["never-written.jsonl", "empty.jsonl", "opened.jsonl"] {
+        hook(&root, "SessionEnd", &json!({"transcript_path": root.path(name)}));
+    }
+    let failed = || {
+        let status = root.run(&["status", "--json"]).ok().json_as("status");
+        status["sessions"]["failed"].as_array().unwrap().len()
+    };
+    // A session that is compacted has messages.
+    for name in ["lost.jsonl", "lost-too.jsonl"] {
+        hook(&root, "PreCompact", &json!({"transcript_path": root.path(name)}));
+    }
+    for _ in 0..3 {
+        process_queue(&root);
+    }
+    assert_eq!((count_records(&root), failed()), (0, 2));
+    assert_eq!(root.run(&["session", "dismiss", "opened.jsonl"]).code, 2);
+    let output = root.run(&["session", "dismiss", "lost.jsonl"]).ok();
+    assert!(output.stderr.contains("dismissed 1 session"), "{output}");
+    assert_eq!(failed(), 1);
+    root.run(&["session", "dismiss"]).ok();
+    assert_eq!(failed(), 0);
+    assert!(root.run(&["session", "dismiss"]).ok().stderr.contains("nothing to do"));
+    let spool = root.home(".local/state/memoird/spool");
+    assert_eq!(fs::read_dir(spool.join("failed")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_session_starts_with_what_the_last_one_decided_and_left_open() {
+    let root = root();
+    let line = |n: usize, role: &str, text: &str| {
+        let message = json!({"role": role, "content": text});
+        json!({"type": role, "uuid": format!("u{n}"), "sessionId": "s", "message": message,
+            "timestamp": format!("2026-04-13T06:0{n}:00Z"), "cwd": root.path("")})
+        .to_string()
+    };
+    let lines = [
+        line(1, "user", "Import the Brest table"),
+        line(2, "assistant", "We decided to name files by datum, because Brest has two."),
+        line(3, "assistant", "Fixed: 412 rows are imported."),
+        line(4, "assistant", "Still open: ask Priya about Saint-Malo."),
+    ];
+    root.write("s.jsonl", &(lines.join("\n") + "\n"));
+    hook(&root, "SessionEnd", &json!({"transcript_path": root.path("s.jsonl"), "reason": "clear"}));
+    // The next session starts at once, and waits for the one before.
+    let answer = hook(&root, "SessionStart", &json!({"source": "clear"})).json();
+    let text = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    for words in [
+        "# Last sessions\n- 2026-04-13: Import the Brest table (CMEM-20260413-",
+        "\n  - We decided to name files by datum, because Brest has two.\n",
+        "\n  - Fixed: 412 rows are imported.\n",
+        "\n  - Still open: ask Priya about Saint-Malo.\n",
+        "memoird search WORDS",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let log = root.read("memory/2026-04-13.md");
+    for filler in ["Work: ", "none changed", "0 commands"] {
+        assert!(!log.contains(filler), "{log}");
+    }
+    // A falsified line of the log is not shown.
+    root.write("memory/2026-04-13.md", &log.replace("412 rows", "417 rows"));
+    let text = root.run(&["context"]).ok().stdout;
+    assert!(text.contains("name files by datum") && !text.contains("417 rows"), "{text}");
 }
 
 #[test]
@@ -249,7 +321,11 @@ fn init_adds_hooks_to_the_settings_and_uninstall_removes_them() {
         "{ran}"
     );
     assert_eq!(read(), theirs);
-    root.run(&["init", ".", "--claude-code"]).ok();
+    // Nobody can answer, so nothing is changed.
+    let ran = root.run(&["init", ".", "--claude-code"]).ok();
+    assert!(ran.stderr.contains("--yes"), "{ran}");
+    assert_eq!(read(), theirs);
+    root.run(&["init", ".", "--claude-code", "--yes"]).ok();
     let installed: Value = serde_json::from_str(&read()).unwrap();
     assert_eq!(installed["model"], "opus");
     for event in ["Stop", "SessionStart", "PreCompact", "SessionEnd"] {
@@ -258,13 +334,15 @@ fn init_adds_hooks_to_the_settings_and_uninstall_removes_them() {
     let backup = root.home(".claude/settings.json.before-memoird-20260413-070000");
     assert_eq!(fs::read_to_string(backup).unwrap(), theirs);
     let before = read();
-    root.run(&["init", ".", "--claude-code"]).ok();
+    root.run(&["init", ".", "--claude-code", "--yes"]).ok();
     assert_eq!(read(), before);
     root.run(&["init", "--claude-code", "--uninstall"]).ok();
+    assert_eq!(read(), before, "nobody can answer");
+    root.run(&["init", "--claude-code", "--uninstall", "--yes"]).ok();
     assert_eq!(read(), theirs);
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]
     fs::write(&settings, "{ // mine\n}").unwrap();
-    let ran = root.run(&["init", ".", "--claude-code"]);
+    let ran = root.run(&["init", ".", "--claude-code", "--yes"]);
     assert_eq!(ran.code, 78, "{ran}");
     assert_eq!(read(), "{ // mine\n}");
 }
@@ -273,15 +351,30 @@ fn init_adds_hooks_to_the_settings_and_uninstall_removes_them() {
 fn init_installs_codex_hooks_and_the_claude_code_plugin() {
     let root = root();
     let hooks = root.home(".codex/hooks.json");
-    root.run(&["init", ".", "--codex"]).ok();
+    root.run(&["init", ".", "--codex", "--yes"]).ok();
     let installed: Value = serde_json::from_str(&fs::read_to_string(&hooks).unwrap()).unwrap();
     for event in ["SessionStart", "PreCompact", "SessionEnd"] {
         let command = installed["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap();
         assert!(command.contains(" hook codex "), "{command}");
+        // Codex warns about a longer timeout.
+        let timeout = &installed["hooks"][event][0]["hooks"][0]["timeout"];
+        assert!(event != "SessionEnd" || *timeout == 3, "{timeout}");
     }
     assert!(!root.home(".claude/settings.json").exists());
-    root.run(&["init", "--codex", "--uninstall"]).ok();
-    assert_eq!(fs::read_to_string(&hooks).unwrap(), "{}\n");
+    // The timeout of an earlier version is corrected.
+    let longer = fs::read_to_string(&hooks).unwrap().replace("\"timeout\": 3", "\"timeout\": 5");
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(&hooks, longer).unwrap();
+    root.run(&["init", ".", "--codex", "--yes"]).ok();
+    let again: Value = serde_json::from_str(&fs::read_to_string(&hooks).unwrap()).unwrap();
+    assert_eq!(again, installed);
+    for backup in fs::read_dir(root.home(".codex")).unwrap().flatten() {
+        if backup.path() != hooks {
+            fs::remove_file(backup.path()).unwrap();
+        }
+    }
+    root.run(&["init", "--codex", "--uninstall", "--yes"]).ok();
+    assert!(!hooks.exists());
     assert_eq!(root.run(&["init", "--uninstall"]).code, 2);
     let plugin = ["init", ".", "--claude-code", "--plugin", "~/plugin"];
     root.run(&[&plugin[..], &["--dry-run"]].concat()).ok();
@@ -310,4 +403,71 @@ fn init_installs_codex_hooks_and_the_claude_code_plugin() {
     fire("session-end", "SessionEnd");
     process_queue(&root);
     assert_eq!(count_records(&root), 1);
+}
+
+#[test]
+fn uninstall_restores_the_settings_byte_for_byte() {
+    let root = root();
+    let settings = root.home(".claude/settings.json");
+    fs::create_dir_all(root.home(".claude")).unwrap();
+    let run = |args: &[&str]| root.run(&[&["init", "--claude-code", "--yes"], args].concat()).ok();
+    let write = |text: &str| {
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(&settings, text).unwrap();
+    };
+    let theirs = r#"{"type": "command", "command": "say done"}"#;
+    for text in [
+        "{\n    \"model\": \"opus\",\n    \"a\": [1, 2, 1.50]\n}\n".to_owned(),
+        "{\n\t\"model\": \"\\u006fpus\"\n}".to_owned(),
+        "{\"model\":\"opus\"}".to_owned(),
+        "{ \"hooks\": {} }\n".to_owned(),
+        format!(
+            "{{\"hooks\": {{\"SessionStart\": [], \"SessionEnd\": [{{\"hooks\": [{theirs}]}}]}}}}"
+        ),
+        "{\r\n  \"model\": \"opus\"\r\n}\r\n".to_owned(),
+        String::new(),
+    ] {
+        write(&text);
+        run(&["."]);
+        assert_ne!(fs::read_to_string(&settings).unwrap(), text);
+        run(&["--uninstall"]);
+        assert_eq!(fs::read_to_string(&settings).unwrap(), text);
+        assert_eq!(fs::read_dir(root.home(".claude")).unwrap().count(), 1, "no backup is left");
+    }
+    // What was changed in between stays, with its indentation.
+    write("{\n\t\"model\": \"opus\"\n}\n");
+    run(&["."]);
+    write(&fs::read_to_string(&settings).unwrap().replace("opus", "haiku"));
+    run(&["--uninstall"]);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "{\n\t\"model\": \"haiku\"\n}\n");
+    // A file that did not exist is gone again.
+    fs::remove_dir_all(root.home(".claude")).unwrap();
+    run(&["."]);
+    assert!(settings.exists());
+    run(&["--uninstall"]);
+    assert_eq!(fs::read_dir(root.home(".claude")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_settings_and_a_plugin_give_the_context_once() {
+    let root = root();
+    root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
+    let start = || {
+        let args = ["hook", "claude-code", "session-start", "--cwd", "."];
+        let mut command = root.command(&args);
+        command.env("CLAUDE_PLUGIN_ROOT", root.home("plugin"));
+        command.write_stdin("");
+        root.finish(command, &args).ok().stdout
+    };
+    assert!(start().contains("Brest is late."));
+    root.run(&["init", ".", "--claude-code", "--yes"]).ok();
+    assert_eq!(start(), "");
+    assert!(hook(&root, "SessionStart", &json!({})).stdout.contains("Brest is late."));
+    // Without the program that the settings name, the plugin answers.
+    let settings = root.home(".claude/settings.json");
+    let text = fs::read_to_string(&settings).unwrap();
+    let text = text.replace(env!("CARGO_BIN_EXE_memoird"), "/nowhere/memoird");
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(&settings, text).unwrap();
+    assert!(start().contains("Brest is late."));
 }

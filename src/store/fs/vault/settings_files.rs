@@ -29,6 +29,11 @@ pub(crate) fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> 
     fs::File::open(dir).and_then(|it| it.sync_all()).map_err(|e| io_error("write", dir, e))
 }
 
+/// Removes a file.
+pub(crate) fn remove_settings(path: &Path) -> Result<(), VaultError> {
+    fs::remove_file(path).map_err(|e| io_error("remove", path, e))
+}
+
 /// Writes a new file from a stream: after a crash it is complete or absent.
 ///
 /// Returns [`VaultError::Io`] if it may not be on disk, or the path is taken.
