@@ -179,6 +179,10 @@ fn base_letter(c: char) -> char {
         0x1f150..=0x1f169 => letter(0x1f150),
         0x1f170..=0x1f189 => letter(0x1f170),
         0x00..=0x7f => c,
+        // Letters with a stroke have no decomposition.
+        0x141 | 0x142 => 'l',
+        0xd8 | 0xf8 => 'o',
+        0x131 => 'i',
         _ => SMALL_CAPITALS.iter().find(|(from, _)| *from == c).map_or(c, |&(_, to)| to),
     }
 }

@@ -399,7 +399,7 @@ impl QuarantineRule {
     /// Calls `on_span` with each span that contains all terms, until it returns `false`.
     fn each_match(&self, hits: &[WordHit], mut on_span: impl FnMut(Range<usize>) -> bool) {
         for sentence in hits.chunk_by(|a, b| a.sentence == b.sentence) {
-            if sentence.iter().any(|hit| self.unless & (1 << hit.list) != 0) {
+            if self.is_cleared(sentence) {
                 continue;
             }
             let found = if self.any_order {
@@ -413,6 +413,22 @@ impl QuarantineRule {
                 return;
             }
         }
+    }
+
+    /// Returns whether a word clears the sentence. One inside a term does not: in many languages
+    /// "without asking" contains "not".
+    fn is_cleared(&self, sentence: &[WordHit]) -> bool {
+        let terms = self.terms.iter().fold(0, |mask, it| mask | it.mask);
+        let mut term_end = 0;
+        sentence.chunk_by(|a, b| a.start == b.start).any(|hits| {
+            let of_terms = hits.iter().filter(|it| terms & (1 << it.list) != 0);
+            let longest = of_terms.map(|it| it.end).fold(0, usize::max);
+            let is_inside = |it: &WordHit| it.end <= term_end || it.end < longest;
+            let is_cleared =
+                hits.iter().any(|it| self.unless & (1 << it.list) != 0 && !is_inside(it));
+            term_end = term_end.max(longest);
+            is_cleared
+        })
     }
 
     /// Finds the terms in their order, each within reach of the one before.
@@ -494,7 +510,7 @@ fn compile_shape(pattern: &str) -> Reclaimable<Regex> {
 /// spaces between words.
 fn is_word_boundary(c: char) -> bool {
     !c.is_alphanumeric()
-        || matches!(c as u32, 0x1100..=0x11ff | 0x2e80..=0xa4cf | 0xac00..=0xd7ff | 0xf900..=0xfaff | 0x20000..=0x3ffff)
+        || matches!(c as u32, 0xe00..=0xeff | 0x1100..=0x11ff | 0x2e80..=0xa4cf | 0xac00..=0xd7ff | 0xf900..=0xfaff | 0x20000..=0x3ffff)
 }
 
 fn ends_in_word(before: &str) -> bool {
