@@ -28,7 +28,10 @@ use crate::{
         period::{Grain, Period},
     },
     privacy::quarantine,
-    recall::context::{self, ContextPart, ContextPartKind, HOOK_CHARS_MAX, SessionContext},
+    recall::{
+        context::{self, ContextPart, ContextPartKind, HOOK_CHARS_MAX, SessionContext},
+        framing::FramedText,
+    },
     store::fs::layout::FileKind,
 };
 
@@ -299,12 +302,12 @@ fn add_lasting_memory(
 ) -> CommandResult<()> {
     let layout = root.vault.layout();
     if let Some(text) = root.read_sanitized(&layout.wisdom())? {
-        let (head, lines) = (heads.wisdom.to_owned(), context::wisdom_lines(&text));
+        let (head, lines) = (heads.wisdom.to_owned(), context::wisdom_lines(&text.text));
         let (kind, command) = (ContextPartKind::Wisdom, format!("{show} WISDOM.md"));
         add_part(parts, ContextPart { kind, head, lines, left_out: 0, command });
     }
     if let Some(text) = root.read_sanitized(&layout.index())? {
-        let (lines, left_out) = context::index_lines(&text);
+        let (lines, left_out) = context::index_lines(&text.text);
         let (kind, command) = (ContextPartKind::Memories, format!("{show} MEMORY.md"));
         add_part(
             parts,
@@ -331,10 +334,10 @@ fn add_summary_parts(
     let Some((period, text)) = newest_summary(root, grain, today)? else { return Ok(()) };
     for &SummaryPart { kind, head, sections } in summary_parts {
         let sections: Vec<&str> = sections.iter().map(|it| it.title()).collect();
-        let lines = context::section_bullets(&text, &sections, cite);
+        let (lines, left_out) = context::section_bullets(&text, &sections, cite);
         let head = format!("{head} {period}");
         let command = format!("memoird show {period}");
-        add_part(parts, ContextPart { kind, head, lines, left_out: 0, command });
+        add_part(parts, ContextPart { kind, head, lines, left_out, command });
     }
     Ok(())
 }
@@ -346,7 +349,7 @@ fn newest_summary(
     root: &MemoryRoot,
     grain: Grain,
     today: NaiveDate,
-) -> CommandResult<Option<(Period, String)>> {
+) -> CommandResult<Option<(Period, FramedText)>> {
     const TRIED_BY_NAME: usize = 8;
     let layout = root.vault.layout();
     // Skips summaries of the future, which a wrong clock may have written.
@@ -363,7 +366,7 @@ fn newest_summary(
         name.parse::<Period>().ok().filter(|it| it.grain() == grain && layout.summary(*it) == *path)
     };
     let Some(period) = paths.iter().filter_map(period).max() else { return Ok(None) };
-    Ok(root.read_sanitized(&layout.summary(period))?.map(|text| (period, text)))
+    Ok(root.read_sanitized(&layout.summary(period))?.map(|week| (period, week)))
 }
 
 /// Adds the last sessions, the newest first: the current week has no summary yet.
@@ -397,7 +400,7 @@ fn add_last_logs(
     let mut logs: Vec<_> = paths.into_iter().filter_map(|it| Some((stem(&it)?, it))).collect();
     logs.sort();
     for (stem, path) in logs.drain(logs.len().saturating_sub(count)..) {
-        let Some(text) = root.read_sanitized(&path)? else { continue };
+        let Some(FramedText { text, .. }) = root.read_sanitized(&path)? else { continue };
         let body = crate::memory::frontmatter::split(&text).body(&text).to_owned();
         let lines = body.lines().filter(|it| !it.trim().is_empty() && !it.starts_with("# "));
         let lines = lines.map(str::to_owned).collect();

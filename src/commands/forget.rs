@@ -492,7 +492,9 @@ fn show(
                 None => whole.split('\n').position(is_match).unwrap_or(recorded),
             };
             let reader = readers.entry(removed.path.clone()).or_insert_with(|| {
-                SanitizedLines::new(stem_of(&removed.path).as_ref(), &whole, &root.rules)
+                let accepted = framing::accepted_in(&root.vault, &root.rules);
+                let stem = stem_of(&removed.path);
+                SanitizedLines::new(stem.as_ref(), &whole, &root.rules, &accepted)
             });
             reader.line(at).map(str::to_owned)
         });

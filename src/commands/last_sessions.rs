@@ -55,7 +55,7 @@ pub(super) fn last_session_lines(
     for (stem, path) in records {
         let Some(text) = root.read_sanitized(&path)? else { continue };
         // Files without a record header are ignored, as everywhere.
-        let Some(header) = RecordHeader::parse(&text) else { continue };
+        let Some(header) = RecordHeader::parse(&text.text) else { continue };
         let id = header.session.clone().unwrap_or_else(|| header.id.clone());
         let known = sessions.iter().position(|it| it.id == id);
         if known.is_none() && sessions.len() == SESSIONS_MAX {

@@ -17,9 +17,10 @@ use crate::{
     compaction::{Compactor, RunContext},
     config::{self, Config, environment::Environment, root::RootSettings},
     engine::{Engine, configured},
-    memory::{address::Stem, hash::ContentHash, period::Period},
+    memory::{address::Stem, document::Summary, hash::ContentHash, period::Period},
     privacy::{self, PrivacyPolicyError, PrivacyRules, SanitizedLog},
     recall::{
+        external,
         framing::{self, FramedText},
         trace::{SanitizedDocument, TraceSources},
     },
@@ -223,12 +224,20 @@ impl MemoryRoot {
         let stem = is_log.then(|| name.parse::<Stem>().ok()).flatten();
         let is_period = matches!(kind, Some(FileKind::Weekly | FileKind::Monthly));
         let date = is_period.then(|| name.to_owned());
-        framing::frame(stem.as_ref(), date, &String::from_utf8_lossy(bytes), &self.rules)
+        let period = date.as_ref().and_then(|it| it.parse::<Period>().ok());
+        let text = String::from_utf8_lossy(bytes);
+        let accepted = framing::accepted_in(&self.vault, &self.rules);
+        let mut framed = framing::frame(stem.as_ref(), date, &text, &self.rules, &accepted);
+        if let Some(summary) = period.and_then(|it| Summary::parse(it, &text).ok()) {
+            let external = external::external_bullets(&summary, &self.vault, &self.rules);
+            framed.external_lines = external.into_iter().collect();
+        }
+        framed
     }
 
     /// Returns the sanitized text of a file; `None` if there is none.
-    pub(super) fn read_sanitized(&self, path: &str) -> CommandResult<Option<String>> {
-        Ok(self.vault.read(path)?.map(|it| self.sanitized_file(path, &it.bytes).text))
+    pub(super) fn read_sanitized(&self, path: &str) -> CommandResult<Option<FramedText>> {
+        Ok(self.vault.read(path)?.map(|it| self.sanitized_file(path, &it.bytes)))
     }
 
     /// Returns an argument as a path relative to the root and to the current folder; `None` for a path

@@ -51,7 +51,7 @@ pub(crate) fn preview_requests(
     let memories = &view.inventory.memories;
     let known = KnownMemories::of(vault, &days, memories, rules);
     let names = MaskedNames::of(memories, &view.inventory, vault);
-    let existing = memory_match::sanitized_memories(&known.intact(), &names, rules);
+    let existing = memory_match::sanitized_memories(&known.intact(), &names, vault, rules);
     let mut seen_lines = SeenLines::of(vault, &days, view)?;
     let mut batch = WeekBatch::new(drafter(), &weeks, &days);
     let mut asked = BTreeSet::new();

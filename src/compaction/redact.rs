@@ -313,13 +313,16 @@ fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String>
             .collect()
     };
     let (old, new) = (bullets(&before), bullets(&after));
-    let listed = &before.header.as_ref()?.items;
+    let listed = before.header.as_ref()?;
     let header = after.header.as_mut()?;
     if old.len() != new.len() {
         return None;
     }
     let renamed: BTreeMap<&String, &String> = old.iter().zip(&new).collect();
-    header.items = listed.iter().map(|it| renamed.get(it).copied().unwrap_or(it).clone()).collect();
+    let resealed = |hashes: &[String]| {
+        hashes.iter().map(|it| renamed.get(it).copied().unwrap_or(it).clone()).collect()
+    };
+    (header.items, header.external) = (resealed(&listed.items), resealed(&listed.external));
     Some(after.print())
 }
 
@@ -453,7 +456,7 @@ impl Compactor<'_> {
             };
             let text = match file.kind {
                 FileKind::Index => {
-                    index::render(Some(&text), &memories, &|it| rules.sanitize_output(it))
+                    index::render(Some(&text), &memories, &|it| rules.sanitize_label(it))
                 }
                 _ => text,
             };

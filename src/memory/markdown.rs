@@ -418,7 +418,8 @@ fn task_box(line: &str, at: usize) -> (Option<bool>, usize) {
     (Some(done), at + 3 + (after.len() - after.trim_start().len()))
 }
 
-fn columns(lead: &str) -> usize {
+/// Returns the width of white space: a tab counts to the next multiple of 4.
+pub fn columns(lead: &str) -> usize {
     lead.chars().fold(0, |column, c| if c == '\t' { (column / 4 + 1) * 4 } else { column + 1 })
 }
 

@@ -11,24 +11,29 @@
 //! | the author of the line | `origin` | an attribute of each line |
 //!
 //! [`PrivacyPolicy`] holds the configuration; [`PrivacyRules`] adds the decisions of the people of one
-//! root. Text of files other than logs is shown through `PrivacyRules::mask_secrets`, and text is
-//! written through [`neutralize()`]. Tests count the work (`work_counter`). [`reclaim_memory`] frees
+//! root. Files other than logs are shown without the lines of [`suspicious_lines`] and with
+//! `PrivacyRules::mask_secrets`; text is written through [`neutralize()`]. Tests count the work (`work_counter`). [`reclaim_memory`] frees
 //! the memory of compiled expressions.
 
 mod file_names;
+mod generated;
 mod neutralize;
 mod origin;
+mod pasted;
 mod policy;
 pub mod quarantine;
 mod reclaimable;
 mod sanitized;
 pub mod secrets;
+mod wording;
 pub(crate) mod work_counter;
 
 pub use self::file_names::FileNameSecrets;
+pub use self::generated::suspicious_lines;
 pub use self::neutralize::neutralize;
 pub use self::policy::{PrivacyPolicy, PrivacyPolicyError, PrivacyRules, decision_text};
 pub use self::reclaimable::reclaim_memory;
 pub use self::sanitized::{
     QuarantineStatus, SanitizedLine, SanitizedLog, sanitize, sanitize_own_lines, unchanged_line,
 };
+pub use self::wording::DerivedWording;

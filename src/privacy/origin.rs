@@ -1,6 +1,6 @@
 //! Origin: who wrote a line.
 //!
-//! Quotes and code are external, whoever pasted them, and so are lines under a heading that the
+//! Quotes and code are external, whoever pasted them, fenced or indented, and so are lines under a heading that the
 //! configuration names. A line that ends in one of our citations repeats memoird's own output, so it
 //! must not count as a second source. All other lines have the origin in the log's frontmatter, else
 //! the one that the configuration assigns by the log's name. Trust only decreases: nothing derived is
@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use super::pasted::PastedText;
 use crate::{
     config::settings::{LogOrigin, Privacy},
     memory::{
@@ -96,6 +97,7 @@ impl OriginRules {
             Authorship { lines: vec![LineAuthorship::default(); lines.len()], sessions: Vec::new() }
         };
         let mut external_level = None;
+        let mut pasted = PastedText::default();
         let mut origins = Vec::with_capacity(lines.len());
         for (&(_, text, kind), author) in lines.iter().zip(authors) {
             if let LineKind::Heading { level, .. } = kind {
@@ -105,9 +107,11 @@ impl OriginRules {
                     external_level = is_external.then_some(level);
                 }
             }
+            let pasted_reason = pasted.reason(text, kind);
             let around = match kind {
                 LineKind::Quote { .. } => Some(OriginReason::Quote),
                 LineKind::Fence | LineKind::Code => Some(OriginReason::Code),
+                _ if pasted_reason.is_some() => pasted_reason,
                 _ if external_level.is_some() => Some(OriginReason::Heading),
                 _ if own == TextOrigin::External => Some(OriginReason::Log),
                 _ if is_echo(&log.stem, text) => Some(OriginReason::Echo),
@@ -196,6 +200,31 @@ mod tests {
         let text = "a\n## tool output:\nb\n### more\nc\n## Notes\nd\n# Tool Output\ne";
         let expected = [Agent, External, External, External, External, Agent, Agent, External];
         check(&origins, "2026-04-02", text, &[&expected[..], &[External]].concat());
+    }
+
+    #[test]
+    fn pasted_text_is_external_without_quote_marks() {
+        let origins = OriginRules::default();
+        let check =
+            |text: &str, expected: &[TextOrigin]| check(&origins, "2026-04-02", text, expected);
+        check(
+            "a\n\n    code\n    - more\n\n    code\n\nb",
+            &[Agent, Agent, External, External, Agent, External, Agent, Agent],
+        );
+        check("- a\n\n    code\n\n\tcode\n- b", &[Agent, Agent, External, Agent, External, Agent]);
+        check("- a\n\n      code", &[Agent, Agent, External]);
+        // Continued paragraphs and nested items.
+        check("- a\n  b\n\n  c\n    d", &[Agent; 5]);
+        check("1. a\n\n    b", &[Agent; 3]);
+        check("- a\n  - b\n\n    c\n    - d\n\n    - e", &[Agent; 7]);
+        check("- a\n\n    - b", &[Agent; 3]);
+        check("- [ ] a\n\n  b", &[Agent; 3]);
+        check("a\n    b", &[Agent; 2]);
+        check(
+            "<blockquote>\na\n\nb\n</blockquote>\nc",
+            &[External, External, External, External, External, Agent],
+        );
+        check("<pre>a</pre>\nb\n<p>c", &[External, Agent, Agent]);
     }
 
     #[test]

@@ -265,6 +265,20 @@ impl PrivacyRules {
         self.decisions.as_ref()?.review_verdict(stem.as_str(), &decision_text(stem, line))
     }
 
+    /// Returns the lines of a log with the origin of each, without judging them. One that a person
+    /// accepted counts as written by that person.
+    pub fn line_origins<'l>(&self, log: &'l DailyLog) -> Vec<(u32, &'l str, TextOrigin)> {
+        let lines = log.lines();
+        let origins = self.policy.origins.of_lines(log, &lines).lines;
+        let origins = origins.into_iter().map(|it| it.origin);
+        let of_line = |((number, text, _), origin): ((u32, &'l str, LineKind), TextOrigin)| {
+            let is_accepted = origin == TextOrigin::External
+                && self.review_verdict(&log.stem, text) == Some(Verdict::Accepted);
+            (number, text, if is_accepted { TextOrigin::Human } else { origin })
+        };
+        lines.into_iter().zip(origins).map(of_line).collect()
+    }
+
     /// Returns whether a text contains secrets, so that placeholders need the key of the root.
     ///
     /// The key is otherwise created with the first decision. Frontmatter counts, and so does the text
@@ -344,6 +358,25 @@ impl PrivacyRules {
     /// Text composed of several parts should be passed as a whole.
     pub fn sanitize_output(&self, text: &str) -> String {
         self.mask_secrets(&neutralize(text)).into_owned()
+    }
+
+    /// Returns a name or a description for a generated list: as [`Self::sanitize_output`], or a
+    /// placeholder if it looks like an attack.
+    pub fn sanitize_label(&self, text: &str) -> String {
+        self.label_of(text, TextOrigin::Agent)
+    }
+
+    /// Returns the name of an agent for output. It may come from the configuration of a cloned folder.
+    pub fn sanitize_agent_name(&self, name: &str) -> String {
+        self.label_of(name, TextOrigin::External)
+    }
+
+    fn label_of(&self, text: &str, origin: TextOrigin) -> String {
+        if quarantine::concerns(text, origin).is_empty() {
+            self.sanitize_output(text)
+        } else {
+            quarantine::PLACEHOLDER.to_owned()
+        }
     }
 
     /// Like `PrivacyRules::sanitize_output`, for text that will follow a heading.

@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use super::framing::NOTICE;
+use super::framing::{FramedText, NOTICE};
 use crate::{
     memory::item::Item,
     session::transcript::user_text::{INJECTED_END, INJECTED_START},
@@ -356,17 +356,23 @@ pub fn index_lines(text: &str) -> (Vec<String>, usize) {
     (lines, left_out)
 }
 
-/// Returns the bullets of sections of a weekly file. Citations are replaced by the days they name,
-/// unless `cites` is set.
-pub fn section_bullets(text: &str, sections: &[&str], cites: bool) -> Vec<String> {
+/// Returns the bullets of sections of a weekly file, and how many were left out, because they are in the
+/// words of external text: an agent would read them as its own decisions. Citations are replaced by the
+/// days they name, unless `cites` is set.
+pub fn section_bullets(week: &FramedText, sections: &[&str], cites: bool) -> (Vec<String>, usize) {
     let mut is_in = false;
     let mut bullets = Vec::new();
-    for line in text.lines() {
+    let mut left_out = 0;
+    for (number, line) in (1..).zip(week.text.lines()) {
         if let Some(head) =
             line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
         {
             is_in = sections.contains(&head.trim());
         } else if let Some(bullet) = line.strip_prefix("- ").filter(|_| is_in) {
+            if week.external_lines.contains(&number) {
+                left_out += 1;
+                continue;
+            }
             let item = Item::parse(bullet);
             bullets.push(match &item.citation {
                 Some(_) if cites => line.to_owned(),
@@ -380,12 +386,13 @@ pub fn section_bullets(text: &str, sections: &[&str], cites: bool) -> Vec<String
             });
         }
     }
-    bullets
+    (bullets, left_out)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recall::framing::ProvenanceNote;
     use crate::session::transcript::user_text::strip_injected;
 
     fn part(lines: &[&str]) -> ContextPart {
@@ -463,11 +470,14 @@ mod tests {
 
     #[test]
     fn a_week_gives_the_requested_sections() {
-        let week = "# Week\n\n### Decisions\n- A [2026-04-02:4; 2026-04-03:1]\n- mine\n\n### Context\n- B [2026-04-02:5]\n";
-        assert_eq!(
-            section_bullets(week, &["Decisions"], false),
-            ["- A (2026-04-02, 2026-04-03)", "- mine"]
-        );
-        assert_eq!(section_bullets(week, &["Context"], true), ["- B [2026-04-02:5]"]);
+        let week = FramedText {
+            text: "# Week\n\n### Decisions\n- A [2026-04-02:4; 2026-04-03:1]\n- quoted\n- mine\n\n### Context\n- B [2026-04-02:5]\n".to_owned(),
+            note: ProvenanceNote { notice: NOTICE, origin: "derived", date: None },
+            external_lines: vec![5],
+        };
+        let bullets = |names: &[&str], cites| section_bullets(&week, names, cites);
+        let expected = ["- A (2026-04-02, 2026-04-03)", "- mine"].map(str::to_owned);
+        assert_eq!(bullets(&["Decisions"], false), (expected.to_vec(), 1));
+        assert_eq!(bullets(&["Context"], true), (vec!["- B [2026-04-02:5]".to_owned()], 0));
     }
 }

@@ -8,6 +8,7 @@
 //! - [`coverage`]: the source lines of a period that reached no item, and why.
 //! - [`context`]: what an agent reads at the start of a session.
 //! - [`instructions`]: instruction files of coding agents.
+//! - [`external`]: which bullets of a summary are in the words of external text.
 //! - [`framing`]: sanitized text for output, with its provenance.
 //! - [`search`]: from words to the log lines that answer them.
 //! - [`blame`]: the version in which each line of a file was added.
@@ -16,6 +17,7 @@
 pub mod blame;
 pub mod context;
 pub mod coverage;
+pub mod external;
 pub mod framing;
 pub mod history;
 pub mod instructions;

@@ -20,6 +20,7 @@ mod demo;
 mod dependencies;
 mod doctor;
 mod edits;
+mod external_text;
 mod forget;
 mod grounding;
 mod history;

@@ -77,7 +77,8 @@ impl ServedFolder {
             return Err(CommandError::usage(format!("`name`: there is no memory `{name}`"))
                 .hint("memory_list {} lists them all"));
         };
-        let body = framing::frame(None, None, &it.body, &root.rules).text;
+        let accepted = framing::accepted_in(&root.vault, &root.rules);
+        let body = framing::frame_memory_body(&it, &root.rules, &accepted);
         let read = page_limit::cut_lines(&body, 1, usize::MAX, PAGE_BYTES_MAX);
         Ok(responses::MemoryResponse {
             notice: NOTICE,

@@ -250,7 +250,7 @@ pub(super) fn file_response(
     since: Option<String>,
     (from, to): (usize, usize),
 ) -> CommandResult<responses::FileResponse> {
-    let lines = page_limit::cut_lines(&handed.text, from, to, PAGE_BYTES_MAX);
+    let lines = page_limit::cut_lines(&handed.marked_text(), from, to, PAGE_BYTES_MAX);
     if from > lines.all.max(1) {
         return Err(CommandError::usage(format!("`from`: `{path}` has {} lines", lines.all)));
     }

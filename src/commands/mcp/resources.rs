@@ -133,8 +133,9 @@ pub(super) fn read(folder: &ServedFolder, uri: &str) -> CommandResult<ResourceCo
     let (path, handed, _) = show::sanitized_at(&folder.call, root, &file, None)?;
     let origin = handed.note.origin;
     let kind = root.vault.layout().kind_of(&path);
-    let date = handed.note.date.or_else(|| date_from_text(kind, &handed.text));
-    let lines = page_limit::cut_lines(&handed.text, 1, usize::MAX, page_limit::RESOURCE_BYTES_MAX);
+    let text = handed.marked_text();
+    let date = handed.note.date.clone().or_else(|| date_from_text(kind, &text));
+    let lines = page_limit::cut_lines(&text, 1, usize::MAX, page_limit::RESOURCE_BYTES_MAX);
     let of = date.as_ref().map_or(String::new(), |it| format!(" of {it}"));
     let rest = match lines.all - lines.to {
         0 => String::new(),

@@ -24,7 +24,8 @@ use crate::{
         workspace::{Invocation, MemoryRoot},
     },
     config::root::RootKind,
-    privacy::PrivacyRules,
+    memory::log::TextOrigin,
+    privacy::{PrivacyRules, quarantine},
     recall::{
         framing::{self, NOTICE},
         search::SearchCache,
@@ -131,6 +132,11 @@ impl ServedFolder {
         &self,
         params: &requests::CorrectParams,
     ) -> CommandResult<responses::CorrectResponse> {
+        if let Some(concern) = quarantine::concerns(&params.text, TextOrigin::Agent).first() {
+            let what = format!("`text` looks like an attack: it {concern}");
+            return Err(CommandError::usage(what)
+                .hint("a person can write it with `memoird correct`, or edit the file"));
+        }
         let how = correct::CorrectOptions { update_dependents: true, dry_run: params.dry_run };
         let (draft, passed) =
             correct::correct_item(&self.call, &self.agent, &params.target, &params.text, how)?;

@@ -275,7 +275,7 @@ fn root_status(call: &Invocation, path: &Path) -> CommandResult<StatusReport> {
     Ok(StatusReport {
         folder: FolderStatus {
             root: settings.path.display().to_string(),
-            agent_name: PrivacyRules::mask_message(&settings.agent_name),
+            agent_name: PrivacyRules::default().sanitize_agent_name(&settings.agent_name),
             zone: settings.zone.name.to_string(),
             zone_source: zone_source(settings.zone.source),
             writer: settings.writer.clone().filter(|it| *it != call.environment.host),

@@ -316,7 +316,7 @@ impl<'a> ForgetPatterns<'a> {
         left: &[TypedMemory],
         rules: &PrivacyRules,
     ) -> Option<RemovalResult> {
-        let rendered = index::render(Some(text), left, &|it| rules.sanitize_output(it));
+        let rendered = index::render(Some(text), left, &|it| rules.sanitize_label(it));
         let begin = rendered.find(index::BEGIN).unwrap_or(rendered.len());
         let end = rendered.find(index::END).map_or(rendered.len(), |it| it + index::END.len());
         let (before, mut out) = self.remove_lines(path, 1, &rendered[..begin]);

@@ -40,7 +40,7 @@ use crate::{
         log::TextOrigin,
     },
     privacy::{
-        SanitizedLine, SanitizedLog,
+        DerivedWording, SanitizedLine, SanitizedLog,
         quarantine::{self, Concern},
     },
 };
@@ -190,13 +190,20 @@ impl LineLookup for Vec<SanitizedLog> {
     }
 }
 
-/// Returns whether an item cites only external text: quotes, code, and logs of mails or web pages.
+/// Returns whether an item is in the words of external text: quotes, code, and logs of mails or web pages.
 ///
-/// Such an item may be shown, but no memory and no wisdom entry is made of it until a person accepts one of
-/// its lines. One line in a person's or an agent's own words is enough.
-pub fn cites_only_external<S: LineLookup + ?Sized>(citation: &Citation, sources: &S) -> bool {
-    let mut lines = citation.addresses().filter_map(|it| sources.line(&it.stem, it.line));
-    lines.all(|it| it.origin() == TextOrigin::External)
+/// Such an item may be shown as one, but no memory and no wisdom entry is made of it until a person accepts
+/// its lines. A line in a person's or an agent's own words is enough only for what that line says.
+/// `None` if no cited line exists.
+pub fn is_external<S: LineLookup + ?Sized>(
+    text: &str,
+    citation: &Citation,
+    sources: &S,
+) -> Option<bool> {
+    let lines = || citation.addresses().filter_map(|it| sources.line(&it.stem, it.line));
+    lines().next()?;
+    let cited = lines().map(|it| (it.origin(), it.text()));
+    Some(DerivedWording::of(text, cited).is_external)
 }
 
 /// Whose words a draft is in.

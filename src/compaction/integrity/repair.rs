@@ -158,7 +158,7 @@ pub(crate) fn plan_repair(
     }
     let inventory = &view.inventory;
     let rendered = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {
-        inventory.rules.sanitize_output(it)
+        inventory.rules.sanitize_label(it)
     });
     let needed = inventory.index.is_some() || !inventory.memories.is_empty();
     let index_damaged = damaged.contains_key(&layout.index());

@@ -259,14 +259,14 @@ impl DayContext<'_> {
         log: &SanitizedLog,
         new: &[TypedMemory],
     ) -> Result<Extraction, JobFailure> {
-        let DayExtractor { engine, rules, .. } = self.reader;
+        let DayExtractor { engine, rules, vault, names, .. } = self.reader;
         let check = |draft: &MemoryDraft| self.check(draft);
         let mut known = Cow::Borrowed(&self.intact[..]);
         if !new.is_empty() {
             known.to_mut().extend_from_slice(new);
         }
         if engine.is_model() {
-            known = Cow::Owned(memory_match::sanitized_memories(&known, self.reader.names, rules));
+            known = Cow::Owned(memory_match::sanitized_memories(&known, names, vault, rules));
         }
         let input = ExtractInput { log, existing: &known, check: &check };
         ask_engine(*engine, |engine| engine.extract(&input))
@@ -319,7 +319,8 @@ impl DayContext<'_> {
                 return Ok(());
             }
         };
-        if grounding::cites_only_external(&draft.citation, &*lines) {
+        let words = [&memory.name[..], &memory.description, &memory.body].join(" ");
+        if grounding::is_external(&words, &draft.citation, &*lines).unwrap_or(true) {
             day.rejected += 1;
             day.recorded.quarantined.extend(external_lines(&draft.citation));
             return Ok(());

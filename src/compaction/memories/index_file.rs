@@ -25,7 +25,7 @@ pub(crate) fn refresh_index(
         return Ok(None);
     }
     let text = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {
-        inventory.rules.sanitize_output(it)
+        inventory.rules.sanitize_label(it)
     });
     if inventory.index.as_deref() == Some(&text) {
         return Ok(None);

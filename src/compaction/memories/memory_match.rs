@@ -11,15 +11,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::compaction::reconcile::stale::{MemoryProposal, MemoryRevision};
+use crate::compaction::{
+    proposals,
+    reconcile::stale::{MemoryProposal, MemoryRevision},
+};
 use crate::{
     engine::MemoryDraft,
     memory::{
-        address::Address,
+        address::{Address, Citation},
         hash::ContentHash,
+        item::Item,
         typed::{self, TypedMemory},
     },
-    privacy::{FileNameSecrets, PrivacyRules},
+    privacy::{self, FileNameSecrets, PrivacyRules},
     store::fs::{inventory::Inventory, vault::Vault},
 };
 
@@ -69,9 +73,12 @@ impl MaskedNames {
     }
 }
 
+/// Returns the memories as a model sees them: without secrets, and without those that look like an
+/// attack, unless a person accepted one of their lines.
 pub(crate) fn sanitized_memories(
     memories: &[TypedMemory],
     names: &MaskedNames,
+    vault: &Vault,
     rules: &PrivacyRules,
 ) -> Vec<TypedMemory> {
     let shown = |it: &TypedMemory| TypedMemory {
@@ -81,7 +88,15 @@ pub(crate) fn sanitized_memories(
         body: rules.mask_secrets(&it.body).into_owned(),
         ..it.clone()
     };
-    memories.iter().map(shown).collect()
+    memories.iter().filter(|it| !is_held(it, vault, rules)).map(shown).collect()
+}
+
+/// Returns whether a memory is not shown, because it looks like an attack and nobody accepted it.
+pub(crate) fn is_held(memory: &TypedMemory, vault: &Vault, rules: &PrivacyRules) -> bool {
+    let text = [&memory.name[..], &memory.description, &memory.body].join("\n\n");
+    let citation = Citation::from_addresses(memory.sources.iter().map(|it| &it.0));
+    let item = || Item { text: memory.body.clone(), citation };
+    !privacy::suspicious_lines(&text).is_empty() && !proposals::is_accepted(&item(), vault, rules)
 }
 
 /// Existing memories, and the names by which a model knows them.

@@ -145,7 +145,12 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
             // A forced day is read completely.
             let seen = (job.reason != DueReason::Forced).then_some(&seen_lines);
             let reader = self.day_extractor(&view.inventory, seen, &names);
-            let shown = memory_match::sanitized_memories(&known.intact(), &names, rules);
+            let shown = memory_match::sanitized_memories(
+                &known.intact(),
+                &names,
+                self.context.vault,
+                rules,
+            );
             let check =
                 |logs: &[SanitizedLog], draft: &MemoryDraft| reader.check(job, logs, &known, draft);
             let day = batch

@@ -8,7 +8,11 @@ pub(crate) mod memories;
 pub(crate) mod wisdom;
 
 use crate::{
-    memory::{address::Stem, log::DailyLog},
+    memory::{
+        address::{Citation, Stem},
+        item::Item,
+        log::DailyLog,
+    },
     privacy::{self, PrivacyRules, SanitizedLog},
     store::fs::vault::{Vault, VaultError},
 };
@@ -26,6 +30,17 @@ pub(crate) fn read_sanitized(
     rules: &PrivacyRules,
 ) -> Result<Option<SanitizedLog>, VaultError> {
     Ok(read_log_or_summary(vault, stem)?.map(|it| privacy::sanitize(&it, rules)))
+}
+
+/// Returns whether a person accepted a line that an item cites, or the item itself.
+pub(crate) fn is_accepted(item: &Item, vault: &Vault, rules: &PrivacyRules) -> bool {
+    let mut files = item.citation.iter().flat_map(Citation::files);
+    let cites_accepted = files.any(|(stem, cited)| {
+        let log = read_sanitized(vault, stem, rules).ok().flatten();
+        let mut lines = log.iter().flat_map(SanitizedLog::lines);
+        lines.any(|it| it.is_accepted() && cited.contains(it.number()))
+    });
+    cites_accepted || items::is_accepted(item, rules)
 }
 
 /// Reads a log, or a weekly or monthly file, for [`read_sanitized`].

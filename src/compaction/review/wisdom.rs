@@ -38,7 +38,7 @@ impl Compactor<'_> {
         let mut file = match &current {
             Some(text) => WisdomFile::parse(text),
             None => WisdomFile::new(
-                &view.inventory.rules.mask_secrets(&self.context.settings.agent_name),
+                &view.inventory.rules.sanitize_agent_name(&self.context.settings.agent_name),
             ),
         };
         for (proposed, own) in &changes {

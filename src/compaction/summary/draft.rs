@@ -106,6 +106,8 @@ pub(crate) struct SummarySources {
     pub(crate) chars: usize,
     /// The lines that bullets of ours cite in the weekly files.
     pub(crate) week_citations: WeekCitations,
+    /// The hashes of bullets of weekly files that are in the words of external text.
+    pub(crate) external_bullets: BTreeSet<String>,
 }
 
 /// The draft of the engine after the checks.
@@ -395,6 +397,7 @@ impl SummaryDrafter<'_> {
             week_files: Vec::new(),
             quarantined: Vec::new(),
             week_citations: WeekCitations::new(),
+            external_bullets: BTreeSet::new(),
             logs,
         })
     }
@@ -408,6 +411,7 @@ impl SummaryDrafter<'_> {
             pointers: Vec::new(),
             chars: 0,
             week_citations: WeekCitations::new(),
+            external_bullets: BTreeSet::new(),
         };
         let rules = self.inventory.rules.clone();
         for (name, hash) in &job.inputs {
@@ -431,7 +435,8 @@ impl SummaryDrafter<'_> {
                     DailyLog::parse(stem, text.as_bytes()).map_err(|e| unreadable(&path, &e))?;
                 sources.week_files.push(privacy::sanitize(&log, &rules));
             }
-            if summary.header.is_some() {
+            if let Some(header) = &summary.header {
+                sources.external_bullets.extend(header.external.iter().cloned());
                 let cited = source.items.iter().filter_map(|(_, it)| it.citation.as_ref());
                 let cited = cited.filter(|it| !it.cites_summary());
                 sources.week_citations.insert(week, cited.flat_map(Citation::addresses).collect());

@@ -33,7 +33,7 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         decision::Decisions,
-        document::{Summary, SummaryHeader},
+        document::{BulletOwner, Summary, SummaryBlock, SummaryHeader},
         item::{Item, Tier},
         markdown::LineKind,
         period::{Grain, Period},
@@ -287,7 +287,9 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
             let texts: Option<Vec<&str>> = cited.map(line).collect();
             texts.is_some_and(|it| self.is_deleted_from(decisions, &path, job, &it))
         };
-        user_edits::merge(job.period, current, header, sections, &is_deleted)
+        let mut merged = user_edits::merge(job.period, current, header, sections, &is_deleted);
+        note_external_bullets(&mut merged.summary, current, &draft.sources);
+        merged
     }
 
     /// Returns the frontmatter of the file, except its engine.
@@ -338,6 +340,34 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
         std::iter::once(path.to_owned())
             .chain(below)
             .any(|it| decisions.is_deleted(&it, lines.iter().copied()))
+    }
+}
+
+/// Lists the generated bullets that are in the words of external text. Where a cited line is gone, the
+/// list of the present file or of the week decides.
+fn note_external_bullets(
+    summary: &mut Summary,
+    current: Option<&Summary>,
+    sources: &SummarySources,
+) {
+    let lines = sources.lines();
+    let listed = current.and_then(|it| it.header.as_ref()).map_or(&[][..], |it| &it.external);
+    let is_external = |item: &Item| {
+        let Some(citation) = &item.citation else { return false };
+        let is_there = |it: Address| grounding::LineLookup::line(&lines, &it.stem, it.line);
+        let is_listed = || {
+            let hash = item.hash();
+            sources.external_bullets.contains(&hash) || listed.contains(&hash)
+        };
+        grounding::is_external(&item.text, citation, &lines) == Some(true)
+            || citation.addresses().any(|it| is_there(it).is_none()) && is_listed()
+    };
+    let owners = summary.ownership().owners;
+    let items = summary.blocks.iter().filter_map(SummaryBlock::item).zip(owners);
+    let ours = items.filter(|(item, owner)| *owner == BulletOwner::Memoird && is_external(item));
+    let external = ours.map(|(item, _)| item.hash()).collect();
+    if let Some(header) = &mut summary.header {
+        header.external = external;
     }
 }
 

@@ -12,9 +12,13 @@ use crate::compaction::{
         commit::{FileWrite, RecordedChanges},
         records,
     },
-    memories::day_reader::{external_lines, line_texts},
+    memories::{
+        day_reader::{external_lines, line_texts},
+        memory_match,
+    },
     plan::{CompactionJob, DueReason},
     proposals::{
+        self,
         items::{ExcludedItem, exclusion_note, proposals_of_items},
         waiting_message,
         wisdom::proposals_of_edit,
@@ -106,7 +110,7 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
         let old = self.context.vault.read_text(&path)?;
         let mut file = match &old {
             Some(text) => WisdomFile::parse(text),
-            None => WisdomFile::new(&rules.mask_secrets(&self.context.settings.agent_name)),
+            None => WisdomFile::new(&rules.sanitize_agent_name(&self.context.settings.agent_name)),
         };
         let (before, mut done) = self.edit_file(job, view, &sources, &mut file)?;
         let wisdom = &self.context.settings.settings.wisdom;
@@ -182,6 +186,14 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
         Ok(MonthSources { path, month, items, logs })
     }
 
+    /// Returns whether an entry is not shown, because it looks like an attack and nobody accepted it.
+    fn is_held(&self, entry: &WisdomEntry, rules: &PrivacyRules) -> bool {
+        let citation = entry.meta.as_ref().map(|it| it.sources.clone());
+        let item = || Item { text: entry.text.clone(), citation };
+        !privacy::suspicious_lines(&entry.raw).is_empty()
+            && !proposals::is_accepted(&item(), self.context.vault, rules)
+    }
+
     /// Asks the engine for operations and applies them to the entries; returns also the file before
     /// them, with updated citations.
     fn edit_file(
@@ -198,9 +210,12 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
         update_summary_lines(file, &summaries);
         let stale = find_stale_entries(self.context, file, logs, rules)?;
         // An entry without support must not keep out what may replace it.
-        let is_sound = |it: &&WisdomEntry| !stale.iter().any(|s| it.id() == Some(&s.id));
+        let is_sound = |it: &&WisdomEntry| {
+            !stale.iter().any(|s| it.id() == Some(&s.id)) && !self.is_held(it, rules)
+        };
         let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
-        let memories = memories_in_month(job.period, &view.inventory.memories);
+        let mut memories = memories_in_month(job.period, &view.inventory.memories);
+        memories.retain(|it| !memory_match::is_held(it, self.context.vault, rules));
         let wisdom = &self.context.settings.settings.wisdom;
         let ops = ask_engine(self.context.engine, |engine| {
             engine.distill(&DistillInput {
@@ -538,7 +553,8 @@ impl WisdomEdit<'_> {
             return false;
         }
         // The same external page twice is one voice, so it does not reinforce an entry either.
-        if grounding::cites_only_external(citation, self.logs) {
+        let text = words.map_or_else(String::new, |(title, text)| format!("{title}. {text}"));
+        if grounding::is_external(&text, citation, self.logs).unwrap_or(true) {
             done.rejected += 1;
             return false;
         }
@@ -565,11 +581,11 @@ impl WisdomEdit<'_> {
         }
     }
 
-    /// Returns whether only external text supports the words: no line of a person or agent, and no
-    /// memory that a person wrote.
+    /// Returns whether the words are those of external text, and no memory that a person wrote has
+    /// them.
     fn is_external_only(&self, title: &str, text: &str, citation: &Citation) -> bool {
         let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
-        grounding::cites_only_external(citation, self.logs)
+        grounding::is_external(&item.text, citation, self.logs).unwrap_or(true)
             && !self.memories.iter().any(|it| is_supported_by_memory(it, &item))
     }
 
@@ -598,6 +614,9 @@ fn is_supported_by_memory(memory: &TypedMemory, item: &Item) -> bool {
     let sanitized = privacy::sanitize(&log, &PrivacyRules::default());
     let lines = sanitized.lines().iter().filter(|it| !it.text().trim().is_empty());
     let addresses: Vec<Address> = lines.map(|it| sanitized.address(it)).collect();
+    let logs = vec![sanitized];
     let item = Item { text: item.text.clone(), citation: Citation::from_addresses(&addresses) };
-    grounding::check(&item, &vec![sanitized]).is_ok()
+    let citation = item.citation.as_ref();
+    let is_quoted = citation.and_then(|it| grounding::is_external(&item.text, it, &logs));
+    is_quoted == Some(false) && grounding::check(&item, &logs).is_ok()
 }

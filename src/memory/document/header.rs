@@ -44,6 +44,7 @@ impl SummaryFrontmatter {
             pointers: strings(keys.get("pointers"), "pointers")?,
             engine: string(memoird.get("engine"), "memoird.engine")?,
             items: strings(memoird.get("items"), "memoird.items")?,
+            external: strings(memoird.get("external"), "memoird.external")?,
             extracted: strings(memoird.get("extracted"), "memoird.extracted")?,
             missing_sources: strings(memoird.get("gone"), "memoird.gone")?,
             ..SummaryHeader::default()
@@ -136,6 +137,7 @@ pub(super) fn parse_canonical(yaml: &str) -> Option<(Period, SummaryHeader)> {
             .collect::<Option<Vec<_>>>()
     };
     header.items = list("  items: [")?;
+    header.external = list("  external: [").unwrap_or_default();
     header.extracted = list("  extracted: [").unwrap_or_default();
     header.missing_sources = list("  gone: [").unwrap_or_default();
     header.partial = lines.next_if_eq(&"  partial: true").is_some();

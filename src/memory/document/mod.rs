@@ -61,6 +61,8 @@ pub struct SummaryHeader {
     pub sources: BTreeMap<String, String>,
     /// The hash of each bullet as we wrote it.
     pub items: Vec<String>,
+    /// Those of them whose bullets are in the words of external text: quotes, code, mails, pages.
+    pub external: Vec<String>,
     /// Stems of the logs that were extracted (weekly files only).
     pub extracted: Vec<String>,
     /// Sources that were missing when the file was written. Their items were carried over; the file
@@ -325,6 +327,9 @@ impl Summary {
         writer.text("engine", &header.engine);
         writer.flow_map("sources", &header.sources);
         writer.flow_list("items", header.items.iter().map(String::as_str));
+        if !header.external.is_empty() {
+            writer.flow_list("external", header.external.iter().map(String::as_str));
+        }
         if !header.extracted.is_empty() {
             writer.flow_list("extracted", header.extracted.iter().map(String::as_str));
         }
@@ -536,6 +541,7 @@ memoird:
     fn the_fast_reader_and_the_general_one_agree() {
         let mut draft = draft();
         let header = draft.header.as_mut().unwrap();
+        header.external = header.items[..1].to_vec();
         header.extracted = vec!["2026-03-30".to_owned(), "2026-04-02-standup".to_owned()];
         header.partial = true;
         header.fallback = true;

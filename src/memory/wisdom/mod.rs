@@ -225,8 +225,14 @@ impl WisdomFile {
     }
 }
 
+/// Returns the inside of a line that is a comment of ours: of an entry, or of the distilled months.
+pub fn own_comment(line: &str) -> Option<&str> {
+    let is_ours = WisdomEntryMeta::parse(line).is_some() || parse_distilled(line).is_some();
+    line.strip_prefix(COMMENT_OPEN)?.strip_suffix(COMMENT_CLOSE).filter(|_| is_ours)
+}
+
 /// Returns the title if the line is one: bold from its first to its last character.
-fn entry_title(line: &str) -> Option<&str> {
+pub fn entry_title(line: &str) -> Option<&str> {
     let title = line.trim_end().strip_prefix("**")?.strip_suffix("**")?;
     (!title.trim().is_empty() && !title.contains("**")).then(|| title.trim())
 }

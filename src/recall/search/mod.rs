@@ -480,13 +480,13 @@ impl<'a> PreparedSearch<'a> {
             return Ok(None);
         }
         let number = matched.lines(scored.file)[scored.row].number;
-        let Some(text) = texts.item(path, tier, number)? else { return Ok(None) };
+        let Some((text, origin)) = texts.item(path, tier, number)? else { return Ok(None) };
         Ok(self.query.matches_text(&text).then(|| SearchHit {
             path: path.clone(),
             line: number,
             date,
             tier,
-            origin: "derived",
+            origin,
             score: scored.score,
             found_by: vec!["words"],
             text,

@@ -1,6 +1,6 @@
 //! The sanitized text of hits, each file read once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::index::{
     indexed_file::{self, IndexedItem, IndexedLine},
@@ -8,10 +8,11 @@ use super::index::{
 };
 use crate::{
     memory::{
-        address::Stem, document::Summary, hash::ContentHash, item::Item, markdown::LineKind,
-        period::Period,
+        address::Stem, document::Summary, hash::ContentHash, item::Item, log::TextOrigin,
+        markdown::LineKind, period::Period,
     },
     privacy::{self, SanitizedLine, SanitizedLog},
+    recall::{external::external_bullets, framing},
     store::fs::{
         inventory::Inventory,
         vault::{Vault, VaultError},
@@ -23,7 +24,14 @@ pub(super) struct SnippetReader<'a> {
     vault: &'a Vault,
     inventory: &'a Inventory,
     logs: HashMap<Stem, Option<SnippetLog>>,
-    items: HashMap<String, Vec<IndexedItem>>,
+    items: HashMap<String, FileItems>,
+}
+
+/// The items of a generated file, and the lines of those that are in the words of external text.
+#[derive(Default)]
+struct FileItems {
+    items: Vec<IndexedItem>,
+    external: BTreeSet<u32>,
 }
 
 pub(super) struct SnippetLog(SanitizedLog);
@@ -82,37 +90,46 @@ impl<'a> SnippetReader<'a> {
         Ok(citation.is_some_and(|it| it.files().any(|(stem, _)| stem == record)))
     }
 
-    /// Returns the text of the item at a line; `None` if there is none any more.
+    /// Returns the text of the item at a line, and its origin; `None` if there is none any more.
     pub(super) fn item(
         &mut self,
         path: &str,
         tier: &str,
         line: u32,
-    ) -> Result<Option<String>, VaultError> {
+    ) -> Result<Option<(String, &'static str)>, VaultError> {
         if !self.items.contains_key(path) {
             let rows = self.items_of(path, tier)?;
             self.items.insert(path.to_owned(), rows);
         }
-        let row = self.items.get(path).and_then(|it| it.iter().find(|it| it.line == line));
-        Ok(row.map(|it| it.text.clone()))
+        let Some(FileItems { items, external }) = self.items.get(path) else { return Ok(None) };
+        let is_external = external.contains(&line);
+        let origin = if is_external { TextOrigin::External.name() } else { "derived" };
+        let row = items.iter().find(|it| it.line == line);
+        Ok(row.map(|it| (it.text.clone(), origin)))
     }
 
-    fn items_of(&self, path: &str, tier: &str) -> Result<Vec<IndexedItem>, VaultError> {
+    fn items_of(&self, path: &str, tier: &str) -> Result<FileItems, VaultError> {
         let rules = &self.inventory.rules;
+        let accepted = framing::accepted_in(self.vault, rules);
         if tier == "memory" {
             let is_it = |name: &str| path.rsplit_once('/').map_or(path, |it| it.1) == name;
             let memories = self.inventory.memories.iter();
             let of = memories.filter(|it| is_it(&it.file_name.to_string_lossy()));
-            return Ok(of.map(|it| items::of_memory(it, rules)).collect());
+            let items = of.map(|it| items::of_memory(it, rules, &accepted)).collect();
+            return Ok(FileItems { items, ..FileItems::default() });
         }
-        let Some(text) = self.vault.read_text(path)? else { return Ok(Vec::new()) };
+        let Some(text) = self.vault.read_text(path)? else { return Ok(FileItems::default()) };
         if tier == "wisdom" {
-            return Ok(items::of_wisdom(&text, rules));
+            let items = items::of_wisdom(&text, rules, &accepted);
+            return Ok(FileItems { items, ..FileItems::default() });
         }
         let name = path.rsplit_once('/').map_or(path, |it| it.1).trim_end_matches(".md");
         let summary = name.parse::<Period>().ok().map(|it| Summary::parse(it, &text));
-        let summary = summary.and_then(Result::ok);
-        Ok(summary.map(|it| items::of_summary(&it, &text, rules)).unwrap_or_default())
+        let Some(Ok(summary)) = summary else { return Ok(FileItems::default()) };
+        Ok(FileItems {
+            items: items::of_summary(&summary, &text, rules, &accepted),
+            external: external_bullets(&summary, self.vault, rules),
+        })
     }
 }
 

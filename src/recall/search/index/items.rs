@@ -12,8 +12,8 @@ use crate::{
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
-    privacy::{self, PrivacyRules},
-    recall::framing,
+    privacy::{PrivacyRules, quarantine},
+    recall::framing::{self, IsAccepted},
 };
 
 /// Returns the tier of a weekly or monthly file, as an index.
@@ -22,12 +22,22 @@ pub(crate) fn tier_index(period: Period) -> usize {
 }
 
 /// Returns the items of a weekly or monthly file.
-pub(crate) fn of_summary(summary: &Summary, text: &str, rules: &PrivacyRules) -> Vec<IndexedItem> {
-    let own = privacy::sanitize_own_lines(summary, text, rules);
+pub(crate) fn of_summary(
+    summary: &Summary,
+    text: &str,
+    rules: &PrivacyRules,
+    is_accepted: &IsAccepted<'_>,
+) -> Vec<IndexedItem> {
+    let period = summary.period.to_string();
+    let framed = framing::frame(None, Some(period), text, rules, is_accepted);
+    let shown: Vec<&str> = framed.text.split('\n').collect();
+    let is_held = |line: u32| {
+        let at = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
+        shown.get(at).is_some_and(|it| it.trim_end() == quarantine::PLACEHOLDER)
+    };
     let mut rows = Vec::new();
     for (lines, item, section) in summary.bullets_with_lines() {
-        // Text of a user that is quarantined.
-        if own.as_ref().is_some_and(|own| own.cites_quarantined(item)) {
+        if lines.clone().any(is_held) {
             continue;
         }
         let Item { text, citation } = item;
@@ -43,8 +53,12 @@ pub(crate) fn of_summary(summary: &Summary, text: &str, rules: &PrivacyRules) ->
 }
 
 /// Returns the entries of `WISDOM.md`.
-pub(crate) fn of_wisdom(text: &str, rules: &PrivacyRules) -> Vec<IndexedItem> {
-    let handed = framing::frame(None, None, text, rules);
+pub(crate) fn of_wisdom(
+    text: &str,
+    rules: &PrivacyRules,
+    is_accepted: &IsAccepted<'_>,
+) -> Vec<IndexedItem> {
+    let handed = framing::frame(None, None, text, rules, is_accepted);
     let file = WisdomFile::parse(&handed.text);
     let rows = file.entries_with_lines().into_iter().map(|(line, entry)| {
         let mark = entry.meta.as_ref();
@@ -59,15 +73,19 @@ pub(crate) fn of_wisdom(text: &str, rules: &PrivacyRules) -> Vec<IndexedItem> {
     rows.collect()
 }
 
-pub(crate) fn of_memory(memory: &TypedMemory, rules: &PrivacyRules) -> IndexedItem {
+pub(crate) fn of_memory(
+    memory: &TypedMemory,
+    rules: &PrivacyRules,
+    is_accepted: &IsAccepted<'_>,
+) -> IndexedItem {
     let lines = memory.sources.iter().map(|(at, _)| at);
-    let body = framing::frame(None, None, &memory.body, rules).text;
+    let body = framing::frame_memory_body(memory, rules, is_accepted);
     let body = body.split_whitespace().collect::<Vec<_>>().join(" ");
     IndexedItem {
         line: 1,
         date: memory.updated.unwrap_or(NaiveDate::MIN),
-        heading: rules.mask_secrets(&memory.description).into_owned(),
-        text: format!("{}: {body}", rules.mask_secrets(&memory.name)),
+        heading: framing::sanitize_line(&memory.description, rules),
+        text: format!("{}: {body}", framing::sanitize_line(&memory.name, rules)),
         citation: Citation::from_addresses(lines),
     }
 }

@@ -11,7 +11,7 @@ use super::{
     indexed_file::{self, IndexedFile},
     items,
 };
-use crate::recall::search::terms::QueryStemmer;
+use crate::recall::{framing, search::terms::QueryStemmer};
 use crate::{
     memory::{
         address::Stem, document::Summary, hash::ContentHash, period::Period, typed::TypedMemory,
@@ -173,6 +173,7 @@ fn build_entry(
 ) -> Result<(IndexEntry, LineDetail, TermPositions), VaultError> {
     // The packed lines describe the bytes that were read.
     let mut hash = wanted.hash;
+    let accepted = framing::accepted_in(vault, rules);
     let IndexedFile { head, lines, places, citations: cites } = match &wanted.kind {
         TargetKind::Log(stem) => match vault.read_log(stem)? {
             Some(log) => {
@@ -186,14 +187,14 @@ fn build_entry(
             let text = vault.read_text(&wanted.path)?.unwrap_or_default();
             // `status` reports a file that cannot be parsed.
             let rows = Summary::parse(*period, &text)
-                .map_or_else(|_| Vec::new(), |it| items::of_summary(&it, &text, rules));
+                .map_or_else(|_| Vec::new(), |it| items::of_summary(&it, &text, rules, &accepted));
             indexed_file::pack_items(items::tier_index(*period), &rows, stems)
         }
         TargetKind::Wisdom(text) => {
-            indexed_file::pack_items(4, &items::of_wisdom(text, rules), stems)
+            indexed_file::pack_items(4, &items::of_wisdom(text, rules, &accepted), stems)
         }
         TargetKind::Memory(memory) => {
-            indexed_file::pack_items(5, &[items::of_memory(memory, rules)], stems)
+            indexed_file::pack_items(5, &[items::of_memory(memory, rules, &accepted)], stems)
         }
     };
     let entry = IndexEntry {
