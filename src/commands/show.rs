@@ -12,6 +12,11 @@ use super::{
     workspace::{self, Invocation, MemoryRoot},
 };
 use crate::{
+    memory::{
+        address::Stem,
+        authorship::{LineShape, OriginReason, Speaker},
+    },
+    privacy::{self, quarantine},
     recall::{
         framing::FramedText,
         history::{self, FileHistory, FileVersion},
@@ -34,6 +39,9 @@ pub(super) struct ShowArgs {
     /// Print the file byte for byte, including secrets and quarantined lines; only for people
     #[arg(long)]
     raw: bool,
+    /// Print each line of a log with its origin, who speaks, its form, and why it counts as external
+    #[arg(long, requires = "file", conflicts_with_all = ["as_of", "version", "raw"])]
+    origins: bool,
 }
 
 /// What `--json` prints.
@@ -46,6 +54,36 @@ struct ShowReport<'a> {
     /// The version, if an earlier one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<VersionSummary>,
+}
+
+/// What `--origins --json` prints.
+#[derive(Serialize)]
+struct OriginsReport<'a> {
+    path: &'a str,
+    kind: &'static str,
+    lines: Vec<OriginLine<'a>>,
+    sessions: Vec<SessionId<'a>>,
+}
+
+/// A line of a log and who wrote it.
+#[derive(Serialize)]
+struct OriginLine<'a> {
+    line: u32,
+    origin: &'static str,
+    /// Who speaks in a turn of a saved transcript.
+    speaker: Option<&'static str>,
+    shape: &'static str,
+    /// Why the line is external.
+    reason: Option<&'static str>,
+    /// An index of `sessions`.
+    session: Option<usize>,
+    text: &'a str,
+}
+
+/// A transcript that the log contains.
+#[derive(Serialize)]
+struct SessionId<'a> {
+    id: Option<&'a str>,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> CommandResult {
@@ -72,6 +110,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> CommandResul
             let version = history.at(time).ok_or_else(|| before_history(&past, &history))?;
             show_version(&past, &root, &history, version, args.raw, ui)?;
         }
+        ShowArgs { file: Some(file), origins: true, .. } => show_origins(&call, &root, file, ui)?,
         ShowArgs { file: Some(file), .. } => show_current(&call, &root, file, args.raw, ui)?,
         // clap requires a file or a version.
         ShowArgs { .. } => {}
@@ -123,6 +162,47 @@ fn show_current(
         ui.bytes(&bytes);
     } else {
         ui.bytes(root.sanitized_file(&path, &bytes).text.as_bytes());
+    }
+    Ok(())
+}
+
+/// Prints a log with the origin of each line.
+fn show_origins(call: &Invocation, root: &MemoryRoot, file: &str, ui: &Ui) -> CommandResult<()> {
+    let (path, kind) = root.resolve_file(&call.environment, file)?;
+    let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
+    let stem = name.filter(|_| matches!(kind, FileKind::Log | FileKind::Session));
+    let Some(stem) = stem.and_then(|it| it.parse::<Stem>().ok()) else {
+        let what = format!("`{path}` is no log, so its lines have no origin");
+        return Err(CommandError::usage(what).hint(format!("memoird trace {path}")));
+    };
+    let log = root.vault.read_log(&stem)?.ok_or_else(|| workspace::no_such_file(&path))?;
+    let view = privacy::sanitize(&log, &root.rules);
+    let lines = view.lines().iter().map(|line| OriginLine {
+        line: line.number(),
+        origin: line.origin().name(),
+        speaker: line.speaker().map(Speaker::name),
+        shape: line.shape().name(),
+        reason: line.origin_reason().map(OriginReason::name),
+        session: line.session(),
+        text: if line.is_quarantined() { quarantine::PLACEHOLDER } else { line.text() },
+    });
+    if ui.is_json() {
+        let sessions = view.sessions().iter().map(|it| SessionId { id: it.id.as_deref() });
+        ui.json(&OriginsReport {
+            path: &path,
+            kind: kind.name(),
+            lines: lines.collect(),
+            sessions: sessions.collect(),
+        });
+        return Ok(());
+    }
+    for line in lines {
+        let who = line.speaker.filter(|_| line.reason.is_none()).unwrap_or_default();
+        let form = if line.shape == LineShape::Plain.name() { "" } else { line.shape };
+        let reason = line.reason.filter(|it| *it != form).unwrap_or_default();
+        let what: Vec<_> = [who, form, reason].into_iter().filter(|it| !it.is_empty()).collect();
+        let (number, origin, what) = (line.line, line.origin, what.join(", "));
+        ui.data(format!("{number:>5}  {origin:<8}  {what:<28}  {}", line.text).trim_end());
     }
     Ok(())
 }

@@ -20,13 +20,14 @@ use chrono::{DateTime, Utc};
 use crate::{
     memory::{
         address::{Address, Citation},
+        authorship::OriginReason,
         item::{Item, SummarySection},
         period::Period,
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomEntry,
     },
     model::{Batching, CallError, ModelRequest, Spending, WorkOutcome},
-    privacy::SanitizedLog,
+    privacy::{SanitizedLine, SanitizedLog},
 };
 
 /// The sources of a weekly or monthly summary.
@@ -104,6 +105,8 @@ pub enum OmissionReason {
     Deleted,
     /// It is quarantined for review, so no engine saw it.
     Quarantined,
+    /// A program wrote it, or it was read elsewhere.
+    External(OriginReason),
 }
 
 impl OmissionReason {
@@ -117,7 +120,22 @@ impl OmissionReason {
             Self::Rejected => "rejected",
             Self::Deleted => "deleted",
             Self::Quarantined => "held for review",
+            Self::External(reason) => reason.name(),
         }
+    }
+
+    /// Returns why a line was left out, if the line itself shows it.
+    pub fn of_line(line: &SanitizedLine) -> Option<Self> {
+        if line.is_quarantined() {
+            return Some(Self::Quarantined);
+        }
+        let reason = line.origin_reason().filter(|it| it.is_of_text())?;
+        Some(Self::External(reason))
+    }
+
+    /// Returns whether the reason says only that an engine did not select the line.
+    pub fn is_unspecific(self) -> bool {
+        matches!(self, Self::Structure | Self::OverBudget)
     }
 }
 

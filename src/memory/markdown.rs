@@ -201,7 +201,8 @@ impl LineClassifier<'_> {
             self.items.extend(&inner.columns);
             return self.classify_quote(line, text_at);
         }
-        if let Some(mark) = opening_fence(line[inner.at..].trim()) {
+        let fence_at = inner.at + role_width(&line[inner.at..]);
+        if let Some(mark) = opening_fence(line[fence_at..].trim()) {
             self.items.extend(&inner.columns);
             let column = self.items.iter().rev().find(|&&it| it <= columns(&line[..inner.at]));
             self.fence = Some(OpenFence { mark, column: column.copied().unwrap_or(0) });
@@ -322,6 +323,12 @@ fn parse_markers(line: &str) -> LineMarkers {
         }
     }
     found
+}
+
+/// Returns the width of the role before a message in a saved transcript: `assistant: `. The message may
+/// begin with a fence.
+fn role_width(text: &str) -> usize {
+    ["user: ", "assistant: "].iter().find(|it| text.starts_with(**it)).map_or(0, |it| it.len())
 }
 
 /// Returns the columns of white space at the start of a line.
@@ -483,6 +490,12 @@ mod tests {
         };
         let found: String = classify_lines(body.split('\n')).iter().map(letter).collect();
         assert_eq!(found, expected, "{body}");
+    }
+
+    #[test]
+    fn a_message_of_a_transcript_may_begin_with_a_fence() {
+        check_body("assistant: ```sh\nmake\n```\nuser: b", "fcft");
+        check_body("note: ```sh\nmake", "tt");
     }
 
     #[test]

@@ -112,8 +112,8 @@ fn uncovered_lines<'a>(
             let recorded = left_out.get(&log.address(line)).cloned();
             let told = || {
                 let structure = is_header || matches!(line.kind(), LineKind::Heading { .. });
-                let reason = if line.is_quarantined() {
-                    OmissionReason::Quarantined
+                let reason = if let Some(reason) = OmissionReason::of_line(line) {
+                    reason
                 } else if structure {
                     OmissionReason::Structure
                 } else if said.contains(&normalized(line.words())) {

@@ -94,6 +94,21 @@ pub(crate) struct AuthorshipLexicon {
     pub(crate) paragraphs: BTreeMap<&'static str, LexiconWords>,
     pub(crate) notices: BTreeMap<&'static str, LexiconWords>,
     pub(crate) spans: Vec<TextSpan>,
+    pub(crate) dream_titles: LexiconWords,
+    pub(crate) dream_fields: LexiconWords,
+    pub(crate) promotion_marks: LexiconWords,
+    pub(crate) heartbeat_titles: LexiconWords,
+    pub(crate) reading_titles: LexiconWords,
+    pub(crate) reading_title_ends: LexiconWords,
+    pub(crate) source_fields: LexiconWords,
+    pub(crate) post_fields: LexiconWords,
+    pub(crate) own_titles: LexiconWords,
+    pub(crate) own_title_words: LexiconWords,
+    pub(crate) own_words: LexiconWords,
+    pub(crate) own_characters: LexiconWords,
+    pub(crate) own_work: LexiconWords,
+    pub(crate) own_states: LexiconWords,
+    pub(crate) marketing: LexiconWords,
 }
 
 /// Text between two marks.

@@ -156,7 +156,7 @@ macro_rules! runs {
 }
 
 runs!(
-    frontmatter daily_log citations wisdom typed summary decisions cron
+    frontmatter daily_log authorship citations wisdom typed summary decisions cron
     secrets quarantined neutralized sanitized grounding_check
     wisdom_writes typed_writes summary_writes decision_writes
 );

@@ -12,6 +12,7 @@ use memoird::internals::{
     memory::{
         address::{Address, Citation, Stem},
         atom,
+        authorship::{self, Speaker},
         decision::{Decision, DecisionKind, Decisions},
         document::{BulletOwner, Summary, SummaryHeader},
         frontmatter::{self, YAML_BYTES_MAX},
@@ -31,9 +32,10 @@ use memoird::internals::{
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. The name is also that of the corpus folder.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     ("frontmatter", frontmatter),
     ("daily_log", daily_log),
+    ("authorship", authorship),
     ("citations", citations),
     ("wisdom", wisdom),
     ("typed", typed),
@@ -69,6 +71,28 @@ pub fn daily_log(bytes: &[u8]) {
     }
     assert!(log.body_chars() <= bytes.len());
     drop(atom::find_atoms(log.raw()));
+}
+
+/// Who wrote each line is known for every line; the words begin inside it, and a turn belongs to a
+/// transcript. Quoted, the same text has no speaker.
+pub fn authorship(bytes: &[u8]) {
+    let stem: Stem = "2026-04-02".parse().expect("a day");
+    let Ok(log) = DailyLog::parse(stem.clone(), bytes) else { return };
+    let lines = log.lines();
+    let found = authorship::classify(&lines);
+    assert_eq!(found.lines.len(), lines.len());
+    for (author, (_, text, _)) in found.lines.iter().zip(&lines) {
+        assert!(author.words_at().is_none_or(|it| text.is_char_boundary(it)));
+        assert!(author.session.is_none_or(|it| usize::from(it) < found.sessions.len()));
+        let speaks = matches!(author.speaker, Some(Speaker::Owner | Speaker::Assistant));
+        assert!(!speaks || (author.session.is_some() && author.reason.is_none()));
+        assert!(!author.shape.is_metadata() || author.reason.is_some());
+    }
+    let quoted: Vec<String> = log.raw().split('\n').map(|it| format!("> {it}")).collect();
+    let log = DailyLog::parse(stem, quoted.join("\n").as_bytes()).expect("the same text");
+    let view = privacy::sanitize(&log, &PrivacyRules::default());
+    let is_quiet = |it: &SanitizedLine| it.speaker().is_none() && it.session().is_none();
+    assert!(view.lines().iter().all(is_quiet));
 }
 
 /// A parsed citation survives printing and parsing.

@@ -97,3 +97,24 @@ fn raw_and_json_cannot_be_combined() {
     let ran = root.run(&["show", "--raw", "--json", "2026-03-03"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran}");
 }
+
+#[test]
+fn origins_say_who_wrote_each_line_of_a_log() {
+    let root = Root::new("mara");
+    root.write(
+        "memory/2026-04-03.md",
+        "# 2026-04-03\n- We use SQLite\n> Use Redis\n\n# Session: 2026-04-03 09:00:00 UTC\n\n\
+         - **Session ID**: 5f1c\n\n## Conversation Summary\n\n\
+         user: [Telegram Mara id:7 2026-04-03 08:59 UTC] Ship it\nassistant: Shipped\n\
+         user: Read HEARTBEAT.md if it exists. Do not repeat old tasks.\n",
+    );
+    insta::assert_snapshot!(root.run(&["show", "--origins", "2026-04-03"]), @r"
+    ");
+    let json = root.run(&["show", "--origins", "2026-04-03", "--json"]).ok().json_as("show");
+    assert_eq!(json["sessions"][0]["id"], "5f1c");
+    let line = &json["lines"][12];
+    assert_eq!((&line["origin"], &line["reason"]), (&"external".into(), &"heartbeat".into()));
+    assert_eq!(json["lines"][10]["speaker"], "owner");
+    insta::assert_snapshot!(root.run(&["show", "--origins", "WISDOM.md"]), @r"
+    ");
+}

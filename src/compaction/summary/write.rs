@@ -452,11 +452,14 @@ fn uncovered_lines<'a>(
                 continue;
             }
             let address = log.address(line);
-            let reason = why.get(&address).copied().unwrap_or(match line.kind() {
-                _ if line.is_quarantined() => OmissionReason::Quarantined,
-                LineKind::Heading { .. } => OmissionReason::Structure,
-                _ => OmissionReason::OverBudget,
-            });
+            let recorded = why.get(&address).copied().filter(|it| !it.is_unspecific());
+            let reason = recorded
+                .or_else(|| OmissionReason::of_line(line))
+                .or_else(|| why.get(&address).copied())
+                .unwrap_or(match line.kind() {
+                    LineKind::Heading { .. } => OmissionReason::Structure,
+                    _ => OmissionReason::OverBudget,
+                });
             lines.push((address, reason.name()));
         }
     }

@@ -35,7 +35,8 @@ fn find_reason(phrases: &ReasonPhrases, text: &str) -> Option<OriginReason> {
     phrases.iter().find(|it| starts_with_phrase(text, it.0)).map(|it| it.1)
 }
 
-fn starts_with_any(text: &str, phrases: &[&str]) -> bool {
+/// Returns whether a text starts with one of the phrases.
+pub(super) fn starts_with_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|it| starts_with_phrase(text, it))
 }
 
@@ -45,11 +46,12 @@ pub(super) fn words_of(line: &str, kind: LineKind) -> &str {
 }
 
 /// Returns whether a text contains a phrase of a word list, without regard to case.
-fn contains_phrase(text: &str, phrase: &str) -> bool {
+pub(super) fn contains_phrase(text: &str, phrase: &str) -> bool {
     text.as_bytes().windows(phrase.len()).any(|it| it.eq_ignore_ascii_case(phrase.as_bytes()))
 }
 
-fn is_external_by_kind(kind: LineKind) -> bool {
+/// Returns whether a line is a quote or code.
+pub(super) fn is_external_by_kind(kind: LineKind) -> bool {
     matches!(kind, LineKind::Quote { .. } | LineKind::Fence | LineKind::Code)
 }
 
@@ -173,23 +175,74 @@ pub(super) fn mark_turn(
         paragraph: None,
         json: JsonBlock::None,
     };
-    let mut is_heartbeat = false;
+    let mut injected_at = range.start;
+    let (mut is_heartbeat, mut is_prompt) = (false, false);
     for at in range.clone() {
         let (_, text, kind) = lines[at];
         let from = if at == range.start { text_at } else { kind.text_at(text) };
-        if found[at].reason.is_none() {
-            reader.read(text, kind, from, at == range.start, &mut found[at]);
+        if found[at].reason.is_some() {
+            continue;
         }
-        let is_ok = |it: &&str| contains_phrase(text, it);
-        is_heartbeat |= speaker == Speaker::Assistant
-            && AUTHORSHIP.heartbeat_tokens.iter().any(|it| is_ok(&it));
+        if speaker == Speaker::Owner
+            && reader.has_words
+            && lines[at - 1].2 == LineKind::Blank
+            && opens_message(words_of(text, kind))
+        {
+            // The message begins here: what precedes it was put before it by the host program.
+            mark_host_words(&mut found[injected_at..at], OriginReason::HostPrompt);
+            reader.has_words = false;
+            reader.may_open = true;
+        }
+        reader.read(text, kind, from, at == range.start, &mut found[at]);
+        if found[at].reason == Some(OriginReason::QueueNotice) {
+            injected_at = at + 1;
+            reader.has_words = false;
+        }
+        let words = line_text(text, from);
+        is_heartbeat |= speaker == Speaker::Assistant && answers_heartbeat(words);
+        is_prompt |= speaker == Speaker::Owner && !is_external_by_kind(kind) && has_token(words);
     }
     if is_heartbeat {
         // It says that nothing needs attention.
         for line in found[range].iter_mut().filter(|it| it.reason.is_none()) {
             line.mark(LineShape::Report, OriginReason::Heartbeat);
         }
+    } else if is_prompt {
+        // Only a program asks for such an answer.
+        mark_host_words(&mut found[range], OriginReason::HostPrompt);
     }
+}
+
+fn line_text(line: &str, from: usize) -> &str {
+    line.get(from..).unwrap_or_default().trim()
+}
+
+/// Marks what was taken for words of the speaker.
+fn mark_host_words(found: &mut [LineAuthorship], reason: OriginReason) {
+    for line in found.iter_mut().filter(|it| it.reason.is_none()) {
+        line.mark(LineShape::Notice, reason);
+    }
+}
+
+/// Returns whether a line is how a host program begins a message: metadata, or an envelope.
+fn opens_message(text: &str) -> bool {
+    is_metadata_header(text) || skip_envelope(text).len() < text.len()
+}
+
+/// Returns whether a text contains an answer that only programs ask for. They write it in capitals.
+fn has_token(text: &str) -> bool {
+    (text.contains("NO_REPLY") || text.contains("HEARTBEAT_"))
+        && AUTHORSHIP.silent_replies.iter().any(|it| contains_phrase(text, it))
+}
+
+/// Returns whether a line starts or ends with the answer to a heartbeat that reports nothing.
+fn answers_heartbeat(text: &str) -> bool {
+    let text = text.trim_matches(|c: char| !c.is_alphanumeric());
+    AUTHORSHIP.heartbeat_tokens.iter().any(|it| {
+        starts_with_phrase(text, it)
+            || text.len() >= it.len()
+                && text.as_bytes()[text.len() - it.len()..].eq_ignore_ascii_case(it.as_bytes())
+    })
 }
 
 /// Reads a turn line by line.
@@ -336,6 +389,10 @@ fn skip_envelope(text: &str) -> &str {
 /// Returns whether the text between brackets is an envelope: it contains a date with a time, or a
 /// channel and an id or the time since the last message.
 fn is_envelope(text: &str) -> bool {
+    // A log line starts with its time, an envelope with a weekday or a channel.
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return false;
+    }
     let has_time = text.as_bytes().windows(16).any(|it| {
         let pattern = b"0000-00-00?00:00";
         pattern.iter().zip(it).all(|(&p, &b)| match p {

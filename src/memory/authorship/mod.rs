@@ -7,10 +7,15 @@
 //!
 //! - `session_dump` finds saved transcripts and their turns;
 //! - `host_text` recognizes what a host program wrote in them, and in notes;
+//! - `machine_report` recognizes reports among notes, and `pasted_text` what was read;
 //! - the phrases are in `config/lexicon/authorship.yaml`.
 
 mod host_text;
+mod machine_report;
+mod pasted_text;
 mod session_dump;
+
+use std::ops::Range;
 
 use super::markdown::LineKind;
 
@@ -153,18 +158,14 @@ impl OriginReason {
         Self::ALL.iter().copied().find(|it| it.name() == name)
     }
 
+    /// Returns whether the text itself shows it, not where it is or how it is marked.
+    pub fn is_of_text(self) -> bool {
+        !matches!(self, Self::Log | Self::Heading | Self::Quote | Self::Code | Self::Echo)
+    }
+
     /// Returns whether the line was written by a program, not read or quoted by somebody.
     pub fn is_machinery(self) -> bool {
-        !matches!(
-            self,
-            Self::Log
-                | Self::Heading
-                | Self::Quote
-                | Self::Code
-                | Self::Echo
-                | Self::UntrustedSpan
-                | Self::PastedText
-        )
+        self.is_of_text() && !matches!(self, Self::UntrustedSpan | Self::PastedText)
     }
 }
 
@@ -238,12 +239,19 @@ pub fn classify(lines: &[NumberedLine<'_>]) -> Authorship {
     let dumps = session_dump::find(lines, &spans);
     let mut notes_at = 0;
     for dump in &dumps {
-        host_text::mark_notes(lines, notes_at..dump.lines.start, &mut found.lines);
+        mark_notes(lines, notes_at..dump.lines.start, &mut found.lines);
         session_dump::mark(lines, dump, &mut found);
         notes_at = dump.lines.end;
     }
-    host_text::mark_notes(lines, notes_at..lines.len(), &mut found.lines);
+    mark_notes(lines, notes_at..lines.len(), &mut found.lines);
     found
+}
+
+/// Marks what is no note among notes.
+fn mark_notes(lines: &[NumberedLine<'_>], range: Range<usize>, found: &mut [LineAuthorship]) {
+    host_text::mark_notes(lines, range.clone(), found);
+    machine_report::mark(lines, range.clone(), found);
+    pasted_text::mark(lines, range, found);
 }
 
 #[cfg(test)]

@@ -195,7 +195,8 @@ fn session_id(header: &[NumberedLine<'_>]) -> Option<Box<str>> {
 fn turn_at(lines: &[NumberedLine<'_>], at: usize) -> Option<Turn> {
     let (_, text, kind) = lines[at];
     let is_lazy = matches!(kind, LineKind::Quote { .. }) && !text.starts_with(['>', ' ', '\t']);
-    if kind != LineKind::Text && !is_lazy {
+    // A message may begin with a fence.
+    if !matches!(kind, LineKind::Text | LineKind::Fence) && !is_lazy {
         return None;
     }
     let (role, rest) = text.split_once(':')?;

@@ -197,7 +197,7 @@ fn notices_end_before_the_words_of_the_owner() {
             ("owner turn start", "First"),
             ("", "---"),
             ("queue notice", "Queued #2"),
-            ("owner turn", "Second"),
+            ("owner turn start", "Second"),
         ],
     );
     check_turns(
@@ -222,6 +222,119 @@ fn a_heartbeat_that_reports_nothing_is_a_report() {
             ("owner turn start", "Thanks"),
         ],
     );
+}
+
+#[test]
+fn what_a_program_puts_before_a_message_is_not_the_owner_s() {
+    check_turns(
+        "user: ## Learned Patterns\nAlways retry.\n\n[Wed 2026-03-01 09:30 UTC] Ship it\n\n[x] done",
+        &[
+            ("host prompt", "user: ## Learned Patterns"),
+            ("host prompt", "Always retry."),
+            ("owner turn start", "Ship it"),
+            ("owner turn", "[x] done"),
+        ],
+    );
+    // A log line in a message is part of it.
+    check_turns(
+        "user: See\n\n[2026-03-01 09:30:12] failed",
+        &[("owner turn start", "See"), ("owner turn", "[2026-03-01 09:30:12] failed")],
+    );
+    check_turns(
+        "user: Store what matters. If nothing, reply NO_REPLY.\nNever skip.",
+        &[
+            ("host prompt", "user: Store what matters. If nothing, reply NO_REPLY."),
+            ("host prompt", "Never skip."),
+        ],
+    );
+}
+
+#[test]
+fn reports_among_notes() {
+    let memories = "- Candidate: Ada prefers SQLite\n  - confidence: 0.62\n  - evidence: a.md:3";
+    let reported = [
+        ("dream report", "Candidate: Ada prefers SQLite"),
+        ("dream report", "confidence: 0.62"),
+        ("dream report", "evidence: a.md:3"),
+    ];
+    check(
+        &format!("## Light Sleep\n{memories}\n## Done\n- a"),
+        &[&[("dream report", "Light Sleep")][..], &reported, &[("", "Done"), ("", "a")]].concat(),
+    );
+    check(&format!("- b\n{memories}\n- c"), &[&[("", "b")][..], &reported, &[("", "c")]].concat());
+    check(
+        "## Light Sleep\n- Slept badly.\n- Candidate: Ada",
+        &[("", "Light Sleep"), ("", "Slept badly."), ("", "Candidate: Ada")],
+    );
+    check(
+        "- 09:30 mail checked, HEARTBEAT_OK\n- Sent the offer",
+        &[("heartbeat", "09:30 mail checked, HEARTBEAT_OK"), ("", "Sent the offer")],
+    );
+    check(
+        "## Heartbeat 10:00\n- Moved the database\n",
+        &[("", "Heartbeat 10:00"), ("", "Moved the database")],
+    );
+}
+
+#[test]
+fn what_was_read_is_external_and_what_was_made_of_it_is_not() {
+    check(
+        "## Research: vector stores\n**Source:** https://example.com/stores\n\
+         - Qdrant filters by metadata\n- Chroma runs in memory\n- Milvus scales to billions\n\
+         - We chose Qdrant\n**Next steps:**\n- Load the documents\n## Work\n- Fixed it",
+        &[
+            ("", "Research: vector stores"),
+            ("pasted text", "**Source:** https://example.com/stores"),
+            ("pasted text", "Qdrant filters by metadata"),
+            ("pasted text", "Chroma runs in memory"),
+            ("pasted text", "Milvus scales to billions"),
+            ("", "We chose Qdrant"),
+            ("", "**Next steps:**"),
+            ("", "Load the documents"),
+            ("", "Work"),
+            ("", "Fixed it"),
+        ],
+    );
+    // A post speaks of its author.
+    check(
+        "### 1. we just shipped (@ada)\nwe just shipped a database\n\
+         **URL:** https://x.com/ada/status/7\n**Date:** Mon Feb 02",
+        &[
+            ("", "1. we just shipped (@ada)"),
+            ("pasted text", "we just shipped a database"),
+            ("pasted text", "**URL:** https://x.com/ada/status/7"),
+            ("pasted text", "**Date:** Mon Feb 02"),
+        ],
+    );
+    check(
+        "- [A](https://a.com)\n- [B](https://b.com)\n- [C](https://c.com)\n- [D](https://d.com)\n\
+         - [E](https://e.com)\n- Done",
+        &[
+            ("pasted text", "[A](https://a.com)"),
+            ("pasted text", "[B](https://b.com)"),
+            ("pasted text", "[C](https://c.com)"),
+            ("pasted text", "[D](https://d.com)"),
+            ("pasted text", "[E](https://e.com)"),
+            ("", "Done"),
+        ],
+    );
+}
+
+#[test]
+fn notes_on_one_s_own_work_are_notes() {
+    for text in [
+        // Own research, of which one's own words report.
+        "## Research\n- Read the docs of SQLite\n- Tested WAL mode\n- It is fast enough\n- We take it",
+        // Own pages.
+        "## Deploy\n- Dashboard: http://10.0.0.7:8080\n- App: https://app.example.com\n- Live",
+        "## Article\n- Wrote the article\n- Source: `notes/a.md`\n- Published it",
+        // A research project is work.
+        "## Research project kickoff\n- Ada leads\n- Budget of 5000 EUR\n- Starts in May\n- Ends in June",
+        "## Budget\n- Source: the meeting with Ada\n- Budget is 5000 EUR\n- It ends in May",
+    ] {
+        let found = seen(text);
+        assert!(found.iter().all(|it| it.0.is_empty()), "{found:?}");
+    }
 }
 
 #[test]
