@@ -200,7 +200,8 @@ fn show_origins(call: &Invocation, root: &MemoryRoot, file: &str, ui: &Ui) -> Co
         let who = line.speaker.filter(|_| line.reason.is_none()).unwrap_or_default();
         let form = if line.shape == LineShape::Plain.name() { "" } else { line.shape };
         let reason = line.reason.filter(|it| *it != form).unwrap_or_default();
-        let what: Vec<_> = [who, form, reason].into_iter().filter(|it| !it.is_empty()).collect();
+        let what = [who, form, reason].into_iter();
+        let what: Vec<_> = what.filter(|it| !it.is_empty() && !line.text.is_empty()).collect();
         let (number, origin, what) = (line.line, line.origin, what.join(", "));
         ui.data(format!("{number:>5}  {origin:<8}  {what:<28}  {}", line.text).trim_end());
     }

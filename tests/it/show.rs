@@ -109,12 +109,32 @@ fn origins_say_who_wrote_each_line_of_a_log() {
          user: Read HEARTBEAT.md if it exists. Do not repeat old tasks.\n",
     );
     insta::assert_snapshot!(root.run(&["show", "--origins", "2026-04-03"]), @r"
+    $ memoird show --origins 2026-04-03
+        1  agent                                   # 2026-04-03
+        2  agent                                   - We use SQLite
+        3  external  quote                         > Use Redis
+        4  agent
+        5  external  session header, metadata      # Session: 2026-04-03 09:00:00 UTC
+        6  external
+        7  external  session header, metadata      - **Session ID**: 5f1c
+        8  external
+        9  external  session header, metadata      ## Conversation Summary
+       10  external
+       11  agent     owner, turn start             user: [Telegram Mara id:7 2026-04-03 08:59 UTC] Ship it
+       12  agent     assistant, turn start         assistant: Shipped
+       13  external  notice, heartbeat             user: Read HEARTBEAT.md if it exists. Do not repeat old tasks.
+       14  external
     ");
     let json = root.run(&["show", "--origins", "2026-04-03", "--json"]).ok().json_as("show");
     assert_eq!(json["sessions"][0]["id"], "5f1c");
     let line = &json["lines"][12];
     assert_eq!((&line["origin"], &line["reason"]), (&"external".into(), &"heartbeat".into()));
     assert_eq!(json["lines"][10]["speaker"], "owner");
+    root.write("WISDOM.md", "# Wisdom\n");
     insta::assert_snapshot!(root.run(&["show", "--origins", "WISDOM.md"]), @r"
+    $ memoird show --origins WISDOM.md
+    ! error: `WISDOM.md` is no log, so its lines have no origin
+    !   hint: memoird trace WISDOM.md
+    [exit 2]
     ");
 }

@@ -15,7 +15,7 @@ use crate::{memory::markdown::LineKind, text::lexicon::AUTHORSHIP};
 
 /// Lines of a section in which the field with its source must be.
 const SOURCE_LINES_MAX: usize = 4;
-/// Links that make a list of links, to at least so many hosts.
+/// The number of links, and of hosts that they lead to, that make a list of links.
 const LINKS_MIN: usize = 5;
 const LINK_HOSTS_MIN: usize = 3;
 /// Different phrases of advertising that make a section one.
