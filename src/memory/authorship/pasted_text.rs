@@ -32,12 +32,12 @@ pub(super) fn mark(lines: &[NumberedLine<'_>], range: Range<usize>, found: &mut 
         }
         let section = at..section_end(lines, at, range.end);
         let kind = kind_of_section(lines, &section);
-        if kind != SectionKind::Notes {
-            mark_section(lines, &section, kind == SectionKind::Post, found);
-            at = section.end;
+        at = if kind == SectionKind::Notes {
+            at + 1
         } else {
-            at += 1;
-        }
+            mark_section(lines, &section, kind == SectionKind::Post, found);
+            section.end
+        };
     }
 }
 
@@ -228,7 +228,7 @@ fn lead_in(words: &str) -> Option<&str> {
 fn starts_own_part(title: &str) -> bool {
     let lower = title.to_lowercase();
     let contains = |it: &&str| lower.contains(it);
-    AUTHORSHIP.own_title_words.iter().any(|it| contains(&it))
+    AUTHORSHIP.own_title_words.iter().any(contains)
         || AUTHORSHIP.own_titles.iter().any(|it| {
             lower.strip_prefix(it).is_some_and(|rest| {
                 // `my` is a word, `opportunit` the start of one.
@@ -292,7 +292,7 @@ fn foreign_link(words: &str) -> Option<&str> {
     let host = &rest[..end.unwrap_or(rest.len())];
     let is_own = host.is_empty()
         || !host.contains('.')
-        || host.ends_with(".local")
+        || host.rsplit('.').next() == Some("local")
         || host.chars().all(|c| c.is_ascii_digit() || c == '.');
     (!is_own).then_some(host)
 }
