@@ -8,7 +8,7 @@
 //! | a secret | [`secrets`] | a placeholder that names its kind |
 //! | a line like an instruction, or with hidden text | [`quarantine`] | blank, until a person accepts it |
 //! | a line that a person had forgotten | [`PrivacyRules`] | blank |
-//! | the author of the line | `origin` | an attribute of each line |
+//! | the author of the line | `origin` | an attribute of each line; metadata is blank |
 //!
 //! [`PrivacyPolicy`] holds the configuration; [`PrivacyRules`] adds the decisions of the people of one
 //! root. Files other than logs are shown without the lines of [`suspicious_lines`] and with

@@ -313,7 +313,7 @@ fn text_fingerprint(page: &ParsedLog) -> u64 {
 }
 
 impl CorpusCounts {
-    /// Returns whether a statement recurs unchanged on so many days that it says nothing about any of them.
+    /// Returns whether a statement recurs unchanged on enough days to say nothing about any of them.
     pub(super) fn is_boilerplate(&self, statement: &LogStatement) -> bool {
         !self.boilerplate.is_empty()
             && long_statement_hash(statement).is_some_and(|it| self.boilerplate.contains(&it))
