@@ -94,3 +94,26 @@ fn uncovered_lines_are_exported_as_dot_and_prov() {
     assert!(!prov["used"].as_object().unwrap().is_empty());
     assert_eq!(root.run(&["coverage", "--all", "--format", "dot"]).code, 2);
 }
+
+#[test]
+fn what_programs_wrote_is_listed_with_its_reason() {
+    let root = Root::small();
+    root.write(
+        "memory/2026-03-11.md",
+        "- Moved the mail server to Hetzner\n- 09:30 nothing new, HEARTBEAT_OK\n\n\
+         ## Light Sleep\n- Candidate: Mara prefers tea\n  - confidence: 0.62\n",
+    );
+    root.run(&["compact"]).ok();
+    let found = root.run(&["coverage", "2026-W11", "--json"]).ok().json_as("coverage");
+    let reason_of = |line: u64| {
+        let lines = found["uncovered"].as_array().unwrap();
+        let line = lines
+            .iter()
+            .find(|it| it["path"] == "memory/2026-03-11.md" && it["line"].as_u64() == Some(line));
+        line.map(|it| it["reason"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(reason_of(2).as_deref(), Some("heartbeat"));
+    assert_eq!(reason_of(5).as_deref(), Some("dream report"));
+    let week = root.read("memory/weekly/2026-W11.md");
+    assert!(week.contains("Hetzner") && !week.contains("prefers tea"), "{week}");
+}
