@@ -119,6 +119,8 @@ struct OpenFence {
 struct LineClassifier<'l> {
     lines: &'l [&'l str],
     fence: Option<OpenFence>,
+    /// Where the next line that looks like a fence was searched from, and where it is.
+    next_fence: Option<(usize, Option<usize>)>,
     in_comment: bool,
     /// From this line on, no comment is closed.
     unclosed_from: Option<usize>,
@@ -173,14 +175,27 @@ impl LineClassifier<'_> {
 
     /// Returns whether a line outside the list item is still code, pasted without the indent of its
     /// fences.
-    fn is_pasted_code(&self, at: usize, fence: OpenFence) -> bool {
+    fn is_pasted_code(&mut self, at: usize, fence: OpenFence) -> bool {
         let line = self.lines[at];
-        let next = self.lines[at..].iter().find(|it| opening_fence(it.trim()).is_some());
-        !self.was_blank
-            && plain_kind(line, line.trim()) == LineKind::Text
-            && next.is_some_and(|it| {
-                is_closing_fence(it.trim(), fence.mark) && indent_of(it) >= fence.column
-            })
+        if self.was_blank || plain_kind(line, line.trim()) != LineKind::Text {
+            return false;
+        }
+        self.next_fence(at).is_some_and(|it| {
+            is_closing_fence(it.trim(), fence.mark) && indent_of(it) >= fence.column
+        })
+    }
+
+    /// Returns the next line that looks like a fence. Each line is searched once, however many items with
+    /// open fences come before it.
+    fn next_fence(&mut self, at: usize) -> Option<&str> {
+        let known =
+            self.next_fence.filter(|&(from, found)| from <= at && found.is_none_or(|it| at <= it));
+        let (from, found) = known.unwrap_or_else(|| {
+            let is_fence = |it: &&str| opening_fence(it.trim()).is_some();
+            (at, self.lines[at..].iter().position(is_fence).map(|it| at + it))
+        });
+        self.next_fence = Some((from, found));
+        found.map(|it| self.lines[it])
     }
 
     fn classify_outside_fence(&mut self, at: usize, trimmed: &str) -> LineKind {

@@ -80,28 +80,49 @@ impl SentenceCuts {
         }
         let mut start = self.start;
         let mut opens = true;
-        // Characters are counted once: what is left of the sentence shrinks with each cut.
+        // Each character is counted once. A sentence of a thousand dates has as many marks and no clause, so
+        // counting from its start at each mark would take quadratic time.
         let mut rest = text[start..end].chars().count();
+        let mut clause = ClauseLength::default();
+        let mut counted = start;
         for (index, &(left, right)) in self.cuts.iter().enumerate() {
             if left < start {
                 continue;
             }
+            clause.add(&text[counted..left]);
+            counted = left;
             // A date, a sum, or a state after a dash says nothing without its subject.
             let next = self.cuts.get(index + 1).map_or(end, |cut| cut.0);
-            if !has_enough_letters(&text[start..left]) || !has_enough_letters(&text[right..next]) {
+            if clause.letters < LETTERS_MIN || !has_enough_letters(&text[right..next]) {
                 continue;
             }
-            let left_chars = text[start..left].chars().count();
             let skipped = text[left..right].chars().count();
-            let right_chars = rest.saturating_sub(left_chars + skipped);
-            if left_chars >= CLAUSE_CHARS_MIN && right_chars >= CLAUSE_CHARS_MIN {
+            let right_chars = rest.saturating_sub(clause.chars + skipped);
+            if clause.chars >= CLAUSE_CHARS_MIN && right_chars >= CLAUSE_CHARS_MIN {
                 push(text, start, left, opens, found);
                 rest = right_chars;
-                start = right;
+                (start, counted) = (right, right);
+                clause = ClauseLength::default();
                 opens = false;
             }
         }
         push(text, start, end, opens, found);
+    }
+}
+
+/// The length of the clause before a mark.
+#[derive(Default)]
+struct ClauseLength {
+    chars: usize,
+    letters: usize,
+}
+
+impl ClauseLength {
+    fn add(&mut self, text: &str) {
+        for c in text.chars() {
+            self.chars += 1;
+            self.letters += usize::from(c.is_alphabetic());
+        }
     }
 }
 

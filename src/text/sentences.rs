@@ -15,22 +15,58 @@ pub(crate) fn sentence_ranges(text: &str) -> Vec<(usize, usize)> {
         .unwrap_or_else(|| text.split_sentence_bound_indices().map(|(at, _)| at).collect());
     starts.push(text.len());
     let mut ranges: Vec<(usize, usize)> = Vec::new();
+    let mut marks = PairedMarks::default();
     for (&start, &end) in starts.iter().zip(&starts[1..]) {
         let piece = &text[start..end];
         match ranges.last_mut() {
             // No sentence begins in lower case.
             Some(last)
                 if piece.starts_with(char::is_lowercase)
-                    || !ends_sentence(&text[last.0..last.1])
+                    || !marks.are_balanced()
+                    || ends_with_abbreviation(&text[last.0..last.1])
                     || (ends_with_day_number(&text[last.0..last.1])
                         && starts_with_month(piece)) =>
             {
                 last.1 = end;
             }
-            _ => ranges.push((start, end)),
+            _ => {
+                ranges.push((start, end));
+                marks = PairedMarks::default();
+            }
         }
+        marks.add(piece);
     }
     ranges
+}
+
+/// The quotes and code spans of the sentence that is being joined. They are counted once, not again with
+/// each piece that is joined to it.
+#[derive(Default)]
+struct PairedMarks {
+    backticks: usize,
+    quotes: usize,
+    opened: usize,
+    closed: usize,
+}
+
+impl PairedMarks {
+    fn add(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            self.backticks += usize::from(byte == b'`');
+            self.quotes += usize::from(byte == b'"');
+        }
+        if !piece.is_ascii() {
+            self.opened += piece.matches('“').count();
+            self.closed += piece.matches('”').count();
+        }
+    }
+
+    /// Returns whether a sentence may end here: no quote and no code span is open.
+    fn are_balanced(&self) -> bool {
+        self.backticks.is_multiple_of(2)
+            && self.quotes.is_multiple_of(2)
+            && self.opened <= self.closed
+    }
 }
 
 /// Returns where sentences begin, judged by the few characters around each mark; `None` if one of them is
@@ -87,7 +123,7 @@ fn ascii_sentence_starts(text: &str) -> Option<Vec<usize>> {
 
 /// Returns whether a text may end inside of a date: `31. Juli` is one.
 fn ends_with_day_number(text: &str) -> bool {
-    let last = text.split_whitespace().next_back().unwrap_or_default();
+    let last = last_word(text);
     let digits = last.trim_end_matches('.');
     digits.len() < last.len()
         && (1..=2).contains(&digits.len())
@@ -100,17 +136,23 @@ fn starts_with_month(text: &str) -> bool {
     first.is_some_and(|it| MONTHS.contains(&&it[..]))
 }
 
-/// Abbreviations, open quotes, and open code spans do not end a sentence.
-fn ends_sentence(text: &str) -> bool {
-    let trimmed = text.trim_end();
-    let last = trimmed.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
+/// Returns whether a text ends with an abbreviation, which ends no sentence.
+fn ends_with_abbreviation(text: &str) -> bool {
+    let last = last_word(text).to_lowercase();
     let last = last.trim_start_matches(['(', '[', '"', '“']);
-    let even = |mark: u8| trimmed.bytes().filter(|&b| b == mark).count().is_multiple_of(2);
-    let balanced = even(b'`')
-        && even(b'"')
-        && (trimmed.is_ascii() || trimmed.matches('“').count() <= trimmed.matches('”').count());
     let abbreviation = last.strip_suffix('.');
-    balanced && !abbreviation.is_some_and(|it| SENTENCES.statement_abbreviations.contains(&it))
+    abbreviation.is_some_and(|it| SENTENCES.statement_abbreviations.contains(&it))
+}
+
+/// Returns the last word of a text, or the end of one that is too long to be an abbreviation or a number.
+fn last_word(text: &str) -> &str {
+    const WORD_BYTES_MAX: usize = 64;
+    let trimmed = text.trim_end();
+    let mut from = trimmed.len().saturating_sub(WORD_BYTES_MAX);
+    while !trimmed.is_char_boundary(from) {
+        from += 1;
+    }
+    trimmed[from..].rsplit(char::is_whitespace).next().unwrap_or_default()
 }
 
 #[cfg(test)]

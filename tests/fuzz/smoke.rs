@@ -2,11 +2,12 @@
 //!
 //! Each target gets the texts of its corpus and deterministic mutations of them.
 //! `MEMOIRD_FUZZ_SECONDS=600 cargo test --release --test fuzz_smoke` runs each target for so many seconds
-//! instead. `cargo fuzz`, which is guided by coverage, uses the same targets and corpus: see
+//! instead. The texts of `shapes` may be slow to read: their cost must grow with their length. `cargo fuzz`, which is guided by coverage, uses the same targets and corpus: see
 //! `Cargo.toml` in this folder.
 
 #![cfg(test)]
 
+mod shapes;
 #[expect(unreachable_pub, reason = "the cargo-fuzz crate uses the same file")]
 mod targets;
 
@@ -14,10 +15,15 @@ use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    time::{Duration, Instant},
+    process::Command,
+    sync::LazyLock,
+    time::{Duration, Instant, SystemTime},
 };
 
-use self::targets::{TARGETS, Target};
+use self::{
+    shapes::{SHAPES, Shape},
+    targets::{TARGETS, Target},
+};
 
 /// The number of mutations of each corpus text in a short run.
 const ROUNDS: u64 = 400;
@@ -161,64 +167,139 @@ runs!(
     wisdom_writes typed_writes summary_writes decision_writes
 );
 
-/// Returns texts of 100 KB that may be slow to parse: unclosed, nested, or repeated elements.
-fn adversarial() -> Vec<(&'static str, String)> {
-    const SIZE: usize = 100_000;
-    let fill = |head: &str, unit: &str, tail: &str| {
-        format!("{head}{}{tail}", unit.repeat((SIZE - head.len() - tail.len()) / unit.len()))
+/// The most that a text of twice the length may cost: linear work costs twice as much, quadratic work four times.
+const GROWTH_MAX: u32 = 3;
+/// The lengths that are compared.
+const LENGTHS: [usize; 2] = [100_000, 200_000];
+/// What takes less than this on the longer text is not compared: clocks are too coarse, and nobody waits.
+const COMPARED_FROM: Duration = Duration::from_millis(150);
+
+/// Checks that the cost of a text grows in proportion to its length.
+///
+/// Costs are processor time, not time on the clock, and the smaller of several measurements: a busy machine makes
+/// some of them too large, none too small.
+#[track_caller]
+fn check_growth(what: &str, mut cost: impl FnMut(usize) -> Duration) {
+    let [short, long] = LENGTHS;
+    let mut costs = [Duration::MAX; 3];
+    for attempt in 0..4 {
+        costs[1] = costs[1].min(cost(long));
+        if costs[1] < COMPARED_FROM {
+            return;
+        }
+        costs[0] = costs[0].min(cost(short));
+        if costs[1] <= costs[0] * GROWTH_MAX {
+            return;
+        }
+        // A limit between the two lengths may change what is done, but only once.
+        if attempt > 0 {
+            costs[2] = costs[2].min(cost(2 * long));
+            if costs[2] <= costs[1] * GROWTH_MAX {
+                return;
+            }
+        }
+    }
+    panic!("{what}: {costs:?} for {short}, {long}, and {} bytes", 2 * long);
+}
+
+/// Returns the processor time of this thread.
+fn thread_time() -> Duration {
+    // The kernel counts when the thread is scheduled.
+    std::thread::yield_now();
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|it| it.parse().ok());
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
+}
+
+/// Checks that a target takes time in proportion to the length of each slow text.
+fn grow((name, target): Target) {
+    for shape in SHAPES {
+        check_growth(&format!("{name}, {}", shape.name), |bytes| {
+            let text = shape.text(bytes);
+            let started = thread_time();
+            feed((name, target), text.as_bytes());
+            thread_time().saturating_sub(started)
+        });
+    }
+}
+
+macro_rules! growth {
+    ($($name:ident)*) => {
+        mod growth {
+            $(#[test]
+            fn $name() {
+                super::grow(*super::TARGETS.iter().find(|it| it.0 == stringify!($name)).unwrap());
+            })*
+        }
     };
-    vec![
-        ("front of [", fill("---\na: ", "[", "\n---\n")),
-        ("front of {a:", fill("---\na: ", "{a: ", "\n---\n")),
-        ("front of - ", fill("---\n", "- ", "\n---\n")),
-        ("front of keys", fill("---\n", "a: b\n", "---\n")),
-        ("front of quotes", fill("---\na: ", "\"", "\n---\n")),
-        ("front of aliases", fill("---\na: &a x\nb: [", "*a,", "]\n---\n")),
-        ("front never closed", fill("---\n", "a: b\n", "")),
-        ("front of ---x", fill("---\n", "---x\n", "")),
-        ("documents", fill("", "---\na: b\n---\n", "")),
-        ("byte-order marks", fill("", "\u{feff}", "")),
-        ("blank lines", fill("", "\n", "")),
-        ("carriage returns", fill("", "\r", "")),
-        ("one line", fill("- ", "a", "\n")),
-        ("one line of words", fill("- ", "word ", "\n")),
-        ("one line of figures", fill("- ", "12.5 ms, ", "\n")),
-        ("one line of dates", fill("- ", "2026-04-02 ", "\n")),
-        ("one bullet of lines", fill("- a\n", "b\n", "")),
-        ("one bullet of indented lines", fill("- a\n", "  b\n", "")),
-        ("bullets", fill("", "- a\n", "")),
-        (
-            "bullets in bullets",
-            (0..440).flat_map(|i| [" ".repeat(i), "- a\n".to_owned()]).collect(),
-        ),
-        ("headings", fill("", "## a\n", "")),
-        ("sections", fill("", "### Decisions\n", "")),
-        ("fences", fill("", "```\n", "")),
-        (
-            "fences of other lengths",
-            (3..440).flat_map(|i| ["`".repeat(i), "\n".to_owned()]).collect(),
-        ),
-        ("open comments", fill("", "<!-- ", "")),
-        ("open comments by line", fill("", "<!-- \n", "")),
-        ("marks", fill("", "<!-- memoird: 1a2b3c4d 2026-03 -->\n", "")),
-        ("entries", fill("## A\n", "**t** w\n", "")),
-        ("brackets", fill("- ", "[", "\n")),
-        ("brackets both ways", fill("- ", "[]", "\n")),
-        ("backticks", fill("- ", "`", "\n")),
-        ("stars", fill("- ", "*", "\n")),
-        ("quotes", fill("", ">", "\n")),
-        ("pipes", fill("", "|", "\n|-|\n")),
-        ("citations", fill("- a [", "2026-04-02:1; ", "2026-04-02:1]\n")),
-        ("lines of one citation", fill("2026-04-02:1", ",3", "")),
-        ("ranges", fill("2026-04-02:1", ",1-4294967295", "")),
-        ("stars of a schedule", fill("* * * * ", "*/1,", "*")),
-        ("numbers of a schedule", fill("0", ",59", " 3 * * *")),
-        ("fields of a schedule", fill("", "* ", "")),
-        ("decisions", fill("", "{\"kind\":\"x\"}\n", "")),
-        ("nested JSON", fill("{\"a\":", "[", "")),
-        ("marks upon marks", fill("- e", "\u{301}", "\n")),
-        ("emoji", fill("- ", "👩\u{200d}💻", "\n")),
-    ]
+}
+
+growth!(
+    frontmatter daily_log citations wisdom typed summary decisions cron
+    secrets quarantined neutralized sanitized grounding_check
+    wisdom_writes typed_writes summary_writes decision_writes
+);
+
+/// Checks that none of these texts causes a panic. They are shorter, to be fast in a debug build.
+#[test]
+fn adversarial_texts_cause_no_panic() {
+    for shape in SHAPES {
+        for target in TARGETS {
+            feed(target, shape.text(10_000).as_bytes());
+        }
+    }
+}
+
+/// Returns the processor time that child processes have taken.
+fn children_time() -> Duration {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program may contain spaces.
+    let fields = text.rsplit_once(')').map(|it| it.1).unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(13).take(2).filter_map(|it| it.parse::<u64>().ok());
+    Duration::from_millis(10 * ticks.sum::<u64>())
+}
+
+/// Runs `memoird compact` on a folder with one log, and then a search and the context, which read what it wrote.
+fn compact(text: &str) -> Duration {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("memory/2026-03-02.md");
+    fs::create_dir(log.parent().unwrap()).unwrap();
+    fs::write(&log, text).unwrap();
+    let file = fs::File::options().write(true).open(&log).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_600_000)).unwrap();
+    let started = children_time();
+    for words in [&["compact"][..], &["search", "the pump"], &["context"]] {
+        let mut memoird = Command::new(env!("CARGO_BIN_EXE_memoird"));
+        memoird.arg("--root").arg(dir.path()).args(words).env("HOME", dir.path());
+        let output = memoird.env_remove("MEMOIRD_ROOT").output().unwrap();
+        // A text without one statement may fail its checks; nothing else may go wrong.
+        let code = output.status.code();
+        assert!(
+            matches!(code, Some(0 | 1)),
+            "{words:?}: {code:?} {}",
+            output.stderr.escape_ascii()
+        );
+    }
+    children_time().saturating_sub(started)
+}
+
+/// From a log to a week, memories, an index, and the context, each slow text takes time in proportion to its length.
+///
+/// A debug build takes minutes for all of them, so it takes those that were slow once.
+#[test]
+fn the_whole_chain_grows_with_the_length_of_a_log() {
+    const SLOW_ONCE: [&str; 5] = [
+        "abbreviations",
+        "clock times",
+        "fences in bullets",
+        "one citation",
+        "sentences in an open quote",
+    ];
+    let is_chosen = |it: &&Shape| !cfg!(debug_assertions) || SLOW_ONCE.contains(&it.name);
+    for shape in SHAPES.iter().filter(is_chosen) {
+        check_growth(&format!("compact, {}", shape.name), |bytes| compact(&shape.text(bytes)));
+    }
 }
 
 /// Prints the slowest of these texts for each target: `cargo test --release --test fuzz_smoke --
@@ -226,27 +307,19 @@ fn adversarial() -> Vec<(&'static str, String)> {
 #[test]
 #[ignore = "a measurement; run it by hand with --no-capture"]
 #[expect(clippy::print_stdout, reason = "a measurement")]
-fn time_each_target_on_100_kilobytes() {
+fn time_each_target_on_200_kilobytes() {
     for target in TARGETS {
-        let mut took: Vec<_> = adversarial()
-            .into_iter()
-            .map(|(what, text)| {
-                let started = Instant::now();
+        let mut took: Vec<_> = SHAPES
+            .iter()
+            .map(|shape| {
+                let text = shape.text(LENGTHS[1]);
+                let started = thread_time();
                 feed(target, text.as_bytes());
-                (started.elapsed(), what)
+                (thread_time().saturating_sub(started), shape.name)
             })
             .collect();
         took.sort();
-        println!("{:12} {:?}", target.0, took.iter().rev().take(4).collect::<Vec<_>>());
-    }
-}
-
-/// Checks that none of these texts causes a panic. Only the first tenth is used, to be fast in a debug build.
-#[test]
-fn adversarial_texts_cause_no_panic() {
-    for (_, text) in adversarial() {
-        for target in TARGETS {
-            feed(target, &text.as_bytes()[..text.len() / 10]);
-        }
+        let all: Duration = took.iter().map(|it| it.0).sum();
+        println!("{:16} {all:?} {:?}", target.0, took.iter().rev().take(4).collect::<Vec<_>>());
     }
 }

@@ -1,0 +1,146 @@
+//! Texts of any length that may be slow to read: unclosed, nested, or repeated elements.
+
+/// A kind of text.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) name: &'static str,
+    head: &'static str,
+    unit: Unit,
+    tail: &'static str,
+}
+
+/// What is repeated between the head and the tail.
+#[derive(Clone, Copy)]
+enum Unit {
+    Same(&'static str),
+    /// A text of the number of repetitions before it.
+    Numbered(fn(usize) -> String),
+}
+
+impl Shape {
+    /// Returns a text of this kind, at most `bytes` long but for its last unit.
+    pub(crate) fn text(&self, bytes: usize) -> String {
+        let mut text = self.head.to_owned();
+        for at in 0.. {
+            match self.unit {
+                Unit::Same(unit) => text.push_str(unit),
+                Unit::Numbered(unit) => text.push_str(&unit(at)),
+            }
+            if text.len() + self.tail.len() >= bytes {
+                break;
+            }
+        }
+        text + self.tail
+    }
+}
+
+const fn fill(
+    name: &'static str,
+    head: &'static str,
+    unit: &'static str,
+    tail: &'static str,
+) -> Shape {
+    Shape { name, head, unit: Unit::Same(unit), tail }
+}
+
+const fn count(name: &'static str, head: &'static str, unit: fn(usize) -> String) -> Shape {
+    Shape { name, head, unit: Unit::Numbered(unit), tail: "\n" }
+}
+
+fn clock(minutes: usize) -> String {
+    format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60)
+}
+
+/// All kinds.
+pub(crate) const SHAPES: &[Shape] = &[
+    fill("front of [", "---\na: ", "[", "\n---\n"),
+    fill("front of {a:", "---\na: ", "{a: ", "\n---\n"),
+    fill("front of - ", "---\n", "- ", "\n---\n"),
+    fill("front of keys", "---\n", "a: b\n", "---\n- x\n"),
+    fill("front of quotes", "---\na: ", "\"", "\n---\n"),
+    fill("front of aliases", "---\na: &a x\nb: [", "*a,", "]\n---\n"),
+    fill("front never closed", "---\n", "a: b\n", ""),
+    fill("front of ---x", "---\n", "---x\n", ""),
+    fill("documents", "", "---\na: b\n---\n", ""),
+    fill("byte-order marks", "", "\u{feff}", ""),
+    fill("blank lines", "", "\n", "- x\n"),
+    fill("carriage returns", "", "\r", ""),
+    fill("spaces", "- a", " ", "b\n"),
+    fill("one word", "- ", "a", "\n"),
+    fill("words", "- ", "word ", "\n"),
+    fill("sentences", "- ", "The pump ran. ", "\n"),
+    count("counted sentences", "- ", |i| format!("Pump {i} ran at noon. ")),
+    fill("abbreviations", "- ", "Dr. Who met Dr. ", "\n"),
+    fill("sentences in an open quote", "- \"", "Alpha ran. ", "\n"),
+    fill("sentences in open code", "- `", "Alpha ran. ", "\n"),
+    fill("sentences in lower case", "- ", "it ran. ", "\n"),
+    fill("days of a month", "- ", "31. Juli war gut. ", "\n"),
+    fill("clauses", "- ", "and the pump ran, ", "\n"),
+    fill("dashes", "- ", "a — ", "\n"),
+    count("clock times", "- ", |i| format!("{}; ", clock(i))),
+    count("lines with clock times", "", |i| format!("- {} did thing {i}\n", clock(i))),
+    fill("figures", "- ", "12.5 ms, ", "\n"),
+    count("numbers", "- ", |i| format!("{i} ")),
+    fill("digits", "- ", "7", "\n"),
+    fill("percents", "- ", "5% ", "\n"),
+    fill("dates", "- ", "2026-04-02 ", "\n"),
+    fill("dates in words", "- ", "2 April 2026, ", "\n"),
+    count("money", "- ", |i| format!("${i}.50 for Ada, ")),
+    count("changed figures", "- ", |i| format!("from {i} to {}, ", i + 1)),
+    count("names", "- ", |i| format!("Ada{} met Bob, ", char::from(b'a' + (i % 26) as u8))),
+    count("addresses", "- ", |i| format!("https://a.io/x{i} and a{i}@b.io, ")),
+    fill("one address", "- https://a.io/(", "),", "\n"),
+    fill("hyphens", "- ", "a-", "\n"),
+    fill("one bullet of lines", "- a\n", "b\n", ""),
+    fill("one bullet of indented lines", "- a\n", "  b\n", ""),
+    count("bullets", "", |i| format!("- item {i} is done\n")),
+    count("preferences", "", |i| format!("- Ada prefers tea {i} to coffee.\n")),
+    count("decisions of a day", "", |i| format!("- Decided to use tool{i}, not tool{}.\n", i + 1)),
+    fill("the same bullet", "", "- the pump ran at noon\n", ""),
+    count("tasks", "", |i| format!("- [ ] todo {i}\n")),
+    count("bullets in bullets", "", |i| " ".repeat(i % 400) + "- a\n"),
+    count("headings", "", |i| format!("## Part {i}\n- did {i}\n")),
+    fill("sections", "", "### Decisions\n", ""),
+    fill("fences", "", "```\n", ""),
+    fill("fences in bullets", "", "- ```\nx\n", ""),
+    count("fences of other lengths", "", |i| "`".repeat(i % 400 + 3) + "\n"),
+    fill("open comments", "", "<!-- ", ""),
+    fill("open comments by line", "", "<!-- \n", ""),
+    fill("comments", "", "<!-- a -->", "\n"),
+    fill("marks", "", "<!-- memoird: 1a2b3c4d 2026-03 -->\n", ""),
+    fill("tags", "- ", "<a ", "\n"),
+    fill("entries", "## A\n", "**t** w\n", ""),
+    fill("table rows", "| a | b |\n|---|---|\n", "| c | d |\n", ""),
+    fill("cells", "", "|", "\n|-|\n"),
+    fill("brackets", "- ", "[", "\n"),
+    fill("brackets both ways", "- ", "[]", "\n"),
+    fill("links in links", "- ", "[a](", "\n"),
+    fill("images", "- ", "![a](https://b.io/c.png) ", "\n"),
+    fill("parentheses", "- ", "(a) ", "\n"),
+    fill("backticks", "- ", "`", "\n"),
+    fill("code", "- ", "`a` ", "\n"),
+    fill("stars", "- ", "*", "\n"),
+    fill("open bold", "- ", "**a ", "\n"),
+    fill("quotes in quotes", "", "> ", "a\n"),
+    fill("lines of a quote", "", "> a\n", ""),
+    fill("one citation", "- a [", "2026-04-02:1; ", "2026-04-02:1]\n"),
+    count("citations", "", |i| format!("- fact {i} [2026-04-02:{}]\n", i + 1)),
+    fill("lines of one citation", "2026-04-02:1", ",3", ""),
+    fill("ranges", "2026-04-02:1", ",1-4294967295", ""),
+    fill("stars of a schedule", "* * * * ", "*/1,", "*"),
+    fill("numbers of a schedule", "0", ",59", " 3 * * *"),
+    fill("fields of a schedule", "", "* ", ""),
+    fill("decisions", "", "{\"kind\":\"x\"}\n", ""),
+    fill("nested JSON", "- {\"a\":", "[", "\n"),
+    fill("JSON", "- ", "{\"a\": \"b\"}, ", "\n"),
+    fill("passwords", "- ", "password=", "\n"),
+    fill("keys", "- ", "sk-", "\n"),
+    fill("base64", "- ", "QUJD", "==\n"),
+    fill("sentences without spaces", "- ", "今日は東京で会議。", "\n"),
+    fill("sentences without spaces in an open quote", "- “", "会議。", "\n"),
+    fill("letters without spaces", "- ", "界", "\n"),
+    fill("marks upon marks", "- e", "\u{301}", "\n"),
+    fill("emoji", "- ", "👩\u{200d}💻", "\n"),
+    fill("zero-width spaces", "- a", "\u{200b}", "\n"),
+    fill("text from right to left", "- ", "שלום. ", "\n"),
+];
