@@ -75,13 +75,14 @@ pub(crate) fn append_entry(
     let path = root.vault.layout().source_path(&Stem::day(date));
     let lock = WriteLock::acquire(root.vault.layout().root())?;
     // Reading first refuses links and files that are not text.
-    let before = root.vault.read_text(&path)?;
+    let before = root.vault.read_unmerged_text(&path)?;
     if (before.map_or(0, |it| it.len()) + entry.len()) as u64 > FILE_BYTES_MAX {
         return Err(VaultError::TooLarge { path: path.into() }.into());
     }
     root.vault.append(&lock, &path, &new_log_header(date), &entry, false)?;
     drop(lock);
-    let line = root.vault.read_text(&path)?.as_deref().and_then(|text| entry_line(text, &entry));
+    let text = root.vault.read_unmerged_text(&path)?;
+    let line = text.as_deref().and_then(|text| entry_line(text, &entry));
     let line = line.ok_or_else(|| VaultError::ReadBackMismatch { path: (&path[..]).into() })?;
     Ok(AppendedEntry { path, line })
 }

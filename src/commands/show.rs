@@ -152,10 +152,13 @@ fn show_current(
     ui: &Ui,
 ) -> CommandResult<()> {
     let (path, kind) = root.resolve_file(&call.environment, file)?;
-    let bytes = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?.bytes;
-    if ui.is_json() {
-        // JSON needs valid text.
+    let found = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?;
+    if !raw && (ui.is_json() || found.has_merge_conflict()) {
+        // JSON needs valid text. Agents read what is shown, too, and both sides of a conflict are not meant.
         root.vault.read_text(&path)?;
+    }
+    let bytes = found.bytes;
+    if ui.is_json() {
         let framed = root.sanitized_file(&path, &bytes);
         ui.json(&ShowReport { path: &path, kind: Some(kind.name()), framed, version: None });
     } else if raw {

@@ -235,9 +235,11 @@ impl MemoryRoot {
         framed
     }
 
-    /// Returns the sanitized text of a file; `None` if there is none.
+    /// Returns the sanitized text of a file; `None` if there is none, or if a person has to resolve a merge
+    /// conflict in it first.
     pub(super) fn read_sanitized(&self, path: &str) -> CommandResult<Option<FramedText>> {
-        Ok(self.vault.read(path)?.map(|it| self.sanitized_file(path, &it.bytes)))
+        let found = self.vault.read(path)?.filter(|it| !it.has_merge_conflict());
+        Ok(found.map(|it| self.sanitized_file(path, &it.bytes)))
     }
 
     /// Returns an argument as a path relative to the root and to the current folder; `None` for a path

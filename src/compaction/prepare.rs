@@ -70,7 +70,7 @@ impl<'c, 'a> RunPreparation<'c, 'a> {
     ) -> Result<(), CompactionError> {
         let (mut view, _) = Repairer::new(self.context).take_repaired_snapshot(now)?;
         if accepted {
-            view.record.damaged.clear();
+            view.record.accept_damage();
         }
         let mut reconcile_run = ReconcileRun::new(trigger, now);
         let result = Reconciler::new(self.context).reconcile_changes(&mut reconcile_run, &view);

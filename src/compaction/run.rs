@@ -132,7 +132,7 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
             view = self.context.take_snapshot(now)?;
         }
         if accepted {
-            view.record.damaged.clear();
+            view.record.accept_damage();
         }
         let mut run = ReconcileRun { report, ..ReconcileRun::new(trigger, now) };
         if Reconciler::new(self.context).reconcile_changes(&mut run, &view)? {

@@ -257,6 +257,8 @@ fn snapshot_of(
     if let Some(lineage) = lineage {
         record.damaged = files_to_confirm(vault, &inventory, lineage)?;
     }
+    let conflicts = inventory.merge_conflicts();
+    record.damaged.extend(conflicts.map(|it| (it.path.clone(), Damage::MergeConflict)));
     Ok((RootSnapshot { inventory, record }, receipts))
 }
 

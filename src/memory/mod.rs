@@ -6,6 +6,7 @@
 //! - [`period`], [`address`], [`hash`]: names of time, lines, and bytes.
 //! - [`log`], [`markdown`]: a daily log and the structure of its lines.
 //! - [`authorship`]: who wrote each line of a log.
+//! - [`merge_conflict`]: what a version control system left in a file that it could not merge.
 //! - [`atom`]: the numbers, dates, and names in a text that must not change.
 //! - [`item`], [`document`]: bullets, and the weekly and monthly files made of them.
 //! - [`typed`], [`typed_schema`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and
@@ -26,6 +27,7 @@ pub mod index;
 pub mod item;
 pub mod log;
 pub mod markdown;
+pub mod merge_conflict;
 pub mod period;
 pub mod typed;
 pub mod typed_schema;

@@ -193,7 +193,7 @@ impl SessionStore<'_> {
             if stem.is_none_or(|it| leading_date(it.as_str()).is_none()) {
                 continue;
             }
-            let text = match self.vault.read_text(&path) {
+            let text = match self.vault.read_unmerged_text(&path) {
                 Err(error) if error.is_read_failure() => return Err(error.into()),
                 Ok(Some(text)) => text,
                 _ => continue,
@@ -244,7 +244,7 @@ impl SessionStore<'_> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         let path = self.vault.log_path(&Stem::day(note.date));
         // Another process may have imported it meanwhile.
-        let text = self.vault.read_text(&path)?.unwrap_or_default();
+        let text = self.vault.read_unmerged_text(&path)?.unwrap_or_default();
         logged.add_log(&path, &text);
         let new_lines = self.new_lines(program, note, logged);
         if new_lines.is_empty() {

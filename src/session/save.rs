@@ -408,7 +408,7 @@ impl SessionStore<'_> {
         for entry in &pending.entries {
             let Ok(stem) = entry.stem.parse::<Stem>() else { continue };
             let path = self.vault.log_path(&stem);
-            let log_text = self.vault.read_text(&path)?.unwrap_or_default();
+            let log_text = self.vault.read_unmerged_text(&path)?.unwrap_or_default();
             if !log_text.contains(&entry.text) {
                 if (log_text.len() + entry.text.len()) as u64 > FILE_BYTES_MAX {
                     return Err(VaultError::TooLarge { path: path.into() }.into());

@@ -31,6 +31,7 @@ mod log;
 mod many_roots;
 mod mcp;
 mod metrics;
+mod merge_conflicts;
 mod missed_runs;
 mod model;
 mod open_week;

@@ -157,7 +157,7 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
     drop(search::update_index(&root.vault, inventory));
     embed_new_lines(&call, &root, Some(inventory), ui);
     warn_of_held_work(&report, ui);
-    Ok(exit_code(&report))
+    Ok(exit_code(&report, &plan))
 }
 
 /// Warns about files that were not written, and about a model that is unavailable.

@@ -117,8 +117,7 @@ pub(super) fn nothing_to_do(
             "nothing to do: {tier} {period} waits for its sources (`memoird compact` does all tiers)"
         );
     }
-    let is_stuck = |it: &WaitCause| matches!(it, WaitCause::Stuck(_) | WaitCause::Damaged(_));
-    let stuck = plan.waiting.iter().filter(|it| is_stuck(&it.cause)).count();
+    let stuck = stuck_jobs(plan);
     if stuck > 0 {
         return format!("nothing to do, but {stuck} stuck; see `memoird status`");
     }
@@ -139,10 +138,18 @@ pub(super) fn nothing_to_do(
     up_to_date + &and_undone
 }
 
-/// Returns 69 if only the model was unavailable or the budget exhausted, and 1 if a job failed otherwise.
-pub(super) fn exit_code(report: &RunReport) -> ExitCode {
+/// Returns the number of jobs that wait for a person.
+fn stuck_jobs(plan: &CompactionPlan) -> usize {
+    let is_stuck = |it: &WaitCause| matches!(it, WaitCause::Stuck(_) | WaitCause::Damaged(_));
+    plan.waiting.iter().filter(|it| is_stuck(&it.cause)).count()
+}
+
+/// Returns 69 if only the model was unavailable or the budget exhausted, and 1 if a job failed otherwise or is
+/// stuck.
+pub(super) fn exit_code(report: &RunReport, plan: &CompactionPlan) -> ExitCode {
     let waits = report.unanswered > 0 || report.model.is_some() && report.left > 0;
-    match report.failed.saturating_sub(report.unanswered) + report.held.len() {
+    let failed = report.failed.saturating_sub(report.unanswered);
+    match failed + report.held.len() + stuck_jobs(plan) {
         0 if waits => CommandErrorKind::Unavailable.exit_code().into(),
         0 => ExitCode::SUCCESS,
         _ => CommandErrorKind::Job.exit_code().into(),

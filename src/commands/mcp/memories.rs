@@ -11,7 +11,7 @@ use crate::{
     memory::typed::{MemoryType, TypedMemory},
     privacy::PrivacyRules,
     recall::framing::{self, NOTICE},
-    store::fs::layout::FileKind,
+    store::fs::{layout::FileKind, vault::VaultError},
 };
 
 /// Stops reading a folder after this many files.
@@ -29,8 +29,12 @@ impl ServedFolder {
             {
                 continue;
             }
-            let Some(text) = root.vault.read_text(&path)? else { continue };
-            // `status` reports a file that cannot be parsed.
+            // `status` reports a file that cannot be read or parsed.
+            let text = match root.vault.read_text(&path) {
+                Err(VaultError::MergeConflict { .. }) => continue,
+                text => text?,
+            };
+            let Some(text) = text else { continue };
             memories.extend(TypedMemory::parse(name.as_ref(), &text).ok().map(|it| (path, it)));
         }
         memories.sort_by(|a, b| a.0.cmp(&b.0));

@@ -4,7 +4,10 @@ use serde::Serialize;
 
 use crate::{
     commands::workspace::MemoryRoot,
-    compaction::{RootSnapshot, plan::CompactionPlan},
+    compaction::{
+        RootSnapshot,
+        plan::{CompactionPlan, damage::Damage},
+    },
     memory::{
         address::Stem,
         log::{DailyLog, OriginError, may_declare_origin},
@@ -34,7 +37,8 @@ pub(super) fn collect_problems(
         .collect();
     problems.extend(missing_sources(root, &view.inventory));
     problems.extend(logs.unread_origins);
-    let damaged = view.record.damaged.iter();
+    // The scan has reported merge conflicts already.
+    let damaged = view.record.damaged.iter().filter(|(_, why)| **why != Damage::MergeConflict);
     problems.extend(
         damaged.map(|(path, why)| StatusProblem { path: path.clone(), reason: why.to_string() }),
     );

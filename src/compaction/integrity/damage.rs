@@ -45,6 +45,10 @@ pub(crate) fn damaged_files(
         if scanned.is_some() && scanned == recorded.get(&path).map(|(_, hash)| *hash) {
             continue;
         }
+        if inventory.merge_conflicts().any(|it| it.path == path) {
+            found.insert(path, Damage::MergeConflict);
+            continue;
+        }
         // The check of names reports what is not a regular file.
         let Ok(Some(file)) = vault.read(&path) else { continue };
         let recorded_hash = recorded.get(&path).map(|(_, hash)| *hash);

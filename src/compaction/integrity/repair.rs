@@ -21,7 +21,7 @@ use crate::compaction::{
     context::{REPAIR_TRIGGER, RunContext},
     error::CompactionError,
     journal::{Journal, decision_file::DecisionFile, records},
-    memories::index_file::refresh_index,
+    memories::index_file::{awaits_merge, refresh_index},
     plan::damage::Damage,
     reconcile::{ReconcileRun, Reconciler},
     snapshot::RootSnapshot,
@@ -128,8 +128,10 @@ pub(crate) fn plan_repair(
     // A readable file may be what a person wrote, so only what nobody wrote is replaced. Dangling
     // citations are for the next run, and an invalid memory is for a person, unless a single byte
     // was flipped.
+    // What to keep of a merge conflict, only a person can say.
     let mut wrong: BTreeMap<String, String> = damaged
         .iter()
+        .filter(|(_, damage)| **damage != Damage::MergeConflict)
         .map(|(path, damage)| (path.clone(), damage.description().to_owned()))
         .collect();
     for path in check::dangling_citations(vault, &documents)?.into_keys() {
@@ -162,7 +164,10 @@ pub(crate) fn plan_repair(
     });
     let needed = inventory.index.is_some() || !inventory.memories.is_empty();
     let index_damaged = damaged.contains_key(&layout.index());
-    if needed && (index_damaged || inventory.index.as_deref() != Some(&rendered)) {
+    if needed
+        && !awaits_merge(inventory, layout)
+        && (index_damaged || inventory.index.as_deref() != Some(&rendered))
+    {
         steps.push(RepairStep::Index);
     }
     if behind {

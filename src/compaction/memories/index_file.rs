@@ -11,8 +11,23 @@ use crate::compaction::{
 };
 use crate::{
     memory::index,
-    store::{db::lineage::jobs::RunId, fs::vault::VaultError},
+    store::{
+        db::lineage::jobs::RunId,
+        fs::{
+            inventory::Inventory,
+            layout::{FileKind, Layout},
+            vault::VaultError,
+        },
+    },
 };
+
+/// Returns whether a merge conflict in the index or in a memory must be resolved first: the index would lose
+/// what a person wrote in it, or the memory.
+pub(crate) fn awaits_merge(inventory: &Inventory, layout: &Layout) -> bool {
+    inventory
+        .merge_conflicts()
+        .any(|it| matches!(layout.kind_of(&it.path), Some(FileKind::Index | FileKind::Memory)))
+}
 
 /// Updates `MEMORY.md` from the typed memories, and returns its path if it had to be written.
 pub(crate) fn refresh_index(
@@ -21,7 +36,8 @@ pub(crate) fn refresh_index(
     view: &RootSnapshot,
 ) -> Result<Option<String>, CompactionError> {
     let inventory = &view.inventory;
-    if inventory.memories.is_empty() && inventory.index.is_none() {
+    let is_needed = !inventory.memories.is_empty() || inventory.index.is_some();
+    if !is_needed || awaits_merge(inventory, context.vault.layout()) {
         return Ok(None);
     }
     let text = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {

@@ -25,6 +25,8 @@ pub enum Damage {
     MarksLost,
     /// It cannot be parsed as the kind of file that its name says.
     Malformed,
+    /// A version control system could not merge it. Also logs are recorded with this damage.
+    MergeConflict,
 }
 
 impl Damage {
@@ -38,6 +40,7 @@ impl Damage {
             Self::Shortened => "lacks its end, as if cut off after a line",
             Self::MarksLost => "has lost the metadata that says what memoird wrote in it",
             Self::Malformed => "cannot be parsed",
+            Self::MergeConflict => "has the markers of a merge conflict",
         }
     }
 
@@ -57,6 +60,7 @@ impl Damage {
                 "`memoird doctor --repair` restores it and keeps the present text",
                 "`memoird compact --accept-missing` accepts it as it is",
             ],
+            Self::MergeConflict => &["keep the lines that are meant, and remove the markers"],
             _ => &["`memoird doctor --repair`"],
         }
     }

@@ -59,12 +59,17 @@ pub(crate) struct RecordedState {
     pub skipped: BTreeSet<ContentHash>,
     /// Jobs that failed three times, with the last reason.
     pub stuck: BTreeMap<ContentHash, String>,
-    /// Generated files that may be damaged and wait for a person, each with what is wrong: nothing
-    /// is made from them or in their place.
+    /// Generated files that may be damaged, and any files with merge conflicts, which wait for a
+    /// person, each with what is wrong: nothing is made from them or in their place.
     pub damaged: BTreeMap<String, Damage>,
 }
 
 impl RecordedState {
+    /// Accepts doubtful files as they are. Nobody can mean both sides of a merge conflict.
+    pub(crate) fn accept_damage(&mut self) {
+        self.damaged.retain(|_, damage| !damage.may_be_intended());
+    }
+
     /// Returns the engine that extracted a day: from the database, else from the week's file.
     /// `None` if unknown.
     pub(crate) fn extracting_engine<'a>(

@@ -85,7 +85,7 @@ impl<'a> Planner<'a> {
             if stem.date() > today + Duration::days(1) {
                 let reason =
                     format!("dated in the future (today is {today}); it waits for its day");
-                self.plan.problems.push(FileProblem { path: log.path.clone(), reason });
+                self.plan.problems.push(FileProblem::new(&log.path[..], reason));
             }
         }
     }
@@ -345,11 +345,15 @@ impl<'a> Planner<'a> {
         let is_open = |it: &&SummaryFile| !decided(it);
         let week = |it: &Period| damage(&self.inventory.weekly.get(it).filter(is_open)?.path);
         let month = |it: &Period| damage(&self.inventory.monthly.get(it).filter(is_open)?.path);
+        // Only the week's own file: a note of this name elsewhere is reported and blocks nothing.
         let unread = |it: &Period| {
-            let name = format!("/{it}.md");
+            let name = format!("weekly/{it}.md");
             let problem = self.inventory.problems.iter().find(|p| p.path.ends_with(&name))?;
             Some(format!("{} cannot be read: {}", problem.path, problem.reason))
         };
+        if let Some(conflict) = self.merge_conflict(tier, period) {
+            return Some(conflict.reason.clone());
+        }
         match tier {
             Tier::Extract => None,
             Tier::Weekly => week(&period),
@@ -357,6 +361,32 @@ impl<'a> Planner<'a> {
                 .or_else(|| period.weeks().iter().find_map(|it| week(it).or_else(|| unread(it)))),
             Tier::Wisdom => month(&period).or_else(|| damage("WISDOM.md")),
         }
+    }
+
+    /// Returns the file that could not be merged and that a job reads or would write.
+    fn merge_conflict(&self, tier: Tier, period: Period) -> Option<&FileProblem> {
+        let is_within = |day: NaiveDate| match tier {
+            Tier::Monthly => {
+                period.weeks().iter().any(|week| (week.first()..week.end()).contains(&day))
+            }
+            _ => (period.first()..period.end()).contains(&day),
+        };
+        self.inventory.merge_conflicts().find(|it| {
+            let name = it.path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
+            let stem = name.and_then(|it| it.parse::<Stem>().ok());
+            match (tier, stem) {
+                (Tier::Wisdom, _) => true,
+                (_, Some(stem)) => match stem.summary_period() {
+                    Some(file) => {
+                        file == period || (tier == Tier::Monthly && period.weeks().contains(&file))
+                    }
+                    None => is_within(stem.date()),
+                },
+                // A day might write a memory a second time.
+                (Tier::Extract, None) => name != Some("WISDOM"),
+                (Tier::Weekly | Tier::Monthly, None) => false,
+            }
+        })
     }
 
     /// Returns the log of the period that changed moments ago. A time after `now` counts as

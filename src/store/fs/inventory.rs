@@ -119,9 +119,22 @@ pub struct FileProblem {
     pub path: String,
     /// What is wrong, and what to do.
     pub reason: String,
+    /// Whether a version control system could not merge it: what was made from it waits.
+    pub is_merge_conflict: bool,
+}
+
+impl FileProblem {
+    pub(crate) fn new(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { path: path.into(), reason: reason.into(), is_merge_conflict: false }
+    }
 }
 
 impl Inventory {
+    /// Returns the files that a version control system could not merge.
+    pub(crate) fn merge_conflicts(&self) -> impl Iterator<Item = &FileProblem> {
+        self.problems.iter().filter(|it| it.is_merge_conflict)
+    }
+
     /// Returns the logs dated in a period.
     pub fn logs_of(&self, period: Period) -> impl Iterator<Item = (&Stem, &LogFile)> {
         let from = Stem::day(period.first());

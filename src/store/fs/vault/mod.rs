@@ -97,6 +97,17 @@ pub enum VaultError {
         /// Offset of the first bad byte.
         at: usize,
     },
+    /// A version control system could not merge the file.
+    #[error(
+        "`{}` has the markers of a merge conflict (line {line}); it is not used until they are resolved",
+        path.display()
+    )]
+    MergeConflict {
+        /// The file.
+        path: PathBuf,
+        /// The line of the first marker.
+        line: usize,
+    },
     /// The file changed between reading and writing.
     #[error("`{}` was changed by another program meanwhile; it will be read again", path.display())]
     Changed {

@@ -12,7 +12,7 @@ use rustix::{fs::OFlags, io::Errno};
 
 use super::{FILE_BYTES_MAX, Vault, VaultError, folder_error, io_error, split_path};
 use crate::{
-    memory::{address::Stem, decision::Decisions, log::DailyLog},
+    memory::{address::Stem, decision::Decisions, log::DailyLog, merge_conflict},
     privacy::PrivacyRules,
     store::fs::{
         inventory::{FileProblem, FileStat},
@@ -36,13 +36,25 @@ pub struct FileContents {
 }
 
 impl FileContents {
-    /// Returns the bytes as text, and the stamp.
+    /// Returns the bytes as text, and the stamp. Refuses Markdown that was not merged completely.
     fn into_text(self, relative: &str) -> Result<(String, FileStat), VaultError> {
-        let text = String::from_utf8(self.bytes).map_err(|e| VaultError::NotUtf8 {
+        let stamp = self.stamp;
+        let text = self.into_unmerged_text(relative)?;
+        refuse_conflict(&text, Path::new(relative))?;
+        Ok((text, stamp))
+    }
+
+    /// Returns the bytes as text, whether a version control system could merge it or not.
+    fn into_unmerged_text(self, relative: &str) -> Result<String, VaultError> {
+        String::from_utf8(self.bytes).map_err(|e| VaultError::NotUtf8 {
             path: relative.into(),
             at: e.utf8_error().valid_up_to(),
-        })?;
-        Ok((text, self.stamp))
+        })
+    }
+
+    /// Returns whether a version control system could not merge the file.
+    pub(crate) fn has_merge_conflict(&self) -> bool {
+        merge_conflict::first_conflict_line(&String::from_utf8_lossy(&self.bytes)).is_some()
     }
 
     /// Refuses a file with a second hard link, through which it may be changed from outside of the root.
@@ -133,10 +145,17 @@ impl Vault {
 
     /// Reads a file as text, or `None` when there is none.
     ///
-    /// Like [`Self::read`], and for bytes that are not UTF-8.
+    /// Returns an error like [`Self::read`], for bytes that are not UTF-8, and for Markdown that a version
+    /// control system could not merge.
     pub(crate) fn read_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
         let Some(found) = self.read(relative)? else { return Ok(None) };
         found.into_text(relative).map(|it| Some(it.0))
+    }
+
+    /// Like [`Self::read_text`], but also reads what could not be merged: for those who only add lines, or look
+    /// whether theirs are there.
+    pub(crate) fn read_unmerged_text(&self, relative: &str) -> Result<Option<String>, VaultError> {
+        self.read(relative)?.map(|it| it.into_unmerged_text(relative)).transpose()
     }
 
     /// Returns the privacy rules of the root: its configuration, and the decisions of its people.
@@ -194,7 +213,7 @@ impl Vault {
 
     /// Reads and decodes a log or a session record, or `None` when there is none.
     ///
-    /// Like [`Self::read`], and for bytes that are not UTF-8.
+    /// Returns an error like [`Self::read_text`].
     pub(crate) fn read_log(&self, stem: &Stem) -> Result<Option<DailyLog>, VaultError> {
         let archived = self.layout.archive_path(stem);
         let places = archived.iter().cloned().chain([self.layout.source_path(stem)]);
@@ -203,7 +222,8 @@ impl Vault {
             let Some(found) = self.read(&path)? else { continue };
             let found = found.refuse_hard_link(&self.layout.full(&path))?;
             let log = DailyLog::parse(stem.clone(), &found.bytes)
-                .map_err(|e| VaultError::NotUtf8 { path: path.into(), at: e.at })?;
+                .map_err(|e| VaultError::NotUtf8 { path: (&path[..]).into(), at: e.at })?;
+            refuse_conflict(log.raw(), Path::new(&path))?;
             return Ok(Some(log));
         }
         Ok(None)
@@ -242,10 +262,10 @@ impl Vault {
         for name in listed.map_err(|e| io_error("read", &self.layout.full(relative), e))? {
             match name {
                 Ok(name) => names.push(name),
-                Err(lossy) => problems.push(FileProblem {
-                    path: format!("{relative}/{lossy}"),
-                    reason: "the name is not UTF-8; rename it".to_owned(),
-                }),
+                Err(lossy) => problems.push(FileProblem::new(
+                    format!("{relative}/{lossy}"),
+                    "the name is not UTF-8; rename it",
+                )),
             }
         }
         names.sort_unstable();
@@ -276,6 +296,17 @@ impl Vault {
         }
         found.sort_unstable();
         (found, false)
+    }
+}
+
+/// Refuses Markdown with the markers of a merge conflict: which of its lines are meant, only a person can say.
+pub(super) fn refuse_conflict(text: &str, path: &Path) -> Result<(), VaultError> {
+    if path.extension().is_none_or(|it| it != "md") {
+        return Ok(());
+    }
+    match merge_conflict::first_conflict_line(text) {
+        Some(line) => Err(VaultError::MergeConflict { path: path.to_owned(), line }),
+        None => Ok(()),
     }
 }
 

@@ -4,7 +4,10 @@ mod side_folders;
 
 use std::{collections::HashMap, io, path::Path, sync::Arc};
 
-use super::{Vault, VaultError, io_error, read::read_in};
+use super::{
+    Vault, VaultError, io_error,
+    read::{read_in, refuse_conflict},
+};
 use crate::{
     memory::{
         address::Stem,
@@ -154,7 +157,7 @@ impl Vault {
                     }
                 }
                 MemoryFileName::NearMiss(reason) => {
-                    inventory.problems.push(FileProblem { path, reason: reason.to_owned() });
+                    inventory.problems.push(FileProblem::new(path, reason));
                 }
                 MemoryFileName::Other if path == self.layout.sessions_dir() => {
                     let listed = self.open_folder("read", &path);
@@ -244,8 +247,9 @@ impl Vault {
         let found = read_in(folder, name, &full)?
             .ok_or_else(|| io_error("read", &full, io::ErrorKind::NotFound.into()))?
             .refuse_hard_link(&full)?;
-        if let Err(e) = std::str::from_utf8(&found.bytes) {
-            return Err(VaultError::NotUtf8 { path: path.into(), at: e.valid_up_to() });
+        match std::str::from_utf8(&found.bytes) {
+            Err(e) => return Err(VaultError::NotUtf8 { path: path.into(), at: e.valid_up_to() }),
+            Ok(text) => refuse_conflict(text, Path::new(path))?,
         }
         Ok((KnownFile { stamp: found.stamp, hash: ContentHash::of(&found.bytes) }, true))
     }
@@ -274,7 +278,11 @@ fn unchanged_file(
 
 /// Turns an error into a problem of the file, unless the system failed to read it, which may be temporary.
 fn problem_or_error(path: String, error: VaultError) -> Result<FileProblem, VaultError> {
-    if error.is_read_failure() { Err(error) } else { Ok(file_problem(path, &error)) }
+    if error.is_read_failure() {
+        return Err(error);
+    }
+    let is_merge_conflict = matches!(error, VaultError::MergeConflict { .. });
+    Ok(FileProblem { is_merge_conflict, ..file_problem(path, &error) })
 }
 
 fn file_problem(path: String, error: &dyn std::error::Error) -> FileProblem {
@@ -282,7 +290,7 @@ fn file_problem(path: String, error: &dyn std::error::Error) -> FileProblem {
     if let Some(source) = error.source() {
         reason = format!("{reason}: {source}");
     }
-    FileProblem { path, reason }
+    FileProblem::new(path, reason)
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl Vault {
             if !layout::is_year(&year) {
                 if matches!(layout::classify(&year), MemoryFileName::Log(_)) {
                     let reason = format!("belongs in the folder of its year, {archive}/YYYY/");
-                    inventory.problems.push(FileProblem { path: dir, reason });
+                    inventory.problems.push(FileProblem::new(dir, reason));
                 }
                 continue;
             }
@@ -95,14 +95,14 @@ impl Vault {
                 let stem = match layout::classify(&name) {
                     MemoryFileName::Log(stem) => stem,
                     MemoryFileName::NearMiss(reason) => {
-                        inventory.problems.push(FileProblem { path, reason: reason.to_owned() });
+                        inventory.problems.push(FileProblem::new(path, reason));
                         continue;
                     }
                     MemoryFileName::Typed(_) | MemoryFileName::Other => continue,
                 };
                 if self.layout.archive_path(&stem).as_ref() != Some(&path) {
                     let reason = format!("belongs in {archive}/{}/", stem.date().year());
-                    inventory.problems.push(FileProblem { path, reason });
+                    inventory.problems.push(FileProblem::new(path, reason));
                     continue;
                 }
                 let live = inventory.logs.remove(&stem);
@@ -150,7 +150,7 @@ impl Vault {
                         if grain == Grain::Week { "week" } else { "month" },
                         if grain == Grain::Week { "2026-W14.md" } else { "2026-04.md" },
                     );
-                    inventory.problems.push(FileProblem { path: format!("{dir}/{name}"), reason });
+                    inventory.problems.push(FileProblem::new(format!("{dir}/{name}"), reason));
                 }
                 continue;
             };
@@ -201,5 +201,5 @@ fn late_log_problem(live: &LogFile, archived: &LogFile) -> FileProblem {
             archived.path
         )
     };
-    FileProblem { path: live.path.clone(), reason }
+    FileProblem::new(&live.path[..], reason)
 }
