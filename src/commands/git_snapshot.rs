@@ -1,6 +1,7 @@
 //! The state of a git repository, shown to an agent at the start of a session.
 //!
-//! Only queries git: runs no program that the repository configures, and takes no lock.
+//! Only queries git: runs no program that the repository configures (filters, hooks, pagers, monitors of the file
+//! system, helpers that fetch missing objects), and takes no lock.
 
 use std::{
     io::Read as _,
@@ -31,10 +32,12 @@ pub(super) fn snapshot_lines(folder: &Path) -> Vec<String> {
         &["log", "--oneline", "--no-decorate", "--no-show-signature", "-n", "5"],
         &["config", "user.name"],
     ];
+    let until = Instant::now() + GIT_TIMEOUT;
+    // `status` passes changed files through the filters that the configuration names, so they are emptied.
+    let Some(filters) = emptied_filters(folder, until) else { return Vec::new() };
     // The commands run in parallel, so that all take only as long as the slowest.
     let running: Vec<Option<GitQuery>> =
-        queries.iter().map(|it| GitQuery::start(folder, it)).collect();
-    let until = Instant::now() + GIT_TIMEOUT;
+        queries.iter().map(|it| GitQuery::start(folder, it, &filters)).collect();
     let answers: Vec<Option<String>> =
         running.into_iter().map(|it| it.and_then(|it| it.wait(until))).collect();
     let answer = |at: usize| answers[at].as_deref().map(str::trim_end).filter(|it| !it.is_empty());
@@ -72,17 +75,41 @@ pub(super) fn snapshot_lines(folder: &Path) -> Vec<String> {
     lines
 }
 
+/// Returns settings that empty the filters of the configuration; `None` if git does not answer, or if one of them
+/// cannot be emptied.
+fn emptied_filters(folder: &Path, until: Instant) -> Option<Vec<String>> {
+    let words = ["config", "--null", "--name-only", "--get-regexp", r"^filter\."];
+    let keys = GitQuery::start(folder, &words, &[])?.wait(until)?;
+    let is_whole = (keys.len() as u64) < OUTPUT_BYTES_MAX;
+    if !is_whole || keys.contains(['=', char::REPLACEMENT_CHARACTER]) {
+        return None;
+    }
+    let emptied = keys.split('\0').filter_map(|key| match key.rsplit_once('.')?.1 {
+        "clean" | "smudge" | "process" => Some(format!("{key}=")),
+        "required" => Some(format!("{key}=false")),
+        _ => None,
+    });
+    Some(emptied.collect())
+}
+
 struct GitQuery {
     child: Child,
     output: mpsc::Receiver<String>,
 }
 
 impl GitQuery {
-    fn start(folder: &Path, words: &[&str]) -> Option<Self> {
+    fn start(folder: &Path, words: &[&str], filters: &[String]) -> Option<Self> {
         let mut command = Command::new("git");
-        command.args(["--no-optional-locks", "-c", "core.fsmonitor=false", "--no-pager"]);
+        command.args(["--no-optional-locks", "--no-pager"]);
+        let fixed =
+            ["core.fsmonitor=false", "core.hooksPath=/dev/null", "status.submoduleSummary=false"];
+        for setting in fixed.iter().copied().chain(filters.iter().map(|it| &it[..])) {
+            command.args(["-c", setting]);
+        }
         command.args(words).current_dir(folder);
         command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+        // Missing objects of a partial clone are not fetched: the transport may be any program.
+        command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child =
             api_key::remove_key_variables(&mut command).process_group(0).spawn().ok()?;

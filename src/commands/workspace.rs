@@ -28,6 +28,7 @@ use crate::{
         db::lineage::{Lineage, LineageError},
         fs::{
             layout::{FileKind, INDEX_FILE, ROOT_FILE},
+            lock::refuse_open_folder,
             vault::Vault,
         },
     },
@@ -116,9 +117,11 @@ impl MemoryRoot {
         })
     }
 
-    /// Refuses an ordinary folder: not configured, and without `memoird.yaml` and logs.
+    /// Refuses an ordinary folder (not configured, and without `memoird.yaml` and logs), and one in which others
+    /// may write.
     pub(crate) fn require_memory_folder(&self) -> CommandResult<()> {
         let layout = self.vault.layout();
+        refuse_open_folder(layout)?;
         let is_set_up = self.settings.configured || layout.full(ROOT_FILE).is_file();
         if !is_set_up && !layout.full(layout.memory_dir()).is_dir() {
             let what = format!(

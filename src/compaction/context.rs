@@ -20,7 +20,7 @@ use crate::{
             jobs::{JobId, JobOutcome, NewJob, NewRun, Receipt, RunId},
         },
         fs::{
-            lock::{RunLock, WriteLock},
+            lock::{RunLock, WriteLock, refuse_open_folder},
             vault::{Vault, VaultError},
         },
     },
@@ -76,6 +76,7 @@ impl RunContext<'_> {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<RunLock, CompactionError> {
         let layout = self.vault.layout();
+        refuse_open_folder(layout)?;
         let lock = RunLock::acquire(layout.root(), &layout.run_lock(), is_stopped)?;
         self.refuse_if_replaced()?;
         Ok(lock)

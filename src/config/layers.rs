@@ -143,17 +143,25 @@ pub(super) fn resolve_settings(
     layers: &[&Layer],
     origin: &ConfigSource,
 ) -> Result<Settings, ConfigError> {
-    let mut merged = defaults();
-    for layer in layers {
-        merge_layer(&mut merged, layer);
-    }
-    let settings: Settings = deserialize_keys(Value::Object(merged), origin)?;
+    let settings = merge_settings(layers).map_err(|source| ConfigError::Invalid {
+        origin: origin.clone(),
+        problems: vec![ConfigProblem::new("", source.to_string())],
+    })?;
     let problems = settings.conflicts();
     if problems.is_empty() {
         Ok(settings)
     } else {
         Err(ConfigError::Invalid { origin: origin.clone(), problems })
     }
+}
+
+/// Merges layers, from weak to strong, over the defaults; keys that conflict with each other are not looked for.
+pub(super) fn merge_settings(layers: &[&Layer]) -> Result<Settings, serde_json::Error> {
+    let mut merged = defaults();
+    for layer in layers {
+        merge_layer(&mut merged, layer);
+    }
+    serde_json::from_value(Value::Object(merged))
 }
 
 /// Returns the weakest layer, which has every key.
@@ -256,10 +264,10 @@ fn parse_override_value(
     value.map_err(|source| ConfigError::Yaml { origin: origin.clone(), source })
 }
 
-fn nest(path: &[String], value: Value) -> Layer {
+pub(super) fn nest(path: &[impl AsRef<str>], value: Value) -> Layer {
     let mut nested = value;
     for key in path.iter().rev() {
-        nested = Value::Object(Layer::from_iter([(key.clone(), nested)]));
+        nested = Value::Object(Layer::from_iter([(key.as_ref().to_owned(), nested)]));
     }
     match nested {
         Value::Object(map) => map,

@@ -5,6 +5,7 @@
 //! | [`settings`] | the sections, their types and defaults: the only description of the keys |
 //! | `layers` | which keys each source may contain, and how the sources are merged |
 //! | [`root`] | `memoird.yaml`, and the resolved settings of one root |
+//! | `guards`, `trusted_file` | what a folder must not loosen, and files that others may change |
 //! | [`root_selection`] | which root a command uses; roots that overlap |
 //! | [`api_key`], [`base_url`] | the key of a language model, and the address that receives it |
 //! | [`stray_key`] | keys in the wrong place |
@@ -28,6 +29,7 @@ pub mod base_url;
 pub mod duration;
 pub mod edit;
 pub mod environment;
+mod guards;
 mod layers;
 pub mod root;
 pub mod root_selection;
@@ -36,6 +38,7 @@ pub mod schema_check;
 pub mod settings;
 pub mod stray_key;
 mod suggestion;
+mod trusted_file;
 pub mod yaml;
 pub mod zone;
 
@@ -162,6 +165,22 @@ pub enum ConfigError {
         /// The system's error.
         source: io::Error,
     },
+    /// A file that any user may change.
+    #[error("any user may change `{}` (mode {mode:o}), so it is not read", file.display())]
+    WorldWritable {
+        /// The file.
+        file: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A file of another user.
+    #[error("`{}` belongs to another user (id {owner}), so it is not read", file.display())]
+    OtherOwner {
+        /// The file.
+        file: PathBuf,
+        /// The user.
+        owner: u32,
+    },
     /// A variable that is not UTF-8.
     #[error("the variable {name} is not UTF-8 text")]
     VariableNotUtf8 {
@@ -277,7 +296,13 @@ fn explicit_file<'a>(explicit: Option<&'a Path>, around: &'a Environment) -> Opt
 /// Reads a file of the configuration; `None` if it does not exist.
 fn read_file(file: &Path) -> Result<Option<String>, ConfigError> {
     match fs::File::open(file) {
-        Ok(opened) => root::read_text(opened, file).map(Some),
+        Ok(opened) => {
+            let metadata = opened.metadata();
+            let metadata = metadata
+                .map_err(|source| ConfigError::Unreadable { file: file.to_owned(), source })?;
+            trusted_file::refuse_if_open(file, &metadata, None)?;
+            root::read_text(opened, file).map(Some)
+        }
         Err(it) if it.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ConfigError::Unreadable { file: file.to_owned(), source }),
     }
@@ -313,6 +338,12 @@ impl ConfigError {
             Self::RootNotFound { path, .. } => {
                 Some(format!("create it: `memoird init {}`", path.display()))
             }
+            Self::WorldWritable { file, .. } => Some(format!("chmod o-w '{}'", file.display())),
+            Self::OtherOwner { file, .. } => Some(format!(
+                "chown {} '{}', if you trust what it says",
+                rustix::process::geteuid().as_raw(),
+                file.display()
+            )),
             Self::Overlap { outer, inner } if outer != inner => {
                 Some(format!("use the outer folder: `--root {}`", outer.display()))
             }

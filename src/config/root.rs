@@ -11,6 +11,7 @@
 use std::{
     fs,
     io::Read as _,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -21,11 +22,12 @@ use serde_json::Value;
 use super::{
     Config, ConfigError, ConfigSource, SecretRulesFile,
     environment::Environment,
+    guards,
     layers::{self, Layer, ROOT_FILE_SCHEMA, RootFileKeys},
     root_selection,
     schema_check::ConfigProblem,
     settings::Settings,
-    yaml,
+    trusted_file, yaml,
     zone::ZoneName,
 };
 
@@ -84,6 +86,8 @@ pub struct RootSettings {
     pub configured: bool,
     /// The user's own rules for secrets.
     pub secret_rules: Option<SecretRulesFile>,
+    /// Keys of `memoird.yaml` without effect, because they would lower a guard of the user's own configuration.
+    pub ignored_keys: Vec<String>,
     /// The sections. `budget` is the root's share; [`Config::settings`] holds the whole.
     pub settings: Settings,
 }
@@ -224,8 +228,14 @@ impl Config {
         let entry = configured.map(|it| &it.entry);
         let nothing = Layer::new();
         let sections = entry.map_or(&nothing, |it| &it.sections);
-        let layers = [&self.general, &root_file.sections, sections, &self.overrides.sections];
-        let settings = layers::resolve_settings(&layers, &ConfigSource::Merged(path.clone()))?;
+        let origin = ConfigSource::Merged(path.clone());
+        let mut of_folder = root_file.sections.clone();
+        let ignored_keys = guards::tighten(&mut of_folder, &self.general).map_err(|source| {
+            let problems = vec![ConfigProblem::new("", source.to_string())];
+            ConfigError::Invalid { origin: origin.clone(), problems }
+        })?;
+        let layers = [&self.general, &of_folder, sections, &self.overrides.sections];
+        let settings = layers::resolve_settings(&layers, &origin)?;
 
         let zones = [
             (self.overrides.zone, ZoneSource::Call),
@@ -261,6 +271,7 @@ impl Config {
             writer: root_file.writer.clone(),
             configured: configured.is_some(),
             secret_rules: self.secret_rules.clone(),
+            ignored_keys,
             settings,
             path,
         })
@@ -385,6 +396,9 @@ fn read_root_file(file: &Path) -> Result<Option<String>, ConfigError> {
         Ok(_) => {}
     }
     let opened = fs::File::open(file).map_err(unreadable)?;
+    // It may belong to whoever owns the folder, since it can only tighten what the user allows.
+    let owner = file.parent().and_then(|it| fs::metadata(it).ok()).map(|it| it.uid());
+    trusted_file::refuse_if_open(file, &opened.metadata().map_err(unreadable)?, owner)?;
     read_text(opened, file).map(Some)
 }
 

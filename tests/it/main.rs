@@ -21,6 +21,7 @@ mod dependencies;
 mod doctor;
 mod edits;
 mod external_text;
+mod folder_guards;
 mod forget;
 mod grounding;
 mod history;

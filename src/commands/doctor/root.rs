@@ -5,6 +5,7 @@ use chrono::{DateTime, Duration, Utc};
 use super::{DoctorCheck, keys, system};
 use crate::{
     commands::{
+        status::problems::ignored_key_message,
         ui,
         workspace::{Invocation, MemoryRoot},
     },
@@ -165,6 +166,11 @@ fn check_configuration(root: &MemoryRoot, call: &Invocation) -> CheckOutcome {
         EmbeddingInput::Line,
     ) {
         return CheckOutcome::Failed(vec![format!("search.embeddings: {error}")]);
+    }
+    let ignored: Vec<String> =
+        root.settings.ignored_keys.iter().map(|it| ignored_key_message(it)).collect();
+    if !ignored.is_empty() {
+        return CheckOutcome::Warning(format!("memoird.yaml: {}", ignored.join("\n")));
     }
     CheckOutcome::Passed(match &call.config.file {
         Some(file) => file.display().to_string(),

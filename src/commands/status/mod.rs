@@ -6,7 +6,7 @@ mod daemon;
 mod embeddings;
 mod engine;
 mod jobs;
-mod problems;
+pub(super) mod problems;
 mod sessions;
 mod text;
 

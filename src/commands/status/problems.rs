@@ -15,6 +15,7 @@ use crate::{
     parallel,
     store::fs::{
         inventory::{Inventory, LogFile},
+        layout::ROOT_FILE,
         vault::{VaultError, read::FolderCache},
     },
 };
@@ -36,6 +37,12 @@ pub(super) fn collect_problems(
         .map(|it| StatusProblem { path: it.path.clone(), reason: it.reason.clone() })
         .collect();
     problems.extend(missing_sources(root, &view.inventory));
+    problems.extend(
+        root.settings.ignored_keys.iter().map(|key| StatusProblem {
+            path: ROOT_FILE.to_owned(),
+            reason: ignored_key_message(key),
+        }),
+    );
     problems.extend(logs.unread_origins);
     // The scan has reported merge conflicts already.
     let damaged = view.record.damaged.iter().filter(|(_, why)| **why != Damage::MergeConflict);
@@ -51,6 +58,11 @@ pub(super) fn collect_problems(
         });
     }
     problems
+}
+
+/// Says that a folder's own file cannot loosen what the user's configuration decides.
+pub(in crate::commands) fn ignored_key_message(key: &str) -> String {
+    format!("`{key}` has no effect here: this file travels with the folder; set it in config.yaml")
 }
 
 /// What needs the bytes of all logs. Each log is read only once, because this is most of the work.

@@ -61,7 +61,7 @@ pub enum LockError {
         root: PathBuf,
     },
     /// Any user may replace any folder of the root.
-    #[error("any user may change `{}` (mode {mode:o}), so memoird writes nothing there", root.display())]
+    #[error("any user may change `{}` (mode {mode:o}), so memoird neither trusts it nor writes there", root.display())]
     WorldWritable {
         /// The root.
         root: PathBuf,
@@ -121,6 +121,7 @@ impl DaemonLock {
                 break file;
             }
         };
+        refuse_open_folder(layout)?;
         let memory = lock_memory(layout)?;
         let write_pid = |file: &mut File| {
             file.set_len(0)?;
@@ -272,6 +273,22 @@ impl WriteLock {
         }
         lock_within(&dir, root, root, WRITE_WAIT, &|| false)?;
         Ok(Self { _root: dir })
+    }
+}
+
+/// Refuses a root whose memory folder others may write: what they add there would be read as logs.
+///
+/// # Errors
+///
+/// Returns [`LockError::WorldWritable`].
+pub fn refuse_open_folder(layout: &Layout) -> Result<(), LockError> {
+    let path = layout.full(layout.memory_dir());
+    match fs::metadata(&path) {
+        Ok(it) if it.mode() & 0o002 != 0 => {
+            Err(LockError::WorldWritable { root: path, mode: it.mode() & 0o7777 })
+        }
+        // Whoever reads or writes there reports what is wrong.
+        _ => Ok(()),
     }
 }
 
