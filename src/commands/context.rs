@@ -25,6 +25,7 @@ use crate::{
     memory::{
         item::SummarySection,
         log::TextOrigin,
+        markdown::{self, LineKind},
         period::{Grain, Period},
     },
     privacy::quarantine,
@@ -402,13 +403,31 @@ fn add_last_logs(
     for (stem, path) in logs.drain(logs.len().saturating_sub(count)..) {
         let Some(FramedText { text, .. }) = root.read_sanitized(&path)? else { continue };
         let body = crate::memory::frontmatter::split(&text).body(&text).to_owned();
-        let lines = body.lines().filter(|it| !it.trim().is_empty() && !it.starts_with("# "));
-        let lines = lines.map(str::to_owned).collect();
+        // A comment is seen by nobody who reads the log as it is shown, so no agent acts on it.
+        let kinds = markdown::classify_lines(body.lines());
+        let shown = body.lines().zip(kinds).filter(|(_, it)| *it != LineKind::Comment);
+        let lines = shown.map(|(line, kind)| match kind {
+            LineKind::AfterComment { text_at } => &line[text_at..],
+            _ => line,
+        });
+        let lines = lines.map(strip_inline_comments);
+        let lines = lines.filter(|it| !it.trim().is_empty() && !it.starts_with("# ")).collect();
         let (head, command) = (format!("Log {stem}"), format!("memoird show {stem}"));
         let kind = ContextPartKind::Log;
         add_part(parts, ContextPart { kind, head, lines, left_out: 0, command });
     }
     Ok(())
+}
+
+/// Removes the HTML comments within a line; one that is not closed hides the rest of it.
+fn strip_inline_comments(line: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = line;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        shown.push_str(before);
+        rest = comment.split_once("-->").map_or("", |it| it.1);
+    }
+    shown + rest
 }
 
 /// Adds the state of the git repository of the current folder. Quarantines suspicious lines, because

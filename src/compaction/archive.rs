@@ -19,7 +19,7 @@
 use crate::compaction::context::run_owner;
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Days, Duration, Utc};
+use chrono::{DateTime, Datelike as _, Days, Duration, Utc};
 use chrono_tz::Tz;
 
 use super::{
@@ -63,6 +63,10 @@ use crate::{
 const QUIET_PERIOD: Duration = Duration::hours(24);
 /// A clock that differs by more than this from all known times is not trusted at once.
 const CLOCK_JUMP_MIN: Duration = Duration::hours(24);
+/// Nobody ran this program before; a clock that says so was never set.
+const FIRST_YEAR: i32 = 2020;
+/// A folder that rested for longer is less likely than a clock that is years ahead.
+const CLOCK_LEAP_MIN: Duration = Duration::days(5 * 365);
 /// How many logs are moved under one write lock and recorded at once.
 const MOVED_AT_ONCE: usize = 64;
 /// The trigger of a run that only recorded the time.
@@ -461,6 +465,20 @@ impl<'c, 'a> Archiver<'c, 'a> {
         self.remove_duplicate(&lock, &late.path, &archived.path, old.as_bytes())?;
         Ok(true)
     }
+}
+
+/// Refuses to run by a clock that cannot be right: days would close, and versions be dropped, that should not.
+pub(super) fn refuse_wrong_clock(
+    last: Option<PreviousRun>,
+    now: DateTime<Utc>,
+    accepted: bool,
+) -> Result<(), CompactionError> {
+    let last = last.map(|it| it.started);
+    let leaps = last.is_some_and(|it| now - it > CLOCK_LEAP_MIN) && !accepted;
+    if now.year() < FIRST_YEAR || leaps {
+        return Err(CompactionError::WrongClock { now, last });
+    }
+    Ok(())
 }
 
 pub(super) fn previous_run(lineage: &Lineage) -> Result<Option<PreviousRun>, LineageError> {

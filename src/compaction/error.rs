@@ -5,6 +5,8 @@ use std::{
     path::PathBuf,
 };
 
+use chrono::{DateTime, Utc};
+
 use super::plan::damage::Damage;
 use crate::{
     engine::{Engine, EngineError},
@@ -49,6 +51,18 @@ pub enum CompactionError {
         path: String,
         /// What is wrong with it.
         why: Damage,
+    },
+    /// The clock is years away from everything that is known.
+    #[error(
+        "the clock says {}{}; nothing was done",
+        now.format("%Y-%m-%d"),
+        last.map(|it| format!(", but the last run was on {}", it.format("%Y-%m-%d"))).unwrap_or_default()
+    )]
+    WrongClock {
+        /// What it says.
+        now: DateTime<Utc>,
+        /// When the last run began.
+        last: Option<DateTime<Utc>>,
     },
     /// A forced period has no source.
     #[error("{tier} {period} has no source, so it cannot be made; its file stays as it is")]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use super::{
-    archive::{Archiver, PreviousRun, previous_run},
+    archive::{Archiver, PreviousRun, previous_run, refuse_wrong_clock},
     context::{RunContext, TierRun},
     error::CompactionError,
     forget::Forgetter,
@@ -24,7 +24,10 @@ use super::{
 use crate::{
     memory::{address::Stem, item::Tier, period::Period},
     parallel,
-    store::db::lineage::jobs::{JobOutcome, RunId},
+    store::{
+        db::lineage::jobs::{JobOutcome, RunId},
+        fs::private_folder,
+    },
 };
 
 /// Does what is due, in order.
@@ -66,12 +69,15 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         let _lock = self.context.acquire_run_lock(&|| watcher.should_stop())?;
         let now = (self.context.clock)();
         let accepted = selection.accept_missing;
+        // What cannot be restricted, `doctor` reports.
+        drop(private_folder::restrict_decisions(self.context.vault.layout()));
         let files_before = up_to_date::before_run(self.context.vault, selection);
+        let last_run = previous_run(self.context.lineage)?;
+        refuse_wrong_clock(last_run, now, accepted)?;
         refuse_if_vanished(self.context, accepted)?;
         Journal::new(self.context).recover(now)?;
         Rebuilder::new(self.context).record_existing_files(now)?;
         self.context.remove_temp_files()?;
-        let last_run = previous_run(self.context.lineage)?;
         let mut selection = selection.clone();
         let forgotten = Forgetter::new(self.context).finish_forgetting(now, accepted)?;
         selection.rewrite.extend(forgotten);

@@ -89,6 +89,12 @@ pub enum OriginError {
          by a line `---`"
     )]
     NotClosed,
+    /// The key is in a block that is not at the start of the file.
+    #[error(
+        "it counts as external, because its `origin:` is below a heading; move it into frontmatter at the very \
+         top of the file"
+    )]
+    Misplaced,
 }
 
 /// Other words that people and tools write for an external origin.
@@ -130,17 +136,75 @@ fn parse_origin(yaml: &str) -> Result<Option<TextOrigin>, OriginError> {
     if values.next().is_some() {
         return Err(OriginError::Duplicate);
     }
-    let name = value.as_str().map(|it| it.trim().to_lowercase()).unwrap_or_default();
-    if EXTERNAL_NAMES.contains(&&name[..]) {
-        return Ok(Some(TextOrigin::External));
-    }
-    TextOrigin::from_name(&name).map(Some).ok_or(OriginError::Unknown)
+    origin_named(value.as_str().unwrap_or_default())
 }
 
 /// Returns whether a log may have frontmatter; without it there is no origin.
 pub fn may_declare_origin(bytes: &[u8]) -> bool {
     let lead = ['\u{feff}', '\n', '\r', ' ', '\t'];
-    std::str::from_utf8(bytes).is_ok_and(|it| it.trim_start_matches(lead).starts_with("---"))
+    std::str::from_utf8(bytes).is_ok_and(|it| {
+        let text = it.trim_start_matches(lead);
+        text.starts_with("---")
+            || (text.starts_with(['+', '#', 'o', 'O'])
+                && text.lines().take(HEAD_LINES_MAX).any(is_origin_key))
+    })
+}
+
+/// An origin is declared within this many lines, if at all.
+const HEAD_LINES_MAX: usize = 40;
+
+/// Returns whether a line is the key `origin` with a value, as YAML or TOML write it.
+fn is_origin_key(line: &str) -> bool {
+    let key = line.split([':', '：', '=']).next().unwrap_or_default();
+    key.len() < line.len() && key.trim_matches(['"', '\'', ' ']).eq_ignore_ascii_case("origin")
+}
+
+/// Returns the origin in the frontmatter of TOML, between two lines `+++`.
+fn parse_toml_origin(text: &str) -> Result<Option<TextOrigin>, OriginError> {
+    let mut lines = text.lines().skip(1);
+    let head: Vec<&str> = lines.by_ref().take_while(|it| it.trim_end() != "+++").collect();
+    let is_closed = text.lines().skip(1 + head.len()).next().is_some();
+    let mut keys = head.iter().take_while(|it| is_closed || !it.trim().is_empty());
+    let Some(line) = keys.find(|it| is_origin_key(it)) else { return Ok(None) };
+    if !is_closed {
+        return Err(OriginError::NotClosed);
+    }
+    if keys.any(|it| is_origin_key(it)) {
+        return Err(OriginError::Duplicate);
+    }
+    let value = line.split_once(['=', ':']).map_or("", |it| it.1);
+    // A comment may follow the value.
+    let value = value.split('#').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+    origin_named(value)
+}
+
+/// Returns the origin that a block of keys below the headings at the start of a log names: only external text is
+/// taken at its word there.
+fn parse_misplaced_origin(text: &str) -> Result<Option<TextOrigin>, OriginError> {
+    let mut lines = text.lines().take(HEAD_LINES_MAX);
+    let is_above = |it: &str| it.trim().is_empty() || it.starts_with('#');
+    let first = lines.find(|it| !is_above(it)).unwrap_or_default();
+    let is_fence = |it: &str| matches!(it.trim_end(), "---" | "+++" | "```yaml" | "```toml");
+    let found = if is_fence(first) {
+        lines.take_while(|it| !is_fence(it) && it.trim_end() != "```").find(|it| is_origin_key(it))
+    } else {
+        Some(first).filter(|it| is_origin_key(it))
+    };
+    let Some(line) = found else { return Ok(None) };
+    let value = line.split_once([':', '：', '=']).map_or("", |it| it.1);
+    match origin_named(value.trim().trim_matches(['"', '\''])) {
+        Ok(Some(TextOrigin::External)) => Ok(Some(TextOrigin::External)),
+        _ => Err(OriginError::Misplaced),
+    }
+}
+
+/// Returns the origin of that name, in any spelling.
+fn origin_named(name: &str) -> Result<Option<TextOrigin>, OriginError> {
+    let name = name.trim().to_lowercase();
+    if EXTERNAL_NAMES.contains(&&name[..]) {
+        return Ok(Some(TextOrigin::External));
+    }
+    TextOrigin::from_name(&name).map(Some).ok_or(OriginError::Unknown)
 }
 
 /// Looks for an origin at the start of a text without readable frontmatter.
@@ -150,11 +214,7 @@ fn check_unclosed_origin(text: &str) -> Result<Option<TextOrigin>, OriginError> 
         return Ok(None);
     }
     let mut head = lines.take_while(|it| !it.trim().is_empty() && it.trim_end() != "---");
-    let is_key = |line: &str| {
-        let key = line.split([':', '：', '=']).next().unwrap_or_default();
-        key.len() < line.len() && key.trim_matches(['"', '\'', ' ']).eq_ignore_ascii_case("origin")
-    };
-    if head.any(is_key) { Err(OriginError::NotClosed) } else { Ok(None) }
+    if head.any(is_origin_key) { Err(OriginError::NotClosed) } else { Ok(None) }
 }
 
 /// Returns whether the word occurs in a text, in any spelling.
@@ -179,6 +239,10 @@ impl DailyLog {
         let body_at = if split.yaml.is_some() { lead + split.body_at } else { 0 };
         let declared = match split.yaml {
             Some(yaml) => parse_origin(yaml),
+            None if text[lead..].starts_with("+++") => parse_toml_origin(&text[lead..]),
+            None if text[lead..].starts_with(['#', 'o', 'O']) => {
+                parse_misplaced_origin(&text[lead..])
+            }
             None => check_unclosed_origin(&text[lead..]),
         };
         let (origin, origin_error) = match declared {
@@ -323,6 +387,35 @@ mod tests {
             let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
             assert_eq!((log.origin, log.origin_error), (external, Some(OriginError::NotClosed)));
         }
+    }
+
+    #[test]
+    fn an_origin_in_toml_or_below_a_heading_is_honoured_or_reported() {
+        #[track_caller]
+        fn check(text: &str, origin: Option<TextOrigin>, error: Option<&OriginError>) {
+            let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+            assert_eq!((log.origin, log.origin_error.as_ref()), (origin, error), "{text}");
+            assert!(origin.is_none() || may_declare_origin(text.as_bytes()), "{text}");
+        }
+        let external = Some(TextOrigin::External);
+        check("+++\norigin = \"external\"\n+++\n- a\n", external, None);
+        check(
+            "\n+++\ntitle = 'x'\norigin = 'human' # mine\n+++\n- a\n",
+            Some(TextOrigin::Human),
+            None,
+        );
+        check("+++\ntitle = \"x\"\n+++\n- a\n", None, None);
+        check("+++\norigin = \"exernal\"\n+++\n- a\n", external, Some(&OriginError::Unknown));
+        check("+++\norigin = \"external\"\n\n- a\n", external, Some(&OriginError::NotClosed));
+        let twice = "+++\norigin = \"human\"\norigin = \"agent\"\n+++\n";
+        check(twice, external, Some(&OriginError::Duplicate));
+        check("# 2026-04-02\n\n---\norigin: external\n---\n\n- a\n", external, None);
+        check("# 2026-04-02\n\n---\norigin: human\n---\n", external, Some(&OriginError::Misplaced));
+        check("# A\n## B\norigin: mail\n\n- a\n", external, None);
+        check("origin: web\n- a\n", external, None);
+        check("# 2026-04-02\n\n```yaml\norigin: external\n```\n- a\n", external, None);
+        check("# 2026-04-02\n\n- a\n\norigin: external\n", None, None);
+        check("# 2026-04-02\n\n---\ntitle: x\n---\n- origin: a port\n", None, None);
     }
 
     #[test]

@@ -90,6 +90,21 @@ fn files_that_others_can_read_or_write_are_reported() {
 }
 
 #[test]
+fn decisions_that_a_checkout_made_readable_are_made_private_again() {
+    let root = Root::new("mara");
+    root.run(&["compact"]).ok();
+    let memory = root.files().into_keys().find(|it| it.starts_with("memory/user_")).unwrap();
+    fs::remove_file(root.path(&memory)).unwrap();
+    root.run(&["compact"]).ok();
+    let path = "memory/.decisions.jsonl";
+    chmod(root.path(path), 0o644);
+    let doctor = root.run(&["doctor"]).ok();
+    assert!(doctor.to_string().contains("the next run makes it private"), "{doctor}");
+    root.run(&["compact"]).ok();
+    assert_eq!(root.mode(path), 0o600);
+}
+
+#[test]
 fn a_database_that_does_not_match_the_files_is_reported() {
     let truncate_database = |it: &Root| {
         let file = fs::OpenOptions::new().write(true).open(it.path(".memoird/lineage.db")).unwrap();

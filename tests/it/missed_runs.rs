@@ -175,3 +175,28 @@ fn the_log_can_be_written_as_json() {
         "{week}"
     );
 }
+
+#[test]
+fn a_clock_that_was_never_set_or_leaps_years_ahead_writes_and_prunes_nothing() {
+    let mut root = Root::small();
+    root.append("memoird.yaml", "history: {keep: 30d}\n");
+    root.set_now("1970-01-01T00:10:00Z");
+    let before = root.files();
+    let ran = root.run(&["compact"]);
+    assert!(ran.code == 65 && ran.stderr.contains("1970-01-01"), "{ran}");
+    assert_eq!(root.files(), before);
+    root.set_now(crate::support::NOW);
+    root.run(&["compact"]).ok();
+    root.append("memory/2026-03-03.md", "- Rollback tested\n");
+    root.run(&["compact"]).ok();
+    root.append("memory/2026-04-13.md", "- Fan replaced\n");
+    let (before, versions) = (root.files(), root.run(&["history", "2026-W10"]).ok().stdout);
+    root.set_now("2036-04-13T09:00:00Z");
+    let ran = root.run(&["compact"]);
+    assert!(ran.code == 65 && ran.stderr.contains("2036-04-13"), "{ran}");
+    assert_eq!(root.files(), before);
+    assert_eq!(root.run(&["history", "2026-W10"]).ok().stdout, versions);
+    // Somebody may come back after that long.
+    root.run(&["compact", "--accept-missing"]).ok();
+    assert_ne!(root.files(), before);
+}

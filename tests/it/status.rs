@@ -82,6 +82,19 @@ fn after_a_run_nothing_is_due_and_nothing_is_written() {
 }
 
 #[test]
+fn logs_in_folders_that_are_not_read_are_named() {
+    let root = Root::small();
+    root.write("memory/2026/03/2026-03-20.md", "- a\n");
+    root.write("memory/2026/03/2026-03-21.md", "- b\n");
+    root.write("memory/daily/2026-03-22.md", "- c\n");
+    root.write("memory/images/a.md", "no log\n");
+    let output = root.run(&["status"]).ok().stdout;
+    let line = |words: &str| output.lines().any(|it| it.contains(words));
+    assert!(line("mv memory/2026/03/*.md memory/") && line("2 logs"), "{output}");
+    assert!(line("mv memory/daily/*.md memory/") && !line("images"), "{output}");
+}
+
+#[test]
 fn failed_and_stuck_jobs_set_the_exit_code() {
     let root = Root::new("jonas");
     fs::create_dir_all(root.path("memory/weekly/2026-W14.md")).unwrap();

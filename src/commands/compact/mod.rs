@@ -328,6 +328,12 @@ impl From<CompactionError> for CommandError {
             CompactionError::Damaged { why, .. } => {
                 Self::data(error).hints_from(why.hints().iter().copied())
             }
+            CompactionError::WrongClock { last, .. } => {
+                let accepts = "if it is right: `memoird compact --accept-missing`";
+                Self::data(error)
+                    .hint("set the clock, then run `memoird compact`")
+                    .hints_from(last.map(|_| accepts))
+            }
             CompactionError::DecisionsUnreadable { .. } => Self::data(error)
                 .hint("`memoird doctor --repair` restores it as it was after the last run")
                 .hint("to accept it as it is: `memoird compact --accept-missing`"),

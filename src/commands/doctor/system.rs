@@ -51,7 +51,15 @@ pub(super) fn check_folder(path: &Path, is_reader: bool) -> CheckResult {
 
 /// Checks that other users cannot read private files.
 pub(super) fn check_private_files(layout: &Layout) -> CheckResult {
-    let findings = private_folder::exposed_files(layout)?.into_iter().map(|it| {
+    let exposed = private_folder::exposed_files(layout)?;
+    let decisions = layout.full(&layout.decisions());
+    if exposed.iter().any(|it| it.path == decisions && !it.is_foreign) && exposed.len() == 1 {
+        return Ok(CheckOutcome::Warning(format!(
+            "`{}` is open to other users, as after a checkout; the next run makes it private",
+            decisions.display()
+        )));
+    }
+    let findings = exposed.into_iter().map(|it| {
         let shown = it.path.display();
         let (mode, required) = (it.mode, it.required_mode);
         if it.is_foreign {

@@ -140,6 +140,13 @@ pub(crate) fn exposed_files(layout: &Layout) -> io::Result<Vec<ExposedFile>> {
     Ok(found)
 }
 
+/// Makes the record of decisions private again, if only its mode is wrong: version control keeps no modes.
+pub(crate) fn restrict_decisions(layout: &Layout) -> io::Result<()> {
+    let path = layout.full(&layout.decisions());
+    let exposed = exposed_files(layout)?;
+    exposed.iter().filter(|it| it.path == path && !it.is_foreign).try_for_each(restrict_access)
+}
+
 /// Makes a file or folder private to its owner.
 pub(crate) fn restrict_access(exposed: &ExposedFile) -> io::Result<()> {
     rooted_dir::set_mode(&exposed.path, exposed.required_mode)

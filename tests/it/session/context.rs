@@ -149,3 +149,16 @@ fn months_weeks_and_logs_are_included_only_on_request() {
         root.run(&["context", "--all"]).ok().stdout
     );
 }
+
+#[test]
+fn comments_in_logs_are_not_served() {
+    let root = Root::small();
+    root.append(
+        "memory/2026-04-13.md",
+        "<!-- zebra\nzebra -->\n- Fan replaced <!-- zebra --> at noon\n<!-- zebra --> Dust removed\n- Last <!-- zebra\n",
+    );
+    let output = root.run(&["context", "--logs"]).ok().stdout;
+    assert!(!output.contains("zebra") && !output.contains("-->"), "{output}");
+    assert!(output.contains("Fan replaced") && output.contains("at noon"), "{output}");
+    assert!(output.contains("Dust removed") && output.contains("- Last"), "{output}");
+}

@@ -27,7 +27,7 @@ pub(crate) fn truncate_at_word(text: &str, chars_max: usize) -> String {
 
 /// Returns the lead clause of a statement, at most `chars_max` characters: a title.
 pub(crate) fn title_of(statement: &str, chars_max: usize) -> String {
-    let statement = statement.trim().trim_end_matches(['.', '!', ';', ':']);
+    let statement = without_time(statement.trim()).trim_end_matches(['.', '!', ';', ':']);
     // `Decided with Ana: …` names the act; the decision itself follows.
     let statement = match split_label(statement) {
         Some((label, rest)) if WordList::of(label).opens_with(cue_phrases::DECIDED) => {
@@ -45,6 +45,38 @@ pub(crate) fn title_of(statement: &str, chars_max: usize) -> String {
         clause
     };
     truncate_at_word(strip_outer_quotes(clause.trim().trim_matches('*')), chars_max)
+}
+
+/// Returns a statement without the time of day at which it was noted: `12:02: …`, `14h30 …`, `[9:15] …`.
+fn without_time(statement: &str) -> &str {
+    let opened = statement.trim_start_matches(['[', '(', '*']);
+    let Some(mut rest) = after_clock(opened) else { return statement };
+    // `09:00-09:30`, and the seconds of `12:02:30`.
+    if let Some(end) = rest.strip_prefix(['-', '–', ':']).and_then(after_clock_part) {
+        rest = end;
+    }
+    let tail = rest.trim_start_matches([']', ')', '*', ' ', ':', '-', '–', '—', ',']);
+    let is_apart = tail.len() < rest.len() && tail.starts_with(char::is_alphabetic);
+    if is_apart { tail } else { statement }
+}
+
+/// Returns what follows an hour and its minutes.
+fn after_clock(text: &str) -> Option<&str> {
+    let hour = text.bytes().take_while(u8::is_ascii_digit).count();
+    let is_hour = (1..=2).contains(&hour) && text[..hour].parse().is_ok_and(|it: u8| it < 25);
+    let rest = text[hour..].strip_prefix([':', 'h']).filter(|_| is_hour)?;
+    after_minutes(rest)
+}
+
+/// Returns what follows another clock time, or the seconds of one.
+fn after_clock_part(text: &str) -> Option<&str> {
+    after_clock(text).or_else(|| after_minutes(text))
+}
+
+fn after_minutes(text: &str) -> Option<&str> {
+    let minutes = text.get(..2)?;
+    let is_minutes = minutes.bytes().all(|b| b.is_ascii_digit()) && minutes < "60";
+    (is_minutes && !text[2..].starts_with(|c: char| c.is_ascii_digit())).then_some(&text[2..])
 }
 
 /// Returns a text without the quotes around all of it; quotes around a part stay.
@@ -85,5 +117,39 @@ pub(crate) fn capitalize_title(title: &str) -> String {
     match chars.next().filter(|_| plain) {
         Some(letter) => letter.to_uppercase().chain(chars).collect(),
         None => title.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_do_not_enter_titles() {
+        #[track_caller]
+        fn check(statement: &str, expected: &str) {
+            assert_eq!(title_of(statement, 80), expected, "{statement}");
+        }
+        let title = "Bob prefers Vim";
+        for time in [
+            "12:02: ",
+            "12:02 - ",
+            "12:02 – ",
+            "[12:02] ",
+            "(9:02) ",
+            "14h30 ",
+            "12:02:30 ",
+            "12:02-12:30 ",
+            "12:02, ",
+            "**12:02** ",
+        ] {
+            check(&format!("{time}{title}"), title);
+        }
+        check("12:02", "12:02");
+        check("24/7 support ends", "24/7 support ends");
+        check("12:2 odds on Bob", "12:2 odds on Bob");
+        check("16:9 screens are kept", "16:9 screens are kept");
+        check("99:99 is no time", "99:99 is no time");
+        check("3h per build is too slow", "3h per build is too slow");
     }
 }

@@ -167,7 +167,7 @@ impl Vault {
                         inventory.problems.push(problem_or_error(path, error)?);
                     }
                 }
-                MemoryFileName::Other => {}
+                MemoryFileName::Other => self.report_nested_logs(&path, inventory),
             }
         }
         let parts: Vec<&[(Stem, String, String)]> = logs.chunks(LOGS_AT_ONCE).collect();

@@ -62,6 +62,43 @@ impl Vault {
         Ok(sessions)
     }
 
+    /// Reports a folder, or the folders in it, with logs that nothing reads: `2026/03/`, `daily/`.
+    pub(super) fn report_nested_logs(&self, path: &str, inventory: &mut Inventory) {
+        let own = [
+            self.layout.summary_dir(Grain::Week),
+            self.layout.summary_dir(Grain::Month),
+            self.layout.archive_dir(),
+        ];
+        let name = path.rsplit('/').next().unwrap_or(path);
+        // Most other names are files, and hidden folders are no one's logs.
+        if name.contains('.') || own.iter().any(|it| it == path) {
+            return;
+        }
+        let Ok(names) = self.names_in(path, &mut Vec::new()) else { return };
+        let mut logs: Vec<String> = Vec::new();
+        for name in names {
+            let at = format!("{path}/{name}");
+            if matches!(layout::classify(&name), MemoryFileName::Log(_)) {
+                logs.push(at);
+            } else if name.len() <= 3 && name.ends_with(|c: char| c.is_ascii_digit()) {
+                // `03` or `W10`; anything else may be large and no one's logs.
+                let nested = self.names_in(&at, &mut Vec::new()).unwrap_or_default();
+                let is_log = |it: &String| matches!(layout::classify(it), MemoryFileName::Log(_));
+                logs.extend(nested.into_iter().filter(is_log).map(|it| format!("{at}/{it}")));
+            }
+        }
+        let Some(first) = logs.first() else { return };
+        let folder = first.rsplit_once('/').map_or("", |it| it.0);
+        let memory =
+            if self.layout.memory_dir().is_empty() { "." } else { self.layout.memory_dir() };
+        let reason = format!(
+            "{} logs that are not read, such as {first}: move them (`mv {folder}/*.md {memory}/`), or set \
+             `memory_dir: {folder}` in memoird.yaml",
+            logs.len()
+        );
+        inventory.problems.push(FileProblem::new(path, reason));
+    }
+
     /// Adds the archived logs to the inventory. Folders that cannot be listed become problems.
     pub(super) fn scan_archive(
         &self,
