@@ -1,6 +1,8 @@
 //! Secrets that are split over lines or parts, and secrets in names, settings and messages.
 
-use crate::support::Root;
+use serde_json::json;
+
+use crate::{mcp::Client, support::Root};
 
 const TOKEN: &str = "G37LeXSyYV4g6snRoUYA4fXr6nzrvZcmT4a4";
 
@@ -35,6 +37,85 @@ fn secrets_formed_by_joining_text_are_masked() {
             assert!(!ran.stdout.contains("tr0ub4dor8xK"), "{ran}");
         }
     }
+}
+
+/// Returns the rows of the table of shapes: a text with a value, and the value.
+fn shapes() -> Vec<(String, String)> {
+    let rows = include_str!("../data/secrets/shapes.tsv").lines().filter(|it| !it.starts_with('#'));
+    let rows = rows.map(|row| {
+        let (shape, value) = row.split_once('\t').unwrap();
+        let (shape, value) = (shape.replace('¦', ""), value.replace('¦', ""));
+        (shape.replace("\\n", "\n").replace("{}", &value), value)
+    });
+    rows.collect()
+}
+
+#[test]
+fn secrets_in_the_shapes_of_real_notes_are_shown_nowhere() {
+    let root = Root::empty("shapes");
+    root.write(
+        "memoird.yaml",
+        "zone: Europe/Berlin\ncompaction:\n  weekly: {ratio: 1, max_ratio: 1, max_chars: 0}\n  monthly: {ratio: 1, max_ratio: 1, max_chars: 0}\n",
+    );
+    let shapes = shapes();
+    for (rows, day) in shapes.chunks(15).zip(2..) {
+        let rows: Vec<_> = rows.iter().map(|it| it.0.as_str()).collect();
+        let text = format!("# Setup\n\n- Decided to note the accounts.\n\n{}\n", rows.join("\n\n"));
+        root.write(&format!("memory/2026-03-{day:02}.md"), &text);
+    }
+    root.run(&["compact"]).ok();
+    let values = || shapes.iter().map(|it| it.1.as_str());
+    let assert_clean = |source: &str, text: &str| {
+        for value in values() {
+            assert!(!text.contains(value), "{source} shows {value}:\n{text}");
+        }
+    };
+    let mut marks = 0;
+    for (path, text) in root.files().iter().filter(|it| !it.0.starts_with("memory/2026-")) {
+        assert_clean(path, text);
+        marks += text.matches("[secret:").count();
+    }
+    assert!(marks > 40, "most should be kept in weeks, without their values: {marks}");
+    let days = ["2", "3", "4", "5", "6"].map(|it| format!("memory/2026-03-0{it}.md"));
+    let mut calls: Vec<Vec<&str>> = days.iter().map(|it| vec!["show", it.as_str()]).collect();
+    for words in ["password", "密码", "пароль", "login", "token", "API key", "contraseña senha"]
+    {
+        calls.push(vec!["search", words, "--limit", "50"]);
+        calls.push(vec!["search", words, "--limit", "50", "--json"]);
+    }
+    calls.extend([
+        vec!["context"],
+        vec!["context", "--json"],
+        vec!["memories", "--json"],
+        vec!["trace", "2026-03-02:5", "--json"],
+        vec!["coverage", "2026-W10", "--json"],
+        vec!["doctor", "--secrets"],
+        vec!["doctor", "--secrets", "--json"],
+    ]);
+    for args in calls {
+        let ran = root.run(&args);
+        assert!(ran.code >= 0, "{ran}");
+        assert_clean(&ran.line, &ran.stdout);
+        assert_clean(&ran.line, &ran.stderr);
+    }
+    let found = root.run(&["doctor", "--secrets"]).stdout;
+    for kind in
+        ["password", "login", "secret-assignment", "product-key", "slack-token", "private-key"]
+    {
+        assert!(found.contains(kind), "{kind}: {found}");
+    }
+    assert!(found.contains("memory/2026-03-02.md:5"), "{found}");
+    let mut client = Client::new(&root, &[]);
+    for query in ["password", "login", "密码", "token", "mara"] {
+        let answer =
+            client.call("memory_search", &json!({ "query": query, "context": 5, "limit": 50 }));
+        assert_clean("memory_search", &answer.to_string());
+    }
+    for file in ["2026-03-02", "2026-03-04", "2026-W10", "WISDOM.md", "MEMORY.md"] {
+        let answer = client.call("memory_read", &json!({ "file": file }));
+        assert_clean(file, &answer.to_string());
+    }
+    assert_clean("memory_context", &client.call("memory_context", &json!({})).to_string());
 }
 
 #[test]

@@ -5,6 +5,9 @@
 
 use serde::Deserialize;
 
+/// The shortest value of letters and digits that is a secret, in bytes.
+const MIXED_MIN: usize = 6;
+
 /// The condition on a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -16,8 +19,14 @@ pub enum ValueCheck {
     Mixed,
     /// Like `Mixed`, and neither a hash nor a public identifier.
     Random,
+    /// What follows a prefix that only keys have: anything but words in lower case.
+    Issued,
+    /// What follows a label such as `token:`. Words pass if they are quoted and have a long number.
+    Labelled,
     /// A likely password. The condition depends on what precedes the value.
     Password,
+    /// A likely password beside or instead of a name, which is more often a name.
+    Login,
     /// The checksum of a card number.
     Card,
     /// The checksum of an account number.
@@ -27,13 +36,28 @@ pub enum ValueCheck {
 }
 
 impl ValueCheck {
+    /// Returns whether a text may contain a value that passes: most lines with a keyword have none, which
+    /// is faster to see than to search.
+    pub fn may_pass(self, text: &str) -> bool {
+        let needs_mix = matches!(self, Self::Mixed | Self::Random | Self::Labelled | Self::Login);
+        let is_mix = |run: &[u8]| {
+            run.len() >= MIXED_MIN
+                && run.iter().any(u8::is_ascii_digit)
+                && run.iter().any(|it| !it.is_ascii_digit() && !it.is_ascii_punctuation())
+        };
+        !needs_mix || text.as_bytes().split(u8::is_ascii_whitespace).any(is_mix)
+    }
+
     /// Returns whether `value`, which follows `before`, passes.
     pub fn passes(self, value: &str, before: &str) -> bool {
         match self {
             Self::None => true,
-            Self::Mixed => is_mixed(value),
-            Self::Random => is_mixed(value) && !is_public_name(value),
-            Self::Password => is_password(value, before),
+            Self::Mixed => is_mixed(value) && !is_address(value),
+            Self::Random => is_mixed(value) && !is_public_name(value) && !is_address(value),
+            Self::Issued => is_issued(value),
+            Self::Labelled => is_labelled(value, before),
+            Self::Password => is_password(value, before) && !is_address(value),
+            Self::Login => is_login_secret(value),
             Self::Card => is_card(value),
             Self::Iban => is_iban(value),
             Self::Phone => is_phone(value),
@@ -70,7 +94,8 @@ impl CharClasses {
                 _ if c.is_lowercase() => classes.lower = true,
                 _ if c.is_uppercase() => classes.upper = true,
                 _ if c.is_alphabetic() => classes.lower = true, // A script without cases.
-                _ => classes.symbol = true,
+                _ if c.is_ascii() => classes.symbol = true,
+                _ => {} // An emoji, an arrow: no part of a password.
             }
         }
         classes
@@ -79,6 +104,86 @@ impl CharClasses {
     fn count(self) -> u8 {
         [self.lower, self.upper, self.digit, self.symbol].into_iter().map(u8::from).sum()
     }
+}
+
+/// Returns whether a value is an e-mail address or a URL. Credentials in URLs have rules of their own.
+fn is_address(value: &str) -> bool {
+    let value = value.trim_matches(['*', '_', '<', '>', '(', ')', ',', '.', ';']);
+    let is_name = |it: &str| {
+        !it.is_empty() && it.bytes().all(|b| b.is_ascii_alphanumeric() || b"._%+-".contains(&b))
+    };
+    let is_mail = |(name, host): (&str, &str)| {
+        let (domain, top) = host.rsplit_once('.').unwrap_or_default();
+        is_name(name)
+            && is_name(domain)
+            && (2..=24).contains(&top.len())
+            && top.bytes().all(|it| it.is_ascii_alphabetic())
+    };
+    value.contains("://") || value.split_once('@').is_some_and(is_mail)
+}
+
+/// Returns whether a value was issued by a machine rather than written as words.
+fn is_issued(value: &str) -> bool {
+    value.bytes().any(|it| it.is_ascii_digit() || it.is_ascii_uppercase())
+        || value.split(['-', '_', '.']).any(|it| it.len() > 15)
+}
+
+fn is_labelled(value: &str, before: &str) -> bool {
+    let glue = before.trim_end_matches(['"', '\'', '`', '*', ' ']);
+    let is_code_like = is_code(value) || is_address(value) || is_path(value);
+    let classes = CharClasses::of(value);
+    if is_code_like || !classes.digit || !(classes.lower || classes.upper) {
+        return false;
+    }
+    if is_words(value) {
+        // In prose a word with a number is more often a name. Eight digits are a date.
+        let name = glue.strip_suffix('=').unwrap_or_default();
+        let is_assigned = name.trim_end().ends_with(|it: char| it.is_ascii_uppercase());
+        let is_quoted = before.ends_with(QUOTES);
+        let digits = digit_run(value);
+        return (is_assigned || is_quoted) && digits > 3 && digits != 8;
+    }
+    let is_hash = [40, 64, 128].contains(&value.len()) || value.len() < 16;
+    let names_key = || {
+        const NAMES: [&str; 6] = ["key", "token", "secret", "密", "ключ", "токен"];
+        let before = before.to_lowercase();
+        NAMES.iter().any(|it| before.contains(it))
+    };
+    !is_public_name(value) || (is_hex(value) && (!is_hash || (value.len() > 16 && names_key())))
+}
+
+/// Returns the length of the longest run of digits.
+fn digit_run(value: &str) -> usize {
+    let runs = value.split(|it: char| !it.is_ascii_digit());
+    runs.map(str::len).max().unwrap_or(0)
+}
+
+/// Returns whether a value is a path of words, such as `keys/deploy_ed25519`.
+fn is_path(value: &str) -> bool {
+    let mut parts = value.split('/').filter(|it| !it.is_empty());
+    value.contains('/')
+        && parts.all(|it| it.split(['-', '_', '.']).all(|it| is_words(it) || is_type_or_scheme(it)))
+}
+
+/// Returns whether a value is a package with a version, such as `left-pad@^1.3.0`.
+fn is_package(value: &str) -> bool {
+    let version = |it: &str| it.trim_start_matches(['^', '~', 'v', '=']).starts_with(is_digit);
+    value.rsplit_once('@').is_some_and(|(_, it)| version(it) && it.contains('.'))
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+fn is_login_secret(value: &str) -> bool {
+    let value = value.trim_end_matches(['.', ')', ']']);
+    let classes = CharClasses::of(value);
+    value.chars().count() >= 6
+        && classes.count() > 2
+        && classes.digit
+        && !(is_address(value) || is_code(value) || is_path(value) || is_package(value))
+        && !value.starts_with(['@', '+', '/', '~', '.'])
+        && !is_words(value)
 }
 
 fn is_mixed(value: &str) -> bool {
@@ -96,9 +201,12 @@ fn is_words(value: &str) -> bool {
         if digits + letters < part.chars().count() {
             return false;
         }
-        // A word, a number, a word with a number after it (`v2`, `sha256`), or camel case.
+        // A word, a number, a word with a number after it (`v2`, `sha256`), `4o`, a time, or camel case.
         let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_time = || part.bytes().all(|it| it.is_ascii_digit() || matches!(it, b'T' | b'Z'));
         (letters == 0 && digits <= 8)
+            || part.len() <= 2
+            || (digits >= 8 && letters <= 2 && is_time())
             || (letters == stem.chars().count()
                 && digits <= 4
                 && case_changes(stem) <= stem.len() / 4 + 1)
@@ -136,9 +244,14 @@ fn is_identifier(part: &str) -> bool {
         && part.len() <= 24
 }
 
+fn is_hex(value: &str) -> bool {
+    value.bytes().all(|it| it.is_ascii_hexdigit())
+}
+
 /// Returns whether a value is a hash, a UUID, or a path, which are public.
 fn is_public_name(value: &str) -> bool {
-    let is_hex = |it: &str| it.bytes().all(|b| b.is_ascii_hexdigit());
+    // Words and numbers of any length between colons, such as `agent:main:12345678901234`.
+    let is_label = |it: &str| is_words(it) || it.bytes().all(|b| b.is_ascii_digit());
     let groups: Vec<_> = value.split('-').map(str::len).collect();
     is_hex(value)
         || (groups == [8, 4, 4, 4, 12] && is_hex(&value.replace('-', "")))
@@ -146,7 +259,11 @@ fn is_public_name(value: &str) -> bool {
             .iter()
             .any(|it| value.starts_with(it))
         || value.split('/').filter(|it| it.len() > 1).count() > 2
+        || (value.contains(':') && value.split(':').all(is_label))
 }
+
+/// What opens a quoted value.
+const QUOTES: [char; 6] = ['"', '\'', '`', '“', '「', '『'];
 
 fn is_password(value: &str, before: &str) -> bool {
     let length = value.chars().count();
@@ -154,7 +271,7 @@ fn is_password(value: &str, before: &str) -> bool {
         return false;
     }
     let classes = CharClasses::of(value);
-    let glue = before.trim_end_matches(['"', '\'', '`']);
+    let glue = before.trim_end_matches(QUOTES);
     if glue.len() < before.len() {
         // In quotes. Words with spaces are a text about passwords.
         let is_one = !value.contains(' ') || (classes.digit && classes.count() > 2);
@@ -171,9 +288,15 @@ fn is_password(value: &str, before: &str) -> bool {
     if is_flag() {
         return classes.count() > 1;
     }
-    if glue.trim_end().ends_with([':', '=', '>']) {
+    let sign = glue.trim_end_matches(['*', '_', ' ', '\t', '|']);
+    if sign.ends_with([':', '=', '>', '：', '＝', '|']) {
+        let label = sign.trim_end_matches([':', '=', '>', '：', '＝', ' ', '*', '_']);
+        // `pass: 120000` and `Passwords: 120000` count something.
+        let is_plural = label.ends_with(['s', 'S']);
         let is_no_word = classes.count() > 1 && (classes.digit || classes.symbol);
-        return length >= 6 && is_no_word && !is_words_only(value);
+        let words = value.trim_end_matches(['!', '?', '*']);
+        let is_number = !is_plural && length <= 12 && value.bytes().all(|it| it.is_ascii_digit());
+        return length >= 6 && ((is_no_word && !is_words_only(words)) || is_number);
     }
     length >= 6 && classes.count() > 2 && classes.digit
 }

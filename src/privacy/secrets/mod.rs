@@ -1,5 +1,6 @@
 //! Finds secrets in a text: keys, passwords, and personal data.
 //!
+//! - `literals`: the words that rules start from.
 //! - [`rules`]: the rules, read from `config/secrets.yaml` and the user's own file.
 //! - [`scan`]: finds secrets in one pass over a text.
 //! - `split_secrets`: finds secrets whose parts are separated in a text.
@@ -16,6 +17,7 @@ use std::{
 use rules::{CompiledSecretRules, SecretRuleError};
 
 pub mod check;
+mod literals;
 pub mod rules;
 pub mod scan;
 pub(super) mod split_secrets;

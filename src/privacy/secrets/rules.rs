@@ -11,15 +11,14 @@
 //! Expressions are those of the crate `regex`, which run in linear time on any input.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     sync::{Arc, OnceLock},
 };
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use super::{check::ValueCheck, scan};
+use super::{check::ValueCheck, literals::Literals, scan};
 use crate::privacy::reclaimable::Reclaimable;
 
 /// The longest file of rules, in bytes.
@@ -37,6 +36,9 @@ const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
 /// How far a token of several lines may extend, in bytes: a large RSA key with a margin.
 const MULTILINE_TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+/// What stands for the keywords of a rule in its expression.
+const KEYWORDS: &str = "{keywords}";
 
 /// Splits examples in the built-in file, so that no scanner takes them for keys in use.
 #[cfg(test)]
@@ -201,10 +203,7 @@ pub(super) struct SecretRuleExamples {
 pub(super) struct CompiledSecretRules {
     /// The most specific rule first: where two rules match, the earlier one determines the kind.
     pub(super) rules: Vec<SecretRule>,
-    /// All prefixes and keywords, in lower case.
-    pub(super) literals: AhoCorasick,
-    /// The rules that start from each literal.
-    pub(super) by_literal: Vec<Vec<u16>>,
+    pub(super) literals: Literals,
     /// The rules without literals.
     pub(super) without_literal: Vec<u16>,
     allowed: AllowedValues,
@@ -319,7 +318,7 @@ pub(super) fn compile(
     let mut allowed = AllowedValues::default();
     allowed.add(&built_in.allow)?;
     allowed.add(&user.allow)?;
-    let mut literals: HashMap<String, Vec<u16>> = HashMap::new();
+    let mut literals = Vec::new();
     let mut without_literal = Vec::new();
     let mut rules = Vec::with_capacity(entries.len());
     for (at, entry) in (0..).zip(&entries) {
@@ -328,25 +327,15 @@ pub(super) fn compile(
             check_expression(&rule)?;
         }
         rules.push(rule);
-        for literal in entry.prefixes.iter().chain(&entry.keywords).map(|it| it.to_lowercase()) {
-            let its_rules = literals.entry(literal).or_default();
-            if its_rules.last() != Some(&at) {
-                its_rules.push(at);
-            }
-        }
+        let its_literals = entry.prefixes.iter().chain(&entry.keywords);
+        literals.extend(its_literals.map(|it| (it.as_str(), at)));
         if entry.prefixes.is_empty() && entry.keywords.is_empty() {
             without_literal.push(at);
         }
     }
-    let (texts, by_literal): (Vec<_>, Vec<_>) = literals.into_iter().unzip();
     let compiled = CompiledSecretRules {
         rules,
-        literals: AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(&texts)
-            .expect("a few thousand short literals always fit"),
-        by_literal,
+        literals: Literals::new(literals.into_iter()),
         without_literal,
         allowed,
     };
@@ -427,7 +416,8 @@ fn compile_rule(entry: &SecretRuleEntry) -> Result<SecretRule, SecretRuleError> 
             }
         }
         (None, Some(regex)) if entry.prefixes.is_empty() => SecretRuleForm::Value {
-            regex: LazyRegex::new(regex.clone()),
+            // A search starts within the text, so that `^` must match at the start of each line.
+            regex: LazyRegex::new(format!("(?m){}", with_keywords(regex, &entry.keywords))),
             group: entry.group,
             lines: entry.lines,
         },
@@ -440,6 +430,16 @@ fn compile_rule(entry: &SecretRuleEntry) -> Result<SecretRule, SecretRuleError> 
         check: entry.check,
         form,
     })
+}
+
+/// Returns an expression with the keywords of its rule, as alternatives, for `{keywords}`.
+fn with_keywords(regex: &str, keywords: &[String]) -> String {
+    if !regex.contains(KEYWORDS) {
+        return regex.to_owned();
+    }
+    let mut keywords: Vec<_> = keywords.iter().map(|it| regex::escape(it)).collect();
+    keywords.sort_by_key(|it| std::cmp::Reverse(it.len())); // The longest of one start first.
+    regex.replace(KEYWORDS, &format!("(?:{})", keywords.join("|")))
 }
 
 /// Checks that the expression of a rule compiles and has the named group.

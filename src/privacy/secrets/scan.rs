@@ -10,7 +10,7 @@ use regex::{CaptureLocations, Regex};
 
 use super::{
     SecretMatch,
-    check::entropy,
+    check::{ValueCheck, entropy},
     rules::{CompiledSecretRules, SecretRule, SecretRuleForm},
     split_secrets,
 };
@@ -54,8 +54,7 @@ pub(super) fn find(rules: &CompiledSecretRules, text: &str) -> Vec<SecretMatch> 
 pub(super) fn has_value_keyword(rules: &CompiledSecretRules, line: &str) -> bool {
     let is_value =
         |at: &u16| matches!(rules.rules[usize::from(*at)].form, SecretRuleForm::Value { .. });
-    let mut hits = rules.literals.find_overlapping_iter(line);
-    hits.any(|hit| rules.by_literal[hit.pattern().as_usize()].iter().any(is_value))
+    rules.literals.find(line).any(|(_, its_rules)| its_rules.iter().any(is_value))
 }
 
 /// Returns the matches in a text, without joining its parts, in no order.
@@ -65,27 +64,22 @@ pub(super) fn candidates(rules: &CompiledSecretRules, text: &str) -> Vec<SecretC
     let mut windows: Vec<Vec<Range<usize>>> = vec![Vec::new(); rules.rules.len()];
     let mut line = 0..0;
     let mut run = 0..0;
-    count_bytes(text.len());
-    for hit in rules.literals.find_overlapping_iter(text) {
-        for &at in &rules.by_literal[hit.pattern().as_usize()] {
+    for (hit, its_rules) in rules.literals.find(text) {
+        for &at in its_rules {
             let at = usize::from(at);
             let rule = &rules.rules[at];
             count_bytes(1);
             match &rule.form {
                 SecretRuleForm::Token { prefixes, body, reach, may_wrap } => {
-                    if hit.start() < past[at] || !starts_token(text, hit.start(), prefixes) {
+                    if hit.start < past[at] || !starts_token(text, hit.start, prefixes) {
                         continue;
                     }
-                    if !run.contains(&hit.end()) {
-                        run = hit.end()..run_end(text, hit.end());
+                    if !run.contains(&hit.end) {
+                        run = hit.end..run_end(text, hit.end);
                         count_bytes(run.len());
                     }
-                    let token = TokenSearch {
-                        text,
-                        start: hit.start(),
-                        body_at: hit.end(),
-                        run_end: run.end,
-                    };
+                    let token =
+                        TokenSearch { text, start: hit.start, body_at: hit.end, run_end: run.end };
                     let range = token.find(&body.get(), *reach, *may_wrap);
                     let Some(range) = range else { continue };
                     if passes_checks(rules, rule, text, &range, hit.len()) {
@@ -96,14 +90,14 @@ pub(super) fn candidates(rules: &CompiledSecretRules, text: &str) -> Vec<SecretC
                     }
                 }
                 SecretRuleForm::Value { lines, .. } => {
-                    if hit.end() > line.end {
-                        line = line_around(text, hit.start(), hit.end());
+                    if hit.end > line.end {
+                        line = line_around(text, hit.start, hit.end);
                         count_bytes(line.len());
                     }
                     let start = line
                         .start
-                        .max(boundary(text, hit.start().saturating_sub(BYTES_BEFORE_KEYWORD)));
-                    let reach = boundary(text, hit.end() + BYTES_AFTER_KEYWORD);
+                        .max(boundary(text, hit.start.saturating_sub(BYTES_BEFORE_KEYWORD)));
+                    let reach = boundary(text, hit.end + BYTES_AFTER_KEYWORD);
                     let end = lines_end(text, line.end.min(reach)..reach, *lines);
                     count_bytes(end.saturating_sub(line.end));
                     push_window(&mut windows[at], start..end);
@@ -126,7 +120,7 @@ pub(super) fn candidates(rules: &CompiledSecretRules, text: &str) -> Vec<SecretC
                 text,
                 groups: regex.capture_locations(),
             };
-            for window in windows {
+            for window in windows.iter().filter(|it| rule.check.may_pass(&text[(*it).clone()])) {
                 values.find(window, |range| found.push(SecretCandidate { rule: at, range }));
             }
         }
@@ -321,6 +315,7 @@ impl ValueSearch<'_> {
             count_bytes(whole.end() - at);
             let range = self.value_range(whole.range());
             let range = self.extend_past_cut(range, window.end);
+            let range = self.extend_past_sign(range);
             if range.is_empty() {
                 at = whole.end();
             } else if passes_checks(self.rules, self.rule, self.text, &range, 0) {
@@ -372,6 +367,36 @@ impl ValueSearch<'_> {
         let more = more.unwrap_or(rest.len());
         count_bytes(more);
         range.start..range.end + more
+    }
+
+    /// Extends a password without quotes past signs that end most values, so that none of it is left.
+    fn extend_past_sign(&self, range: Range<usize>) -> Range<usize> {
+        let rest = &self.text[range.end..];
+        let is_password = matches!(self.rule.check, ValueCheck::Password | ValueCheck::Login);
+        if !is_password || range.is_empty() || !rest.starts_with([',', ';', '&', '<', '>']) {
+            return range;
+        }
+        let is_end = |it: char| {
+            it.is_whitespace() || "\"'`|\\".contains(it) || ('\u{3000}'..='\u{9fff}').contains(&it)
+        };
+        let end = rest.find(is_end);
+        let more = end.unwrap_or(rest.len()).min(BYTES_BEFORE_KEYWORD);
+        let more = boundary(self.text, range.end + more) - range.end;
+        count_bytes(more);
+        if more < 2 || is_word_or_name(&rest[1..more]) {
+            return range;
+        }
+        range.start..range.end + more
+    }
+}
+
+/// Returns whether a text is only small letters, or the name of a next value: `user=`.
+fn is_word_or_name(text: &str) -> bool {
+    let end = text.find(|it: char| !(it.is_alphanumeric() || "_-.".contains(it)));
+    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    match rest.chars().next() {
+        Some(sign) => matches!(sign, '=' | ':'),
+        None => word.chars().all(|it| it.is_lowercase() || "_-.".contains(it)),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Secrets that are split in a log and would be whole in a generated text.
 //!
 //! Generated text joins what a log separates: invisible characters are dropped, and a bullet takes the
-//! words of its heading. So a text is also scanned in its joined form before any of it is shown: without
-//! hidden characters, and each line after its label (the heading, the parent item, or a preceding
-//! line that ends in a colon).
+//! words of its heading, a cell the head of its column. So a text is also scanned in its joined form before
+//! any of it is shown: without hidden characters, each line after its label (the heading, the parent
+//! item, or a preceding line that ends in a colon), and each cell of a table after its labels (the head
+//! of its column, and the first cell of its row).
 
 use std::ops::Range;
 
@@ -65,11 +66,34 @@ impl JoinedText {
         self.text.push_str(&text[range.clone()]);
         self.parts.push((from..self.text.len(), range.start));
     }
+
+    /// Adds a part after a label, as a line.
+    fn push_labelled(&mut self, label: &str, text: &str, range: Range<usize>) {
+        self.text.push_str(label);
+        self.text.push_str(": ");
+        self.push(text, range);
+        // Without an empty line, a token might continue in the next line.
+        self.text.push_str("\n\n");
+    }
 }
 
 /// Returns whether a character has no width, so that some readers drop it.
 pub(in crate::privacy) fn is_hidden(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e01ef}')
+}
+
+/// Returns where the next hidden character or backslash is.
+fn next_hidden(text: &str, mut at: usize) -> Option<usize> {
+    // Most of a text is ASCII, which is skipped byte by byte.
+    loop {
+        let rest = &text.as_bytes()[at..];
+        at += rest.iter().position(|it| *it == b'\\' || !it.is_ascii())?;
+        let c = text[at..].chars().next()?;
+        if c == '\\' || is_hidden(c) {
+            return Some(at);
+        }
+        at += c.len_utf8();
+    }
 }
 
 /// Returns a text without the hidden characters within words; `None` if there are none.
@@ -79,8 +103,7 @@ fn without_hidden(text: &str) -> Option<JoinedText> {
     let mut joined = JoinedText::default();
     let mut at = 0;
     let mut done = 0;
-    while let Some(found) = text[done..].find(|it| is_hidden(it) || it == '\\') {
-        let start = done + found;
+    while let Some(start) = next_hidden(text, done) {
         let rest = &text[start..];
         let rest = match rest.strip_prefix('\\') {
             // Markdown shows `ghp\_` without the backslash.
@@ -103,24 +126,13 @@ fn without_hidden(text: &str) -> Option<JoinedText> {
     })
 }
 
-/// Returns the lines that have a label, each after its label.
+/// Returns the lines and cells that have a label, each after its label.
 fn join_labels(rules: &CompiledSecretRules, text: &str) -> JoinedText {
     let mut joined = JoinedText::default();
     let mut heading: Option<&str> = None;
-    let mut items: Vec<(usize, Option<&str>)> = Vec::new();
+    let mut items: Vec<(usize, &str)> = Vec::new();
     let mut colon: Option<&str> = None;
-    let label_start = |words: &str| {
-        let mut start = words.len().saturating_sub(LABEL_MAX);
-        while !words.is_char_boundary(start) {
-            start += 1;
-        }
-        start
-    };
-    let label = |words: &'_ str| -> Option<Range<usize>> {
-        let words = words.trim_end_matches([':', '*', '_', '`', '#', ' ', '\t', '：']);
-        let range = label_start(words)..words.len();
-        (!range.is_empty() && has_value_keyword(rules, &words[range.clone()])).then_some(range)
-    };
+    let mut table: Option<Vec<Option<&str>>> = None;
     let mut at = 0;
     for raw in text.split_inclusive('\n') {
         let start = at;
@@ -128,7 +140,15 @@ fn join_labels(rules: &CompiledSecretRules, text: &str) -> JoinedText {
         let line = raw.trim_end();
         let body = line.trim_start_matches([' ', '\t', '>']);
         if body.is_empty() || body.starts_with("```") || body.starts_with("~~~") {
+            table = None;
             continue;
+        }
+        if body.starts_with('|') {
+            let row = cells(body);
+            join_cells(rules, text, &row, table.as_deref(), &mut joined);
+            table.get_or_insert_with(|| row.iter().map(|it| label(rules, it)).collect());
+        } else {
+            table = None;
         }
         let indent = line.len() - body.len();
         let (is_item, words) = words(body);
@@ -136,31 +156,60 @@ fn join_labels(rules: &CompiledSecretRules, text: &str) -> JoinedText {
         while items.last().is_some_and(|it| it.0 >= indent) {
             items.pop();
         }
-        let parent = items.last().and_then(|it| it.1);
-        let mut before = None;
-        if !is_heading && may_be_value(words) {
+        let has_label = heading.is_some() || colon.is_some() || !items.is_empty();
+        if !is_heading && has_label && may_be_value(words) {
+            let parent = items.last().and_then(|it| label(rules, it.1));
             let from = start + line.len() - words.len();
+            let mut before = None;
             for it in [heading, parent, colon].into_iter().flatten() {
                 if before != Some(it) {
-                    joined.text.push_str(it);
-                    joined.text.push_str(": ");
-                    joined.push(text, from..start + line.len());
-                    // Without an empty line, a token might continue in the next line.
-                    joined.text.push_str("\n\n");
+                    joined.push_labelled(it, text, from..start + line.len());
                 }
                 before = Some(it);
             }
         }
-        let own = label(words).map(|it| &words[it]);
         if is_heading {
-            heading = own;
+            heading = label(rules, words);
             items.clear();
         } else if is_item {
-            items.push((indent, own));
+            items.push((indent, words));
         }
-        colon = if words.ends_with([':', '：']) { own } else { None };
+        colon = if words.ends_with([':', '：']) { label(rules, words) } else { None };
     }
     joined
+}
+
+/// Adds the cells of a row, after the head of their column and after the first cell.
+fn join_cells(
+    rules: &CompiledSecretRules,
+    text: &str,
+    row: &[&str],
+    head: Option<&[Option<&str>]>,
+    joined: &mut JoinedText,
+) {
+    let first = row.first().and_then(|it| label(rules, it));
+    for (at, cell) in row.iter().enumerate() {
+        let head = head.and_then(|it| it.get(at).copied().flatten());
+        let labels = [head, first.filter(|_| at > 0)];
+        if labels == [None, None] || !may_be_value(cell) {
+            continue;
+        }
+        let from = cell.as_ptr() as usize - text.as_ptr() as usize;
+        for it in labels.into_iter().flatten() {
+            joined.push_labelled(it, text, from..from + cell.len());
+        }
+    }
+}
+
+/// Returns the end of a text that may name the value after it; `None` if it contains no keyword.
+fn label<'a>(rules: &CompiledSecretRules, words: &'a str) -> Option<&'a str> {
+    let words = words.trim_end_matches([':', '*', '_', '`', '#', ' ', '\t', '：']);
+    let mut start = words.len().saturating_sub(LABEL_MAX);
+    while !words.is_char_boundary(start) {
+        start += 1;
+    }
+    let label = &words[start..];
+    (!label.is_empty() && has_value_keyword(rules, label)).then_some(label)
 }
 
 /// Returns whether a line is a list item, and its text without list or heading marks.
@@ -182,6 +231,22 @@ fn words(body: &str) -> (bool, &str) {
         return (true, task.unwrap_or(after));
     }
     (false, body)
+}
+
+/// Returns the cells of a table row, trimmed.
+fn cells(row: &str) -> Vec<&str> {
+    let row = row.trim().trim_start_matches('|');
+    let row = row.strip_suffix('|').unwrap_or(row);
+    let mut cells = Vec::new();
+    let mut from = 0;
+    for (at, _) in row.match_indices('|') {
+        if !row[..at].ends_with('\\') {
+            cells.push(row[from..at].trim());
+            from = at + 1;
+        }
+    }
+    cells.push(row[from..].trim());
+    cells
 }
 
 fn is_bold(body: &str) -> bool {
@@ -240,5 +305,17 @@ mod tests {
         check("## Password reset\n\n- done in v2\n- 14 users asked\n", &[]);
         check("## Password\n\n- hashed with argon2id now\n## Other\n- tr0ub4dor8xK", &[]);
         check("## Tokens\n\n- 128000 of 200000\n", &[]);
+    }
+
+    #[test]
+    fn the_label_of_a_cell_is_its_column_or_the_first_cell_of_its_row() {
+        let head = "| Host | Login | Password |\n|:--|---|--:|\n";
+        check(&format!("{head}| nas | mara | tr0ub4dor8xK |\n"), &["tr0ub4dor8xK"]);
+        check(&format!("{head}| nas | mara | `tr0ub\\|4dor8xK` |\n"), &["tr0ub\\|4dor8xK"]);
+        check(&format!("{head}| nas | mara |\n\n| 密码 | tr0ub4dor8xK\n"), &["tr0ub4dor8xK"]);
+        check("| What | Value |\n|---|---|\n| Password | tr0ub4dor8xK |\n", &["tr0ub4dor8xK"]);
+        check("> | **Пароль** | tr0ub4dor8xK |\n", &["tr0ub4dor8xK"]);
+        check(&format!("{head}| nas | mara2 | changed |\n\n| a | b | tr0ub4dor8xK |"), &[]);
+        check("| Password | Users |\n|---|---|\n| reset | build_12_of_the_app |\n", &[]);
     }
 }

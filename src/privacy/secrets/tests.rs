@@ -184,6 +184,91 @@ fn values_identified_by_the_words_around_them_are_found() {
     assert!(missed.len() * 50 <= BY_CONTEXT.len() * 10, "{}: {missed:#?}", missed.len());
 }
 
+/// Shapes of secrets in notes, and made-up values.
+const SHAPES: &str = include_str!("../../../tests/data/secrets/shapes.tsv");
+
+/// Returns the texts of [`SHAPES`], each with its value.
+fn shapes() -> Vec<(String, String)> {
+    let rows = SHAPES.lines().filter(|it| !it.starts_with('#'));
+    let rows = rows.map(|row| {
+        let (shape, value) = row.split_once('\t').unwrap();
+        let (shape, value) = (join_example(shape), join_example(value));
+        (shape.replace("\\n", "\n").replace("{}", &value), value)
+    });
+    rows.collect()
+}
+
+#[test]
+fn secrets_in_the_shapes_of_real_notes_are_found() {
+    let shapes = shapes();
+    assert!(shapes.len() >= 60, "{}", shapes.len());
+    let all: Vec<_> = shapes.iter().map(|it| it.0.as_str()).collect();
+    let all = format!("# Notes\n\n{}\n", all.join("\n\n"));
+    let mut missed = Vec::new();
+    for (text, value) in &shapes {
+        let alone = format!("# Notes\n\n{text}\n- next item\n");
+        if !hides(&alone, value) || !hides(&all, value) {
+            missed.push(alone);
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn a_placeholder_is_no_secret_again() {
+    for (text, value) in shapes() {
+        for found in SecretRules::built_in().find(&text) {
+            let masked = text.replace(&text[found.range], &format!("[secret:{}#3fa9]", found.kind));
+            let again = SecretRules::built_in().find(&masked);
+            let again = again.into_iter().find(|it| masked[it.range.clone()].contains("#3fa9"));
+            assert!(again.is_none(), "{value}: {masked}: {again:?}");
+        }
+    }
+}
+
+#[test]
+fn only_evident_placeholders_excuse_a_prefix_of_keys() {
+    for (prefix, placeholder) in [
+        ("sk-ant-", "api03-YOUR_KEY_HERE"),
+        ("sk-proj-", "xxxxxxxxxxxxxxxxxxxxxxxx"),
+        ("xoxb-", "…"),
+    ] {
+        let found = SecretRules::built_in().find(&format!("set it to {prefix}{placeholder} first"));
+        assert!(found.is_empty(), "{prefix}{placeholder}: {found:?}");
+        for value in ["api03-1111111111111111111111", "abababababababababababababababab"] {
+            let token = format!("{prefix}{value}");
+            assert!(hides(&format!("set it to {token} first"), &token), "{token}");
+        }
+    }
+}
+
+#[test]
+fn an_address_behind_a_label_is_no_credential() {
+    for label in ["account", "login", "Token", "credentials", "Password", "auth", "账号", "логин"]
+    {
+        for text in [
+            format!("- **{label}:** mara2.l@acme.net"),
+            format!("## {label}\n\n- `mara2.l@acme.net` — active"),
+            format!("| {label} |\n|---|\n| mara2.l@acme.net |"),
+        ] {
+            check(&text, "email", "mara2.l@acme.net");
+        }
+    }
+}
+
+#[test]
+fn a_password_ends_where_it_ends() {
+    for (text, value) in [
+        ("password: k9Rt7,xQ3 and more", "k9Rt7,xQ3"),
+        ("password: tr0ub4dor, then login", "tr0ub4dor"),
+        ("password=tr0ub4dor;user=mara", "tr0ub4dor"),
+        ("密码：tr0ub4dor，然后登录", "tr0ub4dor"),
+        ("Password: `tr0ub, 4dor`, v2", "tr0ub, 4dor"),
+    ] {
+        check(text, "password", value);
+    }
+}
+
 #[test]
 fn a_token_over_two_lines_is_masked_to_its_end() {
     let breaks = ["\n", "\n    ", " \\\n  ", "\r\n", "\n> "];
@@ -408,6 +493,15 @@ fn the_cost_of_a_repetitive_text_is_linear() {
         "%41eyJ",
         "machine a login b password ",
         "\\nghp_",
+        "login: a / ",
+        "user: a1,",
+        "password: a1,b2,",
+        "| a1 | password | a1b2c3d4 |\n",
+        "| token | 12 ",
+        "brave 密钥 ",
+        "sk-live_a1",
+        "парол",
+        "\\é",
     ];
     for text in repeated {
         check_linear(text, 48_000, |text| {

@@ -27,7 +27,7 @@ const STATELESS_PROTOCOL: &str = "2026-07-28";
 
 /// A client of one server.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -39,7 +39,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Starts a server in a folder and does the handshake of older clients.
-    pub(super) fn new(root: &Root, args: &[&str]) -> Self {
+    pub(crate) fn new(root: &Root, args: &[&str]) -> Self {
         let mut client = Self::without_handshake(root, args);
         let answer = client.request("initialize", initialize_params());
         assert_eq!(answer["result"]["protocolVersion"], HANDSHAKE_PROTOCOL, "{answer}");
@@ -146,7 +146,7 @@ impl Client {
 
     /// Calls a tool, and returns its result.
     #[track_caller]
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.request("tools/call", params);
         assert!(answer["result"].is_object(), "{answer}");
