@@ -201,7 +201,14 @@ pub(super) fn run(global: &GlobalArgs, args: &ImportArgs, ui: &Ui) -> CommandRes
             let reloaded;
             if !folders.is_empty() {
                 // Reload the configuration, which now lists the new folders.
-                project_folder::create_project_folders(&call.config, &call.environment, &folders)?;
+                let failed = project_folder::create_project_folders(
+                    &call.config,
+                    &call.environment,
+                    &folders,
+                )?;
+                for (_, error) in failed {
+                    ui.warn(error.to_string());
+                }
                 reloaded = Invocation::load(global)?;
                 roots = TargetRoots::new(&reloaded, global)?;
                 for it in report.sessions.iter_mut().filter(|it| it.state == ImportState::First) {

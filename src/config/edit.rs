@@ -37,6 +37,7 @@ pub(crate) fn add_root(
     let is_right = after.is_ok_and(|after| {
         after.roots.len() == before.roots.len() + 1
             && after.roots[0].path == path
+            && after.roots[0].project.as_deref() == project.and_then(Path::to_str)
             && after.roots[1..] == before.roots
             && after.general == before.general
     });

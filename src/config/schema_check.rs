@@ -363,20 +363,28 @@ fn check_format(node: &Value, text: &str) -> Result<(), String> {
     }
 }
 
-fn check_name(text: &str) -> Result<(), String> {
-    if text.trim().is_empty() {
-        return Err("empty".to_owned());
-    }
+/// The longest name of an agent, in characters.
+pub(crate) const NAME_CHARS_MAX: usize = 120;
+
+/// Returns whether a name may contain a character: it is visible, and does not end the line.
+pub(crate) fn is_name_char(it: char) -> bool {
     // YAML line breaks that are not control characters, and bidirectional marks.
     let invisible = [
         '\u{2028}', '\u{2029}', '\u{feff}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}',
         '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
     ];
-    if text.chars().any(|it| it.is_control() || invisible.contains(&it)) {
+    !it.is_control() && !invisible.contains(&it)
+}
+
+fn check_name(text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Err("empty".to_owned());
+    }
+    if !text.chars().all(is_name_char) {
         return Err("more than one line, or invisible characters".to_owned());
     }
-    if text.chars().count() > 120 {
-        return Err("longer than 120 characters".to_owned());
+    if text.chars().count() > NAME_CHARS_MAX {
+        return Err(format!("longer than {NAME_CHARS_MAX} characters"));
     }
     Ok(())
 }

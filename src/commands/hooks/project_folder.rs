@@ -13,6 +13,7 @@ use crate::{
         CONFIG_FILE_NAME, Config, DEFAULT_CONFIG, edit,
         environment::Environment,
         root::{ROOT_FILE_NAME, RootFile},
+        schema_check::{NAME_CHARS_MAX, is_name_char},
     },
     store::fs::{
         layout::Layout,
@@ -24,21 +25,23 @@ use crate::{
 
 /// The most projects with the same name.
 const COPIES_MAX: u32 = 100;
+/// The longest name of a folder, in bytes; file systems allow a little more.
+const NAME_BYTES_MAX: usize = 240;
 
 /// Creates memory folders for the projects of these folders that have none, and adds them to the
-/// configuration. Returns how many were created; zero if that is not enabled.
-///
-/// Returns why a folder could not be created or added; those before it are complete.
+/// configuration. Returns for which projects that failed, and why; the others are complete. Does nothing if it
+/// is not enabled.
 pub(crate) fn create_project_folders(
     config: &Config,
     around: &Environment,
     folders: &[PathBuf],
-) -> CommandResult<usize> {
-    let Some(dir) = config.projects_dir(around) else { return Ok(0) };
+) -> CommandResult<Vec<(PathBuf, CommandError)>> {
+    let mut failed = Vec::new();
+    let Some(dir) = config.projects_dir(around) else { return Ok(failed) };
     let projects: BTreeSet<PathBuf> =
         folders.iter().filter_map(|it| Config::project_of(it)).collect();
     if projects.is_empty() {
-        return Ok(0);
+        return Ok(failed);
     }
     // The queue's lock lets one worker at a time do this.
     let _lock = Spool::new(&around.state_home)
@@ -52,24 +55,56 @@ pub(crate) fn create_project_folders(
         if is_known || project == around.home || project.starts_with(&dir) {
             continue;
         }
-        let root = folder_for_project(&config, &dir, &project)?;
-        create_folder(&config, around, &root)?;
-        add_to_config(&config, around, &root, &project)?;
+        match create_project_folder(&config, around, &dir, &project) {
+            Ok(()) => made += 1,
+            // The sessions of other projects do not wait for this one.
+            Err(error) => failed.push((project, error)),
+        }
         config = Config::load(config.file.as_deref(), &[], around)?;
-        made += 1;
     }
     if made > 0 {
         reload_daemon(&config);
     }
-    Ok(made)
+    Ok(failed)
+}
+
+fn create_project_folder(
+    config: &Config,
+    around: &Environment,
+    dir: &Path,
+    project: &Path,
+) -> CommandResult<()> {
+    if project.to_str().is_none() {
+        let what = format!("the name of `{}` is not UTF-8", project.display());
+        return Err(CommandError::config(what).hint("rename the folder of the project"));
+    }
+    let root = folder_for_project(config, dir, project)?;
+    create_folder(config, around, &root)?;
+    add_to_config(config, around, &root, project)
+}
+
+/// Returns the name of a project as that of a folder: a repository may have a name that would be no name of an
+/// agent.
+fn folder_name(project: &Path) -> String {
+    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim().chars().map(|it| if is_name_char(it) { it } else { '-' });
+    let mut bytes = 0;
+    let fits = |it: &char| {
+        bytes += it.len_utf8();
+        bytes <= NAME_BYTES_MAX
+    };
+    // There must be room for a number.
+    let name: String = name.take(NAME_CHARS_MAX - 4).take_while(fits).collect();
+    let name = name.trim();
+    if name.is_empty() { "project".to_owned() } else { name.to_owned() }
 }
 
 /// Returns the memory folder of a project: by its name, with a number if another project has that name.
 /// A folder in the configuration belongs to its project, with or without logs.
 fn folder_for_project(config: &Config, dir: &Path, project: &Path) -> CommandResult<PathBuf> {
-    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    let name = folder_name(project);
     let names = (1..=COPIES_MAX).map(|copy| match copy {
-        1 => name.to_string(),
+        1 => name.clone(),
         copy => format!("{name}-{copy}"),
     });
     // A folder that was created but not added to the configuration has no log.
@@ -152,5 +187,28 @@ fn reload_daemon(config: &Config) {
         && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::HUP)
     {
         tracing::debug!("cannot signal the daemon: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_name_of_a_repository_becomes_the_name_of_a_folder() {
+        for (name, expected) in [
+            ("tide", "tide"),
+            ("a\u{7}b\nc", "a-b-c"),
+            ("a\u{85}b\u{202e}c", "a-b-c"),
+            ("  ", "project"),
+            ("日本 é", "日本 é"),
+        ] {
+            assert_eq!(folder_name(&Path::new("/src").join(name)), expected);
+        }
+        for long in ["x".repeat(255), "日".repeat(85)] {
+            let name = folder_name(&Path::new("/src").join(&long));
+            assert!(name.chars().count() < NAME_CHARS_MAX && name.len() <= NAME_BYTES_MAX);
+            assert!(long.starts_with(&name));
+        }
     }
 }

@@ -194,7 +194,10 @@ fn run_worker(global: &GlobalArgs) -> CommandResult<()> {
     let homeless = drain(&config)?;
     if !homeless.is_empty() && config.projects_dir(&around).is_some() {
         // Another worker may have created the missing folder.
-        project_folder::create_project_folders(&config, &around, &homeless)?;
+        let failed = project_folder::create_project_folders(&config, &around, &homeless)?;
+        for (project, error) in failed {
+            tracing::warn!("{} gets no memory folder: {error}", project.display());
+        }
         drain(&Config::load(global.config.as_deref(), &global.set, &around)?)?;
     }
     Ok(())

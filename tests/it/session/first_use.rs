@@ -153,3 +153,22 @@ fn an_emptied_folder_of_one_project_is_not_given_to_another() {
     assert_eq!(count_logs(&root, "memories/tide/memory"), 0);
     assert_eq!(count_logs(&root, "memories/tide-2/memory"), 1);
 }
+
+#[test]
+fn a_name_of_a_repository_stops_no_other_session() {
+    let bad = ["a\u{7}b", "c\u{85}d", "\u{1}"];
+    let root = home(&[&bad[..], &["tide"]].concat());
+    let memories = root.home("memories");
+    root.run(&["init", "--projects", memories.to_str().unwrap()]).ok();
+    for (n, name) in bad.iter().enumerate() {
+        end(&root, name, &format!("bad-{n}"));
+    }
+    end(&root, "tide", "a");
+    end(&root, "tide", "b");
+    assert_eq!(count_logs(&root, "memories/tide/memory"), 1);
+    assert_eq!(count_logs(&root, "memories/a-b/memory"), 1);
+    run_in(&root, "tide", &["status"]).ok();
+    for name in fs::read_dir(&memories).unwrap().flatten().map(|it| it.file_name()) {
+        assert!(!name.to_string_lossy().contains(char::is_control), "{name:?}");
+    }
+}
