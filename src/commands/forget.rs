@@ -23,7 +23,7 @@ use crate::{
         forget::{
             ForgetOutcome,
             impact::{ForgetImpact, UntouchedFile, find_impact, last_kept_bytes, vanished_logs},
-            targets::{ForgetRequest, RemovedText, normalized},
+            targets::{ForgetRequest, RemovedText},
         },
         plan::Selection,
         report::RunReport,
@@ -31,6 +31,7 @@ use crate::{
     config::environment::Environment,
     memory::{
         address::{Citation, LineSet, Stem},
+        bare_words::normalized,
         document::{BulletOwner, Summary},
         log::DailyLog,
         period::Period,

@@ -14,7 +14,8 @@
 //! - **Undone work:** is identified by its fingerprint, which covers its inputs. It is not done
 //!   again until an input changes or a person asks for it.
 //! - **Forgotten line:** is blocked for good, in every log (`in` is empty) or, if a whole log was
-//!   forgotten, in that one (`in` is its name). Nothing lifts this: whoever brings the same words
+//!   forgotten, in that one (`in` is its name), by its bytes and by what it says without time, label,
+//!   and address. Nothing lifts this: whoever brings the same words
 //!   back, by hand or with a sync tool, cannot bring them into a generated file.
 //! - **Quarantined line:** is identified by its hash and the name of its log. The same words in
 //!   another log are quarantined again.
@@ -27,7 +28,10 @@ use std::{
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::hash::{self, ContentHash};
+use super::{
+    bare_words,
+    hash::{self, ContentHash},
+};
 
 /// All decisions of a root.
 #[derive(Clone, Debug, Default)]
@@ -142,6 +146,21 @@ impl Decisions {
         Some(hash::hex(&blake3::keyed_hash(key, line.trim().as_bytes()).as_bytes()[..8]))
     }
 
+    /// Returns the hashes by which a forgotten line is recognized: of the line itself, and of what it says, at
+    /// any time and under any label and address.
+    pub fn forgotten_hashes(&self, line: &str) -> Vec<String> {
+        let words = bare_words::bare_words(line);
+        let start = start_of(&words).map(|it| if is_cut(&words) { it + CUT } else { it + WHOLE });
+        let words = Some(format!("{SAYS}{words}")).filter(|it| it.len() > SAYS.len());
+        let texts = [Some(line.to_owned()), words, start];
+        texts.into_iter().flatten().filter_map(|it| self.line_hash(&it)).collect()
+    }
+
+    /// Returns whether any line is forgotten.
+    pub fn has_forgotten(&self) -> bool {
+        !self.forgotten.is_empty()
+    }
+
     /// Applies a decision.
     pub fn apply(&mut self, decision: &Decision) {
         match decision.what {
@@ -180,8 +199,14 @@ impl Decisions {
         if everywhere.is_none() && here.is_none() {
             return false;
         }
-        let Some(hash) = self.line_hash(line) else { return false };
-        [everywhere, here].into_iter().flatten().any(|it| it.contains(&hash))
+        let words = bare_words::bare_words(line);
+        // A text that was cut off is compared by its start.
+        let start = start_of(&words).map(|it| if is_cut(&words) { it + WHOLE } else { it + CUT });
+        let texts = [Some(line.to_owned()), Some(format!("{SAYS}{words}")), start];
+        let hashes: Vec<String> =
+            texts.into_iter().flatten().filter_map(|it| self.line_hash(&it)).collect();
+        let mut inside = [everywhere, here].into_iter().flatten();
+        inside.any(|it| hashes.iter().any(|hash| it.contains(hash)))
     }
 
     /// Returns what a person said of a quarantined line of the named log.
@@ -264,6 +289,24 @@ impl Decisions {
     pub fn unreadable(&self) -> &[usize] {
         &self.unreadable
     }
+}
+
+/// Marks what a line says, as opposed to the line itself.
+const SAYS: &str = "says ";
+/// Marks the start of words that were cut off, and of whole ones.
+const CUT: &str = " cut";
+const WHOLE: &str = " whole";
+/// How much of a text is compared with one that was cut off, in characters.
+const START_CHARS: usize = 60;
+
+fn is_cut(words: &str) -> bool {
+    words.ends_with('…')
+}
+
+/// Returns the start of words that are long enough to be cut off.
+fn start_of(words: &str) -> Option<String> {
+    let (at, _) = words.char_indices().nth(START_CHARS)?;
+    Some(words[..at].trim_end().to_owned())
 }
 
 fn add_lines(lines: &mut BTreeMap<String, BTreeSet<String>>, decision: &Decision) {
@@ -412,6 +455,37 @@ mod tests {
         assert!(decisions.is_forgotten("2026-04-02", "- two"));
         assert!(!decisions.is_forgotten("2026-04-03", "- two"));
         assert!(!decisions.is_forgotten("2026-04-02", "- three"));
+    }
+
+    #[test]
+    fn forgotten_words_stay_forgotten_at_another_time_and_cut_off() {
+        let mut decisions = Decisions::with_key([7; 32]);
+        let long = "Priya moved to Porto with her brother and both of the cats, and Noor has her new address";
+        let cut: String = long.chars().take(70).chain(['…']).collect();
+        for line in [
+            "- 09:05 Henk is ill",
+            "- 09:05",
+            long,
+            "- 08:00 Noor's number is in the blue book of the harbour office, at the very…",
+        ] {
+            let hashes = decisions.forgotten_hashes(line);
+            let at = "2026-04-06T03:00:12Z".parse().unwrap();
+            let what = DecisionKind::Forgotten;
+            decisions.apply(&Decision { at, what, path: String::new(), hashes });
+        }
+        for line in [
+            "- 10:11 henk is  ill [CMEM-20260402-101500:7]",
+            "Henk is ill",
+            "- 09:05",
+            &cut,
+            long,
+            "Noor's number is in the blue book of the harbour office, at the very end",
+        ] {
+            assert!(decisions.is_forgotten("2026-04-03", line), "{line}");
+        }
+        for line in ["- 10:11", "- Henk is", "", &format!("{long} now"), &cut[..40]] {
+            assert!(!decisions.is_forgotten("2026-04-03", line), "{line}");
+        }
     }
 
     #[test]

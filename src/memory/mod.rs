@@ -8,6 +8,7 @@
 //! - [`authorship`]: who wrote each line of a log.
 //! - [`merge_conflict`]: what a version control system left in a file that it could not merge.
 //! - [`atom`]: the numbers, dates, and names in a text that must not change.
+//! - [`bare_words`]: what a line says, for comparison.
 //! - [`item`], [`document`]: bullets, and the weekly and monthly files made of them.
 //! - [`typed`], [`typed_schema`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and
 //!   `WISDOM.md`.
@@ -18,6 +19,7 @@
 pub mod address;
 pub mod atom;
 pub mod authorship;
+pub mod bare_words;
 pub mod correction;
 pub mod decision;
 pub mod document;

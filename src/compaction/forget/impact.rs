@@ -11,11 +11,12 @@ use std::{
 
 use serde::Serialize;
 
-use super::targets::{self, ForgetPatterns, ForgetRequest, RemovalResult, RemovedText};
+use super::targets::{ForgetPatterns, ForgetRequest, RemovalResult, RemovedText};
 use crate::compaction::{error::CompactionError, journal::commit::FileWrite};
 use crate::{
     memory::{
         address::Stem,
+        bare_words,
         document::SummaryHeader,
         hash::ContentHash,
         item::Tier,
@@ -110,7 +111,7 @@ pub(super) fn find_impact_in_files(
     let patterns = ForgetPatterns::new(&request);
     find_memories_and_wisdom(vault, &inventory, &patterns, &mut impact)?;
     for gone in impact.items.iter().chain(&impact.memories) {
-        impact.request.found.texts.insert(targets::normalized(&gone.text));
+        impact.request.found.texts.insert(bare_words::normalized(&gone.text));
     }
     Ok((impact, inventory))
 }
@@ -213,6 +214,9 @@ fn find_lines(sources: &[ScannedLog], impact: &mut ForgetImpact) {
             if patterns.holds_requested_words(text) {
                 impact.request.lines.insert(text.trim().to_owned());
             }
+            if patterns.repeats_in_record(&log.stem, text) {
+                impact.request.found.record_lines.insert(text.trim().to_owned());
+            }
             impact.request.found.now.add(log.stem.as_str(), number);
             impact.lines.push(RemovedText {
                 path: path.clone(),
@@ -291,7 +295,9 @@ fn find_memories_and_wisdom(
         let Some(current) = vault.read_text(&path)? else { continue };
         let found = &mut impact.request.found;
         found.names.insert(path.clone());
-        found.texts.extend([&memory.name, &memory.description].map(|it| targets::normalized(it)));
+        found
+            .texts
+            .extend([&memory.name, &memory.description].map(|it| bare_words::normalized(it)));
         for (at, _) in &memory.sources {
             let day = Period::containing(Grain::Day, at.stem.date());
             impact.to_rebuild.insert((Tier::Extract, day));

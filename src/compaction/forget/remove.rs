@@ -42,13 +42,15 @@ impl Forgetter<'_, '_> {
         request: &ForgetRequest,
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
-        let all = [(String::new(), &request.lines)].into_iter();
+        let lines: BTreeSet<String> =
+            request.lines.union(&request.found.record_lines).cloned().collect();
+        let all = [(String::new(), &lines)].into_iter();
         let scopes = all.chain(request.logs.iter().map(|(log, lines)| (log.clone(), lines)));
         let scopes: Vec<_> = scopes.filter(|(_, lines)| !lines.is_empty()).collect();
         let mut made = Vec::new();
         for (log, lines) in scopes {
             let new = lines.iter().filter(|it| !decisions.is_forgotten(&log, it));
-            let hashes: Vec<String> = new.filter_map(|it| decisions.line_hash(it)).collect();
+            let hashes: Vec<String> = new.flat_map(|it| decisions.forgotten_hashes(it)).collect();
             if !hashes.is_empty() {
                 made.push(Decision { at: now, what: DecisionKind::Forgotten, path: log, hashes });
             }

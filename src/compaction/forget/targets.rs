@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     memory::{
         address::{Citation, Stem},
+        bare_words::{bare_words, normalized},
         document::{BulletOwner, Summary, SummaryBlock, SummaryError},
         frontmatter, index,
         item::Item,
         log::DailyLog,
-        markdown,
         period::Period,
         typed::TypedMemory,
         wisdom::{WisdomEntry, WisdomFile},
@@ -67,6 +67,9 @@ pub(crate) struct ResolvedTargets {
     pub logs: BTreeSet<String>,
     /// Logs for which the former addresses are not known in every version.
     pub unknown: BTreeSet<String>,
+    /// Lines of session records that repeat the lines, without surrounding white space.
+    #[serde(default)]
+    pub record_lines: BTreeSet<String>,
 }
 
 /// Lines of files, by stem.
@@ -168,6 +171,38 @@ impl<'a> ForgetPatterns<'a> {
         self.request.lines.contains(line)
             || self.request.logs.get(stem.as_str()).is_some_and(|it| it.contains(line))
             || self.holds_requested_words(line)
+            || self.exact.contains(&bare_words(line))
+            || self.repeats_in_record(stem, line)
+    }
+
+    /// Returns whether a line of a session record repeats a removed line: entries in logs and lines of records
+    /// are made of the same messages.
+    pub(super) fn repeats_in_record(&self, stem: &Stem, line: &str) -> bool {
+        stem.is_session()
+            && (self.request.found.record_lines.contains(line.trim())
+                || self.holds_target_words(line)
+                || self.repeats_line(line))
+    }
+
+    /// Returns whether a line of a frontmatter is removed.
+    fn matches_front_line(&self, stem: &Stem, line: &str) -> bool {
+        // The id names the file.
+        let value = line.split_once(": ").filter(|it| it.0 != "id").map(|it| it.1.trim());
+        let value = value.map(|it| it.trim_matches(['"', '\'']));
+        line.trim() != "---"
+            && (self.holds_requested_words(line)
+                || stem.is_session() && value.is_some_and(|it| self.repeats_value(it)))
+    }
+
+    /// Returns whether a value, which may be cut off, repeats a removed line.
+    fn repeats_value(&self, value: &str) -> bool {
+        let is_start = |cut: &str| {
+            let cut = normalized(cut);
+            cut.chars().count() >= DISTINCTIVE_CHARS_MIN && self.all_lines.contains(&cut)
+        };
+        self.exact.contains(&bare_words(value))
+            || self.holds_target_words(value)
+            || value.strip_suffix('…').is_some_and(is_start)
     }
 
     /// Returns whether a text contains the requested words.
@@ -341,7 +376,7 @@ impl<'a> ForgetPatterns<'a> {
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
             let in_front = number < body_from;
             let goes = if in_front {
-                line.trim() != "---" && self.holds_requested_words(line)
+                self.matches_front_line(&log.stem, line)
             } else {
                 self.matches_line(&log.stem, line)
             };
@@ -394,37 +429,8 @@ impl<'a> ForgetPatterns<'a> {
     }
 }
 
-/// Normalizes words for comparison: lower case, single spaces.
-pub(crate) fn normalized(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.extend(word.chars().flat_map(char::to_lowercase));
-    }
-    out
-}
-
 pub(super) fn citation_of(memory: &TypedMemory) -> Option<Citation> {
     Citation::from_addresses(memory.sources.iter().map(|(address, _)| address))
-}
-
-/// Returns the normalized words of a line without its marker, the time before them, and `#keep`.
-fn bare_words(line: &str) -> String {
-    let line = line.trim();
-    let kind = markdown::classify_lines([line]).first().copied();
-    let words = kind.and_then(|it| line.get(it.text_at(line)..)).unwrap_or(line);
-    let is_time = |it: &str| {
-        it.len() == 5
-            && it
-                .bytes()
-                .enumerate()
-                .all(|(i, b)| (i == 2) == (b == b':') && (i == 2 || b.is_ascii_digit()))
-    };
-    let words = words.split_once(' ').filter(|it| is_time(it.0)).map_or(words, |it| it.1);
-    let words: Vec<&str> = words.split_whitespace().filter(|it| *it != "#keep").collect();
-    normalized(&words.join(" "))
 }
 
 fn automaton<'w>(words: impl Iterator<Item = &'w String>) -> Option<AhoCorasick> {

@@ -1,0 +1,104 @@
+//! What a line says, whoever wrote it down, where, and when.
+//!
+//! The same words are compared in this form: without list marker, time, label, and address.
+
+use super::{address, item::Item, markdown};
+
+/// Labels before a text that an entry or a record of a session repeats.
+pub const SESSION_LABELS: [&str; 6] = [
+    "Outcome: ",
+    "The user corrected: ",
+    "The user decided: ",
+    "Decided: ",
+    "Open: ",
+    "Said last: ",
+];
+/// More labels in records of sessions.
+const RECORD_LABELS: [&str; 6] = [
+    "The user said last: ",
+    "The agent said last: ",
+    "Then the user: ",
+    "Then: ",
+    "Goal: ",
+    "User: ",
+];
+
+/// Normalizes words for comparison: lower case, single spaces.
+pub fn normalized(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.extend(word.chars().flat_map(char::to_lowercase));
+    }
+    out
+}
+
+/// Returns the normalized words of a line without its marker, the time and the label before them, and the
+/// address and `#keep` behind them.
+pub fn bare_words(line: &str) -> String {
+    let line = line.trim();
+    let kind = markdown::classify_lines([line]).first().copied();
+    let words = kind.and_then(|it| line.get(it.text_at(line)..)).unwrap_or(line);
+    let words = words.split_once(' ').filter(|it| is_time(it.0)).map_or(words, |it| it.1);
+    let words = without_record_name(words);
+    let words = without_label(words.trim());
+    let words: Vec<&str> = words.split_whitespace().filter(|it| *it != "#keep").collect();
+    normalized(&words.join(" "))
+}
+
+fn is_time(word: &str) -> bool {
+    let word = word.trim_matches(['[', ']', '(', ')', '*', '_', ':', '-', '–', '—', ',']);
+    let mut parts = word.split(':');
+    let is_number =
+        |it: &str| (1..=2).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_digit());
+    let count = parts.clone().count();
+    (2..=3).contains(&count) && parts.all(is_number)
+}
+
+/// Returns a text without the citation or the name of a session record at its end.
+fn without_record_name(words: &str) -> &str {
+    let words = address::strip_session_citation(words.trim_end());
+    let named = words.strip_suffix(')').and_then(|it| it.rsplit_once(" (CMEM-"));
+    let words = named.map_or(words, |it| it.0);
+    match Item::parse(words).citation {
+        Some(_) => words.rfind('[').map_or(words, |at| words[..at].trim_end()),
+        None => words,
+    }
+}
+
+fn without_label(words: &str) -> &str {
+    if words.starts_with("Session in ") || words.starts_with("Session on ") {
+        return words.split_once(": ").map_or(words, |it| it.1);
+    }
+    let mut labels = SESSION_LABELS.iter().chain(&RECORD_LABELS).chain(&["Session: "]);
+    labels.find_map(|it| words.strip_prefix(it)).unwrap_or(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_words_are_equal_at_another_time_and_place() {
+        let words = "priya moved to porto";
+        for line in [
+            "Priya moved to Porto",
+            "- 09:05 Priya moved  to Porto",
+            "- [9:05] Priya moved to Porto #keep",
+            "- 21:05:30 Priya moved to Porto [CMEM-20260402-101500:7]",
+            "  - [x] Priya moved to Porto [2026-04-02:7]",
+            "> Priya moved to Porto",
+            "- 10:00 Session in tide on main: Priya moved to Porto [CMEM-20260402-101500:7-9]",
+            "- Session in tide: Priya moved to Porto (CMEM-20260402-101500)",
+            "- The user decided: Priya moved to Porto [CMEM-20260402-101500:7]",
+            "- The user said last: Priya moved to Porto",
+        ] {
+            assert_eq!(bare_words(line), words, "{line}");
+        }
+        assert_eq!(bare_words("- Noor: Priya moved to Porto"), format!("noor: {words}"));
+        assert_eq!(bare_words("- 09:05"), "09:05");
+        assert_eq!(bare_words("- see [1]"), "see [1]");
+    }
+}
