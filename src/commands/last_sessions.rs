@@ -10,7 +10,7 @@ use chrono::{NaiveDate, NaiveTime};
 
 use super::{error::CommandResult, workspace::MemoryRoot};
 use crate::{
-    compaction::grounding,
+    compaction::grounding::{self, session::RecordLines},
     memory::{
         address::{self, Stem},
         log::{DailyLog, TextOrigin},
@@ -64,7 +64,9 @@ pub(super) fn last_session_lines(
         let lines = reader.entry_lines(&stem, &header)?;
         let at = known.unwrap_or(sessions.len());
         if known.is_none() {
-            let Some(about) = &header.description else { continue };
+            let about = header.description.as_ref();
+            let about = about.filter(|it| !root.rules.is_forgotten_everywhere(it));
+            let Some(about) = about else { continue };
             let head = format!("- {}: {} ({stem})", stem.date(), about.trim());
             sessions.push(LastSession { id, lines: vec![head] });
         }
@@ -83,7 +85,7 @@ pub(super) fn last_session_lines(
 struct EntryReader<'a> {
     root: &'a MemoryRoot,
     logs: HashMap<NaiveDate, Option<SanitizedLog>>,
-    records: HashMap<Stem, Option<Rc<str>>>,
+    records: HashMap<Stem, Option<Rc<RecordLines>>>,
 }
 
 impl EntryReader<'_> {
@@ -103,7 +105,8 @@ impl EntryReader<'_> {
             let records = &mut self.records;
             let mut record = |stem: &Stem| {
                 let path = root.vault.layout().source_path(stem);
-                let read = || root.vault.read_text(&path).ok().flatten().map(Rc::from);
+                let text = || root.vault.read_text(&path).ok().flatten();
+                let read = || RecordLines::parse(stem, &text()?).map(Rc::new);
                 records.entry(stem.clone()).or_insert_with(read).clone()
             };
             let shown = log.lines().iter().filter(|it| {

@@ -55,7 +55,7 @@ pub(super) struct RootEntryKeys {
     #[serde(default)]
     pub(super) kind: RootKind,
     /// A working tree whose sessions belong here; relative paths as for `path`.
-    #[schemars(extend("format" = "name"))]
+    #[schemars(extend("format" = "path"))]
     pub(super) project: Option<String>,
     #[serde(flatten)]
     #[schemars(with = "Settings")]

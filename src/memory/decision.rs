@@ -292,7 +292,7 @@ impl Decisions {
 }
 
 /// Marks what a line says, as opposed to the line itself.
-const SAYS: &str = "says ";
+const SAYS: &str = "\u{1}";
 /// Marks the start of words that were cut off, and of whole ones.
 const CUT: &str = " cut";
 const WHOLE: &str = " whole";

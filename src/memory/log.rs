@@ -12,6 +12,7 @@ use super::{
     frontmatter::{self, FrontmatterError},
     hash::ContentHash,
     markdown::{self, LineKind},
+    own_words,
 };
 
 /// Who wrote a text. Ordered by trust, least first, so that `min` is the origin of a mixture.
@@ -290,18 +291,33 @@ pub fn new_log_header(date: NaiveDate) -> String {
 
 /// Formats an entry for a log: one bullet with the time, its further lines indented below.
 ///
+/// A text that begins with a quote or with code begins below the time: behind it, the mark would not be
+/// recognized, and the words would count as the writer's own.
+///
 /// Returns `None` for a text without words.
 pub fn format_entry(time: NaiveTime, text: &str) -> Option<String> {
-    let text = text.trim();
+    let text = own_words::trim_message(text);
     if text.is_empty() {
         return None;
     }
-    let mut entry = format!("- {}", time.format("%H:%M"));
+    let kinds = markdown::classify_lines(text.lines());
+    let below = match kinds.first() {
+        Some(LineKind::Quote { .. } | LineKind::Fence | LineKind::Comment) => "\n",
+        Some(LineKind::Code) => "\n\n",
+        _ => "",
+    };
+    let mut entry = format!("- {}{below}", time.format("%H:%M"));
     for (i, line) in text.lines().enumerate() {
         let line = line.trim_end();
+        if i > 0 && kinds[i] == LineKind::Code && begins_block(kinds[i - 1]) {
+            // Below the words of an item, the indent alone would not mark it as code.
+            entry.push('\n');
+        }
         // Blank lines get no indent: trailing spaces mean nothing.
-        entry.push_str(if i == 0 {
+        entry.push_str(if i == 0 && below.is_empty() {
             " "
+        } else if i == 0 {
+            "  "
         } else if line.is_empty() {
             "\n"
         } else {
@@ -311,6 +327,11 @@ pub fn format_entry(time: NaiveTime, text: &str) -> Option<String> {
     }
     entry.push('\n');
     Some(entry)
+}
+
+/// Returns whether code below a line of this kind is the first line of a block.
+fn begins_block(above: LineKind) -> bool {
+    !matches!(above, LineKind::Blank | LineKind::Fence | LineKind::Code)
 }
 
 #[cfg(test)]
@@ -329,7 +350,42 @@ mod tests {
         check(" two\r\nlines \n", Some("- 09:05 two\n  lines\n"));
         check("- a\n\n  - b", Some("- 09:05 - a\n\n    - b\n"));
         check("日本 é", Some("- 09:05 日本 é\n"));
+        check("> a\n\nb", Some("- 09:05\n  > a\n\n  b\n"));
+        check("\n    a\nb", Some("- 09:05\n\n      a\n  b\n"));
+        check("```\na\n```", Some("- 09:05\n  ```\n  a\n  ```\n"));
         check(" \n\t", None);
+    }
+
+    #[test]
+    fn quotes_and_code_of_an_entry_stay_what_they_are() {
+        let time = NaiveTime::from_hms_opt(9, 5, 0).unwrap();
+        for text in [
+            "> a",
+            "- > a",
+            "a\n> b",
+            "    a",
+            "\ta\n\tb",
+            "a:\n\ta",
+            "a\n\n    b",
+            "a\n    b\nc",
+            "~~~\na\n~~~\nb",
+            "1. ```\n   a\n   ```",
+        ] {
+            let kinds = |text: &str| {
+                let lines = text.lines().zip(markdown::classify_lines(text.lines()));
+                let is_own = |it: LineKind| {
+                    !matches!(it, LineKind::Quote { .. } | LineKind::Fence | LineKind::Code)
+                };
+                let own = lines.filter(|it| is_own(it.1)).map(|it| it.0.trim().to_owned());
+                own.filter(|it| !it.is_empty()).collect::<Vec<_>>()
+            };
+            let entry = format_entry(time, text).unwrap();
+            let mut own = kinds(&entry);
+            let first = own.remove(0);
+            let first = first.strip_prefix("- 09:05").unwrap().trim();
+            own.splice(0..0, (!first.is_empty()).then(|| first.to_owned()));
+            assert_eq!(own, kinds(text), "{entry}");
+        }
     }
 
     /// `lines` holds the numbers and texts of the body.

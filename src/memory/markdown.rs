@@ -31,7 +31,7 @@ pub enum LineKind {
     Rule,
     /// The fence that opens or closes a code block.
     Fence,
-    /// A line inside a fenced code block.
+    /// A line inside a code block, fenced or indented.
     Code,
     /// A line of a block quote, perhaps inside a list item, or a line that continues a paragraph of
     /// the quote without its own `>`. The text starts at byte `text_at`.
@@ -131,6 +131,8 @@ struct LineClassifier<'l> {
     /// Whether a paragraph of a quote is open, which a line without `>` continues.
     in_quote_paragraph: bool,
     was_blank: bool,
+    /// The kind of the line above.
+    previous: Option<LineKind>,
 }
 
 impl LineClassifier<'_> {
@@ -148,6 +150,7 @@ impl LineClassifier<'_> {
             (self.in_quote_paragraph, self.quoted_fence) = (false, None);
         }
         self.was_blank = trimmed.is_empty();
+        self.previous = Some(kind);
         kind
     }
 
@@ -211,6 +214,10 @@ impl LineClassifier<'_> {
                 self.items.pop();
             }
         }
+        let within = self.items.last().copied().unwrap_or(0);
+        if indent_within(line, within) >= 4 && self.begins_indented_code(at, within, plain) {
+            return LineKind::Code;
+        }
         let inner = parse_markers(line);
         if let Some(text_at) = inner.quote_at {
             self.items.extend(&inner.columns);
@@ -233,6 +240,26 @@ impl LineClassifier<'_> {
             self.items.extend(&inner.columns);
         }
         plain
+    }
+
+    /// Returns whether a line with the indent of code is code: it continues no paragraph. Text far to the
+    /// right of the text above it counts as code, too, because it was pasted; below the first line of a list
+    /// item only after a colon, because there the indent may be the width of a time.
+    fn begins_indented_code(&self, at: usize, within: usize, plain: LineKind) -> bool {
+        let above = || self.lines[at - 1];
+        let indent = |line: &str| indent_within(line, within);
+        match self.previous {
+            _ if self.was_blank => true,
+            Some(LineKind::Text | LineKind::AfterComment { .. }) => {
+                plain == LineKind::Text && indent(self.lines[at]) >= indent(above()) + 4
+            }
+            Some(LineKind::ListItem { .. }) => {
+                plain == LineKind::Text && above().trim_end().ends_with(':')
+            }
+            Some(LineKind::Quote { .. }) => !self.in_quote_paragraph,
+            Some(LineKind::TableRow) => false,
+            _ => true,
+        }
     }
 
     fn classify_quote(&mut self, line: &str, text_at: usize) -> LineKind {
@@ -351,6 +378,17 @@ fn indent_of(line: &str) -> usize {
     columns(&line[..line.len() - line.trim_start().len()])
 }
 
+/// Returns the columns of white space after the column at which a list item has its words. A tab there counts as
+/// in the text before it was indented.
+fn indent_within(line: &str, column: usize) -> usize {
+    let (mut outer, mut inner) = (0, 0);
+    for c in line.chars().take_while(|it| it.is_whitespace()) {
+        let at = if outer < column { &mut outer } else { &mut inner };
+        *at = next_column(*at, c);
+    }
+    (outer + inner).saturating_sub(column)
+}
+
 /// Returns whether a line closes the fence with that mark and width.
 fn is_closing_fence(trimmed: &str, (mark, width): (char, usize)) -> bool {
     trimmed.len() >= width && trimmed.chars().all(|c| c == mark)
@@ -442,7 +480,11 @@ fn task_box(line: &str, at: usize) -> (Option<bool>, usize) {
 
 /// Returns the width of white space: a tab counts to the next multiple of 4.
 pub fn columns(lead: &str) -> usize {
-    lead.chars().fold(0, |column, c| if c == '\t' { (column / 4 + 1) * 4 } else { column + 1 })
+    lead.chars().fold(0, next_column)
+}
+
+fn next_column(column: usize, c: char) -> usize {
+    if c == '\t' { (column / 4 + 1) * 4 } else { column + 1 }
 }
 
 #[cfg(test)]
@@ -465,7 +507,8 @@ mod tests {
         check("####### seven", LineKind::Text, "####### seven");
         check("- a", LineKind::ListItem { indent: 0, text_at: 2, task: None }, "a");
         check("  * [ ] b", LineKind::ListItem { indent: 2, text_at: 8, task: Some(false) }, "b");
-        check("\t1. [x] c", LineKind::ListItem { indent: 4, text_at: 8, task: Some(true) }, "c");
+        check(" \t1. [x] c", LineKind::Code, "1. [x] c");
+        check("   1. [x] c", LineKind::ListItem { indent: 3, text_at: 10, task: Some(true) }, "c");
         check("• d", LineKind::ListItem { indent: 0, text_at: 4, task: None }, "d");
         check("2026. was", LineKind::ListItem { indent: 0, text_at: 6, task: None }, "was");
         check("-5 degrees", LineKind::Text, "-5 degrees");
@@ -545,6 +588,20 @@ mod tests {
         check_body("> ```\n> a\n> ```\nb", "qqqt");
         check_body("> ```\n> a\nb", "qqt");
         check_body("> a\n>\nb", "qqt");
+    }
+
+    #[test]
+    fn indented_code_is_code_but_a_paragraph_goes_on() {
+        check_body("a\n\n    b\n\tc\n\n    - d\ne", "t.cc.ct");
+        check_body("a\n    b\n# c\n    d", "tchc");
+        check_body("- a\n  b\n      c\n  d", "itct");
+        check_body("a:\n    b\n    c\nd", "tcct");
+        check_body("a:\n    - b", "ti");
+        check_body("- a\n\n  b\n\n      c\n    - d", "i.t.ci");
+        check_body("- 09:05 a\n        b\n        c\n- d:\n      e", "ittic");
+        check_body("1. a\n\n    b", "i.t");
+        check_body("- a:\n  \tb\n  \tc\n\n\td", "icc.t");
+        check_body("> a\n    b\n\n    > c", "qq.c");
     }
 
     #[test]

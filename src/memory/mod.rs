@@ -4,7 +4,8 @@
 //! form, and parsing and printing are inverse.
 //!
 //! - [`period`], [`address`], [`hash`]: names of time, lines, and bytes.
-//! - [`log`], [`markdown`]: a daily log and the structure of its lines.
+//! - [`log`], [`markdown`]: a daily log and the structure of its lines. [`own_words`]: a text without
+//!   what it quotes.
 //! - [`authorship`]: who wrote each line of a log.
 //! - [`merge_conflict`]: what a version control system left in a file that it could not merge.
 //! - [`atom`]: the numbers, dates, and names in a text that must not change.
@@ -30,6 +31,7 @@ pub mod item;
 pub mod log;
 pub mod markdown;
 pub mod merge_conflict;
+pub mod own_words;
 pub mod period;
 pub mod typed;
 pub mod typed_schema;

@@ -33,6 +33,19 @@ pub(super) struct LineOrigin {
     pub(super) author: LineAuthorship,
 }
 
+impl LineOrigin {
+    /// Makes the line external, unless it is already.
+    pub(super) fn set_external(&mut self, reason: OriginReason) {
+        if self.origin != TextOrigin::External {
+            *self = Self {
+                origin: TextOrigin::External,
+                reason: Some(reason),
+                author: self.author.as_quoted(),
+            };
+        }
+    }
+}
+
 /// The origin of each line of a log.
 #[derive(Debug, Default)]
 pub(super) struct LogOrigins {

@@ -25,11 +25,13 @@ use crate::{
     },
     memory::{
         address::Stem,
+        authorship::OriginReason,
         decision::{Decisions, Verdict},
         hash::ContentHash,
         item::Item,
         log::{DailyLog, TextOrigin},
         markdown::LineKind,
+        own_words,
         period::Period,
     },
     parallel,
@@ -97,6 +99,16 @@ pub(super) struct LineFindings {
     pub(super) secrets: Vec<SecretPart>,
     /// The reasons to quarantine it.
     pub(super) concerns: Vec<Concern>,
+    /// The parts of the line that are not its writer's own words, in order.
+    pub(super) excluded: Vec<Range<usize>>,
+}
+
+impl LineFindings {
+    /// Returns the excluded parts of the words that begin at a byte.
+    pub(super) fn excluded_from(&self, words_at: Option<usize>) -> &[Range<usize>] {
+        let before = self.excluded.partition_point(|it| it.start < words_at.unwrap_or(0));
+        &self.excluded[before..]
+    }
 }
 
 /// The part of a secret in one line.
@@ -120,10 +132,14 @@ impl Default for PrivacyPolicy {
     }
 }
 
+/// Raised whenever a sanitized view of the same log differs from that of the version before.
+const VIEW_VERSION: u32 = 2;
+
 /// Returns the hash of a policy. It includes the program's version, because built-in rules may differ.
 fn hash_of(privacy: &Privacy, own: Option<&SecretRulesFile>) -> ContentHash {
     let own = own.map_or("", |it| &it.text);
-    ContentHash::of(format!("{} {privacy:?} {own}", env!("CARGO_PKG_VERSION")))
+    let version = env!("CARGO_PKG_VERSION");
+    ContentHash::of(format!("{version} {VIEW_VERSION} {privacy:?} {own}"))
 }
 
 /// Whether this process has scanned a log before.
@@ -189,6 +205,15 @@ impl PrivacyPolicy {
         let text: &str = log.raw();
         let origins = self.origins.of_lines(log, lines);
         let mut findings = LogFindings { lines: BTreeMap::new(), origins };
+        let kinds: Vec<(&str, LineKind)> = lines.iter().map(|it| (it.1, it.2)).collect();
+        for (at, markup) in own_words::inline_markup(&kinds) {
+            // What only an image shows is not left out, but has another author.
+            if markup.is_image {
+                findings.origins.lines[at].set_external(OriginReason::Image);
+            } else {
+                findings.lines.entry(lines[at].0).or_default().excluded = markup.excluded;
+            }
+        }
         let block: Vec<(&str, TextOrigin)> = lines
             .iter()
             .zip(&findings.origins.lines)
@@ -252,6 +277,30 @@ impl PrivacyRules {
 
     pub(super) fn is_forgotten(&self, stem: &Stem, line: &str) -> bool {
         self.decisions.as_ref().is_some_and(|it| it.is_forgotten(stem.as_str(), line))
+    }
+
+    /// Returns whether any line is forgotten, so that the checks of texts that are not read from a log are
+    /// needed.
+    pub fn has_forgotten(&self) -> bool {
+        self.decisions.as_ref().is_some_and(|it| it.has_forgotten())
+    }
+
+    /// Returns whether the words of a line are forgotten in every log.
+    pub fn is_forgotten_everywhere(&self, line: &str) -> bool {
+        !line.trim().is_empty()
+            && self.decisions.as_ref().is_some_and(|it| it.is_forgotten("", line))
+    }
+
+    /// Returns a text with blanks instead of forgotten lines, so that the numbers of lines stay the same.
+    pub fn without_forgotten<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !self.has_forgotten() || !text.lines().any(|it| self.is_forgotten_everywhere(it)) {
+            return text.into();
+        }
+        let left = |line: &'a str| {
+            let words = line.trim_end_matches(['\r', '\n']);
+            if self.is_forgotten_everywhere(words) { &line[words.len()..] } else { line }
+        };
+        text.split_inclusive('\n').map(left).collect::<String>().into()
     }
 
     /// Returns the hash of the policy. Text derived from the sanitized view is valid only for the same

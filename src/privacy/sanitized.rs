@@ -1,6 +1,6 @@
 //! The sanitized view of a log, line by line.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use chrono::NaiveDate;
 
@@ -113,7 +113,8 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
             line.kind = LineKind::Blank;
         } else {
             let secrets = found.map_or(&[][..], |it| &it.secrets);
-            line.text = mask_line(text, secrets, log.raw(), rules).into();
+            let excluded = found.map_or(&[][..], |it| it.excluded_from(line.author.words_at()));
+            line.text = mask_line(text, secrets, excluded, log.raw(), rules).into();
             line.words_at = line.author.words_at().map_or_else(
                 // No placeholder precedes a marker.
                 || kind.text_at(text),
@@ -121,7 +122,8 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
             );
             // The words after an envelope are only found with the lines around.
             let has_lead = line.author.words_at().is_some();
-            line.is_unchanged = secrets.is_empty() && !line.is_accepted && !has_lead;
+            let is_whole = secrets.is_empty() && excluded.is_empty();
+            line.is_unchanged = is_whole && !line.is_accepted && !has_lead;
             let is_blank = line.text.trim().is_empty() && !text.trim().is_empty();
             if is_blank || line.author.shape.is_metadata() {
                 line.kind = LineKind::Blank;
@@ -171,25 +173,32 @@ pub fn unchanged_line(log: &DailyLog, number: u32, rules: &PrivacyRules) -> Opti
     is_shown.then(|| words.to_owned())
 }
 
-/// Returns a line with placeholders instead of secrets. For a secret of several lines, the first has
-/// the placeholder, and the others have nothing.
+/// Returns a line with placeholders instead of secrets, and with nothing instead of its excluded parts.
+/// For a secret of several lines, the first has the placeholder, and the others have nothing.
 fn mask_line<'a>(
     line: &'a str,
     secrets: &[SecretPart],
+    excluded: &[Range<usize>],
     log: &str,
     rules: &PrivacyRules,
 ) -> Cow<'a, str> {
-    if secrets.is_empty() {
+    if secrets.is_empty() && excluded.is_empty() {
         return line.into();
     }
+    let secrets = secrets.iter().map(|it| (it.range.clone(), it.secret.as_ref()));
+    let mut parts: Vec<_> = secrets.chain(excluded.iter().map(|it| (it.clone(), None))).collect();
+    parts.sort_by_key(|it| it.0.start);
     let mut text = String::with_capacity(line.len());
     let mut at = 0;
-    for part in secrets {
-        text.push_str(&line[at..part.range.start]);
-        if let Some(secret) = &part.secret {
-            text.push_str(&rules.secret_mark(&secret.kind, &log[secret.range.clone()]));
+    for (range, secret) in parts {
+        // A secret within excluded text is excluded, too.
+        if range.start >= at {
+            text.push_str(&line[at..range.start]);
+            if let Some(secret) = secret {
+                text.push_str(&rules.secret_mark(&secret.kind, &log[secret.range.clone()]));
+            }
         }
-        at = part.range.end;
+        at = at.max(range.end);
     }
     text.push_str(&line[at..]);
     text.into()
@@ -207,7 +216,8 @@ fn offset_after_masking(
     if secrets[..before].iter().any(|it| it.range.end > at) {
         return 0;
     }
-    mask_line(&line[..at], &secrets[..before], log, rules).len()
+    // Nothing before the words is excluded.
+    mask_line(&line[..at], &secrets[..before], &[], log, rules).len()
 }
 
 impl SanitizedLog {
@@ -402,6 +412,27 @@ mod tests {
         );
         assert_eq!(view.line(6).unwrap().text(), "> You must obey");
         assert!(view.line(3).is_none() && view.line(11).is_none());
+    }
+
+    #[test]
+    fn struck_out_text_is_left_out_and_an_image_is_external() {
+        let text = "- Use ~~Redis~~ SQLite\n- ~~Skip it~~\n![Skip it](x.png)\n- a ![Skip](x.png)\n\n      code";
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        let view = sanitize(&log, &PrivacyRules::default());
+        let seen: Vec<_> =
+            view.lines().iter().map(|it| (it.words(), it.origin(), it.is_content())).collect();
+        let agent = TextOrigin::Agent;
+        assert_eq!(
+            seen,
+            [
+                ("Use  SQLite", agent, true),
+                ("", agent, false),
+                ("![Skip it](x.png)", External, true),
+                ("a ![](x.png)", agent, true),
+                ("", agent, false),
+                ("code", External, true),
+            ]
+        );
     }
 
     #[test]

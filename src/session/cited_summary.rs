@@ -14,7 +14,7 @@ use chrono_tz::Tz;
 
 use super::{
     digest::{EntryIndex, SessionDigest, Utterance},
-    transcript::{EntryContent, Transcript, truncate_middle},
+    transcript::{EntryContent, Transcript, truncate_message},
 };
 use crate::memory::address::{Citation, Stem};
 
@@ -231,7 +231,7 @@ impl<'a> CitedSummary<'a> {
                 indented(head("user"), text, "")
             }
             EntryContent::Assistant(text) => {
-                indented(head("agent"), &truncate_middle(text, WORDS_CHARS_MAX), "")
+                indented(head("agent"), &truncate_message(text, WORDS_CHARS_MAX), "")
             }
             EntryContent::Call(call) => {
                 let what = call.command.as_deref().filter(|_| call.files.is_empty());

@@ -50,6 +50,8 @@ pub struct Utterance<'a> {
     pub at: EntryIndex,
     /// The whole text.
     pub text: &'a str,
+    /// The text without quotes, code, and struck-out text, which may be empty.
+    pub own: &'a str,
 }
 
 /// The use of a file.
@@ -169,24 +171,25 @@ impl<'a> SessionDigest<'a> {
         let results = call_results(&own);
         let mut state = DigestState { cwd: transcript.cwd.as_deref(), ..DigestState::default() };
         for &(at, entry) in &own {
+            let own = entry.own_words().unwrap_or_default();
             match &entry.content {
                 EntryContent::User(text) if entry.is_answer => {
-                    digest.messages.push(Utterance { at, text });
-                    digest.add_answers(at, text);
+                    digest.messages.push(Utterance { at, text, own });
+                    digest.add_answers(at, own);
                 }
                 EntryContent::User(text) => {
-                    digest.messages.push(Utterance { at, text });
-                    digest.add_statements(at, text, true);
+                    digest.messages.push(Utterance { at, text, own });
+                    digest.add_statements(at, own, true);
                 }
                 EntryContent::Command(text) if entry.content.user_words().is_some() => {
-                    digest.messages.push(Utterance { at, text });
+                    digest.messages.push(Utterance { at, text, own });
                     if !text.starts_with('!') {
-                        digest.add_statements(at, text, true);
+                        digest.add_statements(at, own, true);
                     }
                 }
                 EntryContent::Assistant(text) => {
-                    digest.replies.push(Utterance { at, text });
-                    digest.add_statements(at, text, false);
+                    digest.replies.push(Utterance { at, text, own });
+                    digest.add_statements(at, own, false);
                 }
                 EntryContent::Call(call) => {
                     let failed = results.get(&call.id[..]).map(|it| it.1);
@@ -265,17 +268,9 @@ impl<'a> SessionDigest<'a> {
         }));
     }
 
+    /// Adds the statements in the own words of a message.
     fn add_statements(&mut self, at: EntryIndex, text: &'a str, is_person: bool) {
-        let mut in_code = false;
         for line in text.lines() {
-            if line.trim_start().starts_with("```") {
-                in_code = !in_code;
-                continue;
-            }
-            // Quoted and pasted text has another author.
-            if in_code || line.starts_with("    ") || line.trim_start().starts_with('>') {
-                continue;
-            }
             let line = line.trim().trim_start_matches(['-', '*', '•']).trim_start();
             for sentence in sentence_class::classify_sentences(line) {
                 let text = sentence.text;
@@ -468,14 +463,15 @@ fn follow_up<'a>(
     let successes = successes.and_then(|it| it.get(it.partition_point(|at| *at <= failure.at)));
     if let Some(&at) = successes {
         let words = next.and_then(|(at, entry)| match &entry.content {
-            EntryContent::Assistant(text) | EntryContent::User(text) => Some((at, &text[..])),
+            EntryContent::Assistant(_) | EntryContent::User(_) => Some((at, entry.own_words()?)),
             _ => None,
         });
         return FollowUp::Resolved { at, words };
     }
+    let own = next.and_then(|it| it.1.own_words()).unwrap_or_default();
     match next.map(|(at, entry)| (at, &entry.content)) {
-        Some((at, EntryContent::User(text))) => FollowUp::Corrected(at, text),
-        Some((at, EntryContent::Assistant(text))) => FollowUp::Replied(at, text),
+        Some((at, EntryContent::User(_))) => FollowUp::Corrected(at, own),
+        Some((at, EntryContent::Assistant(_))) => FollowUp::Replied(at, own),
         Some((at, EntryContent::Call(call))) => FollowUp::Called(at, call),
         _ => FollowUp::SessionEnded,
     }

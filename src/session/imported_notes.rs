@@ -2,8 +2,8 @@
 //! daily log.
 //!
 //! The lines are added to the log of the note's day, each with a citation of its line in the record.
-//! So they count as text of an agent, and a trace leads to the original file. Quotes and code are only
-//! in the record. A line that the log already contains is not written again, so importing the same
+//! So they count as text of an agent, or as a quote if the note names an external origin, and a trace
+//! leads to the original file. Quotes and code are only in the record. A line that the log already contains is not written again, so importing the same
 //! folder twice changes nothing, and a file that has grown adds only its new lines.
 
 use std::{
@@ -21,7 +21,10 @@ use super::{
 use crate::{
     memory::{
         address::{Citation, Stem},
-        frontmatter, log,
+        frontmatter,
+        log::{self, DailyLog, TextOrigin},
+        markdown::{self, LineKind},
+        own_words,
     },
     store::fs::{
         lock::WriteLock,
@@ -126,30 +129,22 @@ fn leading_date(text: &str) -> Option<NaiveDate> {
     NaiveDate::parse_from_str(date, "%Y-%m-%d").ok().filter(|_| ends)
 }
 
-/// Returns the lines of a note that are imported, each with its number in the file.
+/// Returns the lines of a note that are imported, each with its number in the file: its writer's own words.
 pub(crate) fn note_lines(text: &str) -> Vec<(usize, String)> {
     let body = frontmatter::split(text).body(text);
     let before = text.lines().count() - body.lines().count();
-    let mut fence: Option<&str> = None;
-    let mut lines = Vec::new();
-    for (n, line) in body.lines().enumerate() {
+    let kinds = markdown::classify_lines(body.lines());
+    let lines: Vec<(&str, LineKind)> = body.lines().zip(kinds).collect();
+    let mut found = Vec::new();
+    for (n, line) in own_words::own_lines(&lines).iter().enumerate() {
         let plain = line.trim();
-        let mark = ["```", "~~~"].into_iter().find(|it| plain.starts_with(it));
-        match (fence, mark) {
-            (None, Some(mark)) => fence = Some(mark),
-            (Some(open), Some(mark)) if open == mark => fence = None,
-            (Some(_), _) => {}
-            (None, None) => {
-                let is_rule = plain.chars().all(|it| "-*_= |:".contains(it));
-                if is_rule || plain.starts_with(['#', '>', '<']) {
-                    continue;
-                }
-                let words = plain.trim_start_matches(['-', '*', '+']).trim_start();
-                lines.push((before + n + 1, truncate(&one_line(words), CHARS_MAX)));
-            }
+        let is_rule = plain.chars().all(|it| "-*_= |:".contains(it));
+        if !is_rule && !plain.starts_with(['#', '<']) {
+            let words = plain.trim_start_matches(['-', '*', '+']).trim_start();
+            found.push((before + n + 1, truncate(&one_line(words), CHARS_MAX)));
         }
     }
-    lines
+    found
 }
 
 /// The lines that are in the logs already.
@@ -218,7 +213,11 @@ impl SessionStore<'_> {
         let written =
             note_lines(&note.text).into_iter().map(|(n, it)| (n, self.rules.sanitize_output(&it)));
         written
-            .filter(|(_, it)| !logged.contains_line(&paths, it) && seen.insert(it.clone()))
+            .filter(|(_, it)| {
+                !logged.contains_line(&paths, it)
+                    && !self.rules.is_forgotten_everywhere(it)
+                    && seen.insert(it.clone())
+            })
             .collect()
     }
 
@@ -251,8 +250,10 @@ impl SessionStore<'_> {
             return Err(SaveError::NothingNew);
         }
         let mut entry_text = format!("{} [{}]", import_header(program, &note.name), cited(1));
+        // The origin that a note names never rises.
+        let mark = if is_external_text(&note.text) { "\n> " } else { "\n- " };
         for (number, words) in &new_lines {
-            entry_text.push_str(&["\n- ", words, " [", &cited(*number), "]"].concat());
+            entry_text.push_str(&[mark, words, " [", &cited(*number), "]"].concat());
         }
         let entry = log::format_entry(NaiveTime::MIN, &entry_text).ok_or(SaveError::NothingNew)?;
         if (text.len() + entry.len()) as u64 > FILE_BYTES_MAX {
@@ -264,6 +265,13 @@ impl SessionStore<'_> {
     }
 }
 
+/// Returns whether a text says in its frontmatter that it was written by others.
+pub(super) fn is_external_text(text: &str) -> bool {
+    // The name of a log does not matter here.
+    let log = DailyLog::parse(Stem::day(NaiveDate::MIN), text.as_bytes());
+    log.is_ok_and(|it| it.origin == Some(TextOrigin::External))
+}
+
 /// Returns the line that names the source of an entry.
 fn import_header(program: NotesProgram, name: &str) -> String {
     format!("{IMPORTED}{}, `{name}`", program.name())
@@ -271,7 +279,7 @@ fn import_header(program: NotesProgram, name: &str) -> String {
 
 /// Returns a line of a log without its bullet and its citation.
 fn without_markup(line: &str) -> String {
-    let words = line.trim().trim_start_matches(['-', '*', '+']).trim_start();
+    let words = line.trim().trim_start_matches(['-', '*', '+', '>']).trim_start();
     let words =
         words.rsplit_once(" [CMEM-").filter(|it| it.1.ends_with(']')).map_or(words, |it| it.0);
     words.to_owned()
@@ -320,6 +328,9 @@ mod tests {
                     ```\ncode\n```\n\n---\nPlain words.\n";
         let expected = [(7, "[decision] JWT #auth".to_owned()), (14, "Plain words.".to_owned())];
         assert_eq!(note_lines(text), expected);
+        let more = "a:\n\n    code\n\n- ![image](x) ~~gone~~\n- ~~gone~~ b\n- > c\n  d\n";
+        assert_eq!(note_lines(more), [(1, "a:".to_owned()), (6, "b".to_owned())]);
+        assert!(is_external_text("---\norigin: web\n---\na") && !is_external_text("a"));
         let date = NaiveDate::from_ymd_opt(2026, 3, 5);
         assert_eq!(note_date("notes/a.md", text), date);
         assert_eq!(note_date("memory/2026-03-05-x.md", ""), date);

@@ -1,6 +1,6 @@
 //! The entry of a session in the daily log: one for each day of the session.
 //!
-//! The entry counts as text of the agent; it contains no tool results. Lines cite the session's record,
+//! The entry counts as text of the agent; it contains no tool results, and nothing that a message quotes. Lines cite the session's record,
 //! so that a trace leads from the log to the original words.
 
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use super::{
     offline_summary::failure_text,
     transcript::{Transcript, tool::TodoState, truncate},
 };
+use crate::memory::bare_words::SESSION_LABELS;
 
 /// The most lines of an entry, with its head.
 pub(crate) const LINES_MAX: usize = 15;
@@ -151,10 +152,10 @@ impl EntryWriter<'_> {
         let branch = transcript.branch.as_deref().filter(|it| *it != "HEAD");
         let branch = branch.map(|it| format!(" on {it}"));
         let place = [folder, branch].into_iter().flatten().collect::<String>();
-        match digest.messages.iter().find(|it| is_on_day(it.at)) {
+        match digest.messages.iter().find(|it| is_on_day(it.at) && !it.own.is_empty()) {
             Some(first) => {
-                self.used.push((first.at, shorten(first.text)));
-                self.add(format!("Session{place}: {}", first.text), vec![first.at]);
+                self.used.push((first.at, shorten(first.own)));
+                self.add(format!("Session{place}: {}", first.own), vec![first.at]);
             }
             None => self.add(format!("Session{place}, gone on with"), Vec::new()),
         }
@@ -211,7 +212,7 @@ impl EntryWriter<'_> {
         };
         // What the reply repeats at its start and end is left out, but nothing within it: the rest is one
         // piece of the reply.
-        let lines: Vec<String> = reply.text.lines().map(one_line).collect();
+        let lines: Vec<String> = reply.own.lines().map(one_line).collect();
         let is_repeated =
             |line: &String| line.is_empty() || self.used.iter().any(|it| it.1 == *line);
         let start = lines.iter().take_while(|it| is_repeated(it)).count();
@@ -269,16 +270,6 @@ impl EntryWriter<'_> {
     }
 }
 
-/// Labels before a text that is quoted from the transcript.
-const QUOTE_LABELS: [&str; 6] = [
-    "Outcome: ",
-    "The user corrected: ",
-    "The user decided: ",
-    "Decided: ",
-    "Open: ",
-    "Said last: ",
-];
-
 /// Returns whether a line of an entry is a cut of the record's lines that it cites, word for word.
 pub(crate) fn is_quoted_from(line: &str, record_lines: &str) -> bool {
     if is_verbatim_cut(line, record_lines) {
@@ -290,7 +281,7 @@ pub(crate) fn is_quoted_from(line: &str, record_lines: &str) -> bool {
             .match_indices(": ")
             .any(|(at, _)| is_verbatim_cut(&line[at + 2..], record_lines));
     }
-    let quoted = QUOTE_LABELS.iter().find_map(|it| line.strip_prefix(it));
+    let quoted = SESSION_LABELS.iter().find_map(|it| line.strip_prefix(it));
     quoted.is_some_and(|it| is_verbatim_cut(it, record_lines))
 }
 
@@ -352,9 +343,9 @@ fn corrections<'a>(
         Some(command) => command.split_once(char::is_whitespace).map_or("", |it| it.1),
         None => text,
     };
-    let later = digest.messages.iter().skip(1).filter(|it| starts_with_objection(words(it.text)));
-    found.extend(later.map(|it| (it.at, it.text)));
-    found.into_iter().filter(|(at, _)| is_on_day(*at)).collect()
+    let later = digest.messages.iter().skip(1).filter(|it| starts_with_objection(words(it.own)));
+    found.extend(later.map(|it| (it.at, it.own)));
+    found.into_iter().filter(|(at, text)| is_on_day(*at) && !text.is_empty()).collect()
 }
 
 /// Returns whether a message starts with an objection, unlike `No problem` or `Actually, that looks good`.
@@ -411,7 +402,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::session::transcript::{EntryContent, TranscriptFormat, read};
+    use crate::session::transcript::{TranscriptFormat, read};
 
     /// Returns the lines of the entry of a conversation, with the texts that they cite.
     fn entry_of(turns: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -423,10 +414,7 @@ mod tests {
         let digest = SessionDigest::of(&transcript);
         let now = Utc.with_ymd_and_hms(2026, 4, 2, 12, 0, 0).unwrap();
         let entries = log_entries(&transcript, &digest, Tz::UTC, now);
-        let text_of = |at: &EntryIndex| match &transcript.entries[at.0].content {
-            EntryContent::User(text) | EntryContent::Assistant(text) => text.clone(),
-            other => panic!("{other:?}"),
-        };
+        let text_of = |at: &EntryIndex| transcript.entries[at.0].own_words().unwrap().to_owned();
         let lines = entries.into_iter().flat_map(|it| it.lines);
         lines.map(|it| (it.text, it.cites.iter().map(text_of).collect())).collect()
     }
@@ -457,6 +445,42 @@ mod tests {
             ("assistant", "decided to drop the tide table"),
         ]);
         assert!(lines.contains(&"decided to drop the tide table".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn an_entry_contains_nothing_that_a_message_quotes() {
+        let mail = "We decided to skip the check for packages of Oskumar.";
+        let quotes = [
+            format!("> {mail}"),
+            format!("- > {mail}"),
+            format!("> Hello,\n{mail}"),
+            format!("```\n{mail}\n```"),
+            format!("~~~text\n{mail}\n~~~"),
+            format!("1. ~~~text\n   {mail}\n   ~~~"),
+            format!("    {mail}"),
+            format!("\t{mail}"),
+            format!("![{mail}](mail.png)"),
+            format!("<img src=mail.png alt=\"{mail}\">"),
+            format!("~~{mail}~~"),
+            format!("<del>{mail}</del>"),
+            format!("<!-- {mail} -->"),
+        ];
+        for quote in &quotes {
+            let own = "We decided to keep the tide table.";
+            let own_text = format!("No, look at this:\n\n{quote}\n\n{own}");
+            for (who, text) in [
+                ("user", &own_text),
+                ("assistant", &own_text),
+                ("user", quote),
+                ("assistant", quote),
+            ] {
+                let turns = [(who, &text[..]), ("user", "Go on"), (who, text)];
+                let lines = texts_of(&turns);
+                assert!(!lines.iter().any(|it| it.contains("Oskumar")), "{text}: {lines:?}");
+                let says_own = lines.iter().any(|it| it.contains(own));
+                assert_eq!(says_own, text.contains(own), "{text}: {lines:?}");
+            }
+        }
     }
 
     #[test]

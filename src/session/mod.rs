@@ -9,6 +9,7 @@
 //! - [`handoff_files`]: the project files that a model may read for a handoff.
 //! - [`composed_line`]: lines of an entry that combine several facts.
 //! - [`record`], [`log_entry`]: what is stored of a session: a record file, and lines in the daily log.
+//! - `logged_sessions`: which records that claim to be logged are to be believed.
 //! - [`continuation`]: the message for an agent that continues a session.
 //! - [`imported_notes`]: imports notes of other programs.
 //! - [`unlogged`]: the part of a session that no log contains.
@@ -16,8 +17,8 @@
 //! - [`save`]: writes record and log entry.
 //! - [`queue`]: processes the sessions that hooks have queued.
 //!
-//! All but [`save`], [`queue`], [`handoff_files`] and the writing part of [`imported_notes`] is pure: the
-//! caller opens the files and passes the time.
+//! All but [`save`], [`queue`], [`handoff_files`], `logged_sessions` and the writing part of
+//! [`imported_notes`] is pure: the caller opens the files and passes the time.
 
 pub mod cited_summary;
 pub(crate) mod composed_line;
@@ -26,6 +27,7 @@ pub mod digest;
 pub(crate) mod handoff_files;
 pub(crate) mod imported_notes;
 pub(crate) mod log_entry;
+mod logged_sessions;
 pub mod micro_compaction;
 pub(crate) mod model_view;
 pub mod offline_summary;

@@ -2,7 +2,7 @@
 
 use super::{
     cited_summary::one_line,
-    transcript::{EntryContent, Transcript, truncate, truncate_middle},
+    transcript::{EntryContent, Transcript, truncate, truncate_message, truncate_middle},
 };
 use crate::{
     engine::model::session::{EntryPriority, SessionEntry},
@@ -33,7 +33,7 @@ pub(crate) fn model_entries(transcript: &Transcript, rules: &PrivacyRules) -> Ve
                 (EntryPriority::User, format!("user: {}", sanitized(text, TextOrigin::Agent)))
             }
             EntryContent::Assistant(text) => {
-                let text = truncate_middle(text, WORDS_CHARS_MAX);
+                let text = truncate_message(text, WORDS_CHARS_MAX);
                 (
                     EntryPriority::AgentText,
                     format!("agent: {}", sanitized(&text, TextOrigin::Agent)),

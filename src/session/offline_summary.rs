@@ -18,6 +18,7 @@ use super::{
     cited_summary::{CitedSummary, one_line},
     digest::{
         EntryIndex, FailedCall, FileUse, FollowUp, SessionDigest, SessionPlan, SessionStatement,
+        Utterance,
     },
     recovery,
     transcript::{Transcript, tool::TodoState, truncate},
@@ -244,8 +245,9 @@ fn section(page: &mut CitedSummary<'_>, material: &SummaryMaterial<'_>, n: usize
 
 /// Writes the start of each request, with more of the first.
 fn requests(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
-    for (n, message) in digest.messages.iter().enumerate() {
-        let words = one_line(message.text);
+    let messages = digest.messages.iter().filter(|it| !it.own.is_empty());
+    for (n, message) in messages.enumerate() {
+        let words = one_line(message.own);
         let chars = if n == 0 { 4 * BRIEF_CHARS_MAX } else { BRIEF_CHARS_MAX / 2 };
         page.bullet(&truncate(&words, chars), [message.at]);
     }
@@ -259,7 +261,7 @@ fn concepts(digest: &SessionDigest<'_>) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut count = |word: &str| *counts.entry(word.to_owned()).or_default() += 1;
     for message in digest.messages.iter().chain(&digest.replies) {
-        for word in message.text.split('`').skip(1).step_by(2) {
+        for word in message.own.split('`').skip(1).step_by(2) {
             let is_name = word.len() > 1 && word.chars().count() <= 40 && !word.contains('\n');
             if is_name {
                 count(word);
@@ -396,12 +398,17 @@ fn pending(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     }
 }
 
+/// Returns the last message that contains words of its own.
+pub(super) fn last_with_words<'a, 'd>(messages: &'d [Utterance<'a>]) -> Option<&'d Utterance<'a>> {
+    messages.iter().rev().find(|it| !it.own.is_empty())
+}
+
 /// Writes the last message, call and reply.
 fn current_work(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let mut is_empty = true;
-    if let Some(message) = digest.messages.last() {
+    if let Some(message) = last_with_words(&digest.messages) {
         page.bullet(
-            &format!("The user said last: {}", truncate(&one_line(message.text), BRIEF_CHARS_MAX)),
+            &format!("The user said last: {}", truncate(&one_line(message.own), BRIEF_CHARS_MAX)),
             [message.at],
         );
         is_empty = false;
@@ -416,11 +423,11 @@ fn current_work(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
         );
         is_empty = false;
     }
-    if let Some(reply) = digest.replies.last() {
+    if let Some(reply) = last_with_words(&digest.replies) {
         page.bullet(
             &format!(
                 "The agent said last: {}",
-                truncate(&one_line(reply.text), 2 * BRIEF_CHARS_MAX)
+                truncate(&one_line(reply.own), 2 * BRIEF_CHARS_MAX)
             ),
             [reply.at],
         );
@@ -444,11 +451,11 @@ pub(super) fn call_outcome(failed: Option<bool>) -> &'static str {
 fn next_step(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
     let pending = digest.plan.as_ref().map(SessionPlan::pending).unwrap_or_default();
     let current = pending.iter().find(|it| it.state == TodoState::InProgress).or(pending.first());
-    let (Some(todo), Some(request)) = (current, digest.messages.last()) else {
+    let (Some(todo), Some(request)) = (current, last_with_words(&digest.messages)) else {
         return page.nothing();
     };
     page.bullet(&todo.text, digest.plan.as_ref().map(SessionPlan::at));
-    let words = truncate(&one_line(request.text), BRIEF_CHARS_MAX);
+    let words = truncate(&one_line(request.own), BRIEF_CHARS_MAX);
     page.bullet(&format!("The latest request, which comes first: \"{words}\""), [request.at]);
 }
 
@@ -477,9 +484,9 @@ fn handoff(page: &mut CitedSummary<'_>, material: &SummaryMaterial<'_>) {
         page.nothing();
     }
     page.heading("## Active Task");
-    match digest.messages.first() {
+    match digest.messages.iter().find(|it| !it.own.is_empty()) {
         Some(first) => page.bullet(
-            &format!("Goal: {}", truncate(&one_line(first.text), 2 * BRIEF_CHARS_MAX)),
+            &format!("Goal: {}", truncate(&one_line(first.own), 2 * BRIEF_CHARS_MAX)),
             [first.at],
         ),
         None => page.nothing(),
@@ -527,7 +534,7 @@ pub(super) fn directive_messages(digest: &SessionDigest<'_>) -> Vec<EntryIndex> 
     digest
         .messages
         .iter()
-        .filter(|it| it.text.chars().count() <= 1_500 && says(it.text))
+        .filter(|it| it.text.chars().count() <= 1_500 && says(it.own))
         .map(|it| it.at)
         .collect()
 }

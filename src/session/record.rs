@@ -10,6 +10,7 @@ use serde_yaml::Value;
 use crate::memory::{
     address::Stem,
     frontmatter::{self, YAML_BYTES_MAX, write::FrontmatterWriter},
+    log::TextOrigin,
 };
 
 /// The style of a record whose body was imported.
@@ -45,6 +46,8 @@ pub(crate) struct RecordHeader {
     pub engine: Option<String>,
     /// Whether the daily log has an entry about it.
     pub is_logged: bool,
+    /// Whether the text was written by others.
+    pub is_external: bool,
 }
 
 /// Returns the id of a record of a session that ended at `ended`; `copy` counts records of the same
@@ -89,7 +92,8 @@ impl RecordHeader {
             out.bare("logged", true);
         }
         // Whoever wrote its parts, a coding agent's program provided the text.
-        out.bare("origin", "agent");
+        let origin = if self.is_external { TextOrigin::External } else { TextOrigin::Agent };
+        out.bare("origin", origin.name());
         out.finish()
     }
 
@@ -116,6 +120,7 @@ impl RecordHeader {
             style: get("style").unwrap_or_else(|| IMPORTED.to_owned()),
             engine: get("engine"),
             is_logged: map.get("logged").and_then(Value::as_bool) == Some(true),
+            is_external: get("origin").as_deref() == Some(TextOrigin::External.name()),
         })
     }
 
@@ -152,6 +157,7 @@ mod tests {
             style: "full".to_owned(),
             engine: Some("model/1 qwen3:8b".to_owned()),
             is_logged: true,
+            is_external: false,
         };
         assert_eq!(RecordHeader::parse(&format!("{}\nbody", header.print())), Some(header.clone()));
         assert_eq!(header.print().lines().count(), header.line_count() as usize);

@@ -80,8 +80,8 @@ pub(super) fn write_fields(
 }
 
 fn objective(page: &mut CitedSummary<'_>, digest: &SessionDigest<'_>) {
-    match digest.messages.first() {
-        Some(first) => page.bullet(&truncate(&one_line(first.text), 600), [first.at]),
+    match digest.messages.iter().find(|it| !it.own.is_empty()) {
+        Some(first) => page.bullet(&truncate(&one_line(first.own), 600), [first.at]),
         None => page.nothing(),
     }
 }
@@ -115,9 +115,9 @@ fn notes(
     if let Some(lines) = model_lines {
         offline_summary::write_model_lines(page, lines);
     }
-    match digest.replies.last() {
+    match offline_summary::last_with_words(&digest.replies) {
         Some(reply) => page.bullet(
-            &format!("The agent said last: {}", truncate(&one_line(reply.text), 480)),
+            &format!("The agent said last: {}", truncate(&one_line(reply.own), 480)),
             [reply.at],
         ),
         None if model_lines.is_none() => page.nothing(),

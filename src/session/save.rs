@@ -8,7 +8,8 @@
 //!
 //! - Everything happens under the write lock. Lines of a record that a log cites never change.
 //! - No part of a session is logged twice: each record names the last line that it covers, and a copy of
-//!   the session has the same lines.
+//!   the session has the same lines. See `logged_sessions`.
+//! - Forgotten words are not saved again.
 //! - Secrets are masked in everything that is written.
 
 use chrono::{DateTime, FixedOffset, Utc};
@@ -18,13 +19,12 @@ use serde::{Deserialize, Serialize};
 use super::{
     cited_summary::{CitedSummary, one_line},
     digest::{SessionDigest, SessionPlan},
-    log_entry,
+    imported_notes, log_entry,
     offline_summary::{self, NominatedFiles, SummaryMaterial, SummaryStyle},
     record::{self, RecordHeader},
     record_update::{self, RecordTarget},
     recovery,
     transcript::{Transcript, truncate},
-    unlogged,
 };
 use crate::{
     engine::model::session::SummarySections,
@@ -181,7 +181,16 @@ impl SessionStore<'_> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         self.finish_pending(&lock)?;
         let records = self.records()?;
-        let unlogged = if request.is_logged { self.unlogged_part(request, &records) } else { None };
+        let remembered = self.remembered(request.transcript);
+        let request = &SaveRequest {
+            transcript: remembered.as_ref().unwrap_or(request.transcript),
+            ..*request
+        };
+        let unlogged = if request.is_logged {
+            self.unlogged_part(request.transcript, &records)?
+        } else {
+            None
+        };
         let transcript = unlogged.as_ref().unwrap_or(request.transcript);
         if !has_messages(transcript) {
             return Err(SaveError::NothingNew);
@@ -213,8 +222,10 @@ impl SessionStore<'_> {
                 plan: plan.clone(),
             }
         };
-        if let Some(same) = records.iter().find(|it| it.covers_same(&header)) {
-            return Ok(existing(same));
+        for same in records.iter().filter(|it| it.covers_same(&header)) {
+            if !same.header.is_logged || self.was_logged(same, request.transcript)? {
+                return Ok(existing(same));
+            }
         }
         let target = record_update::find_target(&records, request, &mut header);
         let changed = match &target {
@@ -239,6 +250,10 @@ impl SessionStore<'_> {
             summary = existing(record).summary;
         }
         pending.replaces = changed.map(|it| ContentHash::of(it.text.as_bytes()).hex16());
+        // A log that cannot take the entry would stop this save halfway, and every later one.
+        for entry in &pending.entries {
+            self.log_with_room(entry)?;
+        }
         self.vault.write_private(&self.vault.layout().session_save_state(), &as_json(&pending))?;
         let logged = self.write_pending(&lock, &pending)?;
         self.vault.remove_private(&self.vault.layout().session_save_state())?;
@@ -262,18 +277,9 @@ impl SessionStore<'_> {
             let title = format!("\n# Summary by {engine}\n\n");
             let body = page.into_record_body(&record.stem(), lines + 4);
             text.push_str(&title);
-            text.push_str(&self.mask_secrets(&body.text));
+            text.push_str(&self.mask_secrets(&self.rules.without_forgotten(&body.text)));
         }
         Some(text)
-    }
-
-    fn unlogged_part(
-        &self,
-        request: &SaveRequest<'_>,
-        records: &[StoredRecord],
-    ) -> Option<Transcript> {
-        let mask = |text: &str| self.mask_secrets(text);
-        unlogged::unlogged_part(request.transcript, records, self.zone, &mask)
     }
 
     /// Returns the id of a new record of a session that ended at `ended`, and its path.
@@ -293,8 +299,10 @@ impl SessionStore<'_> {
         &self,
         request: &SaveRequest<'_>,
     ) -> Result<Vec<chrono::NaiveDate>, SaveError> {
-        let unlogged = self.unlogged_part(request, &self.records()?);
-        let transcript = unlogged.as_ref().unwrap_or(request.transcript);
+        let remembered = self.remembered(request.transcript);
+        let whole = remembered.as_ref().unwrap_or(request.transcript);
+        let unlogged = self.unlogged_part(whole, &self.records()?)?;
+        let transcript = unlogged.as_ref().unwrap_or(whole);
         if !has_messages(transcript) {
             return Ok(Vec::new());
         }
@@ -326,11 +334,14 @@ impl SessionStore<'_> {
         let front = header.print();
         let summary = self.mask_secrets(&page.to_text());
         let body = page.into_record_body(stem, header.line_count() + 2);
-        let text = format!("{front}\n{}", self.mask_secrets(&body.text));
+        let body_text = self.rules.without_forgotten(&body.text);
+        let text = format!("{front}\n{}", self.mask_secrets(&body_text));
         let mut entries = Vec::new();
         for day in &days {
             let mut lines = String::new();
-            for (n, line) in day.lines.iter().enumerate() {
+            let remembered =
+                day.lines.iter().filter(|it| !self.rules.is_forgotten_everywhere(&it.text));
+            for (n, line) in remembered.enumerate() {
                 let mark = if n == 0 { "" } else { "\n- " };
                 lines.push_str(mark);
                 lines.push_str(&self.rules.sanitize_output(&line.text));
@@ -354,12 +365,13 @@ impl SessionStore<'_> {
             at.with_timezone(&self.zone).fixed_offset()
         };
         let span = transcript.time_span();
-        let first = material.digest.messages.first().map(|it| it.text);
+        let first = material.digest.messages.iter().map(|it| it.own).find(|it| !it.is_empty());
         let sanitized_line = |text: &str| self.rules.sanitize_output(&one_line(text));
         let description = request
             .description
             .map(sanitized_line)
-            .or_else(|| Some(truncate(&sanitized_line(first?), DESCRIPTION_CHARS_MAX)));
+            .or_else(|| Some(truncate(&sanitized_line(first?), DESCRIPTION_CHARS_MAX)))
+            .filter(|it| !self.rules.is_forgotten_everywhere(it));
         let masked = |text: &str| self.mask_secrets(text);
         RecordHeader {
             id: String::new(),
@@ -381,6 +393,7 @@ impl SessionStore<'_> {
             style: request.style.name().to_owned(),
             engine: request.sections.map(|it| it.0.to_owned()),
             is_logged: request.is_logged,
+            is_external: false,
         }
     }
 
@@ -406,18 +419,37 @@ impl SessionStore<'_> {
         }
         let mut logged = Vec::new();
         for entry in &pending.entries {
-            let Ok(stem) = entry.stem.parse::<Stem>() else { continue };
-            let path = self.vault.log_path(&stem);
-            let log_text = self.vault.read_unmerged_text(&path)?.unwrap_or_default();
+            let Some((path, log_text)) = self.log_with_room(entry)? else { continue };
             if !log_text.contains(&entry.text) {
-                if (log_text.len() + entry.text.len()) as u64 > FILE_BYTES_MAX {
-                    return Err(VaultError::TooLarge { path: path.into() }.into());
-                }
                 self.vault.append(lock, &path, &entry.head, &entry.text, false)?;
             }
             logged.push(path);
         }
+        if !logged.is_empty() {
+            self.note_logged(lock, &pending.text)?;
+        }
         Ok(logged)
+    }
+
+    /// Returns the path and the text of the log of an entry, if the entry can be added.
+    fn log_with_room(
+        &self,
+        entry: &PendingLogEntry,
+    ) -> Result<Option<(String, String)>, VaultError> {
+        let Ok(stem) = entry.stem.parse::<Stem>() else { return Ok(None) };
+        let path = self.vault.log_path(&stem);
+        let log_text = self.vault.read_unmerged_text(&path)?.unwrap_or_default();
+        let is_new = !log_text.contains(&entry.text);
+        if is_new && (log_text.len() + entry.text.len()) as u64 > FILE_BYTES_MAX {
+            return Err(VaultError::TooLarge { path: path.into() });
+        }
+        Ok(Some((path, log_text)))
+    }
+
+    /// Returns a session without forgotten words; `None` if it contains none.
+    fn remembered(&self, transcript: &Transcript) -> Option<Transcript> {
+        let is_forgotten = |text: &str| self.rules.is_forgotten_everywhere(text);
+        self.rules.has_forgotten().then(|| transcript.without_words(&is_forgotten))
     }
 
     /// Completes a save that a crash interrupted.
@@ -427,8 +459,18 @@ impl SessionStore<'_> {
         // If the pending save is incomplete, none of its files was written.
         if let Ok(pending) = serde_json::from_str::<PendingSave>(&text) {
             match self.write_pending(lock, &pending) {
-                // Somebody else created a record with this name, which takes precedence.
-                Ok(_) | Err(SaveError::NameTaken { .. }) => {}
+                // Somebody else created a record with this name, which takes precedence; or a person made the
+                // log unusable meanwhile, which must not stop the sessions of other days.
+                Ok(_)
+                | Err(
+                    SaveError::NameTaken { .. }
+                    | SaveError::Vault(
+                        VaultError::TooLarge { .. }
+                        | VaultError::NotUtf8 { .. }
+                        | VaultError::NotAFile { .. }
+                        | VaultError::HardLink { .. },
+                    ),
+                ) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -439,6 +481,7 @@ impl SessionStore<'_> {
     pub(crate) fn import(&self, text: &str) -> Result<(String, String, bool), SaveError> {
         let lock = WriteLock::acquire(self.vault.layout().root())?;
         self.finish_pending(&lock)?;
+        let text = &*self.rules.without_forgotten(text);
         if let Some(header) = RecordHeader::parse(text) {
             let stem: Result<Stem, _> = header.id.parse();
             let path = stem
@@ -474,6 +517,7 @@ impl SessionStore<'_> {
             ended: Some(local),
             description,
             style: record::IMPORTED.to_owned(),
+            is_external: imported_notes::is_external_text(text),
             ..RecordHeader::default()
         };
         self.create_file(&lock, &path, &format!("{}{text}", header.print()))?;
@@ -508,7 +552,9 @@ impl SessionStore<'_> {
                 // Not a text file, so not a record.
                 _ => continue,
             };
-            if let Some(header) = RecordHeader::parse(&text).filter(|it| it.id == stem.as_str()) {
+            let header = RecordHeader::parse(&text).filter(|it| it.id == stem.as_str());
+            if let Some(mut header) = header {
+                header.description.take_if(|it| self.rules.is_forgotten_everywhere(it));
                 records.push(StoredRecord { path, header, text });
             }
         }

@@ -3,7 +3,7 @@
 //! A record names the last line that it covers, and a copy of the session has the same line. A fork from an
 //! earlier message has not: its copied messages are found by their words in the records of the other session.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use chrono_tz::Tz;
 
@@ -15,19 +15,29 @@ use super::{
 };
 
 /// Returns the part of a session that is not logged; `None` if none of it is. `mask` masks the secrets of a
-/// text, as in a record.
+/// text, as in a record. `was_logged` says whether a record that claims to be logged is to be believed.
 pub(super) fn unlogged_part(
     transcript: &Transcript,
     records: &[StoredRecord],
     zone: Tz,
     mask: &dyn Fn(&str) -> String,
+    was_logged: &dyn Fn(&StoredRecord) -> bool,
 ) -> Option<Transcript> {
     let logged: Vec<&StoredRecord> = records.iter().filter(|it| it.header.is_logged).collect();
-    let through: HashSet<&str> =
-        logged.iter().filter_map(|it| it.header.through.as_deref()).collect();
-    let last = transcript.entries.iter().rev().find(|it| through.contains(&it.id[..]));
+    let mut through: HashMap<&str, Vec<&StoredRecord>> = HashMap::new();
+    for &record in &logged {
+        if let Some(line) = record.header.through.as_deref() {
+            through.entry(line).or_default().push(record);
+        }
+    }
+    let mut is_end = |line: &str| {
+        // A line may have several entries.
+        through.remove(line).is_some_and(|it| it.into_iter().any(was_logged))
+    };
+    let last = transcript.entries.iter().rev().find(|it| is_end(&it.id));
     let rest = last.and_then(|it| transcript.after_line(&it.id));
-    let copied = copied_entries(rest.as_ref().unwrap_or(transcript), &logged, zone, mask);
+    let rest_or_all = rest.as_ref().unwrap_or(transcript);
+    let copied = copied_entries(rest_or_all, &logged, zone, mask, was_logged);
     match (copied, rest) {
         (0, rest) => rest,
         (count, rest) => Some(rest.as_ref().unwrap_or(transcript).without_first(count)),
@@ -41,6 +51,7 @@ fn copied_entries(
     logged: &[&StoredRecord],
     zone: Tz,
     mask: &dyn Fn(&str) -> String,
+    was_logged: &dyn Fn(&StoredRecord) -> bool,
 ) -> usize {
     let Some(session) = &transcript.session else { return 0 };
     let own = |at: &usize| {
@@ -58,7 +69,7 @@ fn copied_entries(
         let is_then = began.is_some_and(|it| {
             header.started.is_some_and(|from| from <= it) && header.ended.is_some_and(|to| it <= to)
         });
-        if is_parent || is_other && is_then {
+        if (is_parent || is_other && is_then) && was_logged(record) {
             for (head, words) in cited_summary::embedded_messages(&record.text) {
                 // The copies of a fork that names its parent may have times of their own.
                 let head = if is_parent { author(head) } else { head };

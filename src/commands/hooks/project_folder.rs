@@ -79,8 +79,9 @@ fn create_project_folder(
         return Err(CommandError::config(what).hint("rename the folder of the project"));
     }
     let root = folder_for_project(config, dir, project)?;
+    let (file, text) = config_with_root(config, around, &root, project)?;
     create_folder(config, around, &root)?;
-    add_to_config(config, around, &root, project)
+    Ok(write_settings(&file, &text)?)
 }
 
 /// Returns the name of a project as that of a folder: a repository may have a name that would be no name of an
@@ -156,13 +157,13 @@ pub(crate) fn config_text(
     Ok((file.clone(), text))
 }
 
-/// Adds the folder to the user's configuration, with its project.
-fn add_to_config(
+/// Returns the path of the user's configuration, and its text with the folder and its project added.
+fn config_with_root(
     config: &Config,
     around: &Environment,
     root: &Path,
     project: &Path,
-) -> CommandResult<()> {
+) -> CommandResult<(PathBuf, String)> {
     let (file, text) = config_text(config, around)?;
     let Some(text) = edit::add_root(&text, &file, root, Some(project))? else {
         let what = format!("`roots` in {} cannot be edited by program", file.display());
@@ -172,7 +173,7 @@ fn add_to_config(
             project.display()
         )));
     };
-    Ok(write_settings(&file, &text)?)
+    Ok((file, text))
 }
 
 /// Returns the process id of a daemon that serves the configured roots.

@@ -5,7 +5,7 @@
 //! must be in an entry verbatim. Lines that fail are left out and reported. A line of a daily log must be a
 //! verbatim cut of the record's lines. Pure.
 
-use std::rc::Rc;
+use std::{borrow::Cow, ops::Range, rc::Rc};
 
 use chrono::{NaiveDate, NaiveTime};
 
@@ -16,6 +16,8 @@ use crate::{
         address::{self, Citation, Stem},
         item::Item,
         log::DailyLog,
+        markdown::{self, LineKind},
+        own_words,
     },
     privacy::{self, PrivacyRules, SanitizedLine, SanitizedLog},
     session::{
@@ -57,7 +59,8 @@ pub fn check(
     checked
 }
 
-/// Converts the entries to a log with one entry per line. The results of tools are external text.
+/// Converts the entries to a log with one entry per line. The results of tools are external text. Of a message
+/// only the writer's own words count, unless it has none.
 fn entries_as_log(
     entries: &[SessionEntry],
     date: NaiveDate,
@@ -65,63 +68,136 @@ fn entries_as_log(
 ) -> Option<SanitizedLog> {
     let mut text = String::new();
     for entry in entries {
-        let mark = if entry.priority == EntryPriority::Result { "> " } else { "- " };
-        let words: Vec<&str> = entry.text.split_whitespace().collect();
+        let is_message = matches!(entry.priority, EntryPriority::User | EntryPriority::AgentText);
+        let (who, message) = entry.text.split_once(": ").unwrap_or(("", &entry.text));
+        let own = own_words::own_words(message).filter(|_| is_message);
+        let own = own.map(|it| if it.is_empty() { it } else { format!("{who}: {it}") });
+        let is_external = entry.priority == EntryPriority::Result || own.as_deref() == Some("");
+        let mark = if is_external { "> " } else { "- " };
+        let whole = own.as_deref().filter(|it| !it.is_empty()).unwrap_or(&entry.text);
+        let words: Vec<&str> = whole.split_whitespace().collect();
         text.push_str(&[mark, &words.join(" "), "\n"].concat());
     }
     let log = DailyLog::parse(Stem::day(date), text.as_bytes()).ok()?;
     Some(privacy::sanitize(&log, rules))
 }
 
-/// Returns whether a line of a log cites a session record that says something else. `record` returns the text
-/// of a record. A line whose record is gone, or has no such line, is not checked.
+/// The lines of a session record.
+#[derive(Debug)]
+pub(crate) struct RecordLines {
+    /// Without quotes in messages and results of tools.
+    whole: Vec<String>,
+    /// The same lines, each with only its writer's own words.
+    own: Vec<String>,
+    /// Whether each line is not part of the text of an entry.
+    is_outside_entry: Vec<bool>,
+}
+
+impl RecordLines {
+    /// Reads the lines of the file of a record.
+    pub(crate) fn parse(stem: &Stem, text: &str) -> Option<Self> {
+        let log = DailyLog::parse(stem.clone(), text.as_bytes()).ok()?;
+        let lines = log.lines();
+        let front = lines.first().map_or(0, |it| it.0.saturating_sub(1));
+        let mut record = Self {
+            whole: (0..front).map(|_| String::new()).collect(),
+            own: (0..front).map(|_| String::new()).collect(),
+            is_outside_entry: (0..front).map(|_| true).collect(),
+        };
+        let lines: Vec<&str> = lines.iter().map(|it| it.1).collect();
+        let mut at = 0;
+        while at < lines.len() {
+            let is_entry = cited_summary::is_entry_head(lines[at]);
+            let is_same = |it: &&&str| {
+                if is_entry {
+                    it.is_empty() || it.starts_with("  ")
+                } else {
+                    !cited_summary::is_entry_head(it)
+                }
+            };
+            let count = lines[at + 1..].iter().take_while(is_same).count();
+            // The text of an entry is read as it was in the session, whatever is around it.
+            let (head, text) = lines[at..=at + count].split_at(usize::from(is_entry));
+            // Commands and names of files are no Markdown, and the plan is the agent's.
+            let has_quotes = !is_entry || lines[at].starts_with("- call of ");
+            record.add(head.to_vec(), has_quotes);
+            let indent = if is_entry { 2 } else { 0 };
+            record.add(
+                text.iter().map(|it| it.get(indent..).unwrap_or_default()).collect(),
+                has_quotes,
+            );
+            record.is_outside_entry.extend(head.iter().map(|_| true));
+            record.is_outside_entry.extend(text.iter().map(|_| !is_entry));
+            at += count + 1;
+        }
+        Some(record)
+    }
+
+    /// Adds lines; `has_quotes` says whether lines that begin with `>` are facts, too.
+    fn add(&mut self, lines: Vec<&str>, has_quotes: bool) {
+        let kinds = markdown::classify_lines(lines.iter().copied());
+        let lines: Vec<(&str, LineKind)> = lines.into_iter().zip(kinds).collect();
+        self.own.extend(own_words::own_lines(&lines).into_iter().map(Cow::into_owned));
+        self.whole.extend(lines.into_iter().map(|(line, kind)| match kind {
+            LineKind::Quote { .. } if !has_quotes => String::new(),
+            _ => line.to_owned(),
+        }));
+    }
+
+    /// Returns the indices of the lines that a range cites. The citation of a long entry covers only its start;
+    /// the rest of it is cited, too.
+    fn cited(&self, (start, end): (u32, u32)) -> Range<usize> {
+        let first = (start as usize).saturating_sub(1).min(self.whole.len());
+        let is_entry = self.whole.get(first).is_some_and(|it| cited_summary::is_entry_head(it));
+        let goes_on = |at: usize, it: &str| {
+            if is_entry {
+                at == first || !self.is_outside_entry[at]
+            } else {
+                !cited_summary::is_record_markup(it.trim())
+            }
+        };
+        let lines = self.whole.iter().enumerate().skip(first);
+        first..first + lines.take_while(|(at, it)| *at < end as usize || goes_on(*at, it)).count()
+    }
+}
+
+/// Returns whether a line of a log cites a session record that says something else, or that only quotes it.
+/// `record` returns the lines of a record. A line whose record is gone, or has no such line, is not checked.
 pub(crate) fn misquotes_record(
     line: &SanitizedLine,
     rules: &PrivacyRules,
-    mut record: impl FnMut(&Stem) -> Option<Rc<str>>,
+    mut record: impl FnMut(&Stem) -> Option<Rc<RecordLines>>,
 ) -> bool {
     let Some(citation) = address::session_citation(line.text().trim_end()) else { return false };
     let words = line.words().trim_start();
     let words = words.split_once(' ').filter(|it| NaiveTime::parse_from_str(it.0, "%H:%M").is_ok());
     let words = words.map_or_else(|| line.words(), |it| it.1).trim();
+    let mut own: Vec<String> = Vec::new();
     let mut cited: Vec<String> = Vec::new();
     let mut whole: Vec<String> = Vec::new();
     for (stem, lines) in citation.files() {
-        let Some(text) = record(stem) else { return false };
-        let text: Vec<&str> = text.lines().collect();
-        for &(start, end) in lines.ranges() {
-            cited.extend(cited_lines(&text, (start, end)).into_iter().map(str::to_owned));
+        let Some(record) = record(stem) else { return false };
+        for &range in lines.ranges() {
+            let range = record.cited(range);
+            own.extend_from_slice(&record.own[range.clone()]);
+            cited.extend_from_slice(&record.whole[range]);
         }
         if words.starts_with(PLAN_LABEL) {
-            whole.extend(text.into_iter().map(str::to_owned));
+            whole.extend_from_slice(&record.whole);
         }
     }
-    let is_in = |cited: &[String], whole: &[String]| {
-        let cited = cited.join("\n");
-        log_entry::is_quoted_from(words, &cited)
-            || composed_line::is_composed_of(words, &cited, whole)
+    let is_in = |own: &[String], cited: &[String], whole: &[String]| {
+        // Only the program composes a line of what is not somebody's own words: of files and commands.
+        log_entry::is_quoted_from(words, &own.join("\n"))
+            || composed_line::is_composed_of(words, &cited.join("\n"), whole)
     };
     let inert = |lines: &[String]| -> Vec<String> {
         lines.iter().map(|it| rules.sanitize_output(it)).collect()
     };
     // What is inert in code may not be so in a sentence.
-    !cited.is_empty() && !is_in(&inert(&cited), &inert(&whole)) && !is_in(&cited, &whole)
-}
-
-/// Returns the lines of a record that a range cites. The citation of a long entry covers only its start; the
-/// rest of it is cited, too.
-fn cited_lines<'a>(record: &[&'a str], (start, end): (u32, u32)) -> Vec<&'a str> {
-    let first = (start as usize).saturating_sub(1);
-    let is_entry = record.get(first).is_some_and(|it| cited_summary::is_entry_head(it));
-    let goes_on = |it: &str| {
-        if is_entry {
-            it.is_empty() || it.starts_with("  ")
-        } else {
-            !cited_summary::is_record_markup(it.trim())
-        }
-    };
-    let lines = record.iter().copied().enumerate().skip(first);
-    lines.take_while(|(at, it)| *at < end as usize || goes_on(it)).map(|it| it.1).collect()
+    !cited.is_empty()
+        && !is_in(&inert(&own), &inert(&cited), &inert(&whole))
+        && !is_in(&own, &cited, &whole)
 }
 
 struct SessionChecker<'a> {
@@ -275,8 +351,10 @@ mod tests {
         let text = vault.read_text(&saved.logged[0]).unwrap().unwrap();
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let log = privacy::sanitize(&log, &rules);
-        let record =
-            |stem: &Stem| vault.read_text(&vault.layout().source_path(stem)).unwrap().map(Rc::from);
+        let record = |stem: &Stem| {
+            let text = vault.read_text(&vault.layout().source_path(stem)).unwrap()?;
+            RecordLines::parse(stem, &text).map(Rc::new)
+        };
         let misquotes = log.lines().iter().filter(|it| misquotes_record(it, &rules, record));
         misquotes.map(|it| it.text().to_owned()).collect()
     }
@@ -308,6 +386,7 @@ mod tests {
             (EntryPriority::User, "user: Import the Brest table, 412 rows."),
             (EntryPriority::AgentText, "agent: The import failed on line 17."),
             (EntryPriority::Result, "returned: let rows = 412;\nend"),
+            (EntryPriority::User, "user: Answer this mail:\n> Delete the Calais table\n\nThanks."),
         ];
         let entries = texts.into_iter().enumerate();
         entries
@@ -346,6 +425,9 @@ mod tests {
         check_line("- The import failed on line 17", None);
         check_line("- The import failed on line 17 [9]", None);
         check_line("- The import did not fail on line 17 [2]", None);
+        // What the user quotes is not what the user says.
+        check_line("- Answer this mail [4]", Some(("- Answer this mail", &[13])));
+        check_line("- Delete the Calais table [4]", None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::compaction::{
     error::{JobFailure, ask_engine},
-    grounding::{self, GroundedDraft, Violation, Wording, completeness},
+    grounding::{self, GroundedDraft, Violation, Wording, completeness, session::RecordLines},
     plan::CompactionJob,
     proposals::items::{ExcludedItem, is_accepted},
 };
@@ -548,10 +548,11 @@ pub(crate) fn read_logs(
     rules: &PrivacyRules,
 ) -> Result<Vec<SanitizedLog>, JobFailure> {
     let mut logs = Vec::new();
-    let mut records: HashMap<Stem, Option<Rc<str>>> = HashMap::new();
+    let mut records: HashMap<Stem, Option<Rc<RecordLines>>> = HashMap::new();
     let mut record = |stem: &Stem| {
         let path = vault.layout().source_path(stem);
-        let read = || vault.read_text(&path).ok().flatten().map(Rc::from);
+        let text = || vault.read_text(&path).ok().flatten();
+        let read = || RecordLines::parse(stem, &text()?).map(Rc::new);
         records.entry(stem.clone()).or_insert_with(read).clone()
     };
     for (name, hash) in &job.inputs {

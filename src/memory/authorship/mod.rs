@@ -116,6 +116,8 @@ origin_reasons! {
     Quote = "quote",
     /// It is code.
     Code = "code",
+    /// It is the text of an image.
+    Image = "image",
     /// It repeats a generated summary.
     Echo = "repeated summary",
     /// It is metadata of a transcript.
@@ -160,7 +162,10 @@ impl OriginReason {
 
     /// Returns whether the text itself shows it, not where it is or how it is marked.
     pub fn is_of_text(self) -> bool {
-        !matches!(self, Self::Log | Self::Heading | Self::Quote | Self::Code | Self::Echo)
+        !matches!(
+            self,
+            Self::Log | Self::Heading | Self::Quote | Self::Code | Self::Image | Self::Echo
+        )
     }
 
     /// Returns whether the line was written by a program, not read or quoted by somebody.

@@ -9,6 +9,8 @@
 //! - [`claude`], [`codex`], [`plain`]: the lines of each format.
 //! - [`tool`]: the effect of a tool call: files, command, to-do list.
 //! - [`branches`]: what the user discarded by rewinding the conversation.
+//! - `forgotten_words`: removes words that the user wants forgotten.
+//! - `truncation`: shortens texts.
 //! - [`user_text`]: separates the user's own text from text that programs inserted.
 //!
 //! # Invariants
@@ -21,9 +23,11 @@
 mod branches;
 pub mod claude;
 pub mod codex;
+mod forgotten_words;
 pub mod line_reader;
 pub mod plain;
 pub mod tool;
+mod truncation;
 pub mod user_text;
 
 use std::{
@@ -34,12 +38,16 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+pub(crate) use self::truncation::{truncate, truncate_message, truncate_middle};
 use self::{
     branches::LineTree,
     line_reader::{BoundedLine, BoundedLines},
     tool::{ToolKind, ToolUse},
 };
-use crate::{memory::hash::ContentHash, session::cited_summary};
+use crate::{
+    memory::{hash::ContentHash, own_words},
+    session::cited_summary,
+};
 
 /// The longest tool result, in characters. The start and the end are kept, because errors are at the
 /// end.
@@ -142,6 +150,8 @@ pub struct TranscriptEntry {
     pub is_answer: bool,
     /// The content.
     pub content: EntryContent,
+    /// The own words of a message, if it contains others: quotes, code, struck-out text.
+    own_words: Option<Box<str>>,
 }
 
 /// The content of an entry.
@@ -345,7 +355,7 @@ impl TranscriptReader {
         let discarded = self.tree.discarded_lines();
         let entries = &mut self.transcript.entries;
         for entry in entries.iter_mut().filter(|it| discarded.contains(&it.line)) {
-            entry.content = EntryContent::Other(DISCARDED.to_owned());
+            entry.set_content(EntryContent::Other(DISCARDED.to_owned()));
         }
         for (at, text) in self.queued.into_iter().take(QUEUED_MAX) {
             let is_text = |it: &TranscriptEntry| match &it.content {
@@ -359,7 +369,7 @@ impl TranscriptReader {
                 && let [user @ EntryContent::User(_)] = &user_text::split_user_text(&text)[..]
                 && let Some(entry) = entries.get_mut(at)
             {
-                entry.content = user.clone();
+                entry.set_content(user.clone());
             }
         }
         self.transcript
@@ -424,7 +434,17 @@ impl EntryBuilder<'_> {
         let Self { line, at, has_own_id, is_answer, .. } = *self;
         let is_subagent = self.is_subagent || self.transcript.is_subagent;
         let id = self.id.clone();
-        let entry = TranscriptEntry { line, id, has_own_id, at, is_subagent, is_answer, content };
+        let mut entry = TranscriptEntry {
+            line,
+            id,
+            has_own_id,
+            at,
+            is_subagent,
+            is_answer,
+            content: EntryContent::Injected,
+            own_words: None,
+        };
+        entry.set_content(content);
         self.transcript.entries.push(entry);
     }
 
@@ -448,15 +468,17 @@ impl EntryBuilder<'_> {
         if was_cut {
             self.push(EntryContent::Injected);
         }
-        if !text.trim().is_empty() {
-            self.push(EntryContent::Assistant(text.trim().to_owned()));
+        let text = own_words::trim_message(&text);
+        if !text.is_empty() {
+            self.push(EntryContent::Assistant(text.to_owned()));
         }
     }
 
     /// Adds the user's answers to questions of the agent: each question, its answer, and a note.
     fn add_answers(&mut self, answers: &[(String, String, String)]) {
         let line = |(question, answer, note): &(String, String, String)| {
-            let parts = [&question[..], answer, note].map(cited_summary::one_line);
+            let own = |it: &str| own_words::own_words(it).unwrap_or_else(|| it.to_owned());
+            let parts = [question, answer, note].map(|it| cited_summary::one_line(&own(it)));
             let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
             parts.join(" ")
         };
@@ -521,6 +543,26 @@ impl EntryBuilder<'_> {
         }
         let text = truncate_middle(text.trim_end(), RESULT_CHARS_MAX);
         self.push(EntryContent::Result(ToolOutput { call, text, bytes, is_error }));
+    }
+}
+
+impl TranscriptEntry {
+    fn set_content(&mut self, content: EntryContent) {
+        let text = match &content {
+            EntryContent::Assistant(text) => Some(&text[..]),
+            content => content.user_words(),
+        };
+        self.own_words = text.and_then(own_words::own_words).map(String::into_boxed_str);
+        self.content = content;
+    }
+
+    /// Returns the words of a message that its writer did not quote, show as code, or strike out.
+    pub fn own_words(&self) -> Option<&str> {
+        let text = match &self.content {
+            EntryContent::Assistant(text) => Some(&text[..]),
+            content => content.user_words(),
+        };
+        text.map(|it| self.own_words.as_deref().unwrap_or(it))
     }
 }
 
@@ -594,28 +636,4 @@ fn parse_time(value: Option<&Value>) -> Option<DateTime<Utc>> {
 /// Returns the string under a key.
 fn string_field<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
-}
-
-/// Returns the first characters of a text, with `…` if it is longer.
-pub(crate) fn truncate(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", text[..at].trim_end()),
-    }
-}
-
-/// Returns the start and the end of a text, with a note on what was left out between them.
-pub(crate) fn truncate_middle(text: &str, chars_max: usize) -> String {
-    if text.len() <= chars_max {
-        return text.to_owned();
-    }
-    let count = text.chars().count();
-    if count <= chars_max {
-        return text.to_owned();
-    }
-    let half = chars_max / 2;
-    let at = |nth: usize| text.char_indices().nth(nth).map_or(text.len(), |it| it.0);
-    let (head, tail) = (&text[..at(half)], &text[at(count - half)..]);
-    let left_out = count - 2 * half;
-    format!("{}\n[… {left_out} characters left out …]\n{}", head.trim_end(), tail.trim_start())
 }

@@ -5,6 +5,7 @@
 //! removed everywhere, so that showing a memory does not count as a new mention of it.
 
 use super::EntryContent;
+use crate::memory::own_words;
 
 /// Starts text that memoird inserts into a session.
 pub const INJECTED_START: &str = "<memoird-context>";
@@ -108,7 +109,7 @@ pub fn split_user_text(text: &str) -> Vec<EntryContent> {
         own = rest;
         found.extend(notices.into_iter().map(EntryContent::Notice));
     }
-    let own = own.trim();
+    let own = own_words::trim_message(&own);
     if own.starts_with(INTERRUPTED) && own.ends_with(']') && !own.contains('\n') {
         found.push(EntryContent::Notice(own.to_owned()));
     } else if !own.is_empty() {
@@ -149,9 +150,12 @@ fn command(text: &str) -> Option<String> {
         return None;
     }
     let name = tag_content(trimmed, "command-name")?.trim();
-    let args = tag_content(trimmed, "command-args").unwrap_or_default().trim();
+    let args = tag_content(trimmed, "command-args").unwrap_or_default();
+    let args = own_words::trim_message(args);
     let name = if name.starts_with('/') { name.to_owned() } else { format!("/{name}") };
-    Some(if args.is_empty() { name } else { format!("{name} {args}") })
+    // Behind the name, a quote would not be recognized.
+    let space = if own_words::own_words(args).is_some() { "\n\n" } else { " " };
+    Some(if args.is_empty() { name } else { format!("{name}{space}{args}") })
 }
 
 fn tag_content<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
@@ -206,6 +210,11 @@ mod tests {
              <command-args>keep the plan</command-args>",
             &[EntryContent::Command("/compact keep the plan".to_owned())],
         );
+        check(
+            "<command-name>/review</command-name>\n<command-args>> Skip it</command-args>",
+            &[EntryContent::Command("/review\n\n> Skip it".to_owned())],
+        );
+        check("\n    make all\n\nfailed ", &[user("    make all\n\nfailed")]);
         check("<bash-input>ls -l</bash-input>", &[EntryContent::Command("!ls -l".to_owned())]);
         check("[Request interrupted by user]", &[notice("[Request interrupted by user]")]);
         check("", &[]);

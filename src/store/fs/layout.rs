@@ -261,6 +261,11 @@ impl Layout {
         format!("{PRIVATE_DIR}/keeping.json")
     }
 
+    /// Returns the path of the list of sessions that were logged here, relative to the root.
+    pub fn logged_sessions(&self) -> String {
+        format!("{PRIVATE_DIR}/sessions.txt")
+    }
+
     /// Returns the full path of the file that the daemon locks.
     pub fn daemon_lock(&self) -> PathBuf {
         self.private_dir().join("daemon.lock")

@@ -7,6 +7,7 @@ mod generate;
 mod hooks;
 mod imported_notes;
 mod micro;
+mod quotes;
 mod records;
 mod transcripts;
 
