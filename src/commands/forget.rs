@@ -1,7 +1,7 @@
 //! `memoird forget`: removes lines and everything derived from them.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     io::Read as _,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -30,9 +30,10 @@ use crate::{
     },
     config::environment::Environment,
     memory::{
-        address::{Citation, LineSet, Stem},
+        address::{Address, Citation, LineSet, Stem},
         bare_words::normalized,
         document::{BulletOwner, Summary},
+        hash::ContentHash,
         log::DailyLog,
         period::Period,
         typed::TypedMemory,
@@ -346,9 +347,11 @@ impl<'a> TargetResolver<'a> {
                         continue;
                     }
                     found = true;
-                    let citation = entry.meta.as_ref().map(|it| &it.sources);
                     let text = format!("{} {}", entry.title, entry.text);
-                    self.add_item(path, &text, citation, entry.is_managed());
+                    let citation = entry.meta.as_ref().and_then(|it| {
+                        self.lines_as_cited(it.sources.addresses(), &|at| it.lines.get(at))
+                    });
+                    self.add_item(path, &text, citation.as_ref(), entry.is_managed());
                 }
                 if !found {
                     return Err(none("entry"));
@@ -366,6 +369,26 @@ impl<'a> TargetResolver<'a> {
         if let Some(citation) = citation.filter(|_| is_managed) {
             self.add_cited(citation);
         }
+    }
+
+    /// Returns the lines that are those that were cited, by their short hashes: another line at the
+    /// same place is nobody's source.
+    fn lines_as_cited<'h>(
+        &self,
+        cited: impl Iterator<Item = Address>,
+        hash_of: &dyn Fn(&Address) -> Option<&'h String>,
+    ) -> Option<Citation> {
+        let mut logs: BTreeMap<Stem, Option<DailyLog>> = BTreeMap::new();
+        let mut matching = Vec::new();
+        for at in cited {
+            let log = logs.entry(at.stem.clone()).or_insert_with(|| self.log(&at.stem));
+            let lines = log.iter().flat_map(DailyLog::lines);
+            let mut hashes = lines.filter(|it| it.0 == at.line).map(|it| line_hash(it.1));
+            if hash_of(&at).is_none_or(|hash| hashes.any(|it| it == *hash)) {
+                matching.push(at);
+            }
+        }
+        Citation::from_addresses(&matching)
     }
 
     /// Adds the cited lines that exist, and returns their number.
@@ -395,7 +418,8 @@ impl<'a> TargetResolver<'a> {
                     return Err(workspace::no_such_file(path));
                 };
                 self.request.memories.insert(path.to_owned());
-                let sources = Citation::from_addresses(memory.sources.iter().map(|it| &it.0));
+                let hashes: BTreeMap<_, _> = memory.sources.iter().cloned().collect();
+                let sources = self.lines_as_cited(hashes.keys().cloned(), &|at| hashes.get(at));
                 if let Some(citation) = sources.filter(|_| memory.is_managed()) {
                     self.add_cited(&citation);
                 }
@@ -426,6 +450,11 @@ impl<'a> TargetResolver<'a> {
         self.request.logs.insert(stem.to_string(), lines);
         Ok(())
     }
+}
+
+/// Returns the short hash by which a memory or an entry identifies a line.
+fn line_hash(line: &str) -> String {
+    ContentHash::of(line).hex4()
 }
 
 fn text_lines(log: &DailyLog) -> impl Iterator<Item = String> {

@@ -146,7 +146,7 @@ impl<'a> Compactor<'a> {
     pub(crate) fn rebuild(&mut self, now: DateTime<Utc>) -> Result<RebuildResult, CompactionError> {
         let _lock = self.context.acquire_run_lock(&|| false)?;
         RunPreparation::new(&mut self.context).reconcile_locked("rebuild", now)?;
-        Rebuilder::new(&mut self.context).rebuild_records(now)
+        Rebuilder::new(&mut self.context).rebuild_records(None, now)
     }
 
     /// Like [`Self::rebuild`], for a database that was created again: without records there is nothing to

@@ -2,7 +2,7 @@
 
 use super::error::CompactionError;
 use crate::{
-    memory::decision::Decisions,
+    memory::{decision::Decisions, decision_merge::missing_lines},
     store::{
         db::lineage::Lineage,
         fs::{
@@ -32,9 +32,13 @@ pub(crate) fn update_decisions_copy(vault: &Vault) -> Result<(), CompactionError
     let layout = vault.layout();
     let Some(now) = vault.read(&layout.decisions())? else { return Ok(()) };
     let copy = private_folder::decisions_copy(layout);
-    // A file that is no extension of the copy is reported by `doctor`, which needs the copy.
-    let grew = copy.as_ref().is_none_or(|it| now.bytes.starts_with(it) && now.bytes != *it);
-    if grew && Decisions::parse(&String::from_utf8_lossy(&now.bytes)).unreadable().is_empty() {
+    let text = String::from_utf8_lossy(&now.bytes);
+    // A file that lacks lines of the copy is merged or reported, which needs the copy.
+    let has_all = |it: &Vec<u8>| {
+        let missing = missing_lines(&text, &String::from_utf8_lossy(it)).map(|it| it.is_empty());
+        now.bytes != *it && missing == Some(true)
+    };
+    if copy.as_ref().is_none_or(has_all) && Decisions::parse(&text).unreadable().is_empty() {
         private_folder::write_decisions_copy(layout, &now.bytes).map_err(|source| {
             VaultError::Io { action: "write", path: layout.private_dir(), source }
         })?;

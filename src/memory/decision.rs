@@ -2,12 +2,15 @@
 //!
 //! The file is append-only and travels with the root, so decisions outlive the database. It
 //! contains no text: lines are identified by keyed hashes (BLAKE3 in keyed mode), so that with the
-//! file alone nobody can test guesses of what a deleted line said. The first line holds the key:
+//! file alone nobody can test guesses of what a deleted line said. A line holds the key; after a
+//! merge of two machines there are two, and a hash may be made with either:
 //!
 //! ```text
 //! {"key":"5f0c…"}
 //! {"at":"2026-04-06T03:00:12Z","what":"deleted","in":"memory/weekly/2026-W14.md","hashes":["9c1f2ab04d7e6f58"]}
 //! ```
+//!
+//! The lines are a set: what counts is their time, not their order, and a repeated one counts once.
 //!
 //! - **Deleted bullet:** blocks the lines that it cited, in that file. An item that cites only such
 //!   lines is kept out. Writing the bullet back lifts this.
@@ -36,7 +39,10 @@ use super::{
 /// All decisions of a root.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
-    key: Option<[u8; 32]>,
+    /// The keys, sorted, so that all machines use the same one first.
+    keys: BTreeSet<[u8; 32]>,
+    /// The time of the newest decision.
+    newest: Option<DateTime<Utc>>,
     /// Per file, the lines blocked from it.
     deleted: BTreeMap<String, BTreeSet<String>>,
     /// Fingerprints of undone work: 16 hex digits.
@@ -110,40 +116,57 @@ impl Decisions {
     /// [`Self::unreadable`]; kinds of a newer version are ignored.
     pub fn parse(text: &str) -> Self {
         let mut decisions = Self::default();
+        let mut made: Vec<Decision> = Vec::new();
         for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            if decisions.key.is_none()
-                && let Some(key) = parse_key(line)
-            {
-                decisions.key = Some(key);
+            if let Some(key) = parse_key(line) {
+                decisions.keys.insert(key);
             } else if let Ok(decision) = serde_json::from_str::<Decision>(line) {
-                decisions.apply(&decision);
+                made.push(decision);
             } else {
                 decisions.unreadable.push(i + 1);
             }
         }
+        made.sort_by_key(|it| it.at);
+        made.iter().for_each(|it| decisions.apply(it));
         decisions
     }
 
     /// Creates the decisions of a new file. `random` must come from the system.
     pub fn with_key(random: [u8; 32]) -> Self {
-        Self { key: Some(random), ..Self::default() }
+        Self { keys: [random].into(), ..Self::default() }
     }
 
     /// Returns whether there is a key, so that lines can be identified.
     pub fn has_key(&self) -> bool {
-        self.key.is_some()
+        !self.keys.is_empty()
     }
 
     /// Prints the first line of a new file.
     pub fn header_line(&self) -> String {
-        let key = self.key.map(|key| hash::hex(&key)).unwrap_or_default();
+        let key = self.keys.first().map(|key| hash::hex(key)).unwrap_or_default();
         format!("{{\"key\":\"{key}\"}}\n")
     }
 
     /// Returns the keyed hash of a line's text without surrounding white space: 16 hex digits.
     pub fn line_hash(&self, line: &str) -> Option<String> {
-        let key = self.key.as_ref()?;
-        Some(hash::hex(&blake3::keyed_hash(key, line.trim().as_bytes()).as_bytes()[..8]))
+        self.line_hashes(line).next()
+    }
+
+    /// Returns [`Self::line_hash`] with each key, to record a decision or to look one up.
+    pub fn line_hashes(&self, line: &str) -> impl Iterator<Item = String> {
+        let hash =
+            |key| hash::hex(&blake3::keyed_hash(key, line.trim().as_bytes()).as_bytes()[..8]);
+        self.keys.iter().map(hash)
+    }
+
+    /// Returns whether any hash of a line is among these.
+    fn is_among(&self, hashes: &BTreeSet<String>, line: &str) -> bool {
+        self.line_hashes(line).any(|it| hashes.contains(&it))
+    }
+
+    /// Returns the time of the newest decision.
+    pub fn newest(&self) -> Option<DateTime<Utc>> {
+        self.newest
     }
 
     /// Returns the hashes by which a forgotten line is recognized: of the line itself, and of what it says, at
@@ -153,7 +176,8 @@ impl Decisions {
         let start = start_of(&words).map(|it| if is_cut(&words) { it + CUT } else { it + WHOLE });
         let words = Some(format!("{SAYS}{words}")).filter(|it| it.len() > SAYS.len());
         let texts = [Some(line.to_owned()), words, start];
-        texts.into_iter().flatten().filter_map(|it| self.line_hash(&it)).collect()
+        let hashes = |it: String| self.line_hashes(&it).collect::<Vec<_>>();
+        texts.into_iter().flatten().flat_map(hashes).collect()
     }
 
     /// Returns whether any line is forgotten.
@@ -163,6 +187,7 @@ impl Decisions {
 
     /// Applies a decision.
     pub fn apply(&mut self, decision: &Decision) {
+        self.newest = self.newest.max(Some(decision.at));
         match decision.what {
             DecisionKind::Deleted => {
                 add_lines(&mut self.deleted, decision);
@@ -203,10 +228,9 @@ impl Decisions {
         // A text that was cut off is compared by its start.
         let start = start_of(&words).map(|it| if is_cut(&words) { it + WHOLE } else { it + CUT });
         let texts = [Some(line.to_owned()), Some(format!("{SAYS}{words}")), start];
-        let hashes: Vec<String> =
-            texts.into_iter().flatten().filter_map(|it| self.line_hash(&it)).collect();
-        let mut inside = [everywhere, here].into_iter().flatten();
-        inside.any(|it| hashes.iter().any(|hash| it.contains(hash)))
+        let mut texts = texts.into_iter().flatten();
+        texts
+            .any(|text| [everywhere, here].into_iter().flatten().any(|it| self.is_among(it, &text)))
     }
 
     /// Returns what a person said of a quarantined line of the named log.
@@ -215,8 +239,7 @@ impl Decisions {
         if accepted.is_none() && refused.is_none() {
             return None;
         }
-        let hash = self.line_hash(line)?;
-        let is_in = |it: Option<&BTreeSet<String>>| it.is_some_and(|it| it.contains(&hash));
+        let is_in = |it: Option<&BTreeSet<String>>| it.is_some_and(|it| self.is_among(it, line));
         if is_in(accepted) {
             return Some(Verdict::Accepted);
         }
@@ -271,8 +294,7 @@ impl Decisions {
             return false;
         };
         let mut lines = lines.into_iter().peekable();
-        lines.peek().is_some()
-            && lines.all(|it| self.line_hash(it).is_some_and(|it| blocked.contains(&it)))
+        lines.peek().is_some() && lines.all(|it| self.is_among(blocked, it))
     }
 
     /// Returns the files from which lines are blocked.
@@ -486,6 +508,28 @@ mod tests {
         for line in ["- 10:11", "- Henk is", "", &format!("{long} now"), &cut[..40]] {
             assert!(!decisions.is_forgotten("2026-04-03", line), "{line}");
         }
+    }
+
+    #[test]
+    fn decisions_of_two_machines_are_a_set() {
+        let [mut one, mut two] = [7, 8].map(|it| Decisions::with_key([it; 32]));
+        let first = one.header_line() + &decide(&mut one, DecisionKind::Deleted, &["- one"]);
+        let second = two.header_line() + &decide(&mut two, DecisionKind::Deleted, &["- two"]);
+        let both = Decisions::parse(&format!("{first}{second}"));
+        let mut lines: Vec<&str> =
+            first.lines().chain(second.lines()).chain(first.lines()).collect();
+        lines.reverse();
+        let reversed = Decisions::parse(&lines.join("\n"));
+        for read in [&both, &reversed] {
+            assert!(read.is_deleted(WEEK, ["- one", "- two"]) && read.unreadable().is_empty());
+            assert_eq!(read.line_hash("- one"), one.line_hash("- one"));
+        }
+        // Whoever writes it back lifts the deletion of either.
+        let at = "2026-04-06T04:00:12Z".parse().unwrap();
+        let hashes = both.line_hashes("- two").collect();
+        let back = Decision { at, what: DecisionKind::Restored, path: WEEK.to_owned(), hashes };
+        let read = Decisions::parse(&format!("{}{second}{first}", back.print()));
+        assert!(!read.is_deleted(WEEK, ["- two"]) && read.is_deleted(WEEK, ["- one"]));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! - [`typed`], [`typed_schema`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and
 //!   `WISDOM.md`.
 //! - [`correction`]: a person's words in place of an item's.
-//! - [`decision`]: what people decided, as recorded in `.decisions.jsonl`.
+//! - [`decision`], [`decision_merge`]: what people decided, as recorded in `.decisions.jsonl`.
 //! - [`frontmatter`]: YAML between two fences. [`yaml`]: the guard in front of every YAML reader.
 
 pub mod address;
@@ -23,6 +23,7 @@ pub mod authorship;
 pub mod bare_words;
 pub mod correction;
 pub mod decision;
+pub mod decision_merge;
 pub mod document;
 pub mod frontmatter;
 pub mod hash;

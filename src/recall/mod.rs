@@ -4,6 +4,7 @@
 //! the generated files; the lineage only says where to look.
 //!
 //! - [`trace`]: from an item down to log lines, and from a log line up to its items.
+//! - `cited_hashes`: by which hashes a file identifies its lines.
 //! - [`trace_formats`]: a trace as a tree, as a Graphviz graph, and as PROV-JSON.
 //! - [`coverage`]: the source lines of a period that reached no item, and why.
 //! - [`context`]: what an agent reads at the start of a session.
@@ -15,6 +16,7 @@
 //! - [`history`]: the versions of a file, and the changes between two.
 
 pub mod blame;
+mod cited_hashes;
 pub mod context;
 pub mod coverage;
 pub mod external;

@@ -4,7 +4,7 @@
 //! files and on what was recorded about them, never on row numbers or times, so it is byte-identical
 //! after a rebuild of the database. Called by `trace`, the MCP server, and search.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ use crate::{
         markdown::{self, LineKind},
     },
     privacy::{SanitizedLine, SanitizedLog},
+    recall::cited_hashes::cited_hashes,
     store::db::lineage::{
         Lineage, LineageError,
         query::{CitingItem, ItemLocation},
@@ -331,9 +332,19 @@ impl<'a> Tracer<'a> {
         depth: usize,
     ) -> Result<Vec<SourceRange>, TraceError> {
         let mut ranges = Vec::new();
+        let hashes = match (kind, citation) {
+            (DocumentKind::Memory | DocumentKind::Wisdom, Some(citation)) => {
+                cited_hashes(path, &self.traced_file(path)?.lines.join("\n"), citation)
+            }
+            _ => BTreeMap::new(),
+        };
         for (stem, lines) in citation.into_iter().flat_map(Citation::files) {
+            let mut cited = Vec::new();
             for &range in lines.ranges() {
-                if is_removed_line(range.0) {
+                cited.extend(self.split_by_hashes(stem, range, &hashes)?);
+            }
+            for (range, is_gone) in cited {
+                if is_gone || is_removed_line(range.0) {
                     ranges.push(self.missing_range(stem, range));
                     continue;
                 }
@@ -354,6 +365,36 @@ impl<'a> Tracer<'a> {
         let nested: Vec<SourceRange> = ranges.iter().flat_map(|it| it.sources.clone()).collect();
         ranges.retain(|it| !nested.iter().any(|lower| lower.contains(it)));
         Ok(ranges)
+    }
+
+    /// Splits a range where the lines of a log that was not changed since are others than those
+    /// that were cited. Returns each part, and whether it is gone.
+    fn split_by_hashes(
+        &mut self,
+        stem: &Stem,
+        range: (u32, u32),
+        hashes: &BTreeMap<Address, String>,
+    ) -> Result<Vec<((u32, u32), bool)>, TraceError> {
+        let at = |line| Address { stem: stem.clone(), line };
+        if !hashes.keys().any(|it| it.stem == *stem) {
+            return Ok(vec![(range, false)]);
+        }
+        let log = self.traced_log(stem)?;
+        let is_other = |line: u32| {
+            let recorded = log.recorded.as_ref()?.line_hash(line)?;
+            let line = (log.sanitized.as_ref()?.line(line)?, hashes.get(&at(line))?);
+            let is_recorded = line.0.hash().prefix64() == recorded;
+            Some(is_recorded && line.0.hash().hex4() != *line.1)
+        };
+        let mut parts: Vec<((u32, u32), bool)> = Vec::new();
+        for line in range.0..=range.1 {
+            let is_gone = is_other(line) == Some(true);
+            match parts.last_mut() {
+                Some((part, same)) if *same == is_gone => part.1 = line,
+                _ => parts.push(((line, line), is_gone)),
+            }
+        }
+        Ok(parts)
     }
 
     /// Returns a range that is gone, with its former line numbers.

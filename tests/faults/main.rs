@@ -19,6 +19,7 @@
 //! | [`corruption`] | flipped bits, zeroed pages, truncated or swapped files | 20 | 60 | 1,000 | |
 //! | [`daemons`] | 2 to 20 daemons at once | 2 | 5 | 200 | |
 //! | [`soak`] | simulated years, with kills, sleeps, late edits, other commands | 15 days | 45 days | 8 times 3 years | |
+//! | [`histories`] | random histories of two machines, or of one with `undo` and `forget` | 2 each | 8 each | 1,000 each | |
 //!
 //! A module is skipped, with a message, if the machine lacks what it needs.
 //!
@@ -28,7 +29,9 @@
 //! | `MEMOIRD_FAULTS_BIN=PATH` | uses this program, for example a release build, in all modules except the first |
 //! | `MEMOIRD_FAULTS_ONLY=NAME,NAME` | runs only these scenarios, in the first module |
 //! | `MEMOIRD_FAULTS_SEED=N` | repeats the random times of an earlier run |
-//! | `MEMOIRD_FAULTS_DAYS=N` | sets the number of days in the last module |
+//! | `MEMOIRD_FAULTS_DAYS=N` | sets the number of simulated days in [`soak`] |
+//! | `MEMOIRD_FAULTS_HISTORIES=N` | sets the number of histories of each kind |
+//! | `MEMOIRD_FAULTS_HISTORY=N`, `MEMOIRD_FAULTS_MACHINES=1` | repeats a history that a failure reported |
 //!
 //! [`oracle`] checks the state after each fault. [`scenario`] lists the commands under test: every new
 //! command that writes gets an entry there.
@@ -42,6 +45,7 @@ mod disk_full;
 mod failpoints;
 #[path = "../it/support/files.rs"]
 mod files;
+mod histories;
 mod kills;
 mod oracle;
 mod power_cut;

@@ -155,7 +155,13 @@ fn an_edited_memory_stays_when_its_line_is_deleted() {
     let edited_text = root.read(memory);
     root.write(LOG, "- Measured 12 ms at the new gate\n");
     root.run(&["compact"]).ok();
-    assert_eq!(root.read(memory), edited_text);
+    // The words stay, and the file says that the source is gone.
+    assert_eq!(root.read(memory), edited_text.replace("10:1#", "10:10000001#"));
+    assert_eq!(sources(&root, memory), [(String::new(), true)]);
+    root.run(&["doctor"]).ok();
+    root.write(LOG, &format!("- Measured 12 ms at the new gate\n{DECISION}"));
+    root.run(&["compact"]).ok();
+    assert_eq!(root.read(memory), edited_text.replace("10:1#", "10:2#"));
 }
 
 #[test]

@@ -47,6 +47,7 @@ mod secrets;
 mod semantic_search;
 mod service;
 mod session;
+mod shared_folder;
 mod show;
 mod status;
 mod support;

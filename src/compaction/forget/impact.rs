@@ -189,7 +189,7 @@ fn find_vanished_lines(
             if patterns.holds_requested_words(text) {
                 request.lines.insert(text.trim().to_owned());
             }
-            request.found.now.add(log.stem.as_str(), number);
+            request.found.add_line(&log.stem, number, text);
             found.push(RemovedText {
                 path: path.clone(),
                 line: number,
@@ -217,7 +217,7 @@ fn find_lines(sources: &[ScannedLog], impact: &mut ForgetImpact) {
             if patterns.repeats_in_record(&log.stem, text) {
                 impact.request.found.record_lines.insert(text.trim().to_owned());
             }
-            impact.request.found.now.add(log.stem.as_str(), number);
+            impact.request.found.add_line(&log.stem, number, text);
             impact.lines.push(RemovedText {
                 path: path.clone(),
                 line: number,

@@ -15,15 +15,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     memory::{
-        address::{Citation, Stem},
+        address::{Address, Citation, Stem},
         bare_words::{bare_words, normalized},
         document::{BulletOwner, Summary, SummaryBlock, SummaryError},
-        frontmatter, index,
+        frontmatter,
+        hash::ContentHash,
+        index,
         item::Item,
         log::DailyLog,
         period::Period,
         typed::TypedMemory,
-        wisdom::{WisdomEntry, WisdomFile},
+        wisdom::{WisdomEntry, WisdomEntryMeta, WisdomFile},
     },
     privacy::PrivacyRules,
 };
@@ -61,6 +63,9 @@ pub(crate) struct ResolvedTargets {
     pub names: BTreeSet<String>,
     /// The addresses of the lines, as generated files cite them now.
     pub now: LinesByStem,
+    /// The short hash of each of these lines, by which memories and entries identify it.
+    #[serde(default)]
+    pub hashes: BTreeMap<String, String>,
     /// Their addresses in any version of their logs.
     pub ever: LinesByStem,
     /// Logs that are removed as a whole: no file names them any more.
@@ -101,7 +106,25 @@ pub(super) struct RemovalResult {
     pub(super) lines: Vec<RemovedText>,
 }
 
+impl ResolvedTargets {
+    /// Adds a line at its present address.
+    pub(super) fn add_line(&mut self, stem: &Stem, line: u32, text: &str) {
+        self.now.add(stem.as_str(), line);
+        self.hashes.insert(format!("{stem}:{line}"), ContentHash::of(text).hex4());
+    }
+
+    /// Returns whether one of the lines was cited at this address, with this hash if recorded.
+    fn is_cited_line(&self, at: &Address, hash: Option<&String>) -> bool {
+        self.now.contains(at)
+            && hash.is_none_or(|it| self.hashes.get(&at.to_string()).is_none_or(|line| line == it))
+    }
+}
+
 impl LinesByStem {
+    fn contains(&self, at: &Address) -> bool {
+        self.0.get(at.stem.as_str()).is_some_and(|it| it.contains(&at.line))
+    }
+
     pub(super) fn add(&mut self, stem: &str, line: u32) {
         self.0.entry(stem.to_owned()).or_default().insert(line);
     }
@@ -224,27 +247,39 @@ impl<'a> ForgetPatterns<'a> {
     }
 
     fn matches_item(&self, path: &str, text: &str, citation: Option<&Citation>) -> bool {
-        let named = self.request.items.get(path).is_some_and(|it| it.contains(&normalized(text)));
-        named
-            || self.holds_target_words(text)
+        self.matches_words(path, text)
             || match citation {
                 Some(citation) => self.request.found.now.are_cited_by(citation),
                 None => self.repeats_line(text),
             }
     }
 
+    fn matches_words(&self, path: &str, text: &str) -> bool {
+        let named = self.request.items.get(path).is_some_and(|it| it.contains(&normalized(text)));
+        named || self.holds_target_words(text)
+    }
+
     fn matches_entry(&self, path: &str, entry: &WisdomEntry) -> bool {
         let text = format!("{} {}", entry.title, entry.text);
-        let citation = entry.meta.as_ref().map(|it| &it.sources);
-        self.matches_item(path, &text, citation)
-            || (citation.is_none() && self.repeats_line(&entry.text))
+        let cites_line = |mark: &WisdomEntryMeta| {
+            let mut cited = mark.sources.addresses();
+            cited.any(|at| self.request.found.is_cited_line(&at, mark.lines.get(&at)))
+        };
+        self.matches_words(path, &text)
+            || match &entry.meta {
+                Some(mark) => cites_line(mark),
+                None => self.repeats_line(&text) || self.repeats_line(&entry.text),
+            }
     }
 
     /// Returns whether the file of a typed memory is removed.
     pub(super) fn matches_memory(&self, path: &str, memory: &TypedMemory) -> bool {
         let texts = || [&memory.name, &memory.description, &memory.body];
         self.request.memories.contains(path)
-            || citation_of(memory).is_some_and(|it| self.request.found.now.are_cited_by(&it))
+            || memory
+                .sources
+                .iter()
+                .any(|(at, hash)| self.request.found.is_cited_line(at, Some(hash)))
             || (memory.is_managed() && texts().into_iter().any(|it| self.holds_target_words(it)))
     }
 

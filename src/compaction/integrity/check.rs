@@ -18,6 +18,7 @@ use crate::compaction::{
 use crate::{
     memory::{
         address::{Citation, Stem, is_removed_line, original_line_number},
+        decision_merge::missing_lines,
         hash::ContentHash,
         period::Period,
     },
@@ -136,11 +137,10 @@ pub(crate) fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
     };
     let mut findings = Vec::new();
     if let Some(copy) = copy
-        && !found.bytes.starts_with(&copy)
+        && missing_lines(&String::from_utf8_lossy(&found.bytes), &String::from_utf8_lossy(&copy))
+            .is_none()
     {
-        findings.push(format!(
-            "{path} changed in another way than by appending; `memoird doctor --repair` restores the lost lines"
-        ));
+        findings.push(format!("{path} has lost lines; `memoird doctor --repair` restores them"));
     }
     let decisions = &view.inventory.decisions;
     if !decisions.has_key() {

@@ -14,7 +14,11 @@ use chrono::{DateTime, Utc};
 
 use super::check;
 use crate::compaction::{
-    context::RunContext, error::CompactionError, journal::records, safety_copies,
+    context::RunContext,
+    error::CompactionError,
+    journal::records,
+    reconcile::{ReconcileRun, Reconciler},
+    safety_copies,
 };
 use crate::{
     memory::{
@@ -25,7 +29,8 @@ use crate::{
     privacy,
     store::{
         db::lineage::{
-            Lineage, LineageError, query::LineageCounts, record::LogRecord, salvage::SalvageReport,
+            Lineage, LineageError, jobs::RunId, query::LineageCounts, record::LogRecord,
+            salvage::SalvageReport,
         },
         fs::{
             inventory::{Inventory, LogFile},
@@ -35,6 +40,9 @@ use crate::{
         },
     },
 };
+
+/// The trigger of a run that records the files again.
+const REBUILD_TRIGGER: &str = "rebuild";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RebuildResult {
@@ -228,8 +236,8 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
         now: DateTime<Utc>,
     ) -> Result<RebuildResult, CompactionError> {
         let mut run = None;
-        let begun = self.context.ensure_run(&mut run, "rebuild", now)?;
-        let rebuilt = self.rebuild_records(now);
+        let begun = self.context.ensure_run(&mut run, REBUILD_TRIGGER, now)?;
+        let rebuilt = self.rebuild_records(run, now);
         self.context.end_run(begun)?;
         rebuilt
     }
@@ -253,16 +261,29 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
         let inventory = self.context.take_snapshot(now)?.inventory;
         let mut summaries = inventory.weekly.values().chain(inventory.monthly.values());
         if summaries.any(|it| it.header.is_some()) {
-            self.rebuild_records(now)?;
+            self.rebuild_records(None, now)?;
         }
         Ok(())
     }
 
-    /// Replaces all records of files and logs with what the files say now.
+    /// Replaces all records of files and logs with what the files say now, and updates citations:
+    /// nobody knows which versions of the logs they are about. `run` is the run in progress.
     pub(crate) fn rebuild_records(
         &mut self,
+        run: Option<RunId>,
         now: DateTime<Utc>,
     ) -> Result<RebuildResult, CompactionError> {
+        let result = self.replace_records(now)?;
+        let view = self.context.take_snapshot(now)?;
+        let mut reconcile_run = ReconcileRun { run, ..ReconcileRun::new(REBUILD_TRIGGER, now) };
+        Reconciler::new(self.context).check_all_citations(&mut reconcile_run, &view)?;
+        if let Some(begun) = reconcile_run.run.filter(|_| run.is_none()) {
+            self.context.end_run(begun)?;
+        }
+        Ok(result)
+    }
+
+    fn replace_records(&mut self, now: DateTime<Utc>) -> Result<RebuildResult, CompactionError> {
         // Nobody may write between reading the files and recording them.
         let _lock = self.context.write_lock()?;
         let view = self.context.take_snapshot(now)?;

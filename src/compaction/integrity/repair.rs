@@ -27,7 +27,10 @@ use crate::compaction::{
     snapshot::RootSnapshot,
 };
 use crate::{
-    memory::{decision::Decisions, hash::ContentHash, index, typed_schema},
+    memory::{
+        decision::Decisions, decision_merge::is_damaged_copy, hash::ContentHash, index,
+        typed_schema,
+    },
     store::{
         db::lineage::{
             Lineage,
@@ -312,7 +315,7 @@ impl<'c, 'a> Repairer<'c, 'a> {
             }
             RepairStep::RebuildRecords => {
                 self.reconcile_before_rebuild(run, now)?;
-                let rebuilt = Rebuilder::new(self.context).rebuild_records(now)?;
+                let rebuilt = Rebuilder::new(self.context).rebuild_records(*run, now)?;
                 Ok(format!("recorded {} logs and their generated files again", rebuilt.counts.logs))
             }
             RepairStep::Index => {
@@ -416,10 +419,11 @@ impl<'c, 'a> Repairer<'c, 'a> {
             }
             let restored_lines: HashSet<String> = text.lines().map(str::to_owned).collect();
             let now_text = String::from_utf8_lossy(&found.bytes).into_owned();
-            // A second key line is not a decision, but the first one with a flipped bit.
-            let head = text.lines().next().unwrap_or_default().to_owned();
-            let can_be_read =
-                |line: &str| Decisions::parse(&format!("{head}\n{line}")).unreadable().is_empty();
+            let can_be_read = |line: &str| {
+                Decisions::parse(line).unreadable().is_empty()
+                    // A second key may be the first one with a flipped bit.
+                    && !restored_lines.iter().any(|it| is_damaged_copy(line, it))
+            };
             // An older copy may have been restored and appended to, so the position does not show
             // what is new.
             for line in now_text.lines().filter(|it| !restored_lines.contains(*it)) {

@@ -16,7 +16,7 @@ use crate::compaction::{
     snapshot::known_files,
 };
 use crate::{
-    memory::{address::Stem, decision::Decisions},
+    memory::{address::Stem, decision::Decisions, decision_merge::missing_lines},
     store::{
         db::lineage::Lineage,
         fs::{layout::Layout, private_folder, vault::Vault},
@@ -112,23 +112,17 @@ pub(crate) fn decisions_damage(vault: &Vault) -> Result<Option<String>, Compacti
     let Some(found) = vault.read(&path)? else {
         return Ok(copy.map(|_| format!("`{path}` is missing")));
     };
-    let parse = |bytes: &[u8]| Decisions::parse(&String::from_utf8_lossy(bytes));
-    let known = parse(&found.bytes);
-    let had_key = copy.as_deref().map(parse).is_some_and(|it| it.has_key());
+    let text = String::from_utf8_lossy(&found.bytes);
+    let copy = String::from_utf8_lossy(copy.as_deref().unwrap_or_default());
+    let known = Decisions::parse(&text);
+    // Words that are being forgotten are removed from the copy first.
+    let missing = missing_lines(&text, &copy);
+    let had_key = Decisions::parse(&copy).has_key() && missing.is_none();
     // Undone work needs no key.
     if !known.has_key() && (had_key || !known.unreadable().is_empty()) {
         return Ok(Some(format!("`{path}` has lost its key")));
     }
-    let is_whole = copy.is_none_or(|it| contains_lines_in_order(&found.bytes, &it));
-    Ok((!is_whole).then(|| format!("`{path}` has lost decisions")))
-}
-
-/// Returns whether all lines of the copy are still in the file, in order. Words that are being
-/// forgotten are removed from the copy first.
-fn contains_lines_in_order(record: &[u8], copy: &[u8]) -> bool {
-    let mut lines = record.split(|it| *it == b'\n');
-    let mut known = copy.split(|it| *it == b'\n').filter(|it| !it.is_empty());
-    known.all(|line| lines.any(|it| it == line))
+    Ok(missing.is_none().then(|| format!("`{path}` has lost decisions")))
 }
 
 /// Returns an error before missing files count as deleted by a person: if too many of them are
@@ -159,6 +153,6 @@ fn refuse_damaged_decisions(
     match decisions_damage(context.vault)? {
         Some(_) if accepted => DecisionFile::new(context).accept(),
         Some(why) => Err(CompactionError::DecisionsUnreadable { why }),
-        None => Ok(()),
+        None => DecisionFile::new(context).merge_copy(),
     }
 }

@@ -4,6 +4,7 @@ use crate::compaction::{context::RunContext, error::CompactionError, safety_copi
 use crate::{
     memory::{
         decision::{Decision, Decisions},
+        decision_merge::missing_lines,
         hash::ContentHash,
     },
     store::fs::{
@@ -48,10 +49,33 @@ impl<'c, 'a> DecisionFile<'c, 'a> {
         if made.is_empty() {
             return Ok(());
         }
-        let text: String = made.iter().map(Decision::print).collect();
         let path = self.context.vault.layout().decisions();
+        let known = self.context.vault.read_text(&path)?;
+        let newest = known.and_then(|it| Decisions::parse(&it).newest());
+        // Their times order them, and the clock of another machine may be ahead.
+        let print = |it: &Decision| {
+            let at = newest.map_or(it.at, |newest| newest.max(it.at));
+            Decision { at, ..it.clone() }.print()
+        };
+        let text: String = made.iter().map(print).collect();
         // `create_key` made the file, so an empty head is never written.
         self.context.vault.append(&self.context.write_lock()?, &path, "", &text, true)?;
+        safety_copies::update_decisions_copy(self.context.vault)
+    }
+
+    /// Adds the lines that the file of another machine lacks.
+    pub(crate) fn merge_copy(&self) -> Result<(), CompactionError> {
+        let layout = self.context.vault.layout();
+        let copy = private_folder::decisions_copy(layout).unwrap_or_default();
+        let copy = String::from_utf8_lossy(&copy).into_owned();
+        let Some(text) = self.context.vault.read_text(&layout.decisions())? else { return Ok(()) };
+        let missing = missing_lines(&text, &copy).unwrap_or_default();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let lines: String = missing.iter().flat_map(|it| [it, "\n"]).collect();
+        let lock = self.context.write_lock()?;
+        self.context.vault.append(&lock, &layout.decisions(), "", &lines, true)?;
         safety_copies::update_decisions_copy(self.context.vault)
     }
 

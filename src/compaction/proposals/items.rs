@@ -142,8 +142,8 @@ pub(crate) fn text_decisions(
     }
     let names = input_stems(row.period, &row.sources).into_iter();
     let decision = |name: Stem| {
-        let hash = decisions.line_hash(&privacy::decision_text(&name, text));
-        Decision { at, what, path: name.to_string(), hashes: hash.into_iter().collect() }
+        let hashes = decisions.line_hashes(&privacy::decision_text(&name, text)).collect();
+        Decision { at, what, path: name.to_string(), hashes }
     };
     names.map(decision).collect()
 }

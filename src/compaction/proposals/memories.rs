@@ -11,7 +11,7 @@ use crate::compaction::reconcile::{
 };
 use crate::{
     memory::{
-        address::{Address, Citation},
+        address::{Address, Citation, original_line_number},
         decision::Decisions,
         hash::ContentHash,
         typed::TypedMemory,
@@ -104,8 +104,13 @@ pub(crate) fn propose_memory(
     let words = after.as_ref().map(ProposedMemory::from_memory);
     let change =
         ProposedChange::Memory { words, base: base_hash(before), reason: (*why).to_owned() };
-    let cited = after.as_ref().unwrap_or(before).sources.iter().map(|(at, _)| at);
-    let sources = Citation::from_addresses(cited).map(|it| it.to_string()).unwrap_or_default();
+    // Lines that are gone are named by where they were.
+    let former = |(at, _): &(Address, String)| Address {
+        stem: at.stem.clone(),
+        line: original_line_number(at.line),
+    };
+    let cited: Vec<Address> = after.as_ref().unwrap_or(before).sources.iter().map(former).collect();
+    let sources = Citation::from_addresses(&cited).map(|it| it.to_string()).unwrap_or_default();
     change.to_proposal(path, sources, decisions)
 }
 

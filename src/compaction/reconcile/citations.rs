@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    line_map::{LineHashes, LineMap},
-    source_match::CitedLine,
+    changed_lines::{ChangedFiles, CitedVersion, present_citation, present_sources},
+    source_match::{CitedLine, memory_text},
 };
 use crate::compaction::{
     context::RunContext,
@@ -14,9 +14,9 @@ use crate::compaction::{
 };
 use crate::{
     memory::{
-        address::{Address, Citation, Stem, is_removed_line, removed_line_number},
+        address::{Address, Citation, Stem},
         document::{BulletOwner, Summary, SummaryBlock},
-        hash::{self, ContentHash},
+        hash::ContentHash,
         item::Item,
         period::{Grain, Period},
         typed::TypedMemory,
@@ -31,16 +31,6 @@ use crate::{
     },
 };
 
-/// Where the lines of each changed log or cited summary went.
-pub(crate) type LineMaps = BTreeMap<Stem, LineMap>;
-
-/// The bullets whose citations are updated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BulletScope {
-    All,
-    UserOnly,
-}
-
 /// Per week, the old and the new hash by which its month knows it.
 type WeekHashes = BTreeMap<String, (String, String)>;
 
@@ -51,7 +41,9 @@ pub(super) struct CitationRewriter<'a> {
     view: &'a RootSnapshot,
     /// The recorded lines, for which the citations are right.
     known: &'a BTreeMap<Stem, LogRecord>,
-    changed: &'a LineMaps,
+    changed: &'a ChangedFiles,
+    /// Files that somebody else wrote since the last run.
+    external: &'a BTreeSet<String>,
     pub(super) files: Vec<FileWrite>,
     pub(super) documents: Vec<DocumentRecord>,
 }
@@ -61,33 +53,22 @@ impl<'a> CitationRewriter<'a> {
         context: &'a RunContext<'_>,
         view: &'a RootSnapshot,
         known: &'a BTreeMap<Stem, LogRecord>,
-        changed: &'a LineMaps,
+        changed: &'a ChangedFiles,
+        external: &'a BTreeSet<String>,
     ) -> Self {
         let (vault, lineage) = (context.vault, &*context.lineage);
-        Self { vault, lineage, view, known, changed, files: Vec::new(), documents: Vec::new() }
+        let (files, documents) = (Vec::new(), Vec::new());
+        Self { vault, lineage, view, known, changed, external, files, documents }
     }
 
     /// Updates typed memories and wisdom entries, whatever happened to the rest of the log. If a
-    /// line of a memory is gone, its hash stays and shows that; in a person's file its number
-    /// stays, too, and so do their words.
+    /// line of a memory is gone, its hash stays, and so do a person's words.
     pub(super) fn update_memories_and_wisdom(&mut self) -> Result<(), JobFailure> {
         let layout = self.vault.layout();
         for memory in &self.view.inventory.memories {
-            let place = |(at, hash): &(Address, String)| {
-                let now = |it: &LineMap| match it.new_line(at.line) {
-                    None if memory.is_managed() => it.line_or_position(at.line),
-                    now => now.unwrap_or(at.line),
-                };
-                let line = self.changed.get(&at.stem).map_or(at.line, now);
-                (Address { stem: at.stem.clone(), line }, hash.clone())
-            };
-            let sources: Vec<_> = memory.sources.iter().map(place).collect();
-            if sources == memory.sources {
-                continue;
-            }
+            let Some(moved) = memory_with_present_sources(self.changed, memory) else { continue };
             let path = layout.typed_memory(&memory.file_name.to_string_lossy());
             let Some(old) = self.vault.read_text(&path)? else { continue };
-            let moved = TypedMemory { sources, ..memory.clone() };
             let text = if memory.is_managed() {
                 Some(moved.print())
             } else {
@@ -99,8 +80,11 @@ impl<'a> CitationRewriter<'a> {
         }
         if let Some(old) = &self.view.inventory.wisdom {
             let mut file = WisdomFile::parse(old);
-            if file.update_all_sources(&|entry, mark| self.moved_sources(entry, mark)) {
-                let (path, text) = (layout.wisdom(), file.print());
+            let path = layout.wisdom();
+            let version = self.other_version(&path);
+            let found = |entry: &_, mark: &_| entry_sources(self.changed, entry, mark, version);
+            if file.update_all_sources(&found) {
+                let text = file.print();
                 self.documents.push(records::of_wisdom(&path, &text));
                 self.files.push(FileWrite { path, text: Some(text), current: Some(old.clone()) });
             }
@@ -108,26 +92,12 @@ impl<'a> CitationRewriter<'a> {
         Ok(())
     }
 
-    /// Returns the present sources of an entry of `WISDOM.md`; `None` if it cites no changed file.
-    fn moved_sources(&self, entry: &WisdomEntry, mark: &WisdomEntryMeta) -> Option<Vec<CitedLine>> {
-        let concerned = mark.sources.files().any(|(stem, _)| self.changed.contains_key(stem));
-        let found = concerned.then(|| remap_wisdom_sources(self.known, self.changed, mark))?;
-        if entry.is_managed() {
-            return Some(found);
-        }
-        let hash = |at: &Address| {
-            let found = found.iter().find(|it| it.0 == *at).and_then(|it| it.1.clone());
-            found.or_else(|| mark.lines.get(at).cloned())
-        };
-        let now = remap_citation(self.changed, &mark.sources);
-        Some(now.addresses().map(|at| (at.clone(), hash(&at))).collect())
-    }
-
-    /// Updates weeks whose changed logs all only moved, and the months above them. Any other week
-    /// is due and will cite the present lines; of it, and of the month above it, only what a person
-    /// wrote is updated here, since the summary job keeps that as it is.
+    /// Updates the weeks of changed logs and the months above them, so that all their citations are
+    /// about the recorded lines, even if no job writes them again.
     ///
-    /// Returns the weeks that were updated completely.
+    /// A week whose logs all only moved names their present versions then, and is not due.
+    ///
+    /// Returns the weeks that were updated.
     pub(super) fn update_summaries(&mut self) -> Result<Vec<Period>, JobFailure> {
         let logs = self.changed.keys().filter(|it| !it.is_summary());
         let weeks: BTreeSet<Period> =
@@ -156,17 +126,14 @@ impl<'a> CitationRewriter<'a> {
                 continue;
             };
             let Some(header) = &file.header else { continue };
-            let Some(weeks) = hashes_of_weeks.remove(&month) else {
-                self.update_summary(month, file, BulletScope::UserOnly, &BTreeMap::new())?;
-                continue;
-            };
+            let weeks = hashes_of_weeks.remove(&month).unwrap_or_default();
             // A month that was due before stays due: only matching hashes are replaced.
             let sources: BTreeMap<String, String> = weeks
                 .into_iter()
                 .filter(|(week, (old, _))| header.sources.get(week) == Some(old))
                 .map(|(week, (_, new))| (week, new))
                 .collect();
-            self.update_summary(month, file, BulletScope::All, &sources)?;
+            self.update_summary(month, file, &sources)?;
         }
         Ok(done)
     }
@@ -175,36 +142,83 @@ impl<'a> CitationRewriter<'a> {
         file.filter(|it| !self.view.record.damaged.contains_key(&it.path))
     }
 
-    /// Updates one week; returns the new hash by which its month knows it, or `None` if the week is
-    /// due or its file cannot be updated now.
+    /// Updates one week; returns the new hash by which its month knows it, or `None` if its file
+    /// cannot be updated now.
     fn update_week(
         &mut self,
         week: Period,
         file: &SummaryFile,
     ) -> Result<Option<String>, JobFailure> {
         let inventory = &self.view.inventory;
-        let of_week: Vec<(&Stem, &LineMap)> = self
+        let of_week: Vec<&Stem> = self
             .changed
-            .iter()
-            .filter(|(stem, _)| !stem.is_summary())
-            .filter(|(stem, _)| Period::containing(Grain::Week, stem.date()) == week)
+            .keys()
+            .filter(|it| !it.is_summary())
+            .filter(|it| Period::containing(Grain::Week, it.date()) == week)
             .collect();
-        let sources = file.header.as_ref().map(|it| &it.sources);
-        let is_named = |stem: &Stem| {
-            let known = self.known.get(stem);
-            let hash = known.map(|it| inventory.rules.input_hash(stem, it.hash).hex16());
-            sources.and_then(|it| it.get(stem.as_str())) == hash.as_ref()
+        let only_moved = |stem: &&Stem| {
+            self.changed[*stem].only_moved()
+                && self.names(file, stem, self.known.get(*stem).map(|it| it.hash))
         };
-        if !of_week.iter().all(|(stem, moves)| moves.only_moved() && is_named(stem)) {
-            self.update_summary(week, file, BulletScope::UserOnly, &BTreeMap::new())?;
-            return Ok(None);
-        }
-        let sources: BTreeMap<String, String> = of_week
-            .iter()
-            .map(|(stem, _)| (stem.to_string(), inventory.logs[*stem].input_hash.hex16()))
-            .collect();
-        let body_hash = self.update_summary(week, file, BulletScope::All, &sources)?;
+        let sources: BTreeMap<String, String> = if of_week.iter().all(only_moved) {
+            let hash = |stem: &&Stem| inventory.logs[*stem].input_hash.hex16();
+            of_week.iter().map(|it| (it.to_string(), hash(it))).collect()
+        } else {
+            BTreeMap::new()
+        };
+        let body_hash = self.update_summary(week, file, &sources)?;
         Ok(body_hash.map(|it| inventory.rules.summary_input_hash(week, &it)))
+    }
+
+    /// Returns which version of a log the citations of a week or month are about.
+    fn cited_version(&self, file: &SummaryFile, period: Period, stem: &Stem) -> CitedVersion {
+        if period.grain() == Grain::Week {
+            return self.version_named_by(file, stem);
+        }
+        let weekly = &self.view.inventory.weekly;
+        let week =
+            stem.summary_period().unwrap_or_else(|| Period::containing(Grain::Week, stem.date()));
+        let named = file.header.as_ref().and_then(|it| it.sources.get(&week.to_string()));
+        match weekly.get(&week) {
+            Some(below) if named == Some(&self.input_hash_of_week(week, below)) => {
+                if stem.is_summary() {
+                    CitedVersion::Present
+                } else {
+                    self.version_named_by(below, stem)
+                }
+            }
+            _ => self.other_version(&file.path),
+        }
+    }
+
+    /// Returns which version of a log a week is about, by the source that it names.
+    fn version_named_by(&self, file: &SummaryFile, stem: &Stem) -> CitedVersion {
+        let inventory = &self.view.inventory;
+        if self.names(file, stem, inventory.logs.get(stem).map(|it| it.hash)) {
+            return CitedVersion::Present;
+        }
+        let is_recorded = self.names(file, stem, self.known.get(stem).map(|it| it.hash));
+        match self.other_version(&file.path) {
+            CitedVersion::Unknown if is_recorded => CitedVersion::Probable,
+            version => version,
+        }
+    }
+
+    /// Returns whether a week names a log with this hash as a source.
+    fn names(&self, file: &SummaryFile, stem: &Stem, hash: Option<ContentHash>) -> bool {
+        let rules = &self.view.inventory.rules;
+        let named = file.header.as_ref().and_then(|it| it.sources.get(stem.as_str()));
+        named.is_some() && named == hash.map(|it| rules.input_hash(stem, it).hex16()).as_ref()
+    }
+
+    /// Returns which version a file is about that names no known one: if nobody else wrote it, its
+    /// citations were updated since.
+    fn other_version(&self, path: &str) -> CitedVersion {
+        if self.external.contains(path) { CitedVersion::Unknown } else { CitedVersion::Recorded }
+    }
+
+    fn input_hash_of_week(&self, week: Period, file: &SummaryFile) -> String {
+        self.view.inventory.rules.summary_input_hash(week, &file.body_hash)
     }
 
     /// Updates the citations of one file and the hashes of its sources; returns the new hash of the
@@ -213,7 +227,6 @@ impl<'a> CitationRewriter<'a> {
         &mut self,
         period: Period,
         file: &SummaryFile,
-        scope: BulletScope,
         sources: &BTreeMap<String, String>,
     ) -> Result<Option<String>, JobFailure> {
         let text = self.vault.read_text(&file.path)?;
@@ -223,25 +236,8 @@ impl<'a> CitationRewriter<'a> {
         for (name, hash) in sources {
             header.sources.insert(name.clone(), hash.clone());
         }
-        let user_owned = user_bullets(&summary);
-        // The summary job cites the present lines of logs; it may not be due for summaries.
-        let changed_summaries: LineMaps = self
-            .changed
-            .iter()
-            .filter(|(stem, _)| stem.is_summary())
-            .map(|(stem, moves)| (stem.clone(), moves.clone()))
-            .collect();
-        for (i, block) in summary.blocks.iter_mut().enumerate() {
-            let SummaryBlock::Bullet(item, raw) = block else { continue };
-            let is_rewritten = scope == BulletScope::UserOnly && !user_owned.contains(&i);
-            let changed = if is_rewritten { &changed_summaries } else { self.changed };
-            let Some(citation) = &item.citation else { continue };
-            let moved = remap_citation(changed, citation);
-            if moved != *citation {
-                *raw = replace_citation(raw, &moved);
-                *item = Item { text: item.text.clone(), citation: Some(moved) };
-            }
-        }
+        let version_of = |_, stem: &Stem| self.cited_version(file, period, stem);
+        update_bullets(&mut summary, self.changed, &version_of);
         let text = summary.print();
         if text != old {
             self.documents.push(records::of_summary(&file.path, &summary, &text));
@@ -255,9 +251,31 @@ impl<'a> CitationRewriter<'a> {
     }
 }
 
+/// Updates the citations of bullets to the present lines of changed files. `version_of` says for
+/// the block with an index which version of a file it cites. Returns whether any differs.
+pub(crate) fn update_bullets(
+    summary: &mut Summary,
+    changed: &ChangedFiles,
+    version_of: &dyn Fn(usize, &Stem) -> CitedVersion,
+) -> bool {
+    let mut any = false;
+    for (i, block) in summary.blocks.iter_mut().enumerate() {
+        let SummaryBlock::Bullet(item, raw) = block else { continue };
+        let Some(citation) = &item.citation else { continue };
+        let version_of = |stem: &Stem| version_of(i, stem);
+        let moved = present_citation(changed, citation, &item.text, &version_of);
+        if moved != *citation {
+            *raw = replace_citation(raw, &moved);
+            *item = Item { text: item.text.clone(), citation: Some(moved) };
+            any = true;
+        }
+    }
+    any
+}
+
 /// Returns a person's memory with the sources of `moved`; `None` if its sources are spelled in
 /// another way than ours, so that it is left alone.
-pub(super) fn text_with_sources(old: &str, moved: &TypedMemory) -> Option<String> {
+pub(crate) fn text_with_sources(old: &str, moved: &TypedMemory) -> Option<String> {
     let text = replace_sources(old, &moved.print());
     let read = TypedMemory::parse(&moved.file_name, &text);
     (read.ok().as_ref() == Some(moved)).then_some(text)
@@ -268,11 +286,37 @@ pub(crate) fn period_of_path(path: &str) -> Option<Period> {
     path.rsplit('/').next()?.strip_suffix(".md")?.parse().ok()
 }
 
-/// Returns where the lines went between two records.
-pub(crate) fn map_lines(old: &LogRecord, new: &LogRecord) -> LineMap {
-    let hashes =
-        |it: &LogRecord| LineHashes { first: it.first_line, hashes: it.line_hashes.clone() };
-    LineMap::between(&hashes(old), &hashes(new))
+/// Returns a memory with its present sources; `None` if they are the same.
+pub(crate) fn memory_with_present_sources(
+    changed: &ChangedFiles,
+    memory: &TypedMemory,
+) -> Option<TypedMemory> {
+    let cited: Vec<CitedLine> =
+        memory.sources.iter().map(|(at, hash)| (at.clone(), Some(hash.clone()))).collect();
+    if !cited.iter().any(|(at, _)| changed.contains_key(&at.stem)) {
+        return None;
+    }
+    let words = memory_text(memory);
+    let found = present_sources(changed, &cited, &words, CitedVersion::Recorded);
+    let hashed = |(at, hash): CitedLine| Some((at, hash?));
+    let sources: Vec<_> = found.into_iter().filter_map(hashed).collect();
+    (sources != memory.sources).then(|| TypedMemory { sources, ..memory.clone() })
+}
+
+/// Returns the present sources of an entry of `WISDOM.md`; `None` if it cites no changed file.
+pub(crate) fn entry_sources(
+    changed: &ChangedFiles,
+    entry: &WisdomEntry,
+    mark: &WisdomEntryMeta,
+    version: CitedVersion,
+) -> Option<Vec<CitedLine>> {
+    if !mark.sources.files().any(|(stem, _)| changed.contains_key(stem)) {
+        return None;
+    }
+    let hash = |at: &Address| mark.lines.get(at).cloned();
+    let cited: Vec<CitedLine> =
+        mark.sources.addresses().map(|at| (at.clone(), hash(&at))).collect();
+    Some(present_sources(changed, &cited, &format!("{}. {}", entry.title, entry.text), version))
 }
 
 /// Returns the indexes of the bullets that the next summary job may keep as they are: a person's,
@@ -308,51 +352,6 @@ pub(crate) fn replace_sources(text: &str, other: &str) -> String {
         }
         _ => text.to_owned(),
     }
-}
-
-pub(crate) fn remap_citation(changed: &LineMaps, citation: &Citation) -> Citation {
-    changed.iter().fold(citation.clone(), |citation, (stem, moves)| moves.remap(stem, &citation))
-}
-
-/// Returns the present sources of an entry, each with the hash that its line had when it was cited.
-pub(crate) fn remap_wisdom_sources(
-    known: &BTreeMap<Stem, LogRecord>,
-    changed: &LineMaps,
-    mark: &WisdomEntryMeta,
-) -> Vec<CitedLine> {
-    let before = |at: &Address| known.get(&at.stem)?.line_hash(at.line).map(hash::hex4_of);
-    let mut sources: BTreeMap<Address, Option<String>> = BTreeMap::new();
-    let mut lost = Vec::new();
-    for at in mark.sources.addresses() {
-        let Some(moves) = changed.get(&at.stem) else {
-            let hash = mark.lines.get(&at).cloned();
-            sources.insert(at, hash);
-            continue;
-        };
-        let stem = at.stem.clone();
-        let hash = mark.lines.get(&at).cloned();
-        if stem.is_summary() {
-            // The words are searched again when the month is distilled.
-            let line = moves.new_line(at.line).unwrap_or_else(|| moves.lost_line(at.line));
-            sources.insert(Address { stem, line }, hash);
-            continue;
-        }
-        let hash = hash.or_else(|| before(&at));
-        match moves.new_line(at.line) {
-            Some(line) => drop(sources.insert(Address { stem, line }, hash)),
-            None => lost.push((Address { stem, line: moves.line_or_position(at.line) }, hash)),
-        }
-    }
-    // An address names one line: if another line is cited at the place of a lost one, the lost one
-    // gets a number that no line has.
-    for (mut at, hash) in lost {
-        while sources.contains_key(&at) {
-            at.line =
-                if is_removed_line(at.line) { at.line + 1 } else { removed_line_number(at.line) };
-        }
-        sources.insert(at, hash);
-    }
-    sources.into_iter().collect()
 }
 
 /// Replaces the citation at the end of a bullet; its words stay byte for byte.

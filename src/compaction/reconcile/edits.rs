@@ -20,10 +20,22 @@ use crate::compaction::{
 use crate::{
     memory::{address::Stem, document::SummaryHeader, hash::ContentHash, wisdom::WisdomFile},
     store::{
-        db::lineage::record::{DocumentKind, DocumentRecord, ItemRecord},
+        db::lineage::{
+            history::VersionCause,
+            record::{DocumentKind, DocumentRecord, ItemRecord},
+        },
         fs::{inventory::Inventory, layout::Layout, vault::Vault},
     },
 };
+
+/// What others did to generated files since the last run.
+#[derive(Debug, Default)]
+pub(super) struct Edits {
+    /// The files that differ from what was recorded.
+    pub(super) paths: BTreeSet<String>,
+    /// Whether any decision follows.
+    pub(super) decided: bool,
+}
 
 impl Reconciler<'_, '_> {
     /// Records files that people changed, and what they deleted or wrote back in them.
@@ -31,7 +43,7 @@ impl Reconciler<'_, '_> {
         &mut self,
         view: &RootSnapshot,
         now: DateTime<Utc>,
-    ) -> Result<bool, CompactionError> {
+    ) -> Result<Edits, CompactionError> {
         let present = generated_files(self.context.vault.layout(), &view.inventory);
         let recorded = self.context.lineage.documents()?;
         let mut changes = RecordedChanges::default();
@@ -63,21 +75,23 @@ impl Reconciler<'_, '_> {
                 continue;
             }
             // A summary that was deleted is made again; a memory or an entry stays deleted.
-            if matches!(kind, DocumentKind::Memory | DocumentKind::Wisdom) {
+            let stays = matches!(kind, DocumentKind::Memory | DocumentKind::Wisdom);
+            if stays && !self.is_older_state(view)? {
                 let before = self.context.lineage.items_of(path)?;
                 decisions.extend(self.decisions_from_edit(view, path, &before, &[], now)?);
             }
             changes.external_changes.push((path.clone(), None));
             changes.removed.push(path.clone());
         }
+        let paths = changes.documents.iter().map(|it| it.path.clone()).collect();
         if changes.documents.is_empty() && changes.removed.is_empty() {
-            return Ok(false);
+            return Ok(Edits::default());
         }
         DecisionFile::new(self.context).append(&decisions)?;
         match Journal::new(self.context).write_files(None, None, &[], &changes) {
-            Ok(()) => Ok(!decisions.is_empty()),
+            Ok(()) => Ok(Edits { paths, decided: !decisions.is_empty() }),
             Err(JobFailure::Critical(error)) => Err(error),
-            Err(_) => Ok(false),
+            Err(_) => Ok(Edits { paths, decided: false }),
         }
     }
 
@@ -104,6 +118,9 @@ impl Reconciler<'_, '_> {
         text: &str,
         kind: DocumentKind,
     ) -> Result<Vec<ItemRecord>, CompactionError> {
+        if self.is_older_version(path, ContentHash::of(text))? {
+            return Ok(Vec::new());
+        }
         let mut before = self.context.lineage.items_of(path)?;
         if path == self.context.vault.layout().wisdom()
             && self.is_newer_than_database(path, text)?
@@ -119,6 +136,22 @@ impl Reconciler<'_, '_> {
             None => {}
         }
         Ok(before)
+    }
+
+    /// Returns whether the index lists what it listed at an earlier time: the folder was switched to
+    /// an older state of it, and nobody deleted the memories that came later.
+    fn is_older_state(&self, view: &RootSnapshot) -> Result<bool, CompactionError> {
+        let Some(index) = &view.inventory.index else { return Ok(false) };
+        self.is_older_version(&self.context.vault.layout().index(), ContentHash::of(index))
+    }
+
+    /// Returns whether we wrote exactly these bytes before the last recorded ones: somebody put an
+    /// older version in place, and deleted nothing of the later one.
+    fn is_older_version(&self, path: &str, now: ContentHash) -> Result<bool, CompactionError> {
+        let mut versions = self.context.lineage.versions_of(path)?;
+        let last = versions.pop();
+        Ok(last.is_some_and(|it| it.hash != Some(now))
+            && versions.iter().any(|it| it.cause == VersionCause::Written && it.hash == Some(now)))
     }
 
     /// Returns whether we wrote this `WISDOM.md` after the recorded one: an older copy of the

@@ -6,10 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::memory::{
-    address::{Address, Citation, Stem, removed_line_number},
-    hash::ContentHash,
-};
+use crate::memory::hash::ContentHash;
 
 /// The lines of one version of a log, by the first 8 bytes of their hashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,34 +75,14 @@ impl LineMap {
         self.new_line(old).or_else(|| before.map(|(it, now)| now + (old - it))).unwrap_or(old)
     }
 
-    /// Returns the citation with the present lines of `stem`.
-    ///
-    /// Lines that are gone leave the citation, unless nothing would be left: then lines that were
-    /// rewritten are cited where they are, and the others by a number that no line has, so that a
-    /// reader finds the source gone. A line that never existed stays as it is.
-    pub(crate) fn remap(&self, stem: &Stem, citation: &Citation) -> Citation {
-        let moved: Vec<Address> = citation
-            .addresses()
-            .filter_map(|it| {
-                let line = if it.stem == *stem { self.new_line(it.line)? } else { it.line };
-                Some(Address { stem: it.stem, line })
-            })
-            .collect();
-        let gone = || {
-            let left =
-                citation.addresses().map(|it| Address { line: self.lost_line(it.line), ..it });
-            Citation::from_addresses(&left.collect::<Vec<_>>())
-        };
-        Citation::from_addresses(&moved).or_else(gone).unwrap_or_else(|| citation.clone())
+    /// Returns the line that was written in the place of a line that is gone.
+    pub(crate) fn rewritten_line(&self, old: u32) -> Option<u32> {
+        self.replaced.get(&old).copied()
     }
 
-    /// Returns the number by which a lost line is cited.
-    pub(crate) fn lost_line(&self, old: u32) -> u32 {
-        match self.replaced.get(&old) {
-            Some(line) => *line,
-            None if (self.old.0..self.old.1).contains(&old) => removed_line_number(old),
-            None => old,
-        }
+    /// Returns whether the older version had a line with this number.
+    pub(crate) fn had_line(&self, line: u32) -> bool {
+        (self.old.0..self.old.1).contains(&line)
     }
 }
 
@@ -203,20 +180,5 @@ mod tests {
             (Some(6), Some(7), None)
         );
         assert!(moves.only_moved());
-    }
-
-    #[test]
-    fn citations_follow_and_never_become_empty() {
-        let stem: Stem = "2026-04-02".parse().unwrap();
-        let moves = LineMap::between(&hashes(1, "a\nb\nc"), &hashes(1, "top\na\nc"));
-        let apply = |text: &str| moves.remap(&stem, &text.parse().unwrap()).to_string();
-        assert_eq!(apply("2026-04-02:1-3"), "2026-04-02:2-3");
-        assert_eq!(apply("2026-04-02:2"), "2026-04-02:10000002");
-        assert_eq!(apply("2026-04-02:10000002"), "2026-04-02:10000002");
-        assert_eq!(apply("2026-04-02:9"), "2026-04-02:9", "it never was");
-        assert_eq!(apply("2026-04-02:1; 2026-04-03:1"), "2026-04-02:2; 2026-04-03:1");
-        let moves = LineMap::between(&hashes(1, "a\nb\nc"), &hashes(1, "top\na\nB\nc"));
-        let cited = moves.remap(&stem, &"2026-04-02:2".parse().unwrap());
-        assert_eq!(cited.to_string(), "2026-04-02:3", "a line that was rewritten");
     }
 }

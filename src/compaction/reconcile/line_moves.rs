@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 
 use super::{
     ReconcileRun,
-    citations::{CitationRewriter, LineMaps, map_lines, period_of_path},
+    changed_lines::{ChangedFiles, ChangedLines, PresentLines},
+    citations::{CitationRewriter, period_of_path},
     defer_if_changed,
 };
 use crate::compaction::{
@@ -82,55 +83,46 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
     ) -> Result<bool, CompactionError> {
         let run = Some(run);
         let mut reconcile_run = ReconcileRun { run, ..ReconcileRun::new(trigger, now) };
-        let result = defer_if_changed(self.update_moved_citations(&mut reconcile_run, view));
+        let nobody = BTreeSet::new();
+        let result =
+            defer_if_changed(self.update_moved_citations(&mut reconcile_run, view, &nobody));
         reconcile_run.report.jobs.into_iter().for_each(|it| report.push(it));
         result
     }
 
-    /// Rewrites the citations of lines that moved.
+    /// Rewrites the citations of lines that moved. `external` are the files that somebody else
+    /// wrote since the last run: they may cite any version of a log.
     pub(super) fn update_moved_citations(
         &mut self,
         reconcile_run: &mut ReconcileRun<'_>,
         view: &RootSnapshot,
+        external: &BTreeSet<String>,
     ) -> Result<bool, JobFailure> {
-        let rules = view.inventory.rules.clone();
         let mut known = self.context.lineage.logs()?;
-        let mut changed = LineMaps::new();
         let mut recorded = RecordedChanges::default();
-        let extracted = self.context.lineage.extracted_logs()?;
-        for (stem, file) in &view.inventory.logs {
-            let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
-            let Some(log) = self.context.vault.read_log(stem)? else { continue };
-            let new = LogRecord::of(
-                &privacy::sanitize(&log, &rules),
-                self.context.vault.layout().source_path(stem),
-            );
-            let moves = map_lines(old, &new);
-            if moves.only_moved() && extracted.get(stem) == Some(&rules.input_hash(stem, old.hash))
-            {
-                recorded.extracted.push((stem.clone(), rules.input_hash(stem, new.hash)));
-            }
-            recorded.logs.push(new);
-            changed.insert(stem.clone(), moves);
-        }
-        for (old, new) in self.changed_cited_summaries(view)? {
+        let mut changed = self.changed_logs(view, &known, &mut recorded)?;
+        for (old, new, text) in self.changed_cited_summaries(view)? {
             if let Some(old) = old {
-                changed.insert(old.stem.clone(), map_lines(&old, &new));
+                let now = PresentLines::of_summary(&old.stem, &text);
+                changed.insert(old.stem.clone(), ChangedLines::between(&old, &new, now));
                 known.insert(old.stem.clone(), old);
             }
             recorded.logs.push(new);
         }
-        let Some(first) = recorded.logs.first() else { return Ok(false) };
-        let first = Period::containing(Grain::Week, first.stem.date());
+        self.add_logs_of(external, view, &mut changed)?;
+        let first = recorded.logs.first().map(|it| &it.stem).or_else(|| changed.keys().next());
+        let Some(first) = first else { return Ok(false) };
+        let first = Period::containing(Grain::Week, first.date());
         let step = update_id(&known, &changed, view);
-        let mut rewriter = CitationRewriter::new(self.context, view, &known, &changed);
+        let mut rewriter = CitationRewriter::new(self.context, view, &known, &changed, external);
         rewriter.update_memories_and_wisdom()?;
         let weeks = rewriter.update_summaries()?;
         let CitationRewriter { mut files, documents, .. } = rewriter;
         recorded.documents = documents;
         // A crash may have come between some of the files and the record of the lines: shifting
         // those files again would make them cite other lines.
-        let done = self.context.lineage.interrupted_writes(step)?;
+        let mut done = self.context.lineage.interrupted_writes(step)?;
+        done.retain(|it| !external.contains(it));
         files.retain(|it| !done.contains(&it.path));
         recorded.documents.retain(|it| !done.contains(&it.path));
         let update = CitationUpdate {
@@ -145,12 +137,73 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         self.record_citation_update(reconcile_run, view, update)
     }
 
+    /// Compares the logs with their recorded versions, and records the present ones.
+    fn changed_logs(
+        &self,
+        view: &RootSnapshot,
+        known: &BTreeMap<Stem, LogRecord>,
+        recorded: &mut RecordedChanges,
+    ) -> Result<ChangedFiles, JobFailure> {
+        let rules = &view.inventory.rules;
+        let mut changed = ChangedFiles::new();
+        let extracted = self.context.lineage.extracted_logs()?;
+        for (stem, file) in &view.inventory.logs {
+            let Some(old) = known.get(stem).filter(|it| it.hash != file.hash) else { continue };
+            let Some(log) = self.context.vault.read_log(stem)? else { continue };
+            let log = privacy::sanitize(&log, rules);
+            let new = LogRecord::of(&log, self.context.vault.layout().source_path(stem));
+            let lines = ChangedLines::between(old, &new, PresentLines::of_log(&log));
+            if lines.only_moved() && extracted.get(stem) == Some(&rules.input_hash(stem, old.hash))
+            {
+                recorded.extracted.push((stem.clone(), rules.input_hash(stem, new.hash)));
+            }
+            recorded.logs.push(new);
+            changed.insert(stem.clone(), lines);
+        }
+        Ok(changed)
+    }
+
+    /// Adds the logs that files of somebody else cite, unless the files name their present
+    /// versions.
+    fn add_logs_of(
+        &self,
+        external: &BTreeSet<String>,
+        view: &RootSnapshot,
+        changed: &mut ChangedFiles,
+    ) -> Result<(), JobFailure> {
+        let layout = self.context.vault.layout();
+        let mut stems = BTreeSet::new();
+        for path in external {
+            let Some(text) = self.context.vault.read_text(path)? else { continue };
+            let Some(document) = records::of_path(layout, path, &text) else { continue };
+            let cited = document.items.iter().filter_map(|it| it.citation.as_ref());
+            stems.extend(cited.flat_map(Citation::files).map(|(stem, _)| stem.clone()));
+            let period = period_of_path(path).and_then(|it| view.inventory.weekly.get(&it));
+            let sources = period.and_then(|it| it.header.as_ref()).map(|it| &it.sources);
+            let is_named = |stem: &Stem| {
+                let now = view.inventory.logs.get(stem).map(|it| it.input_hash.hex16());
+                now.is_some() && sources.and_then(|it| it.get(stem.as_str())) == now.as_ref()
+            };
+            stems.retain(|it| !is_named(it));
+        }
+        for stem in stems {
+            if changed.contains_key(&stem) || !view.inventory.logs.contains_key(&stem) {
+                continue;
+            }
+            let Some(log) = self.context.vault.read_log(&stem)? else { continue };
+            let log = privacy::sanitize(&log, &view.inventory.rules);
+            let same = LogRecord::of(&log, layout.source_path(&stem));
+            changed.insert(stem, ChangedLines::between(&same, &same, PresentLines::of_log(&log)));
+        }
+        Ok(())
+    }
+
     /// Returns the cited weekly and monthly files that changed since their citations were right:
-    /// each as it was, if that is known, and as it is.
+    /// each as it was, if that is known, as it is, and its text.
     fn changed_cited_summaries(
         &self,
         view: &RootSnapshot,
-    ) -> Result<Vec<(Option<LogRecord>, LogRecord)>, JobFailure> {
+    ) -> Result<Vec<(Option<LogRecord>, LogRecord, String)>, JobFailure> {
         let mut known = self.context.lineage.cited_summaries()?;
         let mut stems = self.context.lineage.cited_summary_stems()?;
         stems.extend(known.keys().cloned());
@@ -164,7 +217,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
             }
             let Some(text) = self.context.vault.read_text(&file.path)? else { continue };
             let now = records::lines_of_summary(&stem, &file.path, &text);
-            found.extend(now.filter(|it| it.hash == file.hash).map(|now| (old, now)));
+            found.extend(now.filter(|it| it.hash == file.hash).map(|now| (old, now, text)));
         }
         Ok(found)
     }
@@ -179,18 +232,20 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         recorded: &mut RecordedChanges,
     ) -> Result<(), JobFailure> {
         let known = self.context.lineage.cited_summaries()?;
-        let mut changed = LineMaps::new();
+        let mut changed = ChangedFiles::new();
         for file in &*files {
             let stem = period_of_path(&file.path).and_then(Stem::of_summary);
             let Some(old) = stem.and_then(|it| known.get(&it)) else { continue };
             let text = file.text.as_deref();
             let new = text.and_then(|it| records::lines_of_summary(&old.stem, &file.path, it));
             if let Some(new) = new.filter(|it| it.hash != old.hash) {
-                changed.insert(old.stem.clone(), map_lines(old, &new));
+                let now = PresentLines::of_summary(&old.stem, text.unwrap_or_default());
+                changed.insert(old.stem.clone(), ChangedLines::between(old, &new, now));
                 recorded.logs.push(new);
             }
         }
-        let mut rewriter = CitationRewriter::new(self.context, view, &known, &changed);
+        let nobody = BTreeSet::new();
+        let mut rewriter = CitationRewriter::new(self.context, view, &known, &changed, &nobody);
         rewriter.update_memories_and_wisdom()?;
         rewriter.update_summaries()?;
         let CitationRewriter { files: citing, documents, .. } = rewriter;
@@ -325,7 +380,7 @@ fn summary_file<'a>(inventory: &'a Inventory, stem: &Stem) -> Option<&'a Summary
 /// is left out, since the step itself may rewrite it.
 fn update_id(
     known: &BTreeMap<Stem, LogRecord>,
-    changed: &LineMaps,
+    changed: &ChangedFiles,
     view: &RootSnapshot,
 ) -> ContentHash {
     let hex = |it: Option<ContentHash>| it.map_or_else(String::new, |it| it.hex16());

@@ -5,9 +5,10 @@
 //! - [`renames`]: logs that have another name now.
 //! - [`line_moves`]: citations that follow lines of changed logs and cited summaries.
 //! - [`citations`]: the texts of files with their citations rewritten.
-//! - [`line_map`], [`source_match`], [`stale`]: where lines went, and what they no longer support;
-//!   pure.
+//! - [`line_map`], [`changed_lines`], [`source_match`], [`stale`]: where lines went, and what they no
+//!   longer support; pure.
 
+pub(crate) mod changed_lines;
 pub(crate) mod citations;
 mod deletions;
 pub(crate) mod edits;
@@ -19,7 +20,7 @@ pub(crate) mod stale;
 
 use chrono::{DateTime, Utc};
 
-use self::{line_moves::CitationUpdater, renames::RenameUpdater};
+use self::{edits::Edits, line_moves::CitationUpdater, renames::RenameUpdater};
 use super::{
     context::RunContext,
     error::{CompactionError, JobFailure},
@@ -60,7 +61,7 @@ impl<'c, 'a> Reconciler<'c, 'a> {
         view: &RootSnapshot,
     ) -> Result<bool, CompactionError> {
         let now = reconcile_run.now;
-        let edited = self.record_edits(view, now)?;
+        let Edits { paths, decided } = self.record_edits(view, now)?;
         let renamed = defer_if_changed(
             RenameUpdater::new(self.context).update_renamed_citations(reconcile_run, view),
         )?;
@@ -68,10 +69,23 @@ impl<'c, 'a> Reconciler<'c, 'a> {
         let view = updated.as_ref().unwrap_or(view);
         self.record_vanished_logs(view)?;
         Journal::new(self.context).record_missing_versions(view, now)?;
-        let moved = defer_if_changed(
-            CitationUpdater::new(self.context).update_moved_citations(reconcile_run, view),
-        )?;
-        Ok(edited | renamed | moved)
+        let moved = defer_if_changed(CitationUpdater::new(self.context).update_moved_citations(
+            reconcile_run,
+            view,
+            &paths,
+        ))?;
+        Ok(decided | renamed | moved)
+    }
+
+    /// Updates the citations of all generated files, whichever versions of the logs they are about.
+    pub(crate) fn check_all_citations(
+        &mut self,
+        reconcile_run: &mut ReconcileRun<'_>,
+        view: &RootSnapshot,
+    ) -> Result<(), CompactionError> {
+        let all = self.context.lineage.documents()?.into_keys().collect();
+        let mut citations = CitationUpdater::new(self.context);
+        defer_if_changed(citations.update_moved_citations(reconcile_run, view, &all)).map(drop)
     }
 }
 

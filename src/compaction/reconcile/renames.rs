@@ -430,7 +430,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
             );
             let mut decide = |what, path: &str, lines: Vec<&str>| {
                 let hashes: BTreeSet<String> =
-                    lines.into_iter().filter_map(|it| decisions.line_hash(it)).collect();
+                    lines.into_iter().flat_map(|it| decisions.line_hashes(it)).collect();
                 if !hashes.is_empty() {
                     let hashes = hashes.into_iter().collect();
                     made.push(Decision { at: now, what, path: path.to_owned(), hashes });

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::compaction::grounding;
 use crate::{
     memory::{
-        address::{Address, Citation, Stem},
+        address::{Address, Citation, Stem, original_line_number},
         item::Item,
         typed::TypedMemory,
     },
@@ -74,7 +74,7 @@ impl SourceMatch {
             let elsewhere = lines
                 .map(|line| Address { stem: at.stem.clone(), line: line.number() })
                 .filter(|it| !taken.contains(it))
-                .min_by_key(|it| it.line.abs_diff(at.line));
+                .min_by_key(|it| it.line.abs_diff(original_line_number(at.line)));
             if let Some(place) = elsewhere {
                 matched.moved = true;
                 taken.insert(place.clone());
@@ -110,13 +110,20 @@ impl SourceMatch {
     /// Returns the lines that the text may cite now: those that were found, and the present lines
     /// at the addresses of lost ones.
     pub(crate) fn current_lines(&self) -> Option<Citation> {
-        Citation::from_addresses(self.present.iter().chain(&self.lost).map(|it| &it.0))
+        let present = self.present.iter().map(|it| it.0.clone());
+        let lines: Vec<Address> = present.chain(self.lost.iter().map(former_address)).collect();
+        Citation::from_addresses(&lines)
     }
 
     /// Returns the lines that were found.
     pub(crate) fn present_lines(&self) -> Option<Citation> {
         Citation::from_addresses(self.present.iter().map(|it| &it.0))
     }
+}
+
+/// Returns where a lost line would be.
+fn former_address((at, _): &CitedLine) -> Address {
+    Address { stem: at.stem.clone(), line: original_line_number(at.line) }
 }
 
 /// Returns the cited lines that contain any of the words, if together they contain all of them and
@@ -166,7 +173,8 @@ pub(crate) fn successor_rank(
         matched.present.iter().any(|it| it.0 == *at && noted(it))
             || (shared > 0.0 && matched.lost.iter().any(noted))
     };
-    let same_place = |(at, _): &(Address, String)| matched.lost.iter().any(|it| it.0 == *at);
+    let same_place =
+        |(at, _): &(Address, String)| matched.lost.iter().any(|it| former_address(it) == *at);
     if new.sources.iter().any(same_line) {
         Some(3)
     } else if same_topic(new, old) {

@@ -51,7 +51,7 @@ impl Compactor<'_> {
                 None => DecisionKind::Restored,
             };
             let words = privacy::decision_text(stem, text);
-            let hashes = decisions.line_hash(&words).into_iter().collect();
+            let hashes = decisions.line_hashes(&words).collect();
             made.push(Decision { at: now, what, path: stem.to_string(), hashes });
             logs.insert(stem.clone(), log);
         }

@@ -8,19 +8,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::preview::UndoPreview;
 use crate::compaction::{
     journal::records,
-    reconcile::citations::{
-        LineMaps, map_lines, period_of_path, remap_citation, remap_wisdom_sources, replace_citation,
+    reconcile::{
+        changed_lines::{ChangedFiles, ChangedLines, CitedVersion, PresentLines},
+        citations::{
+            entry_sources, memory_with_present_sources, period_of_path, text_with_sources,
+            update_bullets, user_bullets,
+        },
     },
 };
 use crate::{
     memory::{
-        address::{Address, Stem},
-        document::{Summary, SummaryBlock, SummaryHeader},
-        item::Item,
+        address::Stem,
+        document::{Summary, SummaryHeader},
         log::DailyLog,
         period::Period,
         typed::TypedMemory,
-        wisdom::{WisdomEntryMeta, WisdomFile},
+        wisdom::WisdomFile,
     },
     privacy,
     store::{
@@ -32,6 +35,15 @@ use crate::{
 /// The hashes by which a file names its sources: before and now.
 pub(super) type SourceHashChanges = BTreeMap<String, (String, String)>;
 
+/// The logs and the cited summaries as they will be.
+#[derive(Debug, Default)]
+pub(super) struct PresentFiles {
+    /// The lines of each.
+    pub(super) recorded: BTreeMap<Stem, LogRecord>,
+    /// The texts of summaries that are restored.
+    pub(super) restored: BTreeMap<Stem, String>,
+}
+
 impl UndoPreview<'_> {
     /// Returns the text of a version with updated citations; `None` if none changed. `weeks` are
     /// the body hashes of weeks that are restored at the same time and changed the same way.
@@ -41,36 +53,54 @@ impl UndoPreview<'_> {
         kind: FileKind,
         text: &str,
         version: VersionId,
-        recorded_logs: &BTreeMap<Stem, LogRecord>,
+        present: &PresentFiles,
         weeks: &SourceHashChanges,
     ) -> Result<Option<String>, LineageError> {
-        let mut changed = LineMaps::new();
-        let mut older = BTreeMap::new();
+        let mut changed = ChangedFiles::new();
         let mut renames = weeks.clone();
+        // A version of a log may have been pruned or forgotten.
+        let mut unknown = BTreeSet::new();
         for stem in self.source_stems(path, text) {
-            let Some(now) = recorded_logs.get(&stem) else { continue };
-            let Some(then) = self.log_as_of(&stem, version)?.filter(|it| it.hash != now.hash)
-            else {
-                continue;
-            };
-            let moves = map_lines(&then, now);
-            if moves.only_moved() && !stem.is_summary() {
+            let Some(now) = present.recorded.get(&stem) else { continue };
+            let then = self.log_as_of(&stem, version)?;
+            if then.is_none() {
+                unknown.insert(stem.clone());
+            }
+            let lines = self.present_lines(&stem, &present.restored)?;
+            let lines = ChangedLines::between(then.as_ref().unwrap_or(now), now, lines);
+            let then = then.filter(|it| it.hash != now.hash);
+            if let Some(then) = then.filter(|_| lines.only_moved() && !stem.is_summary()) {
                 renames.insert(stem.to_string(), (then.hash.hex16(), now.hash.hex16()));
             }
-            changed.insert(stem.clone(), moves);
-            older.insert(stem, then);
+            changed.insert(stem, lines);
         }
         if changed.is_empty() && renames.is_empty() {
             return Ok(None);
         }
         let followed = match kind {
             FileKind::Weekly | FileKind::Monthly => period_of_path(path)
-                .and_then(|period| update_summary(period, text, &changed, &renames)),
+                .and_then(|period| update_summary(period, text, &changed, &renames, &unknown)),
             FileKind::Memory => update_memory(path, text, &changed),
-            FileKind::Wisdom => update_wisdom(text, &older, &changed),
+            FileKind::Wisdom => update_wisdom(text, &changed),
             _ => None,
         };
         Ok(followed.filter(|it| it != text))
+    }
+
+    /// Returns the lines of a log as it is, or of a summary as it will be.
+    fn present_lines(
+        &self,
+        stem: &Stem,
+        restored: &BTreeMap<Stem, String>,
+    ) -> Result<PresentLines, LineageError> {
+        if stem.is_summary() {
+            let read = || self.vault.read_text(&self.vault.layout().source_path(stem)).ok()?;
+            let text = restored.get(stem).cloned().or_else(read).unwrap_or_default();
+            return Ok(PresentLines::of_summary(stem, &text));
+        }
+        let log = self.vault.read_log(stem).ok().flatten();
+        let log = log.map(|it| privacy::sanitize(&it, &self.view.inventory.rules));
+        Ok(log.as_ref().map(PresentLines::of_log).unwrap_or_default())
     }
 
     /// Returns the files that a text cites or names as its sources.
@@ -113,8 +143,9 @@ impl UndoPreview<'_> {
 fn update_summary(
     period: Period,
     text: &str,
-    changed: &LineMaps,
+    changed: &ChangedFiles,
     renames: &SourceHashChanges,
+    unknown: &BTreeSet<Stem>,
 ) -> Option<String> {
     let mut summary = Summary::parse(period, text).ok()?;
     let header = summary.header.as_mut()?;
@@ -125,42 +156,34 @@ fn update_summary(
             any = true;
         }
     }
-    for block in &mut summary.blocks {
-        let SummaryBlock::Bullet(item, raw) = block else { continue };
-        let Some(citation) = &item.citation else { continue };
-        let moved = remap_citation(changed, citation);
-        if moved != *citation {
-            *raw = replace_citation(raw, &moved);
-            *item = Item { text: item.text.clone(), citation: Some(moved) };
-            any = true;
+    // A file that was due when it was written again cites the lines of an earlier time, except where
+    // people wrote. Without a model, a bullet has the words of its lines.
+    let is_extract = header.engine.starts_with("extractive");
+    let theirs = user_bullets(&summary);
+    let version_of = |i: usize, stem: &Stem| {
+        if unknown.contains(stem) || (is_extract && !theirs.contains(&i)) {
+            CitedVersion::Unknown
+        } else if theirs.contains(&i) {
+            CitedVersion::Recorded
+        } else {
+            CitedVersion::Probable
         }
-    }
+    };
+    any |= update_bullets(&mut summary, changed, &version_of);
     any.then(|| summary.print())
 }
 
-fn update_memory(path: &str, text: &str, changed: &LineMaps) -> Option<String> {
+fn update_memory(path: &str, text: &str, changed: &ChangedFiles) -> Option<String> {
     let name = path.rsplit('/').next()?;
-    let mut memory =
-        TypedMemory::parse(name.as_ref(), text).ok().filter(TypedMemory::is_managed)?;
-    let before = memory.sources.clone();
-    for (Address { stem, line }, _) in &mut memory.sources {
-        *line = changed.get(stem).map_or(*line, |it| it.line_or_position(*line));
-    }
-    (memory.sources != before).then(|| memory.print())
+    let memory = TypedMemory::parse(name.as_ref(), text).ok()?;
+    let moved = memory_with_present_sources(changed, &memory)?;
+    if memory.is_managed() { Some(moved.print()) } else { text_with_sources(text, &moved) }
 }
 
-fn update_wisdom(
-    text: &str,
-    older: &BTreeMap<Stem, LogRecord>,
-    changed: &LineMaps,
-) -> Option<String> {
+fn update_wisdom(text: &str, changed: &ChangedFiles) -> Option<String> {
     let mut file = WisdomFile::parse(text);
-    let marks: Vec<WisdomEntryMeta> = file.entries().filter_map(|it| it.meta.clone()).collect();
-    let mut any = false;
-    for mark in marks {
-        if mark.sources.files().any(|(stem, _)| changed.contains_key(stem)) {
-            any |= file.set_sources(&mark.id, &remap_wisdom_sources(older, changed, &mark));
-        }
-    }
+    let any = file.update_all_sources(&|entry, mark| {
+        entry_sources(changed, entry, mark, CitedVersion::Recorded)
+    });
     any.then(|| file.print())
 }

@@ -1,7 +1,7 @@
 //! Plans an undo, for a dry run and for the real one: which runs, and what happens to each of their
 //! files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
@@ -9,7 +9,7 @@ use super::{
     UndoFile, UndoOutcome, UndoPlan, UndoRequest,
     dependencies::{RunHistory, RunWrite},
     error::{DependentRun, UndoError},
-    lines::SourceHashChanges,
+    lines::{PresentFiles, SourceHashChanges},
     resume,
 };
 use crate::compaction::{
@@ -27,7 +27,6 @@ use crate::{
             Lineage, LineageError,
             history::{VersionId, VersionRow},
             jobs::{JobId, RunId},
-            record::LogRecord,
         },
         fs::{layout::FileKind, vault::Vault},
     },
@@ -154,8 +153,9 @@ impl UndoPreview<'_> {
         };
         paths.sort_by_key(|(kind, path)| (tier(kind), *path));
         paths.dedup();
-        let mut recorded_logs = self.lineage.logs()?;
-        recorded_logs.extend(self.lineage.cited_summaries()?);
+        let recorded = self.lineage.logs()?;
+        let mut present = PresentFiles { recorded, ..PresentFiles::default() };
+        present.recorded.extend(self.lineage.cited_summaries()?);
         let mut weeks = SourceHashChanges::new();
         let mut files = Vec::new();
         for (kind, path) in paths {
@@ -175,13 +175,14 @@ impl UndoPreview<'_> {
             };
             let mut file = UndoFile::new(path, current, &back);
             if let Some(hash) = back.content {
-                self.restore(&mut file, kind, hash, &recorded_logs, &mut weeks)?;
+                self.restore(&mut file, kind, hash, &present, &mut weeks)?;
             }
             // Files that cite this one must cite its new text.
             let stem = period_of_path(path).and_then(Stem::of_summary);
             if let (Some(stem), Some(text)) = (stem, &file.text) {
+                present.restored.insert(stem.clone(), text.clone());
                 let lines = records::lines_of_summary(&stem, path, text);
-                recorded_logs.extend(lines.map(|it| (stem, it)));
+                present.recorded.extend(lines.map(|it| (stem, it)));
             }
             files.push(file);
         }
@@ -195,7 +196,7 @@ impl UndoPreview<'_> {
         file: &mut UndoFile,
         kind: FileKind,
         hash: ContentHash,
-        recorded_logs: &BTreeMap<Stem, LogRecord>,
+        present: &PresentFiles,
         weeks: &mut SourceHashChanges,
     ) -> Result<(), LineageError> {
         let version = self.prior_version(file, hash)?;
@@ -219,8 +220,7 @@ impl UndoPreview<'_> {
             return Ok(());
         };
         file.version = Some(version);
-        let followed =
-            self.update_citations(&file.path, kind, &text, version, recorded_logs, weeks)?;
+        let followed = self.update_citations(&file.path, kind, &text, version, present, weeks)?;
         file.citations_updated = followed.is_some();
         if let (FileKind::Weekly, Some(now)) = (kind, &followed)
             && let Some(week) = period_of_path(&file.path)
