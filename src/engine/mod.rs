@@ -278,7 +278,7 @@ pub enum EngineError {
 
 /// Drafts summaries, typed memories, and wisdom.
 pub trait Engine: Send + Sync {
-    /// Returns the name and version as recorded in frontmatter: `extractive/2`.
+    /// Returns the name and version as recorded in frontmatter: `extractive/3`.
     fn id(&self) -> &str;
 
     /// Returns whether the engine asks a language model, which takes time and may cost money.

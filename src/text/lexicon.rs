@@ -133,6 +133,7 @@ pub(crate) struct CalendarLexicon {
     /// Days from the day of the text.
     pub(crate) relative_days: ValuesByLanguage<i64>,
     pub(crate) ambiguous_days: LexiconWords,
+    pub(crate) time_zones: LexiconWords,
     pub(crate) period_steps: ValuesByLanguage<i64>,
 }
 
@@ -264,6 +265,21 @@ pub(crate) struct SectionLexicon {
     pub(crate) reasons: LexiconWords,
     pub(crate) changes: LexiconWords,
     pub(crate) template_titles: LexiconWords,
+    pub(crate) attribute_labels: LexiconWords,
+    pub(crate) note_labels: LexiconWords,
+    pub(crate) unspecific_columns: LexiconWords,
+    pub(crate) number_columns: LexiconWords,
+    pub(crate) state_marks: StateMarks,
+}
+
+/// Marks that show a state.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct StateMarks {
+    pub(crate) done: LexiconWords,
+    pub(crate) open: LexiconWords,
+    /// They also point out what is no state.
+    pub(crate) caution: LexiconWords,
 }
 
 /// Phrases that give a statement a class when they are at a position of it.
@@ -310,8 +326,24 @@ pub(crate) struct SentenceLexicon {
     pub(crate) clause_conjunctions: LexiconWords,
     pub(crate) list_conjunctions: LexiconWords,
     pub(crate) back_references: LexiconWords,
+    pub(crate) early_references: LexiconWords,
+    pub(crate) inner_references: LexiconWords,
+    pub(crate) opening_conditions: LexiconWords,
+    pub(crate) kept_clauses: LexiconWords,
+    pub(crate) unspaced: UnspacedSentenceLexicon,
     pub(crate) conjunctions: LexiconWords,
     pub(crate) clause_openers: LexiconWords,
+}
+
+/// The same for scripts without spaces, which are matched by characters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct UnspacedSentenceLexicon {
+    pub(crate) back_references: LexiconWords,
+    pub(crate) opening_conditions: LexiconWords,
+    pub(crate) kept_clauses: LexiconWords,
+    /// Endings of a clause with which the next one belongs together.
+    pub(crate) binding_ends: LexiconWords,
 }
 
 /// Declares the lexicon files: each is parsed when it is first used.

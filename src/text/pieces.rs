@@ -3,7 +3,7 @@
 //! No piece is cut inside code, brackets, bold, or an address, so that no mark loses its partner. A sentence
 //! is cut into clauses only where both parts are long enough to be statements.
 
-use super::lexicon::SENTENCES;
+use super::{lexicon::SENTENCES, scripts};
 
 /// A sentence or clause of a text, by byte offsets, without white space around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,12 +80,14 @@ impl SentenceCuts {
         }
         let mut start = self.start;
         let mut opens = true;
+        // A condition goes with what it is the condition of.
+        let bound = usize::from(opens_with_condition(&text[start..end]));
         // Each character is counted once. A sentence of a thousand dates has as many marks and no clause, so
         // counting from its start at each mark would take quadratic time.
         let mut rest = text[start..end].chars().count();
         let mut clause = ClauseLength::default();
         let mut counted = start;
-        for (index, &(left, right)) in self.cuts.iter().enumerate() {
+        for (index, &(left, right)) in self.cuts.iter().enumerate().skip(bound) {
             if left < start {
                 continue;
             }
@@ -144,8 +146,9 @@ fn push(text: &str, start: usize, end: usize, mut opens: bool, found: &mut Vec<S
             None => end,
         };
         let piece = &text[rest..cut];
-        let lead = piece.len() - piece.trim_start().len();
-        let trimmed = piece.trim();
+        let is_gap = |c: char| c.is_whitespace() || matches!(c, '，' | '、' | '；');
+        let lead = piece.len() - piece.trim_start_matches(is_gap).len();
+        let trimmed = piece[lead..].trim_end();
         if !trimmed.is_empty() {
             let from = rest + lead;
             found.push(StatementPiece {
@@ -306,6 +309,8 @@ fn clause_boundary(
     let after = at + c.len_utf8();
     let rest = &text[after..];
     match c {
+        // The other side of a contrast, an exception, or a condition is never cut off.
+        _ if belongs_together(&text[..at], rest) => None,
         ';' | '；' | '，' | '、' | '—' => Some((at, after)),
         '–' | '-' if previous == ' ' && rest.starts_with(' ') => Some((at, after)),
         ',' if rest.starts_with(' ') => {
@@ -314,6 +319,32 @@ fn clause_boundary(
         }
         _ => None,
     }
+}
+
+/// Returns whether the clauses around a mark say something only together.
+fn belongs_together(left: &str, right: &str) -> bool {
+    let words = &SENTENCES.unspaced;
+    let right = right.trim_start();
+    let next = first_word(right).to_lowercase();
+    SENTENCES.kept_clauses.contains(&&next[..])
+        || (right.starts_with(scripts::is_spaceless)
+            && words.kept_clauses.iter().any(|it| right.starts_with(it)))
+        || (left.ends_with(scripts::is_spaceless)
+            && words.binding_ends.iter().any(|it| left.ends_with(it)))
+}
+
+/// Returns whether a sentence begins with a condition: `If …, …`.
+fn opens_with_condition(sentence: &str) -> bool {
+    let sentence = sentence.trim_start();
+    let first = first_word(sentence).to_lowercase();
+    SENTENCES.opening_conditions.contains(&&first[..])
+        || SENTENCES.unspaced.opening_conditions.iter().any(|it| sentence.starts_with(it))
+}
+
+/// Returns the letters with which a text begins.
+fn first_word(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
+    &text[..end]
 }
 
 /// Returns whether the word after a comma opens a clause that can be cut off.
@@ -326,14 +357,32 @@ fn may_end_list(word: &str) -> bool {
     SENTENCES.list_conjunctions.contains(&word)
 }
 
-/// Returns whether a sentence begins with a word that points back to the one before it.
+/// Returns whether a sentence refers to what the one before it said: its first word points back, or one that
+/// nothing before it in the sentence explains, as in `Used this instead`.
 pub(crate) fn refers_back(sentence: &str) -> bool {
     let start = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let end = start.find(|c: char| !c.is_alphanumeric()).unwrap_or(start.len());
-    if end == 0 || end > 12 {
-        return false;
+    if start.starts_with(scripts::is_spaceless) {
+        return SENTENCES.unspaced.back_references.iter().any(|it| start.starts_with(it));
     }
-    SENTENCES.back_references.contains(&&start[..end].to_lowercase()[..])
+    let mut words = start.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
+    let first = words.next().filter(|it| it.len() <= 12).map(str::to_lowercase);
+    if first.is_some_and(|it| SENTENCES.back_references.contains(&&it[..])) {
+        return true;
+    }
+    // Right after a verb nothing else can be meant.
+    let early = words.next().is_some_and(|it| SENTENCES.early_references.contains(&it));
+    early || SENTENCES.inner_references.iter().any(|it| has_reference(start, it))
+}
+
+/// Returns whether a text has a phrase as words of their own; `instead of` says what `instead` refers to.
+fn has_reference(text: &str, phrase: &str) -> bool {
+    text.match_indices(phrase).any(|(at, _)| {
+        let rest = &text[at + phrase.len()..];
+        let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
+        ends(text[..at].chars().next_back())
+            && ends(rest.chars().next())
+            && !rest.starts_with(" of ")
+    })
 }
 
 /// Returns at most `chars` characters of `text`, cut after a clause or else after a word.
@@ -396,6 +445,22 @@ mod tests {
     }
 
     #[test]
+    fn both_sides_of_a_contrast_and_a_condition_stay_together() {
+        for text in [
+            "The importer now reads all of the files, but it drops the dates of the older ones",
+            "Ask the harbour master before you delete a berth — unless it was empty for a whole year",
+            "If the token of the gateway was revoked by the server, then log in again from the console",
+            "Wenn der Pegel über vier Meter steigt; dann bleibt die Fähre im Hafen bis zum Morgen",
+            "Записи за прошлый год проверены полностью, но итоги по складам пока не сходятся",
+            "新的导入程序现在可以读取所有的旧文件和目录并保存索引，但是会丢失较早文件的日期和作者信息",
+            "如果网关的令牌已经被服务器端吊销而且无法自动刷新状态，就从控制台重新登录并通知值班人员处理",
+            "新しい取り込み処理はすべての古いファイルを読み込めるようになったが、古いファイルの日付と作者は失われる",
+        ] {
+            check(text, &[text]);
+        }
+    }
+
+    #[test]
     fn some_sentences_point_back() {
         #[track_caller]
         fn check(text: &str, expected: bool) {
@@ -407,6 +472,12 @@ mod tests {
         check("Tobias unmounted it.", false);
         check("Itinerary of the trip", false);
         check("Er sagt ja.", true);
+        check("Moved it to the north pier.", true);
+        check("Found the harbour board instead.", true);
+        check("Took the ferry instead of the train.", false);
+        check("The pilot said that she moved it.", false);
+        check("これは明日まで", true);
+        check("但是港口关闭", true);
         check("東京で会議", false);
         check("", false);
     }

@@ -58,7 +58,7 @@ fn correcting_a_bullet_of_a_week_corrects_the_month() {
     assert_eq!(root.files(), before);
     insta::assert_snapshot!(root.run(&["why", &location_of(&root, MONTH, "Ottilie")]), @r"
     $ memoird why memory/monthly/2026-03.md:20
-    memory/monthly/2026-03.md:20  The cellar was painted by Ottilie on day 10  (2026-04-13, run 2, extractive/2)
+    memory/monthly/2026-03.md:20  The cellar was painted by Ottilie on day 10  (2026-04-13, run 2, extractive/3)
     └─ memory/weekly/2026-W11.md:17  - The cellar was painted by Ottilie on day 10 [2026-03-10:4]
        └─ memory/2026-03-10.md:4  - The cellar was painted on day 10
     ");
@@ -84,18 +84,18 @@ fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
     );
     insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "**The upload")]), @r"
     $ memoird why WISDOM.md:11
-    WISDOM.md:11  The upload limit must always stay under 55 MB per file: The upload limit must always stay under 55 MB per file  (2026-04-13, run 2, extractive/2)
+    WISDOM.md:11  The upload limit must always stay under 55 MB per file: The upload limit must always stay under 55 MB per file  (2026-04-13, run 2, extractive/3)
     ├─ memory/monthly/2026-03.md:17  - The upload limit must always stay under 55 MB per file [2026-03-03:1,3]
-    │  └─ memory/weekly/2026-W10.md:16  Day 03: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/2)
+    │  └─ memory/weekly/2026-W10.md:16  Day 03: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
     │     ├─ memory/2026-03-03.md:1  # Day 03
     │     └─ memory/2026-03-03.md:3  - The upload limit must always stay under 40 MB per file
-    ├─ memory/weekly/2026-W11.md:16  Day 10: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/2)
+    ├─ memory/weekly/2026-W11.md:16  Day 10: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
     │  └─ memory/2026-03-10.md:3  - The upload limit must always stay under 40 MB per file
-    ├─ memory/monthly/2026-03.md:19  Day 10: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/2)
+    ├─ memory/monthly/2026-03.md:19  Day 10: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
     │  └─ memory/2026-03-10.md:3  - The upload limit must always stay under 40 MB per file
-    ├─ memory/weekly/2026-W12.md:16  Day 17: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/2)
+    ├─ memory/weekly/2026-W12.md:16  Day 17: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
     │  └─ memory/2026-03-17.md:3  - The upload limit must always stay under 40 MB per file
-    └─ memory/monthly/2026-03.md:21  Day 17: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/2)
+    └─ memory/monthly/2026-03.md:21  Day 17: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
        └─ memory/2026-03-17.md:3  - The upload limit must always stay under 40 MB per file
     ");
     // Later repetitions in logs do not bring the old words back.

@@ -1,4 +1,5 @@
-//! A journal in six languages and four scripts, compacted without a model.
+//! A journal in six languages and four scripts, and a day of the same harbour in seven languages, compacted
+//! without a model.
 
 use crate::support::Root;
 
@@ -93,5 +94,82 @@ fn words_of_any_script_are_found_by_search() {
     ] {
         let found = root.run(&["search", words, "--json", "--limit", "3"]).ok().json_as("search");
         assert_eq!(found["hits"][0]["date"], line, "{words}: {found:#}");
+    }
+}
+
+/// Compacts the day of the harbour in one language.
+fn harbour(language: &str) -> Root {
+    let root = Root::empty("harbour");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    let day = format!("{}/tests/data/languages/{language}.md", env!("CARGO_MANIFEST_DIR"));
+    root.write("memory/2026-03-04.md", &std::fs::read_to_string(day).unwrap());
+    let set = ["compaction.whole_below_chars=0", "compaction.weekly.ratio=0.9"];
+    let more = "compaction.weekly.max_ratio=0.95";
+    root.run(&["compact", "--set", set[0], "--set", set[1], "--set", more]).ok();
+    root
+}
+
+#[test]
+fn headings_and_states_choose_the_section_in_seven_languages() {
+    for language in ["zh", "ja", "ru", "es", "pt", "de", "fr"] {
+        let week = harbour(language).read(WEEK);
+        for (title, held) in [
+            ("Key Outcomes", &["84", "320"][..]),
+            ("Blockers & Open Items", &["HT-2207", "P-90"]),
+            (
+                "Decisions",
+                &[match language {
+                    "zh" => "复制一个文件",
+                    "ja" => "1つのファイル",
+                    "ru" => "в одном файле",
+                    "es" => "un solo archivo",
+                    "pt" => "num só ficheiro",
+                    "de" => "einer einzigen Datei",
+                    _ => "un seul fichier",
+                }],
+            ),
+        ] {
+            let bullets = section(&week, title).join("\n");
+            for words in held {
+                assert!(
+                    bullets.contains(words),
+                    "{language}: {words} is not in {title} of\n{week}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn rules_decisions_and_preferences_are_kept_in_seven_languages() {
+    for (language, rule, why, preference, decision) in [
+        ("zh", "删除泊位记录前必须先问港务长", "14 条", "更喜欢用电话", "决定采用单个文件"),
+        ("ja", "必ず港長に確認", "14件", "電話で受けるのを好む", "1つのファイル"),
+        ("ru", "Всегда спрашивать капитана", "14 записей", "предпочитает телефон", "в одном файле"),
+        ("es", "Siempre preguntar", "faltaron 14", "prefiere el teléfono", "un solo archivo"),
+        ("pt", "Sempre perguntar", "faltaram 14", "prefere o telefone", "num só ficheiro"),
+        (
+            "de",
+            "Immer die Hafenmeisterin",
+            "14 Einträge",
+            "bevorzugt das Telefon",
+            "einer einzigen Datei",
+        ),
+        ("fr", "Toujours demander", "14 manquaient", "préfère le téléphone", "un seul fichier"),
+    ] {
+        let root = harbour(language);
+        let files = root.typed_memories();
+        let of = |kind: &str| -> String {
+            files.iter().filter(|it| it.contains(kind)).map(|it| root.read(it)).collect()
+        };
+        for (kind, words) in
+            [("feedback_", rule), ("feedback_", why), ("user_", preference), ("project_", decision)]
+        {
+            let text = of(kind);
+            assert!(
+                text.contains(words),
+                "{language}: {words} is not in {kind}: {text}\n{files:?}"
+            );
+        }
     }
 }

@@ -17,22 +17,22 @@ fn trace_leads_from_an_item_to_its_log_lines_and_back() {
     let root = compacted();
     insta::assert_snapshot!(root.run(&["trace", "2026-W10:16"]), @r"
     $ memoird trace 2026-W10:16
-    memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/2)
+    memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
     ├─ memory/2026-03-03.md:1  # Importer
     └─ memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
     ");
     insta::assert_snapshot!(root.run(&["why", "memory/monthly/2026-03.md:20"]), @r"
     $ memoird why memory/monthly/2026-03.md:20
-    memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/2)
-    └─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/2)
+    memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
+    └─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
        ├─ memory/2026-03-03.md:1  # Importer
        └─ memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03:3"]), @r"
     $ memoird trace --up 2026-03-03:3
     memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
-    ├─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/2)
-    └─ memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/2)
+    ├─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
+    └─ memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
     ");
 }
 
@@ -187,13 +187,13 @@ fn prov_output_matches_the_standard_with_times_and_runs() {
     }
     let prov = root.run(&["trace", "--format", "prov", "2026-W10:16"]).ok().json();
     assert_eq!(
-        prov["agent"]["memoird:engine/extractive/2"]["prov:label"], "extractive/2",
+        prov["agent"]["memoird:engine/extractive/3"]["prov:label"], "extractive/3",
         "{prov:#}"
     );
     // The graph names the engine and the time.
     let dot = root.run(&["trace", "--format", "dot", "2026-W10:16"]).ok().stdout;
     assert!(
-        dot.contains("style=dashed") && dot.contains("by extractive/2, 2026-04-13T07:00:00Z"),
+        dot.contains("style=dashed") && dot.contains("by extractive/3, 2026-04-13T07:00:00Z"),
         "{dot}"
     );
 }

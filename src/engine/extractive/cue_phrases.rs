@@ -80,6 +80,7 @@ cue_tables! {
     DEADLINE "deadline"
     MONTHS "months"
     FAILURES "failures"
+    ERROR_REPORTS "error_reports"
     REFERENCE_NOUNS "reference_nouns"
     LIVES_AT "lives_at"
     STORED_IN "stored_in"

@@ -1,6 +1,6 @@
 //! The extractive engine: deterministic, offline, using only words of the logs.
 //!
-//! A summary parses its logs into statements ([`parsed_log`]), splits them into sentences and clauses
+//! A summary parses its logs into statements ([`parsed_log`], [`table_rows`]), splits them into sentences and clauses
 //! ([`pieces`](crate::text::pieces)), weighs what each holds ([`candidates`], [`tokens`], [`corpus_stats`]), chooses what
 //! adds most for its length ([`select`]), and joins the chosen words into cited bullets in sections
 //! ([`render`], [`sections`]). Words are cut and joined, never changed; additions are in brackets and come
@@ -27,6 +27,7 @@ mod select;
 pub mod sentence_class;
 mod statements;
 mod summary;
+mod table_rows;
 mod tokens;
 mod wisdom;
 
@@ -55,7 +56,7 @@ pub struct Extractive;
 
 impl Engine for Extractive {
     fn id(&self) -> &'static str {
-        "extractive/2"
+        "extractive/3"
     }
 
     fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {

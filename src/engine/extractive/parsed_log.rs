@@ -1,9 +1,15 @@
 //! Parses a log into statements, each with its heads.
 //!
 //! A statement is a list item, a table row, or a paragraph; a sentence that was wrapped over several
-//! lines is one statement that cites them all. Heads are headings, lead-ins that end in a colon, and
-//! parent items: they say what a short statement is about, and are cited with it when used.
+//! lines is one statement that cites them all. Heads are headings, lead-ins that end in a colon or are a
+//! bold title above a list, and parent items: they say what a statement below is about, and are cited with
+//! it when used.
 
+use super::{
+    sections,
+    statements::opening_time::opening_time,
+    table_rows::{self, OpenTable},
+};
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
@@ -39,6 +45,7 @@ pub(super) struct StatementHead {
     pub(super) lines: Vec<u32>,
     /// The level of a heading; 0 for a lead-in or a parent item.
     pub(super) level: u8,
+    /// The heading above a heading; the parent or lead-in of a parent item.
     pub(super) parent: Option<usize>,
     /// For a parent item, its statement.
     pub(super) statement: Option<usize>,
@@ -103,6 +110,7 @@ pub(super) fn parse_with_language(
 
 /// Parses the statements of a log, without detecting its language.
 fn parse_statements(log: &SanitizedLog) -> ParsedLog {
+    let day = log.date().to_string();
     let mut reader = LogParser {
         page: ParsedLog {
             stem: log.stem().clone(),
@@ -113,9 +121,9 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
         headings: Vec::new(),
         parents: Vec::new(),
         lead: None,
-        table: Vec::new(),
-        table_line: None,
-        timed: has_time_column(log),
+        table: OpenTable::default(),
+        timed: has_time_column(log, &day),
+        day,
         session: None,
         session_head: None,
     };
@@ -130,7 +138,7 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
 /// Returns a page with one bullet of a weekly file whose words occur in no log.
 pub(super) fn parse_bullet(week: &Stem, item: &Item) -> ParsedLog {
     let text = strip_markup(&item.text);
-    let (label, pieces) = split_after_label(&text);
+    let (label, pieces) = split_after_label(&text, 0);
     let stem = match &item.citation {
         Some(citation) => citation.files().last().map_or(week, |(stem, _)| stem),
         None => week,
@@ -167,9 +175,9 @@ struct LogParser {
     parents: Vec<(usize, usize, Option<usize>)>,
     /// The paragraph that introduces what follows.
     lead: Option<usize>,
-    /// Words of the header cells of the table that is being read.
-    table: Vec<String>,
-    table_line: Option<u32>,
+    table: OpenTable,
+    /// The day of the log, as in the stamps of its entries.
+    day: String,
     /// Whether items begin with a time that only orders them.
     timed: bool,
     /// The transcript that is being read, and its title.
@@ -203,6 +211,9 @@ impl LogParser {
             LineKind::Text | LineKind::AfterComment { .. } => {
                 let taken = wrapped_line_count(lines);
                 self.add_paragraph(&lines[..taken], StatementForm::Paragraph);
+                if taken == 1 && is_bold_title(line.words()) && opens_list(&lines[1..]) {
+                    self.introduce_with_last(line.number());
+                }
                 taken
             }
             LineKind::TableRow => {
@@ -239,7 +250,7 @@ impl LogParser {
         self.headings = self.session_head.into_iter().collect();
         self.parents.clear();
         self.lead = None;
-        self.table.clear();
+        self.table = OpenTable::default();
     }
 
     fn add_heading(&mut self, line: &SanitizedLine, level: u8) {
@@ -248,10 +259,12 @@ impl LogParser {
         }
         self.parents.clear();
         self.lead = None;
-        self.table.clear();
+        self.table = OpenTable::default();
         let above = self.headings.last().copied();
         let lines = (line.number(), vec![line.number()]);
-        let head = self.add_head(&strip_markup(line.words()), lines, level, above, None);
+        let text = strip_markup(line.words());
+        let time = opening_time(&text, &self.day).map_or(0, |it| it.len);
+        let head = self.add_head(&text[time..], lines, level, above, None);
         self.headings.push(head);
     }
 
@@ -281,7 +294,7 @@ impl LogParser {
         while self.parents.last().is_some_and(|parent| parent.0 >= indent) {
             self.parents.pop();
         }
-        self.table.clear();
+        self.table = OpenTable::default();
         let lead = self.parent_head().or(self.lead);
         let index = self.add_statement(lines, StatementForm::Item, lead);
         self.page.statements[index].task = task;
@@ -295,9 +308,22 @@ impl LogParser {
             return head;
         }
         let parent = &self.page.statements[statement];
-        let (text, line) = (parent.text.clone(), parent.lines.first().map_or(0, |l| l.1));
-        let lines = parent.lines.iter().map(|l| l.1).collect();
-        let head = Some(self.add_head(&text, (line, lines), 0, None, Some(statement)));
+        let end = topic_len(parent);
+        let mut text = parent.text[..end].trim_end_matches(LEAD_ENDS).to_owned();
+        let line = parent.lines.first().map_or(0, |l| l.1);
+        let mut lines: Vec<u32> = parent.lines_of(0, end.max(1)).collect();
+        let above = parent.lead;
+        // One or two words are a topic only together with what they are a part of.
+        if let Some(above) = above.map(|it| &self.page.heads[it])
+            && text.split_whitespace().count() <= TOPIC_WORDS_MIN
+            && above.text.chars().count() + text.chars().count() <= LEAD_CHARS_MAX
+            && !sections::is_template_head(&text)
+            && !sections::is_template_head(&above.text)
+        {
+            text = format!("{}: {text}", above.text);
+            lines.extend(&above.lines);
+        }
+        let head = Some(self.add_head(&text, (line, lines), 0, above, Some(statement)));
         if let Some(last) = self.parents.last_mut() {
             last.2 = head;
         }
@@ -306,57 +332,59 @@ impl LogParser {
 
     fn add_paragraph(&mut self, lines: &[SanitizedLine], form: StatementForm) {
         self.parents.clear();
-        self.table.clear();
+        self.table = OpenTable::default();
         let lead = self.lead.filter(|_| form != StatementForm::Paragraph);
         let index = self.add_statement(lines, form, lead);
         if form != StatementForm::Paragraph {
             return;
         }
-        let statement = &self.page.statements[index];
-        let text = statement.text.clone();
-        if statement.introduces {
-            // `Decision:` opens a list; a long lead-in keeps its last sentence for the heads.
-            let start = statement.pieces.last().map_or(0, |p| p.start);
-            let held_by: Vec<u32> = statement.lines_of(start, text.len()).collect();
-            let line = lines[lines.len() - 1].number();
-            self.lead = Some(self.add_head(&text[start..], (line, held_by), 0, None, None));
+        if self.page.statements[index].introduces {
+            self.introduce_with_last(lines[lines.len() - 1].number());
         } else {
             self.lead = None;
         }
     }
 
+    /// Makes the last statement, which ends at `line`, the lead-in of what follows.
+    fn introduce_with_last(&mut self, line: u32) {
+        let Some(statement) = self.page.statements.last_mut() else { return };
+        statement.introduces = true;
+        // `Decision:` opens a list; a long lead-in keeps its last sentence for the heads.
+        let start = statement.pieces.last().map_or(0, |p| p.start);
+        let held_by: Vec<u32> = statement.lines_of(start, statement.text.len()).collect();
+        let text = statement.text[start..].to_owned();
+        self.lead = Some(self.add_head(&text, (line, held_by), 0, None, None));
+    }
+
     fn add_row(&mut self, line: &SanitizedLine, is_header: bool) {
-        let cells: Vec<String> = cells(line.words()).map(strip_markup).collect();
+        let cells: Vec<String> = table_rows::cells(line.words()).map(strip_markup).collect();
         if is_header {
-            self.table = cells;
-            self.table_line = Some(line.number());
+            self.table = OpenTable::with_heads(cells, line.number());
             return;
         }
         let index = self.add_statement(std::slice::from_ref(line), StatementForm::Row, self.lead);
-        let mut text = String::new();
-        let mut header = None;
-        for (i, cell) in cells.iter().enumerate().filter(|(_, c)| !c.is_empty()) {
-            if !text.is_empty() {
-                text.push_str(if i == 1 { ": " } else { ", " });
-            }
-            // In a wide table a bare number or mark says nothing without its column's name.
-            let bare = cell.chars().count() <= 8 || cell.starts_with(|c: char| c.is_ascii_digit());
-            if i > 1
-                && bare
-                && let Some(name) = self.table.get(i).filter(|n| !n.is_empty())
-            {
-                text.push_str(name);
-                text.push(' ');
-                header = self.table_line;
-            }
-            text.push_str(cell);
-        }
+        let row = self.table.read_row(&cells, line.number());
         let statement = &mut self.page.statements[index];
-        statement.pieces = single_piece(&text);
-        statement.text = text;
+        statement.pieces = single_piece(&row.text);
+        statement.text = row.text;
+        if let Some((end, group)) = row.group {
+            statement.lines = vec![(0, group), (end, line.number())];
+        }
         statement.label = 0;
         statement.introduces = false;
-        statement.header = header;
+        statement.header = row.header_line;
+    }
+
+    /// Cuts the time of day that opens an entry, unless it may say when something happens.
+    fn drop_time(&self, text: &mut String, starts: &mut [(usize, u32)]) {
+        let Some(time) = opening_time(text, &self.day) else { return };
+        if !(self.timed || time.is_stamp || label_len(&text[time.len..]) > 0) {
+            return;
+        }
+        text.drain(..time.len);
+        for (at, _) in starts {
+            *at = at.saturating_sub(time.len);
+        }
     }
 
     /// Adds a statement made of `lines`, and returns its index.
@@ -376,15 +404,15 @@ impl LogParser {
             text.push_str(&if form == StatementForm::Code {
                 line.words().trim().to_owned()
             } else {
-                strip_markup(line.words())
+                strip_markup(without_slant(line.words()))
             });
         }
         if form == StatementForm::Item || form == StatementForm::Paragraph {
-            drop_time(&mut text, &mut starts, self.timed);
+            self.drop_time(&mut text, &mut starts);
         }
         let (label, pieces) = match form {
             StatementForm::Row | StatementForm::Code => (label_len(&text), single_piece(&text)),
-            _ => split_after_label(&text),
+            _ => split_after_label(&text, titled_len(lines[0].words(), &text)),
         };
         let own = lines.iter().all(|l| l.origin() != TextOrigin::External);
         let statement = LogStatement {
@@ -549,9 +577,9 @@ fn heading_key(text: &str) -> u64 {
     hash_bytes(letters.as_bytes())
 }
 
-/// Returns the length of the label of a text, and the pieces after it.
-fn split_after_label(text: &str) -> (usize, Vec<StatementPiece>) {
-    let label = label_len(text);
+/// Returns the length of the label of a text, at least `titled`, and the pieces after it.
+fn split_after_label(text: &str, titled: usize) -> (usize, Vec<StatementPiece>) {
+    let label = label_len(text).max(titled);
     let mut pieces = pieces::split_pieces(&text[label..]);
     for piece in &mut pieces {
         piece.start += label;
@@ -566,11 +594,6 @@ fn single_piece(text: &str) -> Vec<StatementPiece> {
     } else {
         vec![StatementPiece { start: 0, end: text.len(), starts_sentence: true }]
     }
-}
-
-fn cells(row: &str) -> impl Iterator<Item = &str> {
-    let inner = row.trim().trim_start_matches('|').trim_end_matches('|');
-    inner.split('|').map(str::trim)
 }
 
 /// Returns how many of the first lines are one wrapped statement.
@@ -598,10 +621,81 @@ fn wrapped_line_count(lines: &[SanitizedLine]) -> usize {
     taken
 }
 
+/// The longest topic of a parent item, in characters; of a longer one its label or first clause is enough.
+const LEAD_CHARS_MAX: usize = 110;
+
+const TOPIC_CHARS_MAX: usize = 60;
+
+/// A topic of no more words is incomplete.
+const TOPIC_WORDS_MIN: usize = 2;
+
+/// Marks at the end of a parent that do not precede a colon.
+const LEAD_ENDS: [char; 9] = [':', '：', '.', ';', ',', '。', '—', '–', ' '];
+
+/// Returns the bytes of a parent item that say what its children are about.
+fn topic_len(parent: &LogStatement) -> usize {
+    let text = &parent.text;
+    if parent.introduces || text.chars().count() <= TOPIC_CHARS_MAX {
+        return text.len();
+    }
+    let clause = parent.pieces.first().map_or(text.len(), |it| it.end);
+    match parent.label {
+        0 if text[..clause].chars().count() <= LEAD_CHARS_MAX => clause,
+        0 => pieces::truncate_at_clause(text, TOPIC_CHARS_MAX).len(),
+        label => label,
+    }
+}
+
+/// Returns the words of a line that is in italics as a whole, as notes about a note are.
+fn without_slant(words: &str) -> &str {
+    let inner = ['*', '_'].into_iter().find_map(|mark| {
+        let inner = words.strip_prefix(mark)?.strip_suffix(mark)?;
+        (!inner.is_empty() && !inner.contains(mark)).then_some(inner)
+    });
+    inner.unwrap_or(words)
+}
+
+/// Returns whether a line is a title in bold, without being a heading.
+fn is_bold_title(words: &str) -> bool {
+    let title = words.trim().strip_prefix("**").and_then(|it| it.strip_suffix("**"));
+    title.is_some_and(|it| {
+        !it.contains("**")
+            && !it.ends_with(['.', '!', '?', '。', '！', '？'])
+            && it.chars().count() <= LEAD_CHARS_MAX
+    })
+}
+
+/// Returns whether a list or a table begins with the first of `lines` that says something.
+fn opens_list(lines: &[SanitizedLine]) -> bool {
+    let next = lines.iter().find(|it| it.kind() != LineKind::Blank);
+    next.is_some_and(|it| matches!(it.kind(), LineKind::ListItem { .. } | LineKind::TableRow))
+}
+
+/// Returns the bytes of `text` that are a title in bold or code with the dash after it: `**Boiler** – off`.
+fn titled_len(words: &str, text: &str) -> usize {
+    const TITLE_CHARS_MAX: usize = 80;
+    let words = words.trim_start();
+    let title = match words.strip_prefix("**") {
+        Some(inner) => inner.split_once("**").map(|it| strip_markup(it.0)),
+        None => words
+            .strip_prefix('`')
+            .and_then(|it| it.split_once('`'))
+            .map(|it| format!("`{}`", it.0)),
+    };
+    let rest = title.as_ref().filter(|it| it.chars().count() <= TITLE_CHARS_MAX);
+    let rest = rest.and_then(|title| text.strip_prefix(title.as_str()));
+    let after = rest.and_then(|it| it.strip_prefix([' ', ':'])).map(str::trim_start);
+    let value = after.and_then(|it| it.strip_prefix(['–', '—', '-'])?.strip_prefix(' '));
+    let value = value.map(str::trim_start).filter(|it| it.contains(char::is_alphanumeric));
+    value.map_or(0, |it| text.len() - it.len())
+}
+
 /// Returns the length of a label with its colon and space: `Caroline: `, `Root cause: `.
 fn label_len(text: &str) -> usize {
     const LABEL_CHARS_MAX: usize = 40;
     const LABEL_WORDS_MAX: usize = 5;
+    /// One character of these scripts says what takes others three.
+    const UNSPACED_CHARS_MAX: usize = 14;
     let Some(colon) =
         text.char_indices().take(LABEL_CHARS_MAX).find(|(_, c)| matches!(c, ':' | '：'))
     else {
@@ -609,9 +703,14 @@ fn label_len(text: &str) -> usize {
     };
     let label = &text[..colon.0];
     let after = colon.0 + colon.1.len_utf8();
-    let spaced = colon.1 == '：' || text[after..].starts_with(' ');
-    let plain = label.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '@' | '/'))
-        && !label.contains(['.', '!', '?', ';', '。'])
+    let spaced = colon.1 == '：'
+        || text[after..].starts_with(' ')
+        || text[after..].starts_with(scripts::is_spaceless);
+    let is_short =
+        !scripts::is_mostly_spaceless(label) || label.chars().count() <= UNSPACED_CHARS_MAX;
+    let plain = is_short
+        && label.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '@' | '/'))
+        && !label.contains(['.', '!', '?', ';', '。', '，', '！', '？'])
         && label.matches('`').count().is_multiple_of(2)
         && label.matches('(').count() == label.matches(')').count()
         && label.split_whitespace().count() <= LABEL_WORDS_MAX;
@@ -619,29 +718,8 @@ fn label_len(text: &str) -> usize {
     if spaced && plain && !tail.is_empty() { text.len() - tail.len() } else { 0 }
 }
 
-/// Returns the bytes of a time of day that opens the text, with what follows it.
-fn time_len(text: &str) -> usize {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let rest = text.as_bytes();
-    let two = |at: usize| rest.get(at..at + 2).is_some_and(|d| d.iter().all(u8::is_ascii_digit));
-    if !(1..=2).contains(&digits) || rest.get(digits) != Some(&b':') || !two(digits + 1) {
-        return 0;
-    }
-    let mut end = digits + 3;
-    if rest.get(end) == Some(&b':') && two(end + 1) {
-        end += 3;
-    }
-    let tail = text[end..].trim_start();
-    let tail = tail.strip_prefix(['-', '–', '—', ':']).map_or(tail, str::trim_start);
-    if text[end..].starts_with([' ', ':']) && !tail.is_empty() {
-        text.len() - tail.len()
-    } else {
-        0
-    }
-}
-
 /// Returns whether most items of the log begin with a time, which then only orders them.
-fn has_time_column(log: &SanitizedLog) -> bool {
+fn has_time_column(log: &SanitizedLog, day: &str) -> bool {
     let items = log
         .lines()
         .iter()
@@ -649,18 +727,9 @@ fn has_time_column(log: &SanitizedLog) -> bool {
     let (mut timed, mut all) = (0_usize, 0_usize);
     for line in items {
         all += 1;
-        timed += usize::from(time_len(line.words()) > 0);
+        let bold = line.words().starts_with("**").then(|| strip_markup(line.words()));
+        let words = bold.as_deref().unwrap_or(line.words());
+        timed += usize::from(opening_time(words, day).is_some());
     }
     timed >= 2 && timed * 2 > all
-}
-
-fn drop_time(text: &mut String, starts: &mut [(usize, u32)], timed: bool) {
-    let len = time_len(text);
-    if len == 0 || !(timed || label_len(&text[len..]) > 0) {
-        return;
-    }
-    text.drain(..len);
-    for (at, _) in starts {
-        *at = at.saturating_sub(len);
-    }
 }

@@ -127,7 +127,8 @@ fn build_bullets(
             let above = open.remove(index);
             let (_, statement) = at.statement_in(&material.pages);
             // A label like `Files changed: …` is incomplete without the heading.
-            let asks = sections::is_template_head(statement.label_text());
+            let asks = material.units[first].needs_heading
+                || sections::is_template_head(statement.label_text());
             is_heading_shown = above.heading == heading && stems >= SELF_CONTAINED_STEMS && !asks;
             done.push(above);
         }

@@ -1,4 +1,5 @@
-//! Which section a statement belongs to: by its task box, its headings, then its own words.
+//! Which section a statement belongs to: by its task box, a mark of its state, its headings, then its own
+//! words.
 //!
 //! Structure works in every language, cue words in those of the lexicon.
 
@@ -7,12 +8,16 @@ use std::{
     sync::LazyLock,
 };
 
-use super::parsed_log::{LogStatement, ParsedLog};
-use crate::text::{
-    calendar,
-    hash::{HashedMap, hash_bytes},
-    lexicon::{CuePosition, SECTIONS},
-    words::split_at_punctuation,
+use super::parsed_log::{LogStatement, ParsedLog, StatementForm};
+use crate::{
+    memory::atom::{self, AtomKind},
+    text::{
+        calendar,
+        hash::{HashedMap, hash_bytes},
+        lexicon::{CuePosition, SECTIONS},
+        scripts,
+        words::split_at_punctuation,
+    },
 };
 
 pub use crate::text::lexicon::StatementClass;
@@ -20,37 +25,128 @@ pub use crate::text::lexicon::StatementClass;
 /// A front cue must be among this many first words.
 const FRONT_WORDS: usize = 3;
 
+/// In a script without spaces it must begin among this many first characters.
+const FRONT_CHARS: usize = 8;
+
 struct SectionCue {
     words: Vec<&'static str>,
     class: StatementClass,
     position: CuePosition,
 }
 
+/// A cue in a text.
+struct FoundCue {
+    /// Where it begins: the number of words before it, or of characters in a script without spaces.
+    at: usize,
+    is_in_front: bool,
+    cue: &'static SectionCue,
+}
+
 /// The cues by the hash of their first word.
 static CUE_TABLE: LazyLock<HashedMap<Vec<SectionCue>>> = LazyLock::new(|| {
     let mut table = HashedMap::<Vec<SectionCue>>::default();
-    for list in &SECTIONS.cues {
-        for phrase in &*list.phrases {
-            let words: Vec<_> = phrase.split_whitespace().collect();
-            let Some(first) = words.first() else { continue };
-            let cue =
-                SectionCue { class: list.class, position: list.position, words: words.clone() };
-            table.entry(hash_bytes(first.as_bytes())).or_default().push(cue);
-        }
+    for cue in all_cues().filter(|it| !is_unspaced(it.words[0])) {
+        table.entry(hash_bytes(cue.words[0].as_bytes())).or_default().push(cue);
     }
     table
 });
 
-/// Returns the class of some `words` of a statement: from its task box, else its heads, else the words.
+/// The cues in scripts without spaces, which are found by their characters; longer ones first.
+static UNSPACED_CUES: LazyLock<Vec<SectionCue>> = LazyLock::new(|| {
+    let mut cues: Vec<_> = all_cues().filter(|it| is_unspaced(it.words[0])).collect();
+    cues.sort_by_key(|it| std::cmp::Reverse(it.words[0].len()));
+    cues
+});
+
+fn all_cues() -> impl Iterator<Item = SectionCue> {
+    let phrases =
+        SECTIONS.cues.iter().flat_map(|list| list.phrases.iter().map(move |it| (list, *it)));
+    phrases.filter_map(|(list, phrase)| {
+        let words: Vec<_> = phrase.split_whitespace().collect();
+        (!words.is_empty()).then_some(SectionCue {
+            words,
+            class: list.class,
+            position: list.position,
+        })
+    })
+}
+
+fn is_unspaced(word: &str) -> bool {
+    word.contains(scripts::is_spaceless)
+}
+
+/// Returns the class of some `words` of a statement: from its task box, else a mark of its state, else its
+/// heads, else the words.
 pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) -> StatementClass {
     if let Some(done) = statement.task {
         return if done { StatementClass::Outcome } else { StatementClass::Open };
     }
-    match class_of_heads(page, statement) {
+    let by_heads = class_of_heads(page, statement);
+    let state = state_of(statement).filter(|_| by_heads != Some(StatementClass::Decision));
+    match (state, by_heads) {
+        (Some(State::Open), _) => StatementClass::Open,
+        (Some(State::Done), Some(StatementClass::Open)) => StatementClass::Outcome,
         // A heading such as `Notes` says less than the words below it.
-        Some(StatementClass::Context) | None => class_of_words(words, statement.label > 0),
-        Some(class) => class,
+        (state, Some(StatementClass::Context) | None) => {
+            match (class_of_words(words, statement.label > 0), state) {
+                // A row of a table says how something is, not what was done.
+                (StatementClass::Context, Some(State::Done))
+                    if statement.form != StatementForm::Row && says_what_is_done(words) =>
+                {
+                    StatementClass::Outcome
+                }
+                (StatementClass::Context, Some(State::Caution)) => StatementClass::Open,
+                (class, _) => class,
+            }
+        }
+        (_, Some(class)) => class,
     }
+}
+
+/// What a mark such as `✅` says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    Done,
+    Caution,
+    Open,
+}
+
+/// Returns the state that a mark at the beginning or the end of a statement or of a part of it shows; of
+/// several the one that needs most attention.
+fn state_of(statement: &LogStatement) -> Option<State> {
+    let text = &statement.text;
+    if text.is_ascii() {
+        return None;
+    }
+    let parts = text.split([';', ',', '：', ':', '|', '—', '–', '→']).map(str::trim);
+    let at_edge = |part: &str| {
+        // In a row the head of the column precedes the mark.
+        let is_row = statement.form == StatementForm::Row;
+        let of = |marks: &[&str]| {
+            let is_at_edge = |it: &&str| part.starts_with(it) || ends_with_mark(part, it);
+            marks.iter().any(|it| is_at_edge(it) || (is_row && part.contains(it)))
+        };
+        let marks = &SECTIONS.state_marks;
+        match () {
+            () if of(&marks.open) => Some(State::Open),
+            () if of(&marks.caution) => Some(State::Caution),
+            () => of(&marks.done).then_some(State::Done),
+        }
+    };
+    parts.filter_map(at_edge).max()
+}
+
+/// Emoji may be followed by the selector of their form.
+fn ends_with_mark(part: &str, mark: &str) -> bool {
+    part.trim_end_matches(['\u{FE0F}', '.']).ends_with(mark)
+}
+
+/// Returns whether a text with a mark says more than that something runs.
+fn says_what_is_done(words: &str) -> bool {
+    const WORDS_MIN: usize = 3;
+    const UNSPACED_CHARS_MIN: usize = 5;
+    has_more_words(words, WORDS_MIN - 1)
+        || words.chars().filter(|&c| scripts::is_spaceless(c)).nth(UNSPACED_CHARS_MIN).is_some()
 }
 
 /// Returns the class that the label or the heads of a statement indicate.
@@ -64,16 +160,19 @@ pub(super) fn class_of_heads(page: &ParsedLog, statement: &LogStatement) -> Opti
 pub(super) fn class_of_head(head: &str) -> Option<StatementClass> {
     /// In a longer heading a cue proves little.
     const WORDS_MAX: usize = 6;
+    const UNSPACED_CHARS_MAX: usize = 12;
     if has_more_words(head, WORDS_MAX) {
         return None;
     }
     let lower = head.to_lowercase();
     let words = split_at_punctuation(&lower);
-    if words.len() > WORDS_MAX {
+    let unspaced = lower.chars().filter(|&c| scripts::is_spaceless(c));
+    if words.len() > WORDS_MAX || unspaced.count() > UNSPACED_CHARS_MAX {
         return None;
     }
-    let found = matching_cues(&words).filter(|(_, cue)| cue.position == CuePosition::Heading);
-    found.min_by_key(|&(at, cue)| (at, cue.class)).map(|(_, cue)| cue.class)
+    let found = find_cues(&lower, &words).into_iter();
+    let found = found.filter(|it| it.cue.position == CuePosition::Heading);
+    found.min_by_key(|it| (it.at, it.cue.class)).map(|it| it.cue.class)
 }
 
 /// Returns the class of a statement from its own words.
@@ -84,10 +183,10 @@ pub(super) fn class_of_words(text: &str, spoken: bool) -> StatementClass {
     let words = split_at_punctuation(&lower);
     let mut front = None;
     let mut any = None;
-    for (at, cue) in matching_cues(&words) {
+    for FoundCue { is_in_front, cue, .. } in find_cues(&lower, &words) {
         match cue.position {
             CuePosition::Front if spoken && cue.class == StatementClass::Open => {}
-            CuePosition::Front if at < FRONT_WORDS => {
+            CuePosition::Front if is_in_front => {
                 front.get_or_insert(cue.class);
             }
             // Of several cues, a decision takes precedence, then an open item.
@@ -115,10 +214,10 @@ pub(super) fn class_of_words(text: &str, spoken: bool) -> StatementClass {
 pub(super) fn opens_with_decision(text: &str) -> bool {
     let lower = text.to_lowercase();
     let words = split_at_punctuation(&lower);
-    matching_cues(&words).any(|(at, cue)| {
-        at < FRONT_WORDS
-            && cue.class == StatementClass::Decision
-            && cue.position != CuePosition::Front
+    find_cues(&lower, &words).iter().any(|it| {
+        it.is_in_front
+            && it.cue.class == StatementClass::Decision
+            && it.cue.position != CuePosition::Front
     })
 }
 
@@ -130,6 +229,11 @@ pub(super) fn gives_reason(text: &str) -> bool {
     });
     let lower = text.to_lowercase();
     let words = split_at_punctuation(&lower);
+    if is_unspaced(&lower)
+        && SECTIONS.reasons.iter().any(|it| is_unspaced(it) && lower.contains(it))
+    {
+        return true;
+    }
     // A reason follows what it is the reason of.
     (1..words.len()).any(|at| {
         let second = words.get(at + 1).copied().unwrap_or("");
@@ -143,10 +247,9 @@ pub(super) fn mentions_change(text: &str) -> bool {
     let has = |cue: &str| words.contains(&cue);
     (has("from") && has("to"))
         || (has("was") && has("now"))
-        || SECTIONS
-            .changes
-            .iter()
-            .any(|cue| if cue.contains(' ') { lower.contains(cue) } else { has(cue) })
+        || SECTIONS.changes.iter().any(|cue| {
+            if cue.contains(' ') || is_unspaced(cue) { lower.contains(cue) } else { has(cue) }
+        })
 }
 
 /// Returns whether a heading only names a kind of content, as in templates.
@@ -164,18 +267,76 @@ pub(super) fn is_template_head(head: &str) -> bool {
     words.len() <= 3 && (NAMES.contains(&joined[..]) || class_of_head(head).is_some())
 }
 
+/// Returns whether a label names an attribute of what the heading is about: `Status: …`, `Root cause: …`.
+pub(super) fn is_attribute(label: &str) -> bool {
+    is_in(label, &ATTRIBUTES)
+}
+
+/// Returns whether a labelled statement is only about the note: `Session ID: …`; or `Date: …`, where no
+/// heading names what it is the date of.
+pub(super) fn is_about_note(statement: &LogStatement, headed: bool) -> bool {
+    const VALUE_WORDS_MAX: usize = 6;
+    static NOTE_LABELS: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| SECTIONS.note_labels.iter().copied().collect());
+    let label = statement.label_text();
+    let value = &statement.text[statement.label..];
+    let is_time = || {
+        let atoms = atom::find_atoms(value);
+        let times = atoms.iter().any(|it| matches!(it.kind, AtomKind::Date | AtomKind::Time));
+        times && !headed && is_in(label, &ATTRIBUTES)
+    };
+    !has_more_words(value, VALUE_WORDS_MAX) && (is_in(label, &NOTE_LABELS) || is_time())
+}
+
+static ATTRIBUTES: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| SECTIONS.attribute_labels.iter().copied().collect());
+
+/// Returns whether the words of a label are among `names`.
+fn is_in(label: &str, names: &HashSet<&str>) -> bool {
+    if label.is_empty() || has_more_words(label, 3) {
+        return false;
+    }
+    let lower = label.to_lowercase();
+    let words: Vec<&str> = split_at_punctuation(&lower)
+        .into_iter()
+        .map(|it| it.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|it| !it.is_empty())
+        .collect();
+    names.contains(&words.join(" ")[..])
+}
+
 /// Returns whether a text has more than `most` words. A fast test.
 fn has_more_words(text: &str, most: usize) -> bool {
     text.split_whitespace().filter(|it| it.contains(char::is_alphanumeric)).nth(most).is_some()
 }
 
-fn matching_cues<'w>(
-    words: &'w [&'w str],
-) -> impl Iterator<Item = (usize, &'static SectionCue)> + 'w {
-    words.iter().enumerate().flat_map(move |(at, word)| {
+/// Returns the cues in a text in lower case, which has these words.
+fn find_cues(lower: &str, words: &[&str]) -> Vec<FoundCue> {
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
         let cues = CUE_TABLE.get(&hash_bytes(word.as_bytes())).map_or(&[][..], Vec::as_slice);
-        cues.iter().filter(move |cue| words[at..].starts_with(&cue.words)).map(move |cue| (at, cue))
-    })
+        let cues = cues.iter().filter(|cue| words[at..].starts_with(&cue.words));
+        found.extend(cues.map(|cue| FoundCue { at, is_in_front: at < FRONT_WORDS, cue }));
+    }
+    if !lower.is_ascii() && is_unspaced(lower) {
+        let mut taken: Vec<(std::ops::Range<usize>, StatementClass)> = Vec::new();
+        for cue in &*UNSPACED_CUES {
+            let phrase = cue.words[0];
+            let Some(start) = lower.find(phrase) else { continue };
+            let end = start + phrase.len();
+            // `未完成` contains `完成`, and says the opposite.
+            let inside = |(longer, class): &(std::ops::Range<usize>, StatementClass)| {
+                longer.start <= start && end <= longer.end && *class != cue.class
+            };
+            if taken.iter().any(inside) {
+                continue;
+            }
+            taken.push((start..end, cue.class));
+            let at = lower[..start].chars().filter(|c| c.is_alphanumeric()).count();
+            found.push(FoundCue { at, is_in_front: at < FRONT_CHARS, cue });
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -202,6 +363,43 @@ mod tests {
         check("Abbiamo deciso di aspettare", StatementClass::Decision);
         check("Ainda não temos resposta", StatementClass::Open);
         check("Opgelost: de fout in de sortering", StatementClass::Outcome);
+        check("Решили остаться на третьей версии", StatementClass::Decision);
+        check("Ждём ответа от банка", StatementClass::Open);
+        check("Исправили сортировку в журнале", StatementClass::Outcome);
+        check("决定继续使用第三版", StatementClass::Decision);
+        check("合同未完成，等待客户回复", StatementClass::Open);
+        check("已修复排序错误", StatementClass::Outcome);
+        check("港口天气很好", StatementClass::Context);
+        check("第3版を使い続けることに決定した", StatementClass::Decision);
+        check("契約は未完了、銀行の返事待ち", StatementClass::Open);
+        check("並び順の不具合を修正した", StatementClass::Outcome);
+    }
+
+    #[test]
+    fn marks_show_the_state() {
+        #[track_caller]
+        fn check(text: &str, expected: StatementClass) {
+            let log = format!("## Notes\n\n- {text}\n");
+            let log =
+                crate::memory::log::DailyLog::parse("2026-04-01".parse().unwrap(), log.as_bytes());
+            let log =
+                crate::privacy::sanitize(&log.unwrap(), &crate::privacy::PrivacyRules::default());
+            let page = super::super::parsed_log::parse(&log);
+            let statement = &page.statements[0];
+            assert_eq!(
+                class_of(&page, statement, &statement.text[statement.label..]),
+                expected,
+                "{text}"
+            );
+        }
+        check("✅ Boat painted for the season", StatementClass::Outcome);
+        check("Boat painted for the season ✅", StatementClass::Outcome);
+        check("Boat: ✅ running", StatementClass::Context);
+        check("❌ The winch of pier 4", StatementClass::Open);
+        check("Winch of pier 4: 🔴", StatementClass::Open);
+        check("⚠️ The pump leaks", StatementClass::Open);
+        check("⚠️ Decided to keep the pump", StatementClass::Decision);
+        check("The ❌ in the plan is a stain", StatementClass::Context);
     }
 
     #[test]
@@ -222,6 +420,7 @@ mod tests {
         check("SQLite porque basta un archivo", true);
         check("SQLite over Postgres", false);
         check("Because", false);
+        check("选用单个文件，因为备份更容易", true);
     }
 
     #[test]
@@ -229,6 +428,11 @@ mod tests {
         assert_eq!(class_of_head("Key decisions"), Some(StatementClass::Decision));
         assert_eq!(class_of_head("Next steps"), Some(StatementClass::Open));
         assert_eq!(class_of_head("Offene Punkte"), Some(StatementClass::Open));
+        assert_eq!(class_of_head("Открытые вопросы"), Some(StatementClass::Open));
+        assert_eq!(class_of_head("📋 待办事项"), Some(StatementClass::Open));
+        assert_eq!(class_of_head("今日已完成"), Some(StatementClass::Outcome));
+        assert_eq!(class_of_head("未完了"), Some(StatementClass::Open));
+        assert_eq!(class_of_head("決定事項"), Some(StatementClass::Decision));
         assert_eq!(class_of_head("What was done"), Some(StatementClass::Outcome));
         assert_eq!(class_of_head("Task: sort the list by date"), None);
     }

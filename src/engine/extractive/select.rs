@@ -322,6 +322,7 @@ impl<'m> GreedySelection<'m> {
         let heading = unit.heading.filter(|&head| !self.head_open[head]);
         let heading = heading.filter(|&head| {
             unit.stems < SELF_CONTAINED_STEMS
+                || unit.needs_heading
                 || self.material.heads[head].is_title
                 || self.is_denser(head, unit)
         });

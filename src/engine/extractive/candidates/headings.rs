@@ -18,9 +18,6 @@ const TEMPLATE_WORDS_MAX: usize = 3;
 /// The longest head; a longer lead-in costs more than it explains.
 const HEAD_CHARS_MAX: usize = 110;
 
-/// A child with more stems than this can be read without its parent.
-const CHILD_STEMS_MAX: usize = 5;
-
 /// Returns how often the words of each head occur in the pages.
 pub(crate) fn template_heads(pages: &[ParsedLog]) -> HashedMap<u32> {
     let mut seen = HashedMap::<u32>::default();
@@ -67,24 +64,10 @@ impl PageHeadings {
         std::iter::successors(statement.heading, above).find(|&head| self.meaningful[head])
     }
 
-    /// Returns the lead-in or parent item that a statement needs.
-    pub(super) fn lead_of(
-        &self,
-        page: &ParsedLog,
-        statement: &LogStatement,
-        stems: usize,
-    ) -> Option<usize> {
-        let lead = statement.lead.filter(|&head| self.meaningful[head])?;
-        let introduces = match page.heads[lead].statement {
-            Some(parent) => {
-                let parent = &page.statements[parent];
-                if !parent.introduces && parent.text.ends_with(['.', '!', '?', '。']) {
-                    return None;
-                }
-                parent.introduces
-            }
-            None => true,
-        };
-        (introduces || stems <= CHILD_STEMS_MAX).then_some(lead)
+    /// Returns the lead-in or parent item of a statement, or of its parent if that one only names a kind of
+    /// content.
+    pub(super) fn lead_of(&self, page: &ParsedLog, statement: &LogStatement) -> Option<usize> {
+        let above = |&head: &usize| page.heads[head].parent;
+        std::iter::successors(statement.lead, above).find(|&head| self.meaningful[head])
     }
 }

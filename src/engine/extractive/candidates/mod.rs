@@ -92,6 +92,8 @@ pub(super) struct CandidateUnit {
     /// Its heads, as indices of [`CandidateSet::heads`].
     pub(super) heading: Option<usize>,
     pub(super) lead: Option<usize>,
+    /// Whether it says only together with its heading what it is about, however long it is.
+    pub(super) needs_heading: bool,
     /// The unit without which it cannot be understood: the beginning of its sentence, the sentence that it
     /// refers to, or the question that it answers.
     pub(super) requires: Option<usize>,
@@ -239,6 +241,8 @@ impl CandidateCollector<'_> {
         let mut known_tokens = self.builder.counts.tokens(page);
         // The unit with the question of the previous turn.
         let mut question: Option<usize> = None;
+        // The last sentence of the previous statement.
+        let mut previous_statement: Option<usize> = None;
         let meaningful = |head| is_meaningful(page, head, &self.templates);
         let mut heads = PageHeadings {
             meaningful: (0..page.heads.len()).map(meaningful).collect(),
@@ -259,7 +263,9 @@ impl CandidateCollector<'_> {
             }
             let answers = question.take().filter(|_| is_answer(page, s));
             // The unit at the beginning of the current sentence.
-            let mut opener = None;
+            let mut opener = previous_statement.take().filter(|&it| {
+                continues(page, self.units[it].at, s) && self.units[it].requires.is_none()
+            });
             // How many sentences in a row refer back.
             let mut back_references = 0;
             for (piece, cut) in statement.pieces.iter().enumerate() {
@@ -292,6 +298,7 @@ impl CandidateCollector<'_> {
                     self.builder.features.truncate(features_end);
                 } else if cut.starts_sentence {
                     opener = Some(self.units.len() - 1);
+                    previous_statement = opener;
                     let is_last = piece + 1 == statement.pieces.len();
                     let asks = is_last && statement.label > 0 && is_question(words);
                     question = opener.filter(|_| asks);
@@ -329,10 +336,12 @@ impl CandidateCollector<'_> {
             }
         }
         let heading = heads.heading_of(page, statement);
-        let lead = heads.lead_of(page, statement, found.stems);
+        let lead = heads.lead_of(page, statement);
         let headed = heading.or(lead).is_some();
-        let mut chosen =
-            is_candidate && (self.fragments || is_self_contained(statement, text, &found, headed));
+        let is_note_data = statement.label > 0 && sections::is_about_note(statement, headed);
+        let mut chosen = is_candidate
+            && (self.fragments
+                || (!is_note_data && is_self_contained(statement, text, &found, headed)));
         if is_candidate && !chosen && answers.is_some() && found.facts + found.names > 0 {
             // A short answer is understandable with its question.
             chosen = true;
@@ -342,6 +351,11 @@ impl CandidateCollector<'_> {
         if !chosen {
             return false;
         }
+        let needs_heading = lead.is_none()
+            && (statement.lead.is_some()
+                || statement.form == StatementForm::Row
+                || sections::is_attribute(statement.label_text())
+                || (at.piece == 0 && requires.is_none() && pieces::refers_back(text)));
         let heading = heading.map(|head| self.use_heading(page, head, &mut heads.uses));
         let lead = lead.map(|head| self.use_heading(page, head, &mut heads.uses));
         self.units.push(CandidateUnit {
@@ -352,6 +366,7 @@ impl CandidateCollector<'_> {
             factor: form_factor(statement, text),
             heading,
             lead,
+            needs_heading,
             requires,
             annotations: Vec::new(),
             is_replaced: false,
@@ -398,6 +413,17 @@ impl CandidateCollector<'_> {
         self.heads[index].units.push(self.units.len());
         index
     }
+}
+
+/// Returns whether a statement without a speaker may go on with what the one before it said.
+fn continues(page: &ParsedLog, before: PiecePosition, statement: usize) -> bool {
+    let (above, this) = (&page.statements[before.statement], &page.statements[statement]);
+    before.statement + 1 == statement
+        && above.label == 0
+        && this.label == 0
+        && above.form == this.form
+        && matches!(this.form, StatementForm::Item | StatementForm::Paragraph)
+        && (above.heading, above.lead) == (this.heading, this.lead)
 }
 
 /// Returns whether a piece is understandable by itself or with its heads.

@@ -37,8 +37,10 @@ impl MemoryExtractor<'_> {
     /// Returns the best memory of one block, if any.
     pub(super) fn read_block(&self, at: usize) -> Option<MemoryCandidate> {
         let block = &self.blocks[at];
-        if matches!(block.shape, BlockShape::Heading(_) | BlockShape::Bullet { task: true }) {
-            return None;
+        match block.shape {
+            BlockShape::Heading(_) => return self.titled_lesson(at),
+            BlockShape::Bullet { task: true } => return None,
+            BlockShape::Bullet { task: false } | BlockShape::Paragraph | BlockShape::Row => {}
         }
         let section = self.roles.role_above(at);
         if matches!(section, Some(BlockRole::Task | BlockRole::Reason)) {
@@ -58,8 +60,14 @@ impl MemoryExtractor<'_> {
             _ => 0,
         };
         let sentences = block.sentences_from(from);
-        self.feedback(at, role, &sentences)
-            .or_else(|| self.person(at, role == Some(BlockRole::Preference), &sentences))
+        let guidance = self
+            .feedback(at, role, &sentences)
+            .or_else(|| self.person(at, role == Some(BlockRole::Preference), &sentences));
+        if block.shape == BlockShape::Row {
+            // The dates and links of a table say what is, not what lasts.
+            return guidance;
+        }
+        guidance
             .or_else(|| self.decision(at, role == Some(BlockRole::Decision), &sentences))
             .or_else(|| deadline(&sentences))
             .or_else(|| reference(block))
@@ -126,7 +134,7 @@ impl MemoryExtractor<'_> {
     ) -> Option<MemoryCandidate> {
         sentences.iter().enumerate().find_map(|(i, sentence)| {
             let words = sentence.words();
-            let decided = (words.opens_with(cue_phrases::DECIDED)
+            let decided = (words.is_marked_as(cue_phrases::DECIDED)
                 && !words.opens_with(cue_phrases::NOT_DECISIONS))
                 || split_label(&sentence.text).is_some_and(|(_, rest)| {
                     WordList::of(&sentence.text[rest..]).opens_with(cue_phrases::DECIDED)

@@ -31,8 +31,12 @@ pub(crate) fn is_about_person(text: &str, words: &WordList) -> bool {
         return false;
     }
     let person_at = |at: usize| words.offset(at).is_some_and(|o| is_person(&text[o..]));
-    // One or two words before must be the name: `Jamie prefers`, `the user prefers`.
-    let of_person = |at: usize| (1..=3).contains(&at) && person_at(at - 1);
+    // One or two words before must be the name: `Jamie prefers`, `the user prefers`. Where each character is
+    // a word, and the verb may be the last one, the sentence begins with the person.
+    let of_person = |at: usize| {
+        (1..=3).contains(&at) && person_at(at - 1)
+            || at > 0 && words.is_unspaced() && words.opens_with(cue_phrases::PERSONS)
+    };
     if let Some((at, _)) = words.find(cue_phrases::PREFERS) {
         return of_person(at);
     }

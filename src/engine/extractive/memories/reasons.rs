@@ -9,13 +9,16 @@ use crate::{
             word_list::WordList,
         },
     },
-    text::lexicon::CUES,
+    text::{lexicon::CUES, scripts},
 };
 
 pub(super) struct StatedReason {
     pub(super) text: String,
     pub(super) lines: Vec<u32>,
 }
+
+/// Marks between a claim and its reason.
+const CLAIM_ENDS: [char; 11] = ['(', ',', ';', '—', '–', '-', ' ', '，', '、', '；', '（'];
 
 /// Splits a sentence at the marker of a reason into statement and reason.
 pub(crate) fn split_reason(text: &str) -> Option<(String, String)> {
@@ -51,19 +54,19 @@ pub(crate) fn split_reason(text: &str) -> Option<(String, String)> {
         };
         // In `do X, never do Y because of Z` the reason is the one that does not count.
         let refused = list[1..at].iter().any(|w| CUES.negations.contains(w))
-            && !before.trim_end().ends_with([',', '—', ';']);
+            && !before.trim_end().ends_with([',', '—', ';', '，', '、', '；']);
         let negated = refused || CUES.negations.contains(&list[at - 1]);
         if !marks || negated || list.len() - at - width < WHY_WORDS_MIN {
             continue;
         }
         let why_at = if keeps { offsets[at] } else { offsets[at + width] };
-        let claim = before.trim_end().trim_end_matches(['(', ',', ';', '—', '–', '-', ' ']);
+        let claim = before.trim_end().trim_end_matches(CLAIM_ENDS);
         let opened = before.matches('(').count() > before.matches(')').count();
         let mut why = text[why_at..].trim();
         if opened {
             why = why.split(')').next().unwrap_or(why);
         }
-        return Some((with_full_stop(claim), why.trim_end_matches(['.', ' ']).to_owned()));
+        return Some((with_full_stop(claim), why.trim_end_matches(['.', '。', ' ']).to_owned()));
     }
     None
 }
@@ -105,5 +108,9 @@ pub(super) fn reason_in_next(rest: &[LogSentence]) -> Option<StatedReason> {
 /// Returns the text with a full stop, unless it already ends a sentence.
 pub(super) fn with_full_stop(text: &str) -> String {
     let text = text.trim_end();
-    if text.ends_with(['.', '!', ')', '”', '"']) { text.to_owned() } else { format!("{text}.") }
+    if text.ends_with(['.', '!', ')', '”', '"', '。', '！', '）', '」']) {
+        return text.to_owned();
+    }
+    let unspaced = text.ends_with(scripts::is_spaceless);
+    [text, if unspaced { "。" } else { "." }].concat()
 }

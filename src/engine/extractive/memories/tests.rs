@@ -573,3 +573,78 @@ fn a_day_gives_few_memories_and_always_the_same() {
     assert_eq!(drafts(&text).len(), DRAFTS_MAX);
     assert_eq!(drafts(&text), drafts(&text));
 }
+
+#[test]
+fn what_went_wrong_is_the_reason_of_a_rule_and_not_the_rule() {
+    check(
+        "## Lessons\n\n- The first attempt caught the root domain too, breaking the public site. Always use \
+         explicit subdomains when the root domain is public.\n",
+        Feedback,
+        "Always use explicit subdomains when the root domain is public.",
+        Some("The first attempt caught the root domain too, breaking the public site"),
+    );
+    check(
+        "## Lessons\n\n- Deleted the wrong berth by mistake — always ask the pilot before deleting a berth\n",
+        Feedback,
+        "always ask the pilot before deleting a berth",
+        Some("Deleted the wrong berth by mistake"),
+    );
+    check_none("## Lessons\n\n- The backup of the berth list failed — nobody was there that day\n");
+    check_none("## Lessons\n\n- Used wrong value for the berth — should be `north`\n");
+    check_none("## 教训\n\n- 昨晚的备份失败了，因为磁盘已经满了\n");
+}
+
+#[test]
+fn a_rule_in_a_heading_keeps_its_condition_and_the_failure_before_it() {
+    let log = "## Morning\n\n### Mistake\n- The owner asked for the old list\n- I misread that and deleted \
+               the berths\n\n### Lost\n- 14 berths\n\n### Key lesson: NEVER DELETE BERTHS\n- Always ask \
+               before deleting a list\n- Berths come back only from the archive\n";
+    check(
+        log,
+        Feedback,
+        "NEVER DELETE BERTHS. Always ask before deleting a list",
+        Some("I misread that and deleted the berths"),
+    );
+    check_none("### Key lesson: NEVER DELETE BERTHS\n- Always ask before deleting a list\n");
+}
+
+#[test]
+fn rows_of_tables_hold_rules_but_no_states() {
+    check(
+        "| Rule | Why |\n|---|---|\n| Never moor at the north pier | the winch is broken |\n",
+        Feedback,
+        "Never moor at the north pier.",
+        Some("the winch is broken"),
+    );
+    check_none("| Boat | Deadline |\n|---|---|\n| Aurora | 2026-05-04 |\n");
+}
+
+#[test]
+fn stamps_are_no_part_of_a_memory() {
+    check(
+        "- [02:45] Always moor at the south pier, because the winch of the north pier is broken.\n",
+        Feedback,
+        "Always moor at the south pier.",
+        Some("the winch of the north pier is broken"),
+    );
+    check(
+        "- 14:05 EST: Ana prefers short notes to long letters\n",
+        User,
+        "Ana prefers short notes to long letters",
+        None,
+    );
+}
+
+#[test]
+fn scripts_without_spaces_are_matched_by_characters() {
+    check(
+        "- 用户要求：以后始终用中文回复，否则她看不懂\n",
+        Feedback,
+        "以后始终用中文回复。",
+        Some("否则她看不懂"),
+    );
+    check("- 老板更喜欢简短的消息\n", User, "老板更喜欢简短的消息", None);
+    check("- オーナーは短い返事を好む\n", User, "オーナーは短い返事を好む", None);
+    check_none("- ETH 领涨显示风险偏好回升\n");
+    check_none("- 今天的船必须修好，因为明天要用\n");
+}

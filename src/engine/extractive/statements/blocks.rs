@@ -1,17 +1,20 @@
 //! Splits a log into blocks, and blocks into sentences.
 //!
+//! The stamp of an entry (`[14:05]`, `14:05 EST:`) is no part of its text.
+//!
 //! External text (quotes, code, and logs of external origin) gives no block, and neither do the agent's
 //! turns in a saved transcript: what it says there is an outcome at most, never a rule or a preference.
 //!
 //! # Invariants
 //!
 //! - The text of a block is the text of its lines, in order, without list markers, heading marks, and bold
-//!   marks; no word is added or changed.
+//!   marks; no word is added or changed. A row of a table has the heads of its columns among its words.
 
 use std::{borrow::Cow, cell::OnceCell};
 
-use super::{labels::split_label, word_list::WordList};
+use super::{labels::split_label, opening_time::opening_time, word_list::WordList};
 use crate::{
+    engine::extractive::table_rows::{self, OpenTable},
     memory::{
         authorship::{LineShape, Speaker},
         log::TextOrigin,
@@ -21,7 +24,7 @@ use crate::{
     text::sentences::sentence_ranges,
 };
 
-/// A heading, a bullet, or a paragraph.
+/// A heading, a bullet, a paragraph, or a row of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct LogBlock {
     /// The text, on one line.
@@ -44,6 +47,7 @@ pub(crate) enum BlockShape {
         task: bool,
     },
     Paragraph,
+    Row,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,9 +61,17 @@ pub(crate) struct LogSentence {
 
 /// Splits a log into blocks, in order, without lines of external origin.
 pub(crate) fn parse_blocks(log: &SanitizedLog) -> Vec<LogBlock> {
-    let mut cutter = BlockParser::default();
-    for line in log.lines() {
-        cutter.push_line(line);
+    let mut cutter = BlockParser { day: log.date().to_string(), ..BlockParser::default() };
+    let lines = log.lines();
+    for (at, line) in lines.iter().enumerate() {
+        let is_header = lines.get(at + 1).is_some_and(|it| it.kind() == LineKind::Rule);
+        let own =
+            line.origin() != TextOrigin::External && line.speaker() != Some(Speaker::Assistant);
+        if line.kind() == LineKind::TableRow && own {
+            cutter.push_row(line, is_header);
+        } else {
+            cutter.push_line(line);
+        }
     }
     cutter.blocks
 }
@@ -73,6 +85,9 @@ struct BlockParser {
     intro_block: Option<usize>,
     /// Whether the next text line continues the last block.
     continues: bool,
+    /// The day of the log, as in the stamps of its entries.
+    day: String,
+    table: OpenTable,
 }
 
 impl BlockParser {
@@ -82,7 +97,8 @@ impl BlockParser {
             return;
         }
         if line.shape() == LineShape::TurnStart {
-            *self = Self { blocks: std::mem::take(&mut self.blocks), ..Self::default() };
+            let (blocks, day) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.day));
+            *self = Self { blocks, day, ..Self::default() };
         }
         match line.kind() {
             LineKind::Heading { level, .. } => {
@@ -113,11 +129,16 @@ impl BlockParser {
                 self.continues = true;
             }
             LineKind::Blank => self.continues = false,
+            // The line between the heads and the rows of a table.
+            LineKind::Rule if self.table.has_heads() => {}
             _ => {
                 self.continues = false;
                 self.intro_block = None;
                 self.bullets.clear();
             }
+        }
+        if line.kind() != LineKind::Rule {
+            self.table = OpenTable::default();
         }
         let last = self.blocks.len().checked_sub(1);
         if let Some((at, LineKind::Text)) = last.map(|at| (at, line.kind())) {
@@ -137,9 +158,32 @@ impl BlockParser {
         starts_with_bold_label(words) || (closed && labelled)
     }
 
+    fn push_row(&mut self, line: &SanitizedLine, is_header: bool) {
+        self.continues = false;
+        self.bullets.clear();
+        let cells: Vec<String> = table_rows::cells(line.words()).map(strip_bold).collect();
+        if is_header {
+            self.table = OpenTable::with_heads(cells, line.number());
+            return;
+        }
+        let row = self.table.read_row(&cells, line.number());
+        self.push(line, BlockShape::Row, self.intro_block);
+        if let Some(block) = self.blocks.last_mut() {
+            block.text = row.text;
+            // Their words are all over the row: they are cited with its beginning.
+            let others = [row.header_line, row.group.map(|it| it.1)].into_iter().flatten();
+            let starts = (0..).zip(others.chain([line.number()]));
+            block.starts = starts.collect();
+        }
+    }
+
     fn push(&mut self, line: &SanitizedLine, shape: BlockShape, parent: Option<usize>) {
+        let mut text = strip_bold(line.words());
+        if let Some(time) = opening_time(&text, &self.day).filter(|it| it.is_stamp) {
+            text.drain(..time.len);
+        }
         self.blocks.push(LogBlock {
-            text: strip_bold(line.words()),
+            text,
             shape,
             parent,
             heading: self.headings.last().map(|&(_, at)| at),

@@ -1,6 +1,7 @@
 //! Labels and titles of statements.
 
 use super::word_list::WordList;
+use crate::text::scripts;
 
 /// Splits `Label: rest` or `Label — rest`; returns the label and the byte offset of the rest.
 ///
@@ -9,12 +10,15 @@ pub(crate) fn split_label(text: &str) -> Option<(&str, usize)> {
     /// Longer than this and it is a clause.
     const LABEL_WORDS_MAX: usize = 7;
     const LABEL_CHARS_MAX: usize = 60;
+    /// One character of a script without spaces says what takes others three.
+    const UNSPACED_CHARS_MAX: usize = 20;
     let (at, width) = label_end(text, LABEL_CHARS_MAX)?;
     let label = text[..at].trim();
     let rest_at = at + width;
     let rest_at = rest_at + (text[rest_at..].len() - text[rest_at..].trim_start().len());
     let words = label.split_whitespace().count();
     let fits = (1..=LABEL_WORDS_MAX).contains(&words)
+        && label.chars().filter(|&c| scripts::is_spaceless(c)).count() <= UNSPACED_CHARS_MAX
         && label.chars().count() <= LABEL_CHARS_MAX
         && !label.contains(". ");
     fits.then_some((label, rest_at))
@@ -29,7 +33,10 @@ fn label_end(text: &str, chars_max: usize) -> Option<(usize, usize)> {
         let rest = &text[at + c.len_utf8()..];
         let parts = match c {
             _ if code => false,
-            ':' => rest.is_empty() || rest.starts_with(' '),
+            ':' => {
+                rest.is_empty() || rest.starts_with(' ') || rest.starts_with(scripts::is_spaceless)
+            }
+            '：' => true,
             '—' | '–' => {
                 (rest.is_empty() || rest.starts_with(' ')) && text[..at].ends_with(' ')
             }
@@ -61,7 +68,14 @@ pub(crate) fn normalized_title(label: &str) -> String {
         return String::new();
     }
     let words = WordList::of(label);
-    let plain: Vec<&str> =
-        words.iter().filter(|w| !w.chars().any(|c| c.is_ascii_digit())).collect();
-    plain.join(" ")
+    let mut title = String::new();
+    for word in words.iter().filter(|w| !w.chars().any(|c| c.is_ascii_digit())) {
+        let unspaced =
+            title.ends_with(scripts::is_spaceless) && word.starts_with(scripts::is_spaceless);
+        if !title.is_empty() && !unspaced {
+            title.push(' ');
+        }
+        title.push_str(word);
+    }
+    title
 }

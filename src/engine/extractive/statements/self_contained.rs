@@ -12,14 +12,17 @@ pub(crate) fn is_self_contained(text: &str) -> bool {
 pub(crate) fn words_are_self_contained(text: &str, words: &WordList) -> bool {
     const WORDS_MIN: usize = 3;
     const WORDS_MAX: usize = 60;
+    /// Each character of a script without spaces counts as a word.
+    const UNSPACED_WORDS: usize = 2;
     let trimmed = text.trim_end();
-    (WORDS_MIN..=WORDS_MAX).contains(&words.len())
+    let unit = if words.is_unspaced() { UNSPACED_WORDS } else { 1 };
+    (WORDS_MIN * unit..=WORDS_MAX * unit).contains(&words.len())
         && !words.opens_with(cue_phrases::BACK_REFERENCES)
         && !words.has(cue_phrases::TRANSIENT)
         && !words.has(cue_phrases::ROUTINE)
-        && !text.contains('?')
+        && !text.contains(['?', '？'])
         && !text.contains("...")
-        && !trimmed.ends_with([':', '…', ',', '→'])
+        && !trimmed.ends_with([':', '：', '…', ',', '，', '、', '→'])
         && !text.contains('→')
         && text.matches('`').count().is_multiple_of(2)
         && text.matches('(').count() == text.matches(')').count()

@@ -6,7 +6,10 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::{
     engine::extractive::cue_phrases::{self, CueTable},
-    text::hash::{HashedMap, hash_bytes},
+    text::{
+        hash::{HashedMap, hash_bytes},
+        scripts,
+    },
 };
 
 /// The words of a text in lower case, prepared for the search for cue phrases.
@@ -104,6 +107,25 @@ impl WordList {
         self.longest_cue_at(0, cues).is_some()
     }
 
+    /// Like [`Self::opens_with`]; in a script without spaces, whose sentences end with their verbs and begin
+    /// with their conditions, a phrase may be anywhere.
+    pub(crate) fn is_marked_as(&self, cues: CueTable) -> bool {
+        self.opening_cue(cues).is_some()
+    }
+
+    /// Returns the phrase that [`Self::is_marked_as`] finds, as word index and number of words.
+    pub(crate) fn opening_cue(&self, cues: CueTable) -> Option<(usize, usize)> {
+        match self.longest_cue_at(0, cues) {
+            Some(width) => Some((0, width)),
+            None => self.find(cues).filter(|_| self.is_unspaced()),
+        }
+    }
+
+    /// Returns whether most of the text is in a script without spaces.
+    pub(crate) fn is_unspaced(&self) -> bool {
+        scripts::is_mostly_spaceless(&self.lower)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).filter_map(|at| self.get(at))
     }
@@ -128,9 +150,9 @@ impl WordList {
     }
 
     /// Returns the number of words of a phrase, if it occurs at word `at`.
-    pub(super) fn phrase_len_at(&self, at: usize, phrase: &str) -> Option<usize> {
+    pub(super) fn phrase_len_at(&self, at: usize, phrase: &'static str) -> Option<usize> {
         let mut width = 0;
-        for part in phrase.split([' ', '-']) {
+        for part in phrase_words(phrase) {
             let word = self.get(at + width)?;
             // In `mon * préféré` the asterisk matches any one word.
             let same = match part.strip_suffix('*') {
@@ -144,6 +166,17 @@ impl WordList {
         }
         (width > 0).then_some(width)
     }
+}
+
+/// Returns the words of a phrase as a [`WordList`] has them: scripts without spaces are cut by characters.
+fn phrase_words(phrase: &'static str) -> impl Iterator<Item = &'static str> {
+    phrase.split([' ', '-']).flat_map(|part| {
+        let (spaced, unspaced) = match part.contains(scripts::is_spaceless) {
+            true => (None, part),
+            false => (Some(part), ""),
+        };
+        spaced.into_iter().chain(unspaced.unicode_words())
+    })
 }
 
 fn push_lowercase(lower: &mut String, word: &str) {
@@ -174,7 +207,7 @@ static LEXICON: LazyLock<CueIndex> = LazyLock::new(|| {
         .iter()
         .flat_map(|table| table.phrases().iter().map(|it| (table.bit(), *it)));
     for (table, phrase) in all {
-        let first = phrase.split([' ', '-']).next().unwrap_or_default();
+        let first = phrase_words(phrase).next().unwrap_or_default();
         if let Some(start) = first.strip_suffix('*') {
             lexicon.prefix_phrases.push((start, (table, phrase)));
         } else {
@@ -209,10 +242,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cues_are_found_where_their_words_occur(picks in proptest::collection::vec(0usize..12, 0..10)) {
+        fn cues_are_found_where_their_words_occur(picks in proptest::collection::vec(0usize..15, 0..10)) {
             let pieces = [
                 "mon ", "plat ", "préféré ", "J’ai ", "j'habite ", "always ", "always-on ", "Don't ",
-                "from ", "now ", "on ", "日本 ",
+                "from ", "now ", "on ", "日本 ", "今后", "必ず", "ルール",
             ];
             let text: String = picks.iter().map(|&i| pieces[i]).collect();
             let words = WordList::of(&text);

@@ -96,13 +96,20 @@ impl<'a> SummaryBuilder<'a> {
         };
         let mut material = candidates::collect_candidates(pages, input.counts, is_candidate);
         let units = material.units.iter();
-        let classes: Vec<StatementClass> = units
+        let mut classes: Vec<StatementClass> = units
             .map(|unit| {
                 let spoken = conversations.kind_of(unit.at).filter(|_| !month);
                 let class = || class_at(&material, &week_sections, unit.at);
                 spoken.map_or_else(class, SpokenKind::class)
             })
             .collect();
+        // A statement that refers to the one before it goes into the same section.
+        for (index, unit) in material.units.iter().enumerate() {
+            let (_, statement) = unit.at.statement_in(&material.pages);
+            if let Some(required) = unit.requires.filter(|_| statement.label == 0) {
+                classes[index] = classes[required];
+            }
+        }
         annotations::annotate(&mut material, &classes, |at| {
             conversations.kind_of(at) == Some(SpokenKind::Request)
         });
@@ -521,5 +528,7 @@ fn insert_item(
     items.insert(place, item);
 }
 
+#[cfg(test)]
+mod shape_tests;
 #[cfg(test)]
 mod tests;

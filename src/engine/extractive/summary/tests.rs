@@ -13,18 +13,18 @@ use crate::{
 
 use super::*;
 
-fn log(stem: &str, text: &str) -> SanitizedLog {
+pub(super) fn log(stem: &str, text: &str) -> SanitizedLog {
     privacy::sanitize(
         &DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap(),
         &privacy::PrivacyRules::default(),
     )
 }
 
-fn budget(target_chars: usize) -> LengthBudget {
+pub(super) fn budget(target_chars: usize) -> LengthBudget {
     LengthBudget { target_chars, limit_chars: target_chars + target_chars / 6, verbatim: false }
 }
 
-fn summarized(
+pub(super) fn summarized(
     period: &str,
     logs: &[SanitizedLog],
     weeks: &[WeekSource],
@@ -43,7 +43,7 @@ fn summarized(
     Ok(draft)
 }
 
-fn print(draft: &EngineDraft) -> String {
+pub(super) fn print(draft: &EngineDraft) -> String {
     let mut text = String::new();
     for (section, items) in &draft.sections {
         text.push_str(&["# ", section.title(), "\n"].concat());
@@ -55,7 +55,7 @@ fn print(draft: &EngineDraft) -> String {
 }
 
 #[track_caller]
-fn check(logs: &[(&str, &str)], target: usize, expected: &str) {
+pub(super) fn check(logs: &[(&str, &str)], target: usize, expected: &str) {
     let logs: Vec<_> = logs.iter().map(|(stem, text)| log(stem, text)).collect();
     let draft = summarized("2026-W14", &logs, &[], budget(target)).unwrap();
     assert_eq!(print(&draft), expected);

@@ -117,6 +117,7 @@ pub(super) fn is_lasting(text: &str, words: &WordList) -> bool {
         || words.opens_with(cue_phrases::TASK_OPENERS)
         || words.opens_with(cue_phrases::NOT_RULES)
         || words.has(cue_phrases::NARRATIVE)
+        || (words.has(cue_phrases::ERROR_REPORTS) && !words.has(cue_phrases::RULE))
         || (has_date(words) && !words.has(cue_phrases::DEADLINE) && !words.has(cue_phrases::RULE))
         || code_share(text) > 0.3
         || text.contains("http")

@@ -103,7 +103,9 @@ impl<'a> LogSentences<'a> {
         lasting: bool,
         index: &mut SentenceIndex,
     ) {
-        if matches!(block.shape, BlockShape::Heading(_)) && block.keep_lines.is_empty() {
+        // What recurs in tables is a state, not a rule.
+        let is_read = !matches!(block.shape, BlockShape::Heading(_) | BlockShape::Row);
+        if !is_read && block.keep_lines.is_empty() {
             return;
         }
         let sentences = block.sentences_from(0);
@@ -117,7 +119,7 @@ impl<'a> LogSentences<'a> {
             let occurrence = self.occurrence(log, lines);
             self.marked.push((without_keep(&text.join(" ")).into_owned(), occurrence));
         }
-        if matches!(block.shape, BlockShape::Heading(_)) {
+        if !is_read {
             return;
         }
         for sentence in sentences {

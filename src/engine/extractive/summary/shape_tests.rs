@@ -1,0 +1,67 @@
+//! Tests of what weeks make of the shapes of statements in notes: tables, nested lists, labels, stamps.
+
+use super::tests::{budget, check, log, print, summarized};
+
+#[test]
+fn rows_children_and_attributes_say_what_they_are_about() {
+    let check = |text: &str, expected: &str| {
+        check(&[("2026-04-01", text)], 900, expected);
+    };
+    check(
+        "## Berths\n\n| Boat | Berth | State |\n|---|---|---|\n| Aurora | 4 | ✅ moored |\n\
+         | Tern | 5 | ❌ adrift |\n",
+        "# Blockers & Open Items\n- Berths: Tern: Berth 5, State ❌ adrift [2026-04-01:1,3,6]\n\
+         # Context\n- Berths: Aurora: Berth 4, State ✅ moored [2026-04-01:1,3,5]\n",
+    );
+    // A child keeps its parent, however long it is, and the parent keeps its own.
+    check(
+        "- The winch of the north pier was taken apart on Monday.\n  - Its drum has to go to the foundry in \
+         Lauben for three weeks\n- North pier\n  - Lamps\n    - Eleven of them flicker whenever the ferry \
+         blows its horn\n",
+        "# Context\n- The winch of the north pier was taken apart on Monday. Its drum has to go to the foundry \
+         in Lauben for three weeks; North pier: Lamps: Eleven of them flicker whenever the ferry blows its horn \
+         [2026-04-01:1-5]\n",
+    );
+    // A bold line above a list is a title; an attribute comes with its heading.
+    check(
+        "## Ferry engine\n\n- **Root cause:** sand in the filter of the second pump since Friday\n\n\
+         **Spare parts**\n\n- two filters and a belt\n",
+        "# Context\n- Ferry engine: Root cause: sand in the filter of the second pump since Friday; Spare parts: \
+         two filters and a belt [2026-04-01:1,3,5,7]\n",
+    );
+    // A title in bold or code and its dash go with the words after it.
+    check(
+        "- `harbour/tools/tide.py` – prints the tide of the coming week for each pier\n",
+        "# Context\n- `harbour/tools/tide.py` – prints the tide of the coming week for each pier \
+         [2026-04-01:1]\n",
+    );
+}
+
+#[test]
+fn stamps_and_data_of_the_note_are_left_out() {
+    check(
+        &[(
+            "2026-04-01",
+            "Session ID: 4f1c-77aa\nDate: 2026-04-01\n\n## [15:30] Lighthouse\n\n- 14:05 EST: Changed both \
+             lamps of the lighthouse\n- [14:20] FILE: wrote the list of lamps to lamps.csv\n",
+        )],
+        900,
+        "# Key Outcomes\n- Lighthouse: Changed both lamps of the lighthouse; FILE: wrote the list of lamps to \
+         lamps.csv [2026-04-01:4,6-7]\n",
+    );
+}
+
+#[test]
+fn a_bullet_that_refers_to_the_one_before_it_brings_it_along() {
+    let log = log(
+        "2026-04-01",
+        "- Asked the foundry in Lauben for a new drum with 412 teeth\n- This costs 8,400 euros and takes until \
+         the 9th of May\n",
+    );
+    for target in [60, 90, 200] {
+        let draft =
+            summarized("2026-W14", std::slice::from_ref(&log), &[], budget(target)).unwrap();
+        let text = print(&draft);
+        assert!(!text.contains("This costs") || text.contains("Asked the foundry"), "{text}");
+    }
+}
