@@ -127,7 +127,9 @@ impl Decisions {
             }
         }
         made.sort_by_key(|it| it.at);
-        made.iter().for_each(|it| decisions.apply(it));
+        for decision in &made {
+            decisions.apply(decision);
+        }
         decisions
     }
 

@@ -164,7 +164,7 @@ fn is_origin_key(line: &str) -> bool {
 fn parse_toml_origin(text: &str) -> Result<Option<TextOrigin>, OriginError> {
     let mut lines = text.lines().skip(1);
     let head: Vec<&str> = lines.by_ref().take_while(|it| it.trim_end() != "+++").collect();
-    let is_closed = text.lines().skip(1 + head.len()).next().is_some();
+    let is_closed = text.lines().nth(1 + head.len()).is_some();
     let mut keys = head.iter().take_while(|it| is_closed || !it.trim().is_empty());
     let Some(line) = keys.find(|it| is_origin_key(it)) else { return Ok(None) };
     if !is_closed {

@@ -479,7 +479,7 @@ fn task_box(line: &str, at: usize) -> (Option<bool>, usize) {
 }
 
 /// Returns the width of white space: a tab counts to the next multiple of 4.
-pub fn columns(lead: &str) -> usize {
+fn columns(lead: &str) -> usize {
     lead.chars().fold(0, next_column)
 }
 

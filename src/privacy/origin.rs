@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use super::pasted::PastedText;
+use super::quoting_element::QuotingElement;
 use crate::{
     config::settings::{LogOrigin, Privacy},
     memory::{
@@ -110,7 +110,7 @@ impl OriginRules {
             Authorship { lines: vec![LineAuthorship::default(); lines.len()], sessions: Vec::new() }
         };
         let mut external_level = None;
-        let mut pasted = PastedText::default();
+        let mut quoting = QuotingElement::default();
         let mut origins = Vec::with_capacity(lines.len());
         for (&(_, text, kind), author) in lines.iter().zip(authors) {
             if let LineKind::Heading { level, .. } = kind {
@@ -120,11 +120,11 @@ impl OriginRules {
                     external_level = is_external.then_some(level);
                 }
             }
-            let pasted_reason = pasted.reason(text, kind);
+            let quoting_reason = quoting.reason(text, kind);
             let around = match kind {
                 LineKind::Quote { .. } => Some(OriginReason::Quote),
                 LineKind::Fence | LineKind::Code => Some(OriginReason::Code),
-                _ if pasted_reason.is_some() => pasted_reason,
+                _ if quoting_reason.is_some() => quoting_reason,
                 _ if external_level.is_some() => Some(OriginReason::Heading),
                 _ if own == TextOrigin::External => Some(OriginReason::Log),
                 _ if is_echo(&log.stem, text) => Some(OriginReason::Echo),
@@ -233,7 +233,8 @@ mod tests {
         check("- a\n  - b\n\n    c\n    - d\n\n    - e", &[Agent; 7]);
         check("- a\n\n    - b", &[Agent; 3]);
         check("- [ ] a\n\n  b", &[Agent; 3]);
-        check("a\n    b", &[Agent; 2]);
+        // Text far to the right of a paragraph was pasted.
+        check("a\n    b", &[Agent, External]);
         check(
             "<blockquote>\na\n\nb\n</blockquote>\nc",
             &[External, External, External, External, External, Agent],

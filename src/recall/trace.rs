@@ -171,6 +171,9 @@ pub enum TraceError {
     Lineage(#[from] LineageError),
 }
 
+/// The first and the last line of a range.
+type LineRange = (u32, u32);
+
 impl SourceRange {
     /// Returns whether this range, or one of its sources, is or contains the lines of `other`.
     fn contains(&self, other: &Self) -> bool {
@@ -372,9 +375,9 @@ impl<'a> Tracer<'a> {
     fn split_by_hashes(
         &mut self,
         stem: &Stem,
-        range: (u32, u32),
+        range: LineRange,
         hashes: &BTreeMap<Address, String>,
-    ) -> Result<Vec<((u32, u32), bool)>, TraceError> {
+    ) -> Result<Vec<(LineRange, bool)>, TraceError> {
         let at = |line| Address { stem: stem.clone(), line };
         if !hashes.keys().any(|it| it.stem == *stem) {
             return Ok(vec![(range, false)]);
@@ -386,7 +389,7 @@ impl<'a> Tracer<'a> {
             let is_recorded = line.0.hash().prefix64() == recorded;
             Some(is_recorded && line.0.hash().hex4() != *line.1)
         };
-        let mut parts: Vec<((u32, u32), bool)> = Vec::new();
+        let mut parts: Vec<(LineRange, bool)> = Vec::new();
         for line in range.0..=range.1 {
             let is_gone = is_other(line) == Some(true);
             match parts.last_mut() {

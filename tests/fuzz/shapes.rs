@@ -87,7 +87,7 @@ pub(crate) const SHAPES: &[Shape] = &[
     fill("dates in words", "- ", "2 April 2026, ", "\n"),
     count("money", "- ", |i| format!("${i}.50 for Ada, ")),
     count("changed figures", "- ", |i| format!("from {i} to {}, ", i + 1)),
-    count("names", "- ", |i| format!("Ada{} met Bob, ", char::from(b'a' + (i % 26) as u8))),
+    count("names", "- ", |i| format!("Ada{} met Bob, ", ('a'..='z').nth(i % 26).unwrap_or('a'))),
     count("addresses", "- ", |i| format!("https://a.io/x{i} and a{i}@b.io, ")),
     fill("one address", "- https://a.io/(", "),", "\n"),
     fill("hyphens", "- ", "a-", "\n"),

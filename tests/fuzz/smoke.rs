@@ -204,11 +204,11 @@ fn check_growth(what: &str, mut cost: impl FnMut(usize) -> Duration) {
 
 /// Returns the processor time of this thread.
 fn thread_time() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     // The kernel counts when the thread is scheduled.
     std::thread::yield_now();
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().next().and_then(|it| it.parse().ok());
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
@@ -261,6 +261,7 @@ fn children_time() -> Duration {
 }
 
 /// Runs `memoird compact` on a folder with one log, and then a search and the context, which read what it wrote.
+#[expect(clippy::disallowed_methods, reason = "a file of a test")]
 fn compact(text: &str) -> Duration {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("memory/2026-03-02.md");

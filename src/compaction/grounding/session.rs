@@ -186,18 +186,19 @@ pub(crate) fn misquotes_record(
             whole.extend_from_slice(&record.whole);
         }
     }
-    let is_in = |own: &[String], cited: &[String], whole: &[String]| {
+    let is_in = |words: &str, own: &[String], cited: &[String], whole: &[String]| {
         // Only the program composes a line of what is not somebody's own words: of files and commands.
         log_entry::is_quoted_from(words, &own.join("\n"))
             || composed_line::is_composed_of(words, &cited.join("\n"), whole)
     };
+    // What is inert in code may not be so in a sentence, or where a line is cut off within the code.
+    let unescaped = |it: &str| it.replace("&lt;", "<");
     let inert = |lines: &[String]| -> Vec<String> {
-        lines.iter().map(|it| rules.sanitize_output(it)).collect()
+        lines.iter().map(|it| unescaped(&rules.sanitize_output(it))).collect()
     };
-    // What is inert in code may not be so in a sentence.
     !cited.is_empty()
-        && !is_in(&inert(&own), &inert(&cited), &inert(&whole))
-        && !is_in(&own, &cited, &whole)
+        && !is_in(&unescaped(words), &inert(&own), &inert(&cited), &inert(&whole))
+        && !is_in(words, &own, &cited, &whole)
 }
 
 struct SessionChecker<'a> {

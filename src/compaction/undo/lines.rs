@@ -66,7 +66,7 @@ impl UndoPreview<'_> {
             if then.is_none() {
                 unknown.insert(stem.clone());
             }
-            let lines = self.present_lines(&stem, &present.restored)?;
+            let lines = self.present_lines(&stem, &present.restored);
             let lines = ChangedLines::between(then.as_ref().unwrap_or(now), now, lines);
             let then = then.filter(|it| it.hash != now.hash);
             if let Some(then) = then.filter(|_| lines.only_moved() && !stem.is_summary()) {
@@ -88,19 +88,15 @@ impl UndoPreview<'_> {
     }
 
     /// Returns the lines of a log as it is, or of a summary as it will be.
-    fn present_lines(
-        &self,
-        stem: &Stem,
-        restored: &BTreeMap<Stem, String>,
-    ) -> Result<PresentLines, LineageError> {
+    fn present_lines(&self, stem: &Stem, restored: &BTreeMap<Stem, String>) -> PresentLines {
         if stem.is_summary() {
             let read = || self.vault.read_text(&self.vault.layout().source_path(stem)).ok()?;
             let text = restored.get(stem).cloned().or_else(read).unwrap_or_default();
-            return Ok(PresentLines::of_summary(stem, &text));
+            return PresentLines::of_summary(stem, &text);
         }
         let log = self.vault.read_log(stem).ok().flatten();
         let log = log.map(|it| privacy::sanitize(&it, &self.view.inventory.rules));
-        Ok(log.as_ref().map(PresentLines::of_log).unwrap_or_default())
+        log.as_ref().map(PresentLines::of_log).unwrap_or_default()
     }
 
     /// Returns the files that a text cites or names as its sources.

@@ -57,13 +57,14 @@ impl OpenTable {
         for (at, cell) in cells.iter().enumerate().skip(first).filter(|(_, it)| says_something(it))
         {
             let is_first = row.text.is_empty();
-            let head = match is_first {
-                // A bare number names nothing.
-                true => {
-                    named(at, cell).filter(|_| is_bare(cell) && !cell.contains(char::is_alphabetic))
+            let head = named(at, cell).filter(|_| {
+                if is_first {
+                    // A bare number names nothing.
+                    is_bare(cell) && !cell.contains(char::is_alphabetic)
+                } else {
+                    width > 2 || is_bare(cell)
                 }
-                false => named(at, cell).filter(|_| width > 2 || is_bare(cell)),
-            };
+            });
             if !is_first {
                 let opens = row.group.is_some_and(|it| it.0 == row.text.len());
                 let first_value = opens || at == first + 1 || !row.text.contains(": ");

@@ -32,12 +32,13 @@ pub(super) fn check(files: &Files) -> Result<(), String> {
 fn show(files: &Files, name: &str, cited: &[CitedLine]) -> String {
     let numbered = |name: &str| {
         let lines = files.get(name).map_or("", |it| it).lines();
-        lines.zip(1..).map(|(line, number)| format!("{number}: {line}\n")).collect::<String>()
+        let lines = lines.zip(1..).map(|(line, number)| format!("{number}: {line}"));
+        lines.collect::<Vec<_>>().join("\n")
     };
     let stems: BTreeSet<&String> = cited.iter().map(|it| &it.0).collect();
     let sources = stems.into_iter().map(|it| path_of(it));
     let all = std::iter::once(name.to_owned()).chain(sources);
-    all.map(|it| format!("{it}\n{}", numbered(&it))).collect()
+    all.map(|it| format!("{it}\n{}", numbered(&it))).collect::<Vec<_>>().join("\n")
 }
 
 fn check_item(files: &Files, words: &str, cited: &[CitedLine]) -> Result<(), String> {

@@ -109,6 +109,7 @@ impl Machine {
     }
 
     /// Puts the older `.memoird` in place, or keeps the present one for later.
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
     pub(super) fn swap_database(&mut self) -> &'static str {
         let path = self.root.path(".memoird");
         let Some(older) = self.older.take() else {
@@ -173,7 +174,7 @@ pub(super) fn merge(
     let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
     let mut merged = Files::new();
     // People resolve all conflicts of generated files the same way.
-    let side = random.next() % 2 == 0;
+    let side = random.next().is_multiple_of(2);
     for name in names {
         let (base, a, b) = (base.get(name), ours.get(name), theirs.get(name));
         let text = match (a, b) {
@@ -188,7 +189,7 @@ pub(super) fn merge(
             }
             // Of a file that one side deleted, the other side stays.
             (Some(a), Some(b)) => {
-                let ours = if as_git { side } else { random.next() % 2 == 0 };
+                let ours = if as_git { side } else { random.next().is_multiple_of(2) };
                 Some(if ours { a.clone() } else { b.clone() })
             }
             (a, b) => a.or(b).cloned(),

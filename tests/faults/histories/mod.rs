@@ -120,7 +120,6 @@ impl History {
     fn run_steps(&mut self) -> Result<(), String> {
         for step in 0..STEPS {
             let machine = self.below(self.machines.len());
-            self.watch();
             self.steps.push(format!("{step}: machine {machine}:"));
             match self.below(100) {
                 0..18 => self.insert_line(machine),
@@ -145,27 +144,14 @@ impl History {
         Ok(())
     }
 
-    fn watch(&mut self) {
-        // WATCH
-        let Ok(word) = std::env::var("WATCH") else { return };
-        let mut out = String::new();
-        for (i, m) in self.machines.iter().enumerate() {
-            for (name, text) in m.files() {
-                for (n, line) in text.lines().enumerate().filter(|it| it.1.contains(&word)) {
-                    out.push_str(&format!("\n     {i} {name}:{}: {line}", n + 1));
-                }
-            }
-        }
-        self.note(out);
-    }
-
     fn below(&mut self, most: usize) -> usize {
         usize::try_from(self.random.next() % most as u64).unwrap()
     }
 
     fn note(&mut self, what: impl fmt::Display) {
         if let Some(step) = self.steps.last_mut() {
-            step.push_str(&format!(" {what}"));
+            step.push(' ');
+            step.push_str(&what.to_string());
         }
     }
 

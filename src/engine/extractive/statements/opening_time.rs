@@ -87,10 +87,8 @@ fn after_zone(text: &str) -> (&str, bool) {
         area.starts_with(char::is_uppercase) && city.starts_with(char::is_uppercase)
     });
     let is_zone = is_region || CALENDAR.time_zones.contains(&&name.to_lowercase()[..]);
-    let rest = match inner.len() < trimmed.len() {
-        true => rest.strip_prefix(')'),
-        false => Some(rest),
-    };
+    let is_in_brackets = inner.len() < trimmed.len();
+    let rest = if is_in_brackets { rest.strip_prefix(')') } else { Some(rest) };
     // `14:30 ist er da` and `14:30 West wind` name no zone: an abbreviation is in capitals.
     let lower = zone.contains(|c: char| c.is_ascii_lowercase());
     match rest.filter(|_| is_zone && (is_region || name == "Uhr" || !lower)) {

@@ -171,10 +171,8 @@ impl WordList {
 /// Returns the words of a phrase as a [`WordList`] has them: scripts without spaces are cut by characters.
 fn phrase_words(phrase: &'static str) -> impl Iterator<Item = &'static str> {
     phrase.split([' ', '-']).flat_map(|part| {
-        let (spaced, unspaced) = match part.contains(scripts::is_spaceless) {
-            true => (None, part),
-            false => (Some(part), ""),
-        };
+        let is_unspaced = part.contains(scripts::is_spaceless);
+        let (spaced, unspaced) = if is_unspaced { (None, part) } else { (Some(part), "") };
         spaced.into_iter().chain(unspaced.unicode_words())
     })
 }
