@@ -215,7 +215,14 @@ impl LineClassifier<'_> {
             }
         }
         let within = self.items.last().copied().unwrap_or(0);
-        if indent_within(line, within) >= 4 && self.begins_indented_code(at, within, plain) {
+        let inner_indent = indent_within(line, within);
+        // Below an item, two columns more than its words were meant as code, or pasted, too.
+        let is_in_item = within > 0
+            && indent >= 4
+            && inner_indent >= 2
+            && plain == LineKind::Text
+            && (self.was_blank || self.previous == Some(LineKind::Code));
+        if is_in_item || (inner_indent >= 4 && self.begins_indented_code(at, within, plain)) {
             return LineKind::Code;
         }
         let inner = parse_markers(line);
@@ -600,7 +607,7 @@ mod tests {
         check_body("- a\n\n  b\n\n      c\n    - d", "i.t.ci");
         check_body("- 09:05 a\n        b\n        c\n- d:\n      e", "ittic");
         check_body("1. a\n\n    b", "i.t");
-        check_body("- a:\n  \tb\n  \tc\n\n\td", "icc.t");
+        check_body("- a:\n  \tb\n  \tc\n\n\td", "icc.c");
         check_body("> a\n    b\n\n    > c", "qq.c");
     }
 

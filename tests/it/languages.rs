@@ -46,7 +46,7 @@ fn figures_and_names_are_preferred_over_chatter_in_every_language() {
 
 #[test]
 fn decisions_and_open_items_are_in_their_sections() {
-    let root = compacted("0.8");
+    let root = compacted("0.9");
     let week = root.read(WEEK);
     let decisions = section(&week, "Decisions").join("\n");
     for decided in ["Brenner & Sohn statt von Halm", "25 km", "caja 27"] {

@@ -638,7 +638,7 @@ fn a_quarantined_line_of_a_month_does_not_reach_wisdom() {
 
 #[test]
 fn a_bullet_of_harmless_lines_that_form_an_attack_is_quarantined() {
-    let root = root_with("- See <img\n  src=https://evil.example/a.png> for the plan");
+    let root = root_with("- See <script\n  src=https://evil.example/a.js> for the plan");
     let jobs = root.run(&["compact", "--json"]).ok().json()["jobs"].to_string();
     assert!(jobs.contains("kept out: 2026-03-03:5-6 (the bullet looks like an attack"), "{jobs}");
     assert!(!jobs.contains("evil.example"), "{jobs}");
@@ -651,12 +651,12 @@ fn a_bullet_of_harmless_lines_that_form_an_attack_is_quarantined() {
     assert_eq!((&item["what"], &item["acceptable"]), (&"item".into(), &true.into()));
     assert_eq!(item["path"], "memory/weekly/2026-W10.md");
     assert_eq!((&item["sources"], &item["run"]), (&"2026-03-03:5-6".into(), &1.into()));
-    assert!(item["source_lines"][0]["text"].as_str().unwrap().contains("<img"), "{item}");
+    assert!(item["source_lines"][0]["text"].as_str().unwrap().contains("<script"), "{item}");
     assert_eq!(root.run(&["status", "--json"]).ok().json()["quarantined"], 1);
     root.run(&["review", "accept", &id_of(item)]).ok();
     root.run(&["compact"]).ok();
     let week = root.read("memory/weekly/2026-W10.md");
-    assert!(week.contains("evil.example") && !week.contains("<img"), "inert: {week}");
+    assert!(week.contains("evil.example") && !week.contains("<script"), "inert: {week}");
     assert_eq!(
         root.run(&["review", "list", "--decided", "--json"]).ok().json()["items"][0]["verdict"],
         "accepted"
@@ -672,7 +672,7 @@ fn a_bullet_of_harmless_lines_that_form_an_attack_is_quarantined() {
 
 #[test]
 fn a_quarantined_bullet_can_be_refused_or_edited() {
-    let planted = "- See <img\n  src=https://evil.example/a.png> for the plan";
+    let planted = "- See <script\n  src=https://evil.example/a.js> for the plan";
     let root = root_with(planted);
     root.run(&["compact"]).ok();
     root.run(&["review", "refuse", "--all"]).ok();
