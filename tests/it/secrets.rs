@@ -98,13 +98,13 @@ fn secrets_in_the_shapes_of_real_notes_are_shown_nowhere() {
         assert_clean(&ran.line, &ran.stdout);
         assert_clean(&ran.line, &ran.stderr);
     }
-    let found = root.run(&["doctor", "--secrets"]).stdout;
+    let found = root.run(&["doctor", "--secrets", "--json"]).stdout;
     for kind in
         ["password", "login", "secret-assignment", "product-key", "slack-token", "private-key"]
     {
         assert!(found.contains(kind), "{kind}: {found}");
     }
-    assert!(found.contains("memory/2026-03-02.md:5"), "{found}");
+    assert!(found.contains("\"memory/2026-03-02.md\""), "{found}");
     let mut client = Client::new(&root, &[]);
     for query in ["password", "login", "密码", "token", "mara"] {
         let answer =

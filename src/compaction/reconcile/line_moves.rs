@@ -249,8 +249,11 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         rewriter.update_memories_and_wisdom()?;
         rewriter.update_summaries()?;
         let CitationRewriter { files: citing, documents, .. } = rewriter;
-        files.extend(citing.into_iter().filter(|it| !whole.contains(&it.path[..])));
-        recorded.documents.extend(documents.into_iter().filter(|it| !whole.contains(&it.path[..])));
+        // A file that is to be removed needs no new citations.
+        let written: BTreeSet<String> = files.iter().map(|it| it.path.clone()).collect();
+        let is_other = |path: &str| !whole.contains(path) && !written.contains(path);
+        files.extend(citing.into_iter().filter(|it| is_other(&it.path)));
+        recorded.documents.extend(documents.into_iter().filter(|it| is_other(&it.path)));
         Ok(())
     }
 

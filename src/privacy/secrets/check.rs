@@ -301,9 +301,16 @@ fn is_password(value: &str, before: &str) -> bool {
     length >= 6 && classes.count() > 2 && classes.digit
 }
 
-/// Returns whether a value is only words joined by dashes, slashes and the like.
+/// Returns whether a value is only words joined by dashes, slashes and the like. Letters and digits in one of
+/// them, with capitals elsewhere than in acronyms, are no words.
 fn is_words_only(value: &str) -> bool {
-    is_words(value) && !(CharClasses::of(value).digit && value.chars().all(char::is_alphanumeric))
+    let classes = CharClasses::of(value);
+    let is_mixed = |part: &str| {
+        part.contains(char::is_alphabetic) && part.contains(|c: char| c.is_ascii_digit())
+    };
+    let has_mixed = || value.split(|c: char| !c.is_alphanumeric()).any(is_mixed);
+    let is_one = classes.digit && value.chars().all(char::is_alphanumeric);
+    is_words(value) && !is_one && !(classes.upper && classes.lower && has_mixed())
 }
 
 /// Returns whether a value is the name of a type, or of a hash or encoding.
