@@ -12,7 +12,7 @@ use crate::{
     memory::{address::Stem, period::Period},
     privacy::SanitizedLog,
     text::{
-        hash::{HashedMap, HashedSet, combine_hashes, hash_bytes},
+        hash::{HashedMap, combine_hashes, hash_bytes},
         language::Language,
         scripts,
         stems::StemCache,
@@ -30,7 +30,8 @@ pub const WINDOW_DAYS: u64 = 400;
 /// The most days from the first source log of a period to its end.
 const SOURCE_DAYS: u64 = 45;
 
-/// A statement that occurs unchanged on this many days is written by a program or copied from a template.
+/// A statement that occurred unchanged on this many days before a period is a template's or a program's: the
+/// periods in which it was new have it.
 const BOILERPLATE_DAYS: u32 = 3;
 
 /// A shorter statement recurs in people's own words, too.
@@ -48,8 +49,9 @@ pub struct CorpusCounts {
     frequencies: Vec<u32>,
     statements: usize,
     source_tokens: BTreeMap<Stem, Arc<LogTokens>>,
-    /// The hashes of statements that recur unchanged on [`BOILERPLATE_DAYS`] days.
-    boilerplate: Arc<HashedSet>,
+    /// On how many days each long statement occurs unchanged: in the window, and in the period itself.
+    statement_days: HashedMap<u32>,
+    period_days: HashedMap<u32>,
 }
 
 /// The words of a root's logs.
@@ -59,8 +61,6 @@ pub struct Corpus {
     counts: CorpusCounts,
     /// How often each distinct statement occurs.
     occurrences: HashedMap<u32>,
-    /// On how many days each long statement occurs unchanged.
-    statement_days: HashedMap<u32>,
     /// Per term, the last statement that it was counted for, numbered by `counted`.
     last_counted_in: Vec<u32>,
     counted: u32,
@@ -145,16 +145,10 @@ impl Corpus {
     /// Counts the long statements of one day, or subtracts them.
     fn update_statement_days(&mut self, statements: &[u64], adds: bool) {
         for &statement in statements {
-            let days = self.statement_days.entry(statement).or_insert(0);
+            let days = self.counts.statement_days.entry(statement).or_insert(0);
             *days = if adds { *days + 1 } else { days.saturating_sub(1) };
-            let days = *days;
-            if days == 0 {
-                self.statement_days.remove(&statement);
-            }
-            if adds && days == BOILERPLATE_DAYS {
-                Arc::make_mut(&mut self.counts.boilerplate).insert(statement);
-            } else if !adds && days + 1 == BOILERPLATE_DAYS {
-                Arc::make_mut(&mut self.counts.boilerplate).remove(&statement);
+            if *days == 0 {
+                self.counts.statement_days.remove(&statement);
             }
         }
     }
@@ -199,6 +193,13 @@ impl Corpus {
         for (date, adds) in changed_days {
             let statements = self.long_statements_of(date);
             self.update_statement_days(&statements, adds);
+        }
+        let first = period.weeks().first().map_or(to, |it| it.first());
+        self.counts.period_days.clear();
+        for date in first.iter_days().take_while(|it| *it <= to) {
+            for statement in self.long_statements_of(date) {
+                *self.counts.period_days.entry(statement).or_insert(0) += 1;
+            }
         }
         self.counts.statements = self.occurrences.len();
         &self.counts
@@ -313,10 +314,14 @@ fn text_fingerprint(page: &ParsedLog) -> u64 {
 }
 
 impl CorpusCounts {
-    /// Returns whether a statement recurs unchanged on enough days to say nothing about any of them.
+    /// Returns whether a statement occurred unchanged on several days before the period, which then only repeats
+    /// it.
     pub(super) fn is_boilerplate(&self, statement: &LogStatement) -> bool {
-        !self.boilerplate.is_empty()
-            && long_statement_hash(statement).is_some_and(|it| self.boilerplate.contains(&it))
+        let days = |hash: &u64, counted: &HashedMap<u32>| counted.get(hash).copied().unwrap_or(0);
+        long_statement_hash(statement).is_some_and(|it| {
+            days(&it, &self.statement_days)
+                >= BOILERPLATE_DAYS.saturating_add(days(&it, &self.period_days))
+        })
     }
 
     /// Returns the number of distinct statements.
