@@ -95,8 +95,6 @@ pub enum OmissionReason {
     Structure,
     /// A selected line says the same.
     Repeat,
-    /// It recurs unchanged on many days: a template's or a program's text.
-    Boilerplate,
     /// Other lines ranked higher.
     OverBudget,
     /// The item derived from it failed the checks.
@@ -115,7 +113,6 @@ impl OmissionReason {
         match self {
             Self::Structure => "structure",
             Self::Repeat => "repeat",
-            Self::Boilerplate => "boilerplate",
             Self::OverBudget => "over budget",
             Self::Rejected => "rejected",
             Self::Deleted => "deleted",

@@ -14,13 +14,12 @@ use crate::{
     text::{
         hash::{HashedMap, combine_hashes, hash_bytes},
         language::Language,
-        scripts,
         stems::StemCache,
     },
 };
 
 use super::{
-    parsed_log::{self, LogStatement, ParsedLog, StatementForm},
+    parsed_log::{self, ParsedLog, StatementForm},
     tokens::{self, PackedToken, TokenKind},
 };
 
@@ -29,16 +28,6 @@ pub const WINDOW_DAYS: u64 = 400;
 
 /// The most days from the first source log of a period to its end.
 const SOURCE_DAYS: u64 = 45;
-
-/// A statement that occurred unchanged on this many days before a period is a template's or a program's: the
-/// periods in which it was new have it.
-const BOILERPLATE_DAYS: u32 = 3;
-
-/// A shorter statement recurs in people's own words, too.
-const BOILERPLATE_WORDS_MIN: usize = 8;
-
-/// The same for scripts without spaces.
-const BOILERPLATE_UNSPACED_CHARS_MIN: usize = 16;
 
 /// How many distinct statements in a window of logs contain each word; and the tokens of a period's logs,
 /// so that a summary need not read them again.
@@ -49,9 +38,6 @@ pub struct CorpusCounts {
     frequencies: Vec<u32>,
     statements: usize,
     source_tokens: BTreeMap<Stem, Arc<LogTokens>>,
-    /// On how many days each long statement occurs unchanged: in the window, and in the period itself.
-    statement_days: HashedMap<u32>,
-    period_days: HashedMap<u32>,
 }
 
 /// The words of a root's logs.
@@ -77,7 +63,6 @@ pub struct TokenizedLog {
     pieces: Vec<(u64, u32)>,
     terms: Vec<u64>,
     kinds: Vec<TokenKind>,
-    long_statements: Vec<u64>,
 }
 
 /// The tokens of the pieces of one log, without code.
@@ -88,8 +73,6 @@ struct LogTokens {
     /// Per piece, the hash of its set of terms (0 if empty) and the end of its tokens.
     pieces: Vec<(u64, u32)>,
     tokens: Vec<PackedToken>,
-    /// The hashes of its long statements, sorted, each once.
-    long_statements: Vec<u64>,
 }
 
 impl Corpus {
@@ -100,8 +83,7 @@ impl Corpus {
 
     /// Adds a log, replacing an earlier version of it.
     pub fn add(&mut self, reading: TokenizedLog) {
-        let TokenizedLog { key, fingerprint, language, pieces, terms, kinds, long_statements } =
-            reading;
+        let TokenizedLog { key, fingerprint, language, pieces, terms, kinds } = reading;
         let numbers = Arc::make_mut(&mut self.counts.numbers);
         let frequencies = &mut self.counts.frequencies;
         let mut number = |term| {
@@ -112,12 +94,9 @@ impl Corpus {
         };
         let tokens = terms.into_iter().zip(kinds);
         let tokens = tokens.map(|(term, kind)| PackedToken::new(number(term), kind));
-        let tokens = tokens.collect();
-        let bag = Arc::new(LogTokens { fingerprint, language, pieces, tokens, long_statements });
+        let bag = Arc::new(LogTokens { fingerprint, language, pieces, tokens: tokens.collect() });
         self.last_counted_in.resize(self.counts.frequencies.len(), 0);
-        let date = key.0;
-        let counted = self.window.is_some_and(|(from, to)| (from..=to).contains(&date));
-        let before = if counted { self.long_statements_of(date) } else { Vec::new() };
+        let counted = self.window.is_some_and(|(from, to)| (from..=to).contains(&key.0));
         if counted {
             self.update_counts(&bag, true);
         }
@@ -125,31 +104,6 @@ impl Corpus {
             && counted
         {
             self.update_counts(&old, false);
-        }
-        if counted {
-            self.update_statement_days(&before, false);
-            let after = self.long_statements_of(date);
-            self.update_statement_days(&after, true);
-        }
-    }
-
-    /// Returns the long statements of all logs of a day, sorted, each once.
-    fn long_statements_of(&self, date: NaiveDate) -> Vec<u64> {
-        let logs = self.logs.range((date, Stem::day(date))..).take_while(|it| it.0.0 == date);
-        let mut found: Vec<u64> = logs.flat_map(|it| &it.1.long_statements).copied().collect();
-        found.sort_unstable();
-        found.dedup();
-        found
-    }
-
-    /// Counts the long statements of one day, or subtracts them.
-    fn update_statement_days(&mut self, statements: &[u64], adds: bool) {
-        for &statement in statements {
-            let days = self.counts.statement_days.entry(statement).or_insert(0);
-            *days = if adds { *days + 1 } else { days.saturating_sub(1) };
-            if *days == 0 {
-                self.counts.statement_days.remove(&statement);
-            }
         }
     }
 
@@ -174,14 +128,11 @@ impl Corpus {
         let reach_to = old.map_or(to, |(_, t)| t.max(to));
         let logs = std::mem::take(&mut self.logs);
         let reached = logs.range((reach_from, Stem::day(reach_from))..);
-        let mut changed_days = Vec::new();
         for ((date, _), bag) in reached.take_while(|((date, _), _)| *date <= reach_to) {
-            let adds = inside(Some((from, to)), *date);
-            if adds != inside(old, *date) {
-                self.update_counts(bag, adds);
-                if changed_days.last() != Some(&(*date, adds)) {
-                    changed_days.push((*date, adds));
-                }
+            match (inside(old, *date), inside(Some((from, to)), *date)) {
+                (false, true) => self.update_counts(bag, true),
+                (true, false) => self.update_counts(bag, false),
+                _ => {}
             }
         }
         let first = to.checked_sub_days(Days::new(SOURCE_DAYS)).unwrap_or(NaiveDate::MIN);
@@ -190,17 +141,6 @@ impl Corpus {
         self.counts.source_tokens =
             sources.map(|((_, stem), bag)| (stem.clone(), bag.clone())).collect();
         self.logs = logs;
-        for (date, adds) in changed_days {
-            let statements = self.long_statements_of(date);
-            self.update_statement_days(&statements, adds);
-        }
-        let first = period.weeks().first().map_or(to, |it| it.first());
-        self.counts.period_days.clear();
-        for date in first.iter_days().take_while(|it| *it <= to) {
-            for statement in self.long_statements_of(date) {
-                *self.counts.period_days.entry(statement).or_insert(0) += 1;
-            }
-        }
         self.counts.statements = self.occurrences.len();
         &self.counts
     }
@@ -266,10 +206,7 @@ pub fn tokenize(logs: &[SanitizedLog]) -> Vec<TokenizedLog> {
             pieces: Vec::new(),
             terms: Vec::new(),
             kinds: Vec::new(),
-            long_statements: page.statements.iter().filter_map(long_statement_hash).collect(),
         };
-        reading.long_statements.sort_unstable();
-        reading.long_statements.dedup();
         for text in prose(&page) {
             terms.clear();
             tokens::for_each_token(&mut stems, page.language, text, |term, kind| {
@@ -295,35 +232,11 @@ fn prose(page: &ParsedLog) -> impl Iterator<Item = &str> {
     statements.flat_map(|it| (0..it.pieces.len()).map(|piece| it.piece_text(piece)))
 }
 
-/// Returns the hash of a statement that is long enough to be boilerplate when it recurs. Lines marked
-/// `#keep` never are.
-fn long_statement_hash(statement: &LogStatement) -> Option<u64> {
-    let text = &statement.text[..];
-    let is_long = || {
-        let words = text.split_whitespace().filter(|it| it.contains(char::is_alphanumeric));
-        words.take(BOILERPLATE_WORDS_MIN).count() == BOILERPLATE_WORDS_MIN
-            || (scripts::is_mostly_spaceless(text)
-                && text.chars().nth(BOILERPLATE_UNSPACED_CHARS_MIN - 1).is_some())
-    };
-    (statement.form != StatementForm::Code && !statement.keep && is_long())
-        .then(|| hash_bytes(text.as_bytes()))
-}
-
 fn text_fingerprint(page: &ParsedLog) -> u64 {
     prose(page).fold(0, |hash, text| combine_hashes(hash, hash_bytes(text.as_bytes())))
 }
 
 impl CorpusCounts {
-    /// Returns whether a statement occurred unchanged on several days before the period, which then only repeats
-    /// it.
-    pub(super) fn is_boilerplate(&self, statement: &LogStatement) -> bool {
-        let days = |hash: &u64, counted: &HashedMap<u32>| counted.get(hash).copied().unwrap_or(0);
-        long_statement_hash(statement).is_some_and(|it| {
-            days(&it, &self.statement_days)
-                >= BOILERPLATE_DAYS.saturating_add(days(&it, &self.period_days))
-        })
-    }
-
     /// Returns the number of distinct statements.
     pub(super) fn statements(&self) -> usize {
         self.statements

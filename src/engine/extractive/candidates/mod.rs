@@ -43,8 +43,6 @@ pub(super) struct CandidateSet {
     pub(super) features: Vec<u32>,
     /// Pieces with the same words as another one.
     pub(super) repeats: Vec<PiecePosition>,
-    /// Statements that recur unchanged on many days.
-    pub(super) boilerplate: Vec<PiecePosition>,
     ids: FeatureIds,
 }
 
@@ -179,7 +177,6 @@ fn collect_units(
         units: Vec::new(),
         heads: Vec::new(),
         repeats: Vec::new(),
-        boilerplate: Vec::new(),
         distinct: HashedMap::default(),
         technical: 0,
         fragments,
@@ -187,22 +184,10 @@ fn collect_units(
     for p in 0..pages.len() {
         collector.add_page(p, &pages, is_candidate);
     }
-    let CandidateCollector {
-        builder, units, heads, repeats, boilerplate, distinct, technical, ..
-    } = collector;
+    let CandidateCollector { builder, units, heads, repeats, distinct, technical, .. } = collector;
     let (weights, exact) = builder.weigh(distinct.len().max(1), technical);
     let FeatureBuilder { ids, features, .. } = builder;
-    CandidateSet {
-        pages,
-        units,
-        heads,
-        weights,
-        is_exact: exact,
-        features,
-        repeats,
-        boilerplate,
-        ids,
-    }
+    CandidateSet { pages, units, heads, weights, is_exact: exact, features, repeats, ids }
 }
 
 struct CandidateCollector<'c> {
@@ -211,7 +196,6 @@ struct CandidateCollector<'c> {
     units: Vec<CandidateUnit>,
     heads: Vec<HeadingUse>,
     repeats: Vec<PiecePosition>,
-    boilerplate: Vec<PiecePosition>,
     /// The hash of each distinct piece, and whether it became a unit.
     distinct: HashedMap<bool>,
     /// Distinct pieces that name code, files, versions, or the like.
@@ -250,11 +234,7 @@ impl CandidateCollector<'_> {
         };
         for (s, statement) in page.statements.iter().enumerate() {
             let is_code = statement.form == StatementForm::Code;
-            let is_boilerplate = self.builder.counts.is_boilerplate(statement);
-            if is_boilerplate {
-                self.boilerplate.push(PiecePosition { page: index, statement: s, piece: 0 });
-            }
-            if statement.introduces || statement.keep || is_boilerplate {
+            if statement.introduces || statement.keep {
                 let pieces = if is_code { 0 } else { statement.pieces.len() };
                 if let Some(known_tokens) = &mut known_tokens {
                     known_tokens.by_ref().take(pieces).for_each(drop);

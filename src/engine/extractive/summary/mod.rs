@@ -438,12 +438,6 @@ impl<'a> SummaryBuilder<'a> {
                 }
             }
         }
-        for at in &self.material.boilerplate {
-            let (page, statement) = self.statement(*at);
-            for &(_, line) in &statement.lines {
-                add(page, line, OmissionReason::Boilerplate);
-            }
-        }
         let near = repeats.iter().map(|&unit| self.material.units[unit].at);
         for at in near.chain(self.material.repeats.iter().copied()) {
             let (page, statement) = self.statement(at);

@@ -646,32 +646,3 @@ fn a_short_transcript_is_not_copied_line_by_line() {
         assert!(!text.contains(part), "{part}: {text}");
     }
 }
-
-#[test]
-fn text_that_recurred_unchanged_on_three_days_before_is_boilerplate() {
-    let template =
-        "- Checked the three mail accounts and the calendar, nothing urgent was found today";
-    let earlier = ["2026-03-23", "2026-03-24", "2026-03-25"];
-    let text = |day: &str| format!("# {day}\n\n{template}\n- Gate {day} was painted green\n");
-    let draft = |before: usize| {
-        let mut corpus = Corpus::new();
-        for day in &earlier[..before] {
-            corpus.add_text(&log(day, &text(day)));
-        }
-        let logs = [log("2026-03-30", &text("2026-03-30")), log("2026-04-01", &text("2026-04-01"))];
-        for log in &logs {
-            corpus.add_text(log);
-        }
-        let period: Period = "2026-W14".parse().unwrap();
-        let (weeks, counts) = (&[][..], corpus.counts(period));
-        let budget = budget(900);
-        summarize(&SummaryInput { period, logs: &logs, weeks, budget, counts }).unwrap()
-    };
-    let new = draft(2);
-    assert!(print(&new).contains("three mail accounts"), "{}", print(&new));
-    let old = draft(3);
-    assert!(!print(&old).contains("three mail accounts"), "{}", print(&old));
-    assert!(print(&old).contains("painted green"), "{}", print(&old));
-    let reasons = old.omitted.iter().filter(|it| it.1 == OmissionReason::Boilerplate);
-    assert_eq!(reasons.count(), 2);
-}

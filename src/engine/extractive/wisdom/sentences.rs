@@ -61,6 +61,17 @@ struct DistinctSentence {
     is_outside_tasks: bool,
 }
 
+impl DistinctSentence {
+    /// Returns the days that count as repetition. A long sentence that recurs unchanged was copied by a template
+    /// or a program; people vary their words.
+    fn counted_days(&self) -> impl Iterator<Item = NaiveDate> + '_ {
+        const COPIED_WORDS_MIN: usize = 8;
+        let is_copied = self.days.len() >= DAYS_MIN
+            && self.text.split_whitespace().nth(COPIED_WORDS_MIN - 1).is_some();
+        self.days.iter().copied().take(if is_copied { 1 } else { usize::MAX })
+    }
+}
+
 /// What is needed only while the sentences are read.
 #[derive(Default)]
 struct SentenceIndex {
@@ -182,9 +193,7 @@ impl<'a> LogSentences<'a> {
         }
         let spans: Vec<(BTreeSet<NaiveDate>, &SentenceCluster<'_>)> = by_values
             .values()
-            .map(|wordings| {
-                (wordings.iter().flat_map(|it| it.days.iter().copied()).collect(), wordings)
-            })
+            .map(|wordings| (wordings.iter().flat_map(|it| it.counted_days()).collect(), wordings))
             .collect();
         let replaced = |older: &BTreeSet<NaiveDate>, newer: &BTreeSet<NaiveDate>| {
             older.last() < newer.last() && older.is_disjoint(newer)
