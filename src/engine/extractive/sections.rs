@@ -293,16 +293,18 @@ static ATTRIBUTES: LazyLock<HashSet<&str>> =
 
 /// Returns whether the words of a label are among `names`.
 fn is_in(label: &str, names: &HashSet<&str>) -> bool {
-    if label.is_empty() || has_more_words(label, 3) {
-        return false;
-    }
+    !label.is_empty() && !has_more_words(label, 3) && names.contains(&normalized_label(label)[..])
+}
+
+/// Returns the words of a label in lower case, without marks.
+pub(super) fn normalized_label(label: &str) -> String {
     let lower = label.to_lowercase();
     let words: Vec<&str> = split_at_punctuation(&lower)
         .into_iter()
         .map(|it| it.trim_matches(|c: char| !c.is_alphanumeric()))
         .filter(|it| !it.is_empty())
         .collect();
-    names.contains(&words.join(" ")[..])
+    words.join(" ")
 }
 
 /// Returns whether a text has more than `most` words. A fast test.

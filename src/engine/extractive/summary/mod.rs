@@ -9,6 +9,7 @@ mod length;
 mod month_sources;
 mod pinned;
 mod verbatim;
+mod worth;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -309,8 +310,13 @@ impl<'a> SummaryBuilder<'a> {
             StatementClass::Outcome => OUTCOME_FACTOR,
             StatementClass::Open | StatementClass::Context => 1.0,
         };
+        let worth = |at: PiecePosition, class| {
+            let statement = self.statement(at).1;
+            worth::worth_factor(statement, statement.piece_text(at.piece), class)
+        };
         let places = self.material.units.iter().map(|unit| unit.at);
-        places.zip(self.classes.iter().copied()).map(factor).collect()
+        let classified = places.zip(self.classes.iter().copied());
+        classified.map(|(at, class)| factor((at, class)) * worth(at, class)).collect()
     }
 
     /// Returns whether a heading, a label, or its first words mark a piece as a decision.

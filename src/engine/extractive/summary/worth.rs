@@ -1,0 +1,183 @@
+//! How much a statement is worth to a reader, by the kind of what it says.
+//!
+//! Agents and programs log more than what happened: that a check found nothing, that a service runs, when a
+//! note was written, which files lie where. Such lines are full of rare words, which the ranking prefers, and
+//! say little a week later. They are chosen where nothing better is left.
+
+use std::{collections::HashSet, sync::LazyLock};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use crate::{
+    engine::extractive::{
+        parsed_log::LogStatement,
+        sections::{StatementClass, normalized_label},
+    },
+    memory::atom::{self, AtomKind},
+    text::lexicon::SECTIONS,
+};
+
+/// The factor of a report that there is nothing to report.
+const ROUTINE_FACTOR: f64 = 0.2;
+
+/// The factor of the time at which a note was written.
+const STAMP_FACTOR: f64 = 0.1;
+
+/// The factor of a state that is as it should be.
+const NORMAL_STATE_FACTOR: f64 = 0.4;
+
+/// The factor of a list of names of files and code.
+const INVENTORY_FACTOR: f64 = 0.5;
+
+/// A longer statement reports something besides.
+const ROUTINE_WORDS_MAX: usize = 30;
+
+/// How many letters may be beside the time of a stamp: a zone, a weekday.
+const STAMP_LETTERS_MAX: usize = 10;
+
+/// Returns the factor of a statement, of which `words` may be chosen.
+pub(super) fn worth_factor(statement: &LogStatement, words: &str, class: StatementClass) -> f64 {
+    if is_stamp(&statement.text) {
+        STAMP_FACTOR
+    } else if class == StatementClass::Decision {
+        1.0
+    } else if is_routine(&statement.text) {
+        ROUTINE_FACTOR
+    } else if is_normal_state(statement) {
+        NORMAL_STATE_FACTOR
+    } else if class != StatementClass::Open && is_inventory(words) {
+        INVENTORY_FACTOR
+    } else {
+        1.0
+    }
+}
+
+/// Returns whether a text only says when a note was written: `Created: 2026-04-02 10:15 UTC`.
+fn is_stamp(text: &str) -> bool {
+    static LABELS: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| SECTIONS.stamp_labels.iter().copied().collect());
+    let text = text.trim_matches(['_', '*', ' ', '(', ')']);
+    let Some((label, value)) = text.split_once([':', '：']) else { return false };
+    if value.len() > 120 || !LABELS.contains(&normalized_label(label)[..]) {
+        return false;
+    }
+    let atoms = atom::find_atoms(value);
+    let times = || atoms.iter().filter(|it| matches!(it.kind, AtomKind::Date | AtomKind::Time));
+    let letters = |text: &str| text.chars().filter(|c| c.is_alphabetic()).count();
+    let in_times: usize = times().map(|it| letters(it.text(value))).sum();
+    times().next().is_some() && letters(value) - in_times <= STAMP_LETTERS_MAX
+}
+
+/// Returns whether a text reports that a check found nothing.
+fn is_routine(text: &str) -> bool {
+    static PHRASES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let phrases = SECTIONS.routine_reports.iter();
+        AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(phrases).ok()
+    });
+    let lower = text.to_lowercase();
+    let ends = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() || !c.is_ascii());
+    let is_word = |from: usize, to: usize| {
+        ends(lower[..from].chars().next_back()) && ends(lower[to..].chars().next())
+    };
+    text.split_whitespace().nth(ROUTINE_WORDS_MAX).is_none()
+        && PHRASES
+            .as_ref()
+            .is_some_and(|it| it.find_iter(&lower).any(|it| is_word(it.start(), it.end())))
+}
+
+/// Returns whether a label has a value such as `✅ running`, perhaps with a process number.
+fn is_normal_state(statement: &LogStatement) -> bool {
+    static STATES: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| SECTIONS.normal_states.iter().copied().collect());
+    if statement.label == 0 {
+        return false;
+    }
+    let value = &statement.text[statement.label..];
+    let value = value.split(['(', '（']).next().unwrap_or_default();
+    let value = normalized_label(value);
+    let mut words = value.split(' ').filter(|it| !it.is_empty() && *it != "all" && *it != "and");
+    STATES.contains(&value[..]) || (value.len() < 40 && words.all(|it| STATES.contains(it)))
+}
+
+/// Returns whether most words are names of files or code.
+fn is_inventory(words: &str) -> bool {
+    let (mut all, mut named, mut is_code) = (0_usize, 0_usize, false);
+    for word in words.split_whitespace() {
+        let ticks = word.matches('`').count();
+        let name = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let is_file = name.rsplit_once('.').is_some_and(|(stem, ending)| {
+            !stem.is_empty()
+                && (1..=5).contains(&ending.len())
+                && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+                && ending.bytes().all(|b| b.is_ascii_alphanumeric())
+        });
+        let is_named = is_code || ticks > 0 || is_file || name.contains(['/', '_']);
+        is_code ^= ticks % 2 == 1;
+        if name.contains(char::is_alphabetic) {
+            all += 1;
+            named += usize::from(is_named);
+        }
+    }
+    named >= 2 && named * 3 >= all * 2
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        engine::extractive::{parsed_log, sections},
+        memory::log::DailyLog,
+        privacy,
+    };
+
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: f64) {
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), line.as_bytes()).unwrap();
+        let page = parsed_log::parse(&privacy::sanitize(&log, &privacy::PrivacyRules::default()));
+        let statement = page.statements.last().unwrap();
+        let words = &statement.text[statement.label..];
+        let class = sections::class_of(&page, statement, words);
+        let found = worth_factor(statement, words, class);
+        assert!((found - expected).abs() < 1e-9, "{line}: {found}");
+    }
+
+    #[test]
+    fn telemetry_and_stamps_are_worth_less_than_events() {
+        for line in [
+            "- Mail checked at 14:00, nothing urgent",
+            "- 10:15 health check complete, all systems operational",
+            "- 巡检完成，一切正常",
+            "- Prüfung der Pumpen: alles in Ordnung",
+        ] {
+            check(line, ROUTINE_FACTOR);
+        }
+        for line in [
+            "- Created: 2026-04-02 10:15 UTC",
+            "_Review completed: 2026-04-02 16:17 GMT+1_",
+            "- **Analysis period:** 2026-03-13 to 2026-03-22",
+        ] {
+            check(line, STAMP_FACTOR);
+        }
+        for line in
+            ["- Gateway: ✅ running (pid 4411)", "- Tide service: healthy", "- 网关：运行中"]
+        {
+            check(line, NORMAL_STATE_FACTOR);
+        }
+        check("- `pump.rs`, `src/tide/export.rs`, tests/it/tide.rs", INVENTORY_FACTOR);
+    }
+
+    #[test]
+    fn what_happened_keeps_its_worth() {
+        for line in [
+            "- Fixed the export in `src/tide/export.rs`, it skipped the last row",
+            "- Created: the tide export, on 2026-04-02",
+            "- Deadline: 2026-05-01",
+            "- Gateway: moved to port 4418, because 4410 is taken",
+            "- Gateway: stopped",
+            "- Decided to stay on SQLite, no changes detected in a year",
+        ] {
+            check(line, 1.0);
+        }
+    }
+}
