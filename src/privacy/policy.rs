@@ -228,6 +228,12 @@ impl PrivacyPolicy {
             parallel::join(secrets, concerns)
         };
         for (at, concern) in concerns {
+            // The turns and notices of a host program look like what they are. Nothing is derived from them.
+            let reason = findings.origins.lines[at].reason;
+            let is_recognized = reason.is_some_and(OriginReason::is_machinery);
+            if concern == Concern::Imitation && is_recognized {
+                continue;
+            }
             findings.lines.entry(lines[at].0).or_default().concerns.push(concern);
         }
         let mut found = secrets.into_iter().filter(|it| self.masks(it));
