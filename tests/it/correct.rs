@@ -2,7 +2,7 @@
 
 use crate::support::Root;
 
-const RULE: &str = "- The upload limit must always stay under 40 MB per file\n";
+const RULE: &str = "- Uploads must always stay under 40 MB\n";
 const WEEK: &str = "memory/weekly/2026-W11.md";
 const MONTH: &str = "memory/monthly/2026-03.md";
 
@@ -74,29 +74,28 @@ fn correcting_a_bullet_of_a_week_corrects_the_month() {
 fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
     let root = compacted_with_rule();
     let location = location_of(&root, MONTH, "under 40 MB");
-    root.run(&["correct", &location, "The upload limit must always stay under 55 MB per file"])
-        .ok();
+    root.run(&["correct", &location, "Uploads must always stay under 55 MB"]).ok();
     let wisdom = root.read("WISDOM.md");
     assert!(wisdom.contains("under 55 MB") && !wisdom.contains("under 40 MB"), "{wisdom}");
     assert!(
         wisdom.contains(&format!("2026-03:{}", location.rsplit_once(':').unwrap().1)),
         "{wisdom}"
     );
-    insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "**The upload")]), @r"
+    insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "**Uploads must")]), @r"
     $ memoird why WISDOM.md:11
-    WISDOM.md:11  The upload limit must always stay under 55 MB per file: The upload limit must always stay under 55 MB per file  (2026-04-13, run 2, extractive/3)
-    ├─ memory/monthly/2026-03.md:17  - The upload limit must always stay under 55 MB per file [2026-03-03:1,3]
-    │  └─ memory/weekly/2026-W10.md:16  Day 03: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
+    WISDOM.md:11  Uploads must always stay under 55 MB: Uploads must always stay under 55 MB  (2026-04-13, run 2, extractive/3)
+    ├─ memory/monthly/2026-03.md:17  - Uploads must always stay under 55 MB [2026-03-03:1,3]
+    │  └─ memory/weekly/2026-W10.md:16  Day 03: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
     │     ├─ memory/2026-03-03.md:1  # Day 03
-    │     └─ memory/2026-03-03.md:3  - The upload limit must always stay under 40 MB per file
-    ├─ memory/weekly/2026-W11.md:16  Day 10: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
-    │  └─ memory/2026-03-10.md:3  - The upload limit must always stay under 40 MB per file
-    ├─ memory/monthly/2026-03.md:19  Day 10: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
-    │  └─ memory/2026-03-10.md:3  - The upload limit must always stay under 40 MB per file
-    ├─ memory/weekly/2026-W12.md:16  Day 17: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
-    │  └─ memory/2026-03-17.md:3  - The upload limit must always stay under 40 MB per file
-    └─ memory/monthly/2026-03.md:21  Day 17: The upload limit must always stay under 40 MB per file  (2026-04-13, run 1, extractive/3)
-       └─ memory/2026-03-17.md:3  - The upload limit must always stay under 40 MB per file
+    │     └─ memory/2026-03-03.md:3  - Uploads must always stay under 40 MB
+    ├─ memory/weekly/2026-W11.md:16  Day 10: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
+    │  └─ memory/2026-03-10.md:3  - Uploads must always stay under 40 MB
+    ├─ memory/monthly/2026-03.md:19  Day 10: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
+    │  └─ memory/2026-03-10.md:3  - Uploads must always stay under 40 MB
+    ├─ memory/weekly/2026-W12.md:16  Day 17: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
+    │  └─ memory/2026-03-17.md:3  - Uploads must always stay under 40 MB
+    └─ memory/monthly/2026-03.md:21  Day 17: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
+       └─ memory/2026-03-17.md:3  - Uploads must always stay under 40 MB
     ");
     // Later repetitions in logs do not bring the old words back.
     for day in ["04-01", "04-02"] {
@@ -118,8 +117,7 @@ fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
 fn correcting_a_bullet_of_a_week_corrects_up_to_wisdom() {
     let root = compacted_with_rule();
     let location = location_of(&root, WEEK, "under 40 MB");
-    root.run(&["correct", &location, "The upload limit must always stay under 55 MB per file"])
-        .ok();
+    root.run(&["correct", &location, "Uploads must always stay under 55 MB"]).ok();
     assert!(root.read(MONTH).contains("under 55 MB"), "{}", root.read(MONTH));
     let wisdom = root.read("WISDOM.md");
     assert!(wisdom.contains("under 55 MB") && !wisdom.contains("under 40 MB"), "{wisdom}");
@@ -139,12 +137,12 @@ fn correcting_a_bullet_of_a_week_corrects_up_to_wisdom() {
 #[test]
 fn a_corrected_wisdom_entry_belongs_to_the_person() {
     let root = compacted_with_rule();
-    let location = location_of(&root, "WISDOM.md", "under 40 MB per file");
+    let location = location_of(&root, "WISDOM.md", "under 40 MB");
     insta::assert_snapshot!(root.run(&["correct", &location, "Ask Jo before an upload."]), @r"
     $ memoird correct WISDOM.md:11 Ask Jo before an upload.
     WISDOM.md:11
-    - **The upload limit must always stay under 40 MB per file**
-    - The upload limit must always stay under 40 MB per file
+    - **Uploads must always stay under 40 MB**
+    - Uploads must always stay under 40 MB
     + **Ask Jo before an upload.**
     + Ask Jo before an upload.
     ! corrected; the item is yours now, and memoird will not change it

@@ -513,8 +513,7 @@ fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
     root.run(&["rebuild"]).ok();
     // More rules than the cap allows; compacting again proposes the deleted entry again.
     root.append("memory/2026-01-28.md", "\n- A late line: the gauge froze.\n");
-    let rule =
-        |n| format!("- Gauge {n} must never be read by fewer than {n}0 people on pier {n}\n");
+    let rule = |n| format!("- Gauge {n} must never be read alone\n");
     let rules = (1..9).map(rule).collect::<Vec<_>>().concat();
     for day in ["04-14", "04-15", "04-16", "05-04", "05-05"] {
         root.write(&format!("memory/2026-{day}.md"), &rules);
