@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::decision::Decisions;
+use super::decision::{Decision, Decisions};
 
 /// A line that differs from another one in at most this number of bytes is a damaged copy of it.
 const DAMAGED_BYTES_MAX: usize = 4;
@@ -24,15 +24,28 @@ pub fn missing_lines<'c>(file: &str, copy: &'c str) -> Option<Vec<&'c str>> {
     let mut new = here.difference(&known).peekable();
     let is_from_elsewhere = |line: &&str| {
         Decisions::parse(line).unreadable().is_empty()
-            && !missing.iter().any(|it| is_damaged_copy(line, it))
+            && !missing.iter().any(|it| is_damaged_copy(line, it) && !is_same_decision(line, it))
     };
     (new.peek().is_some() && new.all(is_from_elsewhere)).then_some(missing)
+}
+
+/// Returns whether a line of the file may be a damaged one of the copy, though it can be read: another time
+/// does no harm, and may be that of another machine.
+pub fn has_damaged_line(file: &str, copy: &str) -> bool {
+    let missing = missing_lines(file, copy);
+    missing.is_none_or(|it| it.iter().any(|of| lines_of(file).any(|it| is_damaged_copy(it, of))))
 }
 
 /// Returns whether a line is another one with a few bytes changed.
 pub fn is_damaged_copy(line: &str, of: &str) -> bool {
     let differ = line.bytes().zip(of.bytes()).filter(|(a, b)| a != b).count();
     line.len() == of.len() && (1..=DAMAGED_BYTES_MAX).contains(&differ)
+}
+
+/// Returns whether two lines say the same but for the time: two machines record a deletion that both see.
+fn is_same_decision(a: &str, b: &str) -> bool {
+    let read = |it: &str| serde_json::from_str::<Decision>(it).ok();
+    read(a).zip(read(b)).is_some_and(|(a, b)| a == Decision { at: a.at, ..b })
 }
 
 fn lines_of(text: &str) -> impl Iterator<Item = &str> {
@@ -66,6 +79,11 @@ mod tests {
         check(&(theirs.clone() + &ours), Some(&[]));
         check(&theirs, Some(&all));
         check(&(key("5") + &theirs), Some(&all[1..]));
+        // The other machine saw the same deletion a minute later.
+        check(
+            &(key("5") + &decided("memory/user_a.md").replace("T03:00", "T03:01")),
+            Some(&all[1..]),
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::compaction::{
 use crate::{
     memory::{
         address::{Citation, Stem, is_removed_line, original_line_number},
-        decision_merge::missing_lines,
+        decision_merge::has_damaged_line,
         hash::ContentHash,
         period::Period,
     },
@@ -137,8 +137,7 @@ pub(crate) fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
     };
     let mut findings = Vec::new();
     if let Some(copy) = copy
-        && missing_lines(&String::from_utf8_lossy(&found.bytes), &String::from_utf8_lossy(&copy))
-            .is_none()
+        && has_damaged_line(&String::from_utf8_lossy(&found.bytes), &String::from_utf8_lossy(&copy))
     {
         findings.push(format!("{path} has lost lines; `memoird doctor --repair` restores them"));
     }
