@@ -35,6 +35,7 @@ mod merge_conflicts;
 mod metrics;
 mod missed_runs;
 mod model;
+mod older_databases;
 mod open_week;
 mod packaging;
 mod prose;

@@ -144,11 +144,13 @@ impl ChangedLines {
                 let lines = self.now.numbered().map(|it| it.0).filter(says);
                 let nearest = || lines.min_by_key(|it| it.abs_diff(line));
                 let said = moved.filter(says).or_else(|| Some(line).filter(says));
-                // A heading has too few words to show anything.
-                let has_no_words = |it: &u32| {
-                    self.now.get(*it).is_some_and(|it| significant_words(&it.text).is_empty())
+                // A heading has too few words to show anything. A forgotten line shows none, either.
+                let is_bare_heading = |it: &u32| {
+                    let is_bare =
+                        |it: &str| it.starts_with('#') && significant_words(it).is_empty();
+                    self.now.get(*it).is_some_and(|it| is_bare(&it.text))
                 };
-                said.or_else(nearest).or_else(|| moved.filter(has_no_words))
+                said.or_else(nearest).or_else(|| moved.filter(is_bare_heading))
             }
         }
     }
@@ -229,16 +231,23 @@ pub(crate) fn present_citation(
         version => version,
     });
     let others = || [CitedVersion::Recorded, CitedVersion::Present].map(|it| find(&|_| it));
+    let says_more = |best: FoundLines, other: FoundLines| {
+        let more = said_words(&other.said, words) > said_words(&best.said, words);
+        if more { other } else { best }
+    };
     // All lines together show of which version a citation is.
     let found = if has(&[CitedVersion::Probable, CitedVersion::Unknown]) {
         let states_all = |it: &FoundLines| it.lost.is_empty() && covers(&it.said, words);
         let mut all = std::iter::once(likely).chain(others());
-        all.find(states_all).unwrap_or_else(|| find(version_of))
-    } else if has(&[CitedVersion::Present]) {
-        let says_more = |best: FoundLines, other: FoundLines| {
-            let more = said_words(&other.said, words) > said_words(&best.said, words);
-            if more { other } else { best }
+        // People add words that no line says: then each line must say its part.
+        let by_words = || {
+            find(&|it| match version_of(it) {
+                CitedVersion::Probable => CitedVersion::Unknown,
+                version => version,
+            })
         };
+        all.find(states_all).unwrap_or_else(|| says_more(find(version_of), by_words()))
+    } else if has(&[CitedVersion::Present]) {
         others().into_iter().fold(likely, says_more)
     } else {
         likely
@@ -393,6 +402,34 @@ mod tests {
         let other = log(&["- Henk prefers coffee and tea", NOOR]);
         check_words(&old, &other, Recorded, "2026-04-02:1", "2026-04-02:1");
         check_words(&old, &log(&[NOOR, NOOR]), Recorded, "2026-04-02:1", "2026-04-02:10000001");
+    }
+
+    #[test]
+    fn words_that_a_person_added_do_not_hide_which_version_is_cited() {
+        let log = |lines: &[&str]| lines.join("\n");
+        let changed = changed(&log(&[HENK, NOOR]), &log(&["- Antenna shipped", HENK, NOOR]));
+        for cited in ["2026-04-02:1", "2026-04-02:2"] {
+            let found = present_citation(
+                &changed,
+                &cited.parse().unwrap(),
+                "Henk prefers tea (until 2027)",
+                &|_| CitedVersion::Probable,
+            );
+            assert_eq!(found.to_string(), "2026-04-02:2", "{cited}");
+        }
+    }
+
+    #[test]
+    fn a_forgotten_line_supports_nothing() {
+        let mut changed = changed(&[NOOR, HENK].join("\n"), &[NOOR, HENK].join("\n"));
+        let lines = &mut changed.get_mut(&STEM.parse::<Stem>().unwrap()).unwrap().now.lines;
+        lines[0].text.clear();
+        let found = |words: &str| {
+            let cited = "2026-04-02:1".parse().unwrap();
+            present_citation(&changed, &cited, words, &|_| CitedVersion::Unknown).to_string()
+        };
+        assert_eq!(found("Priya met the mayor"), "2026-04-02:10000001");
+        assert_eq!(found("Henk prefers tea"), "2026-04-02:2");
     }
 
     #[test]

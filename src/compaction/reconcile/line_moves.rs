@@ -125,6 +125,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         done.retain(|it| !external.contains(it));
         files.retain(|it| !done.contains(&it.path));
         recorded.documents.retain(|it| !done.contains(&it.path));
+        self.record_written_summaries(&files, &mut recorded)?;
         let update = CitationUpdate {
             what: "moved",
             reason: LINES_MOVED.to_owned(),
@@ -135,6 +136,25 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
             recorded,
         };
         self.record_citation_update(reconcile_run, view, update)
+    }
+
+    /// Records the lines of cited weekly and monthly files of which only citations will change, so that a
+    /// job of the same run may cite them again: their numbers stay.
+    fn record_written_summaries(
+        &self,
+        files: &[FileWrite],
+        recorded: &mut RecordedChanges,
+    ) -> Result<(), JobFailure> {
+        let mut cited = self.context.lineage.cited_summary_stems()?;
+        cited.extend(self.context.lineage.cited_summaries()?.into_keys());
+        for file in files {
+            let stem = period_of_path(&file.path).and_then(Stem::of_summary);
+            let Some(stem) = stem.filter(|it| cited.contains(it)) else { continue };
+            let text = file.text.as_deref().unwrap_or_default();
+            recorded.logs.retain(|it| it.stem != stem);
+            recorded.logs.extend(records::lines_of_summary(&stem, &file.path, text));
+        }
+        Ok(())
     }
 
     /// Compares the logs with their recorded versions, and records the present ones.
@@ -163,7 +183,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         Ok(changed)
     }
 
-    /// Adds the logs that files of somebody else cite, unless the files name their present
+    /// Adds the logs and summaries that files of somebody else cite, unless the files name their present
     /// versions.
     fn add_logs_of(
         &self,
@@ -177,23 +197,33 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
             let Some(text) = self.context.vault.read_text(path)? else { continue };
             let Some(document) = records::of_path(layout, path, &text) else { continue };
             let cited = document.items.iter().filter_map(|it| it.citation.as_ref());
-            stems.extend(cited.flat_map(Citation::files).map(|(stem, _)| stem.clone()));
+            let cited = cited.flat_map(Citation::files).map(|(stem, _)| stem.clone());
             let period = period_of_path(path).and_then(|it| view.inventory.weekly.get(&it));
             let sources = period.and_then(|it| it.header.as_ref()).map(|it| &it.sources);
             let is_named = |stem: &Stem| {
                 let now = view.inventory.logs.get(stem).map(|it| it.input_hash.hex16());
                 now.is_some() && sources.and_then(|it| it.get(stem.as_str())) == now.as_ref()
             };
-            stems.retain(|it| !is_named(it));
+            stems.extend(cited.filter(|it| !is_named(it)));
         }
+        stems.retain(|it| !changed.contains_key(it));
         for stem in stems {
-            if changed.contains_key(&stem) || !view.inventory.logs.contains_key(&stem) {
-                continue;
-            }
-            let Some(log) = self.context.vault.read_log(&stem)? else { continue };
-            let log = privacy::sanitize(&log, &view.inventory.rules);
-            let same = LogRecord::of(&log, layout.source_path(&stem));
-            changed.insert(stem, ChangedLines::between(&same, &same, PresentLines::of_log(&log)));
+            let path = layout.source_path(&stem);
+            let (same, now) = if stem.is_summary() {
+                let is_there = summary_file(&view.inventory, &stem).is_some();
+                let is_usable = is_there && !view.record.damaged.contains_key(&path);
+                let text = if is_usable { self.context.vault.read_text(&path)? } else { None };
+                let Some(text) = text else { continue };
+                let Some(same) = records::lines_of_summary(&stem, &path, &text) else { continue };
+                (same, PresentLines::of_summary(&stem, &text))
+            } else {
+                let is_there = view.inventory.logs.contains_key(&stem);
+                let log = if is_there { self.context.vault.read_log(&stem)? } else { None };
+                let Some(log) = log else { continue };
+                let log = privacy::sanitize(&log, &view.inventory.rules);
+                (LogRecord::of(&log, path), PresentLines::of_log(&log))
+            };
+            changed.insert(stem, ChangedLines::between(&same, &same, now));
         }
         Ok(())
     }

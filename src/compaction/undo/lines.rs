@@ -159,9 +159,8 @@ fn update_summary(
     let version_of = |i: usize, stem: &Stem| {
         if unknown.contains(stem) || (is_extract && !theirs.contains(&i)) {
             CitedVersion::Unknown
-        } else if theirs.contains(&i) {
-            CitedVersion::Recorded
         } else {
+            // An older copy of the database may have recorded another version.
             CitedVersion::Probable
         }
     };
