@@ -258,3 +258,39 @@ fn a_rebuild_finds_the_cited_lines() {
     root.run(&["compact"]).ok();
     assert_leads_to_the_week(&root, ZORRO);
 }
+
+/// The citations of a week are updated and its month is written in the same run.
+#[test]
+fn a_month_is_written_in_the_run_that_moves_the_lines_of_its_week() {
+    let root = compacted_with_edit(&[ZORRO]);
+    let log = root.read(LOG);
+    root.write(LOG, &format!("\n{log}"));
+    replace(&root, "memory/weekly/2026-W16.md", "Disk at 34%", "Disk at 34% in Mombasa");
+    let ran = root.run(&["compact", "--json"]).ok().json();
+    let failed = ran["jobs"].as_array().unwrap().iter().filter(|it| it["outcome"] == "failed");
+    assert_eq!(failed.count(), 0, "{ran}");
+    assert!(root.read(MONTH).contains("Mombasa"), "{}", root.read(MONTH));
+    assert_leads_to_the_week(&root, ZORRO);
+    assert_healthy_and_up_to_date(&root);
+}
+
+/// A month of which no bullet has a source line any more is written all the same.
+#[test]
+fn forgetting_beside_a_bullet_without_its_line_writes_the_month() {
+    let mut root = Root::empty("gone");
+    root.set_now("2026-05-04T09:00:00+02:00");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write(LOG, "- Importer v2 shipped, 3.2 s per GB\n- Sensors in Nairobi report 951 rows\n");
+    root.run(&["compact"]).ok();
+    delete_line(&root, LOG, "Importer");
+    root.run(&["compact"]).ok();
+    root.run(&["undo", "--yes"]).ok();
+    root.run(&["forget", &format!("{LOG}:1"), "--yes"]).ok();
+    for path in [WEEK, MONTH] {
+        assert!(!root.read(path).contains("Nairobi"), "{}", root.read(path));
+        let at = format!("{path}:{}", line_of(&root, path, "Importer"));
+        let traced = root.run(&["trace", &at]).ok();
+        assert!(traced.stdout.contains("source gone"), "{traced}");
+    }
+    assert_healthy_and_up_to_date(&root);
+}

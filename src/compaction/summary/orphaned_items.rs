@@ -13,11 +13,13 @@ use crate::compaction::{grounding::Violation, plan::CompactionJob};
 use crate::{
     engine::{LengthBudget, WeekSource},
     memory::{
-        address::{Address, Citation, Stem},
+        address::{Address, Citation, Stem, is_removed_line},
         document::{BulletOwner, Summary, SummaryHeader},
         item::{Item, SummarySection, Tier},
+        log::TextOrigin,
         period::{Grain, Period},
     },
+    privacy::quarantine,
     store::fs::inventory::Inventory,
 };
 
@@ -132,8 +134,8 @@ fn is_log_missing(inventory: &Inventory, stem: &Stem) -> bool {
     !stem.is_summary() && !inventory.logs.contains_key(stem)
 }
 
-/// Accepts items that were rejected only because a log is gone, if a week says the same: they were
-/// checked while the log existed. Returns the others.
+/// Accepts items that were rejected only because a log or a cited line is gone, if a week says the same:
+/// they were checked while it existed. Returns the others.
 pub(crate) fn restore_orphaned(
     sections: &mut Vec<(SummarySection, Vec<Item>)>,
     rejected: Vec<(SummarySection, Item, Violation)>,
@@ -145,9 +147,14 @@ pub(crate) fn restore_orphaned(
         let mut below = weeks.iter().flat_map(|it| &it.items).map(|it| &it.1);
         below.any(|it| it.text == item.text && is_covered_by(item, it))
     };
-    let (of_gone, others): (Vec<_>, Vec<_>) = rejected
-        .into_iter()
-        .partition(|(_, it, _)| it.citation.as_ref().is_some_and(rests_on_gone) && is_said(it));
+    let is_of_gone = |item: &Item, why: &Violation| match why {
+        Violation::LineMissing { address } if is_removed_line(address.line) => {
+            quarantine::concerns(&item.text, TextOrigin::Agent).is_empty()
+        }
+        _ => item.citation.as_ref().is_some_and(rests_on_gone),
+    };
+    let (of_gone, others): (Vec<_>, Vec<_>) =
+        rejected.into_iter().partition(|(_, it, why)| is_of_gone(it, why) && is_said(it));
     for (section, item, _) in of_gone {
         let at = sections.partition_point(|(it, _)| *it < section);
         if sections.get(at).is_none_or(|(it, _)| *it != section) {
