@@ -200,7 +200,9 @@ fn show(found: &[StoredSecret], redacted: &RedactionReport, action: SecretsActio
         .collect();
     ui.table(&["kind", "what", "logs", "generated", "history", "copies"], &rows);
     let most = if ui.is_verbose() { usize::MAX } else { SHOWN_MAX };
-    for it in leaks.iter().take(most) {
+    let in_logs = found.iter().filter(|it| it.location == SecretLocation::Log);
+    let places: Vec<&StoredSecret> = leaks.iter().copied().chain(in_logs).collect();
+    for it in places.iter().take(most) {
         let at = match (it.location, it.at) {
             (SecretLocation::History, version) => format!("version {version}"),
             (_, 0) => "name".to_owned(),
@@ -208,8 +210,8 @@ fn show(found: &[StoredSecret], redacted: &RedactionReport, action: SecretsActio
         };
         ui.data(format!("{}:{at}  {} ({})", it.path, it.kind, place_name(it.location)));
     }
-    if leaks.len() > most {
-        ui.note(format!("and {} more; --verbose lists all", leaks.len() - most));
+    if places.len() > most {
+        ui.note(format!("and {} more; --verbose lists all", places.len() - most));
     }
     match (leaks.is_empty(), action) {
         (true, _) => ui.success("no secrets outside the logs"),

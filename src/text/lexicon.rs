@@ -269,6 +269,8 @@ pub(crate) struct SectionLexicon {
     pub(crate) note_labels: LexiconWords,
     pub(crate) stamp_labels: LexiconWords,
     pub(crate) routine_reports: LexiconWords,
+    pub(crate) reading_verbs: LexiconWords,
+    pub(crate) instruction_files: LexiconWords,
     pub(crate) normal_states: LexiconWords,
     pub(crate) unspecific_columns: LexiconWords,
     pub(crate) number_columns: LexiconWords,

@@ -4,6 +4,8 @@
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
+    /// Whether it is of what agents and their host programs write.
+    pub(crate) is_of_agents: bool,
     head: &'static str,
     unit: Unit,
     tail: &'static str,
@@ -40,12 +42,20 @@ const fn fill(
     unit: &'static str,
     tail: &'static str,
 ) -> Shape {
-    Shape { name, head, unit: Unit::Same(unit), tail }
+    Shape { name, is_of_agents: false, head, unit: Unit::Same(unit), tail }
 }
 
 const fn count(name: &'static str, head: &'static str, unit: fn(usize) -> String) -> Shape {
-    Shape { name, head, unit: Unit::Numbered(unit), tail: "\n" }
+    Shape { name, is_of_agents: false, head, unit: Unit::Numbered(unit), tail: "\n" }
 }
+
+const fn agent(name: &'static str, head: &'static str, unit: fn(usize) -> String) -> Shape {
+    Shape { name, is_of_agents: true, head, unit: Unit::Numbered(unit), tail: "\n" }
+}
+
+/// The head of a saved transcript.
+const SESSION: &str = "# Session: 2026-04-02 09:00:00 UTC\n\n- **Session Key**: main\n- **Session ID**: 7\n\n\
+    ## Conversation Summary\n\n";
 
 fn clock(minutes: usize) -> String {
     format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60)
@@ -142,5 +152,51 @@ pub(crate) const SHAPES: &[Shape] = &[
     fill("marks upon marks", "- e", "\u{301}", "\n"),
     fill("emoji", "- ", "👩\u{200d}💻", "\n"),
     fill("zero-width spaces", "- a", "\u{200b}", "\n"),
+    agent("turns", SESSION, |i| format!("user: run {i}\nassistant: ran it\n\n")),
+    agent("turns with envelopes", SESSION, |i| {
+        format!("user: [Discord Guild #general channel id:{i} 2026-04-02 09:30 EST] ada: go\n")
+    }),
+    agent("prompts", SESSION, |_| {
+        "user: A new session was started via /new or /reset. Hi\n\n".into()
+    }),
+    agent("metadata", SESSION, |i| {
+        format!(
+            "user: Conversation info (untrusted metadata):\n```json\n{{\"id\": {i}}}\n```\n\ngo\n"
+        )
+    }),
+    agent("headers of transcripts", "", |_| SESSION.into()),
+    agent("unclosed recalled memories", SESSION, |_| "user: <relevant-memories>\n- a\n".into()),
+    agent("unclosed untrusted text", "", |_| "<<<EXTERNAL_UNTRUSTED_CONTENT>>>\n".into()),
+    agent("queued messages", SESSION, |i| {
+        format!("user: [Queued messages while agent was busy]\n\n---\nQueued #{i}\ngo\n")
+    }),
+    agent("reports of dreams", "", |i| {
+        format!("## Light Sleep\n- Candidate: a{i}\n  - confidence: 0.5\n  - evidence: b\n")
+    }),
+    agent("one report of dreams", "## Light Sleep\n", |_| "- Candidate: a\n".into()),
+    agent("heartbeats", "", |i| format!("## Heartbeat {}\n- HEARTBEAT_OK\n", clock(i))),
+    agent("research", "", |i| {
+        format!(
+            "## Research\n- Source: https://a{i}.io/x\n- It scales.\n- It is fast.\n- It is new.\n"
+        )
+    }),
+    agent("lines of research", "## Research\n- Source: https://a.io/x\n", |_| {
+        "- It scales.\n".into()
+    }),
+    agent("headings in headings", "", |i| "#".repeat(i % 6 + 1) + " Research\n"),
+    agent("lists of links", "", |i| format!("- [a](https://a{}.io/x{i})\n", i % 7)),
+    agent("rows with states", "| Boat | Berth | State |\n|---|---|---|\n", |i| {
+        format!("| Boat {i} | {} | ✅ moored |\n", i % 9)
+    }),
+    agent("tables", "", |i| format!("| Boat | State |\n|---|---|\n| Boat {i} | ❌ adrift |\n\n")),
+    agent("cells in a row", "| a | b |\n|---|---|\n|", |i| format!(" cell {i} |")),
+    agent("labels in labels", "", |i| {
+        format!("{}- **Part {i}** – state: 🟢 runs\n", "  ".repeat(i % 40))
+    }),
+    agent("numbered steps", "", |i| format!("{i}. **Step {i}:** do it\n   - then this\n")),
+    agent("stamped activities", "", |i| format!("- [{}] FILE: wrote a{i}.md\n", clock(i))),
+    agent("status blocks", "", |i| {
+        format!("**Status {i}**\nStatus: ok\nPID: {i}\nUptime: {i}h\n\n")
+    }),
     fill("text from right to left", "- ", "שלום. ", "\n"),
 ];

@@ -20,6 +20,8 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use memoird::internals::memory::{address::Stem, authorship, log::DailyLog};
+
 use self::{
     shapes::{SHAPES, Shape},
     targets::{TARGETS, Target},
@@ -162,7 +164,7 @@ macro_rules! runs {
 }
 
 runs!(
-    frontmatter daily_log authorship citations wisdom typed summary decisions cron
+    frontmatter daily_log authorship draft citations wisdom typed summary decisions cron
     secrets quarantined neutralized sanitized grounding_check
     wisdom_writes typed_writes summary_writes decision_writes
 );
@@ -214,7 +216,13 @@ fn thread_time() -> Duration {
 
 /// Checks that a target takes time in proportion to the length of each slow text.
 fn grow((name, target): Target) {
-    for shape in SHAPES {
+    // The drafts of other shapes are measured in the whole chain.
+    const READ_NOTES: [&str; 3] = ["authorship", "daily_log", "sanitized"];
+    let is_chosen = |it: &&Shape| match name {
+        "draft" => it.is_of_agents,
+        _ => !it.is_of_agents || READ_NOTES.contains(&name),
+    };
+    for shape in SHAPES.iter().filter(is_chosen) {
         check_growth(&format!("{name}, {}", shape.name), |bytes| {
             let text = shape.text(bytes);
             let started = thread_time();
@@ -236,7 +244,7 @@ macro_rules! growth {
 }
 
 growth!(
-    frontmatter daily_log citations wisdom typed summary decisions cron
+    frontmatter daily_log authorship draft citations wisdom typed summary decisions cron
     secrets quarantined neutralized sanitized grounding_check
     wisdom_writes typed_writes summary_writes decision_writes
 );
@@ -300,6 +308,24 @@ fn the_whole_chain_grows_with_the_length_of_a_log() {
     let is_chosen = |it: &&Shape| !cfg!(debug_assertions) || SLOW_ONCE.contains(&it.name);
     for shape in SHAPES.iter().filter(is_chosen) {
         check_growth(&format!("compact, {}", shape.name), |bytes| compact(&shape.text(bytes)));
+    }
+}
+
+/// The parsers of what agents put into their logs are fast enough to run at each look at a log.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "a debug build is slower")]
+fn a_hundred_kilobytes_of_each_shape_of_agents_take_little_time() {
+    const TIME_MAX: Duration = Duration::from_millis(20);
+    let stem: Stem = "2026-04-02".parse().unwrap();
+    for shape in SHAPES.iter().filter(|it| it.is_of_agents) {
+        let log = DailyLog::parse(stem.clone(), shape.text(LENGTHS[0]).as_bytes()).unwrap();
+        let time = || {
+            let started = thread_time();
+            std::hint::black_box(authorship::classify(&log.lines()));
+            thread_time().saturating_sub(started)
+        };
+        let took = (0..5).map(|_| time()).min().unwrap();
+        assert!(took < TIME_MAX, "{}: {took:?}", shape.name);
     }
 }
 

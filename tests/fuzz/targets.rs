@@ -9,6 +9,13 @@ use chrono::{DateTime, Utc};
 use memoird::internals::{
     compaction::grounding,
     config::schedule::Schedule,
+    engine::{
+        Engine, LengthBudget, SummaryInput,
+        extractive::{
+            Extractive,
+            corpus_stats::{self, Corpus},
+        },
+    },
     memory::{
         address::{Address, Citation, Stem},
         atom,
@@ -18,7 +25,7 @@ use memoird::internals::{
         frontmatter::{self, YAML_BYTES_MAX},
         item::{Item, SummarySection},
         log::{DailyLog, TextOrigin},
-        period::Period,
+        period::{Grain, Period},
         typed::{self, MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile},
     },
@@ -32,10 +39,11 @@ use memoird::internals::{
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. The name is also that of the corpus folder.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     ("frontmatter", frontmatter),
     ("daily_log", daily_log),
     ("authorship", authorship),
+    ("draft", draft),
     ("citations", citations),
     ("wisdom", wisdom),
     ("typed", typed),
@@ -93,6 +101,33 @@ pub fn authorship(bytes: &[u8]) {
     let view = privacy::sanitize(&log, &PrivacyRules::default());
     let is_quiet = |it: &SanitizedLine| it.speaker().is_none() && it.session().is_none();
     assert!(view.lines().iter().all(is_quiet));
+}
+
+/// Each bullet of a week of one log cites lines of the log, whatever its tables and lists look like.
+pub fn draft(bytes: &[u8]) {
+    let stem: Stem = "2026-04-02".parse().expect("a day");
+    let Ok(log) = DailyLog::parse(stem.clone(), bytes) else { return };
+    let logs = [privacy::sanitize(&log, &PrivacyRules::default())];
+    let mut corpus = Corpus::new();
+    for reading in corpus_stats::tokenize(&logs) {
+        corpus.add(reading);
+    }
+    let period = Period::containing(Grain::Week, stem.date());
+    let chars = log.body_chars();
+    let budget = LengthBudget { target_chars: chars / 2, limit_chars: chars, verbatim: false };
+    let counts = corpus.counts(period);
+    let input = SummaryInput { period, logs: &logs, weeks: &[], budget, counts };
+    let Ok(draft) = Extractive.summarize(&input) else { return };
+    for item in draft.sections.iter().flat_map(|(_, items)| items) {
+        let citation = item.citation.as_ref().expect("a citation");
+        for (cited, lines) in citation.files() {
+            assert_eq!(cited, &stem, "{item}");
+            assert!(
+                lines.iter().all(|it| (1..=log.lines().len()).contains(&(it as usize))),
+                "{item}"
+            );
+        }
+    }
 }
 
 /// A parsed citation survives printing and parsing.

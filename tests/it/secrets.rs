@@ -105,6 +105,8 @@ fn secrets_in_the_shapes_of_real_notes_are_shown_nowhere() {
         assert!(found.contains(kind), "{kind}: {found}");
     }
     assert!(found.contains("\"memory/2026-03-02.md\""), "{found}");
+    let places = root.run(&["doctor", "--secrets", "--verbose"]).stdout;
+    assert!(places.matches("memory/2026-03-02.md:").count() >= 15, "{places}");
     let mut client = Client::new(&root, &[]);
     for query in ["password", "login", "密码", "token", "mara"] {
         let answer =

@@ -22,6 +22,7 @@ mod explain;
 mod memories;
 mod parsed_log;
 mod render;
+mod routine_reports;
 mod sections;
 mod select;
 pub mod sentence_class;

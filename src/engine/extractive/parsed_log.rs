@@ -66,6 +66,8 @@ pub(super) struct LogStatement {
     pub(super) lead: Option<usize>,
     pub(super) form: StatementForm,
     pub(super) origin: TextOrigin,
+    /// Whether somebody read it rather than did it: an article, search results.
+    pub(super) is_pasted: bool,
     /// Who speaks, in a transcript.
     pub(super) speaker: Option<Speaker>,
     /// The transcript that it is part of, an index of [`SanitizedLog::sessions`].
@@ -158,6 +160,7 @@ pub(super) fn parse_bullet(week: &Stem, item: &Item) -> ParsedLog {
             lead: None,
             form: StatementForm::Item,
             origin: TextOrigin::Human,
+            is_pasted: false,
             speaker: None,
             session: None,
             task: None,
@@ -426,6 +429,7 @@ impl LogParser {
             lead,
             form,
             origin: lines[0].origin(),
+            is_pasted: lines[0].origin_reason() == Some(OriginReason::PastedText),
             speaker: lines[0].speaker(),
             session: lines[0].session(),
             task: None,

@@ -78,6 +78,9 @@ fn is_unspaced(word: &str) -> bool {
 /// Returns the class of some `words` of a statement: from its task box, else a mark of its state, else its
 /// heads, else the words.
 pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) -> StatementClass {
+    if statement.is_pasted {
+        return StatementClass::Context;
+    }
     if let Some(done) = statement.task {
         return if done { StatementClass::Outcome } else { StatementClass::Open };
     }

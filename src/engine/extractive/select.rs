@@ -114,6 +114,8 @@ struct GreedySelection<'m> {
     statement_of: Vec<(usize, usize)>,
     /// Per statement, whether one of its units was chosen.
     statement_open: Vec<bool>,
+    /// The head that a parent item is for its children.
+    head_of_parent: HashMap<(usize, usize), usize>,
     day_gain: f64,
     /// Chosen units by each of their rarest stems.
     by_rare_stem: HashedMap<Vec<usize>>,
@@ -296,8 +298,13 @@ impl<'m> GreedySelection<'m> {
                 *statements.entry((page, statement)).or_insert_with(of)
             })
             .collect();
+        let head_of_parent = material.heads.iter().enumerate().filter_map(|(index, head)| {
+            let page = material.units[*head.units.first()?].at.page;
+            Some(((page, material.pages[page].heads[head.head].statement?), index))
+        });
         Self {
             material,
+            head_of_parent: head_of_parent.collect(),
             covered: vec![0; material.weights.len()],
             marginal_weights: material.weights.clone(),
             head_open: vec![false; material.heads.len()],
@@ -394,6 +401,10 @@ impl<'m> GreedySelection<'m> {
             self.head_open[head] = true;
             self.cover(&material.features[material.heads[head].features.clone()]);
         }
+        if let Some(&head) = self.head_of_parent.get(&statement_key(found.at)) {
+            // Its children follow it, and do not repeat it.
+            self.head_open[head] = true;
+        }
         self.chosen[unit] = true;
         self.closed[unit] = true;
         self.day_units[self.day_of_page[found.at.page]] += 1;
@@ -436,9 +447,11 @@ impl<'m> GreedySelection<'m> {
         const COMPARED_MAX: usize = 400;
         let found = &self.material.units[unit];
         let features = &self.material.features[found.features.clone()];
-        let news = features
-            .iter()
-            .any(|&f| self.material.is_exact[f as usize] && self.covered[f as usize] == 0);
+        // That nothing happened at another time is no news.
+        let news = !found.is_routine
+            && features
+                .iter()
+                .any(|&f| self.material.is_exact[f as usize] && self.covered[f as usize] == 0);
         if news {
             return false;
         }

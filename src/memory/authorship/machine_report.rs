@@ -44,6 +44,27 @@ pub(super) fn mark(lines: &[NumberedLine<'_>], range: Range<usize>, found: &mut 
     }
 }
 
+/// Marks the sections of a turn that are reports on memories.
+pub(super) fn mark_dreams(
+    lines: &[NumberedLine<'_>],
+    turn: Range<usize>,
+    found: &mut [LineAuthorship],
+) {
+    let mut at = turn.start;
+    while at < turn.end {
+        let is_heading = matches!(lines[at].2, LineKind::Heading { .. });
+        let section = at..if is_heading { section_end(lines, at, turn.end) } else { at + 1 };
+        if is_heading && reason_of_section(lines, &section) == Some(OriginReason::DreamReport) {
+            for line in found[section.clone()].iter_mut().filter(|it| it.reason.is_none()) {
+                line.mark(LineShape::Report, OriginReason::DreamReport);
+            }
+            at = section.end;
+        } else {
+            at += 1;
+        }
+    }
+}
+
 /// Returns the line after a section: the next heading of the same or a higher level.
 pub(super) fn section_end(lines: &[NumberedLine<'_>], at: usize, end: usize) -> usize {
     let LineKind::Heading { level, .. } = lines[at].2 else { return at + 1 };

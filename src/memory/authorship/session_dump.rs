@@ -20,6 +20,7 @@ use std::ops::Range;
 use super::{
     Authorship, DumpedSession, LineShape, NumberedLine, OriginReason, Speaker,
     host_text::{self, starts_with_phrase, words_of},
+    machine_report,
 };
 use crate::{memory::markdown::LineKind, text::lexicon::AUTHORSHIP};
 
@@ -232,6 +233,8 @@ pub(super) fn mark(lines: &[NumberedLine<'_>], dump: &SessionDump, found: &mut A
     }
     for (i, turn) in dump.turns.iter().enumerate() {
         let end = dump.turns.get(i + 1).map_or(dump.lines.end, |it| it.at);
+        // A program that appends its report to a log does not end the last turn.
+        machine_report::mark_dreams(lines, turn.at..end, &mut found.lines);
         host_text::mark_turn(lines, turn.at..end, turn.text_at, turn.speaker, &mut found.lines);
     }
 }

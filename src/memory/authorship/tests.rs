@@ -261,6 +261,23 @@ fn reports_among_notes() {
         &format!("## Light Sleep\n{memories}\n## Done\n- a"),
         &[&[("dream report", "Light Sleep")][..], &reported, &[("", "Done"), ("", "a")]].concat(),
     );
+    // A program may append it to a transcript.
+    check(
+        &format!(
+            "# Session: x\n\n- **Session ID**: 1\n\nuser: Hi\nassistant: Done\n\n## REM Sleep\n{memories}\n"
+        ),
+        &[
+            &[
+                ("header", "Session: x"),
+                ("header", "**Session ID**: 1"),
+                ("owner turn start", "Hi"),
+                ("assistant turn start", "Done"),
+                ("dream report", "REM Sleep"),
+            ][..],
+            &reported,
+        ]
+        .concat(),
+    );
     check(&format!("- b\n{memories}\n- c"), &[&[("", "b")][..], &reported, &[("", "c")]].concat());
     check(
         "## Light Sleep\n- Slept badly.\n- Candidate: Ada",

@@ -6,7 +6,7 @@ use crate::{
         sections,
     },
     memory::atom::{self, AtomKind},
-    text::hash::HashedMap,
+    text::{hash::HashedMap, pieces},
 };
 
 /// A head of few words that occurs this often in a period belongs to a template; a longer one still says
@@ -17,6 +17,12 @@ const TEMPLATE_WORDS_MAX: usize = 3;
 
 /// The longest head; a longer lead-in costs more than it explains.
 const HEAD_CHARS_MAX: usize = 110;
+
+/// A parent of more characters is a statement.
+const TOPIC_CHARS_MAX: usize = 40;
+
+/// A child of no more stems says little without its parent.
+const CHILD_STEMS_MAX: usize = 5;
 
 /// Returns how often the words of each head occur in the pages.
 pub(crate) fn template_heads(pages: &[ParsedLog]) -> HashedMap<u32> {
@@ -49,6 +55,17 @@ pub(crate) fn is_meaningful(page: &ParsedLog, head: usize, templates: &HashedMap
         && (head.text.split_whitespace().count() > TEMPLATE_WORDS_MAX
             || templates.get(&head.key).is_none_or(|&times| times < TEMPLATE_HEADS))
         && !sections::is_template_head(&head.text)
+}
+
+/// Returns whether a child, of which `text` has `stems` stems, needs its parent or lead-in.
+///
+/// A topic of few words is always given, since it says what the child belongs to. A long parent is a
+/// statement of its own; a child that is one, too, and refers to nothing, is clear without it.
+pub(super) fn needs_parent(page: &ParsedLog, head: usize, text: &str, stems: usize) -> bool {
+    let head = &page.heads[head];
+    let is_topic = head.statement.is_none_or(|it| page.statements[it].introduces)
+        || head.text.chars().count() < TOPIC_CHARS_MAX;
+    is_topic || stems <= CHILD_STEMS_MAX || pieces::refers_back(text)
 }
 
 pub(super) struct PageHeadings {

@@ -14,11 +14,12 @@ use std::ops::Range;
 
 use self::{
     features::{FeatureBuilder, FeatureIds, NO_FEATURE, PieceFeatures, speaker_terms},
-    headings::{PageHeadings, is_meaningful, template_heads},
+    headings::{PageHeadings, is_meaningful, needs_parent, template_heads},
 };
 use super::{
     corpus_stats::CorpusCounts,
     parsed_log::{LogStatement, ParsedLog, StatementForm},
+    routine_reports::is_routine_report,
     sections,
     tokens::PackedToken,
 };
@@ -99,6 +100,8 @@ pub(super) struct CandidateUnit {
     pub(super) annotations: Vec<Annotation>,
     /// Whether it contains a replaced figure that the note on another unit names.
     pub(super) is_replaced: bool,
+    /// Whether its statement reports that there is nothing to report.
+    pub(super) is_routine: bool,
 }
 
 /// An addition to a piece.
@@ -123,10 +126,13 @@ pub(super) struct HeadingUse {
     pub(super) units: Vec<usize>,
 }
 
-/// Factors of units by their form: code, quote, question.
+/// Factors of units by their form: code, quote, what was read, question.
 const CODE_FACTOR: f64 = 0.4;
 
 const QUOTE_FACTOR: f64 = 0.7;
+
+/// What was read says what exists; notes say what was done.
+const PASTED_FACTOR: f64 = 0.25;
 
 const QUESTION_FACTOR: f64 = 0.4;
 
@@ -316,8 +322,8 @@ impl CandidateCollector<'_> {
             }
         }
         let heading = heads.heading_of(page, statement);
-        let lead = heads.lead_of(page, statement);
-        let headed = heading.or(lead).is_some();
+        let parent = heads.lead_of(page, statement);
+        let headed = heading.or(parent).is_some();
         let is_note_data = statement.label > 0 && sections::is_about_note(statement, headed);
         let mut chosen = is_candidate
             && (self.fragments
@@ -331,7 +337,8 @@ impl CandidateCollector<'_> {
         if !chosen {
             return false;
         }
-        let needs_heading = lead.is_none()
+        let lead = parent.filter(|&it| needs_parent(page, it, text, found.stems));
+        let needs_heading = parent.is_none()
             && (statement.lead.is_some()
                 || statement.form == StatementForm::Row
                 || sections::is_attribute(statement.label_text())
@@ -350,6 +357,7 @@ impl CandidateCollector<'_> {
             requires,
             annotations: Vec::new(),
             is_replaced: false,
+            is_routine: is_routine_report(&statement.text),
         });
         true
     }
@@ -431,6 +439,7 @@ fn form_factor(statement: &LogStatement, text: &str) -> f64 {
     let form = match statement.form {
         StatementForm::Code => CODE_FACTOR,
         StatementForm::Quote => QUOTE_FACTOR,
+        _ if statement.is_pasted => PASTED_FACTOR,
         _ if statement.origin == TextOrigin::External => 0.7,
         _ => 1.0,
     };

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     engine::extractive::{
         cue_phrases,
+        routine_reports::is_routine_report,
         statements::{
             blocks::{BlockShape, LogBlock, LogSentence},
             labels::{is_one_of_titles, split_label},
@@ -67,10 +68,13 @@ impl MemoryExtractor<'_> {
             // The dates and links of a table say what is, not what lasts.
             return guidance;
         }
-        guidance
-            .or_else(|| self.decision(at, role == Some(BlockRole::Decision), &sentences))
-            .or_else(|| deadline(&sentences))
-            .or_else(|| reference(block))
+        let lasting =
+            guidance.or_else(|| self.decision(at, role == Some(BlockRole::Decision), &sentences));
+        if lasting.is_none() && is_routine_report(&block.text) {
+            // What a check of old tasks finds is no news of them.
+            return None;
+        }
+        lasting.or_else(|| deadline(&sentences)).or_else(|| reference(block))
     }
 
     /// Returns a person's preference, role, or lasting wish.

@@ -131,6 +131,25 @@ fn guidance_is_found_with_its_reason() {
         "Never deploy on a Friday.",
         Some("nobody is on call at the weekend"),
     );
+    // The verb before `always` or `never`, as in most languages.
+    check(
+        "- Frag mich immer, bevor du eine Rechnung bezahlst, weil eine doppelt bezahlt wurde",
+        Feedback,
+        "Frag mich immer, bevor du eine Rechnung bezahlst.",
+        Some("eine doppelt bezahlt wurde"),
+    );
+    check(
+        "- Demande-moi toujours avant de payer une facture, parce que deux ont été payées deux fois",
+        Feedback,
+        "Demande-moi toujours avant de payer une facture.",
+        Some("deux ont été payées deux fois"),
+    );
+    check(
+        "- No borres nunca los registros sin permiso, porque son la única prueba",
+        Feedback,
+        "No borres nunca los registros sin permiso.",
+        Some("son la única prueba"),
+    );
     check(
         "User instructed: always quote the ticket number in commits. Saved.",
         Feedback,
@@ -432,6 +451,8 @@ fn passing_remarks_are_not_extracted() {
         "### Decisions\n- Kept the slot because the room was free",
         "Today we chose the small room because the large one was taken.",
         "- Moved the deadline task to 2026-05-01",
+        "- Heartbeat check at 14:09: the only task was the insurance reminder with the deadline 2026-04-23; no action taken",
+        "- Inbox checked, nothing urgent; the form is still at https://forms.example/harbour/7",
         "- Removed the retry: it hid the real error",
         "- Rules engine now loads YAML because JSON has no comments",
         "- Please look at PR 45 because it blocks the release",

@@ -35,7 +35,7 @@ pub(super) use self::pinned::pinned_items;
 
 use super::{
     annotations,
-    candidates::{self, CandidateSet, PiecePosition},
+    candidates::{self, CandidateSet, CandidateUnit, PiecePosition},
     parsed_log::{self, LogStatement, ParsedLog},
     render,
     sections::{self, StatementClass},
@@ -310,13 +310,13 @@ impl<'a> SummaryBuilder<'a> {
             StatementClass::Outcome => OUTCOME_FACTOR,
             StatementClass::Open | StatementClass::Context => 1.0,
         };
-        let worth = |at: PiecePosition, class| {
-            let statement = self.statement(at).1;
-            worth::worth_factor(statement, statement.piece_text(at.piece), class)
+        let worth = |unit: &CandidateUnit, class| {
+            let (page, statement) = self.statement(unit.at);
+            let words = statement.piece_text(unit.at.piece);
+            worth::worth_factor(statement, words, unit.is_routine, class, page.stem.date())
         };
-        let places = self.material.units.iter().map(|unit| unit.at);
-        let classified = places.zip(self.classes.iter().copied());
-        classified.map(|(at, class)| factor((at, class)) * worth(at, class)).collect()
+        let classified = self.material.units.iter().zip(self.classes.iter().copied());
+        classified.map(|(unit, class)| factor((unit.at, class)) * worth(unit, class)).collect()
     }
 
     /// Returns whether a heading, a label, or its first words mark a piece as a decision.
@@ -360,7 +360,9 @@ impl<'a> SummaryBuilder<'a> {
             }
             // Context under the heading of an outcome goes to the same section.
             for (unit, section) in &mut table {
-                let heading = self.material.units[*unit].heading;
+                let found = &self.material.units[*unit];
+                let is_own = !self.statement(found.at).1.is_pasted;
+                let heading = found.heading.filter(|_| is_own);
                 if *section == SummarySection::Context && heading.is_some_and(|h| done.contains(&h))
                 {
                     *section = SummarySection::KeyOutcomes;
@@ -391,6 +393,7 @@ impl<'a> SummaryBuilder<'a> {
                 StatementClass::Outcome if weighty => SummarySection::Milestones,
                 StatementClass::Decision => SummarySection::Trajectory,
                 _ if sections::mentions_change(&statement.text)
+                    && !statement.is_pasted
                     && class != StatementClass::Open =>
                 {
                     SummarySection::Trajectory

@@ -52,6 +52,53 @@ fn stamps_and_data_of_the_note_are_left_out() {
 }
 
 #[test]
+fn a_child_comes_with_the_parent_that_it_needs() {
+    let parent = "Went through the papers of the pier again with the others in the office";
+    let figures = "carries 11.4 tonnes, 2.1 less than the plan of 1962 with its 32 bolts promises";
+    for (parent, child, is_needed) in [
+        (parent, format!("The fourth pillar {figures}"), false),
+        (parent, format!("It {figures}"), true),
+        ("Papers of the pier", format!("The fourth pillar {figures}"), true),
+    ] {
+        // Room for the child and a topic, not for a long parent, too.
+        let text = format!("- {parent}\n  - {child}\n");
+        let draft = summarized("2026-W14", &[log("2026-04-01", &text)], &[], budget(140));
+        let text = print(&draft.unwrap());
+        assert!(text.contains(&child) || is_needed, "{child}: {text}");
+        assert!(!text.contains(&child) || text.contains(parent) == is_needed, "{child}: {text}");
+    }
+}
+
+#[test]
+fn what_was_read_is_no_outcome() {
+    let text = "## Research: tide models\n\nSource: https://tides.example/models\n\n- TideNet was released and \
+                supports 400 harbours\n- It moved to a paid plan in May\n- Its gauges report every minute\n\n\
+                ## Work\n\n- Fixed the export of the tide tables for the north pier\n";
+    for target in [160, 300, 600] {
+        let log = log("2026-04-01", text);
+        let draft =
+            summarized("2026-W14", std::slice::from_ref(&log), &[], budget(target)).unwrap();
+        let text = print(&draft);
+        assert!(text.contains("Fixed the export"), "{text}");
+        let outcomes = text.split("# ").find(|it| it.starts_with("Key Outcomes")).unwrap();
+        assert!(!outcomes.contains("TideNet") && !outcomes.contains("paid plan"), "{text}");
+    }
+}
+
+#[test]
+fn of_reports_that_nothing_happened_one_is_enough() {
+    let hours: Vec<String> = (0..14)
+        .map(|it| format!("- {it:02}:01 heartbeat checked `HEARTBEAT.md`; no active tasks.\n"))
+        .collect();
+    let hours = hours.concat();
+    let text = format!("{hours}- Asked the foundry in Lauben for a new drum with 412 teeth\n");
+    let draft = summarized("2026-W14", &[log("2026-04-01", &text)], &[], budget(600)).unwrap();
+    let text = print(&draft);
+    assert!(text.contains("412 teeth"), "{text}");
+    assert_eq!(text.matches("heartbeat checked").count(), 1, "{text}");
+}
+
+#[test]
 fn a_bullet_that_refers_to_the_one_before_it_brings_it_along() {
     let log = log(
         "2026-04-01",

@@ -6,14 +6,14 @@
 
 use std::{collections::HashSet, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use chrono::NaiveDate;
 
 use crate::{
     engine::extractive::{
         parsed_log::LogStatement,
         sections::{StatementClass, normalized_label},
     },
-    memory::atom::{self, AtomKind},
+    memory::atom::{self, Atom, AtomKind},
     text::lexicon::SECTIONS,
 };
 
@@ -29,19 +29,24 @@ const NORMAL_STATE_FACTOR: f64 = 0.4;
 /// The factor of a list of names of files and code.
 const INVENTORY_FACTOR: f64 = 0.5;
 
-/// A longer statement reports something besides.
-const ROUTINE_WORDS_MAX: usize = 30;
-
 /// How many letters may be beside the time of a stamp: a zone, a weekday.
 const STAMP_LETTERS_MAX: usize = 10;
 
-/// Returns the factor of a statement, of which `words` may be chosen.
-pub(super) fn worth_factor(statement: &LogStatement, words: &str, class: StatementClass) -> f64 {
-    if is_stamp(&statement.text) {
+/// Returns the factor of a statement in a log of the day `day`, of which `words` may be chosen.
+pub(super) fn worth_factor(
+    statement: &LogStatement,
+    words: &str,
+    is_routine: bool,
+    class: StatementClass,
+    day: NaiveDate,
+) -> f64 {
+    let is_stamp = is_stamp(&statement.text)
+        || (class == StatementClass::Context && is_time_of_writing(statement, day));
+    if is_stamp {
         STAMP_FACTOR
     } else if class == StatementClass::Decision {
         1.0
-    } else if is_routine(&statement.text) {
+    } else if is_routine {
         ROUTINE_FACTOR
     } else if is_normal_state(statement) {
         NORMAL_STATE_FACTOR
@@ -61,28 +66,31 @@ fn is_stamp(text: &str) -> bool {
     if value.len() > 120 || !LABELS.contains(&normalized_label(label)[..]) {
         return false;
     }
+    is_only_time(value, &atom::find_atoms(value))
+}
+
+/// Returns whether a label has only a time on the day of the log, whatever it calls it.
+fn is_time_of_writing(statement: &LogStatement, day: NaiveDate) -> bool {
+    let value = &statement.text[statement.label..];
+    if statement.label == 0 || value.len() > 60 {
+        return false;
+    }
     let atoms = atom::find_atoms(value);
+    let day = day.to_string();
+    let is_of_day = |it: &Atom| it.kind != AtomKind::Date || it.norm(value) == day;
+    let has = |kind: AtomKind| atoms.iter().any(|it| it.kind == kind);
+    has(AtomKind::Date)
+        && has(AtomKind::Time)
+        && atoms.iter().all(is_of_day)
+        && is_only_time(value, &atoms)
+}
+
+/// Returns whether a value is a date or a time with hardly another word.
+fn is_only_time(value: &str, atoms: &[Atom]) -> bool {
     let times = || atoms.iter().filter(|it| matches!(it.kind, AtomKind::Date | AtomKind::Time));
     let letters = |text: &str| text.chars().filter(|c| c.is_alphabetic()).count();
     let in_times: usize = times().map(|it| letters(it.text(value))).sum();
     times().next().is_some() && letters(value) - in_times <= STAMP_LETTERS_MAX
-}
-
-/// Returns whether a text reports that a check found nothing.
-fn is_routine(text: &str) -> bool {
-    static PHRASES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-        let phrases = SECTIONS.routine_reports.iter();
-        AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(phrases).ok()
-    });
-    let lower = text.to_lowercase();
-    let ends = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() || !c.is_ascii());
-    let is_word = |from: usize, to: usize| {
-        ends(lower[..from].chars().next_back()) && ends(lower[to..].chars().next())
-    };
-    text.split_whitespace().nth(ROUTINE_WORDS_MAX).is_none()
-        && PHRASES
-            .as_ref()
-            .is_some_and(|it| it.find_iter(&lower).any(|it| is_word(it.start(), it.end())))
 }
 
 /// Returns whether a label has a value such as `✅ running`, perhaps with a process number.
@@ -124,7 +132,7 @@ fn is_inventory(words: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::{
-        engine::extractive::{parsed_log, sections},
+        engine::extractive::{parsed_log, routine_reports::is_routine_report, sections},
         memory::log::DailyLog,
         privacy,
     };
@@ -138,7 +146,9 @@ mod tests {
         let statement = page.statements.last().unwrap();
         let words = &statement.text[statement.label..];
         let class = sections::class_of(&page, statement, words);
-        let found = worth_factor(statement, words, class);
+        let is_routine = is_routine_report(&statement.text);
+        let day = page.stem.date();
+        let found = worth_factor(statement, words, is_routine, class, day);
         assert!((found - expected).abs() < 1e-9, "{line}: {found}");
     }
 
@@ -156,6 +166,8 @@ mod tests {
             "- Created: 2026-04-02 10:15 UTC",
             "_Review completed: 2026-04-02 16:17 GMT+1_",
             "- **Analysis period:** 2026-03-13 to 2026-03-22",
+            "- Tide sync logged: 2026-04-02 04:04:57 UTC",
+            "- **Date:** 2026-04-02 00:57 EST",
         ] {
             check(line, STAMP_FACTOR);
         }
@@ -173,6 +185,8 @@ mod tests {
             "- Fixed the export in `src/tide/export.rs`, it skipped the last row",
             "- Created: the tide export, on 2026-04-02",
             "- Deadline: 2026-05-01",
+            "- Deadline: 2026-05-01 23:59 UTC",
+            "- Ferry to the island: 2026-04-03 06:15",
             "- Gateway: moved to port 4418, because 4410 is taken",
             "- Gateway: stopped",
             "- Decided to stay on SQLite, no changes detected in a year",
