@@ -348,6 +348,7 @@ pub(crate) struct UnspacedSentenceLexicon {
     pub(crate) opening_conditions: LexiconWords,
     pub(crate) kept_clauses: LexiconWords,
     /// Endings of a clause with which the next one belongs together.
+    pub(crate) reason_ends: LexiconWords,
     pub(crate) binding_ends: LexiconWords,
 }
 

@@ -362,7 +362,10 @@ fn may_end_list(word: &str) -> bool {
 pub(crate) fn refers_back(sentence: &str) -> bool {
     let start = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
     if start.starts_with(scripts::is_spaceless) {
-        return SENTENCES.unspaced.back_references.iter().any(|it| start.starts_with(it));
+        let lists = &SENTENCES.unspaced;
+        let end = start.trim_end_matches(|c: char| !c.is_alphanumeric());
+        return lists.back_references.iter().any(|it| start.starts_with(it))
+            || lists.reason_ends.iter().any(|it| end.ends_with(it));
     }
     let mut words = start.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
     let first = words.next().filter(|it| it.len() <= 12).map(str::to_lowercase);
@@ -478,6 +481,7 @@ mod tests {
         check("The pilot said that she moved it.", false);
         check("これは明日まで", true);
         check("但是港口关闭", true);
+        check("一号は漏れるため。", true);
         check("東京で会議", false);
         check("", false);
     }
