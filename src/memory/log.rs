@@ -291,8 +291,8 @@ pub fn new_log_header(date: NaiveDate) -> String {
 
 /// Formats an entry for a log: one bullet with the time, its further lines indented below.
 ///
-/// A text that begins with a quote or with code begins below the time: behind it, the mark would not be
-/// recognized, and the words would count as the writer's own.
+/// A text that begins with a quote, code, a tag, or a table begins below the time: behind it, the mark would not
+/// be recognized, and the words would count as the writer's own.
 ///
 /// Returns `None` for a text without words.
 pub fn format_entry(time: NaiveTime, text: &str) -> Option<String> {
@@ -302,7 +302,10 @@ pub fn format_entry(time: NaiveTime, text: &str) -> Option<String> {
     }
     let kinds = markdown::classify_lines(text.lines());
     let below = match kinds.first() {
-        Some(LineKind::Quote { .. } | LineKind::Fence | LineKind::Comment) => "\n",
+        Some(LineKind::Quote { .. } | LineKind::Fence | LineKind::Comment | LineKind::TableRow) => {
+            "\n"
+        }
+        _ if text.starts_with(['<', '＞']) => "\n",
         Some(LineKind::Code) => "\n\n",
         _ => "",
     };
@@ -353,6 +356,8 @@ mod tests {
         check("> a\n\nb", Some("- 09:05\n  > a\n\n  b\n"));
         check("\n    a\nb", Some("- 09:05\n\n      a\n  b\n"));
         check("```\na\n```", Some("- 09:05\n  ```\n  a\n  ```\n"));
+        check("<q>\n\na\n</q>", Some("- 09:05\n  <q>\n\n  a\n  </q>\n"));
+        check("| a | b |", Some("- 09:05\n  | a | b |\n"));
         check(" \n\t", None);
     }
 

@@ -112,6 +112,8 @@ struct OpenFence {
     mark: (char, usize),
     /// The column at which the enclosing list item has its words; 0 outside of lists.
     column: usize,
+    /// Its own indent.
+    indent: usize,
 }
 
 /// Classifies lines in order and remembers what earlier lines opened.
@@ -160,7 +162,9 @@ impl LineClassifier<'_> {
         let fence = self.fence?;
         let line = self.lines[at];
         let is_outside = !trimmed.is_empty() && indent_of(line) < fence.column;
-        let closes = is_closing_fence(trimmed, fence.mark);
+        // Further to the right, it is a line of the code.
+        let is_in_reach = indent_within(line, fence.column) < 4 || indent_of(line) <= fence.indent;
+        let closes = is_in_reach && is_closing_fence(trimmed, fence.mark);
         // A closing fence that lost its indent still closes, right below the code.
         if closes && !(is_outside && self.was_blank) {
             self.fence = None;
@@ -225,6 +229,9 @@ impl LineClassifier<'_> {
         if is_in_item || (inner_indent >= 4 && self.begins_indented_code(at, within, plain)) {
             return LineKind::Code;
         }
+        if is_item_of_code(line, plain) {
+            return LineKind::Code;
+        }
         let inner = parse_markers(line);
         if let Some(text_at) = inner.quote_at {
             self.items.extend(&inner.columns);
@@ -234,7 +241,8 @@ impl LineClassifier<'_> {
         if let Some(mark) = opening_fence(line[fence_at..].trim()) {
             self.items.extend(&inner.columns);
             let column = self.items.iter().rev().find(|&&it| it <= columns(&line[..inner.at]));
-            self.fence = Some(OpenFence { mark, column: column.copied().unwrap_or(0) });
+            let column = column.copied().unwrap_or(0);
+            self.fence = Some(OpenFence { mark, column, indent });
             return LineKind::Fence;
         }
         if trimmed.starts_with("<!--") && self.is_comment_closed(at) {
@@ -372,6 +380,14 @@ fn parse_markers(line: &str) -> LineMarkers {
         }
     }
     found
+}
+
+/// Returns whether the first block of a list item is indented code.
+fn is_item_of_code(line: &str, kind: LineKind) -> bool {
+    let LineKind::ListItem { text_at, task: None, .. } = kind else { return false };
+    let lead = line.len() - line.trim_start().len();
+    let marker = lead + list_marker(&line[lead..]).unwrap_or(0);
+    columns(&line[..text_at]) > columns(&line[..marker]) + 4
 }
 
 /// Returns the width of the role before a message in a saved transcript: `assistant: `. The message may
@@ -577,6 +593,14 @@ mod tests {
         // If the indent was forgotten, the fences still count.
         check_body("- a\n  ```\nb\n  ```\nc", "ifcft");
         check_body("- a\n  ```\n  b\n```\nc", "ifcft");
+    }
+
+    #[test]
+    fn a_fence_or_an_item_may_be_too_far_to_the_right() {
+        check_body("```\na\n    ```\nb\n```\nc", "fcccft");
+        check_body("- a\n  ```\n  b\n      ```\n  c\n  ```\nd", "ifcccft");
+        check_body("- a\n      ```\n      b\n      ```\nc", "ifcft");
+        check_body("-     a\n-\ta\n1.  b\n1.      c\n- 09:05     d", "ciici");
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //!
 //! - [`period`], [`address`], [`hash`]: names of time, lines, and bytes.
 //! - [`log`], [`markdown`]: a daily log and the structure of its lines. [`own_words`]: a text without
-//!   what it quotes.
+//!   what it quotes. [`line_markup`]: what it quotes, by `markup_reader` within a paragraph,
+//!   `quoting_element` and `enclosures` over several, and `quoted_speech` in quotation marks.
 //! - [`authorship`]: who wrote each line of a log.
 //! - [`merge_conflict`]: what a version control system left in a file that it could not merge.
 //! - [`atom`]: the numbers, dates, and names in a text that must not change.
@@ -25,15 +26,20 @@ pub mod correction;
 pub mod decision;
 pub mod decision_merge;
 pub mod document;
+mod enclosures;
 pub mod frontmatter;
 pub mod hash;
 pub mod index;
 pub mod item;
+pub mod line_markup;
 pub mod log;
 pub mod markdown;
+mod markup_reader;
 pub mod merge_conflict;
 pub mod own_words;
 pub mod period;
+mod quoted_speech;
+mod quoting_element;
 pub mod typed;
 pub mod typed_schema;
 pub mod wisdom;

@@ -1,52 +1,47 @@
 //! A writer's own words: a text without what it quotes, shows as code, or strikes out.
 //!
-//! Quotes and code are whole lines, which [`markdown`] recognizes. Within a line, the text of an image
-//! belongs to whoever made the image, and struck-out text counts for nothing. Linear in the length of
-//! the text.
+//! Quotes and code are whole lines, which [`markdown`] recognizes. [`line_markup`] finds what else is not
+//! the writer's, and [`authorship`] the text that host programs enclose. So a message that becomes an entry
+//! of a log keeps only what would be its writer's in the log itself. Linear in the length of the text.
 
-use std::{borrow::Cow, collections::HashMap, ops::Range};
+use std::borrow::Cow;
 
-use super::markdown::{self, LineKind};
-
-/// What a line contains besides the writer's own words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InlineMarkup {
-    /// Bytes of the line that are not the writer's: the texts of images, and struck-out text. Ascending,
-    /// without overlap.
-    pub excluded: Vec<Range<usize>>,
-    /// Whether the line says nothing but what an image shows.
-    pub is_image: bool,
-}
-
-/// Returns the markup within each line of a body. Only lines that have some are returned, by their index.
-pub fn inline_markup(lines: &[(&str, LineKind)]) -> HashMap<usize, InlineMarkup> {
-    let mut found = HashMap::new();
-    let mut at = 0;
-    while at < lines.len() {
-        let end = paragraph_end(lines, at);
-        let has_markup = |(line, _): &(&str, LineKind)| {
-            line.contains("~~") || line.contains("![") || line.contains('<')
-        };
-        if lines[at..end].iter().any(has_markup) {
-            read_paragraph(lines, at..end, &mut found);
-        }
-        at = end;
-    }
-    found
-}
+use super::{
+    authorship,
+    line_markup::{self, LineMarkup, without_ranges},
+    markdown::{self, LineKind},
+    markup_reader::merged,
+};
 
 /// Returns the lines of a text with only the writer's own words: others are empty, so that the numbers of
 /// lines stay the same.
 pub fn own_lines<'a>(lines: &[(&'a str, LineKind)]) -> Vec<Cow<'a, str>> {
-    let markup = inline_markup(lines);
-    let own = lines.iter().enumerate().map(|(at, &(line, kind))| match kind {
-        LineKind::Quote { .. } | LineKind::Fence | LineKind::Code | LineKind::Comment => "".into(),
-        LineKind::AfterComment { text_at } if !markup.contains_key(&at) => line[text_at..].into(),
-        _ => match markup.get(&at) {
-            None => line.into(),
-            Some(it) if it.is_image => "".into(),
-            Some(it) => without_ranges(line, &it.excluded).into(),
-        },
+    let markup = line_markup::line_markup(lines);
+    let spans = authorship::host_span_starts(lines);
+    let own = lines.iter().zip(spans).enumerate().map(|(at, (&(line, kind), span))| {
+        if let LineKind::Quote { .. } | LineKind::Fence | LineKind::Code | LineKind::Comment = kind
+        {
+            return "".into();
+        }
+        let markup = markup.get(&at);
+        if markup.is_some_and(LineMarkup::is_image) {
+            return "".into();
+        }
+        let mut ranges = Vec::new();
+        if let LineKind::AfterComment { text_at } = kind {
+            ranges.push(0..text_at);
+        }
+        let is_quoted = span.is_some() || markup.is_some_and(|it| !it.quoted.is_empty());
+        ranges.extend(span.map(|it| it..line.len()));
+        ranges.extend(
+            markup.into_iter().flat_map(|it| it.excluded.iter().chain(&it.quoted)).cloned(),
+        );
+        if ranges.is_empty() {
+            return line.into();
+        }
+        let own = without_ranges(line, &merged(ranges));
+        let says = own.contains(char::is_alphanumeric);
+        if is_quoted && !says { "".into() } else { own.into() }
     });
     own.collect()
 }
@@ -74,247 +69,6 @@ pub fn is_indented_code(text: &str) -> bool {
     markdown::classify_lines(text.lines().take(1)).first() == Some(&LineKind::Code)
 }
 
-/// Returns a line without some of its bytes.
-fn without_ranges(line: &str, ranges: &[Range<usize>]) -> String {
-    let mut left = String::with_capacity(line.len());
-    let mut at = 0;
-    for range in ranges {
-        left.push_str(&line[at..range.start]);
-        at = range.end;
-    }
-    left + &line[at..]
-}
-
-/// Returns the index after the last line of the paragraph that begins at a line.
-fn paragraph_end(lines: &[(&str, LineKind)], start: usize) -> usize {
-    let goes_on = |it: &(&str, LineKind)| match lines[start].1 {
-        LineKind::Quote { .. } => matches!(it.1, LineKind::Quote { .. }),
-        LineKind::Text | LineKind::ListItem { .. } | LineKind::AfterComment { .. } => {
-            it.1 == LineKind::Text
-        }
-        _ => false,
-    };
-    start + 1 + lines[start + 1..].iter().take_while(|it| goes_on(it)).count()
-}
-
-/// Adds the markup of the lines of a paragraph.
-fn read_paragraph(
-    lines: &[(&str, LineKind)],
-    range: Range<usize>,
-    found: &mut HashMap<usize, InlineMarkup>,
-) {
-    if !lines[range.start].1.is_content() || lines[range.start].1 == LineKind::Code {
-        return;
-    }
-    let mut text = String::new();
-    let mut starts = Vec::new();
-    for &(line, kind) in &lines[range.clone()] {
-        let words_at = kind.text_at(line);
-        starts.push((text.len(), words_at));
-        text.push_str(line.get(words_at..).unwrap_or_default());
-        text.push('\n');
-    }
-    let Markup { excluded, images } = Markup::of(&text);
-    for (index, &(start, words_at)) in starts.iter().enumerate() {
-        let end = starts.get(index + 1).map_or(text.len(), |it| it.0) - 1;
-        let within = |it: &Range<usize>| {
-            let part = it.start.max(start)..it.end.min(end);
-            (part.start < part.end).then_some(part)
-        };
-        let parts: Vec<Range<usize>> = excluded.iter().filter_map(within).collect();
-        let shown: Vec<Range<usize>> = images.iter().filter_map(within).collect();
-        if parts.is_empty() {
-            continue;
-        }
-        let rest = |ranges: &[Range<usize>]| {
-            let ranges: Vec<_> = ranges.iter().map(|it| it.start - start..it.end - start).collect();
-            without_ranges(&text[start..end], &ranges).contains(char::is_alphanumeric)
-        };
-        let all = merged(parts.iter().chain(&shown).cloned().collect());
-        let in_line = |it: &Range<usize>| it.start - start + words_at..it.end - start + words_at;
-        found.insert(
-            range.start + index,
-            InlineMarkup {
-                is_image: !shown.is_empty() && !rest(&all),
-                excluded: parts.iter().map(in_line).collect(),
-            },
-        );
-    }
-}
-
-/// Returns the ranges in order, with those joined that touch.
-fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    ranges.sort_by_key(|it| (it.start, it.end));
-    let mut joined: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    joined
-}
-
-/// The markup of a paragraph.
-#[derive(Debug, Default)]
-struct Markup {
-    /// The texts of images, and struck-out text.
-    excluded: Vec<Range<usize>>,
-    /// Whole images.
-    images: Vec<Range<usize>>,
-}
-
-/// Reads a paragraph from left to right.
-struct MarkupReader<'t> {
-    text: &'t str,
-    markup: Markup,
-    /// The starts of backtick runs by their length, in reverse order.
-    code_marks: HashMap<usize, Vec<usize>>,
-    /// The open brackets, and whether each begins an image.
-    brackets: Vec<(usize, bool)>,
-    /// Where struck-out text begins.
-    strike: Option<usize>,
-    /// The texts after which a search was without result, by what was sought.
-    absent_from: HashMap<&'static str, usize>,
-}
-
-/// The elements of struck-out text.
-const STRUCK_ELEMENTS: [(&str, &str); 3] =
-    [("<del>", "</del>"), ("<s>", "</s>"), ("<strike>", "</strike>")];
-
-impl Markup {
-    fn of(text: &str) -> Self {
-        let mut reader = MarkupReader {
-            text,
-            markup: Self::default(),
-            code_marks: HashMap::new(),
-            brackets: Vec::new(),
-            strike: None,
-            absent_from: HashMap::new(),
-        };
-        let mut at = 0;
-        while let Some(start) = text[at..].find('`').map(|it| at + it) {
-            let width = reader.run_of('`', start);
-            reader.code_marks.entry(width).or_default().push(start);
-            at = start + width;
-        }
-        reader.code_marks.values_mut().for_each(|it| it.reverse());
-        let mut at = 0;
-        while let Some(next) = text[at..].find(['\\', '`', '~', '[', '!', ']', '<']) {
-            at += next;
-            at = reader.read_mark(at);
-        }
-        let Self { excluded, images } = reader.markup;
-        Self { excluded: merged(excluded), images: merged(images) }
-    }
-}
-
-impl MarkupReader<'_> {
-    fn run_of(&self, mark: char, at: usize) -> usize {
-        self.text[at..].bytes().take_while(|it| *it == mark as u8).count()
-    }
-
-    /// Reads the mark at a byte, and returns where to continue.
-    fn read_mark(&mut self, at: usize) -> usize {
-        let rest = &self.text[at..];
-        match rest.as_bytes()[0] {
-            b'\\' => at + 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            b'`' => {
-                let width = self.run_of('`', at);
-                let marks = self.code_marks.entry(width).or_default();
-                while marks.last().is_some_and(|it| *it <= at) {
-                    marks.pop();
-                }
-                marks.last().map_or(at + width, |it| it + width)
-            }
-            b'~' => self.read_tildes(at),
-            b'!' if rest.starts_with("![") => {
-                self.brackets.push((at, true));
-                at + 2
-            }
-            b'[' => {
-                self.brackets.push((at, false));
-                at + 1
-            }
-            b']' => self.close_bracket(at),
-            b'<' => self.read_element(at),
-            _ => at + 1,
-        }
-    }
-
-    fn read_tildes(&mut self, at: usize) -> usize {
-        let width = self.run_of('~', at);
-        let end = at + width;
-        if width != 2 {
-            return end;
-        }
-        let has_space = |it: Option<char>| it.is_none_or(char::is_whitespace);
-        match self.strike {
-            Some(start) if !has_space(self.text[..at].chars().next_back()) => {
-                self.markup.excluded.push(start..end);
-                self.strike = None;
-            }
-            None if !has_space(self.text[end..].chars().next()) => self.strike = Some(at),
-            _ => {}
-        }
-        end
-    }
-
-    fn close_bracket(&mut self, at: usize) -> usize {
-        let Some((open, is_image)) = self.brackets.pop() else { return at + 1 };
-        if !is_image {
-            return at + 1;
-        }
-        let target = match self.text.as_bytes().get(at + 1) {
-            Some(b'(') => self.find(")", at + 2),
-            Some(b'[') => self.find("]", at + 2),
-            _ => None,
-        };
-        self.markup.excluded.push(open + 2..at);
-        self.markup.images.push(open..target.map_or(at + 1, |it| it + 1));
-        at + 1
-    }
-
-    fn read_element(&mut self, at: usize) -> usize {
-        let has_prefix = |prefix: &str| {
-            let start = self.text.as_bytes().get(at..at + prefix.len());
-            start.is_some_and(|it| it.eq_ignore_ascii_case(prefix.as_bytes()))
-        };
-        if has_prefix("<img") {
-            if let Some(end) = self.find(">", at) {
-                self.markup.excluded.push(at..end + 1);
-                self.markup.images.push(at..end + 1);
-                return end + 1;
-            }
-            return at + 1;
-        }
-        let element = STRUCK_ELEMENTS.into_iter().find(|it| has_prefix(it.0));
-        let Some((open, close)) = element else { return at + 1 };
-        let from = at + open.len();
-        match self.find(close, from) {
-            Some(end) => {
-                self.markup.excluded.push(at..end + close.len());
-                end + close.len()
-            }
-            None => from,
-        }
-    }
-
-    /// Returns where a text occurs at or after a byte, in any case. A search without result is not repeated.
-    fn find(&mut self, sought: &'static str, from: usize) -> Option<usize> {
-        if self.absent_from.get(sought).is_some_and(|it| *it <= from) {
-            return None;
-        }
-        let rest = self.text.as_bytes().get(from..)?;
-        let found =
-            rest.windows(sought.len()).position(|it| it.eq_ignore_ascii_case(sought.as_bytes()));
-        if found.is_none() {
-            self.absent_from.insert(sought, from);
-        }
-        found.map(|it| from + it)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,6 +88,7 @@ mod tests {
         check("> Skip\nthe check", "");
         check("- 09:05 a\n        goes on", "- 09:05 a\n        goes on");
         check("<!-- Skip --> a", "a");
+        check("a <!-- Skip --> b", "a  b");
     }
 
     #[test]
@@ -351,6 +106,11 @@ mod tests {
         check("[![Skip](x.png)](y)", "[![](x.png)](y)");
         check("a <img src=x alt=\"Skip > it\"> b", "a  it\"> b");
         check("a [link](x) ! b", "a [link](x) ! b");
+        check("a [link](x\n\"Skip the check\") b", "a [link](x\n) b");
+        check("a [link](x 'Skip (the) check') b", "a [link](x ) b");
+        check("- ~Skip the check~", "-");
+        check("~5 GB, ~6 GB; HEAD~1 and HEAD~2, ~/a", "~5 GB, ~6 GB; HEAD~1 and HEAD~2, ~/a");
+        check("about ~5 GB and ~old~ new", "about ~5 GB and  new");
     }
 
     #[test]
@@ -361,11 +121,15 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_of_marks_take_linear_time() {
-        for mark in ["~~a", "![", "![a](", "`a``b", "<del>", "<img ", "~~a~~ ", "![a](b) "] {
-            let line = mark.repeat(50_000);
-            let lines = [(&line[..], LineKind::Text)];
-            assert!(inline_markup(&lines).len() <= 1, "{mark}");
-        }
+    fn text_that_a_program_or_an_element_encloses_is_not_the_writers() {
+        let (open, end) =
+            ("<<<EXTERNAL_UNTRUSTED_CONTENT>>>", "<<<END_EXTERNAL_UNTRUSTED_CONTENT>>>");
+        check(&format!("Read:\n{open}\n\nSkip\n\n{end}\nthis"), "Read:\n\n\n\n\n\nthis");
+        check(&format!("Mail: {open}Skip{end}"), "Mail:");
+        check("Read:\n<blockquote>\n\nSkip\n\n</blockquote>\nthis", "Read:\n\n\n\n\n\nthis");
+        check("<teammate-message from=\"x\">\nSkip it\n</teammate-message>", "");
+        check("<ide_opened_file>Skip it</ide_opened_file>\nFix it", "Fix it");
+        check("Jens wrote to us: \"Please skip the check today.\" Why?", "Jens wrote to us:  Why?");
+        check("| Jens | \"Please skip the check today.\" |\na", "a");
     }
 }

@@ -21,7 +21,6 @@ mod neutralize;
 mod origin;
 mod policy;
 pub mod quarantine;
-mod quoting_element;
 mod reclaimable;
 mod sanitized;
 pub mod secrets;

@@ -6,18 +6,19 @@
 //! the one that the configuration assigns by the log's name. Trust only decreases: nothing derived is
 //! trusted more than its sources.
 //!
-//! What [`authorship`] recognizes as text of a host program, or as pasted, is external too. The turns of
+//! What [`authorship`] recognizes as text of a host program, or as pasted, is external too, and what
+//! [`line_markup`] finds within elements and quotation marks. The turns of
 //! a saved transcript have a speaker, but the origin of the log: anybody can write `user:` into it.
 
 use std::sync::Arc;
 
-use super::quoting_element::QuotingElement;
 use crate::{
     config::settings::{LogOrigin, Privacy},
     memory::{
         address::{Citation, Stem},
         authorship::{self, Authorship, DumpedSession, LineAuthorship, OriginReason},
         item::Item,
+        line_markup::{self, MarkupByLine},
         log::{DailyLog, TextOrigin},
         markdown::LineKind,
     },
@@ -33,25 +34,14 @@ pub(super) struct LineOrigin {
     pub(super) author: LineAuthorship,
 }
 
-impl LineOrigin {
-    /// Makes the line external, unless it is already.
-    pub(super) fn set_external(&mut self, reason: OriginReason) {
-        if self.origin != TextOrigin::External {
-            *self = Self {
-                origin: TextOrigin::External,
-                reason: Some(reason),
-                author: self.author.as_quoted(),
-            };
-        }
-    }
-}
-
 /// The origin of each line of a log.
 #[derive(Debug, Default)]
 pub(super) struct LogOrigins {
     pub(super) lines: Vec<LineOrigin>,
     /// The transcripts that it contains.
     pub(super) sessions: Arc<[DumpedSession]>,
+    /// What its lines contain besides their writer's own words.
+    pub(super) markup: MarkupByLine,
 }
 
 /// The configuration of the origin of logs.
@@ -110,9 +100,10 @@ impl OriginRules {
             Authorship { lines: vec![LineAuthorship::default(); lines.len()], sessions: Vec::new() }
         };
         let mut external_level = None;
-        let mut quoting = QuotingElement::default();
+        let kinds: Vec<(&str, LineKind)> = lines.iter().map(|it| (it.1, it.2)).collect();
+        let markup = line_markup::line_markup(&kinds);
         let mut origins = Vec::with_capacity(lines.len());
-        for (&(_, text, kind), author) in lines.iter().zip(authors) {
+        for (at, (&(_, text, kind), author)) in lines.iter().zip(authors).enumerate() {
             if let LineKind::Heading { level, .. } = kind {
                 let heading = text.get(kind.text_at(text)..).unwrap_or(text);
                 if external_level.is_none_or(|it| level <= it) {
@@ -120,11 +111,11 @@ impl OriginRules {
                     external_level = is_external.then_some(level);
                 }
             }
-            let quoting_reason = quoting.reason(text, kind);
+            let markup = markup.get(&at).and_then(|it| it.reason);
             let around = match kind {
                 LineKind::Quote { .. } => Some(OriginReason::Quote),
                 LineKind::Fence | LineKind::Code => Some(OriginReason::Code),
-                _ if quoting_reason.is_some() => quoting_reason,
+                _ if markup.is_some() => markup,
                 _ if external_level.is_some() => Some(OriginReason::Heading),
                 _ if own == TextOrigin::External => Some(OriginReason::Log),
                 _ if is_echo(&log.stem, text) => Some(OriginReason::Echo),
@@ -145,7 +136,7 @@ impl OriginRules {
                 None => LineOrigin { origin: own, reason: None, author },
             });
         }
-        LogOrigins { lines: origins, sessions: sessions.into() }
+        LogOrigins { lines: origins, sessions: sessions.into(), markup }
     }
 }
 

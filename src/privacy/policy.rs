@@ -31,7 +31,6 @@ use crate::{
         item::Item,
         log::{DailyLog, TextOrigin},
         markdown::LineKind,
-        own_words,
         period::Period,
     },
     parallel,
@@ -205,13 +204,11 @@ impl PrivacyPolicy {
         let text: &str = log.raw();
         let origins = self.origins.of_lines(log, lines);
         let mut findings = LogFindings { lines: BTreeMap::new(), origins };
-        let kinds: Vec<(&str, LineKind)> = lines.iter().map(|it| (it.1, it.2)).collect();
-        for (at, markup) in own_words::inline_markup(&kinds) {
+        for (at, markup) in &findings.origins.markup {
             // What only an image shows is not left out, but has another author.
-            if markup.is_image {
-                findings.origins.lines[at].set_external(OriginReason::Image);
-            } else {
-                findings.lines.entry(lines[at].0).or_default().excluded = markup.excluded;
+            if !markup.is_image() && !markup.excluded.is_empty() {
+                let line = findings.lines.entry(lines[*at].0).or_default();
+                line.excluded.clone_from(&markup.excluded);
             }
         }
         let block: Vec<(&str, TextOrigin)> = lines

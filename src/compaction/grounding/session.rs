@@ -175,6 +175,7 @@ pub(crate) fn misquotes_record(
     let mut own: Vec<String> = Vec::new();
     let mut cited: Vec<String> = Vec::new();
     let mut whole: Vec<String> = Vec::new();
+    let mut whole_own: Vec<String> = Vec::new();
     for (stem, lines) in citation.files() {
         let Some(record) = record(stem) else { return false };
         for &range in lines.ranges() {
@@ -184,21 +185,30 @@ pub(crate) fn misquotes_record(
         }
         if words.starts_with(PLAN_LABEL) {
             whole.extend_from_slice(&record.whole);
+            whole_own.extend_from_slice(&record.own);
         }
     }
-    let is_in = |words: &str, own: &[String], cited: &[String], whole: &[String]| {
-        // Only the program composes a line of what is not somebody's own words: of files and commands.
-        log_entry::is_quoted_from(words, &own.join("\n"))
-            || composed_line::is_composed_of(words, &cited.join("\n"), whole)
-    };
     // What is inert in code may not be so in a sentence, or where a line is cut off within the code.
     let unescaped = |it: &str| it.replace("&lt;", "<");
     let inert = |lines: &[String]| -> Vec<String> {
         lines.iter().map(|it| unescaped(&rules.sanitize_output(it))).collect()
     };
+    // Only the program composes a line of what is not somebody's own words: of files and commands. In the log,
+    // too, a name may look struck out.
+    let is_in = |words: &str, own: &[String], cited: &[String], whole: [&[String]; 2]| {
+        let own = own.join("\n");
+        log_entry::is_quoted_from(words, &own)
+            || composed_line::is_composed_of(words, &cited.join("\n"), whole[0])
+            || composed_line::is_composed_of(words, &own, whole[1])
+    };
     !cited.is_empty()
-        && !is_in(&unescaped(words), &inert(&own), &inert(&cited), &inert(&whole))
-        && !is_in(words, &own, &cited, &whole)
+        && !is_in(
+            &unescaped(words),
+            &inert(&own),
+            &inert(&cited),
+            [&inert(&whole), &inert(&whole_own)],
+        )
+        && !is_in(words, &own, &cited, [&whole, &whole_own])
 }
 
 struct SessionChecker<'a> {

@@ -2,10 +2,10 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use super::{LineAuthorship, LineShape, NumberedLine, OriginReason, Speaker};
+use super::{LineAuthorship, LineShape, NumberedLine, OriginReason, Speaker, host_span};
 use crate::{
     memory::markdown::LineKind,
-    text::lexicon::{AUTHORSHIP, LexiconWords, TextSpan},
+    text::lexicon::{AUTHORSHIP, LexiconWords},
 };
 
 /// Phrases at the start of a line, and what they show.
@@ -56,67 +56,17 @@ pub(super) fn is_external_by_kind(kind: LineKind) -> bool {
 }
 
 /// Marks the text between two marks, and returns of each line whether an earlier line opened the span
-/// that it is in.
-///
-/// Nothing inside counts as a turn or a header, so that forged ones gain nothing. A span of untrusted
-/// text that is never closed extends to the end of the log; another one to the next blank line.
+/// that it is in. Nothing inside counts as a turn or a header, so that forged ones gain nothing.
 pub(super) fn mark_spans(lines: &[NumberedLine<'_>], found: &mut [LineAuthorship]) -> Vec<bool> {
-    let spans = &AUTHORSHIP.spans;
-    let reasons: Vec<_> = spans.iter().map(|it| OriginReason::from_name(it.reason)).collect();
-    // The next line at which each span would end, as far as it was looked for.
-    let mut next_close: Vec<Option<usize>> = vec![Some(0); spans.len()];
+    let lines: Vec<(&str, LineKind)> = lines.iter().map(|it| (it.1, it.2)).collect();
     let mut is_inside = vec![false; lines.len()];
-    let mut at = 0;
-    while at < lines.len() {
-        let (_, text, kind) = lines[at];
-        let opened = opened_span(text, kind, spans);
-        let Some((i, after, reason)) = opened.and_then(|(i, it)| Some((i, it, reasons[i]?))) else {
-            at += 1;
-            continue;
-        };
-        let closes = |line: &str| contains_phrase(line, spans[i].closes);
-        let end = if closes(after) {
-            at
-        } else {
-            if next_close[i].is_some_and(|it| it <= at) {
-                next_close[i] = (at + 1..lines.len()).find(|&it| closes(lines[it].1));
-            }
-            next_close[i].unwrap_or_else(|| match reason {
-                OriginReason::UntrustedSpan => lines.len() - 1,
-                _ => {
-                    (at + 1..lines.len())
-                        .find(|&it| lines[it].2 == LineKind::Blank)
-                        .unwrap_or(lines.len())
-                        - 1
-                }
-            })
-        };
-        for (line, is_inside) in found[at..=end].iter_mut().zip(&mut is_inside[at..=end]) {
-            line.mark(LineShape::Notice, reason);
-            *is_inside = true;
+    for span in host_span::find(&lines) {
+        for line in &mut found[span.lines.clone()] {
+            line.mark(LineShape::Notice, span.reason);
         }
-        is_inside[at] = false;
-        at = end + 1;
+        is_inside[span.lines.start + 1..span.lines.end].fill(true);
     }
     is_inside
-}
-
-/// Returns the span that a line opens, and the text after its mark.
-fn opened_span<'a>(line: &'a str, kind: LineKind, spans: &[TextSpan]) -> Option<(usize, &'a str)> {
-    if is_external_by_kind(kind) {
-        return None;
-    }
-    let mut text = words_of(line, kind);
-    if !text.starts_with(['<', '[']) {
-        // The first line of a turn.
-        let roles = AUTHORSHIP.owner_roles.iter().chain(AUTHORSHIP.assistant_roles.iter());
-        let role = roles.copied().find(|it| starts_with_phrase(text, it));
-        if let Some(rest) = role.and_then(|it| text[it.len()..].strip_prefix(':')) {
-            text = rest.trim_start();
-        }
-    }
-    let i = spans.iter().position(|it| starts_with_phrase(text, it.opens))?;
-    Some((i, &text[spans[i].opens.len()..]))
 }
 
 /// A block of JSON about a message.

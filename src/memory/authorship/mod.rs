@@ -6,10 +6,12 @@
 //! never trusted more than the file that contains it, since anybody could have written `user:` there.
 //!
 //! - `session_dump` finds saved transcripts and their turns;
+//! - `host_span` finds what a host program encloses between two marks;
 //! - `host_text` recognizes what a host program wrote in them, and in notes;
 //! - `machine_report` recognizes reports among notes, and `pasted_text` what was read;
 //! - the phrases are in `config/lexicon/authorship.yaml`.
 
+mod host_span;
 mod host_text;
 mod machine_report;
 mod pasted_text;
@@ -250,6 +252,16 @@ pub fn classify(lines: &[NumberedLine<'_>]) -> Authorship {
     }
     mark_notes(lines, notes_at..lines.len(), &mut found.lines);
     found
+}
+
+/// Returns for each line the byte at which text begins that a host program enclosed, if it has some.
+pub fn host_span_starts(lines: &[(&str, LineKind)]) -> Vec<Option<usize>> {
+    let mut starts = vec![None; lines.len()];
+    for span in host_span::find(lines) {
+        starts[span.lines.clone()].fill(Some(0));
+        starts[span.lines.start] = Some(span.start);
+    }
+    starts
 }
 
 /// Marks what is no note among notes.
