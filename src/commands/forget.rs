@@ -420,8 +420,14 @@ impl<'a> TargetResolver<'a> {
                 self.request.memories.insert(path.to_owned());
                 let hashes: BTreeMap<_, _> = memory.sources.iter().cloned().collect();
                 let sources = self.lines_as_cited(hashes.keys().cloned(), &|at| hashes.get(at));
-                if let Some(citation) = sources.filter(|_| memory.is_managed()) {
-                    self.add_cited(&citation);
+                let found = sources
+                    .filter(|_| memory.is_managed())
+                    .map_or(0, |citation| self.add_cited(&citation));
+                if found == 0 {
+                    // Without its lines, what it says is known only from itself.
+                    let said = memory.body.lines().chain([&memory.description[..]]).map(str::trim);
+                    let said = said.filter(|it| it.chars().count() >= WORDS_CHARS_MIN);
+                    self.request.lines.extend(said.map(str::to_owned));
                 }
                 Ok(())
             }

@@ -48,6 +48,81 @@ pub fn bare_words(line: &str) -> String {
     normalized(&words.join(" "))
 }
 
+/// Labels before a text that add nothing to it.
+const NOTE_LABELS: [&str; 34] = [
+    "note",
+    "note to self",
+    "reminder",
+    "remember",
+    "remind me",
+    "info",
+    "fyi",
+    "update",
+    "todo",
+    "fact",
+    "decision",
+    "decided",
+    "important",
+    "memo",
+    "nb",
+    "p.s.",
+    "ps",
+    "rule",
+    "preference",
+    "lesson",
+    "again",
+    "also",
+    "notiz",
+    "hinweis",
+    "erinnerung",
+    "merke",
+    "wichtig",
+    "rappel",
+    "nota",
+    "recordatorio",
+    "lembrete",
+    "promemoria",
+    "herinnering",
+    "заметка",
+];
+
+/// Returns [`bare_words`] without what a person may change when the same words are noted again: emphasis, tags,
+/// the end mark, and a label.
+pub fn core_words(line: &str) -> String {
+    let bare = bare_words(line);
+    let marks = ['*', '_', '~', '`', '"', '“', '”', '„'];
+    let is_tag =
+        |it: &&str| !it.strip_prefix('#').is_some_and(|it| it.starts_with(char::is_alphabetic));
+    let words: Vec<&str> = bare
+        .split(' ')
+        .filter(is_tag)
+        .map(|it| it.trim_matches(marks))
+        .filter(|it| !it.is_empty())
+        .collect();
+    let text = words.join(" ");
+    let mut rest = &text[..];
+    loop {
+        let half = ["am", "pm", "a.m.", "p.m.", "uhr"].iter().find_map(|it| rest.strip_prefix(it));
+        let half = half.map(|it| it.trim_start_matches([':', ',', '-', '–', '—']));
+        let label = NOTE_LABELS.iter().find_map(|it| {
+            rest.strip_prefix(it)?.strip_prefix([':', ',', ';', '-', '–', '—', '!']).or_else(|| {
+                let rest = rest.strip_prefix(it)?;
+                [" -", " –", " —"].iter().find_map(|it| rest.strip_prefix(it))
+            })
+        });
+        match half.filter(|it| it.starts_with(' ')).or(label) {
+            Some(more) if more.contains(char::is_alphanumeric) => {
+                rest = more.trim_start().trim_start_matches(marks);
+            }
+            _ => break,
+        }
+    }
+    rest.trim_end_matches(|c: char| {
+        matches!(c, '.' | '!' | '。' | '！' | ';' | ',') || marks.contains(&c)
+    })
+    .to_owned()
+}
+
 fn is_time(word: &str) -> bool {
     let word = word.trim_matches(['[', ']', '(', ')', '*', '_', ':', '-', '–', '—', ',']);
     let mut parts = word.split(':');
@@ -97,6 +172,19 @@ mod tests {
         ] {
             assert_eq!(bare_words(line), words, "{line}");
         }
+        for line in [
+            "- **Priya moved to Porto**",
+            "- Priya *moved* to Porto.",
+            "- Note: Priya moved to Porto!",
+            "- 17:23 Reminder, Priya moved to Porto",
+            "- Priya moved to Porto #moves",
+            "- 5:23 PM: Priya moved to Porto",
+            "- FYI: **Note** - Priya moved to Porto",
+        ] {
+            assert_eq!(core_words(line), words, "{line}");
+        }
+        assert_ne!(core_words("- Amber: Priya moved to Porto"), words);
+        assert_eq!(core_words("- note: "), "note:");
         assert_eq!(bare_words("- Noor: Priya moved to Porto"), format!("noor: {words}"));
         assert_eq!(bare_words("- 09:05"), "09:05");
         assert_eq!(bare_words("- see [1]"), "see [1]");

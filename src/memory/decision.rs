@@ -35,6 +35,7 @@ use super::{
     bare_words,
     hash::{self, ContentHash},
 };
+use crate::text::sentences::sentence_ranges;
 
 /// All decisions of a root.
 #[derive(Clone, Debug, Default)]
@@ -177,7 +178,9 @@ impl Decisions {
         let words = bare_words::bare_words(line);
         let start = start_of(&words).map(|it| if is_cut(&words) { it + CUT } else { it + WHOLE });
         let words = Some(format!("{SAYS}{words}")).filter(|it| it.len() > SAYS.len());
-        let texts = [Some(line.to_owned()), words, start];
+        let core = Some(format!("{SAYS}{}", bare_words::core_words(line)));
+        let core = core.filter(|it| it.len() > SAYS.len() && words.as_ref() != Some(it));
+        let texts = [Some(line.to_owned()), words, start, core];
         let hashes = |it: String| self.line_hashes(&it).collect::<Vec<_>>();
         texts.into_iter().flatten().flat_map(hashes).collect()
     }
@@ -230,7 +233,11 @@ impl Decisions {
         // A text that was cut off is compared by its start.
         let start = start_of(&words).map(|it| if is_cut(&words) { it + WHOLE } else { it + CUT });
         let texts = [Some(line.to_owned()), Some(format!("{SAYS}{words}")), start];
-        let mut texts = texts.into_iter().flatten();
+        // Decisions of earlier versions have the end mark of a sentence.
+        let cores = cores_of(line)
+            .into_iter()
+            .flat_map(|it| [format!("{SAYS}{it}."), SAYS.to_owned() + &it]);
+        let mut texts = texts.into_iter().flatten().chain(cores);
         texts
             .any(|text| [everywhere, here].into_iter().flatten().any(|it| self.is_among(it, &text)))
     }
@@ -322,6 +329,21 @@ const CUT: &str = " cut";
 const WHOLE: &str = " whole";
 /// How much of a text is compared with one that was cut off, in characters.
 const START_CHARS: usize = 60;
+
+/// Returns the core of what a line says, and of each of its sentences.
+fn cores_of(line: &str) -> Vec<String> {
+    /// A shorter sentence says the same in many lines.
+    const CHARS_MIN: usize = 16;
+    let mut cores = vec![bare_words::core_words(line)];
+    let ranges = sentence_ranges(line);
+    if ranges.len() > 1 {
+        let sentences = ranges.iter().filter_map(|it| line.get(it.0..it.1));
+        let sentences = sentences.map(bare_words::core_words);
+        cores.extend(sentences.filter(|it| it.chars().count() >= CHARS_MIN));
+    }
+    cores.retain(|it| !it.is_empty());
+    cores
+}
 
 fn is_cut(words: &str) -> bool {
     words.ends_with('…')
@@ -504,6 +526,9 @@ mod tests {
             &cut,
             long,
             "Noor's number is in the blue book of the harbour office, at the very end",
+            "- 17:23 **Henk is ill**",
+            "- Note: Henk is ill!",
+            &format!("- Watered the plants. {long}."),
         ] {
             assert!(decisions.is_forgotten("2026-04-03", line), "{line}");
         }

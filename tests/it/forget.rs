@@ -359,6 +359,23 @@ fn a_line_an_item_or_words_can_be_named() {
 }
 
 #[test]
+fn a_memory_whose_line_is_gone_is_forgotten_with_what_says_the_same() {
+    let root = Root::empty("henk");
+    root.write("memoird.yaml", "zone: UTC\n");
+    let log = "# Monday\n\n- Henk prefers tea over coffee\n- Noor met Priya about the backup.\n";
+    root.write("memory/2026-03-02.md", log);
+    root.run(&["compact", "-q"]).ok();
+    root.write("memory/2026-03-02.md", &log.replace("- Henk prefers tea over coffee\n", ""));
+    root.run(&["compact", "-q"]).ok();
+    root.run(&["undo", "--yes"]).ok();
+    let memory = root.files().into_keys().find(|it| it.contains("memory/user_henk")).unwrap();
+    assert!(!files_containing(&root, "henk prefers").is_empty());
+    root.run(&["forget", &memory, "--yes"]).ok();
+    assert_eq!(files_containing(&root, "henk prefers"), [""; 0]);
+    assert!(root.read("memory/2026-03-02.md").contains("Noor met Priya"));
+}
+
+#[test]
 fn forgetting_a_whole_log_keeps_other_logs_with_the_same_lines() {
     let root = Root::small();
     root.write(

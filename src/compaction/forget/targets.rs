@@ -249,7 +249,10 @@ impl<'a> ForgetPatterns<'a> {
     fn matches_item(&self, path: &str, text: &str, citation: Option<&Citation>) -> bool {
         self.matches_words(path, text)
             || match citation {
-                Some(citation) => self.request.found.now.are_cited_by(citation),
+                Some(citation) => {
+                    self.request.found.now.are_cited_by(citation)
+                        || self.exact.contains(&bare_words(text))
+                }
                 None => self.repeats_line(text),
             }
     }
@@ -267,7 +270,7 @@ impl<'a> ForgetPatterns<'a> {
         };
         self.matches_words(path, &text)
             || match &entry.meta {
-                Some(mark) => cites_line(mark),
+                Some(mark) => cites_line(mark) || self.exact.contains(&bare_words(&entry.text)),
                 None => self.repeats_line(&text) || self.repeats_line(&entry.text),
             }
     }
