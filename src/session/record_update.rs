@@ -57,7 +57,17 @@ pub(super) fn find_target<'a>(
             && it.header.through.as_deref().is_some_and(|it| has_line(request.transcript, it))
             && (it.header.engine.is_none() || header.engine.is_some())
     });
-    let Some(unlogged) = unlogged else { return RecordTarget::New };
+    let Some(unlogged) = unlogged else {
+        // The lines of a record with an entry stay, and so does what it covers in the logs.
+        let grown = own.iter().rfind(|it| {
+            let through = it.header.through.as_deref();
+            it.header.is_logged && through.is_some_and(|it| has_line(request.transcript, it))
+        });
+        let Some(record) = grown.filter(|_| !header.is_logged) else { return RecordTarget::New };
+        let mut amended = record.header.clone();
+        set_given(&mut amended, request, header);
+        return RecordTarget::Amended { record, header: Box::new(amended), adds_summary: true };
+    };
     if request.tags.is_empty() {
         header.tags.clone_from(&unlogged.header.tags);
     }

@@ -44,6 +44,8 @@ const DESCRIPTION_CHARS_MAX: usize = 120;
 const RECORDS_PER_SECOND_MAX: u32 = 1_000;
 /// The largest file that can be imported, in bytes.
 pub(crate) const IMPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// The title of a summary that covers more of the session than its record, before the last line of it.
+const GROWN_TITLE: &str = "\n# Summary through ";
 /// The most records that are listed.
 const RECORDS_MAX: usize = 100_000;
 
@@ -272,9 +274,20 @@ impl SessionStore<'_> {
     ) -> Option<String> {
         let (mut text, lines) = record_update::amend(&record.text, header)?;
         if let Some(material) = added {
-            let engine = header.engine.as_deref().unwrap_or_default();
             let page = render_summary(request, material, Some(&header.id));
-            let title = format!("\n# Summary by {engine}\n\n");
+            let through = material.transcript.last_line();
+            let grown = through.filter(|it| header.through.as_deref() != Some(it));
+            let title = match (grown, header.engine.as_deref()) {
+                (Some(line), _) => format!("{GROWN_TITLE}{line}\n\n"),
+                (None, engine) => format!("\n# Summary by {}\n\n", engine.unwrap_or_default()),
+            };
+            if grown.is_some() && text.contains(&title) {
+                return None;
+            }
+            // Only the newest of these summaries is kept.
+            let before = text.find(GROWN_TITLE).filter(|_| grown.is_some());
+            text.truncate(before.unwrap_or(text.len()));
+            let lines = u32::try_from(text.lines().count()).unwrap_or(lines);
             let body = page.into_record_body(&record.stem(), lines + 4);
             text.push_str(&title);
             text.push_str(&self.mask_secrets(&self.rules.without_forgotten(&body.text)));

@@ -345,13 +345,16 @@ fn is_our_hook(hook: &Value, host: AgentProgram) -> bool {
     command_text(hook).is_some_and(|it| hook_program(it, host).is_some())
 }
 
-/// Returns the program that a hook's command calls, if it is memoird.
+/// Returns the program that a hook's command calls, if it is memoird, whatever the name of its file. No other
+/// program is called with these words.
 fn hook_program(command: &str, host: AgentProgram) -> Option<&str> {
     let program = EVENTS.iter().find_map(|(_, word)| {
         command.strip_suffix(&format!(" {} {} {word}", run::HOOK_COMMAND, host.id()))
     });
-    let program = program.map(|it| it.trim_matches('\''));
-    program.filter(|it| it.rsplit('/').next() == Some("memoird"))
+    let is_quoted = |it: &str| it.len() > 2 && it.starts_with('\'') && it.ends_with('\'');
+    // `echo memoird` is two words.
+    let program = program.filter(|it| is_quoted(it) || !it.contains([' ', '\t']));
+    program.map(|it| it.trim_matches('\'')).filter(|it| it.contains('/') || *it == "memoird")
 }
 
 /// Returns the timeout of our hook for an event, in seconds.
@@ -393,6 +396,8 @@ mod tests {
         let once = changed.clone();
         merge_hooks(&mut changed, host, "/usr/bin/memoird", false).unwrap();
         assert_eq!(changed, once);
+        merge_hooks(&mut changed, host, "/opt/memory-head", false).unwrap();
+        merge_hooks(&mut changed, host, "/usr/bin/memoird", false).unwrap();
         for (event, word) in EVENTS {
             let groups = changed["hooks"][event].as_array().unwrap();
             let own: Vec<&str> = groups.iter().flat_map(|it| our_commands(it, host)).collect();

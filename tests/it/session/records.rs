@@ -230,6 +230,33 @@ fn a_record_of_a_session_is_updated_instead_of_a_second_one() {
 }
 
 #[test]
+fn a_logged_record_follows_its_session_and_keeps_its_lines() {
+    let root = root();
+    let text = generate::session(30);
+    let part = |lines: usize| -> String { text.split_inclusive('\n').take(lines).collect() };
+    let path = write_transcript(&root, &part(60));
+    let compact = |more: &[&str]| {
+        let args = [&["session", "compact", &path, "--json"], more].concat();
+        root.run(&args).ok().json_as("session-compact")
+    };
+    let logged = compact(&["--log"]);
+    let record = || root.read(logged["path"].as_str().unwrap());
+    let before = record();
+    for (lines, words) in [(90, "Task 20: look"), (120, "Task 29: look")] {
+        write_transcript(&root, &part(lines));
+        let grown = compact(&[]);
+        assert_eq!((&grown["id"], &grown["unchanged"]), (&logged["id"], &json!(false)));
+        let record = record();
+        assert!(record.starts_with(&before) && record.contains(words), "{record}");
+        assert_eq!(record.matches("# Summary through ").count(), 1);
+        assert_eq!(compact(&[])["unchanged"], true);
+    }
+    // What is new in the session is still logged when it ends.
+    let rest = compact(&["--log"]);
+    assert!(root.read(rest["path"].as_str().unwrap()).contains("Task 29: look"));
+}
+
+#[test]
 fn what_the_agent_says_is_in_the_record_and_is_found() {
     let root = root();
     let line = |role: &str, text: &str| json!({"role": role, "content": text}).to_string() + "\n";
