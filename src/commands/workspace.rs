@@ -219,18 +219,21 @@ impl MemoryRoot {
         Err(error)
     }
 
-    pub(super) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {
-        let layout = self.vault.layout();
+    fn framed_file(&self, path: &str, text: &str) -> FramedText {
         let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md")).unwrap_or(path);
-        let kind = layout.kind_of(path);
+        let kind = self.vault.layout().kind_of(path);
         let is_log = matches!(kind, Some(FileKind::Log | FileKind::Session));
         let stem = is_log.then(|| name.parse::<Stem>().ok()).flatten();
         let is_period = matches!(kind, Some(FileKind::Weekly | FileKind::Monthly));
         let date = is_period.then(|| name.to_owned());
-        let period = date.as_ref().and_then(|it| it.parse::<Period>().ok());
-        let text = String::from_utf8_lossy(bytes);
         let accepted = framing::accepted_in(&self.vault, &self.rules);
-        let mut framed = framing::frame(stem.as_ref(), date, &text, &self.rules, &accepted);
+        framing::frame(stem.as_ref(), date, text, &self.rules, &accepted)
+    }
+
+    pub(super) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {
+        let text = String::from_utf8_lossy(bytes);
+        let mut framed = self.framed_file(path, &text);
+        let period = framed.note.date.as_ref().and_then(|it| it.parse::<Period>().ok());
         if let Some(summary) = period.and_then(|it| Summary::parse(it, &text).ok()) {
             let external = external::external_bullets(&summary, &self.vault, &self.rules);
             framed.external_lines = external.into_iter().collect();
@@ -290,7 +293,8 @@ impl TraceSources for MemoryRoot {
     fn document(&self, path: &str) -> Option<SanitizedDocument> {
         let text = self.vault.read_text(path).ok().flatten()?;
         let hash = ContentHash::of(&text);
-        Some(SanitizedDocument { text, hash })
+        // What is held where the file is shown is held in a trace, too.
+        Some(SanitizedDocument { text: self.framed_file(path, &text).text, hash })
     }
 
     fn path_of(&self, stem: &Stem) -> String {

@@ -626,10 +626,13 @@ impl TracedFile {
                 body.take_while(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
             }
             DocumentKind::Wisdom => {
-                let title = first.trim().trim_start_matches("**").trim_end_matches("**");
-                let text = self.continuation_lines(line).iter().map(|it| it.trim());
-                let text = text.take_while(|it| !it.starts_with("<!--"));
-                let text: Vec<_> = text.filter(|it| !it.is_empty()).collect();
+                let more = self.continuation_lines(line).iter().map(String::as_str);
+                let lines = std::iter::once(first).chain(more).map(str::trim);
+                let lines = lines.take_while(|it| !it.starts_with("<!--"));
+                let mut lines = lines.filter(|it| !it.is_empty());
+                let title = lines.next().unwrap_or_default();
+                let title = title.trim_start_matches("**").trim_end_matches("**");
+                let text: Vec<_> = lines.collect();
                 if text.is_empty() {
                     title.to_owned()
                 } else {

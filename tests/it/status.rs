@@ -88,10 +88,17 @@ fn logs_in_folders_that_are_not_read_are_named() {
     root.write("memory/2026/03/2026-03-21.md", "- b\n");
     root.write("memory/daily/2026-03-22.md", "- c\n");
     root.write("memory/images/a.md", "no log\n");
+    root.write("daily/2026-03-23.md", "- d\n");
     let output = root.run(&["status"]).ok().stdout;
     let line = |words: &str| output.lines().any(|it| it.contains(words));
     assert!(line("mv memory/2026/03/*.md memory/") && line("2 logs"), "{output}");
     assert!(line("mv memory/daily/*.md memory/") && !line("images"), "{output}");
+    assert!(line("mv daily/*.md memory/"), "{output}");
+    let other = Root::empty("other");
+    other.write("daily/2026-03-23.md", "- d\n");
+    let output = other.run(&["init", ".", "--dry-run", "--no-config"]).ok();
+    let output = output.stdout + &output.stderr;
+    assert!(output.contains("mv daily/*.md") && !output.contains("nothing yet"), "{output}");
 }
 
 #[test]

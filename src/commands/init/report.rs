@@ -129,7 +129,9 @@ impl FolderContents {
             });
         }
         if lines.is_empty() {
-            lines.push("nothing yet".to_owned());
+            let none =
+                if self.problems.is_empty() { "nothing yet" } else { "nothing that is read" };
+            lines.push(none.to_owned());
         }
         lines
     }

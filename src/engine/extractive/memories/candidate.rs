@@ -7,7 +7,9 @@ use crate::{
     engine::{
         MemoryDraft,
         extractive::statements::{
-            terms::is_stop_word, titles::truncate_at_word, word_list::WordList,
+            terms::is_stop_word,
+            titles::{truncate_at_word, without_time},
+            word_list::WordList,
         },
     },
     memory::{address::Citation, decision::Decisions, typed::MemoryType},
@@ -39,7 +41,7 @@ impl MemoryCandidate {
             kind: self.kind,
             topic: topic_words(&self.title, &self.statement),
             name: truncate_at_word(&self.title, NAME_CHARS_MAX),
-            description: truncate_at_word(&self.statement, DESCRIPTION_CHARS_MAX),
+            description: truncate_at_word(without_time(&self.statement), DESCRIPTION_CHARS_MAX),
             statement: self.statement,
             why: self.why,
             how_to_apply: self.how_to_apply,

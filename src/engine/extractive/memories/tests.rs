@@ -529,6 +529,12 @@ fn titles_name_the_subject() {
 }
 
 #[test]
+fn the_time_of_a_note_is_no_part_of_its_description() {
+    let drafts = drafts("- 14:30 Jamie prefers short agendas, decision first");
+    assert_eq!(drafts[0].description, "Jamie prefers short agendas, decision first");
+}
+
+#[test]
 fn external_text_is_not_read() {
     check_none("> Jamie prefers short agendas, decision first");
     check_none("```\nAlways squash before merging, because the notes list commits.\n```");

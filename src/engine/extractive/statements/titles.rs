@@ -48,7 +48,7 @@ pub(crate) fn title_of(statement: &str, chars_max: usize) -> String {
 }
 
 /// Returns a statement without the time of day at which it was noted: `12:02: …`, `14h30 …`, `[9:15] …`.
-fn without_time(statement: &str) -> &str {
+pub(crate) fn without_time(statement: &str) -> &str {
     let opened = statement.trim_start_matches(['[', '(', '*']);
     let Some(mut rest) = after_clock(opened) else { return statement };
     // `09:00-09:30`, and the seconds of `12:02:30`.

@@ -108,6 +108,7 @@ impl Vault {
         if let Some(listed) = listed {
             self.scan_logs(listed, seen, &mut scan)?;
         }
+        self.report_logs_beside(&mut scan.inventory);
         // After the logs, so that one that is archived meanwhile is found here.
         self.scan_archive(seen, &mut scan)?;
         for grain in [Grain::Week, Grain::Month] {

@@ -62,6 +62,16 @@ impl Vault {
         Ok(sessions)
     }
 
+    /// Reports logs in folders beside the memory folder where other programs keep them.
+    pub(super) fn report_logs_beside(&self, inventory: &mut Inventory) {
+        const FOLDERS: [&str; 4] = ["daily", "journal", "diary", "logs"];
+        let memory = self.layout.memory_dir();
+        if !memory.is_empty() {
+            let others = FOLDERS.iter().filter(|it| memory.split('/').next() != Some(**it));
+            others.for_each(|it| self.report_nested_logs(it, inventory));
+        }
+    }
+
     /// Reports a folder, or the folders in it, with logs that nothing reads: `2026/03/`, `daily/`.
     pub(super) fn report_nested_logs(&self, path: &str, inventory: &mut Inventory) {
         let own = [
