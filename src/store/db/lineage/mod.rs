@@ -444,6 +444,10 @@ impl LineageError {
             (Some(ErrorCode::Unknown), _) if is_schema_error(&source.to_string()) => {
                 Self::Damaged { path, detail: source.to_string() }
             }
+            // The file ends in the middle of a page.
+            _ if source.sqlite_error().is_some_and(|it| it.extended_code == SHORT_READ) => {
+                Self::Damaged { path, detail: source.to_string() }
+            }
             _ if source.sqlite_error().is_some_and(|it| it.extended_code == HOOK_REFUSED) => {
                 let path = path.with_file_name(up_to_date_note::NOTE);
                 Self::File { path, source: io::Error::other("cannot be removed") }
@@ -455,6 +459,8 @@ impl LineageError {
 
 /// SQLite's error when our hook refuses a commit.
 const HOOK_REFUSED: i32 = ffi::SQLITE_CONSTRAINT_COMMITHOOK;
+
+const SHORT_READ: i32 = ffi::SQLITE_IOERR_SHORT_READ;
 
 /// Returns whether a message of SQLite is about the schema.
 fn is_schema_error(message: &str) -> bool {
