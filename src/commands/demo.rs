@@ -276,7 +276,7 @@ fn wisdom_entries(inventory: &Inventory) -> Vec<DemoEntry> {
     entries
         .map(|it| DemoEntry {
             category: it.category.clone(),
-            title: it.title.clone(),
+            title: if it.title.is_empty() { it.text.clone() } else { it.title.clone() },
             text: it.text.clone(),
         })
         .collect()

@@ -347,7 +347,7 @@ impl<'a> TargetResolver<'a> {
                         continue;
                     }
                     found = true;
-                    let text = format!("{} {}", entry.title, entry.text);
+                    let text = entry.words();
                     let citation = entry.meta.as_ref().and_then(|it| {
                         self.lines_as_cited(it.sources.addresses(), &|at| it.lines.get(at))
                     });

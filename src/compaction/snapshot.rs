@@ -15,7 +15,7 @@ use super::{
     },
 };
 use crate::{
-    config::{duration::Span, root::RootSettings},
+    config::{duration::Span, root::RootSettings, settings::Review},
     memory::{
         address::Address,
         hash::{self, ContentHash},
@@ -91,6 +91,7 @@ pub(crate) fn plan_snapshot(
         grace: span(compaction.grace),
         quiet: span(compaction.quiet),
         extract: compaction.extract,
+        digest: settings.settings.wisdom.digest && settings.settings.wisdom.review == Review::Auto,
         engine: engine.to_owned(),
     };
     plan::plan(&view.inventory, &view.record, &settings, selection, now)
@@ -121,6 +122,7 @@ pub(crate) fn recorded_state(
         _ => Vec::new(),
     };
     let mut skipped = BTreeSet::new();
+    let mut digested = BTreeSet::new();
     let mut stuck = BTreeMap::new();
     for job in receipts {
         let Some(receipt) = &job.receipt else { continue };
@@ -137,6 +139,11 @@ pub(crate) fn recorded_state(
                 if let Some(slot @ None) = distilled.get_mut(&job.period) {
                     *slot = Some(String::new());
                 }
+            }
+            JobOutcome::Written | JobOutcome::Unchanged
+                if job.tier == Tier::Wisdom && job.period.grain() == Grain::Day =>
+            {
+                digested.insert(job.fingerprint);
             }
             // The fingerprint of a wisdom job shows which text of the month was distilled.
             JobOutcome::Written | JobOutcome::Unchanged if job.tier == Tier::Wisdom => {
@@ -165,6 +172,7 @@ pub(crate) fn recorded_state(
         extracted_by,
         quarantined_logs,
         distilled,
+        digested,
         stale_wisdom,
         skipped,
         stuck,

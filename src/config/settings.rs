@@ -196,6 +196,9 @@ pub struct Wisdom {
     pub categories: Vec<String>,
     /// Whether changes are made at once or wait for a person's decision.
     pub review: Review,
+    /// Whether the file also has bullets, which are chosen again from the newest logs after each change: how to
+    /// work, people, lessons, decisions, projects, environment, open items. Not if changes wait for a person.
+    pub digest: bool,
 }
 
 /// Whether changes of `WISDOM.md` wait for a person's decision.
@@ -498,7 +501,13 @@ impl Default for Length {
 
 impl Default for Wisdom {
     fn default() -> Self {
-        Self { max_entries: 20, max_chars: 8000, categories: Vec::new(), review: Review::Auto }
+        Self {
+            max_entries: 20,
+            max_chars: 8000,
+            categories: Vec::new(),
+            review: Review::Auto,
+            digest: true,
+        }
     }
 }
 

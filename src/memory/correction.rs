@@ -181,8 +181,9 @@ pub fn correct_wisdom(
         let body = entry.raw.trim_end();
         if (number..=number + count_newlines(body)).contains(&line) {
             // A title that repeats the words is replaced with them.
-            let titled =
-                words.text.starts_with("**") || !is_beginning_of(&entry.title, &entry.text);
+            let titled = words.text.starts_with("**")
+                || entry.title.is_empty()
+                || !is_beginning_of(&entry.title, &entry.text);
             let new = if titled {
                 words.text.clone()
             } else {

@@ -18,6 +18,7 @@ mod coverage;
 mod damaged_files;
 mod demo;
 mod dependencies;
+mod digest;
 mod doctor;
 mod edits;
 mod external_text;

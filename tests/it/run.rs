@@ -86,6 +86,7 @@ impl Daemon {
             .env("HOME", root.home(""))
             .env("TZ", "Europe/Berlin")
             .env("MEMOIRD_NOW", format!("@{}", clock.display()))
+            .env("MEMOIRD_WISDOM_DIGEST", "false")
             .env("MEMOIRD_LOG", "debug")
             .env("NOTIFY_SOCKET", &path)
             .env("WATCHDOG_USEC", "200000")

@@ -263,7 +263,7 @@ impl<'a> ForgetPatterns<'a> {
     }
 
     fn matches_entry(&self, path: &str, entry: &WisdomEntry) -> bool {
-        let text = format!("{} {}", entry.title, entry.text);
+        let text = entry.words();
         let cites_line = |mark: &WisdomEntryMeta| {
             let mut cited = mark.sources.addresses();
             cited.any(|at| self.request.found.is_cited_line(&at, mark.lines.get(&at)))
@@ -365,7 +365,7 @@ impl<'a> ForgetPatterns<'a> {
         let categories: Vec<String> = file.entries().filter_map(|it| it.category.clone()).collect();
         for (line, entry) in file.entries_with_lines() {
             if self.matches_entry(path, entry) {
-                let text = format!("{}: {}", entry.title, entry.text);
+                let text = entry.words();
                 cut.items.push(removed_text(path, line, &text, !entry.is_managed()));
             }
         }

@@ -105,6 +105,11 @@ pub(crate) fn dropped_hedge<'i>(item: &'i str, lines: &[&str]) -> Option<&'i str
     })
 }
 
+/// Returns whether a text supposes something: `Maybe …`, `it might be …`.
+pub(crate) fn is_guess(text: &str) -> bool {
+    parse_sentences(text).iter().any(|it| has_hedge(&it.words))
+}
+
 /// Returns whether the lines only suppose what a clause with `stems` stems states, by the sentences that
 /// share some of them.
 fn is_only_supposed(

@@ -23,7 +23,11 @@ use chrono_tz::Tz;
 pub(crate) use self::triggers::{DueReason, WaitCause};
 use self::{damage::Damage, rules::Planner};
 use crate::{
-    memory::{hash::ContentHash, item::Tier, period::Period},
+    memory::{
+        hash::ContentHash,
+        item::Tier,
+        period::{Grain, Period},
+    },
     store::fs::inventory::{FileProblem, Inventory},
 };
 
@@ -38,6 +42,8 @@ pub(crate) struct PlanSettings {
     pub quiet: Duration,
     /// Whether typed memories are extracted.
     pub extract: bool,
+    /// Whether the bullets of `WISDOM.md` follow the newest logs; not if a person decides about each change.
+    pub digest: bool,
     /// The engine in use, for `--redo` and for counting files of others.
     pub engine: String,
 }
@@ -53,6 +59,8 @@ pub(crate) struct RecordedState {
     pub quarantined_logs: BTreeSet<String>,
     /// Months already distilled into `WISDOM.md`, each with the hash of its body then, if known.
     pub distilled: BTreeMap<Period, Option<String>>,
+    /// Jobs that chose the bullets of `WISDOM.md` as it is.
+    pub digested: BTreeSet<ContentHash>,
     /// Months whose entries in `WISDOM.md` cite a changed line, each with the log.
     pub stale_wisdom: Vec<(Period, String)>,
     /// Jobs that were done without a file, because there was nothing to write.
@@ -146,6 +154,13 @@ pub struct CompactionJob {
     pub partial: bool,
 }
 
+impl CompactionJob {
+    /// Returns whether it chooses the bullets of `WISDOM.md`.
+    pub fn is_digest(&self) -> bool {
+        self.tier == Tier::Wisdom && self.period.grain() == Grain::Day
+    }
+}
+
 /// A period that is not due now and will be checked again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingPeriod {
@@ -175,6 +190,9 @@ pub struct CompactionPlan {
     /// Problems with the dates of logs.
     pub problems: Vec<FileProblem>,
 }
+
+/// The logs from which the bullets of `WISDOM.md` are chosen: those of as many days up to the newest one.
+pub(crate) const DIGEST_DAYS: Duration = Duration::days(120);
 
 /// Plans what is due at `now`.
 pub(crate) fn plan(

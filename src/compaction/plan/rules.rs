@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Duration, NaiveDate, Utc};
 
 use super::{
-    CompactionJob, CompactionPlan, DueReason, OPEN_WEEK_QUIET, PlanSettings, RecordedState,
-    RedoFrom, Selection, WaitCause, WaitingPeriod, fingerprint, start_of_day,
+    CompactionJob, CompactionPlan, DIGEST_DAYS, DueReason, OPEN_WEEK_QUIET, PlanSettings,
+    RecordedState, RedoFrom, Selection, WaitCause, WaitingPeriod, fingerprint, start_of_day,
 };
 use crate::{
     memory::{
@@ -52,6 +52,9 @@ impl<'a> Planner<'a> {
         self.plan_weeks();
         self.plan_months();
         self.plan_wisdom();
+        if self.settings.digest {
+            self.plan_digest();
+        }
         // Tiers wait for each other whether they are selected or not, so unselected work leaves the
         // plan only now.
         self.plan.without_source = self.missing_source();
@@ -59,7 +62,9 @@ impl<'a> Planner<'a> {
         plan.jobs.retain(|it| self.is_selected(it.tier, it.period));
         plan.due_after.retain(|&(tier, period)| self.is_selected(tier, period));
         plan.waiting.retain(|it| self.is_selected(it.tier, it.period));
-        plan.jobs.sort_by_key(|job| (job.tier, job.period));
+        // The bullets of `WISDOM.md` take the room that its entries leave.
+        let is_digest = |job: &CompactionJob| job.is_digest();
+        plan.jobs.sort_by_key(|job| (job.tier, is_digest(job), job.period));
         plan
     }
 
@@ -283,6 +288,31 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Plans the choice of bullets from the newest logs.
+    fn plan_digest(&mut self) {
+        let today = self.now.with_timezone(&self.settings.zone).date_naive();
+        let mut logs: Vec<(&Stem, &LogFile)> =
+            self.inventory.logs.iter().filter(|it| it.0.date() <= today).collect();
+        // What is being written is read when it is quiet.
+        if let Some(log) = logs.iter().map(|it| it.1).find(|it| self.is_being_written(it)) {
+            let period = Period::containing(Grain::Day, today);
+            let cause = WaitCause::BeingWritten(log.path.clone());
+            self.plan.waiting.push(WaitingPeriod { tier: Tier::Wisdom, period, cause });
+        }
+        logs.retain(|it| !self.is_being_written(it.1));
+        let Some(newest) = logs.iter().map(|it| it.0.date()).max() else { return };
+        let inputs: BTreeMap<String, String> = logs
+            .into_iter()
+            .filter(|it| it.0.date() > newest - DIGEST_DAYS)
+            .map(|(stem, log)| (stem.to_string(), log.input_hash.hex16()))
+            .collect();
+        let period = Period::containing(Grain::Day, newest);
+        let is_done = self.inventory.wisdom.is_some()
+            && self.record.digested.contains(&fingerprint(Tier::Wisdom, period, &inputs))
+            && !self.plan.jobs.iter().any(|it| it.tier == Tier::Wisdom);
+        self.add_if_due(Tier::Wisdom, period, inputs, (!is_done).then_some(DueReason::NewerLogs));
+    }
+
     /// Adds a job if it is due or forced, selected, not done before, and nothing blocks it.
     fn add_if_due(
         &mut self,
@@ -359,6 +389,7 @@ impl<'a> Planner<'a> {
             Tier::Weekly => week(&period),
             Tier::Monthly => month(&period)
                 .or_else(|| period.weeks().iter().find_map(|it| week(it).or_else(|| unread(it)))),
+            Tier::Wisdom if period.grain() == Grain::Day => damage("WISDOM.md"),
             Tier::Wisdom => month(&period).or_else(|| damage("WISDOM.md")),
         }
     }

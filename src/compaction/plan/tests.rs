@@ -29,6 +29,7 @@ impl PlanFixture {
             grace: Duration::hours(2),
             quiet: Duration::seconds(2),
             extract: false,
+            digest: false,
             engine: "extractive/1".to_owned(),
         };
         let mut root = Self {

@@ -12,6 +12,8 @@ pub enum DueReason {
     New,
     /// These sources are new or changed since the file was made.
     Changed(Vec<String>),
+    /// There are newer logs.
+    NewerLogs,
     /// The file was made before the period closed.
     Closed,
     /// A person asked for it.
@@ -50,6 +52,7 @@ impl fmt::Display for DueReason {
                     more => write!(f, " and {more} more"),
                 }
             }
+            Self::NewerLogs => f.write_str("newer logs"),
             Self::Closed => f.write_str("the period has closed"),
             Self::Forced => f.write_str("asked for"),
             Self::MadeOffline => f.write_str("made without the model"),

@@ -316,7 +316,7 @@ pub(crate) fn entry_sources(
     let hash = |at: &Address| mark.lines.get(at).cloned();
     let cited: Vec<CitedLine> =
         mark.sources.addresses().map(|at| (at.clone(), hash(&at))).collect();
-    Some(present_sources(changed, &cited, &format!("{}. {}", entry.title, entry.text), version))
+    Some(present_sources(changed, &cited, &entry.sentences(), version))
 }
 
 /// Returns the indexes of the bullets that the next summary job may keep as they are: a person's,

@@ -321,7 +321,7 @@ pub(crate) fn find_stale_entries(
             (at, hash)
         };
         let sources: Vec<CitedLine> = mark.sources.addresses().map(source).collect();
-        let words = format!("{}. {}", entry.title, entry.text);
+        let words = entry.sentences();
         let matched = SourceMatch::find(&sources, &logs, &words);
         // Without a hash, a line cannot be compared with the one that was cited.
         let unsure = sources.iter().any(|(at, hash)| hash.is_none() && is_here(&at.stem));

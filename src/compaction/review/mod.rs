@@ -45,7 +45,7 @@ use crate::{
         hash::ContentHash,
         log::{DailyLog, TextOrigin},
         period::Period,
-        wisdom::WisdomFile,
+        wisdom::{WisdomEntry, WisdomFile},
     },
     parallel,
     privacy::{self, PrivacyRules, SanitizedLog},
@@ -272,7 +272,7 @@ fn load_proposal(
         let wisdom = inventory.wisdom.as_deref().map(WisdomFile::parse);
         let mut entries = wisdom.iter().flat_map(WisdomFile::entries);
         let entry = change.entry_id().and_then(|id| entries.find(|it| it.id() == Some(id)));
-        let before = entry.map(|it| format!("{}: {}", it.title, it.text));
+        let before = entry.map(WisdomEntry::words);
         let is_stale = change.entry_id().is_some() && before.is_none();
         (before, is_stale)
     };

@@ -66,7 +66,7 @@ struct MonthSources {
 
 /// Edits `WISDOM.md`, one month at a time.
 pub(crate) struct WisdomEditor<'c, 'a> {
-    context: &'c mut RunContext<'a>,
+    pub(super) context: &'c mut RunContext<'a>,
 }
 
 impl<'c, 'a> WisdomEditor<'c, 'a> {
@@ -90,7 +90,11 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
                 if self.context.engine.is_model() {
                     self.context.lineage.set_job_stage(id, JobStage::Called)?;
                 }
-                let made = self.distill(job, id, tier.view);
+                let made = if job.is_digest() {
+                    self.choose_bullets(job, id, tier.view)
+                } else {
+                    self.distill(job, id, tier.view)
+                };
                 self.context.finish_job(job, id, made, tier)?;
             }
         }
@@ -211,7 +215,9 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
         let stale = find_stale_entries(self.context, file, logs, rules)?;
         // An entry without support must not keep out what may replace it.
         let is_sound = |it: &&WisdomEntry| {
-            !stale.iter().any(|s| it.id() == Some(&s.id)) && !self.is_held(it, rules)
+            !it.is_own_bullet()
+                && !stale.iter().any(|s| it.id() == Some(&s.id))
+                && !self.is_held(it, rules)
         };
         let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
         let mut memories = memories_in_month(job.period, &view.inventory.memories);
@@ -246,7 +252,7 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
     }
 
     /// Returns the lines of logs that were read, and of files that entries cite for the first time.
-    fn lines_read(
+    pub(super) fn lines_read(
         &self,
         logs: &[SanitizedLog],
         documents: &[DocumentRecord],
@@ -295,13 +301,21 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
         month: Period,
         view: &RootSnapshot,
     ) -> Result<Vec<SanitizedLog>, JobFailure> {
-        let rules = view.inventory.rules.clone();
+        let weeks = month.weeks();
+        let stems = weeks.iter().flat_map(|it| view.inventory.logs_of(*it)).map(|it| it.0.clone());
+        self.read_logs(&stems.collect::<Vec<_>>(), view)
+    }
+
+    /// Reads logs, sorted by stem.
+    pub(super) fn read_logs(
+        &self,
+        stems: &[Stem],
+        view: &RootSnapshot,
+    ) -> Result<Vec<SanitizedLog>, JobFailure> {
         let mut logs = Vec::new();
-        for week in month.weeks() {
-            for stem in view.inventory.logs_of(week).map(|(stem, _)| stem) {
-                if let Some(log) = self.context.vault.read_log(stem)? {
-                    logs.push(privacy::sanitize(&log, &rules));
-                }
+        for stem in stems {
+            if let Some(log) = self.context.vault.read_log(stem)? {
+                logs.push(privacy::sanitize(&log, &view.inventory.rules));
             }
         }
         logs.sort_by(|a, b| a.stem().cmp(b.stem()));
@@ -378,7 +392,7 @@ fn memories_in_month(month: Period, memories: &[TypedMemory]) -> Vec<TypedMemory
 }
 
 /// Returns the short hashes of cited lines.
-fn line_hashes(citation: &Citation, logs: &[SanitizedLog]) -> Vec<(Address, String)> {
+pub(super) fn line_hashes(citation: &Citation, logs: &[SanitizedLog]) -> Vec<(Address, String)> {
     let line = |at: Address| {
         let hash = logs.iter().find(|log| *log.stem() == at.stem)?.line(at.line)?.hash().hex4();
         Some((at, hash))
@@ -566,13 +580,13 @@ impl WisdomEdit<'_> {
         (self.rules.sanitize_output(title), self.rules.sanitize_output_after(title, text))
     }
 
-    fn check_grounding(
+    pub(super) fn check_grounding(
         &self,
         title: &str,
         text: &str,
         citation: &Citation,
     ) -> Result<(), Violation> {
-        let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
+        let item = Item { text: words_of(title, text), citation: Some(citation.clone()) };
         let checked = grounding::check(&item, self.logs);
         if self.memories.iter().any(|it| is_supported_by_memory(it, &item)) {
             Ok(())
@@ -583,8 +597,8 @@ impl WisdomEdit<'_> {
 
     /// Returns whether the words are those of external text, and no memory that a person wrote has
     /// them.
-    fn is_external_only(&self, title: &str, text: &str, citation: &Citation) -> bool {
-        let item = Item { text: format!("{title}. {text}"), citation: Some(citation.clone()) };
+    pub(super) fn is_external_only(&self, title: &str, text: &str, citation: &Citation) -> bool {
+        let item = Item { text: words_of(title, text), citation: Some(citation.clone()) };
         grounding::is_external(&item.text, citation, self.logs).unwrap_or(true)
             && !self.memories.iter().any(|it| is_supported_by_memory(it, &item))
     }
@@ -596,6 +610,11 @@ impl WisdomEdit<'_> {
             mark.sources.files().any(|(stem, _)| self.logs.iter().any(|it| it.stem() == stem))
         })
     }
+}
+
+/// Returns title and text as sentences.
+fn words_of(title: &str, text: &str) -> String {
+    if title.is_empty() { text.to_owned() } else { format!("{title}. {text}") }
 }
 
 /// Returns whether a typed memory that a person changed says the words of an item and cites the same

@@ -1,3 +1,4 @@
-//! `WISDOM.md`, distilled from months.
+//! `WISDOM.md`: entries distilled from months, and bullets chosen from the newest logs.
 
+mod bullets;
 pub(crate) mod edit;

@@ -92,6 +92,7 @@ cue_tables! {
     TASK_OPENERS "task_openers"
     LASTING_LIMITS "lasting_limits"
     ROLES "roles"
+    RETIRED "retired"
 }
 
 const _: () = assert!(ALL_TABLES.len() <= 64, "a mask has a bit for each table");

@@ -32,6 +32,7 @@ mod table_rows;
 mod tokens;
 mod wisdom;
 
+pub(crate) use self::wisdom::digest::{DigestBullet, DigestInput};
 pub use explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation};
 
 use super::{
@@ -49,6 +50,11 @@ pub fn pinned_items(input: &SummaryInput<'_>) -> Vec<(SummarySection, Item)> {
 /// Explains how the engine chooses for a week or a month; writes nothing.
 pub fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
     summary::explain(input)
+}
+
+/// Chooses the bullets of `WISDOM.md` from the newest logs.
+pub(crate) fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
+    wisdom::digest::digest(input)
 }
 
 /// The engine that needs no model.

@@ -6,8 +6,8 @@ use chrono::NaiveDate;
 
 use super::{
     COMMENT_OPEN, HashedLines, LAST_COMPACTED, WisdomEntry, WisdomEntryMeta, WisdomFile,
-    WisdomLimits, WisdomSegment, end_paragraph, escape_text, normalize_title, one_line,
-    visible_chars, words_hash,
+    WisdomLimits, WisdomSection, WisdomSegment, end_paragraph, escape_text, normalize_title,
+    one_line, visible_chars, words_hash,
 };
 use crate::memory::{
     address::{Address, Citation},
@@ -32,9 +32,53 @@ impl WisdomFile {
         category: Option<&str>,
         sources: Citation,
     ) -> String {
-        let (title, text) = (normalize_title(title), escape_text(text));
+        let named = normalize_title(title);
+        let name = format!("{named}\n{sources}");
+        self.insert(named, escape_text(text), category, sources, &name)
+    }
+
+    /// Replaces the bullets of ours by these, in this order: each after what its section holds already.
+    pub fn replace_bullets(&mut self, bullets: &[(WisdomSection, String, Citation)]) {
+        let categories: Vec<String> = self.entries().filter_map(|it| it.category.clone()).collect();
+        let is_ours =
+            |it: &WisdomSegment| matches!(it, WisdomSegment::Entry(entry) if entry.is_own_bullet());
+        self.segments.retain(|it| !is_ours(it));
+        self.join_blank_lines();
+        for (section, text, sources) in bullets {
+            let text = escape_text(text);
+            let name = format!("{text}\n{sources}");
+            self.insert(String::new(), text, Some(section.title()), sources.clone(), &name);
+        }
+        self.remove_empty_categories(&categories);
+    }
+
+    /// Joins blank lines below a heading to it, so that they are no text of their own.
+    fn join_blank_lines(&mut self) {
+        let mut joined: Vec<WisdomSegment> = Vec::with_capacity(self.segments.len());
+        for segment in std::mem::take(&mut self.segments) {
+            match (joined.last_mut(), &segment) {
+                (Some(WisdomSegment::Category(_, raw)), WisdomSegment::Text(text))
+                    if text.trim().is_empty() =>
+                {
+                    raw.push_str(text);
+                }
+                _ => joined.push(segment),
+            }
+        }
+        self.segments = joined;
+    }
+
+    /// Inserts an entry at the end of its category; `name` is what its id is made from.
+    fn insert(
+        &mut self,
+        title: String,
+        text: String,
+        category: Option<&str>,
+        sources: Citation,
+        name: &str,
+    ) -> String {
         let hash = words_hash(&title, &text);
-        let mut id = format!("w-{}", ContentHash::of(format!("{title}\n{sources}")).hex8());
+        let mut id = format!("w-{}", ContentHash::of(name).hex8());
         while self.entries().any(|it| it.meta.as_ref().is_some_and(|meta| meta.id == id)) {
             id = format!("w-{}", ContentHash::of(&id).hex8());
         }
@@ -45,7 +89,16 @@ impl WisdomFile {
         let category = category.map(one_line).filter(|it| !it.is_empty());
         let entry = WisdomEntry::rendered(title, text, category.clone(), meta);
         let at = self.insertion_index(category.as_deref());
-        self.ensure_blank_line_before(at);
+        let is_bullet = |it: &WisdomSegment| matches!(it, WisdomSegment::Entry(entry) if entry.title.is_empty());
+        let continues_list =
+            entry.title.is_empty() && at > 0 && self.segments.get(at - 1).is_some_and(is_bullet);
+        if continues_list {
+            let WisdomSegment::Entry(above) = &mut self.segments[at - 1] else { return id };
+            above.raw.truncate(above.raw.trim_end().len());
+            above.raw.push('\n');
+        } else {
+            self.ensure_blank_line_before(at);
+        }
         self.segments.insert(at, WisdomSegment::Entry(entry));
         if at + 1 < self.segments.len() {
             self.ensure_blank_line_before(at + 1);
@@ -81,9 +134,14 @@ impl WisdomFile {
         let heading =
             |it: &WisdomSegment| matches!(it, WisdomSegment::Category(found, _) if found == name);
         let Some(start) = self.segments.iter().position(heading) else {
-            self.ensure_blank_line_before(self.segments.len());
-            self.segments.push(WisdomSegment::Category(name.to_owned(), format!("## {name}\n")));
-            return self.segments.len();
+            let place = WisdomSection::place_of(name);
+            let is_later = |it: &WisdomSegment| matches!(it, WisdomSegment::Category(found, _) if WisdomSection::place_of(found) > place);
+            let after = place.and_then(|_| self.segments.iter().position(is_later));
+            let at = after.unwrap_or(self.segments.len());
+            self.ensure_blank_line_before(at);
+            let heading = WisdomSegment::Category(name.to_owned(), format!("## {name}\n"));
+            self.segments.insert(at, heading);
+            return at + 1;
         };
         let next = self.segments[start + 1..]
             .iter()
@@ -238,6 +296,8 @@ impl WisdomFile {
     /// Returns the ids of the managed entries that must go for the file to fit, least durable
     /// first.
     ///
+    /// Bullets are not counted: they take the room that is left.
+    ///
     /// Durable is what was confirmed recently, then what recurs on many days, then what is old.
     /// Entries in `touched` go last. A person's entries never go, even if they alone exceed the
     /// limit.
@@ -246,9 +306,10 @@ impl WisdomFile {
         caps: WisdomLimits,
         touched: &BTreeSet<String>,
     ) -> Vec<String> {
-        let mut entries = self.entries().count();
-        let mut chars = self.chars();
-        let mut ours: Vec<&WisdomEntry> = self.entries().filter(|it| it.is_managed()).collect();
+        let counted = || self.entries().filter(|it| !it.is_own_bullet());
+        let mut entries = counted().count();
+        let mut chars = self.chars_without_bullets();
+        let mut ours: Vec<&WisdomEntry> = counted().filter(|it| it.is_managed()).collect();
         ours.sort_by_key(|entry| {
             let meta = entry.meta.as_ref();
             let days = meta.map(|it| it.sources.files().count());

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text, normalize_title,
-    words_hash,
+    BULLET, COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text,
+    normalize_title, words_hash,
 };
 use crate::memory::address::{Address, Citation};
 
@@ -16,7 +16,8 @@ impl WisdomEntry {
         category: Option<String>,
         meta: WisdomEntryMeta,
     ) -> Self {
-        let raw = format!("**{title}**\n{text}\n{}\n", meta.print());
+        let head = if title.is_empty() { BULLET.to_owned() } else { format!("**{title}**\n") };
+        let raw = format!("{head}{text}\n{}\n", meta.print());
         Self { title, text, category, meta: Some(meta), raw }
     }
 
@@ -31,6 +32,7 @@ impl WisdomEntry {
             Some((title, text)) if !title.trim().is_empty() => {
                 (format!("**{}**", normalize_title(title)), text.trim())
             }
+            _ if self.title.is_empty() => (String::new(), words),
             _ => (first.trim_end().to_owned(), words),
         };
         let rest: Vec<&str> = lines.collect();
@@ -45,6 +47,9 @@ impl WisdomEntry {
         }
         let text = escape_text(text);
         let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
+        if title.is_empty() {
+            return [BULLET, &text, end_of_text, &tail].concat();
+        }
         [&title, end, &text, end_of_text, &tail].concat()
     }
 
@@ -78,6 +83,27 @@ impl WisdomEntry {
     /// Returns whether the words are still those that we wrote.
     pub fn is_managed(&self) -> bool {
         self.meta.as_ref().is_some_and(|it| it.hash == words_hash(&self.title, &self.text))
+    }
+
+    /// Returns whether it is a bullet in our words, which is chosen again when the logs change.
+    pub fn is_own_bullet(&self) -> bool {
+        self.title.is_empty() && self.is_managed()
+    }
+
+    /// Returns its words on one line: the title, if it has one, and the text.
+    pub fn words(&self) -> String {
+        if self.title.is_empty() {
+            return self.text.clone();
+        }
+        format!("{}: {}", self.title, self.text)
+    }
+
+    /// Returns its title, if it has one, and its text as sentences.
+    pub fn sentences(&self) -> String {
+        if self.title.is_empty() {
+            return self.text.clone();
+        }
+        format!("{}. {}", self.title, self.text)
     }
 
     /// Returns the permanent name of the entry, which survives edits by a person.

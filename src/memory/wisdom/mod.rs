@@ -29,11 +29,13 @@
 
 mod edit;
 mod entry;
+mod section;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
+pub use self::section::WisdomSection;
 use super::{
     address::{Address, Citation},
     frontmatter,
@@ -65,7 +67,7 @@ enum WisdomSegment {
 /// One entry as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WisdomEntry {
-    /// The heading, without `**`.
+    /// The heading, without `**`; empty if the entry is a bullet.
     pub title: String,
     /// One to three sentences.
     pub text: String,
@@ -108,6 +110,8 @@ pub struct WisdomLimits {
 
 const COMMENT_OPEN: &str = "<!-- memoird: ";
 const COMMENT_CLOSE: &str = " -->";
+/// The beginning of an entry without a title.
+const BULLET: &str = "- ";
 const LAST_COMPACTED: &str = "Last compacted: ";
 /// Explains to readers what happens to their edits. Older files lack these words.
 const EDIT_NOTE: &str = "; entries that you add or edit are yours: kept as they are, never dropped";
@@ -133,10 +137,12 @@ impl WisdomFile {
         let mut fenced = false;
         let mut open: Option<OpenSegment> = None;
         let mut after_comment = false;
-        for line in text.split_inclusive('\n') {
+        let mut lines = text.split_inclusive('\n').peekable();
+        while let Some(line) = lines.next() {
             let bare = line.trim();
             fenced ^= bare.starts_with("```");
-            let starts_entry = !fenced && entry_title(line).is_some();
+            let next = lines.peek().copied().unwrap_or_default();
+            let starts_entry = !fenced && (entry_title(line).is_some() || is_bullet(line, next));
             let is_distilled = parse_distilled(bare).is_some();
             let is_heading = !fenced && (line.starts_with('#') || line.starts_with("---"));
             let in_entry = open.as_ref().is_some_and(|it| it.is_entry);
@@ -223,6 +229,13 @@ impl WisdomFile {
     pub fn chars(&self) -> usize {
         visible_chars(&self.print())
     }
+
+    /// Returns the number of characters of the file without comments and without our bullets.
+    pub fn chars_without_bullets(&self) -> usize {
+        let bullets = self.entries().filter(|it| it.is_own_bullet());
+        let of_bullets: usize = bullets.map(|it| visible_chars(&it.raw)).sum();
+        self.chars().saturating_sub(of_bullets)
+    }
 }
 
 /// Returns the inside of a line that is a comment of ours: of an entry, or of the distilled months.
@@ -235,6 +248,11 @@ pub fn own_comment(line: &str) -> Option<&str> {
 pub fn entry_title(line: &str) -> Option<&str> {
     let title = line.trim_end().strip_prefix("**")?.strip_suffix("**")?;
     (!title.trim().is_empty() && !title.contains("**")).then(|| title.trim())
+}
+
+/// Returns whether a line is an entry without a title: a bullet, and below it our comment.
+fn is_bullet(line: &str, next: &str) -> bool {
+    line.starts_with(BULLET) && WisdomEntryMeta::parse(next).is_some()
 }
 
 fn parse_distilled(line: &str) -> Option<Vec<Period>> {
@@ -268,11 +286,13 @@ fn push_segment(
 }
 
 fn parse_entry(raw: String, category: Option<&str>) -> WisdomEntry {
-    let mut lines = raw.lines();
-    let title = lines.next().and_then(entry_title).unwrap_or_default().to_owned();
+    let title = raw.lines().next().and_then(entry_title).unwrap_or_default().to_owned();
     let meta = raw.lines().find_map(WisdomEntryMeta::parse);
+    let lines = raw.lines().skip(usize::from(!title.is_empty()));
     let text: Vec<&str> = lines.filter(|it| !it.trim_start().starts_with(COMMENT_OPEN)).collect();
-    let text = text.join("\n").trim().to_owned();
+    let text = text.join("\n");
+    let bullet = if title.is_empty() { text.strip_prefix(BULLET) } else { None };
+    let text = bullet.unwrap_or(&text).trim().to_owned();
     WisdomEntry { title, text, category: category.map(str::to_owned), meta, raw }
 }
 

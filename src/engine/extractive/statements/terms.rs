@@ -121,6 +121,11 @@ impl StatementTerms {
         ratio(self.stems.shared_count(&other.stems), self.stems.len().min(other.stems.len()))
     }
 
+    /// Returns the share of these stems that `other` contains.
+    pub(crate) fn stem_containment(&self, other: &Self) -> f64 {
+        ratio(self.stems.shared_count(&other.stems), self.stems.len())
+    }
+
     /// Returns the share of these stems and values that `other` contains.
     pub(crate) fn containment(&self, other: &Self) -> f64 {
         let shared =

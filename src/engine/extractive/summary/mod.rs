@@ -9,7 +9,7 @@ mod length;
 mod month_sources;
 mod pinned;
 mod verbatim;
-mod worth;
+pub(super) mod worth;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -33,7 +33,7 @@ const INVENTORY_FACTOR: f64 = 0.5;
 const STAMP_LETTERS_MAX: usize = 10;
 
 /// Returns the factor of a statement in a log of the day `day`, of which `words` may be chosen.
-pub(super) fn worth_factor(
+pub(in crate::engine::extractive) fn worth_factor(
     statement: &LogStatement,
     words: &str,
     is_routine: bool,

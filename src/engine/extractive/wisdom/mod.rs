@@ -24,6 +24,7 @@
 //! Called by the extractive engine.
 
 mod candidate;
+pub(super) mod digest;
 mod sentences;
 mod similarity;
 mod user_statements;
@@ -70,11 +71,8 @@ pub(super) fn distill(input: &DistillInput<'_>) -> Vec<WisdomOp> {
     // Best first, then by text, so that the result does not depend on the reading order.
     candidates.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.text.cmp(&b.text)));
 
-    let entries: Vec<(StatementTerms, &WisdomEntry)> = input
-        .entries
-        .iter()
-        .map(|it| (StatementTerms::of(&format!("{} {}", it.title, it.text)), it))
-        .collect();
+    let entries: Vec<(StatementTerms, &WisdomEntry)> =
+        input.entries.iter().map(|it| (StatementTerms::of(&it.words()), it)).collect();
     let mut merged: BTreeMap<&str, WisdomOp> = BTreeMap::new();
     let mut adds: Vec<WisdomOp> = Vec::new();
     let mut added: Vec<StatementTerms> = Vec::new();

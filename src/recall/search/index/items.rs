@@ -66,7 +66,7 @@ pub(crate) fn of_wisdom(
             line,
             date: mark.map_or(NaiveDate::MIN, |it| it.last_reinforced),
             heading: entry.category.clone().unwrap_or_default(),
-            text: format!("{}: {}", entry.title, entry.text),
+            text: entry.words(),
             citation: mark.map(|it| it.sources.clone()),
         }
     });

@@ -1,0 +1,127 @@
+//! The bullets of `WISDOM.md`, chosen again whenever the newest logs change.
+
+use super::edit::{WisdomEdit, WisdomEditor, line_hashes};
+use crate::{
+    compaction::{
+        context::JobOutput,
+        error::JobFailure,
+        grounding::hedge,
+        journal::{
+            Journal,
+            commit::{FileWrite, RecordedChanges},
+            records,
+        },
+        memories::day_reader::line_texts,
+        plan::CompactionJob,
+        report::count_u32,
+        snapshot::RootSnapshot,
+    },
+    engine::extractive::{self, DigestInput},
+    memory::{
+        address::{Citation, Stem},
+        wisdom::{WisdomEntry, WisdomFile, WisdomSection},
+    },
+    privacy,
+    store::{
+        db::lineage::jobs::{JobId, JobOutcome, Receipt},
+        fs::inventory::Inventory,
+    },
+};
+
+impl WisdomEditor<'_, '_> {
+    /// Chooses the bullets again from the newest logs, without a model.
+    pub(super) fn choose_bullets(
+        &mut self,
+        job: &CompactionJob,
+        id: JobId,
+        view: &RootSnapshot,
+    ) -> Result<JobOutput, JobFailure> {
+        let path = self.context.vault.layout().wisdom();
+        let Inventory { decisions, rules, .. } = &view.inventory;
+        let stems: Vec<Stem> = job.inputs.keys().filter_map(|it| it.parse().ok()).collect();
+        let logs = self.read_logs(&stems, view)?;
+        let old = self.context.vault.read_text(&path)?;
+        let mut file = match &old {
+            Some(text) => WisdomFile::parse(text),
+            None => WisdomFile::new(&rules.sanitize_agent_name(&self.context.settings.agent_name)),
+        };
+        let edit = WisdomEdit {
+            is_redistillation: false,
+            logs: &logs,
+            memories: &[],
+            is_deleted: &|citation| decisions.is_deleted(&path, line_texts(citation, &logs)),
+            rules,
+            stale_entries: &[],
+        };
+        let room = self.context.settings.settings.wisdom.max_chars;
+        let chosen = edit.choose_bullets(&mut file, room);
+        if let Some(newest) = logs.last() {
+            file.set_last_compacted(newest.stem().date());
+        }
+        let text = file.print();
+        let is_same = old.as_ref() == Some(&text);
+        let outcome = if is_same { JobOutcome::Unchanged } else { JobOutcome::Written };
+        let reason = Some(job.reason.to_string());
+        let mut receipt = Receipt::new(outcome, reason, (self.context.clock)());
+        receipt.path = Some(path.clone());
+        receipt.metrics.sources = count_u32(logs.len());
+        receipt.metrics.source_chars = logs.iter().map(|it| it.chars() as u64).sum();
+        receipt.metrics.output_chars = file.chars() as u64;
+        receipt.metrics.items = count_u32(chosen);
+        let documents = vec![records::of_wisdom(&path, &text)];
+        let recorded = RecordedChanges {
+            logs: self.lines_read(&logs, &documents, view)?,
+            documents,
+            ..RecordedChanges::default()
+        };
+        let files = if is_same {
+            Vec::new()
+        } else {
+            vec![FileWrite { path: path.clone(), text: Some(text), current: old }]
+        };
+        Journal::new(self.context).write_files(None, Some((id, &receipt)), &files, &recorded)?;
+        let paths = if is_same { Vec::new() } else { vec![path] };
+        Ok(JobOutput { receipt, paths })
+    }
+}
+
+impl WisdomEdit<'_> {
+    /// Replaces the bullets of the file; returns how many there are.
+    fn choose_bullets(&self, file: &mut WisdomFile, max_chars: usize) -> usize {
+        let entries: Vec<WisdomEntry> =
+            file.entries().filter(|it| !it.is_own_bullet()).cloned().collect();
+        let is_decided = |citation: &Citation| {
+            let is_taken_over = |it: &WisdomEntry| {
+                !it.is_managed() && it.meta.as_ref().is_some_and(|it| it.sources.overlaps(citation))
+            };
+            (self.is_deleted)(citation) || entries.iter().any(is_taken_over)
+        };
+        let is_sound = |text: &str, citation: &Citation| {
+            self.check_grounding("", text, citation).is_ok()
+                && !self.is_external_only("", text, citation)
+                && privacy::suspicious_lines(text).is_empty()
+                && !hedge::is_guess(text)
+        };
+        let chosen = extractive::digest(&DigestInput {
+            logs: self.logs,
+            entries: &entries,
+            is_kept_out: &|text, citation| is_decided(citation) || !is_sound(text, citation),
+            room: max_chars.saturating_sub(file.chars_without_bullets()),
+        });
+        let bullets: Vec<(WisdomSection, String, Citation)> = chosen
+            .into_iter()
+            .map(|it| (it.section, self.rules.sanitize_output(&it.text), it.citation))
+            .collect();
+        file.replace_bullets(&bullets);
+        let ids: Vec<(String, Citation)> = file
+            .entries()
+            .filter(|it| it.is_own_bullet())
+            .filter_map(|it| it.meta.as_ref())
+            .map(|it| (it.id.clone(), it.sources.clone()))
+            .collect();
+        for (id, citation) in &ids {
+            file.record_line_hashes(id, line_hashes(citation, self.logs));
+        }
+        bullets.len()
+    }
+}

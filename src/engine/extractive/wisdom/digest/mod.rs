@@ -1,0 +1,275 @@
+//! Chooses the bullets of `WISDOM.md`: what the newest logs say that a reader needs at the start of a session.
+//!
+//! Each statement of the logs has a section (a rule, a person, a lesson, a decision, a project, a place, an open
+//! item, something that was stopped), a worth, and terms. A greedy choice takes the statement that adds most for
+//! its length: terms count by their rarity among statements and by the days on which they occur, so that what an
+//! agent comes back to outweighs what happened once; a term that is already in the file counts less.
+//!
+//! # Invariants
+//!
+//! - The text is that of the logs, with its heading before it where it is not understandable alone.
+//! - Of two statements that differ in their values, or have the same label, the newer one is chosen.
+//! - The same logs give the same bullets: nothing depends on the clock or on the file as it was.
+
+mod sections;
+mod statements;
+
+use std::{cmp::Ordering, collections::BinaryHeap};
+
+use chrono::NaiveDate;
+
+use self::sections::room_of;
+use self::statements::{DigestStatement, collect_statements};
+use super::similarity::{has_conflicting_values, repeats_entry};
+use crate::{
+    engine::extractive::{as_f64, statements::terms::StatementTerms},
+    memory::{
+        address::Citation,
+        wisdom::{WisdomEntry, WisdomSection},
+    },
+    privacy::SanitizedLog,
+    text::hash::{HashedMap, HashedSet},
+};
+
+/// How much a term counts once it is in the file, per bullet that has it.
+const REPEATED_TERM: f64 = 0.5;
+
+/// Added to the length of a bullet: short ones would else win by their length alone.
+const LENGTH_OFFSET: f64 = 120.0;
+
+/// The characters of a bullet besides its text: `- ` and the line end.
+const BULLET_MARKS: usize = 3;
+
+/// The characters of a section's heading with the blank lines around it.
+const HEADING_CHARS: usize = 20;
+
+/// Two statements of the same topic say the same with at least this overlap.
+const SAME_STATEMENT: f64 = 0.8;
+
+/// A newer statement with this share of the content words of an older one continues it.
+const SERIES_OVERLAP: f64 = 0.6;
+
+const SERIES_STEMS_MIN: usize = 3;
+
+/// What the bullets are chosen from.
+pub(crate) struct DigestInput<'a> {
+    /// The newest logs, sorted by stem.
+    pub(crate) logs: &'a [SanitizedLog],
+    /// The other entries of the file, which no bullet repeats.
+    pub(crate) entries: &'a [WisdomEntry],
+    /// Returns whether a bullet must not be written: a person deleted it or took it over, or the checks refuse it.
+    pub(crate) is_kept_out: &'a dyn Fn(&str, &Citation) -> bool,
+    /// The room in characters.
+    pub(crate) room: usize,
+}
+
+/// A bullet for the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DigestBullet {
+    pub(crate) section: WisdomSection,
+    pub(crate) text: String,
+    pub(crate) citation: Citation,
+}
+
+/// Chooses the bullets, in the order of the file.
+pub(crate) fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
+    let statements = collect_statements(input.logs);
+    let mut choice = DigestChoice::new(input, &statements);
+    choice.run();
+    choice.into_bullets()
+}
+
+struct DigestChoice<'a> {
+    input: &'a DigestInput<'a>,
+    statements: &'a [DigestStatement],
+    weights: HashedMap<f64>,
+    /// How many bullets have a term.
+    covered: HashedMap<i32>,
+    entries: Vec<StatementTerms>,
+    chosen: Vec<usize>,
+    /// The characters used, by section.
+    used: [usize; WisdomSection::ALL.len()],
+}
+
+/// A statement in the queue, by the gain that it had when it was put there.
+#[derive(PartialEq)]
+struct QueuedStatement(f64, usize);
+
+impl Eq for QueuedStatement {}
+
+impl Ord for QueuedStatement {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
+    }
+}
+
+impl PartialOrd for QueuedStatement {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<'a> DigestChoice<'a> {
+    fn new(input: &'a DigestInput<'a>, statements: &'a [DigestStatement]) -> Self {
+        let words = input.entries.iter().map(WisdomEntry::words);
+        let entries: Vec<StatementTerms> = words.map(|it| StatementTerms::of(&it)).collect();
+        let mut covered = HashedMap::default();
+        for terms in &entries {
+            for &term in terms.stems.hashes() {
+                *covered.entry(term).or_default() += 1;
+            }
+        }
+        let weights = term_weights(statements);
+        let used = [0; WisdomSection::ALL.len()];
+        Self { input, statements, weights, covered, entries, chosen: Vec::new(), used }
+    }
+
+    /// Takes the statement with the highest gain until the room is full. A gain only falls, so that one that is
+    /// still the highest after it was computed again is the highest of all.
+    fn run(&mut self) {
+        let all = 0..self.statements.len();
+        let mut queue: BinaryHeap<QueuedStatement> =
+            all.map(|it| QueuedStatement(self.gain(it), it)).collect();
+        while let Some(QueuedStatement(_, at)) = queue.pop() {
+            let gain = self.gain(at);
+            if gain <= 0.0 {
+                continue;
+            }
+            if queue.peek().is_some_and(|it| gain < it.0) {
+                queue.push(QueuedStatement(gain, at));
+            } else if self.has_room(at) && !self.is_kept_out(at) {
+                self.choose(at);
+            }
+        }
+    }
+
+    fn gain(&self, at: usize) -> f64 {
+        let statement = &self.statements[at];
+        let weight = |term: &u64| {
+            let times = self.covered.get(term).copied().unwrap_or(0);
+            self.weights.get(term).copied().unwrap_or(0.0) * REPEATED_TERM.powi(times)
+        };
+        let terms: f64 = statement.features().map(weight).sum();
+        terms * statement.worth * statement.worth
+            / (as_f64(statement.text.chars().count()) + LENGTH_OFFSET)
+    }
+
+    fn has_room(&self, at: usize) -> bool {
+        let statement = &self.statements[at];
+        let chars = statement.text.chars().count() + BULLET_MARKS;
+        let of_group = |section: WisdomSection| -> usize {
+            let same = |it: &&WisdomSection| room_of(**it).0 == room_of(section).0;
+            WisdomSection::ALL.iter().filter(same).map(|it| self.used[it.index()]).sum()
+        };
+        let is_new = |section: WisdomSection| self.used[section.index()] == 0;
+        let opened = WisdomSection::ALL.iter().filter(|it| !is_new(**it)).count();
+        let heads = (opened + usize::from(is_new(statement.section))) * HEADING_CHARS;
+        let all: usize = self.used.iter().sum();
+        let (_, share) = room_of(statement.section);
+        all + heads + chars <= self.input.room
+            && of_group(statement.section) + chars <= self.input.room * share / 100
+    }
+
+    /// Returns whether the file says it already, a newer statement says otherwise, or a person decided.
+    fn is_kept_out(&self, at: usize) -> bool {
+        let statement = &self.statements[at];
+        let terms = &statement.terms;
+        self.entries.iter().any(|it| repeats_entry(it, terms))
+            || self.chosen.iter().map(|&it| &self.statements[it]).any(|it| {
+                terms.overlap(&it.terms) >= SAME_STATEMENT && terms.similarity(&it.terms) >= 0.5
+            })
+            || self.statements.iter().any(|it| replaces(it, statement))
+            || (self.input.is_kept_out)(&statement.text, &statement.citation)
+    }
+
+    fn choose(&mut self, at: usize) {
+        let statement = &self.statements[at];
+        for &term in statement.features() {
+            *self.covered.entry(term).or_default() += 1;
+        }
+        self.used[statement.section.index()] += statement.text.chars().count() + BULLET_MARKS;
+        self.chosen.push(at);
+    }
+
+    /// Returns the bullets by section, those of one topic beside each other, older ones first.
+    fn into_bullets(self) -> Vec<DigestBullet> {
+        let mut members = HashedMap::<usize>::default();
+        for name in self.chosen.iter().flat_map(|&it| &self.statements[it].names) {
+            *members.entry(*name).or_default() += 1;
+        }
+        let topic = |it: &DigestStatement| {
+            let names = it.names.iter().map(|name| (members[name], *name));
+            names.max().filter(|it| it.0 > 1)
+        };
+        let newest = |wanted: (usize, u64)| -> Option<NaiveDate> {
+            let chosen = self.chosen.iter().map(|&it| &self.statements[it]);
+            chosen.filter(|it| topic(it) == Some(wanted)).map(|it| it.day).max()
+        };
+        let mut order: Vec<_> = self
+            .chosen
+            .iter()
+            .map(|&at| {
+                let it = &self.statements[at];
+                let topic = topic(it);
+                let size = topic.map_or(0, |it| it.0);
+                let rank = (std::cmp::Reverse(size), topic.map(|it| (newest(it), it.1)));
+                (it.section, rank, it.day, at)
+            })
+            .collect();
+        order.sort_unstable();
+        let bullet = |at: usize| {
+            let DigestStatement { section, text, citation, .. } = &self.statements[at];
+            DigestBullet { section: *section, text: text.clone(), citation: citation.clone() }
+        };
+        order.into_iter().map(|(.., at)| bullet(at)).collect()
+    }
+}
+
+/// Returns whether a statement makes an older one obsolete.
+fn replaces(newer: &DigestStatement, older: &DigestStatement) -> bool {
+    if newer.order <= older.order {
+        return false;
+    }
+    if older.key.is_some() && older.key == newer.key {
+        return true;
+    }
+    if older.section == WisdomSection::Open && newer.is_done {
+        return older.terms.stems.len() >= 2 && older.terms.containment(&newer.terms) >= 0.6;
+    }
+    // Of a series, such as the reports of a check, the last value is enough.
+    let is_series = older.section.is_state()
+        && older.terms.stems.len() >= SERIES_STEMS_MIN
+        && older.terms.stem_containment(&newer.terms) >= SERIES_OVERLAP;
+    is_series
+        || (has_conflicting_values(&older.terms, &newer.terms)
+            && older.terms.similarity(&newer.terms) >= 0.6)
+}
+
+/// Returns what each term counts: more if few statements have it, and if it occurs on many days.
+fn term_weights(statements: &[DigestStatement]) -> HashedMap<f64> {
+    let mut seen = HashedMap::<(usize, usize, Option<NaiveDate>)>::default();
+    // In the order of the days.
+    let mut values = HashedSet::default();
+    for statement in statements {
+        values.extend(statement.terms.values.hashes());
+        for &term in statement.features() {
+            let (times, days, last) = seen.entry(term).or_default();
+            *times += 1;
+            if *last != Some(statement.day) {
+                *days += 1;
+                *last = Some(statement.day);
+            }
+        }
+    }
+    let all = as_f64(statements.len() + 1);
+    let weight = |(times, days, _): (usize, usize, Option<NaiveDate>)| {
+        (all / as_f64(times + 1)).ln_1p() * as_f64(days).ln_1p().powi(2)
+    };
+    // A number that occurs on one day is rare, but says as little as any measurement.
+    let is_passing = |term: &u64, days: usize| days == 1 && values.contains(term);
+    let seen = seen.into_iter().filter(|(term, it)| !is_passing(term, it.1));
+    seen.map(|(term, it)| (term, weight(it))).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Which section of `WISDOM.md` a statement belongs to.
+
+use crate::{
+    engine::extractive::{
+        cue_phrases,
+        memories::{
+            persons::is_about_person,
+            reports::opens_as_report,
+            roles::{BlockRole, role_of_label},
+        },
+        parsed_log::{LogStatement, ParsedLog},
+        sections::{self, StatementClass},
+        statements::word_list::WordList,
+        wisdom::candidate::is_lasting,
+    },
+    memory::{
+        atom::{self, AtomKind},
+        authorship::Speaker,
+        wisdom::WisdomSection,
+    },
+};
+
+/// The longest statement about a place, in words: a longer one is a story.
+const PLACE_WORDS_MAX: usize = 24;
+
+/// The most words before the word that makes a sentence a rule.
+const RULE_WORDS_BEFORE: usize = 6;
+
+/// The section of a statement, and how much more or less it is worth than others.
+pub(super) struct StatementRole {
+    pub(super) section: WisdomSection,
+    pub(super) factor: f64,
+}
+
+/// Sections that share a part of the room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RoomGroup {
+    Guidance,
+    State,
+    Open,
+    Stopped,
+}
+
+/// Returns the group of a section, and the most of the room that the group may take, in percent.
+pub(super) fn room_of(section: WisdomSection) -> (RoomGroup, usize) {
+    match section {
+        WisdomSection::HowToWork
+        | WisdomSection::People
+        | WisdomSection::Lessons
+        | WisdomSection::Decisions => (RoomGroup::Guidance, 45),
+        WisdomSection::Projects | WisdomSection::Environment => (RoomGroup::State, 100),
+        WisdomSection::Open => (RoomGroup::Open, 15),
+        WisdomSection::Stopped => (RoomGroup::Stopped, 6),
+    }
+}
+
+/// Returns the role of a statement with these words and this class.
+pub(super) fn role_of(
+    page: &ParsedLog,
+    statement: &LogStatement,
+    text: &str,
+    class: StatementClass,
+) -> StatementRole {
+    let words = WordList::of(text);
+    let role = |section, factor| StatementRole { section, factor };
+    // What an agent says in a transcript is an outcome or a state at most.
+    if statement.speaker != Some(Speaker::Assistant) {
+        // Rules say early that they are one; later in a sentence the same words tell what happened.
+        let is_early = words.find(cue_phrases::RULE).is_some_and(|it| it.0 <= RULE_WORDS_BEFORE);
+        let is_rule = is_early && is_lasting(text, &words);
+        if is_about_person(text, &words) {
+            return role(WisdomSection::People, 1.5);
+        }
+        if is_rule && statement.task.is_none() {
+            let opens = words.opens_with(cue_phrases::RULE_OPENERS);
+            return role(WisdomSection::HowToWork, if opens { 1.8 } else { 1.3 });
+        }
+        match block_role(page, statement) {
+            Some(BlockRole::Preference) => return role(WisdomSection::People, 1.4),
+            Some(BlockRole::Lesson | BlockRole::Feedback) => {
+                return role(WisdomSection::Lessons, 1.3);
+            }
+            Some(BlockRole::Decision) if statement.label == 0 => {
+                return role(WisdomSection::Decisions, 1.3);
+            }
+            _ if sections::opens_with_decision(text) || decides_label(statement) => {
+                return role(WisdomSection::Decisions, 1.3);
+            }
+            _ => {}
+        }
+    }
+    if class == StatementClass::Open {
+        return role(WisdomSection::Open, 0.8);
+    }
+    if words.has(cue_phrases::RETIRED) && class != StatementClass::Context {
+        return role(WisdomSection::Stopped, 1.0);
+    }
+    let is_place = |kind| matches!(kind, AtomKind::Url | AtomKind::Path);
+    let names_place = atom::find_atoms(text).iter().any(|it| is_place(it.kind));
+    let is_report = class == StatementClass::Outcome || opens_as_report(&words);
+    if (names_place && !is_report && words.len() <= PLACE_WORDS_MAX)
+        || words.has(cue_phrases::LIVES_AT)
+    {
+        return role(WisdomSection::Environment, 1.1);
+    }
+    let is_passing = words.has(cue_phrases::TRANSIENT) || words.has(cue_phrases::ROUTINE);
+    role(WisdomSection::Projects, if is_passing { 0.5 } else { 1.0 })
+}
+
+/// Returns whether the label of a statement says that it is a decision.
+fn decides_label(statement: &LogStatement) -> bool {
+    let label = sections::normalized_label(statement.label_text());
+    role_of_label(&label) == Some(BlockRole::Decision)
+}
+
+/// Returns what the label of a statement, or a heading above it, says about it.
+fn block_role(page: &ParsedLog, statement: &LogStatement) -> Option<BlockRole> {
+    let label = role_of_label(&sections::normalized_label(statement.label_text()));
+    let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
+    let mut heads = statement.lead.into_iter().chain(above);
+    label.or_else(|| heads.find_map(|it| role_of_label(&page.heads[it].text)))
+}

@@ -1,0 +1,365 @@
+//! The statements of the newest logs, each with its section, worth and terms.
+
+use chrono::NaiveDate;
+
+use super::sections::{StatementRole, role_of};
+use crate::{
+    engine::extractive::{
+        as_f64,
+        candidates::headings::{is_meaningful, template_heads},
+        parsed_log::{self, LogStatement, ParsedLog, StatementForm},
+        routine_reports::is_routine_report,
+        sections::{self, StatementClass},
+        statements::{
+            terms::{StatementTerms, TermExtractor},
+            word_list::WordList,
+        },
+        summary::worth::worth_factor,
+    },
+    memory::{
+        address::{Address, Citation},
+        atom::{self, AtomKind},
+        authorship::Speaker,
+        log::TextOrigin,
+        wisdom::WisdomSection,
+    },
+    privacy::SanitizedLog,
+    text::{
+        hash::{HashedMap, HashedSet, hash_bytes},
+        pieces::refers_back,
+        sentences::sentence_ranges,
+        stems::english_stem,
+    },
+};
+
+/// The longest bullet, in characters without its heading.
+const TEXT_CHARS_MAX: usize = 280;
+
+/// The longest heading before a bullet.
+const HEAD_CHARS_MAX: usize = 60;
+
+/// The fewest content words of a bullet.
+const STEMS_MIN: usize = 3;
+
+/// A statement with this many content words is understandable without its heading.
+const CLEAR_STEMS: usize = 6;
+
+/// As many words that recur unchanged on as many days were copied by a template or a program.
+const COPIED_WORDS_MIN: usize = 8;
+
+const COPIED_DAYS_MIN: usize = 3;
+
+/// Statements that begin alike on as many days are a series.
+const SERIES_DAYS_MIN: usize = 4;
+
+const SERIES_FACTOR: f64 = 0.4;
+
+/// What the last one of a series is worth.
+const SERIES_LAST_FACTOR: f64 = 0.7;
+
+/// What a line is worth that somebody marked to be kept.
+const KEEP_FACTOR: f64 = 3.0;
+
+/// What a state is worth when it is old.
+const OLD_STATE_FACTOR: f64 = 0.75;
+
+/// A state loses most of its freshness in as many days.
+const FRESH_DAYS: f64 = 45.0;
+
+/// A statement of the logs that may become a bullet.
+pub(super) struct DigestStatement {
+    pub(super) section: WisdomSection,
+    pub(super) text: String,
+    pub(super) citation: Citation,
+    pub(super) day: NaiveDate,
+    /// Its place among all statements; newer ones are higher.
+    pub(super) order: usize,
+    pub(super) terms: StatementTerms,
+    /// Stems of the names in it.
+    pub(super) names: Vec<u64>,
+    /// What its label says it is the value of.
+    pub(super) key: Option<u64>,
+    /// Whether it reports that something was finished.
+    pub(super) is_done: bool,
+    pub(super) worth: f64,
+    /// The hash of its first words.
+    opening: Option<u64>,
+    /// The hash of the heading above it.
+    heading: Option<u64>,
+}
+
+impl DigestStatement {
+    /// Returns the terms by which it is ranked.
+    pub(super) fn features(&self) -> impl Iterator<Item = &u64> {
+        self.terms.stems.hashes().iter().chain(self.terms.values.hashes())
+    }
+}
+
+/// Returns the statements of logs that are not external, oldest first.
+pub(super) fn collect_statements(logs: &[SanitizedLog]) -> Vec<DigestStatement> {
+    let pages: Vec<ParsedLog> = logs.iter().map(parsed_log::parse).collect();
+    let templates = template_heads(&pages);
+    let copied = copied_texts(&pages);
+    let mut collector = StatementCollector {
+        templates,
+        copied,
+        extractor: TermExtractor::default(),
+        found: Vec::new(),
+    };
+    for page in &pages {
+        for statement in &page.statements {
+            collector.add(page, statement);
+        }
+    }
+    collector.rate();
+    collector.found
+}
+
+struct StatementCollector {
+    templates: HashedMap<u32>,
+    copied: HashedSet,
+    extractor: TermExtractor,
+    found: Vec<DigestStatement>,
+}
+
+impl StatementCollector {
+    fn add(&mut self, page: &ParsedLog, statement: &LogStatement) {
+        let is_own = statement.origin != TextOrigin::External
+            && !matches!(statement.form, StatementForm::Code | StatementForm::Quote)
+            && statement.speaker != Some(Speaker::Machine);
+        if !is_own
+            || statement.introduces
+            || self.copied.contains(&hash_bytes(statement.text.as_bytes()))
+        {
+            return;
+        }
+        let Some(end) = end_of_text(&statement.text) else { return };
+        let own = statement.text[..end].trim();
+        if own.ends_with([':', '：', '?', '？', ',']) || !own.contains(char::is_alphabetic) {
+            return;
+        }
+        let words = WordList::of(own);
+        let opening = opening_of(&words);
+        let mut terms = self.extractor.extract(&words);
+        let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
+        let class = sections::class_of(page, statement, own);
+        let role = role_of(page, statement, own, class);
+        let mut text = own.to_owned();
+        let head = self.head_of(page, statement);
+        let is_clear =
+            terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && statement.label == 0;
+        if let Some(head) = head.filter(|_| !is_clear) {
+            let title = bare_title(&page.heads[head].text);
+            let of_head = self.extractor.extract(&WordList::of(title));
+            if !of_head.stems.is_subset(&terms.stems) {
+                text = format!("{title}: {own}");
+                lines.extend(&page.heads[head].lines);
+                terms = self.extractor.extract(&WordList::of(&text));
+            }
+        } else if refers_back(own) {
+            return;
+        }
+        if terms.stems.len() < STEMS_MIN {
+            return;
+        }
+        let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
+        let Some(citation) = Citation::from_addresses(&addresses) else { return };
+        let day = page.stem.date();
+        let is_routine = is_routine_report(&statement.text);
+        let worth = role.worth(statement)
+            * worth_factor(statement, own, is_routine, class, page.stem.date());
+        let worth = if statement.keep { worth * KEEP_FACTOR } else { worth };
+        if role.section.is_dated() {
+            text = format!("{} ({day})", text.trim_end_matches(['.', ';']));
+        }
+        let order = self.found.len();
+        self.found.push(DigestStatement {
+            section: role.section,
+            citation,
+            day,
+            order,
+            names: names_in(own),
+            key: key_of(page, statement, head),
+            is_done: class == StatementClass::Outcome || role.section == WisdomSection::Stopped,
+            terms,
+            worth,
+            opening,
+            heading: statement.heading.map(|it| page.heads[it].key),
+            text,
+        });
+    }
+
+    /// Returns what a statement is about: its lead-in or parent item, else a heading that says something.
+    fn head_of(&self, page: &ParsedLog, statement: &LogStatement) -> Option<usize> {
+        let fits = |head: &usize| {
+            let title = &page.heads[*head].text;
+            let is_dated = |it: &atom::Atom| matches!(it.kind, AtomKind::Time | AtomKind::Date);
+            title.chars().count() <= HEAD_CHARS_MAX
+                && is_meaningful(page, *head, &self.templates)
+                && !atom::find_atoms(bare_title(title)).iter().any(is_dated)
+        };
+        let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
+        statement.lead.into_iter().chain(above).find(fits)
+    }
+
+    /// Counts the days of each opening and of each heading.
+    fn series(&self) -> SeriesCounts {
+        let mut counts = SeriesCounts::default();
+        for statement in &self.found {
+            for opening in [statement.opening, statement.heading].into_iter().flatten() {
+                let series = counts.0.entry(opening).or_default();
+                if series.last != Some(statement.day) {
+                    series.days += 1;
+                    series.last = Some(statement.day);
+                }
+                series.newest = statement.order;
+            }
+        }
+        counts
+    }
+
+    /// Raises the worth of what names things that the logs come back to.
+    fn rate(&mut self) {
+        let mut days = HashedMap::<(usize, Option<NaiveDate>)>::default();
+        let mut all = HashedSet::default();
+        for statement in &self.found {
+            all.insert(hash_bytes(statement.day.to_string().as_bytes()));
+            for &stem in statement.terms.stems.hashes() {
+                let (count, last) = days.entry(stem).or_default();
+                if *last != Some(statement.day) {
+                    *count += 1;
+                    *last = Some(statement.day);
+                }
+            }
+        }
+        let series = self.series();
+        let most = as_f64(all.len()).ln_1p();
+        let newest = self.found.last().map(|it| it.day).unwrap_or_default();
+        for statement in &mut self.found {
+            let stems = statement.terms.stems.hashes();
+            let sum: f64 = stems.iter().map(|it| as_f64(days[it].0).ln_1p() / most).sum();
+            statement.worth *= 0.3 + sum / as_f64(stems.len());
+            if statement.section.is_state() {
+                statement.worth *= series.factor(statement);
+                let age = u32::try_from((newest - statement.day).num_days()).unwrap_or(0);
+                let is_fresh = (-f64::from(age) / FRESH_DAYS).exp();
+                statement.worth *= OLD_STATE_FACTOR + (1.0 - OLD_STATE_FACTOR) * is_fresh;
+            }
+        }
+    }
+}
+
+/// The days of statements that begin alike, or have the same heading: reports of checks, prices, counts.
+#[derive(Default)]
+struct SeriesCounts(HashedMap<Series>);
+
+#[derive(Default)]
+struct Series {
+    days: usize,
+    last: Option<NaiveDate>,
+    newest: usize,
+}
+
+impl SeriesCounts {
+    /// Returns what a statement is worth as one of a series: its last value says how things are.
+    fn factor(&self, statement: &DigestStatement) -> f64 {
+        let series_of = |key: Option<u64>| {
+            key.and_then(|it| self.0.get(&it)).filter(|it| it.days >= SERIES_DAYS_MIN)
+        };
+        let by_opening = match series_of(statement.opening) {
+            Some(it) if it.newest == statement.order => SERIES_LAST_FACTOR,
+            Some(_) => SERIES_FACTOR,
+            None => 1.0,
+        };
+        let by_heading =
+            if series_of(statement.heading).is_some() { SERIES_LAST_FACTOR } else { 1.0 };
+        by_opening * by_heading
+    }
+}
+
+/// Returns the hash of the first words of a text; in a script without spaces each character is a word.
+fn opening_of(words: &WordList) -> Option<u64> {
+    let count = if words.is_unspaced() { 5 } else { 2 };
+    let opening: Vec<&str> = words.iter().take(count).collect();
+    (opening.len() == count).then(|| hash_bytes(opening.join(" ").as_bytes()))
+}
+
+/// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.
+fn bare_title(title: &str) -> &str {
+    let is_mark = |c: char| !c.is_alphabetic();
+    let start = title.find(|c: char| !is_mark(c)).unwrap_or(0);
+    let quoted = title[..start].rfind(['`', '"', '[']).unwrap_or(start);
+    let title = title[quoted..].trim_end_matches([':', '：', '.']);
+    let end = title.find([' ', '（']).and_then(|_| title.find(['(', '（'])).filter(|it| *it > 2);
+    title[..end.unwrap_or(title.len())].trim()
+}
+
+/// Returns where the words of a bullet end: with the text, or with the last sentence that fits.
+fn end_of_text(text: &str) -> Option<usize> {
+    if text.chars().count() <= TEXT_CHARS_MAX {
+        return Some(text.len());
+    }
+    let ends = sentence_ranges(text).into_iter().map(|it| it.1);
+    ends.take_while(|&it| text[..it].chars().count() <= TEXT_CHARS_MAX).last()
+}
+
+/// Returns the hashes of long texts that recur unchanged on several days.
+fn copied_texts(pages: &[ParsedLog]) -> HashedSet {
+    let mut days = HashedMap::<(usize, Option<NaiveDate>)>::default();
+    for page in pages {
+        for statement in &page.statements {
+            if statement.text.split_whitespace().nth(COPIED_WORDS_MIN - 1).is_none() {
+                continue;
+            }
+            let (count, last) = days.entry(hash_bytes(statement.text.as_bytes())).or_default();
+            if *last != Some(page.stem.date()) {
+                *count += 1;
+                *last = Some(page.stem.date());
+            }
+        }
+    }
+    days.into_iter().filter(|it| it.1.0 >= COPIED_DAYS_MIN).map(|it| it.0).collect()
+}
+
+/// Returns the stems of the names in a text.
+fn names_in(text: &str) -> Vec<u64> {
+    let is_name = |it: &atom::Atom| matches!(it.kind, AtomKind::Name | AtomKind::Identifier);
+    let mut names: Vec<u64> = atom::find_atoms(text)
+        .iter()
+        .filter(|it| is_name(it))
+        .map(|it| hash_bytes(english_stem(&it.text(text).to_lowercase()).as_bytes()))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Returns the key of a labelled statement: its label and its heading.
+fn key_of(page: &ParsedLog, statement: &LogStatement, head: Option<usize>) -> Option<u64> {
+    const LABEL_WORDS_MAX: usize = 5;
+    let label = sections::normalized_label(statement.label_text());
+    let words = label.split(' ').filter(|it| !it.is_empty()).count();
+    if !(1..=LABEL_WORDS_MAX).contains(&words) {
+        return None;
+    }
+    // `Status` alone is the value of anything.
+    let generic = words == 1 && sections::is_attribute(&label);
+    let under = head.map(|it| sections::normalized_label(&page.heads[it].text));
+    if generic && under.is_none() {
+        return None;
+    }
+    let under = under.unwrap_or_default();
+    Some(hash_bytes(format!("{under}\n{label}").as_bytes()))
+}
+
+impl StatementRole {
+    /// Returns how much a statement of this role is worth, by who says it and how.
+    fn worth(&self, statement: &LogStatement) -> f64 {
+        let spoken = match statement.speaker {
+            Some(Speaker::Assistant) => 0.5,
+            Some(_) => 0.8,
+            None => 1.0,
+        };
+        spoken * self.factor
+    }
+}

@@ -1,0 +1,121 @@
+//! Which statements become bullets, in which section, and which give way to newer ones.
+
+use super::*;
+use crate::{
+    memory::log::DailyLog,
+    privacy::{self, PrivacyRules},
+};
+
+/// Returns one log per day from 1 April 2026 on, with these texts.
+fn logs(days: &[&str]) -> Vec<SanitizedLog> {
+    (1..)
+        .zip(days)
+        .map(|(day, text)| {
+            let stem = format!("2026-04-{day:02}").parse().unwrap();
+            let log = DailyLog::parse(stem, text.as_bytes()).unwrap();
+            privacy::sanitize(&log, &PrivacyRules::default())
+        })
+        .collect()
+}
+
+fn bullets(
+    days: &[&str],
+    room: usize,
+    is_kept_out: &dyn Fn(&str, &Citation) -> bool,
+) -> Vec<String> {
+    let logs = logs(days);
+    let input = DigestInput { logs: &logs, entries: &[], is_kept_out, room };
+    let found = digest(&input);
+    assert_eq!(found, digest(&input), "the same logs give the same bullets");
+    found
+        .iter()
+        .map(|it| format!("{}: {} [{}]", it.section.title(), it.text, it.citation))
+        .collect()
+}
+
+#[track_caller]
+fn check(days: &[&str], expected: &[&str]) {
+    assert_eq!(bullets(days, 8_000, &|_, _| false), expected, "{days:?}");
+}
+
+#[test]
+fn one_day_is_enough_and_each_statement_has_its_section() {
+    check(
+        &["# 2026-04-01\n\n\
+           - Never push to the mirror without asking Ottilie first\n\
+           - Ottilie prefers short reports with the numbers first\n\
+           - Decided to keep the ferry timetable in SQLite, because one file is easy to copy\n\
+           - The harbour dashboard was deployed with the new tide charts\n\
+           - The dashboard lives at https://tides.example/board\n\
+           - [ ] Renew the licence of the depth sensor\n"],
+        &[
+            "How to work: Never push to the mirror without asking Ottilie first [2026-04-01:3]",
+            "People: Ottilie prefers short reports with the numbers first [2026-04-01:4]",
+            "Decisions: Decided to keep the ferry timetable in SQLite, because one file is easy to copy (2026-04-01) [2026-04-01:5]",
+            "Projects: The harbour dashboard was deployed with the new tide charts (2026-04-01) [2026-04-01:6]",
+            "Environment: The dashboard lives at https://tides.example/board [2026-04-01:7]",
+            "Open: Renew the licence of the depth sensor (2026-04-01) [2026-04-01:8]",
+        ],
+    );
+}
+
+#[test]
+fn a_newer_value_replaces_the_older_one() {
+    check(
+        &[
+            "- The harbour dashboard server has 12 tide gauges connected\n",
+            "- The harbour dashboard server has 15 tide gauges connected\n",
+        ],
+        &[
+            "Projects: The harbour dashboard server has 15 tide gauges connected (2026-04-02) [2026-04-02:1]",
+        ],
+    );
+    check(
+        &["## Gateway\n\n- Port: 8080 behind nginx\n", "## Gateway\n\n- Port: 9090 behind nginx\n"],
+        &["Projects: Gateway: Port: 9090 behind nginx (2026-04-02) [2026-04-02:1,3]"],
+    );
+}
+
+#[test]
+fn a_finished_item_is_not_open() {
+    check(
+        &[
+            "- [ ] Renew the licence of the depth sensor\n",
+            "- Renewed the licence of the depth sensor for two years\n",
+        ],
+        &[
+            "Projects: Renewed the licence of the depth sensor for two years (2026-04-02) [2026-04-02:1]",
+        ],
+    );
+}
+
+#[test]
+fn external_text_code_and_copies_give_no_bullet() {
+    check(
+        &[
+            "> Never push to the mirror without asking Ottilie first\n\n```\nNever push to the mirror at night\n```\n",
+        ],
+        &[],
+    );
+    let copied =
+        "- Check the mail of the harbour office, the calendar and the weather for tomorrow\n";
+    check(&[copied, copied, copied], &[]);
+}
+
+#[test]
+fn what_depends_on_its_heading_has_it_before_it() {
+    check(
+        &["## 2. Pump house (02:10 ET)\n\n- Status: waits for two valves\n"],
+        &["Projects: Pump house: Status: waits for two valves (2026-04-01) [2026-04-01:1,3]"],
+    );
+}
+
+#[test]
+fn the_room_is_never_exceeded_and_what_is_kept_out_leaves_room() {
+    let day = "- Never push to the mirror without asking Ottilie first\n\
+               - Never delete a tide table before the backup has run\n";
+    let one = bullets(&[day], 150, &|_, _| false);
+    assert_eq!(one.len(), 1, "{one:?}");
+    let other = bullets(&[day], 150, &|text, _| one[0].contains(text));
+    assert!(other.len() == 1 && other != one, "{other:?}");
+}
