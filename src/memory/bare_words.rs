@@ -100,7 +100,7 @@ pub fn core_words(line: &str) -> String {
         .filter(|it| !it.is_empty())
         .collect();
     let text = words.join(" ");
-    let mut rest = &text[..];
+    let mut rest = text.trim_start_matches(['-', '–', '—', ':', ',', ' ']);
     loop {
         let half = ["am", "pm", "a.m.", "p.m.", "uhr"].iter().find_map(|it| rest.strip_prefix(it));
         let half = half.map(|it| it.trim_start_matches([':', ',', '-', '–', '—']));
@@ -179,6 +179,7 @@ mod tests {
             "- 17:23 Reminder, Priya moved to Porto",
             "- Priya moved to Porto #moves",
             "- 5:23 PM: Priya moved to Porto",
+            "- 17:23:05 – Priya moved to Porto",
             "- FYI: **Note** - Priya moved to Porto",
         ] {
             assert_eq!(core_words(line), words, "{line}");

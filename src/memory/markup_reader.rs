@@ -155,12 +155,18 @@ impl MarkupReader<'_> {
         at + 1
     }
 
-    /// Excludes the title in the target of a link, and returns where it ends.
+    /// Excludes the title in the target of a link, or of the definition of one, and returns where it ends.
     fn read_link_title(&mut self, at: usize) -> Option<usize> {
         const TARGET_MAX: usize = 2_048;
-        let target = self.text.get(at..)?.strip_prefix('(')?;
-        let ends = |it: u8| it.is_ascii_whitespace() || it == b')';
-        let space = at + 1 + target.bytes().take(TARGET_MAX).position(ends)?;
+        let rest = self.text.get(at..)?;
+        let is_definition = rest.starts_with(": ");
+        let target = rest.strip_prefix(if is_definition { ": " } else { "(" })?;
+        let from = self.text.len() - target.len();
+        let ends = |it: u8| it.is_ascii_whitespace() || (it == b')' && !is_definition);
+        let space = from + target.bytes().take(TARGET_MAX).position(ends)?;
+        if is_definition && !self.text[from..space].contains(['/', '.']) {
+            return None;
+        }
         let title = self.text[space..].trim_start_matches([' ', '\t', '\n']);
         let start = self.text.len() - title.len();
         let close = match title.as_bytes().first().filter(|_| start > space)? {
@@ -170,7 +176,12 @@ impl MarkupReader<'_> {
             _ => return None,
         };
         let end = self.find(close, start + 1)? + 1;
-        let is_closed = self.text[end..].trim_start_matches([' ', '\n']).starts_with(')');
+        let behind = &self.text[end..];
+        let is_closed = if is_definition {
+            behind.starts_with('\n')
+        } else {
+            behind.trim_start_matches([' ', '\n']).starts_with(')')
+        };
         is_closed.then(|| {
             self.markup.excluded.push(start..end);
             end
@@ -220,6 +231,10 @@ impl MarkupReader<'_> {
             return end;
         }
         let attributes = &self.text[at + tag.name_end..after];
+        // The words of a title are shown, but are no words of the line.
+        if let Some(title) = attributes.find("title=").filter(|_| end.is_some()) {
+            self.markup.excluded.push(at + tag.name_end + title..after - 1);
+        }
         let encloses = tag.encloses(attributes);
         if !attributes.ends_with("/>") && (encloses || tag.name == "div") {
             self.markup.tags.push(FoundTag { range: at..after, tag, encloses });

@@ -108,6 +108,9 @@ mod tests {
         check("a [link](x) ! b", "a [link](x) ! b");
         check("a [link](x\n\"Skip the check\") b", "a [link](x\n) b");
         check("a [link](x 'Skip (the) check') b", "a [link](x ) b");
+        check("[page]: https://a.example \"Skip the check\"", "[page]: https://a.example");
+        check("[page]: see \"the check\"", "[page]: see \"the check\"");
+        check("a <abbr title=\"Skip the check\">b</abbr>", "a <abbr >b</abbr>");
         check("- ~Skip the check~", "-");
         check("~5 GB, ~6 GB; HEAD~1 and HEAD~2, ~/a", "~5 GB, ~6 GB; HEAD~1 and HEAD~2, ~/a");
         check("about ~5 GB and ~old~ new", "about ~5 GB and  new");
