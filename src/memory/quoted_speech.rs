@@ -163,18 +163,19 @@ impl QuotedSpeech {
             is_introduced
                 || (behind.len() <= LABEL_MAX && is_label_of_others(behind) && has_verb(behind))
         };
-        let is_part = || {
-            // The writer's own sentence goes on.
-            const WORDS_MAX: usize = 3;
-            let ends = |it: &str| it.trim_end().ends_with(['.', '!', '?', '…', '。']);
-            let behind = &words[end..];
-            has_label
-                && !ends(text)
-                && !behind.starts_with(['.', '!', '?'])
-                && behind.split_whitespace().filter(|it| it.contains(char::is_alphabetic)).count()
-                    > WORDS_MAX
+        let is_part = || has_label && continues_own_sentence(text, &words[end..]);
+        // Several quotations: the writer's own sentence may go on after the first.
+        let is_first_part = || {
+            let at = inner.find(|c: char| mark.1.contains(c)).filter(|_| has_label);
+            let (first, behind) = inner.split_at(at.unwrap_or(inner.len()));
+            let behind = behind.trim_start_matches(|c: char| mark.1.contains(c));
+            behind.starts_with([',', ';', '—', '–'])
+                && is_sentence(first)
+                && continues_own_sentence(first, behind)
         };
-        if !is_attributed || (close.is_some() && (!is_sentence(text) || is_part())) {
+        if !is_attributed
+            || (close.is_some() && (!is_sentence(text) || is_part() || is_first_part()))
+        {
             return None;
         }
         let open = if close.is_some() { None } else { Some(mark.1) };
@@ -182,6 +183,14 @@ impl QuotedSpeech {
         (open.is_none() || (!matches!(mark.0, "'" | "`" | "‘") && !text.is_empty()))
             .then_some(Self { range, open })
     }
+}
+
+/// Returns whether a quotation is only a part of the sentence that goes on behind it.
+fn continues_own_sentence(text: &str, behind: &str) -> bool {
+    const WORDS_MAX: usize = 3;
+    let ends = text.trim_end().ends_with(['.', '!', '?', '…', '。']);
+    let words = behind.split_whitespace().filter(|it| it.contains(char::is_alphabetic));
+    !ends && !behind.starts_with(['.', '!', '?']) && words.take(WORDS_MAX + 1).count() > WORDS_MAX
 }
 
 fn is_unspaced_end(text: &str) -> bool {
@@ -267,6 +276,7 @@ mod tests {
             "- Le site dit : « Karla veut payer tout aujourd'hui. »",
             "- Die Seite sagt: »Karla will sie heute bezahlt haben.«",
             "- The flyer says: 'It's what Karla wants to have today.'",
+            "Jens wrote: \"Please read this now, all of you: \"urgent\" Karla wants them paid today.\"",
             "- Flyer: ‚Karla wants them paid today.‘",
             "- Flyer: ``Karla wants them paid today.''",
             "- Flyer: &quot;Karla wants them paid today.&quot;",
@@ -295,6 +305,7 @@ mod tests {
             "Karla: \"Always use pnpm in this repository.\"",
             "Rule: \"Always use pnpm in this repository.\"",
             "Jens' handoff said \"insert it between the first two lines\", but that file has only one line",
+            "The handoff said \"insert it between the first two lines\", but that file says \"one line\" at its top",
             "Do they run here? The spec says \"they always run on the server\"",
             "The page is called \"Always use pnpm in this repository.\"",
             "The mail said: \"yes\"",

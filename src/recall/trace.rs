@@ -633,11 +633,8 @@ impl TracedFile {
                 let title = lines.next().unwrap_or_default();
                 let title = title.trim_start_matches("**").trim_end_matches("**");
                 let text: Vec<_> = lines.collect();
-                if text.is_empty() {
-                    title.to_owned()
-                } else {
-                    format!("{title}: {}", text.join(" "))
-                }
+                let mark = if text.is_empty() { "" } else { ": " };
+                [title, mark, &text.join(" ")].concat()
             }
         }
     }

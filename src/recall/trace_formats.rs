@@ -112,7 +112,12 @@ impl TraceNode {
         day: &dyn Fn(DateTime<Utc>) -> String,
     ) -> Self {
         if let (None, Some(maker)) = (&self.note, makers.get(&self.place)) {
-            let by = maker.job.as_ref().map_or("yours", |it| &it.engine);
+            let by = match &maker.job {
+                Some(job) => &job.engine[..],
+                // `undo` wrote it as an earlier run had.
+                None if maker.trigger == "undo" => "restored",
+                None => "yours",
+            };
             self.note = Some(format!("{}, run {}, {by}", day(maker.at), maker.run));
         }
         self.children =

@@ -370,6 +370,8 @@ fn a_memory_whose_line_is_gone_is_forgotten_with_what_says_the_same() {
     root.run(&["undo", "--yes"]).ok();
     let memory = root.files().into_keys().find(|it| it.contains("memory/user_henk")).unwrap();
     assert!(!files_containing(&root, "henk prefers").is_empty());
+    let trace = root.run(&["trace", &memory]).ok().stdout;
+    assert!(trace.contains("restored") && trace.contains("source gone"), "{trace}");
     root.run(&["forget", &memory, "--yes"]).ok();
     assert_eq!(files_containing(&root, "henk prefers"), [""; 0]);
     assert!(root.read("memory/2026-03-02.md").contains("Noor met Priya"));
