@@ -475,7 +475,8 @@ impl<'a> Planner<'a> {
             return true;
         }
         if self.selection.only_rewrite {
-            return false;
+            // The room of a forgotten bullet is used at once, so that an interrupted run ends with the same file.
+            return tier == Tier::Wisdom && period.grain() == Grain::Day;
         }
         if tier == Tier::Extract && self.is_day_of_selected(period) {
             return true;
