@@ -164,12 +164,12 @@ fn decisions(text: &str) -> usize {
     text.lines().collect::<BTreeSet<_>>().len()
 }
 
-/// Returns the first difference between two folders.
 /// Returns whether a file depends on the log of the current day.
 fn read_from_today(path: &str) -> bool {
     [TODAY, "WISDOM.md"].contains(&path)
 }
 
+/// Returns the first difference between two folders.
 fn difference(expected: &Files, actual: &Files, ignore_today: bool) -> Option<String> {
     let names = expected.keys().chain(actual.keys());
     let mut names: Vec<_> = names.filter(|it| !(ignore_today && read_from_today(it))).collect();
