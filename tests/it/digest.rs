@@ -47,7 +47,7 @@ fn the_file_is_there_after_one_day_and_says_what_it_says() {
             "## People",
             "- Ottilie prefers short reports with the numbers first",
             "## Environment",
-            "- The harbour dashboard lives at https://tides.example/board",
+            "- The harbour dashboard lives at https://tides.example/board (2026-04-10)",
             "## Open",
             "- Renew the licence of the depth sensor (2026-04-10)",
         ]

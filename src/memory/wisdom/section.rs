@@ -65,6 +65,6 @@ impl WisdomSection {
 
     /// Returns whether its bullets end with the day of their source: what they say may change.
     pub fn is_dated(self) -> bool {
-        matches!(self, Self::Decisions | Self::Projects | Self::Open | Self::Stopped)
+        self >= Self::Decisions
     }
 }

@@ -26,6 +26,9 @@ const PLACE_WORDS_MAX: usize = 24;
 /// The most words before the word that makes a sentence a rule.
 const RULE_WORDS_BEFORE: usize = 6;
 
+/// The most words before the word that says that something was stopped.
+const STOPPED_WORDS_BEFORE: usize = 3;
+
 /// The section of a statement, and how much more or less it is worth than others.
 pub(super) struct StatementRole {
     pub(super) section: WisdomSection,
@@ -92,7 +95,11 @@ pub(super) fn role_of(
     if class == StatementClass::Open {
         return role(WisdomSection::Open, 0.8);
     }
-    if words.has(cue_phrases::RETIRED) && class != StatementClass::Context {
+    // Later in a sentence the same words say what an improvement did.
+    let is_retired = words
+        .find(cue_phrases::RETIRED)
+        .is_some_and(|(at, width)| at <= STOPPED_WORDS_BEFORE || at + width == words.len());
+    if is_retired && class != StatementClass::Context {
         return role(WisdomSection::Stopped, 1.0);
     }
     let is_place = |kind| matches!(kind, AtomKind::Url | AtomKind::Path);
@@ -103,8 +110,12 @@ pub(super) fn role_of(
     {
         return role(WisdomSection::Environment, 1.1);
     }
-    let is_passing = words.has(cue_phrases::TRANSIENT) || words.has(cue_phrases::ROUTINE);
-    role(WisdomSection::Projects, if is_passing { 0.5 } else { 1.0 })
+    role(WisdomSection::Projects, 1.0)
+}
+
+/// Returns whether a text says how things are at the moment: `tonight`, `right now`.
+pub(super) fn is_passing(words: &WordList) -> bool {
+    words.has(cue_phrases::TRANSIENT) || words.has(cue_phrases::ROUTINE)
 }
 
 /// Returns whether the label of a statement says that it is a decision.

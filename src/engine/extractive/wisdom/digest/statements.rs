@@ -1,8 +1,8 @@
 //! The statements of the newest logs, each with its section, worth and terms.
 
-use chrono::NaiveDate;
+use chrono::{NaiveDate, TimeDelta};
 
-use super::sections::{StatementRole, role_of};
+use super::sections::{StatementRole, is_passing, role_of};
 use crate::{
     engine::extractive::{
         as_f64,
@@ -60,6 +60,13 @@ const SERIES_LAST_FACTOR: f64 = 0.7;
 /// What a line is worth that somebody marked to be kept.
 const KEEP_FACTOR: f64 = 3.0;
 
+/// What is worth a statement about the moment, and one about a moment that is over.
+const PASSING_FACTOR: f64 = 0.5;
+
+const PAST_FACTOR: f64 = 0.2;
+
+const PASSING_DAYS: TimeDelta = TimeDelta::days(3);
+
 /// What a state is worth when it is old.
 const OLD_STATE_FACTOR: f64 = 0.75;
 
@@ -82,6 +89,8 @@ pub(super) struct DigestStatement {
     /// Whether it reports that something was finished.
     pub(super) is_done: bool,
     pub(super) worth: f64,
+    /// Whether it is about the moment at which it was written.
+    is_passing: bool,
     /// The hash of its first words.
     opening: Option<u64>,
     /// The hash of the heading above it.
@@ -139,7 +148,7 @@ impl StatementCollector {
             return;
         }
         let words = WordList::of(own);
-        let opening = opening_of(&words);
+        let (opening, is_passing) = (opening_of(&words), is_passing(&words));
         let mut terms = self.extractor.extract(&words);
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
         let class = sections::class_of(page, statement, own);
@@ -183,6 +192,7 @@ impl StatementCollector {
             is_done: class == StatementClass::Outcome || role.section == WisdomSection::Stopped,
             terms,
             worth,
+            is_passing,
             opening,
             heading: statement.heading.map(|it| page.heads[it].key),
             text,
@@ -241,6 +251,10 @@ impl StatementCollector {
             statement.worth *= 0.3 + sum / as_f64(stems.len());
             if statement.section.is_state() {
                 statement.worth *= series.factor(statement);
+                if statement.is_passing {
+                    let is_over = newest - statement.day > PASSING_DAYS;
+                    statement.worth *= if is_over { PAST_FACTOR } else { PASSING_FACTOR };
+                }
                 let age = u32::try_from((newest - statement.day).num_days()).unwrap_or(0);
                 let is_fresh = (-f64::from(age) / FRESH_DAYS).exp();
                 statement.worth *= OLD_STATE_FACTOR + (1.0 - OLD_STATE_FACTOR) * is_fresh;

@@ -53,7 +53,7 @@ fn one_day_is_enough_and_each_statement_has_its_section() {
             "People: Ottilie prefers short reports with the numbers first [2026-04-01:4]",
             "Decisions: Decided to keep the ferry timetable in SQLite, because one file is easy to copy (2026-04-01) [2026-04-01:5]",
             "Projects: The harbour dashboard was deployed with the new tide charts (2026-04-01) [2026-04-01:6]",
-            "Environment: The dashboard lives at https://tides.example/board [2026-04-01:7]",
+            "Environment: The dashboard lives at https://tides.example/board (2026-04-01) [2026-04-01:7]",
             "Open: Renew the licence of the depth sensor (2026-04-01) [2026-04-01:8]",
         ],
     );
