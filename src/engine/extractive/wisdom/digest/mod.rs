@@ -174,7 +174,12 @@ impl<'a> DigestChoice<'a> {
     fn is_kept_out(&self, at: usize) -> bool {
         let statement = &self.statements[at];
         let terms = &statement.terms;
-        self.entries.iter().any(|it| repeats_entry(it, terms))
+        let is_entry = |it: &StatementTerms| {
+            repeats_entry(it, terms)
+                || repeats_entry(it, &statement.own_terms)
+                || statement.own_terms.stem_containment(it) >= SAME_STATEMENT
+        };
+        self.entries.iter().any(is_entry)
             || self.chosen.iter().map(|&it| &self.statements[it]).any(|it| {
                 terms.overlap(&it.terms) >= SAME_STATEMENT && terms.similarity(&it.terms) >= 0.5
             })

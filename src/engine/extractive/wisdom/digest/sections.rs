@@ -69,7 +69,11 @@ pub(super) fn role_of(
     // What an agent says in a transcript is an outcome or a state at most.
     if statement.speaker != Some(Speaker::Assistant) {
         // Rules say early that they are one; later in a sentence the same words tell what happened.
-        let is_early = words.find(cue_phrases::RULE).is_some_and(|it| it.0 <= RULE_WORDS_BEFORE);
+        let is_early = words.find(cue_phrases::RULE).is_some_and(|(at, _)| match at {
+            // In a list `stop the pump` is a step.
+            0 => statement.lead.is_none() || words.opens_with(cue_phrases::RULE_OPENERS),
+            _ => at <= RULE_WORDS_BEFORE && words.get(at - 1) != Some("to"),
+        });
         let is_rule = is_early && is_lasting(text, &words);
         if is_about_person(text, &words) {
             return role(WisdomSection::People, 1.5);

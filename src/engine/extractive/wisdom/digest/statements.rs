@@ -82,6 +82,8 @@ pub(super) struct DigestStatement {
     /// Its place among all statements; newer ones are higher.
     pub(super) order: usize,
     pub(super) terms: StatementTerms,
+    /// The terms without those of its heading.
+    pub(super) own_terms: StatementTerms,
     /// Stems of the names in it.
     pub(super) names: Vec<u64>,
     /// What its label says it is the value of.
@@ -149,7 +151,8 @@ impl StatementCollector {
         }
         let words = WordList::of(own);
         let (opening, is_passing) = (opening_of(&words), is_passing(&words));
-        let mut terms = self.extractor.extract(&words);
+        let own_terms = self.extractor.extract(&words);
+        let mut terms = own_terms.clone();
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
         let class = sections::class_of(page, statement, own);
         let role = role_of(page, statement, own, class);
@@ -191,6 +194,7 @@ impl StatementCollector {
             key: key_of(page, statement, head),
             is_done: class == StatementClass::Outcome || role.section == WisdomSection::Stopped,
             terms,
+            own_terms,
             worth,
             is_passing,
             opening,

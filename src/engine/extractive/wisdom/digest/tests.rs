@@ -119,3 +119,21 @@ fn the_room_is_never_exceeded_and_what_is_kept_out_leaves_room() {
     let other = bullets(&[day], 150, &|text, _| one[0].contains(text));
     assert!(other.len() == 1 && other != one, "{other:?}");
 }
+
+#[test]
+fn steps_of_a_list_are_no_rules() {
+    check(
+        &[
+            "The switch to the new pump house was prepared:\n\n- stop the old pump on Monday morning\n",
+        ],
+        &[
+            "Projects: The switch to the new pump house was prepared: stop the old pump on Monday morning (2026-04-01) [2026-04-01:1,3]",
+        ],
+    );
+    check(
+        &["- The run book says how to stop and start the ferry pumps\n"],
+        &[
+            "Projects: The run book says how to stop and start the ferry pumps (2026-04-01) [2026-04-01:1]",
+        ],
+    );
+}
