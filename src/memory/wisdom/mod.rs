@@ -137,12 +137,16 @@ impl WisdomFile {
         let mut fenced = false;
         let mut open: Option<OpenSegment> = None;
         let mut after_comment = false;
+        let mut below_title = false;
         let mut lines = text.split_inclusive('\n').peekable();
         while let Some(line) = lines.next() {
             let bare = line.trim();
             fenced ^= bare.starts_with("```");
             let next = lines.peek().copied().unwrap_or_default();
-            let starts_entry = !fenced && (entry_title(line).is_some() || is_bullet(line, next));
+            let is_title = !fenced && entry_title(line).is_some();
+            // Right below a title it is the text of that entry.
+            let starts_entry = is_title || (!fenced && !below_title && is_bullet(line, next));
+            below_title = is_title;
             let is_distilled = parse_distilled(bare).is_some();
             let is_heading = !fenced && (line.starts_with('#') || line.starts_with("---"));
             let in_entry = open.as_ref().is_some_and(|it| it.is_entry);
@@ -317,7 +321,7 @@ fn normalize_title(title: &str) -> String {
 /// fence gets a backslash.
 fn escape_text(text: &str) -> String {
     let text = one_line(text);
-    let is_comment = ["#", "---", "```"].iter().any(|it| text.starts_with(it));
+    let is_comment = ["#", "---", "```", BULLET, "-\t"].iter().any(|it| text.starts_with(it));
     if is_comment || entry_title(&text).is_some() { format!("\\{text}") } else { text }
 }
 
