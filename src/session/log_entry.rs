@@ -15,7 +15,7 @@ use super::{
     offline_summary::failure_text,
     transcript::{Transcript, tool::TodoState, truncate},
 };
-use crate::memory::bare_words::SESSION_LABELS;
+use crate::memory::{bare_words::SESSION_LABELS, own_words};
 
 /// The most lines of an entry, with its head.
 pub(crate) const LINES_MAX: usize = 15;
@@ -128,7 +128,9 @@ impl EntryWriter<'_> {
     }
 
     fn add(&mut self, text: impl AsRef<str>, cites: Vec<EntryIndex>) {
-        self.lines.push(SessionLogLine { text: shorten(text.as_ref()), cites });
+        if let Some(text) = without_stray_marks(shorten(text.as_ref())) {
+            self.lines.push(SessionLogLine { text, cites });
+        }
     }
 
     /// Returns whether a text was not used before, and marks it as used. Only an equal text counts as used, or
@@ -268,6 +270,32 @@ impl EntryWriter<'_> {
         let cites = shown().map(|it| it.last).collect();
         self.add(format!("{FILES_LABEL}{}{more}", names.join(", ")), cites);
     }
+}
+
+/// Cuts a line before words that the log would leave out as struck out: where a message was shortened, a mark
+/// in code that has lost its end strikes out what follows. `None` for names and commands, which are not cut.
+fn without_stray_marks(mut text: String) -> Option<String> {
+    let is_composed =
+        [BLOCKED_LABEL, FILES_LABEL, PLAN_LABEL].iter().any(|it| text.starts_with(it));
+    while is_composed || text.contains('~') {
+        let Some(own) = own_words::own_words(&text) else { break };
+        if is_composed {
+            return None;
+        }
+        let mut pairs =
+            text.char_indices().zip(own.chars().map(Some).chain(std::iter::repeat(None)));
+        let end = pairs.find(|((_, written), left)| Some(*written) != *left).map_or(0, |it| it.0.0);
+        let cut = text[..end].trim_end();
+        if cut.is_empty() || cut.len() + '…'.len_utf8() >= text.len() {
+            break;
+        }
+        if cut.ends_with(':') {
+            // Nothing is left but the label, which only the head needs.
+            return text.starts_with("Session").then(|| cut.to_owned());
+        }
+        text = format!("{cut}…");
+    }
+    Some(text)
 }
 
 /// Returns whether a line of an entry is a cut of the record's lines that it cites, word for word.

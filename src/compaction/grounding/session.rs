@@ -169,9 +169,9 @@ pub(crate) fn misquotes_record(
     mut record: impl FnMut(&Stem) -> Option<Rc<RecordLines>>,
 ) -> bool {
     let Some(citation) = address::session_citation(line.text().trim_end()) else { return false };
-    let words = line.words().trim_start();
-    let words = words.split_once(' ').filter(|it| NaiveTime::parse_from_str(it.0, "%H:%M").is_ok());
-    let words = words.map_or_else(|| line.words(), |it| it.1).trim();
+    let written = line.text().trim().trim_start_matches("- ");
+    let written = written.rfind(" [").map_or("", |end| &written[..end]);
+    let [words, written] = [line.words(), written].map(without_time);
     let mut own: Vec<String> = Vec::new();
     let mut cited: Vec<String> = Vec::new();
     let mut whole: Vec<String> = Vec::new();
@@ -189,7 +189,6 @@ pub(crate) fn misquotes_record(
         }
     }
     // What is inert in code may not be so in a sentence, or where a line is cut off within the code.
-    let unescaped = |it: &str| it.replace("&lt;", "<");
     let inert = |lines: &[String]| -> Vec<String> {
         lines.iter().map(|it| unescaped(&rules.sanitize_output(it))).collect()
     };
@@ -201,14 +200,52 @@ pub(crate) fn misquotes_record(
             || composed_line::is_composed_of(words, &cited.join("\n"), whole[0])
             || composed_line::is_composed_of(words, &own, whole[1])
     };
-    !cited.is_empty()
-        && !is_in(
-            &unescaped(words),
-            &inert(&own),
-            &inert(&cited),
-            [&inert(&whole), &inert(&whole_own)],
-        )
-        && !is_in(words, &own, &cited, [&whole, &whole_own])
+    // Where words were left out, what remains may strike out more.
+    let again = own_words::own_words(&own.join("\n"));
+    let again = again.map(|it| it.lines().map(str::to_owned).collect::<Vec<_>>());
+    let is_said = |words: &str| {
+        std::iter::once(&own).chain(&again).any(|own| {
+            is_in(words, own, &cited, [&whole, &whole_own])
+                || is_in(
+                    &unescaped(words),
+                    &inert(own),
+                    &inert(&cited),
+                    [&inert(&whole), &inert(&whole_own)],
+                )
+        })
+    };
+    // The label alone says nothing.
+    let is_empty = |words: &str| {
+        words.ends_with(':')
+            && !words.contains(": ")
+            && (words.starts_with("Session") || !words.contains(' '))
+    };
+    !cited.is_empty() && !is_empty(words) && !is_said(words) && !is_said(written)
+}
+
+/// Returns a text without the signs by which sanitized text shows characters of markup and hidden ones.
+fn unescaped(text: &str) -> String {
+    let text = text.replace("&lt;", "<");
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = &text[..];
+    while let Some(at) = rest.find("{U+") {
+        let code = rest[at + 3..].split_once('}').and_then(|(code, rest)| {
+            let c = u32::from_str_radix(code, 16).ok().and_then(char::from_u32)?;
+            Some((c, rest))
+        });
+        let Some((c, after)) = code else { break };
+        shown.push_str(&rest[..at]);
+        shown.push(c);
+        rest = after;
+    }
+    shown + rest
+}
+
+/// Returns the words of an entry without its time.
+fn without_time(words: &str) -> &str {
+    let words = words.trim();
+    let timed = words.split_once(' ').filter(|it| NaiveTime::parse_from_str(it.0, "%H:%M").is_ok());
+    timed.map_or(words, |it| it.1).trim()
 }
 
 struct SessionChecker<'a> {
