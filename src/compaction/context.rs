@@ -12,8 +12,9 @@ use super::{
 use crate::{
     config::root::RootSettings,
     engine::{Engine, EngineError},
-    memory::hash::ContentHash,
+    memory::{hash::ContentHash, wisdom::WisdomFile},
     model::{CallError, WorkOutcome, failure::ErrorClass},
+    privacy::PrivacyRules,
     store::{
         db::lineage::{
             Lineage, LineageError,
@@ -69,6 +70,19 @@ impl TierRun<'_> {
 }
 
 impl RunContext<'_> {
+    /// Reads `WISDOM.md`; also returns its text, `None` if there is no file yet.
+    pub(crate) fn read_wisdom(
+        &self,
+        rules: &PrivacyRules,
+    ) -> Result<(Option<String>, WisdomFile), VaultError> {
+        let text = self.vault.read_text(&self.vault.layout().wisdom())?;
+        let file = match &text {
+            Some(text) => WisdomFile::parse(text),
+            None => WisdomFile::new(&rules.sanitize_agent_name(&self.settings.agent_name)),
+        };
+        Ok((text, file))
+    }
+
     /// Waits for the run lock, but not forever. A database that was replaced meanwhile is an error:
     /// nobody reads what is written into the old one.
     pub(crate) fn acquire_run_lock(

@@ -165,7 +165,7 @@ pub enum ConfigError {
         /// The system's error.
         source: io::Error,
     },
-    /// A file that any user may change.
+    /// A file that any user may change, or the folder of one.
     #[error("any user may change `{}` (mode {mode:o}), so it is not read", file.display())]
     WorldWritable {
         /// The file.
@@ -301,6 +301,7 @@ fn read_file(file: &Path) -> Result<Option<String>, ConfigError> {
             let metadata = metadata
                 .map_err(|source| ConfigError::Unreadable { file: file.to_owned(), source })?;
             trusted_file::refuse_if_open(file, &metadata, None)?;
+            trusted_file::refuse_if_replaceable(file)?;
             root::read_text(opened, file).map(Some)
         }
         Err(it) if it.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -3,6 +3,19 @@
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use super::ConfigError;
+use crate::store::fs::lock::is_world_writable;
+
+/// Refuses a file in whose folder any user may put another one in its place.
+pub(super) fn refuse_if_replaceable(file: &Path) -> Result<(), ConfigError> {
+    let Some(folder) = file.parent() else { return Ok(()) };
+    // Whoever reads the file reports that the folder cannot be read.
+    let Ok(metadata) = fs::metadata(folder) else { return Ok(()) };
+    let mode = metadata.mode() & 0o7777;
+    if is_world_writable(mode) {
+        return Err(ConfigError::WorldWritable { file: folder.to_owned(), mode });
+    }
+    Ok(())
+}
 
 /// Refuses a file that any user may change, or that another user owns; `also` is one more owner to accept.
 pub(super) fn refuse_if_open(

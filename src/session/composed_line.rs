@@ -30,7 +30,9 @@ pub(crate) fn is_composed_of(line: &str, cited: &str, record: &[String]) -> bool
 /// Returns whether a text contains a fact, which may be cut off.
 fn has(text: &str, fact: &str) -> bool {
     let fact = fact.trim();
-    let fact = fact.strip_suffix('…').unwrap_or(fact).trim_end();
+    // Where a text is cut off, its code is closed.
+    let cut = fact.strip_suffix('…').map(|it| it.trim_end_matches(['`', ',', ' ']));
+    let fact = cut.unwrap_or(fact);
     text.contains(fact)
 }
 

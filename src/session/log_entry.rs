@@ -341,7 +341,7 @@ fn is_verbatim_cut(text: &str, whole: &str) -> bool {
             || after.is_empty()
             || after.starts_with('\n')
             || text.ends_with(is_wide_mark)
-            || text.ends_with(is_mark) && after.starts_with(' ')
+            || text.ends_with(is_mark) && after.starts_with(is_mark)
             || next.next().is_some_and(is_mark) && matches!(next.next(), None | Some(' ' | '\n'));
         starts_here && ends_here
     };

@@ -147,3 +147,23 @@ fn a_person_who_decides_about_each_change_gets_no_bullets() {
     run(&root, &["compact"]).ok();
     assert!(!root.path("WISDOM.md").exists());
 }
+
+#[test]
+fn an_edited_bullet_leaves_the_others_below_its_heading_alone() {
+    let root = Root::empty("shared-heading");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write(
+        "memory/2026-04-10.md",
+        "## Depth sensors\n\n- Never reset a buoy\n- Always sign the sheet\n",
+    );
+    run(&root, &["compact"]).ok();
+    let wisdom = root.read("WISDOM.md");
+    assert!(wisdom.contains("Depth sensors: Always sign the sheet"), "{wisdom}");
+    root.write("WISDOM.md", &wisdom.replace("Never reset a buoy", "Never reset two buoys"));
+    root.append("memory/2026-04-10.md", "- The tide clock was moved to the pier house\n");
+    run(&root, &["compact"]).ok();
+    let wisdom = root.read("WISDOM.md");
+    assert!(wisdom.contains("Never reset two buoys"), "{wisdom}");
+    assert!(!wisdom.contains("Never reset a buoy"), "{wisdom}");
+    assert!(wisdom.contains("Always sign the sheet"), "{wisdom}");
+}

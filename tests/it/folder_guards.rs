@@ -62,6 +62,10 @@ fn configuration_that_others_may_change_is_refused() {
         chmod(&file, 0o644);
         root.run(&["status"]).ok();
     }
+    chmod(&root.home(".config/memoird"), 0o777);
+    let ran = root.run(&["status"]);
+    assert_eq!(ran.code, 78, "{ran}");
+    assert!(ran.stderr.contains(".config/memoird'"), "{ran}");
 }
 
 #[test]

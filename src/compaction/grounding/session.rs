@@ -169,9 +169,7 @@ pub(crate) fn misquotes_record(
     mut record: impl FnMut(&Stem) -> Option<Rc<RecordLines>>,
 ) -> bool {
     let Some(citation) = address::session_citation(line.text().trim_end()) else { return false };
-    let written = line.text().trim().trim_start_matches("- ");
-    let written = written.rfind(" [").map_or("", |end| &written[..end]);
-    let [words, written] = [line.words(), written].map(without_time);
+    let words = without_time(line.words());
     let mut own: Vec<String> = Vec::new();
     let mut cited: Vec<String> = Vec::new();
     let mut whole: Vec<String> = Vec::new();
@@ -200,19 +198,14 @@ pub(crate) fn misquotes_record(
             || composed_line::is_composed_of(words, &cited.join("\n"), whole[0])
             || composed_line::is_composed_of(words, &own, whole[1])
     };
-    // Where words were left out, what remains may strike out more.
-    let again = own_words::own_words(&own.join("\n"));
-    let again = again.map(|it| it.lines().map(str::to_owned).collect::<Vec<_>>());
     let is_said = |words: &str| {
-        std::iter::once(&own).chain(&again).any(|own| {
-            is_in(words, own, &cited, [&whole, &whole_own])
-                || is_in(
-                    &unescaped(words),
-                    &inert(own),
-                    &inert(&cited),
-                    [&inert(&whole), &inert(&whole_own)],
-                )
-        })
+        is_in(words, &own, &cited, [&whole, &whole_own])
+            || is_in(
+                &unescaped(words),
+                &inert(&own),
+                &inert(&cited),
+                [&inert(&whole), &inert(&whole_own)],
+            )
     };
     // The label alone says nothing.
     let is_empty = |words: &str| {
@@ -220,12 +213,12 @@ pub(crate) fn misquotes_record(
             && !words.contains(": ")
             && (words.starts_with("Session") || !words.contains(' '))
     };
-    !cited.is_empty() && !is_empty(words) && !is_said(words) && !is_said(written)
+    !cited.is_empty() && !is_empty(words) && !is_said(words)
 }
 
 /// Returns a text without the signs by which sanitized text shows characters of markup and hidden ones.
 fn unescaped(text: &str) -> String {
-    let text = text.replace("&lt;", "<");
+    let text = text.replace("&lt;", "<").replace("] :", "]:");
     let mut shown = String::with_capacity(text.len());
     let mut rest = &text[..];
     while let Some(at) = rest.find("{U+") {

@@ -63,8 +63,7 @@ impl<'a> Planner<'a> {
         plan.due_after.retain(|&(tier, period)| self.is_selected(tier, period));
         plan.waiting.retain(|it| self.is_selected(it.tier, it.period));
         // The bullets of `WISDOM.md` take the room that its entries leave.
-        let is_digest = |job: &CompactionJob| job.is_digest();
-        plan.jobs.sort_by_key(|job| (job.tier, is_digest(job), job.period));
+        plan.jobs.sort_by_key(|job| (job.tier, job.is_digest(), job.period));
         plan
     }
 
@@ -291,15 +290,14 @@ impl<'a> Planner<'a> {
     /// Plans the choice of bullets from the newest logs.
     fn plan_digest(&mut self) {
         let today = self.now.with_timezone(&self.settings.zone).date_naive();
-        let mut logs: Vec<(&Stem, &LogFile)> =
-            self.inventory.logs.iter().filter(|it| it.0.date() <= today).collect();
+        let past = self.inventory.logs.iter().filter(|it| it.0.date() <= today);
+        let (open, logs): (Vec<_>, Vec<_>) = past.partition(|it| self.is_being_written(it.1));
         // What is being written is read when it is quiet.
-        if let Some(log) = logs.iter().map(|it| it.1).find(|it| self.is_being_written(it)) {
+        if let Some((_, log)) = open.first() {
             let period = Period::containing(Grain::Day, today);
             let cause = WaitCause::BeingWritten(log.path.clone());
             self.plan.waiting.push(WaitingPeriod { tier: Tier::Wisdom, period, cause });
         }
-        logs.retain(|it| !self.is_being_written(it.1));
         let Some(newest) = logs.iter().map(|it| it.0.date()).max() else { return };
         let inputs: BTreeMap<String, String> = logs
             .into_iter()

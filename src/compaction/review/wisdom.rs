@@ -34,13 +34,7 @@ impl Compactor<'_> {
         view: &RootSnapshot,
     ) -> Result<PreparedEdit<'a>, ReviewError> {
         let path = self.context.vault.layout().wisdom();
-        let current = self.context.vault.read_text(&path)?;
-        let mut file = match &current {
-            Some(text) => WisdomFile::parse(text),
-            None => WisdomFile::new(
-                &view.inventory.rules.sanitize_agent_name(&self.context.settings.agent_name),
-            ),
-        };
+        let (current, mut file) = self.context.read_wisdom(&view.inventory.rules)?;
         for (proposed, own) in &changes {
             self.apply_change(&mut file, proposed, own.as_ref(), view)?;
         }

@@ -40,11 +40,7 @@ impl WisdomEditor<'_, '_> {
         let Inventory { decisions, rules, .. } = &view.inventory;
         let stems: Vec<Stem> = job.inputs.keys().filter_map(|it| it.parse().ok()).collect();
         let logs = self.read_logs(&stems, view)?;
-        let old = self.context.vault.read_text(&path)?;
-        let mut file = match &old {
-            Some(text) => WisdomFile::parse(text),
-            None => WisdomFile::new(&rules.sanitize_agent_name(&self.context.settings.agent_name)),
-        };
+        let (old, mut file) = self.context.read_wisdom(rules)?;
         let edit = WisdomEdit {
             is_redistillation: false,
             logs: &logs,
@@ -91,8 +87,14 @@ impl WisdomEdit<'_> {
         let entries: Vec<WisdomEntry> =
             file.entries().filter(|it| !it.is_own_bullet()).cloned().collect();
         let is_decided = |citation: &Citation| {
+            // A heading alone is shared by many bullets.
+            let cites = |sources: &Citation| {
+                citation
+                    .addresses()
+                    .all(|at| sources.lines_of(&at.stem).is_some_and(|it| it.contains(at.line)))
+            };
             let is_taken_over = |it: &WisdomEntry| {
-                !it.is_managed() && it.meta.as_ref().is_some_and(|it| it.sources.overlaps(citation))
+                !it.is_managed() && it.meta.as_ref().is_some_and(|it| cites(&it.sources))
             };
             (self.is_deleted)(citation) || entries.iter().any(is_taken_over)
         };

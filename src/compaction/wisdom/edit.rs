@@ -111,11 +111,7 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
         let path = self.context.vault.layout().wisdom();
         let Inventory { decisions, rules, .. } = &view.inventory;
         let sources = self.read_month(job, view)?;
-        let old = self.context.vault.read_text(&path)?;
-        let mut file = match &old {
-            Some(text) => WisdomFile::parse(text),
-            None => WisdomFile::new(&rules.sanitize_agent_name(&self.context.settings.agent_name)),
-        };
+        let (old, mut file) = self.context.read_wisdom(rules)?;
         let (before, mut done) = self.edit_file(job, view, &sources, &mut file)?;
         let wisdom = &self.context.settings.settings.wisdom;
         let proposed = match wisdom.review {

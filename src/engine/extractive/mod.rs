@@ -32,7 +32,7 @@ mod table_rows;
 mod tokens;
 mod wisdom;
 
-pub(crate) use self::wisdom::digest::{DigestBullet, DigestInput};
+pub use self::wisdom::digest::{DigestBullet, DigestInput};
 pub use explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation};
 
 use super::{
@@ -53,7 +53,7 @@ pub fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
 }
 
 /// Chooses the bullets of `WISDOM.md` from the newest logs.
-pub(crate) fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
+pub fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
     wisdom::digest::digest(input)
 }
 

@@ -22,6 +22,8 @@
 //!
 //! - Parsing cuts the file into segments whose texts, joined, are the file. An edit changes only
 //!   the segments that it is about; every other byte stays.
+//! - An entry is a bold title with its text, or a bullet with our comment below it. Our bullets are replaced as
+//!   a whole when the logs change; entries with a title are edited one by one.
 //! - An entry is managed when it has our comment and the hash in it is that of its words. Every
 //!   other entry is a person's and is never changed or dropped.
 //!

@@ -10,6 +10,7 @@
 //! - [`candidate`]: candidates and where they come from.
 //! - [`user_statements`]: statements that people wrote into weeks, months and memories.
 //! - [`similarity`]: when two statements are about the same.
+//! - [`digest`](mod@digest): the bullets beside the entries, chosen from the newest logs.
 //!
 //! # Invariants
 //!

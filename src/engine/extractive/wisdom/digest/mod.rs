@@ -19,7 +19,7 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 use chrono::NaiveDate;
 
 use self::sections::room_of;
-use self::statements::{DigestStatement, collect_statements};
+use self::statements::{DayCounts, DigestStatement, collect_statements};
 use super::similarity::{has_conflicting_values, repeats_entry};
 use crate::{
     engine::extractive::{as_f64, statements::terms::StatementTerms},
@@ -52,23 +52,27 @@ const SERIES_OVERLAP: f64 = 0.6;
 const SERIES_STEMS_MIN: usize = 3;
 
 /// What the bullets are chosen from.
-pub(crate) struct DigestInput<'a> {
+#[expect(missing_debug_implementations, reason = "it holds a function")]
+pub struct DigestInput<'a> {
     /// The newest logs, sorted by stem.
-    pub(crate) logs: &'a [SanitizedLog],
+    pub logs: &'a [SanitizedLog],
     /// The other entries of the file, which no bullet repeats.
-    pub(crate) entries: &'a [WisdomEntry],
+    pub entries: &'a [WisdomEntry],
     /// Returns whether a bullet must not be written: a person deleted it or took it over, or the checks refuse it.
-    pub(crate) is_kept_out: &'a dyn Fn(&str, &Citation) -> bool,
+    pub is_kept_out: &'a dyn Fn(&str, &Citation) -> bool,
     /// The room in characters.
-    pub(crate) room: usize,
+    pub room: usize,
 }
 
 /// A bullet for the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DigestBullet {
-    pub(crate) section: WisdomSection,
-    pub(crate) text: String,
-    pub(crate) citation: Citation,
+pub struct DigestBullet {
+    /// Where it belongs.
+    pub section: WisdomSection,
+    /// One line, as in the file.
+    pub text: String,
+    /// The lines of its words, those of its heading included.
+    pub citation: Citation,
 }
 
 /// Chooses the bullets, in the order of the file.
@@ -83,6 +87,7 @@ struct DigestChoice<'a> {
     input: &'a DigestInput<'a>,
     statements: &'a [DigestStatement],
     weights: HashedMap<f64>,
+    newer: NewerStatements,
     /// How many bullets have a term.
     covered: HashedMap<i32>,
     entries: Vec<StatementTerms>,
@@ -120,8 +125,9 @@ impl<'a> DigestChoice<'a> {
             }
         }
         let weights = term_weights(statements);
+        let newer = NewerStatements::of(statements);
         let used = [0; WisdomSection::ALL.len()];
-        Self { input, statements, weights, covered, entries, chosen: Vec::new(), used }
+        Self { input, statements, weights, newer, covered, entries, chosen: Vec::new(), used }
     }
 
     /// Takes the statement with the highest gain until the room is full. A gain only falls, so that one that is
@@ -183,7 +189,7 @@ impl<'a> DigestChoice<'a> {
             || self.chosen.iter().map(|&it| &self.statements[it]).any(|it| {
                 terms.overlap(&it.terms) >= SAME_STATEMENT && terms.similarity(&it.terms) >= 0.5
             })
-            || self.statements.iter().any(|it| replaces(it, statement))
+            || self.newer.is_replaced(self.statements, statement)
             || (self.input.is_kept_out)(&statement.text, &statement.citation)
     }
 
@@ -230,14 +236,49 @@ impl<'a> DigestChoice<'a> {
     }
 }
 
-/// Returns whether a statement makes an older one obsolete.
+/// Finds what makes a statement obsolete, without comparing each with each.
+struct NewerStatements {
+    /// The newest statement of each key.
+    last_of_key: HashedMap<usize>,
+    /// The statements with a stem, oldest first.
+    with_stem: HashedMap<Vec<usize>>,
+}
+
+impl NewerStatements {
+    fn of(statements: &[DigestStatement]) -> Self {
+        let (mut last_of_key, mut with_stem) =
+            (HashedMap::default(), HashedMap::<Vec<usize>>::default());
+        for statement in statements {
+            last_of_key.extend(statement.key.map(|it| (it, statement.order)));
+            for &stem in statement.terms.stems.hashes() {
+                with_stem.entry(stem).or_default().push(statement.order);
+            }
+        }
+        Self { last_of_key, with_stem }
+    }
+
+    /// Returns whether a newer statement replaces one: that of the same label, or one that shares most words with
+    /// it, and therefore one of its few rarest words. Of a word in many statements only the newest ones are read.
+    fn is_replaced(&self, statements: &[DigestStatement], older: &DigestStatement) -> bool {
+        const READ_MAX: usize = 200;
+        let last = older.key.and_then(|it| self.last_of_key.get(&it));
+        if last.is_some_and(|it| *it > older.order) {
+            return true;
+        }
+        let with = |stem: &u64| self.with_stem.get(stem).map_or(&[][..], |it| it);
+        let mut rarest: Vec<&u64> = older.terms.stems.hashes().iter().collect();
+        rarest.sort_by_key(|it| (with(it).len(), **it));
+        // Whoever shares three of five words shares one of any three of them.
+        let enough = older.terms.stems.len() * 2 / 5 + 1;
+        rarest.into_iter().take(enough).any(|stem| {
+            let newer = with(stem).iter().rev().take_while(|it| **it > older.order);
+            newer.take(READ_MAX).any(|it| replaces(&statements[*it], older))
+        })
+    }
+}
+
+/// Returns whether a newer statement makes an older one obsolete.
 fn replaces(newer: &DigestStatement, older: &DigestStatement) -> bool {
-    if newer.order <= older.order {
-        return false;
-    }
-    if older.key.is_some() && older.key == newer.key {
-        return true;
-    }
     if older.section == WisdomSection::Open && newer.is_done {
         return older.terms.stems.len() >= 2 && older.terms.containment(&newer.terms) >= 0.6;
     }
@@ -252,28 +293,23 @@ fn replaces(newer: &DigestStatement, older: &DigestStatement) -> bool {
 
 /// Returns what each term counts: more if few statements have it, and if it occurs on many days.
 fn term_weights(statements: &[DigestStatement]) -> HashedMap<f64> {
-    let mut seen = HashedMap::<(usize, usize, Option<NaiveDate>)>::default();
-    // In the order of the days.
-    let mut values = HashedSet::default();
+    let mut times = HashedMap::<usize>::default();
+    let (mut days, mut values) = (DayCounts::default(), HashedSet::default());
     for statement in statements {
         values.extend(statement.terms.values.hashes());
         for &term in statement.features() {
-            let (times, days, last) = seen.entry(term).or_default();
-            *times += 1;
-            if *last != Some(statement.day) {
-                *days += 1;
-                *last = Some(statement.day);
-            }
+            *times.entry(term).or_default() += 1;
+            days.add(term, statement.day);
         }
     }
     let all = as_f64(statements.len() + 1);
-    let weight = |(times, days, _): (usize, usize, Option<NaiveDate>)| {
-        (all / as_f64(times + 1)).ln_1p() * as_f64(days).ln_1p().powi(2)
+    let weight = |term: u64, times: usize| {
+        (all / as_f64(times + 1)).ln_1p() * as_f64(days.of(term)).ln_1p().powi(2)
     };
     // A number that occurs on one day is rare, but says as little as any measurement.
-    let is_passing = |term: &u64, days: usize| days == 1 && values.contains(term);
-    let seen = seen.into_iter().filter(|(term, it)| !is_passing(term, it.1));
-    seen.map(|(term, it)| (term, weight(it))).collect()
+    let is_passing = |term: u64| days.of(term) == 1 && values.contains(&term);
+    let lasting = times.into_iter().filter(|it| !is_passing(it.0));
+    lasting.map(|(term, times)| (term, weight(term, times))).collect()
 }
 
 #[cfg(test)]

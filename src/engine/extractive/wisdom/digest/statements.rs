@@ -25,7 +25,7 @@ use crate::{
     },
     privacy::SanitizedLog,
     text::{
-        hash::{HashedMap, HashedSet, hash_bytes},
+        hash::{HashedMap, hash_bytes},
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
@@ -48,6 +48,9 @@ const CLEAR_STEMS: usize = 6;
 const COPIED_WORDS_MIN: usize = 8;
 
 const COPIED_DAYS_MIN: usize = 3;
+
+/// What a statement is worth whose words the logs never come back to.
+const BASE_WORTH: f64 = 0.3;
 
 /// Statements that begin alike on as many days are a series.
 const SERIES_DAYS_MIN: usize = 4;
@@ -72,6 +75,25 @@ const OLD_STATE_FACTOR: f64 = 0.75;
 
 /// A state loses most of its freshness in as many days.
 const FRESH_DAYS: f64 = 45.0;
+
+/// On how many days each of some hashes occurs.
+#[derive(Default)]
+pub(super) struct DayCounts(HashedMap<(usize, Option<NaiveDate>)>);
+
+impl DayCounts {
+    /// Counts a day of a hash. Days must come in order.
+    pub(super) fn add(&mut self, hash: u64, day: NaiveDate) {
+        let (days, last) = self.0.entry(hash).or_default();
+        if *last != Some(day) {
+            *days += 1;
+            *last = Some(day);
+        }
+    }
+
+    pub(super) fn of(&self, hash: u64) -> usize {
+        self.0.get(&hash).map_or(0, |it| it.0)
+    }
+}
 
 /// A statement of the logs that may become a bullet.
 pub(super) struct DigestStatement {
@@ -128,7 +150,8 @@ pub(super) fn collect_statements(logs: &[SanitizedLog]) -> Vec<DigestStatement> 
 
 struct StatementCollector {
     templates: HashedMap<u32>,
-    copied: HashedSet,
+    /// The days of each long text.
+    copied: DayCounts,
     extractor: TermExtractor,
     found: Vec<DigestStatement>,
 }
@@ -140,7 +163,7 @@ impl StatementCollector {
             && statement.speaker != Some(Speaker::Machine);
         if !is_own
             || statement.introduces
-            || self.copied.contains(&hash_bytes(statement.text.as_bytes()))
+            || self.copied.of(hash_bytes(statement.text.as_bytes())) >= COPIED_DAYS_MIN
         {
             return;
         }
@@ -216,82 +239,47 @@ impl StatementCollector {
         statement.lead.into_iter().chain(above).find(fits)
     }
 
-    /// Counts the days of each opening and of each heading.
-    fn series(&self) -> SeriesCounts {
-        let mut counts = SeriesCounts::default();
-        for statement in &self.found {
-            for opening in [statement.opening, statement.heading].into_iter().flatten() {
-                let series = counts.0.entry(opening).or_default();
-                if series.last != Some(statement.day) {
-                    series.days += 1;
-                    series.last = Some(statement.day);
-                }
-                series.newest = statement.order;
-            }
-        }
-        counts
-    }
-
     /// Raises the worth of what names things that the logs come back to.
     fn rate(&mut self) {
-        let mut days = HashedMap::<(usize, Option<NaiveDate>)>::default();
-        let mut all = HashedSet::default();
+        let Some(newest) = self.found.last().map(|it| it.day) else { return };
+        let (mut stems, mut series) = (DayCounts::default(), DayCounts::default());
+        let mut last_of_series = HashedMap::<usize>::default();
         for statement in &self.found {
-            all.insert(hash_bytes(statement.day.to_string().as_bytes()));
             for &stem in statement.terms.stems.hashes() {
-                let (count, last) = days.entry(stem).or_default();
-                if *last != Some(statement.day) {
-                    *count += 1;
-                    *last = Some(statement.day);
-                }
+                stems.add(stem, statement.day);
+            }
+            for key in [statement.opening, statement.heading].into_iter().flatten() {
+                series.add(key, statement.day);
+                last_of_series.insert(key, statement.order);
             }
         }
-        let series = self.series();
-        let most = as_f64(all.len()).ln_1p();
-        let newest = self.found.last().map(|it| it.day).unwrap_or_default();
+        let all = self.found.chunk_by(|a, b| a.day == b.day).count();
+        let most = as_f64(all).ln_1p();
         for statement in &mut self.found {
-            let stems = statement.terms.stems.hashes();
-            let sum: f64 = stems.iter().map(|it| as_f64(days[it].0).ln_1p() / most).sum();
-            statement.worth *= 0.3 + sum / as_f64(stems.len());
-            if statement.section.is_state() {
-                statement.worth *= series.factor(statement);
-                if statement.is_passing {
-                    let is_over = newest - statement.day > PASSING_DAYS;
-                    statement.worth *= if is_over { PAST_FACTOR } else { PASSING_FACTOR };
-                }
-                let age = u32::try_from((newest - statement.day).num_days()).unwrap_or(0);
-                let is_fresh = (-f64::from(age) / FRESH_DAYS).exp();
-                statement.worth *= OLD_STATE_FACTOR + (1.0 - OLD_STATE_FACTOR) * is_fresh;
+            let found = statement.terms.stems.hashes();
+            let sum: f64 = found.iter().map(|it| as_f64(stems.of(*it)).ln_1p() / most).sum();
+            statement.worth *= BASE_WORTH + sum / as_f64(found.len());
+            if !statement.section.is_state() {
+                continue;
             }
+            // Reports of checks, prices and counts: the last value says how things are.
+            let is_series = |key: u64| series.of(key) >= SERIES_DAYS_MIN;
+            if let Some(opening) = statement.opening.filter(|it| is_series(*it)) {
+                let is_last = last_of_series.get(&opening) == Some(&statement.order);
+                statement.worth *= if is_last { SERIES_LAST_FACTOR } else { SERIES_FACTOR };
+            }
+            if statement.heading.is_some_and(is_series) {
+                statement.worth *= SERIES_LAST_FACTOR;
+            }
+            let age = newest - statement.day;
+            if statement.is_passing {
+                let is_over = age > PASSING_DAYS;
+                statement.worth *= if is_over { PAST_FACTOR } else { PASSING_FACTOR };
+            }
+            let days = u32::try_from(age.num_days()).unwrap_or(0);
+            let is_fresh = (-f64::from(days) / FRESH_DAYS).exp();
+            statement.worth *= OLD_STATE_FACTOR + (1.0 - OLD_STATE_FACTOR) * is_fresh;
         }
-    }
-}
-
-/// The days of statements that begin alike, or have the same heading: reports of checks, prices, counts.
-#[derive(Default)]
-struct SeriesCounts(HashedMap<Series>);
-
-#[derive(Default)]
-struct Series {
-    days: usize,
-    last: Option<NaiveDate>,
-    newest: usize,
-}
-
-impl SeriesCounts {
-    /// Returns what a statement is worth as one of a series: its last value says how things are.
-    fn factor(&self, statement: &DigestStatement) -> f64 {
-        let series_of = |key: Option<u64>| {
-            key.and_then(|it| self.0.get(&it)).filter(|it| it.days >= SERIES_DAYS_MIN)
-        };
-        let by_opening = match series_of(statement.opening) {
-            Some(it) if it.newest == statement.order => SERIES_LAST_FACTOR,
-            Some(_) => SERIES_FACTOR,
-            None => 1.0,
-        };
-        let by_heading =
-            if series_of(statement.heading).is_some() { SERIES_LAST_FACTOR } else { 1.0 };
-        by_opening * by_heading
     }
 }
 
@@ -321,22 +309,17 @@ fn end_of_text(text: &str) -> Option<usize> {
     ends.take_while(|&it| text[..it].chars().count() <= TEXT_CHARS_MAX).last()
 }
 
-/// Returns the hashes of long texts that recur unchanged on several days.
-fn copied_texts(pages: &[ParsedLog]) -> HashedSet {
-    let mut days = HashedMap::<(usize, Option<NaiveDate>)>::default();
+/// Counts the days of each long text.
+fn copied_texts(pages: &[ParsedLog]) -> DayCounts {
+    let mut days = DayCounts::default();
     for page in pages {
-        for statement in &page.statements {
-            if statement.text.split_whitespace().nth(COPIED_WORDS_MIN - 1).is_none() {
-                continue;
-            }
-            let (count, last) = days.entry(hash_bytes(statement.text.as_bytes())).or_default();
-            if *last != Some(page.stem.date()) {
-                *count += 1;
-                *last = Some(page.stem.date());
-            }
+        let is_long =
+            |it: &&LogStatement| it.text.split_whitespace().nth(COPIED_WORDS_MIN - 1).is_some();
+        for statement in page.statements.iter().filter(is_long) {
+            days.add(hash_bytes(statement.text.as_bytes()), page.stem.date());
         }
     }
-    days.into_iter().filter(|it| it.1.0 >= COPIED_DAYS_MIN).map(|it| it.0).collect()
+    days
 }
 
 /// Returns the stems of the names in a text.
