@@ -13,7 +13,7 @@ use super::{
     item::Item,
     markdown::{self, LineKind},
     typed::{self, TypedMemory},
-    wisdom::WisdomFile,
+    wisdom::{WisdomFile, is_beginning_of},
 };
 
 /// The longest description in the index.
@@ -296,12 +296,6 @@ fn paragraphs(body: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// Returns whether a title or a description is the beginning of a statement, or all of it.
-fn is_beginning_of(short: &str, statement: &str) -> bool {
-    let bare = short.trim_end_matches(['…', '.']).to_lowercase();
-    !bare.is_empty() && statement.to_lowercase().starts_with(&bare)
-}
-
 fn shorten(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
@@ -389,8 +383,8 @@ mod tests {
         assert!(new.text.contains("sources=2026-04-09:2;"), "{}", new.text);
         let new = correct_wisdom(&text, at("of two lines"), &words("one line")).unwrap();
         assert!(new.text.ends_with("\n**Mine**\none line\n"), "{}", new.text);
-        let new = correct_wisdom(&text, at("Never on Friday."), &words("Never.")).unwrap();
-        assert!(new.text.contains("**Never.**\nNever.\n<!--"), "{}", new.text);
+        let new = correct_wisdom(&text, at("- Never on Friday."), &words("Never.")).unwrap();
+        assert!(new.text.contains("\n- Never.\n"), "{}", new.text);
         assert!(correct_wisdom(&text, 1, &words("x")).is_err());
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    BULLET, COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text,
+    BULLET, BULLET_ID, COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text,
     normalize_title, words_hash,
 };
 use crate::memory::address::{Address, Citation};
@@ -87,7 +87,7 @@ impl WisdomEntry {
 
     /// Returns whether it is a bullet in our words, which is chosen again when the logs change.
     pub fn is_own_bullet(&self) -> bool {
-        self.title.is_empty() && self.is_managed()
+        self.is_managed() && self.id().is_some_and(|it| it.starts_with(BULLET_ID))
     }
 
     /// Returns its words on one line: the title, if it has one, and the text.

@@ -114,6 +114,9 @@ const COMMENT_OPEN: &str = "<!-- memoird: ";
 const COMMENT_CLOSE: &str = " -->";
 /// The beginning of an entry without a title.
 const BULLET: &str = "- ";
+
+/// How the ids of bullets begin that are chosen again when the logs change.
+const BULLET_ID: &str = "b-";
 const LAST_COMPACTED: &str = "Last compacted: ";
 /// Explains to readers what happens to their edits. Older files lack these words.
 const EDIT_NOTE: &str = "; entries that you add or edit are yours: kept as they are, never dropped";
@@ -310,6 +313,12 @@ fn words_hash(title: &str, text: &str) -> String {
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace("<!--", "<! --").replace("-->", "-- >")
+}
+
+/// Returns whether a title or a description is the beginning of a statement, or all of it.
+pub fn is_beginning_of(short: &str, statement: &str) -> bool {
+    let bare = short.trim_end_matches(['…', '.']).to_lowercase();
+    !bare.is_empty() && statement.to_lowercase().starts_with(&bare)
 }
 
 /// Turns words into the title of an entry.
