@@ -13,6 +13,7 @@ mod change_detection;
 mod changed_logs;
 mod cited_edits;
 mod compact;
+mod context;
 mod correct;
 mod coverage;
 mod damaged_files;

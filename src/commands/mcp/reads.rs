@@ -92,7 +92,8 @@ impl ServedFolder {
         params: &requests::ContextParams,
     ) -> CommandResult<responses::ContextResponse> {
         let budget = params.budget_tokens.map(|it| it.min(20_000));
-        let composed = context::compose_default(&self.call, &self.agent, budget, &silent_ui())?;
+        let (composed, _) =
+            context::compose_default(&self.call, &self.agent, budget, &silent_ui())?;
         let parts = composed.parts.into_iter().map(|it| responses::PartSize {
             name: it.name.to_owned(),
             lines: it.lines,

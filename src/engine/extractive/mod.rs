@@ -32,7 +32,10 @@ mod table_rows;
 mod tokens;
 mod wisdom;
 
-pub use self::wisdom::digest::{DigestBullet, DigestInput};
+pub use self::wisdom::{
+    digest::{DigestBullet, DigestInput},
+    similarity::{SeenStatements, says_title, shared_words},
+};
 pub use explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation};
 
 use super::{
