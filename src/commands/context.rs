@@ -45,8 +45,6 @@ use crate::{
 
 /// How many files of a folder are listed at most.
 const FILES_MAX: usize = 20_000;
-/// How many typed memories are read at most.
-const MEMORIES_MAX: usize = 2_000;
 /// What an agent notes about its person, beside its `MEMORY.md`.
 const USER_NOTES_FILE: &str = "USER.md";
 /// How many logs `--all` reads.
@@ -400,7 +398,7 @@ impl PartsComposer {
             left_out: 0,
             command: format!("{program} show WISDOM.md"),
         });
-        let memories = typed_memories(root)?;
+        let memories = memories_to_show(root);
         let found = blocks::memory_blocks(&memories, &self.topic, &self.notes, &said);
         let mut seen = said;
         found.blocks.iter().for_each(|it| seen.add(&it.text));
@@ -409,7 +407,7 @@ impl PartsComposer {
             head: heads.memories.to_owned(),
             blocks: found.blocks.clone(),
             left_out: 0,
-            command: format!("{program} show MEMORY.md"),
+            command: format!("{program} memories"),
         });
         Ok(LastingMemory { seen, open, memories, found, part_at })
     }
@@ -490,41 +488,31 @@ impl PartsComposer {
     }
 }
 
-/// Reads the typed memories of a root, sanitized.
-fn typed_memories(root: &MemoryRoot) -> CommandResult<Vec<MemoryToShow>> {
-    let layout = root.vault.layout();
-    let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
-    let is_memory = |it: &&String| layout.kind_of(it) == Some(FileKind::Memory);
-    let mut found: Vec<(TypedMemory, MemoryToShow)> = Vec::new();
-    for path in paths.iter().filter(is_memory).take(MEMORIES_MAX) {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let text = root.vault.read(path)?.filter(|it| !it.has_merge_conflict());
-        let text = text.map(|it| String::from_utf8_lossy(&it.bytes).into_owned());
-        let memory = text.and_then(|it| TypedMemory::parse(Path::new(name), &it).ok());
-        let Some(memory) = memory else { continue };
-        let is_accepted = framing::accepted_in(&root.vault, &root.rules);
-        let body = framing::frame_memory_body(&memory, &root.rules, &is_accepted);
-        let shown = |it: &str| framing::frame(None, None, it, &root.rules, &is_accepted).text;
-        let show = MemoryToShow {
-            file: name.to_owned(),
+/// Returns the typed memories of a root, sanitized.
+fn memories_to_show(root: &MemoryRoot) -> Vec<MemoryToShow> {
+    let memories = root.typed_memories();
+    let replaced: HashMap<&str, String> = memories
+        .iter()
+        .filter_map(|(_, it)| {
+            Some((&it.supersedes.as_ref()?[..], it.file_name.display().to_string()))
+        })
+        .collect();
+    let is_accepted = framing::accepted_in(&root.vault, &root.rules);
+    let shown = |it: &str| framing::frame(None, None, it, &root.rules, &is_accepted).text;
+    let show = |(_, memory): &(String, TypedMemory)| {
+        let file = memory.file_name.display().to_string();
+        let body = framing::frame_memory_body(memory, &root.rules, &is_accepted);
+        MemoryToShow {
             kind: memory.kind,
             name: shown(&memory.name),
             description: shown(&memory.description),
             newest: memory.updated.or(memory.created),
             statements: typed::statements_of_body(&body),
-            replaced_by: None,
-        };
-        found.push((memory, show));
-    }
-    let replaced: HashMap<String, String> = found
-        .iter()
-        .filter_map(|(memory, it)| Some((memory.supersedes.clone()?, it.file.clone())))
-        .collect();
-    let with_newer = |(_, mut it): (TypedMemory, MemoryToShow)| {
-        it.replaced_by = replaced.get(&it.file).cloned();
-        it
+            replaced_by: replaced.get(&file[..]).cloned(),
+            file,
+        }
     };
-    Ok(found.into_iter().map(with_newer).collect())
+    memories.iter().map(show).collect()
 }
 
 /// Returns the newest summary of a tier, sanitized.

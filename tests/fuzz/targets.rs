@@ -124,7 +124,7 @@ pub fn draft(bytes: &[u8]) {
         }
     };
     const ROOM: usize = 2_000;
-    let input = DigestInput { logs: &logs, entries: &[], is_kept_out: &|_, _| false, room: ROOM };
+    let input = DigestInput { logs: &logs, entries: &[], kept_out: &|_, _| None, room: ROOM };
     let bullets = extractive::digest(&input);
     bullets.iter().for_each(|it| check_citation(&it.citation, &it.text));
     assert!(bullets.is_sorted_by_key(|it| it.section), "{bullets:?}");

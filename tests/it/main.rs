@@ -33,6 +33,7 @@ mod layers;
 mod log;
 mod many_roots;
 mod mcp;
+mod memories;
 mod merge_conflicts;
 mod metrics;
 mod missed_runs;

@@ -237,7 +237,7 @@ fn line_with_tool_names(line: &str) -> String {
     match line.split_once("memoird --root '") {
         Some((start, rest)) if line.starts_with('[') => match rest.split_once("' show ") {
             Some((_, file)) => format!("{start}memory_read, `of` person, {file}"),
-            None => line.to_owned(),
+            None => format!("{start}memory_list]"),
         },
         _ if is_ours => with_tool_names(line),
         _ => line.to_owned(),

@@ -33,7 +33,7 @@ mod tokens;
 mod wisdom;
 
 pub use self::wisdom::{
-    digest::{DigestBullet, DigestInput},
+    digest::{DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement},
     similarity::{SeenStatements, says_title, shared_words},
 };
 pub use explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation};
@@ -58,6 +58,11 @@ pub fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
 /// Chooses the bullets of `WISDOM.md` from the newest logs.
 pub fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
     wisdom::digest::digest(input)
+}
+
+/// Explains how the bullets of `WISDOM.md` are chosen.
+pub fn explain_digest(input: &DigestInput<'_>) -> DigestExplanation {
+    wisdom::digest::explain(input)
 }
 
 /// The engine that needs no model.

@@ -23,6 +23,9 @@ use crate::{
 /// A longer statement is a text of its own, of which the description says enough.
 const STATEMENT_CHARS_MAX: usize = 400;
 
+/// As many statements fill any context.
+const STATEMENTS_MAX: usize = 1_000;
+
 const BULLET: &str = "- ";
 
 /// Of longer notes only the first lines are compared.
@@ -229,7 +232,7 @@ pub fn memory_blocks(
     for (at, texts) in shown.iter().enumerate() {
         order.extend((0..texts.len()).map(|it| (at, it)));
     }
-    order.sort_by_key(|&(at, it)| {
+    order.sort_by_cached_key(|&(at, it)| {
         let memory = &memories[at];
         let rank = (shared_words(topic, &shown[at][it]), memory.newest);
         (Reverse(rank), at, it)
@@ -249,6 +252,8 @@ pub fn memory_blocks(
             StatementUse::Wisdom
         } else if notes.find_repeated(text).is_some() {
             StatementUse::OwnNotes
+        } else if found.blocks.len() == STATEMENTS_MAX {
+            StatementUse::NoRoom
         } else if let Some(same) = chosen.find_repeated(text) {
             StatementUse::Repeats(memories[found.places[same].0].file.clone())
         } else {
@@ -367,7 +372,7 @@ pub fn remove_seen(
 
 /// Sorts open items by what they share with `topic`, the newest first.
 pub fn sort_open_items(bullets: &mut [SourcedBullet], topic: &str) {
-    bullets.sort_by_key(|it| Reverse((shared_words(topic, &it.text), it.since)));
+    bullets.sort_by_cached_key(|it| Reverse((shared_words(topic, &it.text), it.since)));
 }
 
 #[cfg(test)]
