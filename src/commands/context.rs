@@ -234,7 +234,7 @@ fn compose(
     let today = now.date_naive();
     let (notes, own_texts) = own_notes(root);
     let topic = project_words(options.cwd, root);
-    let mut composer = PartsComposer {
+    let mut collector = PartsCollector {
         parts,
         topic,
         notes: blocks::statements_of_notes(&own_texts),
@@ -242,6 +242,7 @@ fn compose(
         cite: options.cite,
     };
     // Memory about the person applies in every project.
+    let mut open = Vec::new();
     for configured in &call.config.roots {
         if configured.path == *root.vault.layout().root() {
             continue;
@@ -253,20 +254,21 @@ fn compose(
             let show = format!("memoird --root '{}'", configured.path.display());
             let heads =
                 LastingHeads { wisdom: "About the person", memories: "Memories about the person" };
-            composer.add_lasting_memory(&other, &heads, &show)?;
+            open.extend(collector.add_lasting_memory(&other, &heads, &show)?.open);
         }
     }
     let heads = LastingHeads {
         wisdom: "What lasts (WISDOM.md)",
         memories: "Memories that WISDOM.md does not repeat",
     };
-    let lasting = composer.add_lasting_memory(root, &heads, "memoird")?;
-    let LastingMemory { mut seen, open, memories, found, part_at } = lasting;
+    let lasting = collector.add_lasting_memory(root, &heads, "memoird")?;
+    let LastingMemory { mut seen, open: of_root, memories, found, part_at } = lasting;
+    open.extend(of_root);
     if more.all || more.month {
-        composer.add_summary_part(root, Grain::Month, &MONTH_PART)?;
+        collector.add_summary_part(root, Grain::Month, &MONTH_PART)?;
     }
-    composer.add_week(root, more.all || more.week, open, &mut seen)?;
-    let PartsComposer { mut parts, .. } = composer;
+    collector.add_week(root, more.all || more.week, open, &mut seen)?;
+    let PartsCollector { mut parts, .. } = collector;
     add_last_sessions(root, today, &mut parts)?;
     if let Some(count) = more.logs.or(more.all.then_some(LOGS_WITH_ALL)) {
         add_last_logs(root, count, &mut parts)?;
@@ -361,7 +363,7 @@ struct LastingMemory {
 }
 
 /// Collects the parts, each without what the ones before say.
-struct PartsComposer {
+struct PartsCollector {
     parts: Vec<ContextPart>,
     /// The names of the project.
     topic: String,
@@ -371,7 +373,7 @@ struct PartsComposer {
     cite: bool,
 }
 
-impl PartsComposer {
+impl PartsCollector {
     /// Adds a part if it says something, and returns its place.
     fn add(&mut self, part: ContextPart) -> Option<usize> {
         if part.blocks.is_empty() {
@@ -401,7 +403,9 @@ impl PartsComposer {
         let memories = memories_to_show(root);
         let found = blocks::memory_blocks(&memories, &self.topic, &self.notes, &said);
         let mut seen = said;
-        found.blocks.iter().for_each(|it| seen.add(&it.text));
+        for block in &found.blocks {
+            seen.add(&block.text);
+        }
         let part_at = self.add(ContextPart {
             kind: ContextPartKind::Memories,
             head: heads.memories.to_owned(),
@@ -445,7 +449,9 @@ impl PartsComposer {
         });
         let (mut of_week, left_out) = bullets(&[SummarySection::BlockersAndOpenItems]);
         // Those of the file are among what it says.
-        open.iter().for_each(|it| seen.add(&it.text));
+        for bullet in &open {
+            seen.add(&bullet.text);
+        }
         blocks::remove_seen(&mut of_week, &self.notes, seen);
         open.append(&mut of_week);
         blocks::sort_open_items(&mut open, &self.topic);

@@ -333,7 +333,7 @@ pub fn escape(text: &str) -> String {
 /// all of it.
 pub(super) fn shortened(text: &str) -> String {
     const TEXT_MAX: usize = 60;
-    let mut text = one_line(text).to_string();
+    let mut text = one_line(text);
     if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
         text.truncate(end);
         text.push('…');

@@ -119,9 +119,10 @@ pub(crate) fn explain_bullets(
     );
     // What is held in the file is held here, too.
     for statement in explanation.chosen.iter_mut().chain(&mut explanation.left_out) {
-        statement.text = match privacy::suspicious_lines(&statement.text).is_empty() {
-            true => rules.sanitize_output(&statement.text),
-            false => PLACEHOLDER.to_owned(),
+        statement.text = if privacy::suspicious_lines(&statement.text).is_empty() {
+            rules.sanitize_output(&statement.text)
+        } else {
+            PLACEHOLDER.to_owned()
         };
     }
     Ok(explanation)
