@@ -117,8 +117,8 @@ fn the_agents_own_notes_are_named_and_not_repeated() {
 #[test]
 fn a_folder_with_enough_material_fills_the_room() {
     let words = |n: usize| format!("gauge{n} of harbour{n} was moved to pier{n} by crew{n} today");
-    let states: String =
-        (0..110).map(|n| format!("- {} (2026-04-{:02})\n", words(n), n % 9 + 1)).collect();
+    let state = |n: usize| format!("- {} (2026-04-{:02})", words(n), n % 9 + 1);
+    let states = (0..110).map(state).collect::<Vec<_>>().join("\n");
     let root = root_with("full", &format!("{WISDOM}\n## Environment\n\n{states}"));
     let parts = |root: &Root| {
         let json = root.run(&["context", "--json"]).ok().json_as("context");
