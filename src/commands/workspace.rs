@@ -17,7 +17,9 @@ use crate::{
     compaction::{Compactor, RunContext},
     config::{self, Config, environment::Environment, root::RootSettings},
     engine::{Engine, configured},
-    memory::{address::Stem, document::Summary, hash::ContentHash, period::Period},
+    memory::{
+        address::Stem, document::Summary, hash::ContentHash, period::Period, typed::TypedMemory,
+    },
     privacy::{self, PrivacyPolicyError, PrivacyRules, SanitizedLog},
     recall::{
         external,
@@ -246,6 +248,25 @@ impl MemoryRoot {
     pub(super) fn read_sanitized(&self, path: &str) -> CommandResult<Option<FramedText>> {
         let found = self.vault.read(path)?.filter(|it| !it.has_merge_conflict());
         Ok(found.map(|it| self.sanitized_file(path, &it.bytes)))
+    }
+
+    /// Reads the typed memories, sorted by path. `status` reports a file that cannot be read or parsed.
+    pub(super) fn typed_memories(&self) -> Vec<(String, TypedMemory)> {
+        /// Stops reading a folder after this many files.
+        const FILES_MAX: usize = 20_000;
+        let layout = self.vault.layout();
+        let (paths, _) = self.vault.files_below(layout.memory_dir(), FILES_MAX);
+        let read = |path: String| {
+            let name = path.rsplit('/').next().unwrap_or(&path);
+            let is_memory = layout.kind_of(&path) == Some(FileKind::Memory);
+            if !is_memory {
+                return None;
+            }
+            let text = self.vault.read_text(&path).ok().flatten()?;
+            let memory = TypedMemory::parse(name.as_ref(), &text).ok()?;
+            Some((path, memory))
+        };
+        paths.into_iter().filter_map(read).collect()
     }
 
     /// Returns an argument as a path relative to the root and to the current folder; `None` for a path

@@ -49,7 +49,10 @@ use crate::{
             jobs::{JobId, JobOutcome, JobStage, Receipt},
             record::{DocumentRecord, LogRecord},
         },
-        fs::inventory::Inventory,
+        fs::{
+            inventory::Inventory,
+            vault::{Vault, VaultError},
+        },
     },
 };
 
@@ -299,24 +302,25 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
     ) -> Result<Vec<SanitizedLog>, JobFailure> {
         let weeks = month.weeks();
         let stems = weeks.iter().flat_map(|it| view.inventory.logs_of(*it)).map(|it| it.0.clone());
-        self.read_logs(&stems.collect::<Vec<_>>(), view)
+        let stems = stems.collect::<Vec<_>>();
+        Ok(read_logs(self.context.vault, &stems, &view.inventory.rules)?)
     }
+}
 
-    /// Reads logs, sorted by stem.
-    pub(super) fn read_logs(
-        &self,
-        stems: &[Stem],
-        view: &RootSnapshot,
-    ) -> Result<Vec<SanitizedLog>, JobFailure> {
-        let mut logs = Vec::new();
-        for stem in stems {
-            if let Some(log) = self.context.vault.read_log(stem)? {
-                logs.push(privacy::sanitize(&log, &view.inventory.rules));
-            }
+/// Reads logs, sorted by stem.
+pub(super) fn read_logs(
+    vault: &Vault,
+    stems: &[Stem],
+    rules: &PrivacyRules,
+) -> Result<Vec<SanitizedLog>, VaultError> {
+    let mut logs = Vec::new();
+    for stem in stems {
+        if let Some(log) = vault.read_log(stem)? {
+            logs.push(privacy::sanitize(&log, rules));
         }
-        logs.sort_by(|a, b| a.stem().cmp(b.stem()));
-        Ok(logs)
     }
+    logs.sort_by(|a, b| a.stem().cmp(b.stem()));
+    Ok(logs)
 }
 
 /// Returns why a month was distilled, and what the file does not show of the result.

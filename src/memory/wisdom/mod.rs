@@ -66,6 +66,17 @@ enum WisdomSegment {
     Entry(WisdomEntry),
 }
 
+/// A part of the file as readers see it.
+#[derive(Clone, Copy, Debug)]
+pub enum WisdomPart<'a> {
+    /// A heading: `## Name`.
+    Heading(&'a str),
+    /// One entry.
+    Entry(&'a WisdomEntry),
+    /// Anything else.
+    Text(&'a str),
+}
+
 /// One entry as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WisdomEntry {
@@ -210,6 +221,15 @@ impl WisdomFile {
         self.segments
             .iter()
             .filter_map(|it| if let WisdomSegment::Entry(entry) = it { Some(entry) } else { None })
+    }
+
+    /// Returns the parts in order; joined, they are the file without its last comment.
+    pub fn parts(&self) -> impl Iterator<Item = WisdomPart<'_>> {
+        self.segments.iter().map(|it| match it {
+            WisdomSegment::Text(raw) => WisdomPart::Text(raw),
+            WisdomSegment::Category(_, raw) => WisdomPart::Heading(raw.trim_end()),
+            WisdomSegment::Entry(entry) => WisdomPart::Entry(entry),
+        })
     }
 
     /// Returns each entry with the number of its first line in the printed file, from 1.
