@@ -7,7 +7,7 @@
 
 use super::hash::ContentHash;
 
-/// Stands between the two: no editor writes this character, and JSON escapes it.
+/// Separates the two: no editor writes this character, and JSON escapes it.
 const SEPARATOR: char = '\u{1e}';
 
 /// Returns the part of a text that is in the visible file.
@@ -36,7 +36,7 @@ pub fn visible_len(bytes: &[u8]) -> usize {
 /// Like [`join`], for bytes of any encoding.
 pub fn join_bytes(visible: &[u8], record: Option<&[u8]>) -> Vec<u8> {
     let mut joined = visible.to_vec();
-    // Nothing that stands in the visible file may be taken for a record.
+    // Nothing in the visible file may be taken for a record.
     if record.is_some() || visible.contains(&(SEPARATOR as u8)) {
         joined.push(SEPARATOR as u8);
         joined.extend_from_slice(record.unwrap_or_default());

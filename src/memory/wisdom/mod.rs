@@ -307,7 +307,7 @@ fn parse_month(text: &str) -> Option<Period> {
     text.trim().parse::<Period>().ok().filter(|it| it.grain() == Grain::Month)
 }
 
-/// Removes the blank line that stood before a comment at the end.
+/// Removes the blank line before a comment at the end.
 fn trim_last_blank_line(segments: &mut [WisdomSegment]) {
     let Some(raw) = segments.last_mut().map(WisdomSegment::raw_mut) else { return };
     for end in ["\r\n\r\n", "\n\n"] {
