@@ -304,8 +304,9 @@ impl TraceSources for MemoryRoot {
         let hash = ContentHash::of(&text);
         // What is held where the file is shown is held in a trace, too.
         let shown = self.framed_file(path, &text).text;
-        let is_wisdom = path == self.vault.layout().wisdom();
-        let text = if is_wisdom {
+        // The file says which lines an entry cites, whatever is shown of it.
+        let has_record = joined::split(&text).1.is_some();
+        let text = if has_record {
             WisdomFile::parse(&text).with_visible_text(&shown).print()
         } else {
             shown

@@ -14,15 +14,12 @@ impl Journal<'_, '_> {
             if self.context.vault.layout().hidden_path(&path).is_none() {
                 continue;
             }
-            let text = match self.context.vault.read_text(&path) {
-                Ok(Some(text)) => text,
-                Ok(None) => continue,
-                Err(error) if error.is_read_failure() => return Err(error.into()),
-                // The scan reports it.
-                Err(_) => continue,
-            };
-            if let Some(record) = self.lost_record(&path, &text)? {
-                let lock = self.context.write_lock()?;
+            if self.lost_record(&path)?.is_none() {
+                continue;
+            }
+            // Under the lock, so that the two files are not just being written.
+            let lock = self.context.write_lock()?;
+            if let Some(record) = self.lost_record(&path)? {
                 match self.context.vault.write_record(&lock, &path, record.as_bytes()) {
                     Err(VaultError::Changed { .. }) => {}
                     result => result?,
@@ -32,9 +29,15 @@ impl Journal<'_, '_> {
         Ok(())
     }
 
-    /// Returns the record that a text should have, from the versions of its file.
-    fn lost_record(&self, path: &str, text: &str) -> Result<Option<String>, CompactionError> {
-        let (visible, record) = joined::split(text);
+    /// Returns the record that a file should have, from its versions.
+    fn lost_record(&self, path: &str) -> Result<Option<String>, CompactionError> {
+        let text = match self.context.vault.read_text(path) {
+            Ok(Some(text)) => text,
+            Err(error) if error.is_read_failure() => return Err(error.into()),
+            // The scan reports a file that cannot be read.
+            Ok(None) | Err(_) => return Ok(None),
+        };
+        let (visible, record) = joined::split(&text);
         if record.is_some_and(|it| joined::belongs(it, visible.as_bytes())) {
             return Ok(None);
         }

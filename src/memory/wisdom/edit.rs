@@ -12,6 +12,7 @@ use super::{
 use crate::memory::{
     address::{Address, Citation},
     hash::ContentHash,
+    joined,
     period::Period,
 };
 
@@ -236,14 +237,14 @@ impl WisdomFile {
         self.segments.len() < before
     }
 
-    /// Returns this file in the words of `visible`, which has as many lines: each entry keeps what is recorded
-    /// about it.
+    /// Returns this file in the words of `visible`: each entry keeps what is recorded about it, if it has as
+    /// many lines as before.
     #[must_use]
     pub fn with_visible_text(&self, visible: &str) -> Self {
         let had_comments = self.entries().any(|it| it.had_comment);
         let lines: Vec<&str> = visible.split_inclusive('\n').collect();
         if had_comments || lines.len() != self.print_visible().split_inclusive('\n').count() {
-            return Self::parse(visible);
+            return Self::parse(&joined::join(visible, joined::split(&self.print()).1));
         }
         let mut new = self.clone();
         let mut rest = &lines[..];

@@ -206,6 +206,11 @@ fn candidates(visible: &str) -> Vec<Candidate> {
         let rest = &lines[at + skipped..];
         // Some programs put a blank line below a heading.
         let blank = rest.iter().take_while(|it| skipped > 0 && it.trim().is_empty()).count();
+        if rest.get(blank).is_none_or(|it| starts_part(it)) {
+            let (extents, likeness) = (vec![(skipped, words_hash(title, ""))], likeness(title, ""));
+            found.push(Candidate { at, extents, likeness, title: title_hash(title) });
+            continue;
+        }
         let paragraph = 1 + rest.iter().skip(blank + 1).take_while(|it| continues(it)).count();
         let whole = 1 + rest.iter().skip(1).take_while(|it| !starts_part(it)).count();
         let words = |count: usize| {
