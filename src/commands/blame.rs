@@ -12,7 +12,7 @@ use super::{
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
-    memory::frontmatter,
+    memory::{frontmatter, joined},
     recall::{
         blame,
         framing::NOTICE,
@@ -149,6 +149,9 @@ fn line_origins(past: &HistoryReader<'_>, history: &FileHistory) -> CommandResul
                 GenerationJob { tier, period, engine: job.engine, started: job.started, ended },
             );
         }
+    }
+    for text in &mut texts {
+        text.truncate(joined::visible_len(text.as_bytes()));
     }
     Ok(LineOrigins { body_start: first + 1, origins: blame::origins(&texts), versions, jobs, text })
 }

@@ -162,7 +162,7 @@ fn show_current(
         let framed = root.sanitized_file(&path, &bytes);
         ui.json(&ShowReport { path: &path, kind: Some(kind.name()), framed, version: None });
     } else if raw {
-        ui.bytes(&bytes);
+        ui.bytes(root.visible_bytes(&path, &bytes));
     } else {
         ui.bytes(root.sanitized_file(&path, &bytes).text.as_bytes());
     }
@@ -238,7 +238,7 @@ fn show_version(
         history.describe_cause(version)
     ));
     if raw {
-        ui.bytes(&bytes);
+        ui.bytes(root.visible_bytes(&history.path, &bytes));
     } else {
         ui.bytes(root.sanitized_file(&history.path, &bytes).text.as_bytes());
     }

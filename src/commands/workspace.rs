@@ -18,7 +18,8 @@ use crate::{
     config::{self, Config, environment::Environment, root::RootSettings},
     engine::{Engine, configured},
     memory::{
-        address::Stem, document::Summary, hash::ContentHash, period::Period, typed::TypedMemory,
+        address::Stem, document::Summary, hash::ContentHash, joined, period::Period,
+        typed::TypedMemory, wisdom::WisdomFile,
     },
     privacy::{self, PrivacyPolicyError, PrivacyRules, SanitizedLog},
     recall::{
@@ -232,6 +233,12 @@ impl MemoryRoot {
         framing::frame(stem.as_ref(), date, text, &self.rules, &accepted)
     }
 
+    /// Returns the bytes of the visible file.
+    pub(super) fn visible_bytes<'a>(&self, path: &str, bytes: &'a [u8]) -> &'a [u8] {
+        let is_joined = self.vault.layout().hidden_path(path).is_some();
+        if is_joined { &bytes[..joined::visible_len(bytes)] } else { bytes }
+    }
+
     pub(super) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {
         let text = String::from_utf8_lossy(bytes);
         let mut framed = self.framed_file(path, &text);
@@ -315,7 +322,15 @@ impl TraceSources for MemoryRoot {
         let text = self.vault.read_text(path).ok().flatten()?;
         let hash = ContentHash::of(&text);
         // What is held where the file is shown is held in a trace, too.
-        Some(SanitizedDocument { text: self.framed_file(path, &text).text, hash })
+        let shown = self.framed_file(path, &text).text;
+        // The file says which lines an entry cites, whatever is shown of it.
+        let has_record = joined::split(&text).1.is_some();
+        let text = if has_record {
+            WisdomFile::parse(&text).with_visible_text(&shown).print()
+        } else {
+            shown
+        };
+        Some(SanitizedDocument { text, hash })
     }
 
     fn path_of(&self, stem: &Stem) -> String {

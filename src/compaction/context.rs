@@ -22,7 +22,7 @@ use crate::{
         },
         fs::{
             lock::{RunLock, WriteLock, refuse_open_folder},
-            vault::{Vault, VaultError},
+            vault::{Vault, VaultError, read::FileContents},
         },
     },
 };
@@ -137,7 +137,21 @@ impl RunContext<'_> {
     }
 
     pub(crate) fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, CompactionError> {
-        match self.vault.read(path) {
+        Self::bytes_of(self.vault.read(path))
+    }
+
+    /// Like [`Self::read_bytes`], without the record of a generated file.
+    pub(crate) fn read_visible_bytes(
+        &self,
+        path: &str,
+    ) -> Result<Option<Vec<u8>>, CompactionError> {
+        Self::bytes_of(self.vault.read_visible(path))
+    }
+
+    fn bytes_of(
+        read: Result<Option<FileContents>, VaultError>,
+    ) -> Result<Option<Vec<u8>>, CompactionError> {
+        match read {
             Ok(found) => Ok(found.map(|it| it.bytes)),
             // The content is unknown; the next run reports it.
             Err(VaultError::NotAFile { .. } | VaultError::TooLarge { .. }) => Ok(None),

@@ -29,7 +29,7 @@ use crate::{
     memory::{
         decision::Decision,
         document::{self, Summary, SummaryBlock},
-        index,
+        index, joined,
         period::Period,
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomFile,
@@ -179,7 +179,7 @@ fn memory_versions(
 fn visible_text(kind: FileKind, text: &str) -> Cow<'_, str> {
     match kind {
         FileKind::Index => index::strip_link_targets(text).into(),
-        _ => text.into(),
+        _ => joined::visible(text).into(),
     }
 }
 
@@ -277,7 +277,7 @@ fn without_secrets(
                 _ => Some(shown),
             }
         }
-        FileKind::Wisdom => Some(WisdomFile::parse(text).with_reworded_text(&shown)),
+        FileKind::Wisdom => Some(WisdomFile::parse(text).reworded(&shown)),
         _ => Some(shown),
     }
 }

@@ -172,12 +172,10 @@ pub fn correct_wisdom(
     line: u32,
     words: &CorrectionText,
 ) -> Result<CorrectedFile, CorrectionTargetError> {
-    let file = WisdomFile::parse(text);
-    let (mut at, mut nearest) = (0, None::<u32>);
-    for entry in file.entries() {
-        // Entries appear in the file in this order, as read.
-        let Some(found) = text[at..].find(&entry.raw) else { continue };
-        let number = 1 + count_newlines(&text[..at + found]);
+    let mut file = WisdomFile::parse(text);
+    let mut nearest = None::<u32>;
+    let mut chosen = None;
+    for (at, (number, entry)) in file.entries_with_lines().into_iter().enumerate() {
         let body = entry.raw.trim_end();
         if (number..=number + count_newlines(body)).contains(&line) {
             // A title that repeats the words is replaced with them.
@@ -189,24 +187,30 @@ pub fn correct_wisdom(
             } else {
                 format!("**{}** {}", shorten(&words.text, TITLE_CHARS_MAX), words.text)
             };
-            let after = entry.reworded(&new, words.citation.as_ref());
-            let whole =
-                [&text[..at + found], &after, &text[at + found + entry.raw.len()..]].concat();
-            let mark = entry.meta.as_ref().map(|it| it.sources.clone());
-            return Ok(CorrectedFile {
-                text: whole,
-                line: number,
-                before: body.to_owned(),
-                after: after.trim_end().to_owned(),
-                citation: words.citation.clone().or(mark),
-            });
+            chosen = Some((at, new, entry.clone()));
+            break;
         }
         if nearest.is_none_or(|it| number.abs_diff(line) < it.abs_diff(line)) {
             nearest = Some(number);
         }
-        at += found + entry.raw.len();
     }
-    Err(CorrectionTargetError::NoItem(nearest))
+    let Some((at, new, entry)) = chosen else { return Err(CorrectionTargetError::NoItem(nearest)) };
+    file.reword_entry(at, &new, words.citation.as_ref());
+    let text = file.print();
+    // In a file of an older form the lines move when its comments leave it.
+    let read = WisdomFile::parse(&text);
+    let (number, after) = read
+        .entries_with_lines()
+        .into_iter()
+        .nth(at)
+        .map_or((line, String::new()), |(number, it)| (number, it.raw.trim_end().to_owned()));
+    Ok(CorrectedFile {
+        line: number,
+        before: entry.raw.trim_end().to_owned(),
+        after,
+        citation: words.citation.clone().or(entry.meta.map(|it| it.sources)),
+        text,
+    })
 }
 
 /// Replaces the paragraph of a typed memory that contains `line`; without a line, its statement.
@@ -312,7 +316,7 @@ fn count_newlines(text: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::document::BulletOwner;
+    use crate::memory::{document::BulletOwner, joined};
 
     const WEEK: &str = "---\ntype: weekly\nperiod: 2026-W14\nmemoird:\n  engine: extractive/1\n  sources: {}\n  items: [aaaaaaaa]\n---\n\n# Week 2026-W14\n\n### Decisions\n- One [2026-04-02:1]\n  and more\n* [ ] two\r\n- three";
 
@@ -361,28 +365,30 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_keeps_its_title_and_its_comment() {
+    fn an_entry_keeps_its_title_and_its_record() {
         let mut file = WisdomFile::new("A");
         let cite = |text: &str| text.parse::<Citation>().unwrap();
         file.add("Ask Jo", "Jo knows.", None, cite("2026-04-02:1"));
         file.add("Order", "Tag first.", None, cite("2026-04-03:1"));
         file.add("Never on Friday", "Never on Friday.", None, cite("2026-04-03:2"));
-        let text = file.print() + "\n**Mine**\nmy words\nof two lines\n";
+        let mine = file.print_visible() + "\n**Mine**\nmy words\nof two lines\n";
+        let text = joined::join(&mine, joined::split(&file.print()).1);
         let at = |words: &str| {
             1 + u32::try_from(text.lines().position(|it| it == words).unwrap()).unwrap()
         };
         let words = |typed: &str| CorrectionText::parse(typed).unwrap();
         let new = correct_wisdom(&text, at("Tag first."), &words("Tag last.")).unwrap();
-        assert_eq!(new.text, text.replace("Tag first.", "Tag last."));
+        let shown = |text: &str| joined::visible(text).to_owned();
+        assert_eq!(shown(&new.text), shown(&text).replace("Tag first.", "Tag last."));
         assert_eq!((new.line, new.citation), (at("**Order**"), Some(cite("2026-04-03:1"))));
         let read = WisdomFile::parse(&new.text);
         assert!(!read.entries().nth(1).unwrap().is_managed());
         let new = correct_wisdom(&text, at("**Order**"), &words("**Tags** Never. [2026-04-09:2]"))
             .unwrap();
-        assert!(new.text.contains("**Tags**\nNever.\n<!-- memoird: id="), "{}", new.text);
-        assert!(new.text.contains("sources=2026-04-09:2;"), "{}", new.text);
+        assert!(new.text.contains("**Tags**\nNever.\n\n"), "{}", new.text);
+        assert!(new.text.contains(r#""sources": "2026-04-09:2","#), "{}", new.text);
         let new = correct_wisdom(&text, at("of two lines"), &words("one line")).unwrap();
-        assert!(new.text.ends_with("\n**Mine**\none line\n"), "{}", new.text);
+        assert!(shown(&new.text).ends_with("\n**Mine**\none line\n"), "{}", new.text);
         let new = correct_wisdom(&text, at("- Never on Friday."), &words("Never.")).unwrap();
         assert!(new.text.contains("\n- Never.\n"), "{}", new.text);
         assert!(correct_wisdom(&text, 1, &words("x")).is_err());

@@ -14,6 +14,7 @@
 //! - [`item`], [`document`]: bullets, and the weekly and monthly files made of them.
 //! - [`typed`], [`typed_schema`], [`index`], [`wisdom`]: typed memories, `MEMORY.md`, and
 //!   `WISDOM.md`.
+//! - [`joined`]: a generated file and its hidden file as one text.
 //! - [`correction`]: a person's words in place of an item's.
 //! - [`decision`], [`decision_merge`]: what people decided, as recorded in `.decisions.jsonl`.
 //! - [`frontmatter`]: YAML between two fences. [`yaml`]: the guard in front of every YAML reader.
@@ -31,6 +32,7 @@ pub mod frontmatter;
 pub mod hash;
 pub mod index;
 pub mod item;
+pub mod joined;
 pub mod line_markup;
 pub mod log;
 pub mod markdown;

@@ -18,6 +18,7 @@ use crate::{
         document::Summary,
         frontmatter,
         item::Item,
+        joined,
         log::{DailyLog, TextOrigin},
         markdown::{self, LineKind},
         period::Period,
@@ -91,7 +92,7 @@ pub fn accepted_in<'a>(vault: &'a Vault, rules: &'a PrivacyRules) -> impl Fn(&It
     move |item| proposals::is_accepted(item, vault, rules)
 }
 
-/// Sanitizes the text of a file. `stem` is set for a log or session record only; `date` is the period
+/// Sanitizes the visible text of a file. `stem` is set for a log or session record only; `date` is the period
 /// of a weekly or monthly file.
 pub fn frame(
     stem: Option<&Stem>,
@@ -154,7 +155,8 @@ fn mask_quarantined(
     let own_held = own_lines.filter(|it| it.is_quarantined()).map(privacy::SanitizedLine::number);
     let mut held: BTreeSet<usize> =
         own_held.filter_map(|it| usize::try_from(it).ok()?.checked_sub(1)).collect();
-    let suspicious = privacy::suspicious_lines(text);
+    let visible = joined::visible(text);
+    let suspicious = privacy::suspicious_lines(visible);
     if !suspicious.is_empty() {
         let is_shown = |at: &usize| {
             let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
@@ -163,7 +165,7 @@ fn mask_quarantined(
         };
         held.extend(suspicious.into_iter().filter(|it| !is_shown(it)));
     }
-    let mut lines = rules.mask_secret_lines(text);
+    let mut lines = rules.mask_secret_lines(visible);
     for at in held {
         if let Some(line) = lines.get_mut(at) {
             let end = if line.ends_with('\r') { "\r" } else { "" };
@@ -263,6 +265,7 @@ impl SanitizedLines {
         is_accepted: &IsAccepted<'_>,
     ) -> Self {
         let shown = frame(stem, None, text, rules, is_accepted).text;
+        let text = joined::visible(text);
         let is_whole = shown.split('\n').count() == text.split('\n').count();
         let lines = if is_whole {
             shown.split('\n').map(str::to_owned).collect()

@@ -14,8 +14,10 @@ use crate::{
         frontmatter,
         hash::ContentHash,
         item::Item,
+        joined,
         log::TextOrigin,
         markdown::{self, LineKind},
+        wisdom::{WisdomEntry, WisdomFile},
     },
     privacy::{SanitizedLine, SanitizedLog},
     recall::cited_hashes::cited_hashes,
@@ -298,6 +300,8 @@ struct TracedFile {
     lines: Vec<String>,
     /// The number of lines before the body.
     frontmatter_lines: usize,
+    /// For `WISDOM.md`; see [`entry_lines`].
+    entry_lines: HashMap<u32, usize>,
 }
 
 /// A log as it is now, and as it was recorded.
@@ -537,8 +541,13 @@ impl<'a> Tracer<'a> {
         }
         let body_at = frontmatter::split(&document.text).body_at;
         let front = document.text.get(..body_at).unwrap_or_default().matches('\n').count();
-        let lines = document.text.split('\n').map(|it| it.trim_end().to_owned()).collect();
-        Ok(TracedFile { kind, lines, frontmatter_lines: front })
+        let visible = joined::visible(&document.text);
+        let lines = visible.split('\n').map(|it| it.trim_end().to_owned()).collect();
+        let entry_lines = match kind {
+            DocumentKind::Wisdom => entry_lines(&document.text),
+            _ => HashMap::new(),
+        };
+        Ok(TracedFile { kind, lines, frontmatter_lines: front, entry_lines })
     }
 
     fn traced_log(&mut self, stem: &Stem) -> Result<&TracedLog, TraceError> {
@@ -581,24 +590,17 @@ impl TracedFile {
     /// Returns the lines of the item that begins on `line`, without the first.
     fn continuation_lines(&self, line: u32) -> &[String] {
         let rest = usize::try_from(line).ok().and_then(|it| self.lines.get(it..)).unwrap_or(&[]);
-        let mut after_blank = false;
-        let ends = rest.iter().position(|text| match self.kind {
-            DocumentKind::Memory => false,
+        let ends = match self.kind {
+            DocumentKind::Memory => None,
             // A bullet continues as long as lines are indented.
             DocumentKind::Weekly | DocumentKind::Monthly => {
-                !text.starts_with([' ', '\t']) || text.trim().is_empty()
+                rest.iter().position(|it| !it.starts_with([' ', '\t']) || it.trim().is_empty())
             }
-            DocumentKind::Wisdom => {
-                let ends = text.starts_with('#') || (after_blank && text.starts_with("**"));
-                after_blank = text.is_empty();
-                ends
-            }
-        });
-        let rest = &rest[..ends.unwrap_or(rest.len())];
-        // A wisdom entry ends at its generated comment; blank lines belong to no item.
-        let comment = rest.iter().position(|it| it.ends_with("-->"));
-        let comment = comment.filter(|_| self.kind == DocumentKind::Wisdom);
-        let last = comment.or_else(|| rest.iter().rposition(|it| !it.is_empty()));
+            DocumentKind::Wisdom => Some(self.entry_lines.get(&line).copied().unwrap_or(0)),
+        };
+        let rest = &rest[..ends.unwrap_or(rest.len()).min(rest.len())];
+        // Blank lines belong to no item.
+        let last = rest.iter().rposition(|it| !it.is_empty());
         &rest[..last.map_or(0, |it| it + 1)]
     }
 
@@ -652,6 +654,14 @@ fn split_range(
     let on = |from, to| citing.iter().filter(move |it| it.lines.0 <= from && to <= it.lines.1);
     let parts = starts.iter().zip(ends);
     parts.map(|(&from, to)| ((from, to), on(from, to).map(|it| &it.item).collect())).collect()
+}
+
+/// Returns how many lines each entry of `WISDOM.md` has after its first one, by the number of that one.
+fn entry_lines(text: &str) -> HashMap<u32, usize> {
+    let file = WisdomFile::parse(text);
+    let count = |entry: &WisdomEntry| entry.raw.trim_end().matches('\n').count();
+    let lines = file.entries_with_lines().into_iter();
+    lines.map(|(line, it)| (line, count(it) + usize::from(it.had_comment))).collect()
 }
 
 /// Returns whether items of kind `lower` are between items of kind `upper` and the logs. Typed memories

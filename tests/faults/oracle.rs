@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
-use memoird::internals::memory::wisdom::WisdomFile;
+use memoird::internals::memory::{joined, wisdom::WisdomFile};
 use serde_json::Value;
 
 use super::{
@@ -18,6 +18,8 @@ use super::{
     scenario::Stage,
 };
 
+const WISDOM: &str = "WISDOM.md";
+const WISDOM_RECORD: &str = ".WISDOM.json";
 const DECISIONS: &str = "memory/.decisions.jsonl";
 /// The number of lines that are shown of a wrong file.
 const LINES_SHOWN: usize = 3;
@@ -46,6 +48,7 @@ pub(crate) fn check(stage: &Stage, root: &Root, acknowledged: &Acknowledged) -> 
     check_files_complete(stage, root).map_err(then)?;
     check_doctor(root).map_err(then)?;
     let after = root.files();
+    check_pairs(&after).map_err(then)?;
     let again = root.run(&["compact"]);
     let idle =
         again.is_done() && format!("{}{}", again.stdout, again.stderr).contains("nothing to do");
@@ -117,10 +120,25 @@ pub(crate) fn check_files_complete(stage: &Stage, root: &Root) -> Result<(), Str
                 text.starts_with("---\n") && text[4..].contains("\n---\n") && text.ends_with('\n')
             }
             Kind::Page => text.starts_with("# ") && text.ends_with('\n'),
+            Kind::Record => joined::is_record(text),
             Kind::Other => true,
         };
         if !is_whole {
             return Err(format!("{name} is torn:\n{text}"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that each hidden file was written with the file beside it.
+fn check_pairs(files: &Files) -> Result<(), String> {
+    for (name, record) in files.iter().filter(|it| matches!(kind(it.0), Kind::Record)) {
+        let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
+        let file = file.trim_start_matches('.').trim_end_matches(".json");
+        let beside = if dir.is_empty() { format!("{file}.md") } else { format!("{dir}/{file}.md") };
+        let visible = files.get(&beside).map(String::as_bytes);
+        if !visible.is_some_and(|it| joined::belongs(record, it)) {
+            return Err(format!("{name} is the record of another version of {beside}:\n{record}"));
         }
     }
     Ok(())
@@ -168,25 +186,31 @@ fn decisions(text: &str) -> usize {
 
 /// Returns `WISDOM.md` without what depends on the log of the current day: its bullets, and the day of the newest
 /// source.
-fn without_bullets(text: &str) -> String {
-    let mut file = WisdomFile::parse(text);
+fn without_bullets(files: &Files) -> Option<String> {
+    let record = files.get(WISDOM_RECORD).map(String::as_str);
+    let mut file = WisdomFile::parse(&joined::join(files.get(WISDOM)?, record));
     file.replace_bullets(&[]);
     file.set_last_compacted(NaiveDate::MIN);
-    file.print()
+    Some(file.print())
 }
 
 /// Returns the first difference between two folders.
 fn difference(expected: &Files, actual: &Files, ignore_today: bool) -> Option<String> {
     let names = expected.keys().chain(actual.keys());
-    let mut names: Vec<_> = names.filter(|it| !(ignore_today && *it == TODAY)).collect();
+    let ignored = [TODAY, WISDOM_RECORD];
+    let mut names: Vec<_> =
+        names.filter(|it| !(ignore_today && ignored.contains(&&it[..]))).collect();
     names.sort_unstable();
     names.dedup();
     names.into_iter().find_map(|name| {
+        let pair = || without_bullets(expected) == without_bullets(actual);
+        let is_wisdom = ignore_today && *name == WISDOM;
+        let is_pair_same = is_wisdom && pair();
         let (expected, actual) = (expected.get(name), actual.get(name));
         let same = if *name == DECISIONS {
             expected.map(|it| decisions(it)) == actual.map(|it| decisions(it))
-        } else if ignore_today && *name == "WISDOM.md" {
-            expected.map(|it| without_bullets(it)) == actual.map(|it| without_bullets(it))
+        } else if is_wisdom {
+            is_pair_same
         } else {
             expected == actual
         };
@@ -219,13 +243,17 @@ enum Kind {
     Typed,
     /// `WISDOM.md`, `MEMORY.md`.
     Page,
+    /// The hidden file beside one of them.
+    Record,
     Other,
 }
 
 fn kind(name: &str) -> Kind {
     let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
     let is_markdown = std::path::Path::new(file).extension().is_some_and(|it| it == "md");
+    let is_json = std::path::Path::new(file).extension().is_some_and(|it| it == "json");
     match (dir, file) {
+        _ if is_json && file.starts_with('.') => Kind::Record,
         _ if !is_markdown => Kind::Other,
         ("memory/weekly" | "memory/monthly", _) => Kind::Summary,
         ("", "WISDOM.md") | ("memory", "MEMORY.md") => Kind::Page,

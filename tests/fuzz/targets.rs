@@ -313,10 +313,10 @@ pub fn wisdom_writes(bytes: &[u8]) {
     assert_eq!(read.entries().cloned().collect::<Vec<_>>(), merged);
     assert!(merged.iter().all(WisdomEntry::is_managed));
     // A user edit of an entry keeps it one entry with the same id.
-    let entry = merged.iter().find(|it| it.id() == Some(&id)).expect("it was added");
-    let new = entry.reworded(words, Some(&cite("2026-05-02:1")));
-    let reworded = file.print().replacen(&entry.raw, &new, 1);
-    let read = WisdomFile::parse(&file.with_reworded_text(&reworded));
+    let at = merged.iter().position(|it| it.id() == Some(&id)).expect("it was added");
+    let mut edited = file.clone();
+    edited.reword_entry(at, words, Some(&cite("2026-05-02:1")));
+    let read = WisdomFile::parse(&file.reworded(&edited.print_visible()));
     let ids: Vec<_> =
         read.entries().filter(|it| it.is_managed()).filter_map(|it| it.id()).collect();
     let mut expected = merged.iter().filter_map(|it| it.id()).collect::<Vec<_>>();

@@ -136,8 +136,9 @@ fn a_wisdom_entry_follows_its_line_in_the_month() {
     replace(&root, MONTH, &first, &format!("{first}\n- {rule}"));
     root.run(&["compact"]).ok();
     let assert_cited = || {
-        let source = format!("sources=2026-04:{};", line_of(&root, MONTH, rule));
-        assert!(root.read("WISDOM.md").contains(&source), "{source} {}", root.read("WISDOM.md"));
+        let source = format!("\"sources\": \"2026-04:{}\",", line_of(&root, MONTH, rule));
+        let record = root.read_record("WISDOM.md");
+        assert!(record.contains(&source), "{source} {record}");
     };
     assert_cited();
     replace(&root, MONTH, "memoird:\n", "mykey: hello\nmemoird:\n");

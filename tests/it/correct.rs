@@ -77,10 +77,9 @@ fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
     root.run(&["correct", &location, "Uploads must always stay under 55 MB"]).ok();
     let wisdom = root.read("WISDOM.md");
     assert!(wisdom.contains("under 55 MB") && !wisdom.contains("under 40 MB"), "{wisdom}");
-    assert!(
-        wisdom.contains(&format!("2026-03:{}", location.rsplit_once(':').unwrap().1)),
-        "{wisdom}"
-    );
+    let record = root.read_record("WISDOM.md");
+    let source = format!("2026-03:{}", location.rsplit_once(':').unwrap().1);
+    assert!(record.contains(&source), "{record}");
     insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "**Uploads must")]), @r"
     $ memoird why WISDOM.md:11
     WISDOM.md:11  Uploads must always stay under 55 MB: Uploads must always stay under 55 MB  (2026-04-13, run 2, extractive/3)
@@ -126,11 +125,8 @@ fn correcting_a_bullet_of_a_week_corrects_up_to_wisdom() {
     root.run(&["compact"]).ok();
     let line = location_of(&root, WEEK, "under 55 MB").rsplit_once(':').unwrap().1.to_owned();
     assert_ne!(location.rsplit_once(':').unwrap().1, line);
-    assert!(
-        root.read("WISDOM.md").contains(&format!("2026-W11:{line}")),
-        "{}",
-        root.read("WISDOM.md")
-    );
+    let record = root.read_record("WISDOM.md");
+    assert!(record.contains(&format!("2026-W11:{line}")), "{record}");
     assert!(root.run(&["doctor"]).code == 0, "{}", root.run(&["doctor"]));
 }
 
@@ -150,7 +146,8 @@ fn a_corrected_wisdom_entry_belongs_to_the_person() {
     let wisdom = root.read("WISDOM.md");
     root.append("memory/2026-03-17.md", RULE);
     root.run(&["compact"]).ok();
-    assert!(wisdom.contains("\nAsk Jo before an upload.\n<!-- memoird: id="), "{wisdom}");
+    assert!(wisdom.contains("\nAsk Jo before an upload.\n"), "{wisdom}");
+    assert!(root.read_record("WISDOM.md").contains("\"edited\""));
     assert_eq!(root.read("WISDOM.md"), wisdom);
 }
 

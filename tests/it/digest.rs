@@ -86,7 +86,7 @@ fn bullets_that_a_person_edits_or_deletes_stay_so() {
     let wisdom = root.read("WISDOM.md");
     let edited = wisdom.replace("short reports with", "long reports without");
     let at = edited.find("- The harbour dashboard").unwrap();
-    let end = at + edited[at..].find("-->\n").unwrap() + "-->\n".len();
+    let end = at + edited[at..].find('\n').unwrap() + 1;
     root.write("WISDOM.md", &(edited[..at].to_owned() + &edited[end..]));
     root.append("memory/2026-04-10.md", "- The tide clock was moved to the pier house\n");
     run(&root, &["compact"]).ok();

@@ -487,12 +487,6 @@ fn without_a_database_user_edits_are_recognized_from_the_file() {
 fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
     let mut root = compacted("mara");
     let wisdom = root.read("WISDOM.md");
-    assert!(
-        wisdom.contains(
-            "; entries that you add or edit are yours: kept as they are, never dropped -->"
-        ),
-        "{wisdom}"
-    );
     let edited = wisdom
         .replace(
             "Ines prefers numbers first, then the reason, in at most five lines.\n",
@@ -504,7 +498,7 @@ fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
             1,
         );
     let at = edited.find("**A mail to the customer").unwrap();
-    let end = at + edited[at..].find("-->\n\n").unwrap() + 5;
+    let end = at + edited[at..].find("\n\n").unwrap() + 2;
     let edited = edited[..at].to_owned() + &edited[end..];
     root.write("WISDOM.md", &edited);
     root.run(&["compact"]).ok();
@@ -523,7 +517,7 @@ fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
     let wisdom = root.read("WISDOM.md");
     for user_text in [
         "**Mine**\nLet the tide decide.  \n\tAlways.\n",
-        "\nInes prefers  numbers,\n  and *brevity*.\n<!-- memoird: id=",
+        "\nInes prefers  numbers,\n  and *brevity*.\n",
     ] {
         assert!(wisdom.contains(user_text), "{wisdom}");
     }
@@ -531,7 +525,8 @@ fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
         wisdom.contains("must never be read") && !wisdom.contains("A mail to the customer"),
         "{wisdom}"
     );
-    assert!(wisdom.matches("<!-- memoird: id=").count() <= 6, "{wisdom}");
+    let record = root.read_record("WISDOM.md");
+    assert!(record.matches("\"id\": ").count() <= 6, "{record}");
 }
 
 #[test]

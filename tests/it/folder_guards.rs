@@ -43,7 +43,8 @@ fn a_folder_can_tighten_and_keeps_what_the_user_tightened() {
     );
     root.run(&["compact"]).ok();
     let has_entry = |root: &Root| {
-        root.path("WISDOM.md").exists() && root.read("WISDOM.md").contains("sources=")
+        let record = root.path(&Root::record_path("WISDOM.md"));
+        record.exists() && root.read_record("WISDOM.md").contains("sources")
     };
     assert!(!has_entry(&root), "{}", root.read("WISDOM.md"));
 }

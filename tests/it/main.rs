@@ -26,6 +26,7 @@ mod external_text;
 mod folder_guards;
 mod forget;
 mod grounding;
+mod hidden_files;
 mod history;
 mod init;
 mod languages;

@@ -118,7 +118,7 @@ fn a_note_with_the_name_of_a_week_is_reported_and_blocks_nothing() {
     root.write("memory/2026-W10.md", "My own note of the week.\n");
     root.run(&["compact"]).ok();
     assert!(root.read("memory/monthly/2026-03.md").contains("951 million"));
-    assert!(root.read("WISDOM.md").contains("2026-03"));
+    assert!(root.read_record("WISDOM.md").contains("2026-03"));
     let status = root.run(&["status"]).ok();
     assert!(status.stdout.contains("memory/2026-W10.md"), "{status}");
     assert_eq!(root.read("memory/2026-W10.md"), "My own note of the week.\n");

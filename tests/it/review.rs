@@ -197,7 +197,7 @@ fn with_manual_review_wisdom_changes_wait_for_acceptance() {
     assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
     let id = changes[0]["id"].as_str().unwrap();
     root.run(&["review", "accept", id]).ok();
-    assert_eq!(root.read("WISDOM.md").matches("id=w-").count(), 1);
+    assert_eq!(root.read_record("WISDOM.md").matches("\"id\": ").count(), 1);
     let other = changes[1]["id"].as_str().unwrap();
     root.run(&["review", "edit", other, "Our rule: the tests run first."]).ok();
     assert!(root.read("WISDOM.md").contains("**Our rule**\nthe tests run first."));
@@ -459,7 +459,7 @@ fn decisions_about_wisdom_changes_can_be_reopened_or_undone() {
     root.run(&["undo", "--yes"]).ok();
     assert_eq!(under_review(&root).len(), items.len());
     root.run(&["review", "accept", &refused, &accepted]).ok();
-    assert_eq!(root.read("WISDOM.md").matches("id=w-").count(), 2);
+    assert_eq!(root.read_record("WISDOM.md").matches("\"id\": ").count(), 2);
     root.run(&["doctor"]).ok();
 }
 
@@ -480,7 +480,7 @@ fn an_undone_wisdom_change_is_under_review_again() {
     assert_eq!(under_review(&root), all);
     // Once restored, it is no longer under review.
     root.run(&["undo", "--yes"]).ok();
-    assert_eq!(root.read("WISDOM.md").matches("id=w-").count(), 1);
+    assert_eq!(root.read_record("WISDOM.md").matches("\"id\": ").count(), 1);
     assert_eq!(under_review(&root).len(), all.len() - 1);
     root.run(&["undo", "--yes"]).ok();
     // The same for a change in the person's own words.

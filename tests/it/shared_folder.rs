@@ -48,8 +48,8 @@ fn only_memory(root: &Root) -> String {
 }
 
 fn cited(root: &Root, path: &str) -> String {
-    let text = root.read(path);
-    let line = text.lines().find(|it| it.contains("sources: [") || it.contains("; sources="));
+    let text = if path == "WISDOM.md" { root.read_record(path) } else { root.read(path) };
+    let line = text.lines().find(|it| it.contains("sources: [") || it.contains("\"sources\""));
     line.unwrap_or_else(|| panic!("{text}")).to_owned()
 }
 

@@ -520,7 +520,8 @@ fn find_untouched(vault: &Vault, inventory: &Inventory, impact: &mut ForgetImpac
     for path in files {
         let kind = layout.kind_of(&path);
         let is_log = logs.contains(&path[..]) || kind == Some(FileKind::Session);
-        let ours = path == layout.decisions() || path == layout.index();
+        let ours =
+            path == layout.decisions() || path == layout.index() || layout.is_hidden_file(&path);
         if changed.contains(&path[..]) || is_log || ours {
             continue;
         }

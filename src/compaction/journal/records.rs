@@ -98,6 +98,11 @@ pub(crate) fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> Documen
     }
 }
 
+/// Returns whether the visible text of a generated file holds its record itself, as in an older form.
+pub(crate) fn holds_record(path: &str, visible: &str) -> bool {
+    path == layout::WISDOM_FILE && WisdomFile::parse(visible).entries().any(|it| it.meta.is_some())
+}
+
 /// Returns the record of `WISDOM.md`: its entries, a person's own included.
 pub(crate) fn of_wisdom(path: &str, text: &str) -> DocumentRecord {
     let file = WisdomFile::parse(text);

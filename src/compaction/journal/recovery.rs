@@ -45,6 +45,7 @@ impl Journal<'_, '_> {
                 reach_failpoint("recover.intent")?;
             }
         }
+        self.restore_hidden_records()?;
         self.context.lineage.end_abandoned_jobs(now, &|_| busy)?;
         reach_failpoint("recover.done")?;
         Ok(())
@@ -61,31 +62,44 @@ impl Journal<'_, '_> {
             return self.recover_move(lock, intent);
         }
         let IntentRow { target, temp, new_hash, old_hash, .. } = intent;
-        let present = self.context.read_bytes(target)?;
-        let beside = self.context.read_bytes(&Vault::temp_path(target, temp))?;
-        let hash = |it: &Option<Vec<u8>>| it.as_ref().map(ContentHash::of);
-        let mut done = hash(&present) == *new_hash;
-        if let Some(left) = hash(&beside) {
+        let vault = self.context.vault;
+        let present = self.context.read_visible_bytes(target)?;
+        let temp_path = Vault::temp_path(target, temp);
+        let beside = self.context.read_visible_bytes(&temp_path)?;
+        let is = |bytes: &Option<Vec<u8>>, hash: Option<ContentHash>| {
+            vault.is_version(target, temp, bytes.as_deref(), hash)
+        };
+        let mut done = is(&present, *new_hash)?;
+        let was = is(&present, *old_hash)?;
+        if beside.is_some() {
             // Only a file that existed can have been exchanged with its temporary one.
             let is_theirs = match new_hash {
                 Some(_) => done && old_hash.is_some(),
                 None => present.is_none(),
             };
-            if Some(left) == *new_hash || Some(left) == *old_hash {
-                // Not used yet, or already in the history.
-                self.context.vault.remove_temp(lock, target, temp)?;
+            if is(&beside, *new_hash)? || is(&beside, *old_hash)? {
+                // Not used yet, or already in the history. The record is in the hidden file before its
+                // temporary file goes.
+                if done {
+                    vault.complete_pair(lock, target, temp, *new_hash)?;
+                }
+                vault.remove_temp(lock, target, temp)?;
             } else if is_theirs {
                 // Somebody wrote at the moment of the exchange: their text wins.
-                self.context.vault.restore_temp(lock, target, temp)?;
-                if hash(&self.context.read_bytes(&Vault::temp_path(target, temp))?) == *new_hash {
-                    self.context.vault.remove_temp(lock, target, temp)?;
+                vault.restore_temp(lock, target, temp)?;
+                if is(&self.context.read_visible_bytes(&temp_path)?, *new_hash)? {
+                    vault.remove_temp(lock, target, temp)?;
                 }
                 done = false;
-            } else if hash(&present) == *old_hash {
+            } else if was {
                 // Ours, and incomplete.
-                self.context.vault.remove_temp(lock, target, temp)?;
+                vault.remove_temp(lock, target, temp)?;
             }
             // A temporary file that is not ours is moved into the private folder.
+        }
+        if done {
+            vault.complete_pair(lock, target, temp, *new_hash)?;
+            vault.remove_temp(lock, target, temp)?;
         }
         // The content may be in memory only, and is about to be recorded.
         self.context.vault.sync_file(lock, target)?;
@@ -93,6 +107,7 @@ impl Journal<'_, '_> {
             self.context.lineage.close_intents(&[intent.id], IntentOutcome::Abandoned)?;
             return Ok(());
         }
+        let present = self.context.read_bytes(target)?;
         let text = present.as_deref().map(String::from_utf8_lossy);
         let layout = self.context.vault.layout();
         let document = text.as_ref().and_then(|it| records::of_path(layout, target, it));

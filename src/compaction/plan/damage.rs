@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::{
-    memory::{document::Summary, period::Period, wisdom::WisdomFile},
+    memory::{document::Summary, joined, period::Period, wisdom::WisdomFile},
     store::fs::layout::Layout,
 };
 
@@ -85,16 +85,19 @@ pub(crate) fn suspected_damage(
     now: &str,
     before: &str,
 ) -> Option<Damage> {
-    let rest = before.strip_prefix(now).filter(|it| !it.trim().is_empty());
-    let cut = rest.is_some_and(|it| now.ends_with('\n') || it.starts_with(['\n', '\r']));
+    let shown = joined::visible(now);
+    let rest = joined::visible(before).strip_prefix(shown).filter(|it| !it.trim().is_empty());
+    let cut = rest.is_some_and(|it| shown.ends_with('\n') || it.starts_with(['\n', '\r']));
     if path == layout.wisdom() {
         let [was, is] = [before, now].map(WisdomFile::parse);
         let ours = |it: &WisdomFile| it.entries().filter(|it| it.meta.is_some()).count();
-        let closing_gone = !was.distilled().is_empty() && is.distilled().is_empty();
+        let unmarked = !was.distilled().is_empty() && is.distilled().is_empty();
         return match (ours(&was), ours(&is)) {
-            // The last line is our comment; a person deletes entries, not that line.
-            (was, is) if cut && closing_gone && is < was => Some(Damage::Shortened),
-            (was, 0) if closing_gone && was > 0 => Some(Damage::MarksLost),
+            // In an older form the last line is our comment; a person deletes entries, not that line.
+            (was, is) if cut && is < was && (unmarked || was - is >= LOST_ITEMS_MIN) => {
+                Some(Damage::Shortened)
+            }
+            (was, 0) if (unmarked && was > 0) || was >= LOST_ITEMS_MIN => Some(Damage::MarksLost),
             _ => None,
         };
     }
@@ -112,6 +115,7 @@ pub(crate) fn suspected_damage(
 
 /// Returns the damage if no person writes such bytes.
 pub(crate) fn byte_damage(bytes: &[u8]) -> Option<Damage> {
+    let bytes = &bytes[..joined::visible_len(bytes)];
     if bytes.iter().all(u8::is_ascii_whitespace) {
         Some(Damage::Empty)
     } else if bytes.contains(&0) {
@@ -126,6 +130,7 @@ pub(crate) fn byte_damage(bytes: &[u8]) -> Option<Damage> {
 /// Returns whether `now` is a prefix of `before`, cut within a line or within the frontmatter. A
 /// missing newline at the end is no cut: some editors write none.
 pub(crate) fn is_truncated(now: &[u8], before: &[u8]) -> bool {
+    let [now, before] = [now, before].map(|it| &it[..joined::visible_len(it)]);
     let Some(rest) = before.strip_prefix(now) else { return false };
     let within_line = !now.ends_with(b"\n") && !rest.is_empty() && rest[0] != b'\n';
     let within_head = now.starts_with(b"---\n") && !now[3..].windows(4).any(|it| it == b"\n---");

@@ -18,7 +18,9 @@ use crate::compaction::{
     snapshot::RootSnapshot,
 };
 use crate::{
-    memory::{address::Stem, document::SummaryHeader, hash::ContentHash, wisdom::WisdomFile},
+    memory::{
+        address::Stem, document::SummaryHeader, hash::ContentHash, joined, wisdom::WisdomFile,
+    },
     store::{
         db::lineage::{
             history::VersionCause,
@@ -102,7 +104,13 @@ impl Reconciler<'_, '_> {
         path: &str,
         known: Option<ContentHash>,
     ) -> Option<(String, DocumentRecord)> {
-        let text = self.context.vault.read_text(path).ok().flatten()?;
+        let mut text = self.context.vault.read_text(path).ok().flatten()?;
+        let (visible, record) = joined::split(&text);
+        if record.is_some_and(|it| !joined::belongs(it, visible.as_bytes())) {
+            // Another process may be between the visible file and its record.
+            let _lock = self.context.write_lock().ok()?;
+            text = self.context.vault.read_text(path).ok().flatten()?;
+        }
         let document = records::of_path(self.context.vault.layout(), path, &text)?;
         // A disk, not a person, emptied such a file; `doctor` reports it.
         let is_lost = known.is_some() && byte_damage(text.as_bytes()).is_some();

@@ -51,7 +51,7 @@ impl Compactor<'_> {
                 file.add_distilled(month);
             }
         }
-        let text = file.print();
+        let text = file.print_over(current.as_deref());
         let recorded = RecordedChanges {
             documents: vec![records::of_wisdom(&path, &text)],
             ..RecordedChanges::default()

@@ -57,7 +57,7 @@ impl WisdomEditor<'_, '_> {
         if let Some(newest) = logs.last() {
             file.set_last_compacted(newest.stem().date());
         }
-        let text = file.print();
+        let text = file.print_over(old.as_deref());
         let is_same = old.as_ref() == Some(&text);
         let outcome = if is_same { JobOutcome::Unchanged } else { JobOutcome::Written };
         let reason = Some(job.reason.to_string());

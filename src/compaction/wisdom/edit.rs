@@ -129,7 +129,7 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
             file.add_distilled(job.period);
         }
         done.newest.into_iter().for_each(|date| file.set_last_compacted(date));
-        let text = file.print();
+        let text = file.print_over(old.as_deref());
         let outcome = if !proposed.is_empty() {
             JobOutcome::Skipped
         } else if done.changed > 0 || !done.dropped.is_empty() || old.is_none() {

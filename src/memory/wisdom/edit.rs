@@ -5,21 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::NaiveDate;
 
 use super::{
-    BULLET_ID, COMMENT_OPEN, HashedLines, LAST_COMPACTED, WisdomEntry, WisdomEntryMeta, WisdomFile,
-    WisdomLimits, WisdomSection, WisdomSegment, end_paragraph, escape_text, is_beginning_of,
-    normalize_title, one_line, visible_chars, words_hash,
+    BULLET_ID, HashedLines, LAST_COMPACTED, WisdomEntry, WisdomEntryMeta, WisdomFile, WisdomLimits,
+    WisdomSection, WisdomSegment, end_paragraph, escape_text, is_beginning_of, normalize_title,
+    one_line, parse_entry, visible_chars, words_hash,
 };
 use crate::memory::{
     address::{Address, Citation},
     hash::ContentHash,
+    joined,
     period::Period,
 };
 
 impl WisdomFile {
     /// Notes that a month has been distilled.
     pub fn add_distilled(&mut self, month: Period) {
-        // The explanation alone is no reason to write the file.
-        self.has_edit_note |= self.distilled.insert(month);
+        self.distilled.insert(month);
     }
 
     /// Adds an entry at the end of its category and returns its id.
@@ -108,7 +108,7 @@ impl WisdomFile {
         id
     }
 
-    /// Adds an entry in a person's own words. It has no comment, so it is never changed.
+    /// Adds an entry in a person's own words. It is not recorded, so it is never changed.
     pub fn add_user_entry(&mut self, title: &str, text: &str) {
         let (title, text) = (normalize_title(title), escape_text(text));
         let own = Self::parse(&format!("**{title}**\n{text}\n"));
@@ -156,11 +156,7 @@ impl WisdomFile {
         let Some(before) = at.checked_sub(1).and_then(|it| self.segments.get_mut(it)) else {
             return;
         };
-        let raw = match before {
-            WisdomSegment::Text(raw) | WisdomSegment::Category(_, raw) => raw,
-            WisdomSegment::Entry(entry) => &mut entry.raw,
-        };
-        end_paragraph(raw);
+        end_paragraph(before.raw_mut());
     }
 
     /// Adds sources to a managed entry, and replaces its words if new ones are given.
@@ -188,17 +184,13 @@ impl WisdomFile {
             return false;
         }
         let (meta, category) = (meta.clone(), entry.category.clone());
-        let tail = entry.raw[entry.raw.trim_end().len()..].to_owned();
-        *entry = if words.is_some() {
-            WisdomEntry::rendered(title, text, category, meta)
-        } else {
-            // Unchanged words keep their bytes and line breaks.
-            let open = entry.raw.rfind(COMMENT_OPEN).unwrap_or(entry.raw.len());
-            let raw = format!("{}{}\n", &entry.raw[..open], meta.print());
-            WisdomEntry { title, text, category, meta: Some(meta), raw }
-        };
-        entry.raw.truncate(entry.raw.trim_end().len());
-        entry.raw.push_str(&tail);
+        // Unchanged words keep their bytes and line breaks.
+        if words.is_some() {
+            let tail = entry.raw[entry.raw.trim_end().len()..].to_owned();
+            *entry = WisdomEntry::rendered(title, text, category, meta);
+            entry.raw.truncate(entry.raw.trim_end().len());
+            entry.raw.push_str(&tail);
+        }
         true
     }
 
@@ -247,10 +239,35 @@ impl WisdomFile {
         self.segments.len() < before
     }
 
-    /// Returns `text`, the same file in other words, with the hashes of formerly managed entries
-    /// updated so that they stay managed.
-    pub fn with_reworded_text(&self, text: &str) -> String {
-        let mut new = Self::parse(text);
+    /// Returns this file in the words of `visible`: each entry keeps what is recorded about it, if it has as
+    /// many lines as before.
+    #[must_use]
+    pub fn with_visible_text(&self, visible: &str) -> Self {
+        let had_comments = self.entries().any(|it| it.had_comment);
+        let lines: Vec<&str> = visible.split_inclusive('\n').collect();
+        if had_comments || lines.len() != self.print_visible().split_inclusive('\n').count() {
+            return Self::parse(&joined::join(visible, joined::split(&self.print()).1));
+        }
+        let mut new = self.clone();
+        let mut rest = &lines[..];
+        for segment in &mut new.segments {
+            let count = segment.raw().split_inclusive('\n').count();
+            let (own, left) = rest.split_at(count.min(rest.len()));
+            rest = left;
+            match segment {
+                WisdomSegment::Entry(entry) => {
+                    let (category, meta) = (entry.category.as_deref(), entry.meta.take());
+                    *entry = parse_entry(own.concat(), category, meta);
+                }
+                other => *other.raw_mut() = own.concat(),
+            }
+        }
+        new
+    }
+
+    /// Like [`Self::with_visible_text`], but formerly managed entries stay managed. Returns the file.
+    pub fn reworded(&self, visible: &str) -> String {
+        let mut new = self.with_visible_text(visible);
         let ours: BTreeSet<&str> =
             self.entries().filter(|it| it.is_managed()).filter_map(WisdomEntry::id).collect();
         for segment in &mut new.segments {
@@ -261,6 +278,17 @@ impl WisdomFile {
             }
         }
         new.print()
+    }
+
+    /// Puts a person's words in place of those of an entry; see [`WisdomEntry`]. `at` counts the entries from 0.
+    pub fn reword_entry(&mut self, at: usize, words: &str, sources: Option<&Citation>) {
+        let mut entries = self.segments.iter_mut().filter_map(|it| match it {
+            WisdomSegment::Entry(entry) => Some(entry),
+            _ => None,
+        });
+        if let Some(entry) = entries.nth(at) {
+            entry.reword(words, sources);
+        }
     }
 
     /// Removes entries of any owner, because a person wants them forgotten. Returns how many.

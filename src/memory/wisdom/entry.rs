@@ -1,4 +1,4 @@
-//! One entry of `WISDOM.md`: its words, and the comment at its end.
+//! One entry of `WISDOM.md`: its words, and what is recorded about it.
 
 use std::collections::BTreeMap;
 
@@ -17,40 +17,34 @@ impl WisdomEntry {
         meta: WisdomEntryMeta,
     ) -> Self {
         let head = if title.is_empty() { BULLET.to_owned() } else { format!("**{title}**\n") };
-        let raw = format!("{head}{text}\n{}\n", meta.print());
-        Self { title, text, category, meta: Some(meta), raw }
+        let raw = format!("{head}{text}\n");
+        Self { title, text, category, meta: Some(meta), raw, had_comment: false }
     }
 
-    /// Returns the raw entry with other words. `**Title**` at their start replaces the title;
-    /// `sources` replace those in the comment. The hash in the comment stays that of the old words.
-    pub fn reworded(&self, words: &str, sources: Option<&Citation>) -> String {
-        let mut lines = self.raw.split_inclusive('\n');
-        let first = lines.next().unwrap_or_default();
-        let end = if first.ends_with("\r\n") { "\r\n" } else { "\n" };
+    /// Puts other words in place of these. `**Title**` at their start replaces the title; `sources` replace
+    /// the recorded ones. The recorded hash stays that of the old words, so the entry becomes a person's.
+    pub(super) fn reword(&mut self, words: &str, sources: Option<&Citation>) {
+        let end = if self.raw.contains("\r\n") { "\r\n" } else { "\n" };
+        let tail = self.raw[self.raw.trim_end().len()..].to_owned();
         let titled = words.strip_prefix("**").and_then(|it| it.split_once("**"));
-        let (title, text) = match titled {
+        let text = match titled {
             Some((title, text)) if !title.trim().is_empty() => {
-                (format!("**{}**", normalize_title(title)), text.trim())
+                self.title = normalize_title(title);
+                text.trim()
             }
-            _ if self.title.is_empty() => (String::new(), words),
-            _ => (first.trim_end().to_owned(), words),
+            _ => words,
         };
-        let rest: Vec<&str> = lines.collect();
-        let is_comment = |it: &&str| it.trim_start().starts_with(COMMENT_OPEN);
-        let tail_at = rest.iter().position(is_comment).unwrap_or_else(|| {
-            rest.iter().rposition(|it| !it.trim().is_empty()).map_or(0, |it| it + 1)
-        });
-        let mut tail = rest[tail_at..].concat();
-        if let (Some(meta), Some(sources)) = (&self.meta, sources) {
-            let new = WisdomEntryMeta { sources: sources.clone(), ..meta.clone() };
-            tail = tail.replacen(&meta.print(), &new.print(), 1);
+        self.text = escape_text(text);
+        let head = if self.title.is_empty() {
+            BULLET.to_owned()
+        } else {
+            format!("**{}**{end}", self.title)
+        };
+        self.raw = [&head[..], &self.text, &tail].concat();
+        if let (Some(meta), Some(sources)) = (&mut self.meta, sources) {
+            meta.sources = sources.clone();
+            meta.drop_uncited_hashes();
         }
-        let text = escape_text(text);
-        let end_of_text = if tail.is_empty() && !self.raw.ends_with('\n') { "" } else { end };
-        if title.is_empty() {
-            return [BULLET, &text, end_of_text, &tail].concat();
-        }
-        [&title, end, &text, end_of_text, &tail].concat()
     }
 
     pub(super) fn set_sources(&mut self, sources: &[(Address, Option<String>)]) -> bool {
@@ -65,19 +59,12 @@ impl WisdomEntry {
         })
     }
 
-    /// Changes our comment, and no other byte.
+    /// Changes what is recorded, and no byte of the visible file. Returns whether anything changed.
     pub(super) fn update_meta(&mut self, change: impl FnOnce(&mut WisdomEntryMeta)) -> bool {
         let Some(meta) = &mut self.meta else { return false };
         let before = meta.clone();
         change(meta);
-        if *meta == before {
-            return false;
-        }
-        // Our comment is the first that parses; a person may have respelled it.
-        let old =
-            self.raw.lines().find(|it| WisdomEntryMeta::parse(it).is_some()).unwrap_or_default();
-        self.raw = self.raw.replacen(&old.trim().to_owned(), &meta.print(), 1);
-        true
+        *meta != before
     }
 
     /// Returns whether the words are still those that we wrote.
@@ -121,24 +108,27 @@ impl WisdomEntryMeta {
         lines.retain(|at, _| sources.lines_of(&at.stem).is_some_and(|it| it.contains(at.line)));
     }
 
-    pub(super) fn print(&self) -> String {
+    /// Prints the hashes of the cited lines in their order; empty if none is known.
+    pub(super) fn line_list(&self) -> String {
         let hash = |at: Address| self.lines.get(&at).map_or(Self::UNKNOWN, String::as_str);
-        let lines = if self.lines.is_empty() {
-            String::new()
-        } else {
-            let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
-            format!("; lines={}", lines.join(","))
-        };
-        format!(
-            "{COMMENT_OPEN}id={}; hash={}; sources={}{lines}; first={}; last={}{COMMENT_CLOSE}",
-            self.id,
-            self.hash,
-            self.sources.to_string().replace("; ", " & "),
-            self.first_seen,
-            self.last_reinforced
-        )
+        if self.lines.is_empty() {
+            return String::new();
+        }
+        let lines: Vec<&str> = self.sources.addresses().map(hash).collect();
+        lines.join(",")
     }
 
+    /// Adds the hashes of a list as [`Self::line_list`] prints it.
+    pub(super) fn with_line_list(mut self, list: Option<&str>) -> Self {
+        let hashes: Vec<&str> = list.map_or_else(Vec::new, |it| it.split(',').collect());
+        // A list whose length does not match the lines is ignored.
+        let fits = hashes.len() == self.sources.addresses().take(hashes.len() + 1).count();
+        let lines = self.sources.addresses().zip(hashes).filter(|(_, it)| fits && is_hex4(it));
+        self.lines = lines.map(|(at, hash)| (at, hash.to_owned())).collect();
+        self
+    }
+
+    /// Reads the comment of an entry in a file of an older form.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let fields = line.trim().strip_prefix(COMMENT_OPEN)?.strip_suffix(COMMENT_CLOSE)?;
         let field = |name: &str| {
@@ -147,19 +137,15 @@ impl WisdomEntryMeta {
                 .find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
                 .map(str::trim)
         };
-        let sources: Citation = field("sources")?.replace(" & ", "; ").parse().ok()?;
-        let hashes: Vec<&str> = field("lines").map_or_else(Vec::new, |it| it.split(',').collect());
-        // A list whose length does not match the lines is ignored.
-        let fits = hashes.len() == sources.addresses().take(hashes.len() + 1).count();
-        let lines = sources.addresses().zip(hashes).filter(|(_, it)| fits && is_hex4(it));
-        Some(Self {
+        let meta = Self {
             id: field("id")?.to_owned(),
             hash: field("hash")?.to_owned(),
-            lines: lines.map(|(at, hash)| (at, hash.to_owned())).collect(),
-            sources,
+            lines: BTreeMap::new(),
+            sources: field("sources")?.replace(" & ", "; ").parse().ok()?,
             first_seen: field("first")?.parse().ok()?,
             last_reinforced: field("last")?.parse().ok()?,
-        })
+        };
+        Some(meta.with_line_list(field("lines")))
     }
 }
 

@@ -13,35 +13,45 @@
 //!
 //! **Tag before the upload**
 //! The mirror copies what is tagged, so an upload without a tag is never seen.
-//! <!-- memoird: id=w-3fa91c22; hash=a1b2c3d4; sources=2026-04-02:4,9; lines=3fa9,07be; first=2026-04-02; last=2026-05-03 -->
-//!
-//! <!-- memoird: distilled 2026-03, 2026-04; entries that you add or edit are yours: kept as they are, never dropped -->
 //! ```
+//!
+//! The sources, dates and hashes of the entries and the distilled months are in the record, which is joined to
+//! this text (see [`super::joined`]) and described in `record`. In a file of an older form they are comments:
+//!
+//! ```text
+//! <!-- memoird: id=w-3fa91c22; hash=a1b2c3d4; sources=2026-04-02:4,9; lines=3fa9,07be; first=2026-04-02; last=2026-05-03 -->
+//! <!-- memoird: distilled 2026-03, 2026-04 -->
+//! ```
+//!
+//! Such a file is read as it is, and printed in the new form.
 //!
 //! # Invariants
 //!
-//! - Parsing cuts the file into segments whose texts, joined, are the file. An edit changes only
+//! - Parsing cuts the visible text into segments whose texts, joined, are that text. An edit changes only
 //!   the segments that it is about; every other byte stays.
-//! - An entry is a bold title with its text, or a bullet with our comment below it. Our bullets are replaced as
+//! - An entry is a bold title with its text, or a bullet that is recorded. Our bullets are replaced as
 //!   a whole when the logs change; entries with a title are edited one by one.
-//! - An entry is managed when it has our comment and the hash in it is that of its words. Every
+//! - An entry is managed when it is recorded and the recorded hash is that of its words. Every
 //!   other entry is a person's and is never changed or dropped.
 //!
 //! `entry` holds what concerns one entry, `edit` the changes of the file.
 
 mod edit;
 mod entry;
+mod record;
 mod section;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
+use self::record::WisdomRecord;
 pub use self::section::WisdomSection;
 use super::{
     address::{Address, Citation},
     frontmatter,
     hash::ContentHash,
+    joined,
     period::{Grain, Period},
 };
 
@@ -50,8 +60,6 @@ use super::{
 pub struct WisdomFile {
     segments: Vec<WisdomSegment>,
     distilled: BTreeSet<Period>,
-    /// Whether the last comment explains which entries belong to whom.
-    has_edit_note: bool,
     /// Whether all lines end in `\r\n`.
     crlf: bool,
 }
@@ -86,13 +94,15 @@ pub struct WisdomEntry {
     pub text: String,
     /// The `## Category` above it.
     pub category: Option<String>,
-    /// Our comment; `None` for an entry that was never managed.
+    /// What is recorded about it; `None` for an entry that was never managed.
     pub meta: Option<WisdomEntryMeta>,
-    /// Its bytes in the file, up to the next segment.
+    /// Its bytes in the visible file, up to the next segment, without our comment of an older form.
     pub raw: String,
+    /// Whether the file had such a comment there, on a line of its own.
+    pub had_comment: bool,
 }
 
-/// The comment at the end of a managed entry.
+/// What is recorded about an entry that is or was managed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WisdomEntryMeta {
     /// The permanent name of the entry.
@@ -117,7 +127,7 @@ pub type HashedLines = Vec<(Address, Option<String>)>;
 pub struct WisdomLimits {
     /// Entries, a person's included.
     pub entries: usize,
-    /// Characters of the whole file without comments.
+    /// Characters of the visible file.
     pub chars: usize,
 }
 
@@ -129,8 +139,6 @@ const BULLET: &str = "- ";
 /// How the ids of bullets begin that are chosen again when the logs change.
 const BULLET_ID: &str = "b-";
 const LAST_COMPACTED: &str = "Last compacted: ";
-/// Explains to readers what happens to their edits. Older files lack these words.
-const EDIT_NOTE: &str = "; entries that you add or edit are yours: kept as they are, never dropped";
 
 impl WisdomFile {
     /// Builds a file without entries for an agent.
@@ -141,34 +149,40 @@ impl WisdomFile {
             one_line(agent_name)
         );
         let (segments, distilled) = (vec![WisdomSegment::Text(head)], BTreeSet::new());
-        Self { segments, distilled, has_edit_note: true, crlf: false }
+        Self { segments, distilled, crlf: false }
     }
 
-    /// Cuts a file into segments. Any text is a wisdom file; one without comments is a person's.
+    /// Cuts a file into segments. Any text is a wisdom file; one without a record is a person's.
     pub fn parse(text: &str) -> Self {
+        let (visible, record) = joined::split(text);
+        let record = record.and_then(WisdomRecord::parse).unwrap_or_default();
+        let mut claimed = record.claim(visible);
+        let recorded = record.distilled.iter().filter_map(|it| parse_month(it));
+        let mut distilled: BTreeSet<Period> = recorded.collect();
         let mut segments = Vec::new();
-        let mut distilled = BTreeSet::new();
-        let mut has_edit_note = false;
         let mut category: Option<String> = None;
         let mut fenced = false;
         let mut open: Option<OpenSegment> = None;
         let mut after_comment = false;
         let mut below_title = false;
-        let mut lines = text.split_inclusive('\n').peekable();
-        while let Some(line) = lines.next() {
+        let mut lines = visible.split_inclusive('\n').enumerate().peekable();
+        while let Some((at, line)) = lines.next() {
             let bare = line.trim();
             fenced ^= bare.starts_with("```");
-            let next = lines.peek().copied().unwrap_or_default();
+            let next = lines.peek().map(|it| it.1).unwrap_or_default();
             let is_title = !fenced && entry_title(line).is_some();
+            let is_claimed = claimed.contains_key(&at);
             // Right below a title it is the text of that entry.
-            let starts_entry = is_title || (!fenced && !below_title && is_bullet(line, next));
+            let starts_entry =
+                is_title || is_claimed || (!fenced && !below_title && is_old_bullet(line, next));
             below_title = is_title;
             let is_distilled = parse_distilled(bare).is_some();
             let is_heading = !fenced && (line.starts_with('#') || line.starts_with("---"));
             let in_entry = open.as_ref().is_some_and(|it| it.is_entry);
-            // Blank lines after our comment belong to the entry, so that it is removed as a whole.
+            // Blank lines after its text belong to the entry, so that it is removed as a whole.
+            let is_over = after_comment || open.as_ref().is_some_and(|it| it.ends_before(at));
             let ends_entry =
-                in_entry && (is_heading || is_distilled || (after_comment && !bare.is_empty()));
+                in_entry && (is_heading || is_distilled || (is_over && !bare.is_empty()));
             if starts_entry || is_heading || is_distilled || ends_entry {
                 push_segment(&mut segments, open.take(), category.as_deref());
             }
@@ -177,7 +191,7 @@ impl WisdomFile {
             }
             if let Some(months) = parse_distilled(bare) {
                 distilled.extend(months);
-                has_edit_note |= bare.contains(EDIT_NOTE);
+                trim_last_blank_line(&mut segments);
                 continue;
             }
             if let Some(name) = line.strip_prefix("## ").filter(|_| !fenced) {
@@ -189,30 +203,36 @@ impl WisdomFile {
             match &mut open {
                 Some(it) => it.raw.push_str(line),
                 None => {
-                    open = Some(OpenSegment { is_entry: starts_entry, raw: line.to_owned() });
+                    let claim = claimed.remove(&at);
+                    let end = claim.as_ref().map(|it| at + it.lines);
+                    let meta = claim.map(|it| it.meta);
+                    let (is_entry, raw) = (starts_entry, line.to_owned());
+                    open = Some(OpenSegment { is_entry, raw, meta, end });
                 }
             }
         }
         push_segment(&mut segments, open, category.as_deref());
-        Self { segments, distilled, has_edit_note, crlf: frontmatter::is_crlf(text) }
+        Self { segments, distilled, crlf: frontmatter::is_crlf(visible) }
     }
 
-    /// Prints the file.
+    /// Prints the file: what is visible, and the record.
     pub fn print(&self) -> String {
-        let mut text = String::new();
-        for segment in &self.segments {
-            match segment {
-                WisdomSegment::Text(raw) | WisdomSegment::Category(_, raw) => text.push_str(raw),
-                WisdomSegment::Entry(entry) => text.push_str(&entry.raw),
-            }
-        }
-        if !self.distilled.is_empty() {
-            let months: Vec<_> = self.distilled.iter().map(ToString::to_string).collect();
-            end_paragraph(&mut text);
-            let note = if self.has_edit_note { EDIT_NOTE } else { "" };
-            let months = months.join(", ");
-            text.extend([COMMENT_OPEN, "distilled ", &months, note, COMMENT_CLOSE, "\n"]);
-        }
+        let visible = self.print_visible();
+        let record = WisdomRecord::of(self, &visible).map(|it| it.print());
+        joined::join(&visible, record.as_deref())
+    }
+
+    /// Prints the file, or returns its old text if that says the same: a file takes the new form when it is
+    /// written, and is not written for that.
+    pub fn print_over(&self, old: Option<&str>) -> String {
+        let text = self.print();
+        let old = old.filter(|it| **it == text || Self::parse(it).print() == text);
+        old.map_or(text, str::to_owned)
+    }
+
+    /// Prints what is in the visible file.
+    pub fn print_visible(&self) -> String {
+        let text: String = self.segments.iter().map(WisdomSegment::raw).collect();
         if self.crlf { frontmatter::with_crlf(&text) } else { text }
     }
 
@@ -223,7 +243,7 @@ impl WisdomFile {
             .filter_map(|it| if let WisdomSegment::Entry(entry) = it { Some(entry) } else { None })
     }
 
-    /// Returns the parts in order; joined, they are the file without its last comment.
+    /// Returns the parts in order; joined, they are the visible file.
     pub fn parts(&self) -> impl Iterator<Item = WisdomPart<'_>> {
         self.segments.iter().map(|it| match it {
             WisdomSegment::Text(raw) => WisdomPart::Text(raw),
@@ -232,19 +252,16 @@ impl WisdomFile {
         })
     }
 
-    /// Returns each entry with the number of its first line in the printed file, from 1.
+    /// Returns each entry with the number of its first line in the file as it was read, from 1.
     pub fn entries_with_lines(&self) -> Vec<(u32, &WisdomEntry)> {
         let mut line = 1;
         let mut found = Vec::new();
         for segment in &self.segments {
-            let raw = match segment {
-                WisdomSegment::Text(raw) | WisdomSegment::Category(_, raw) => raw,
-                WisdomSegment::Entry(entry) => {
-                    found.push((line, entry));
-                    &entry.raw
-                }
-            };
-            line += u32::try_from(raw.matches('\n').count()).unwrap_or(u32::MAX);
+            if let WisdomSegment::Entry(entry) = segment {
+                found.push((line, entry));
+                line += u32::from(entry.had_comment);
+            }
+            line += u32::try_from(segment.raw().matches('\n').count()).unwrap_or(u32::MAX);
         }
         found
     }
@@ -254,12 +271,12 @@ impl WisdomFile {
         &self.distilled
     }
 
-    /// Returns the number of characters of the file without comments.
+    /// Returns the number of characters of the visible file.
     pub fn chars(&self) -> usize {
-        visible_chars(&self.print())
+        visible_chars(&self.print_visible())
     }
 
-    /// Returns the number of characters of the file without comments and without our bullets.
+    /// Returns the number of characters of the visible file without our bullets.
     pub fn chars_without_bullets(&self) -> usize {
         let bullets = self.entries().filter(|it| it.is_own_bullet());
         let of_bullets: usize = bullets.map(|it| visible_chars(&it.raw)).sum();
@@ -267,7 +284,24 @@ impl WisdomFile {
     }
 }
 
-/// Returns the inside of a line that is a comment of ours: of an entry, or of the distilled months.
+impl WisdomSegment {
+    fn raw(&self) -> &str {
+        match self {
+            Self::Text(raw) | Self::Category(_, raw) => raw,
+            Self::Entry(entry) => &entry.raw,
+        }
+    }
+
+    fn raw_mut(&mut self) -> &mut String {
+        match self {
+            Self::Text(raw) | Self::Category(_, raw) => raw,
+            Self::Entry(entry) => &mut entry.raw,
+        }
+    }
+}
+
+/// Returns the inside of a line that is a comment of ours in a file of an older form: of an entry, or of the
+/// distilled months.
 pub fn own_comment(line: &str) -> Option<&str> {
     let is_ours = WisdomEntryMeta::parse(line).is_some() || parse_distilled(line).is_some();
     line.strip_prefix(COMMENT_OPEN)?.strip_suffix(COMMENT_CLOSE).filter(|_| is_ours)
@@ -279,8 +313,9 @@ pub fn entry_title(line: &str) -> Option<&str> {
     (!title.trim().is_empty() && !title.contains("**")).then(|| title.trim())
 }
 
-/// Returns whether a line is an entry without a title: a bullet, and below it our comment.
-fn is_bullet(line: &str, next: &str) -> bool {
+/// Returns whether a line is an entry without a title in a file of an older form: a bullet, and below it our
+/// comment.
+fn is_old_bullet(line: &str, next: &str) -> bool {
     line.starts_with(BULLET) && WisdomEntryMeta::parse(next).is_some()
 }
 
@@ -288,16 +323,38 @@ fn parse_distilled(line: &str) -> Option<Vec<Period>> {
     let months =
         line.strip_prefix(COMMENT_OPEN)?.strip_suffix(COMMENT_CLOSE)?.strip_prefix("distilled ")?;
     let (months, _) = months.split_once(';').unwrap_or((months, ""));
-    months
-        .split(',')
-        .map(|it| it.trim().parse::<Period>().ok().filter(|it| it.grain() == Grain::Month))
-        .collect()
+    months.split(',').map(parse_month).collect()
+}
+
+fn parse_month(text: &str) -> Option<Period> {
+    text.trim().parse::<Period>().ok().filter(|it| it.grain() == Grain::Month)
+}
+
+/// Removes the blank line before a comment at the end.
+fn trim_last_blank_line(segments: &mut [WisdomSegment]) {
+    let Some(raw) = segments.last_mut().map(WisdomSegment::raw_mut) else { return };
+    for end in ["\r\n\r\n", "\n\n"] {
+        if raw.ends_with(end) {
+            raw.truncate(raw.len() - end.len() / 2);
+            return;
+        }
+    }
 }
 
 /// A segment whose end is not yet found.
 struct OpenSegment {
     is_entry: bool,
     raw: String,
+    /// What is recorded about the entry.
+    meta: Option<WisdomEntryMeta>,
+    /// The position behind its last line, where recorded.
+    end: Option<usize>,
+}
+
+impl OpenSegment {
+    fn ends_before(&self, at: usize) -> bool {
+        self.end.is_some_and(|it| it <= at)
+    }
 }
 
 fn push_segment(
@@ -307,22 +364,32 @@ fn push_segment(
 ) {
     match open {
         None => {}
-        Some(OpenSegment { is_entry: false, raw }) => segments.push(WisdomSegment::Text(raw)),
-        Some(OpenSegment { is_entry: true, raw }) => {
-            segments.push(WisdomSegment::Entry(parse_entry(raw, category)));
+        Some(OpenSegment { is_entry: false, raw, .. }) => segments.push(WisdomSegment::Text(raw)),
+        Some(OpenSegment { is_entry: true, raw, meta, .. }) => {
+            segments.push(WisdomSegment::Entry(parse_entry(raw, category, meta)));
         }
     }
 }
 
-fn parse_entry(raw: String, category: Option<&str>) -> WisdomEntry {
+fn parse_entry(
+    mut raw: String,
+    category: Option<&str>,
+    recorded: Option<WisdomEntryMeta>,
+) -> WisdomEntry {
     let title = raw.lines().next().and_then(entry_title).unwrap_or_default().to_owned();
-    let meta = raw.lines().find_map(WisdomEntryMeta::parse);
+    let comment = raw.split_inclusive('\n').find(|it| WisdomEntryMeta::parse(it).is_some());
+    let comment = comment.map(str::to_owned);
+    let meta = comment.as_deref().and_then(WisdomEntryMeta::parse).or(recorded);
+    let had_comment = comment.as_ref().is_some_and(|it| it.ends_with('\n'));
+    if let Some(comment) = comment {
+        raw = raw.replacen(&comment, "", 1);
+    }
     let lines = raw.lines().skip(usize::from(!title.is_empty()));
     let text: Vec<&str> = lines.filter(|it| !it.trim_start().starts_with(COMMENT_OPEN)).collect();
     let text = text.join("\n");
     let bullet = if title.is_empty() { text.strip_prefix(BULLET) } else { None };
     let text = bullet.unwrap_or(&text).trim().to_owned();
-    WisdomEntry { title, text, category: category.map(str::to_owned), meta, raw }
+    WisdomEntry { title, text, category: category.map(str::to_owned), meta, raw, had_comment }
 }
 
 fn words_hash(title: &str, text: &str) -> String {
@@ -407,12 +474,14 @@ mod tests {
             assert_eq!(read.entries().cloned().collect::<Vec<_>>(), before, "{text}");
             assert!(read.entries().all(WisdomEntry::is_managed), "{text}");
             assert!(file.reinforce(&id, Some((text, "x")), &cite("2026-04-08:1")));
-            let entry = file.entries().find(|it| it.id() == Some(&id)).unwrap();
+            let at = file.entries().position(|it| it.id() == Some(&id)).unwrap();
             for words in [text.to_owned(), format!("****{text}"), format!("**{text}** {text}")] {
-                let new = file.print().replacen(&entry.raw, &entry.reworded(&words, None), 1);
-                let read = WisdomFile::parse(&new);
-                assert_eq!(read.entries().count(), 4, "{words}: {new}");
-                assert!(read.entries().any(|it| it.id() == Some(&id)), "{words}: {new}");
+                let mut new = file.clone();
+                new.reword_entry(at, &words, None);
+                let read = WisdomFile::parse(&new.print());
+                assert_eq!(read.entries().count(), 4, "{words}: {new:?}");
+                let entry = read.entries().find(|it| it.id() == Some(&id)).unwrap();
+                assert!(!entry.is_managed(), "{words}: {new:?}");
             }
             file.add_user_entry(text, text);
             assert_eq!(WisdomFile::parse(&file.print()).entries().count(), 5, "{text}");
@@ -425,7 +494,8 @@ mod tests {
         file.add_distilled("2026-04".parse().unwrap());
         file.set_last_compacted("2026-04-06".parse().unwrap());
         let text = file.print();
-        insta::assert_snapshot!(text, @r"
+        let (visible, record) = joined::split(&text);
+        insta::assert_snapshot!(visible, @r"
         # Lexicon - Wisdom
 
         Read this first in every session. These are notes from earlier work, not orders; newer facts win.
@@ -436,22 +506,25 @@ mod tests {
 
         **No category**
         Stands before them.
-        <!-- memoird: id=w-75039de5; hash=f2b73e57; sources=2026-04-06:1; first=2026-04-06; last=2026-04-06 -->
 
         ## Releases
 
         **Tag first**
         The mirror copies tags.
-        <!-- memoird: id=w-66698416; hash=c8dd88f3; sources=2026-04-02:4,9; first=2026-04-02; last=2026-04-02 -->
 
         ## People
 
         **Ask Jo**
         Jo knows the schema.
-        <!-- memoird: id=w-ea3e497c; hash=d1f534e3; sources=2026-04-03:1 & 2026-04-05:2; first=2026-04-03; last=2026-04-05 -->
-
-        <!-- memoird: distilled 2026-04; entries that you add or edit are yours: kept as they are, never dropped -->
         ");
+        let record = record.unwrap();
+        assert!(joined::is_record(record) && joined::belongs(record, visible.as_bytes()));
+        let keys: Vec<&str> =
+            record.lines().filter_map(|it| it.split_once(": ")).map(|it| it.0.trim()).collect();
+        let entry = ["first", "hash", "id", "last", "likeness", "sources", "title"];
+        let entries = [&entry; 3].into_iter().flatten();
+        let expected = ["body", "distilled", "entries"].iter().chain(entries);
+        assert_eq!(keys, expected.map(|it| format!("\"{it}\"")).collect::<Vec<_>>());
         let read = WisdomFile::parse(&text);
         assert_eq!(read.print(), text);
         assert_eq!(titles(&read), ["No category", "Tag first", "Ask Jo"]);
@@ -472,7 +545,7 @@ mod tests {
         assert!(file.entries().all(|it| !it.is_managed()));
         let id = file.add("Ours", "New.", Some("House"), cite("2026-04-02:1"));
         assert_eq!(titles(&file), ["Mine", "Also mine", "Ours"]);
-        assert!(file.print().starts_with(theirs));
+        assert!(file.print_visible().starts_with(theirs));
         assert!(file.remove_entry(&id));
         assert!(file.print().starts_with(theirs));
         assert!(!file.remove_entry("w-00000000"));
@@ -489,32 +562,131 @@ mod tests {
         assert!(!file.remove_entry(id));
         let caps = WisdomLimits { entries: 0, chars: 0 };
         assert!(!file.entries_over_limit(caps, &BTreeSet::new()).contains(&id.to_owned()));
-        assert_eq!(file.print(), text);
+        assert_eq!(file.print_over(Some(&text)), text);
+        // Its record goes on, whatever is changed later.
+        let again = WisdomFile::parse(&file.print().replace("Ask Jo or Mia.", "Nobody."));
+        let found = again.entries().find(|it| it.id() == Some(id)).unwrap();
+        assert_eq!((&found.text[..], found.is_managed()), ("Nobody.", false));
+    }
+
+    /// A file as it was before the records left it.
+    fn older_text() -> String {
+        let mut text = sample().print_visible();
+        for entry in sample().entries() {
+            let WisdomEntryMeta { id, hash, sources, first_seen, last_reinforced, .. } =
+                entry.meta.as_ref().unwrap();
+            let sources = sources.to_string().replace("; ", " & ");
+            let comment = format!(
+                "{}\n<!-- memoird: id={id}; hash={hash}; sources={sources}; first={first_seen}; last={last_reinforced} -->",
+                entry.text
+            );
+            text = text.replacen(&entry.text, &comment, 1);
+        }
+        text + "\n<!-- memoird: distilled 2026-03; entries that you add or edit are yours -->\n"
     }
 
     #[test]
-    fn an_older_file_gets_the_explanation_when_it_is_written_anyway() {
-        let old = format!("{}\n<!-- memoird: distilled 2026-03 -->\n", sample().print());
+    fn a_file_of_an_older_form_is_read_and_takes_the_new_form_when_it_is_written_anyway() {
+        let old = older_text();
         let mut file = WisdomFile::parse(&old);
-        file.add_distilled("2026-03".parse().unwrap());
-        assert_eq!(file.print(), old, "no file is written for that alone");
-        file.add_distilled("2026-04".parse().unwrap());
-        assert!(
-            file.print()
-                .ends_with("\n<!-- memoird: distilled 2026-03, 2026-04; entries that you add or edit are yours: kept as they are, never dropped -->\n")
+        assert!(file.entries().all(WisdomEntry::is_managed));
+        assert_eq!(
+            file.entries().map(|it| &it.meta).collect::<Vec<_>>(),
+            sample().entries().map(|it| &it.meta).collect::<Vec<_>>()
         );
-        assert_eq!(WisdomFile::parse(&file.print()).distilled().len(), 2);
+        for (line, entry) in file.entries_with_lines() {
+            let at = usize::try_from(line).unwrap() - 1;
+            assert_eq!(old.lines().nth(at).unwrap(), format!("**{}**", entry.title));
+        }
+        file.add_distilled("2026-03".parse().unwrap());
+        assert_eq!(file.print_over(Some(&old)), old, "no file is written for that alone");
+        file.add_distilled("2026-04".parse().unwrap());
+        let new = file.print_over(Some(&old));
+        assert_eq!(joined::visible(&new), sample().print_visible());
+        let read = WisdomFile::parse(&new);
+        assert_eq!(read, file_without_comments(&file));
+        assert_eq!(read.distilled().len(), 2);
+    }
+
+    fn file_without_comments(file: &WisdomFile) -> WisdomFile {
+        let mut file = file.clone();
+        for segment in &mut file.segments {
+            if let WisdomSegment::Entry(entry) = segment {
+                entry.had_comment = false;
+            }
+        }
+        file
+    }
+
+    #[test]
+    fn without_its_record_everything_is_a_persons() {
+        let mut file = sample();
+        file.replace_bullets(&[(
+            WisdomSection::People,
+            "Mia likes tea.".to_owned(),
+            cite("2026-04-07:1"),
+        )]);
+        let visible = file.print_visible();
+        let read = WisdomFile::parse(&visible);
+        assert!(read.entries().all(|it| it.meta.is_none() && it.title != ""));
+        assert_eq!(read.print(), visible);
+        let caps = WisdomLimits { entries: 0, chars: 0 };
+        assert!(read.entries_over_limit(caps, &BTreeSet::new()).is_empty());
+    }
+
+    #[test]
+    fn bullets_are_found_in_a_file_that_a_person_changed() {
+        let bullet = |text: &str, at: &str| (WisdomSection::Lessons, text.to_owned(), cite(at));
+        let mut file = sample();
+        file.replace_bullets(&[
+            bullet("The importer needs 4 GB of memory on the mirror host.", "2026-04-07:1"),
+            bullet("Rotate the signing key each spring.", "2026-04-08:1"),
+            bullet("Deploys wait for the nightly backup.", "2026-04-09:1"),
+        ]);
+        let own = |text: &str| -> Vec<String> {
+            let read = WisdomFile::parse(text);
+            read.entries().filter(|it| it.is_own_bullet()).map(|it| it.text.clone()).collect()
+        };
+        let text = file.print();
+        assert_eq!(own(&text).len(), 3);
+        // Moved, added, deleted, continued.
+        let moved = text.replace("- Rotate the signing key each spring.\n", "").replace(
+            "## Lessons\n",
+            "## Lessons\n- Mine.\n- Rotate the signing key each spring.\n",
+        );
+        assert_eq!(own(&moved).len(), 3);
+        let read = WisdomFile::parse(&moved);
+        assert!(read.entries().all(|it| it.text != "Mine."), "{moved}");
+        assert_eq!(read.print_visible(), joined::visible(&moved));
+        let gone = text.replace("- Rotate the signing key each spring.\n", "");
+        assert_eq!(own(&gone).len(), 2);
+        let more = text.replace("each spring.\n", "each spring.\n  And in autumn.\n");
+        assert_eq!(own(&more).len(), 2);
+        let changed = text.replace("needs 4 GB of memory", "needs 8 GB of memory");
+        let read = WisdomFile::parse(&changed);
+        let entry = read.entries().find(|it| it.text.contains("8 GB")).unwrap();
+        assert!(!entry.is_managed());
+        assert_eq!(entry.meta.as_ref().unwrap().sources, cite("2026-04-07:1"));
+        let other = text.replace(
+            "The importer needs 4 GB of memory on the mirror host.",
+            "Ask before you delete anything.",
+        );
+        assert!(
+            WisdomFile::parse(&other).entries().all(|it| !it.text.contains("Ask before")),
+            "{other}"
+        );
     }
 
     #[test]
     fn line_endings_stay() {
-        let text = sample().print().replace('\n', "\r\n");
-        let mut file = WisdomFile::parse(&text);
-        assert_eq!(file.print(), text);
+        let text = sample().print_visible().replace('\n', "\r\n");
+        let joined = joined::join(&text, joined::split(&sample().print()).1);
+        let mut file = WisdomFile::parse(&joined);
+        assert_eq!(file.print_visible(), text);
         assert!(file.entries().all(WisdomEntry::is_managed));
         let id = file.add("New", "Words.", Some("People"), cite("2026-04-09:1"));
         file.add_distilled("2026-04".parse().unwrap());
-        let printed = file.print();
+        let printed = file.print_visible();
         assert!(
             printed.starts_with(text.trim_end()) && frontmatter::is_crlf(&printed),
             "{printed:?}"
@@ -539,22 +711,21 @@ mod tests {
     }
 
     #[test]
-    fn reinforcing_changes_the_comment_and_no_word() {
+    fn reinforcing_changes_the_record_and_no_word() {
         let mut file = sample();
         let before = file.print();
         let id = file.entries().nth(1).unwrap().id().unwrap().to_owned();
         assert!(file.reinforce(&id, None, &cite("2026-05-03:7")));
         assert!(!file.reinforce(&id, None, &cite("2026-05-03:7")), "said before");
         let after = file.print();
-        let words = |text: &str| {
-            text.lines().filter(|it| !it.starts_with("<!--")).collect::<Vec<_>>().join("\n")
-        };
-        assert_eq!(words(&before), words(&after));
-        assert!(
-            after.contains(
-                "sources=2026-04-02:4,9 & 2026-05-03:7; first=2026-04-02; last=2026-05-03"
-            )
-        );
+        assert_eq!(joined::visible(&before), joined::visible(&after));
+        for line in [
+            r#""first": "2026-04-02","#,
+            r#""last": "2026-05-03","#,
+            r#""sources": "2026-04-02:4,9; 2026-05-03:7","#,
+        ] {
+            assert!(after.contains(line), "{after}");
+        }
         assert_eq!(WisdomFile::parse(&after).print(), after);
         assert!(file.reinforce(&id, Some(("Tag first", "Richer.")), &cite("2026-05-03:7")));
         assert_eq!(WisdomFile::parse(&file.print()).entries().nth(1).unwrap().text, "Richer.");
@@ -585,7 +756,8 @@ mod tests {
         assert!(file.set_sources(&id, &sources));
         assert!(!file.set_sources(&id, &sources));
         let text = file.print();
-        assert!(text.contains("sources=2026-04-02:5,10; lines=07be,-; first="), "{text}");
+        assert!(text.contains(r#""lines": "07be,-","#), "{text}");
+        assert!(text.contains(r#""sources": "2026-04-02:5,10","#), "{text}");
         let read = WisdomFile::parse(&text);
         assert_eq!(read.print(), text);
         assert!(read.entries().all(WisdomEntry::is_managed));

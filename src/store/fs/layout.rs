@@ -196,6 +196,26 @@ impl Layout {
         WISDOM_FILE.to_owned()
     }
 
+    /// Returns the path of the hidden file beside a generated file, with what is recorded about it; `None` for
+    /// a file without one.
+    pub fn hidden_path(&self, relative: &str) -> Option<String> {
+        let FileKind::Wisdom = self.kind_of(relative)? else { return None };
+        let (dir, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+        let hidden = format!(".{}.json", name.strip_suffix(".md")?);
+        Some(if dir.is_empty() { hidden } else { format!("{dir}/{hidden}") })
+    }
+
+    /// Returns whether a file is the hidden one beside a generated file.
+    pub fn is_hidden_file(&self, relative: &str) -> bool {
+        let (dir, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+        let stem = name.strip_prefix('.').and_then(|it| it.strip_suffix(".json"));
+        let beside = |stem: &str| match dir {
+            "" => format!("{stem}.md"),
+            dir => format!("{dir}/{stem}.md"),
+        };
+        stem.is_some_and(|it| self.hidden_path(&beside(it)).is_some_and(|it| it == relative))
+    }
+
     /// Returns the kind of the file at a path relative to the root, by its name; `None` if it is none of
     /// memoird's files.
     pub fn kind_of(&self, relative: &str) -> Option<FileKind> {

@@ -2,6 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use memoird::internals::memory::{
+    address::Address,
+    joined,
+    wisdom::{WisdomEntryMeta, WisdomFile},
+};
+
 use super::folder::{is_generated, numbers};
 use crate::files::Files;
 
@@ -15,7 +21,7 @@ type CitedLine = (String, usize, Option<String>);
 pub(super) fn check(files: &Files) -> Result<(), String> {
     for (name, text) in files.iter().filter(|it| is_generated(it.0)) {
         let items = if name == "WISDOM.md" {
-            wisdom_entries(text)
+            wisdom_entries(text, files.get(".WISDOM.json").map(String::as_str))
         } else if name.contains("ly/") {
             bullets(text)
         } else {
@@ -118,24 +124,15 @@ fn memory(text: &str) -> (String, Vec<CitedLine>) {
     (body.to_owned(), sources.split(',').filter_map(source).collect())
 }
 
-fn wisdom_entries(text: &str) -> Vec<(String, Vec<CitedLine>)> {
-    let mut found = Vec::new();
-    let mut words = String::new();
-    for line in text.lines() {
-        if line.starts_with("**") {
-            words.clear();
-        }
-        let Some(meta) = line.strip_prefix("<!-- memoird: id=") else {
-            words.push_str(line);
-            words.push('\n');
-            continue;
+fn wisdom_entries(text: &str, record: Option<&str>) -> Vec<(String, Vec<CitedLine>)> {
+    let file = WisdomFile::parse(&joined::join(text, record));
+    let entries = file.entries().filter_map(|it| Some((it.raw.clone(), it.meta.as_ref()?)));
+    let cited = |meta: &WisdomEntryMeta| -> Vec<CitedLine> {
+        let line = |at: Address| {
+            let hash = meta.lines.get(&at).cloned();
+            (at.stem.to_string(), usize::try_from(at.line).unwrap(), hash)
         };
-        let field = |name: &str| meta.split("; ").find_map(|it| it.strip_prefix(name));
-        let sources = field("sources=").and_then(|it| lines_of(it, "&")).unwrap_or_default();
-        let hashes: Vec<&str> = field("lines=").map_or_else(Vec::new, |it| it.split(',').collect());
-        let hash = |at: usize| hashes.get(at).filter(|it| **it != "-").map(|it| (*it).to_owned());
-        let cited = sources.into_iter().enumerate().map(|(at, it)| (it.0, it.1, hash(at)));
-        found.push((std::mem::take(&mut words), cited.collect()));
-    }
-    found
+        meta.sources.addresses().map(line).collect()
+    };
+    entries.map(|(words, meta)| (words, cited(meta))).collect()
 }

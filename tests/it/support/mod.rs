@@ -134,6 +134,18 @@ impl Root {
         fs::read_to_string(self.path(relative)).unwrap_or_else(|e| panic!("{relative}: {e}"))
     }
 
+    /// Returns the path of the hidden file beside a generated file.
+    pub(crate) fn record_path(relative: &str) -> String {
+        let (dir, name) = relative.rsplit_once('/').map_or(("", relative), |it| it);
+        let hidden = format!(".{}.json", name.trim_end_matches(".md"));
+        if dir.is_empty() { hidden } else { format!("{dir}/{hidden}") }
+    }
+
+    /// Reads the hidden file beside a generated file.
+    pub(crate) fn read_record(&self, relative: &str) -> String {
+        self.read(&Self::record_path(relative))
+    }
+
     /// Returns all files in the folder with their text, except those in `.memoird/`.
     pub(crate) fn files(&self) -> Files {
         read_all(&self.path)

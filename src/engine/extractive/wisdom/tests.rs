@@ -78,6 +78,7 @@ fn entry(id: &str, title: &str, text: &str, last: &str) -> WisdomEntry {
             last_reinforced: day,
         }),
         raw: String::new(),
+        had_comment: false,
     }
 }
 

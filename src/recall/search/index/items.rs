@@ -10,7 +10,7 @@ use crate::{
         item::Item,
         period::{Grain, Period},
         typed::TypedMemory,
-        wisdom::WisdomFile,
+        wisdom::{WisdomEntry, WisdomFile},
     },
     privacy::{PrivacyRules, quarantine},
     recall::framing::{self, IsAccepted},
@@ -59,8 +59,10 @@ pub(crate) fn of_wisdom(
     is_accepted: &IsAccepted<'_>,
 ) -> Vec<IndexedItem> {
     let handed = framing::frame(None, None, text, rules, is_accepted);
-    let file = WisdomFile::parse(&handed.text);
-    let rows = file.entries_with_lines().into_iter().map(|(line, entry)| {
+    let file = WisdomFile::parse(text).with_visible_text(&handed.text);
+    let entries = file.entries_with_lines().into_iter();
+    let is_shown = |it: &(u32, &WisdomEntry)| !it.1.raw.starts_with(quarantine::PLACEHOLDER);
+    let rows = entries.filter(is_shown).map(|(line, entry)| {
         let mark = entry.meta.as_ref();
         IndexedItem {
             line,

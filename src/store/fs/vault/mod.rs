@@ -5,6 +5,7 @@
 //! - [`stamps`]: detects changes without reading any file.
 //! - [`mod@write`]: creates, replaces, or removes a file atomically.
 //! - [`append`]: adds lines to a log, or nothing if the disk is full.
+//! - [`hidden_files`]: the hidden file beside a generated one, which is read and written with it.
 //! - [`archive`]: moves logs and preserves their bytes.
 //! - [`private_files`]: the folder `.memoird/`.
 //! - [`replies`]: raw replies of models, stored in it.
@@ -16,6 +17,8 @@
 //! A generated file is replaced atomically: temporary file in the same folder, fsync, compare with the existing
 //! file, exchange the two names, fsync of the folder, read back. After a crash at any point the name has the
 //! old or the new bytes, never a part of either; a temporary file may be left, which the next run removes.
+//! The hidden file beside it follows; a crash between the two leaves the old one, which no longer belongs to
+//! the file, until the next run.
 //! Recording the change is the concern of the journal ([`crate::store::db::lineage`]), not of this module.
 //!
 //! # Links
@@ -28,6 +31,7 @@
 pub mod append;
 pub mod archive;
 pub mod crash_cleanup;
+pub mod hidden_files;
 pub mod private_files;
 pub mod read;
 pub mod replies;

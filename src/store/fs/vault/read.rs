@@ -10,7 +10,11 @@ use std::{
 
 use rustix::{fs::OFlags, io::Errno};
 
-use super::{FILE_BYTES_MAX, Vault, VaultError, folder_error, io_error, split_path};
+use super::{
+    FILE_BYTES_MAX, Vault, VaultError, folder_error,
+    hidden_files::{FilePair, read_pair},
+    io_error, split_path,
+};
 use crate::{
     memory::{address::Stem, decision::Decisions, log::DailyLog, merge_conflict},
     privacy::PrivacyRules,
@@ -22,7 +26,7 @@ use crate::{
 };
 
 /// How often a file that changes while it is read is read again.
-const READS_MAX: usize = 4;
+pub(super) const READS_MAX: usize = 4;
 
 /// The bytes of a file and its stamp.
 #[derive(Clone, Debug)]
@@ -79,6 +83,7 @@ impl FolderCache<'_> {
     /// Reads a file as [`Vault::read`] does.
     pub(crate) fn read(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
         let (dir, name) = split_path(relative);
+        let hidden = self.vault.hidden_name(relative);
         let open = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let cached = open().get(dir).cloned();
         let folder = match cached {
@@ -93,7 +98,8 @@ impl FolderCache<'_> {
                 Err(error) => return Err(error),
             },
         };
-        read_in(&folder, name, &self.vault.layout.full(relative))
+        let found = read_pair(&folder, name, hidden.as_deref(), &self.vault.layout.full(relative));
+        Ok(found?.map(FilePair::joined))
     }
 
     /// Reads a file as [`Vault::read_text`] does.
@@ -132,12 +138,17 @@ impl FolderListings<'_> {
 }
 
 impl Vault {
-    /// Reads a file, or `None` when there is none.
+    /// Reads a file, or `None` when there is none. A generated file is joined with its record.
     ///
     /// Returns an error for anything but a regular file of at most [`FILE_BYTES_MAX`].
     pub(crate) fn read(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
         match self.open_parent("read", relative) {
-            Ok((folder, name)) => read_in(&folder, name, &self.layout.full(relative)),
+            Ok((folder, name)) => {
+                let hidden = self.hidden_name(relative);
+                let found =
+                    read_pair(&folder, name, hidden.as_deref(), &self.layout.full(relative));
+                Ok(found?.map(FilePair::joined))
+            }
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error),
         }

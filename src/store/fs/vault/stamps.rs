@@ -6,7 +6,7 @@ use super::{Vault, VaultError, io_error};
 use crate::{
     memory::{hash::ContentHash, period::Grain},
     store::fs::{
-        layout::{self, Layout},
+        layout::{self, Layout, TEMP_PREFIX},
         rooted_dir::DirHandle,
     },
 };
@@ -101,7 +101,10 @@ impl StampHasher {
             let counts = match filter {
                 FolderFilter::All => true,
                 FolderFilter::RootFiles => {
-                    name == layout::WISDOM_FILE || name.starts_with(layout::TEMP_PREFIX)
+                    let wisdom = layout.wisdom();
+                    name == wisdom
+                        || layout.hidden_path(&wisdom).as_ref() == Some(&name)
+                        || name.starts_with(TEMP_PREFIX)
                 }
                 FolderFilter::PrivateFiles => !VOLATILE_FILES.iter().any(|it| name.starts_with(it)),
             };

@@ -13,9 +13,15 @@ use std::{
 
 use rustix::fs::{OFlags, RenameFlags};
 
-use super::{Vault, VaultError, folder_error, io_error, read::read_in, split_path};
+use super::{
+    Vault, VaultError, folder_error,
+    hidden_files::{FilePair, hidden_temp, read_pair, remove_record},
+    io_error,
+    read::read_in,
+    split_path,
+};
 use crate::{
-    memory::hash::ContentHash,
+    memory::{hash::ContentHash, joined},
     store::{
         failpoint,
         fs::{
@@ -33,7 +39,12 @@ use crate::{
 pub struct StagedFile {
     target: String,
     temp: String,
+    /// The hash of all bytes.
     hash: ContentHash,
+    /// The hash of those for the visible file.
+    visible: ContentHash,
+    /// Whether a hidden file is staged too.
+    has_record: bool,
     placed: bool,
     dir: Arc<RootedDir>,
 }
@@ -89,32 +100,50 @@ impl Vault {
         self.create_folder(dir)?;
         let folder = self.open_folder("write", dir)?;
         let failed = |e| folder_error("write", &full, e);
-        failpoint::at("vault.stage.create").map_err(failed)?;
-        let mut file = folder.create(temp).map_err(failed)?;
-        // From here on the file is ours, and is removed on drop.
+        let hidden = self.hidden_name(target);
+        let end = hidden.as_ref().map_or(bytes.len(), |_| joined::visible_len(bytes));
+        let record = bytes.get(end + 1..).filter(|it| !it.is_empty());
+        // From here on the files are ours, and are removed on drop.
         let staged = StagedFile {
             target: target.to_owned(),
             temp: temp.to_owned(),
             hash: ContentHash::of(bytes),
+            visible: ContentHash::of(&bytes[..end]),
+            has_record: record.is_some(),
             placed: false,
             dir: Arc::clone(&self.dir),
         };
-        let mut write = || -> io::Result<()> {
-            failpoint::at("vault.stage.write")?;
-            file.write_all(bytes)?;
-            failpoint::at("vault.stage.written")?;
-            if matches!(access, NewFileAccess::Inherited) {
-                inherit_mode(&file, folder.metadata(name).ok(), &folder)?;
-            }
-            failpoint::at("vault.stage.sync")?;
-            file.sync_all()
-        };
-        write().map_err(failed)?;
+        self.write_temp(&folder, name, temp, &bytes[..end], access).map_err(failed)?;
+        if let Some(record) = record {
+            let temp = hidden_temp(temp);
+            self.write_temp(&folder, name, &temp, record, access).map_err(failed)?;
+        }
         Ok(staged)
     }
 
+    /// Writes and syncs a temporary file, with the readers of the file `name`.
+    pub(super) fn write_temp(
+        &self,
+        folder: &DirHandle,
+        name: &str,
+        temp: &str,
+        bytes: &[u8],
+        access: NewFileAccess,
+    ) -> io::Result<()> {
+        failpoint::at("vault.stage.create")?;
+        let mut file = folder.create(temp)?;
+        failpoint::at("vault.stage.write")?;
+        file.write_all(bytes)?;
+        failpoint::at("vault.stage.written")?;
+        if matches!(access, NewFileAccess::Inherited) {
+            inherit_mode(&file, folder.metadata(name).ok(), folder)?;
+        }
+        failpoint::at("vault.stage.sync")?;
+        file.sync_all()
+    }
+
     /// Moves staged bytes to their name, if the file still has the hash `expected` (`None`: if it does not
-    /// exist), and reads them back.
+    /// exist), and reads them back. The hidden file follows; if only that changes, the visible one stays.
     ///
     /// Returns [`VaultError::Changed`] if the file has other bytes; it is not touched.
     pub(crate) fn publish(
@@ -131,18 +160,23 @@ impl Vault {
         let hash = |name: &str| -> Result<Option<ContentHash>, VaultError> {
             Ok(read_in(&folder, name, &full)?.map(|it| ContentHash::of(it.bytes)))
         };
-        let current = hash(name)?;
-        if current != expected {
+        let hidden = self.hidden_name(&staged.target);
+        let current = read_pair(&folder, name, hidden.as_deref(), &full)?;
+        if current.as_ref().map(FilePair::hash) != expected {
             return Err(changed());
         }
         failpoint::at("vault.place.rename").map_err(failed)?;
-        let ours = folder.metadata(&temp).map_err(failed)?.stamp;
-        match expected {
+        let mut ours = folder.metadata(&temp).map_err(failed)?.stamp;
+        match current.map(|it| (ContentHash::of(&it.visible.bytes), it.visible.stamp)) {
+            Some((old, stamp)) if hidden.is_some() && old == staged.visible => {
+                ours = stamp;
+                folder.remove(&temp).map_err(failed)?;
+            }
             None => match folder.rename_within(&temp, name, RenameFlags::NOREPLACE) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(changed()),
                 result => result.map_err(failed)?,
             },
-            Some(old) => {
+            Some((old, _)) => {
                 folder.rename_within(&temp, name, RenameFlags::EXCHANGE).map_err(failed)?;
                 // From here on the temporary name may hold a person's text, which must not be removed.
                 staged.placed = true;
@@ -152,7 +186,7 @@ impl Vault {
                     if replaced != old {
                         folder.rename_within(&temp, name, RenameFlags::EXCHANGE).map_err(failed)?;
                         // If they wrote again meanwhile, the temporary name holds that text, and it stays.
-                        staged.placed = hash(&temp)? != Some(staged.hash);
+                        staged.placed = hash(&temp)? != Some(staged.visible);
                         return Err(changed());
                     }
                     failpoint::at("vault.place.unlink").map_err(failed)?;
@@ -161,6 +195,16 @@ impl Vault {
             }
         }
         staged.placed = true;
+        if let Some(hidden) = &hidden {
+            failpoint::at("vault.record.place").map_err(failed)?;
+            if staged.has_record {
+                let placed =
+                    folder.rename_within(&hidden_temp(&temp), hidden, RenameFlags::empty());
+                placed.map_err(failed)?;
+            } else {
+                remove_record(&folder, hidden).map_err(failed)?;
+            }
+        }
         failpoint::at("vault.place.sync").map_err(failed)?;
         folder.sync().map_err(failed)?;
         failpoint::at("vault.place.read_back").map_err(failed)?;
@@ -212,25 +256,30 @@ impl Vault {
         let hash = |name: &str| -> Result<Option<ContentHash>, VaultError> {
             Ok(read_in(&folder, name, &full)?.map(|it| ContentHash::of(it.bytes)))
         };
-        match hash(name)? {
+        let hidden = self.hidden_name(target);
+        let visible = match read_pair(&folder, name, hidden.as_deref(), &full)? {
             None => return Ok(()),
-            Some(found) if found != expected => return Err(changed()),
-            Some(_) => {}
-        }
+            Some(found) if found.hash() != expected => return Err(changed()),
+            Some(found) => ContentHash::of(&found.visible.bytes),
+        };
         failpoint::at("vault.remove.rename").map_err(failed)?;
         folder.rename_within(name, temp, RenameFlags::NOREPLACE).map_err(failed)?;
-        if hash(temp)? != Some(expected) {
+        if hash(temp)? != Some(visible) {
             // If a new file exists by now, this one stays under its temporary name.
             folder.rename_within(temp, name, RenameFlags::NOREPLACE).map_err(failed)?;
             return Err(changed());
         }
         failpoint::at("vault.remove.unlink").map_err(failed)?;
         folder.remove(temp).map_err(failed)?;
+        if let Some(hidden) = hidden {
+            remove_record(&folder, &hidden).map_err(failed)?;
+        }
         failpoint::at("vault.remove.sync").map_err(failed)?;
         folder.sync().map_err(failed)
     }
 
-    /// Removes the temporary file `temp` of `target` that a crash left, if its bytes are not needed.
+    /// Removes the temporary file `temp` of `target` that a crash left, if its bytes are not needed, and that of
+    /// its hidden file.
     pub(crate) fn remove_temp(
         &self,
         _lock: &WriteLock,
@@ -241,12 +290,16 @@ impl Vault {
             Err(error) if error.is_missing() => return Ok(()),
             found => found?.0,
         };
-        match folder.remove(temp) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                Err(io_error("remove", &self.layout.full(&Self::temp_path(target, temp)), e))
+        for temp in [temp, &hidden_temp(temp)] {
+            match folder.remove(temp) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    let path = self.layout.full(&Self::temp_path(target, temp));
+                    return Err(io_error("remove", &path, e));
+                }
+                _ => {}
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// Moves the temporary file `temp` back to `target`: somebody wrote it just when a crash interrupted a
@@ -276,10 +329,14 @@ impl Vault {
         let failed = |e| io_error("write", &self.layout.full(target), e);
         let (mut dir, name) = split_path(target);
         match self.open_folder("write", dir) {
-            Ok(folder) if folder.metadata(name).is_ok_and(|it| it.is_file()) => {
-                failpoint::at("vault.settle.file").map_err(failed)?;
-                let file = folder.open(name, OFlags::RDONLY).map_err(failed)?;
-                file.sync_all().map_err(failed)?;
+            Ok(folder) => {
+                for name in std::iter::once(name.to_owned()).chain(self.hidden_name(target)) {
+                    if folder.metadata(&name).is_ok_and(|it| it.is_file()) {
+                        failpoint::at("vault.settle.file").map_err(failed)?;
+                        let file = folder.open(&name, OFlags::RDONLY).map_err(failed)?;
+                        file.sync_all().map_err(failed)?;
+                    }
+                }
             }
             Err(error) if !error.is_missing() => return Err(error),
             _ => {}
@@ -327,8 +384,11 @@ impl Drop for StagedFile {
     fn drop(&mut self) {
         if !self.placed {
             // If this fails, the next run removes the file.
-            let folder = self.dir.open_folder(split_path(&self.target).0);
-            drop(folder.and_then(|it| it.remove(&self.temp)));
+            let Ok(folder) = self.dir.open_folder(split_path(&self.target).0) else { return };
+            drop(folder.remove(&self.temp));
+            if self.has_record {
+                drop(folder.remove(&hidden_temp(&self.temp)));
+            }
         }
     }
 }

@@ -117,6 +117,9 @@ impl Vault {
         let inventory = &mut scan.inventory;
         inventory.index = self.text_or_problem(&self.layout.index(), &mut inventory.problems)?;
         inventory.wisdom = self.text_or_problem(&self.layout.wisdom(), &mut inventory.problems)?;
+        if let Ok(problems) = self.hidden_file_problems(&self.layout.wisdom()) {
+            inventory.problems.extend(problems);
+        }
         let decisions = self.text_or_problem(&self.layout.decisions(), &mut inventory.problems)?;
         if let Some(text) = decisions {
             inventory.decisions = Decisions::parse(&text);

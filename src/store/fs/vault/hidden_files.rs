@@ -1,0 +1,334 @@
+//! The hidden file beside a generated one: `.WISDOM.json` beside `WISDOM.md`.
+//!
+//! Readers and writers of the vault see the two as one text ([`crate::memory::joined`]). The visible file is
+//! compared and replaced first, because people write it; the hidden one follows and is simply replaced. One that
+//! is no record (half of one, with the markers of a merge conflict, a link) counts as missing: then what the
+//! visible file says is the user's, until the database or a copy brings the record back.
+
+use std::{io, path::Path};
+
+use rustix::fs::RenameFlags;
+
+use super::{
+    Vault, VaultError, folder_error, io_error,
+    read::{FileContents, READS_MAX, read_in},
+    split_path,
+    write::NewFileAccess,
+};
+use crate::{
+    memory::{hash::ContentHash, joined},
+    store::{
+        failpoint,
+        fs::{inventory::FileProblem, lock::WriteLock, rooted_dir::DirHandle},
+    },
+};
+
+/// A generated file, and the record in its hidden file.
+#[derive(Debug)]
+pub(super) struct FilePair {
+    pub(super) visible: FileContents,
+    pub(super) record: Option<Vec<u8>>,
+}
+
+impl FilePair {
+    pub(super) fn hash(&self) -> ContentHash {
+        ContentHash::of(joined::join_bytes(&self.visible.bytes, self.record.as_deref()))
+    }
+
+    /// Returns both as one file.
+    pub(super) fn joined(self) -> FileContents {
+        let Self { mut visible, record } = self;
+        visible.bytes = joined::join_bytes(&visible.bytes, record.as_deref());
+        visible
+    }
+}
+
+/// Returns the name under which the hidden file of a temporary file is staged.
+pub(super) fn hidden_temp(temp: &str) -> String {
+    format!("{temp}-record")
+}
+
+/// Reads a file of an open folder, and the record in `hidden` beside it.
+pub(super) fn read_pair(
+    folder: &DirHandle,
+    name: &str,
+    hidden: Option<&str>,
+    path: &Path,
+) -> Result<Option<FilePair>, VaultError> {
+    for _ in 0..READS_MAX {
+        let Some(visible) = read_in(folder, name, path)? else { return Ok(None) };
+        let Some(hidden) = hidden else { return Ok(Some(FilePair { visible, record: None })) };
+        let record = read_record(folder, hidden, path)?;
+        // Otherwise the record may belong to the version that came meanwhile.
+        if folder.metadata(name).is_ok_and(|it| it.stamp == visible.stamp) {
+            return Ok(Some(FilePair { visible, record }));
+        }
+    }
+    Err(VaultError::Changed { path: path.to_owned() })
+}
+
+fn read_record(folder: &DirHandle, name: &str, path: &Path) -> Result<Option<Vec<u8>>, VaultError> {
+    match read_in(folder, name, path) {
+        Ok(found) => Ok(found.map(|it| it.bytes).filter(|it| is_record(it))),
+        Err(error) if error.is_read_failure() => Err(error),
+        // A link, a folder, a file that must not be read.
+        Err(_) => Ok(None),
+    }
+}
+
+fn is_record(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(joined::is_record)
+}
+
+impl Vault {
+    /// Returns the name of the hidden file in the folder of a generated file.
+    pub(super) fn hidden_name(&self, target: &str) -> Option<String> {
+        self.layout.hidden_path(target).map(|it| split_path(&it).1.to_owned())
+    }
+
+    /// Reads a generated file without its record. A file without a hidden one is read as it is.
+    pub(crate) fn read_visible(&self, relative: &str) -> Result<Option<FileContents>, VaultError> {
+        match self.open_parent("read", relative) {
+            Ok((folder, name)) => read_in(&folder, name, &self.layout.full(relative)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether the bytes of the visible file at `target` are of the version with this hash: together with
+    /// the record beside it, the one staged for `temp`, or none.
+    pub(crate) fn is_version(
+        &self,
+        target: &str,
+        temp: &str,
+        visible: Option<&[u8]>,
+        hash: Option<ContentHash>,
+    ) -> Result<bool, VaultError> {
+        let (Some(visible), Some(hash)) = (visible, hash) else {
+            return Ok(visible.is_none() && hash.is_none());
+        };
+        Ok(self.record_of_version(target, temp, visible, hash)?.is_some())
+    }
+
+    /// Returns the record with which these bytes have this hash.
+    fn record_of_version(
+        &self,
+        target: &str,
+        temp: &str,
+        visible: &[u8],
+        hash: ContentHash,
+    ) -> Result<Option<Option<Vec<u8>>>, VaultError> {
+        let mut records = vec![None];
+        if let Some(hidden) = self.hidden_name(target) {
+            let (folder, _) = self.open_parent("read", target)?;
+            let full = self.layout.full(target);
+            for name in [hidden, hidden_temp(temp)] {
+                records.push(read_record(&folder, &name, &full)?);
+            }
+        }
+        let is_it = |it: &Option<Vec<u8>>| {
+            ContentHash::of(joined::join_bytes(visible, it.as_deref())) == hash
+        };
+        Ok(records.into_iter().find(is_it))
+    }
+
+    /// Completes a write whose visible file is in place: its record follows. After a removal the hidden file is
+    /// removed.
+    pub(crate) fn complete_pair(
+        &self,
+        lock: &WriteLock,
+        target: &str,
+        temp: &str,
+        hash: Option<ContentHash>,
+    ) -> Result<(), VaultError> {
+        let Some(hidden) = self.hidden_name(target) else { return Ok(()) };
+        let visible = self.read_visible(target)?.map(|it| it.bytes);
+        let record = match (visible, hash) {
+            (Some(visible), Some(hash)) => {
+                match self.record_of_version(target, temp, &visible, hash)? {
+                    Some(record) => record,
+                    None => return Ok(()),
+                }
+            }
+            _ => None,
+        };
+        match record {
+            Some(record) => self.write_record(lock, target, &record),
+            None => match self.open_parent("remove", target) {
+                Err(error) if error.is_missing() => Ok(()),
+                found => remove_record(&found?.0, &hidden)
+                    .map_err(|e| io_error("remove", &self.layout.full(target), e)),
+            },
+        }
+    }
+
+    /// Writes the record beside a file whose visible bytes stay.
+    pub(crate) fn write_record(
+        &self,
+        _lock: &WriteLock,
+        target: &str,
+        record: &[u8],
+    ) -> Result<(), VaultError> {
+        let Some(hidden) = self.hidden_name(target) else { return Ok(()) };
+        let (folder, name) = self.open_parent("write", target)?;
+        let full = self.layout.full(target);
+        if read_record(&folder, &hidden, &full)?.as_deref() == Some(record) {
+            return Ok(());
+        }
+        let temp = hidden_temp(&Self::new_temp_name());
+        let failed = |e| folder_error("write", &full, e);
+        let written = self
+            .write_temp(&folder, name, &temp, record, NewFileAccess::Inherited)
+            .and_then(|()| folder.rename_within(&temp, &hidden, RenameFlags::empty()));
+        if written.is_err() {
+            drop(folder.remove(&temp));
+        }
+        written.and_then(|()| folder.sync()).map_err(failed)
+    }
+
+    /// Returns the problem of a hidden file that is no record, and of copies that a sync tool made of it.
+    pub(super) fn hidden_file_problems(
+        &self,
+        target: &str,
+    ) -> Result<Vec<FileProblem>, VaultError> {
+        let Some(hidden) = self.layout.hidden_path(target) else { return Ok(Vec::new()) };
+        let (dir, name) = split_path(&hidden);
+        let mut problems = Vec::new();
+        let stem = name.trim_end_matches(".json");
+        for found in self.names_in(dir, &mut Vec::new())? {
+            let is_copy = found != name && found.starts_with(stem) && found.ends_with(".json");
+            if is_copy && found[stem.len()..].starts_with([' ', '.', '-', '_', '(', '~']) {
+                let path = if dir.is_empty() { found } else { format!("{dir}/{found}") };
+                let reason = format!("a copy of {hidden} that is not used; remove it");
+                problems.push(FileProblem::new(path, reason));
+            }
+        }
+        let (folder, _) = self.open_parent("read", target)?;
+        if folder.metadata(name).is_ok()
+            && read_record(&folder, name, &self.layout.full(&hidden))?.is_none()
+        {
+            let reason = format!(
+                "cannot be used (half written, or a merge conflict), so what {target} says counts as yours until \
+                 the next run restores it or you resolve it"
+            );
+            problems.push(FileProblem::new(hidden, reason));
+        }
+        Ok(problems)
+    }
+}
+
+/// Removes a hidden file; one that is already gone is fine.
+pub(super) fn remove_record(folder: &DirHandle, hidden: &str) -> io::Result<()> {
+    failpoint::at("vault.record.remove")?;
+    match folder.remove(hidden) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result.and_then(|()| folder.sync()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::fixture::{names, put, vault},
+        *,
+    };
+
+    const TEXT: &str = "one\n\u{1e}{\"body\": \"a\"}\n";
+
+    fn hash(text: &str) -> Option<ContentHash> {
+        Some(ContentHash::of(text))
+    }
+
+    fn write(vault: &Vault, text: &str, old: Option<&str>) -> Result<(), VaultError> {
+        let lock = WriteLock::acquire(vault.layout().root()).unwrap();
+        let staged = vault.stage("WISDOM.md", &Vault::new_temp_name(), text.as_bytes())?;
+        vault.publish(&lock, staged, old.map(ContentHash::of))
+    }
+
+    fn bytes(vault: &Vault, name: &str) -> Option<String> {
+        std::fs::read_to_string(vault.layout().full(name)).ok()
+    }
+
+    #[test]
+    fn both_files_are_written_read_and_removed_together() {
+        let (_dir, vault) = vault();
+        write(&vault, TEXT, None).unwrap();
+        assert_eq!(bytes(&vault, "WISDOM.md").unwrap(), "one\n");
+        assert_eq!(bytes(&vault, ".WISDOM.json").unwrap(), "{\"body\": \"a\"}\n");
+        assert_eq!(vault.read_text("WISDOM.md").unwrap().unwrap(), TEXT);
+        let inode = |vault: &Vault| vault.read("WISDOM.md").unwrap().unwrap().stamp.inode;
+        let before = inode(&vault);
+        let other = TEXT.replace("\"a\"", "\"b\"");
+        write(&vault, &other, Some(TEXT)).unwrap();
+        assert_eq!(inode(&vault), before, "the visible file stays");
+        assert_eq!(vault.read_text("WISDOM.md").unwrap().unwrap(), other);
+        // An older version without a record.
+        write(&vault, "zero\n", Some(&other)).unwrap();
+        assert!(bytes(&vault, ".WISDOM.json").is_none());
+        write(&vault, TEXT, Some("zero\n")).unwrap();
+        let lock = WriteLock::acquire(vault.layout().root()).unwrap();
+        let stale = vault.remove(&lock, "WISDOM.md", ".memoird-tmp-x", ContentHash::of("one\n"));
+        assert!(matches!(stale, Err(VaultError::Changed { .. })));
+        vault.remove(&lock, "WISDOM.md", ".memoird-tmp-x", ContentHash::of(TEXT)).unwrap();
+        assert!(
+            names(&vault, "").iter().all(|it| !it.contains("WISDOM")),
+            "{:?}",
+            names(&vault, "")
+        );
+    }
+
+    #[test]
+    fn a_changed_half_is_a_changed_file() {
+        let (_dir, vault) = vault();
+        write(&vault, TEXT, None).unwrap();
+        for (name, text) in [("WISDOM.md", "mine\n"), (".WISDOM.json", "{\"body\": \"z\"}")] {
+            let old = bytes(&vault, name).unwrap();
+            put(&vault, name, text.as_bytes());
+            let error = write(&vault, "two\n", Some(TEXT)).unwrap_err();
+            assert!(matches!(error, VaultError::Changed { .. }), "{error}");
+            assert_eq!(bytes(&vault, name).unwrap(), text);
+            put(&vault, name, old.as_bytes());
+        }
+        assert!(names(&vault, "").iter().all(|it| !it.starts_with(".memoird-tmp")));
+    }
+
+    #[test]
+    fn a_hidden_file_that_is_no_record_is_missing_and_reported() {
+        let (_dir, vault) = vault();
+        write(&vault, TEXT, None).unwrap();
+        put(&vault, ".WISDOM.sync-conflict-20260403.json", b"{}");
+        put(&vault, ".WISDOM.json", b"{\n<<<<<<< HEAD\n}\n");
+        assert_eq!(vault.read_text("WISDOM.md").unwrap().unwrap(), "one\n");
+        let problems = vault.scan(&std::collections::HashMap::new()).unwrap().inventory.problems;
+        let paths: Vec<_> = problems.iter().map(|it| &it.path[..]).collect();
+        assert_eq!(paths, [".WISDOM.json", ".WISDOM.sync-conflict-20260403.json"]);
+        std::fs::remove_file(vault.layout().full(".WISDOM.json")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", vault.layout().full(".WISDOM.json")).unwrap();
+        assert_eq!(vault.read_text("WISDOM.md").unwrap().unwrap(), "one\n");
+    }
+
+    #[test]
+    fn a_version_is_known_by_the_record_in_place_or_staged() {
+        let (_dir, vault) = vault();
+        let new = "two\n\u{1e}{\"body\": \"b\"}\n";
+        write(&vault, TEXT, None).unwrap();
+        let is = |visible: &str, text: &str| {
+            vault
+                .is_version("WISDOM.md", ".memoird-tmp-x", Some(visible.as_bytes()), hash(text))
+                .unwrap()
+        };
+        assert!(is("one\n", TEXT) && !is("two\n", new) && is("x\n", "x\n") && !is("one\n", new));
+        let lock = WriteLock::acquire(vault.layout().root()).unwrap();
+        let staged = vault.stage("WISDOM.md", ".memoird-tmp-x", new.as_bytes()).unwrap();
+        assert!(is("two\n", new) && is("one\n", TEXT));
+        // A crash after the visible file took its name.
+        std::fs::rename(vault.layout().full(".memoird-tmp-x"), vault.layout().full("WISDOM.md"))
+            .unwrap();
+        std::mem::forget(staged);
+        assert_ne!(vault.read_text("WISDOM.md").unwrap().unwrap(), new);
+        vault.complete_pair(&lock, "WISDOM.md", ".memoird-tmp-x", hash(new)).unwrap();
+        assert_eq!(vault.read_text("WISDOM.md").unwrap().unwrap(), new);
+        vault.remove_temp(&lock, "WISDOM.md", ".memoird-tmp-x").unwrap();
+        assert!(names(&vault, "").iter().all(|it| !it.starts_with(".memoird-tmp")));
+    }
+}
