@@ -206,7 +206,7 @@ fn with_manual_review_wisdom_changes_wait_for_acceptance() {
     assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));
     root.run(&["doctor"]).ok();
     // The decisions do not need the database.
-    let wisdom = root.read("WISDOM.md");
+    let (wisdom, record) = (root.read("WISDOM.md"), root.read_record("WISDOM.md"));
     let copy = root.home("private");
     std::fs::rename(root.path(".memoird"), &copy).unwrap();
     root.run(&["rebuild"]).ok();
@@ -221,6 +221,7 @@ fn with_manual_review_wisdom_changes_wait_for_acceptance() {
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();
     std::fs::rename(&copy, root.path(".memoird")).unwrap();
     root.write("WISDOM.md", &wisdom);
+    root.write(&Root::record_path("WISDOM.md"), &record);
     // The last action was a refusal; the error names the last run that wrote something.
     let ran = root.run(&["undo", "--yes"]);
     let (_, run) = ran.stderr.trim().rsplit_once("undo ").unwrap();

@@ -68,7 +68,7 @@ fn after_a_run_nothing_is_due_and_nothing_is_written() {
      typed memories  0      0      -           -
      weeks           2      198    2026-W11    -
      months          1      161    2026-03     -
-     wisdom          1      254    2026-03     -
+     wisdom          1      144    2026-03     -
 
     nothing is due; weekly 2026-W16 closes Mon 2026-04-20 02:00
 

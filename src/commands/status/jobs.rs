@@ -16,7 +16,7 @@ use crate::{
         plan::{CompactionPlan, WaitCause},
         report,
     },
-    memory::{item::Tier, period::Period, wisdom::WisdomFile},
+    memory::{item::Tier, joined, period::Period, wisdom::WisdomFile},
     store::{
         db::lineage::{
             Lineage, LineageError,
@@ -103,7 +103,8 @@ pub(super) fn tier_reports(
                 let text = inventory.wisdom.as_deref();
                 let newest = text.map(WisdomFile::parse);
                 let newest = newest.and_then(|it| it.distilled().last().map(ToString::to_string));
-                (usize::from(text.is_some()), text.map_or(0, |it| it.chars().count()), newest)
+                let chars = text.map_or(0, |it| joined::visible(it).chars().count());
+                (usize::from(text.is_some()), chars, newest)
             }
         };
         let now = plan.jobs.iter().filter(|it| it.tier == tier);

@@ -45,7 +45,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
-use self::record::WisdomRecord;
+use self::record::{ClaimedEntry, WisdomRecord};
 pub use self::section::WisdomSection;
 use super::{
     address::{Address, Citation},
@@ -200,15 +200,11 @@ impl WisdomFile {
                 continue;
             }
             after_comment |= in_entry && bare.starts_with(COMMENT_OPEN);
-            match &mut open {
-                Some(it) => it.raw.push_str(line),
-                None => {
-                    let claim = claimed.remove(&at);
-                    let end = claim.as_ref().map(|it| at + it.lines);
-                    let meta = claim.map(|it| it.meta);
-                    let (is_entry, raw) = (starts_entry, line.to_owned());
-                    open = Some(OpenSegment { is_entry, raw, meta, end });
-                }
+            if let Some(it) = &mut open {
+                it.raw.push_str(line);
+            } else {
+                let claim = claimed.remove(&at);
+                open = Some(OpenSegment::new(line, starts_entry, at, claim));
             }
         }
         push_segment(&mut segments, open, category.as_deref());
@@ -352,6 +348,11 @@ struct OpenSegment {
 }
 
 impl OpenSegment {
+    fn new(line: &str, is_entry: bool, at: usize, claim: Option<ClaimedEntry>) -> Self {
+        let end = claim.as_ref().map(|it| at + it.lines);
+        Self { is_entry, raw: line.to_owned(), meta: claim.map(|it| it.meta), end }
+    }
+
     fn ends_before(&self, at: usize) -> bool {
         self.end.is_some_and(|it| it <= at)
     }
@@ -628,7 +629,7 @@ mod tests {
         )]);
         let visible = file.print_visible();
         let read = WisdomFile::parse(&visible);
-        assert!(read.entries().all(|it| it.meta.is_none() && it.title != ""));
+        assert!(read.entries().all(|it| it.meta.is_none() && !it.title.is_empty()));
         assert_eq!(read.print(), visible);
         let caps = WisdomLimits { entries: 0, chars: 0 };
         assert!(read.entries_over_limit(caps, &BTreeSet::new()).is_empty());

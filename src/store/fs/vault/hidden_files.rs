@@ -13,7 +13,7 @@ use super::{
     Vault, VaultError, folder_error, io_error,
     read::{FileContents, READS_MAX, read_in},
     split_path,
-    write::NewFileAccess,
+    write::{NewFileAccess, write_temp},
 };
 use crate::{
     memory::{hash::ContentHash, joined},
@@ -107,17 +107,17 @@ impl Vault {
         let (Some(visible), Some(hash)) = (visible, hash) else {
             return Ok(visible.is_none() && hash.is_none());
         };
-        Ok(self.record_of_version(target, temp, visible, hash)?.is_some())
+        Ok(!self.records_of_version(target, temp, visible, hash)?.is_empty())
     }
 
-    /// Returns the record with which these bytes have this hash.
-    fn record_of_version(
+    /// Returns the records, in place or staged or none, with which these bytes have this hash.
+    fn records_of_version(
         &self,
         target: &str,
         temp: &str,
         visible: &[u8],
         hash: ContentHash,
-    ) -> Result<Option<Option<Vec<u8>>>, VaultError> {
+    ) -> Result<Vec<Option<Vec<u8>>>, VaultError> {
         let mut records = vec![None];
         if let Some(hidden) = self.hidden_name(target) {
             let (folder, _) = self.open_parent("read", target)?;
@@ -129,7 +129,8 @@ impl Vault {
         let is_it = |it: &Option<Vec<u8>>| {
             ContentHash::of(joined::join_bytes(visible, it.as_deref())) == hash
         };
-        Ok(records.into_iter().find(is_it))
+        records.retain(is_it);
+        Ok(records)
     }
 
     /// Completes a write whose visible file is in place: its record follows. After a removal the hidden file is
@@ -145,7 +146,7 @@ impl Vault {
         let visible = self.read_visible(target)?.map(|it| it.bytes);
         let record = match (visible, hash) {
             (Some(visible), Some(hash)) => {
-                match self.record_of_version(target, temp, &visible, hash)? {
+                match self.records_of_version(target, temp, &visible, hash)?.pop() {
                     Some(record) => record,
                     None => return Ok(()),
                 }
@@ -177,8 +178,7 @@ impl Vault {
         }
         let temp = hidden_temp(&Self::new_temp_name());
         let failed = |e| folder_error("write", &full, e);
-        let written = self
-            .write_temp(&folder, name, &temp, record, NewFileAccess::Inherited)
+        let written = write_temp(&folder, name, &temp, record, NewFileAccess::Inherited)
             .and_then(|()| folder.rename_within(&temp, &hidden, RenameFlags::empty()));
         if written.is_err() {
             drop(folder.remove(&temp));
@@ -195,8 +195,9 @@ impl Vault {
         let (dir, name) = split_path(&hidden);
         let mut problems = Vec::new();
         let stem = name.trim_end_matches(".json");
+        let is_json = |it: &str| Path::new(it).extension().is_some_and(|it| it == "json");
         for found in self.names_in(dir, &mut Vec::new())? {
-            let is_copy = found != name && found.starts_with(stem) && found.ends_with(".json");
+            let is_copy = found != name && found.starts_with(stem) && is_json(&found);
             if is_copy && found[stem.len()..].starts_with([' ', '.', '-', '_', '(', '~']) {
                 let path = if dir.is_empty() { found } else { format!("{dir}/{found}") };
                 let reason = format!("a copy of {hidden} that is not used; remove it");
@@ -234,10 +235,6 @@ mod tests {
     };
 
     const TEXT: &str = "one\n\u{1e}{\"body\": \"a\"}\n";
-
-    fn hash(text: &str) -> Option<ContentHash> {
-        Some(ContentHash::of(text))
-    }
 
     fn write(vault: &Vault, text: &str, old: Option<&str>) -> Result<(), VaultError> {
         let lock = WriteLock::acquire(vault.layout().root()).unwrap();
@@ -314,7 +311,12 @@ mod tests {
         write(&vault, TEXT, None).unwrap();
         let is = |visible: &str, text: &str| {
             vault
-                .is_version("WISDOM.md", ".memoird-tmp-x", Some(visible.as_bytes()), hash(text))
+                .is_version(
+                    "WISDOM.md",
+                    ".memoird-tmp-x",
+                    Some(visible.as_bytes()),
+                    Some(ContentHash::of(text)),
+                )
                 .unwrap()
         };
         assert!(is("one\n", TEXT) && !is("two\n", new) && is("x\n", "x\n") && !is("one\n", new));
@@ -326,7 +328,9 @@ mod tests {
             .unwrap();
         std::mem::forget(staged);
         assert_ne!(vault.read_text("WISDOM.md").unwrap().unwrap(), new);
-        vault.complete_pair(&lock, "WISDOM.md", ".memoird-tmp-x", hash(new)).unwrap();
+        vault
+            .complete_pair(&lock, "WISDOM.md", ".memoird-tmp-x", Some(ContentHash::of(new)))
+            .unwrap();
         assert_eq!(vault.read_text("WISDOM.md").unwrap().unwrap(), new);
         vault.remove_temp(&lock, "WISDOM.md", ".memoird-tmp-x").unwrap();
         assert!(names(&vault, "").iter().all(|it| !it.starts_with(".memoird-tmp")));

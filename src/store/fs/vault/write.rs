@@ -113,33 +113,12 @@ impl Vault {
             placed: false,
             dir: Arc::clone(&self.dir),
         };
-        self.write_temp(&folder, name, temp, &bytes[..end], access).map_err(failed)?;
+        write_temp(&folder, name, temp, &bytes[..end], access).map_err(failed)?;
         if let Some(record) = record {
             let temp = hidden_temp(temp);
-            self.write_temp(&folder, name, &temp, record, access).map_err(failed)?;
+            write_temp(&folder, name, &temp, record, access).map_err(failed)?;
         }
         Ok(staged)
-    }
-
-    /// Writes and syncs a temporary file, with the readers of the file `name`.
-    pub(super) fn write_temp(
-        &self,
-        folder: &DirHandle,
-        name: &str,
-        temp: &str,
-        bytes: &[u8],
-        access: NewFileAccess,
-    ) -> io::Result<()> {
-        failpoint::at("vault.stage.create")?;
-        let mut file = folder.create(temp)?;
-        failpoint::at("vault.stage.write")?;
-        file.write_all(bytes)?;
-        failpoint::at("vault.stage.written")?;
-        if matches!(access, NewFileAccess::Inherited) {
-            inherit_mode(&file, folder.metadata(name).ok(), folder)?;
-        }
-        failpoint::at("vault.stage.sync")?;
-        file.sync_all()
     }
 
     /// Moves staged bytes to their name, if the file still has the hash `expected` (`None`: if it does not
@@ -391,6 +370,26 @@ impl Drop for StagedFile {
             }
         }
     }
+}
+
+/// Writes and syncs a temporary file, with the readers of the file `name`.
+pub(super) fn write_temp(
+    folder: &DirHandle,
+    name: &str,
+    temp: &str,
+    bytes: &[u8],
+    access: NewFileAccess,
+) -> io::Result<()> {
+    failpoint::at("vault.stage.create")?;
+    let mut file = folder.create(temp)?;
+    failpoint::at("vault.stage.write")?;
+    file.write_all(bytes)?;
+    failpoint::at("vault.stage.written")?;
+    if matches!(access, NewFileAccess::Inherited) {
+        inherit_mode(&file, folder.metadata(name).ok(), folder)?;
+    }
+    failpoint::at("vault.stage.sync")?;
+    file.sync_all()
 }
 
 /// Gives a new file the mode and owner of the one it replaces, or those of its folder.
