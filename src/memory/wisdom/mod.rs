@@ -522,7 +522,7 @@ mod tests {
         assert!(joined::is_record(record) && joined::belongs(record, visible.as_bytes()));
         let keys: Vec<&str> =
             record.lines().filter_map(|it| it.split_once(": ")).map(|it| it.0.trim()).collect();
-        let entry = ["first", "hash", "id", "last", "likeness", "sources", "title"];
+        let entry = ["figures", "first", "hash", "id", "last", "likeness", "sources", "title"];
         let entries = [&entry; 3].into_iter().flatten();
         let expected = ["body", "distilled", "entries"].iter().chain(entries);
         assert_eq!(keys, expected.map(|it| format!("\"{it}\"")).collect::<Vec<_>>());
@@ -663,9 +663,11 @@ mod tests {
         assert_eq!(own(&gone).len(), 2);
         let more = text.replace("each spring.\n", "each spring.\n  And in autumn.\n");
         assert_eq!(own(&more).len(), 2);
-        let changed = text.replace("needs 4 GB of memory", "needs 8 GB of memory");
+        let other = text.replace("needs 4 GB of memory", "needs 8 GB of memory");
+        assert!(WisdomFile::parse(&other).entries().all(|it| !it.text.contains("8 GB")));
+        let changed = text.replace("of memory on", "of free memory on");
         let read = WisdomFile::parse(&changed);
-        let entry = read.entries().find(|it| it.text.contains("8 GB")).unwrap();
+        let entry = read.entries().find(|it| it.text.contains("free memory")).unwrap();
         assert!(!entry.is_managed());
         assert_eq!(entry.meta.as_ref().unwrap().sources, cite("2026-04-07:1"));
         let other = text.replace(
