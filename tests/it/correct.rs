@@ -82,7 +82,7 @@ fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
     assert!(record.contains(&source), "{record}");
     insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "- Uploads must")]), @r"
     $ memoird why WISDOM.md:11
-    WISDOM.md:11  Uploads must always stay under 55 MB  (2026-04-13, run 2, extractive/3)
+    WISDOM.md:11  - Uploads must always stay under 55 MB  (2026-04-13, run 2, extractive/3)
     ├─ memory/monthly/2026-03.md:17  - Uploads must always stay under 55 MB [2026-03-03:1,3]
     │  └─ memory/weekly/2026-W10.md:16  Day 03: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
     │     ├─ memory/2026-03-03.md:1  # Day 03

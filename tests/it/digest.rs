@@ -173,7 +173,7 @@ fn explain_says_why_each_statement_is_in_the_file_or_not() {
     let root = one_day("explain");
     let wisdom = root.read("WISDOM.md");
     let at = wisdom.find("- The harbour dashboard").unwrap();
-    let end = at + wisdom[at..].find("-->\n").unwrap() + "-->\n".len();
+    let end = at + wisdom[at..].find('\n').unwrap() + 1;
     root.write("WISDOM.md", &(wisdom[..at].to_owned() + &wisdom[end..]));
     root.append(
         "memory/2026-04-10.md",

@@ -22,22 +22,22 @@ Last compacted: 2026-04-10
 ## How to work
 
 - Never push to the mirror without asking Ottilie first
-<!-- memoird: id=w-8d796f35; hash=821a42da; sources=2026-04-10:3; lines=1a58; first=2026-04-10; last=2026-04-10 -->
+<!-- memoird: id=b-8d796f35; hash=821a42da; sources=2026-04-10:3; lines=1a58; first=2026-04-10; last=2026-04-10 -->
 
 ## People
 
 - Ottilie prefers short reports with the numbers first
-<!-- memoird: id=w-799920ca; hash=6d00d240; sources=2026-04-10:4; lines=f5b1; first=2026-04-10; last=2026-04-10 -->
+<!-- memoird: id=b-799920ca; hash=6d00d240; sources=2026-04-10:4; lines=f5b1; first=2026-04-10; last=2026-04-10 -->
 
 ## Environment
 
 - The harbour dashboard lives at https://tides.example/board (2026-04-10)
-<!-- memoird: id=w-190378bf; hash=cfdbdf28; sources=2026-04-10:5; lines=1139; first=2026-04-10; last=2026-04-10 -->
+<!-- memoird: id=b-190378bf; hash=cfdbdf28; sources=2026-04-10:5; lines=1139; first=2026-04-10; last=2026-04-10 -->
 
 ## Open
 
 - Renew the licence of the depth sensor (2026-04-10)
-<!-- memoird: id=w-2d155a91; hash=6d911cfa; sources=2026-04-10:6; lines=43c9; first=2026-04-10; last=2026-04-10 -->
+<!-- memoird: id=b-2d155a91; hash=6d911cfa; sources=2026-04-10:6; lines=43c9; first=2026-04-10; last=2026-04-10 -->
 ";
 
 const WISDOM: &str = "WISDOM.md";
@@ -93,7 +93,7 @@ fn the_visible_file_holds_text_and_the_hidden_one_the_record() {
         OLDER_WISDOM.lines().filter(|it| !it.is_empty() && !it.starts_with("<!--")).collect();
     assert_eq!(shown, older);
     let record = root.read(RECORD);
-    for line in [r#""id": "w-8d796f35","#, r#""hash": "821a42da","#, r#""sources": "2026-04-10:3""#]
+    for line in [r#""id": "b-8d796f35","#, r#""hash": "821a42da","#, r#""sources": "2026-04-10:3""#]
     {
         assert!(record.lines().any(|it| it.trim() == line), "{line} {record}");
     }
@@ -252,7 +252,7 @@ fn undo_and_forget_concern_both_files() {
     assert!(!root.path(WISDOM).exists() && !root.path(RECORD).exists());
 
     let root = one_day("forgotten");
-    let id = root.read(RECORD).lines().find(|it| it.contains("w-190378bf")).unwrap().to_owned();
+    let id = root.read(RECORD).lines().find(|it| it.contains("b-190378bf")).unwrap().to_owned();
     run(&root, &["forget", "2026-04-10:5", "--from-log", "--yes"]).ok();
     run(&root, &["compact"]).ok();
     assert!(!root.read(RECORD).contains(&id) && !root.read(WISDOM).contains("tides"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     BULLET, BULLET_ID, COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text,
-    normalize_title, words_hash,
+    is_beginning_of, normalize_title, words_hash,
 };
 use crate::memory::address::{Address, Citation};
 
@@ -75,6 +75,12 @@ impl WisdomEntry {
     /// Returns whether it is a bullet in our words, which is chosen again when the logs change.
     pub fn is_own_bullet(&self) -> bool {
         self.is_managed() && self.id().is_some_and(|it| it.starts_with(BULLET_ID))
+    }
+
+    /// Returns whether it has this title, unless that only repeats how the text begins, and this text.
+    pub fn says(&self, title: &str, text: &str) -> bool {
+        let is_titled = !is_beginning_of(title, text);
+        self.text == text && self.title == if is_titled { title } else { "" }
     }
 
     /// Returns its words on one line: the title, if it has one, and the text.
