@@ -29,7 +29,7 @@ const RULE_WORDS_BEFORE: usize = 6;
 /// The most words before the word that says that something was stopped.
 const STOPPED_WORDS_BEFORE: usize = 3;
 
-/// What is worth a statement that tells what was done: how things are lasts longer.
+/// What is worth a statement that says what was done: how things are lasts longer.
 const EVENT_FACTOR: f64 = 0.6;
 
 /// The section of a statement, and how much more or less it is worth than others.
@@ -78,7 +78,7 @@ pub(super) fn role_of(
             _ => {
                 at <= RULE_WORDS_BEFORE
                     && words.get(at - 1) != Some("to")
-                    && !tells_habit(&words, at)
+                    && !says_habit(&words, at)
             }
         });
         let is_rule = is_early && is_lasting(text, &words);
@@ -129,7 +129,7 @@ pub(super) fn role_of(
 }
 
 /// Returns whether a word such as `always` says how a thing is rather than what to do: `it always uses the default`.
-fn tells_habit(words: &WordList, at: usize) -> bool {
+fn says_habit(words: &WordList, at: usize) -> bool {
     let is_adverb = words.get(at).is_some_and(|it| matches!(it, "always" | "never"));
     let is_told = |it: &str| {
         let verb = it.len() > 3 && !it.ends_with("ss");

@@ -64,6 +64,9 @@ const SERIES_LAST_FACTOR: f64 = 0.7;
 /// What a mere list of words is worth.
 const WORD_LIST_FACTOR: f64 = 0.3;
 
+/// What is worth a statement that is mostly values of a moment.
+const MEASUREMENT_FACTOR: f64 = 0.4;
+
 /// What a line is worth that somebody marked to be kept.
 const KEEP_FACTOR: f64 = 3.0;
 
@@ -213,6 +216,8 @@ impl StatementCollector {
         let worth = role.worth(statement)
             * worth_factor(statement, own, is_routine, class, day)
             * if is_word_list(own) { WORD_LIST_FACTOR } else { 1.0 };
+        let is_measured = role.section.is_state() && is_measurement(own);
+        let worth = if is_measured { worth * MEASUREMENT_FACTOR } else { worth };
         let worth = if statement.keep { worth * KEEP_FACTOR } else { worth };
         if role.section.is_dated() {
             text = format!("{} ({day})", text.trim_end_matches(['.', ';']));
@@ -304,6 +309,18 @@ fn says_label_alone(statement: &LogStatement) -> bool {
     !label.is_empty() && (is_time() || role().is_some_and(is_kind))
 }
 
+/// Returns whether a text is mostly about values of a moment: clock times, counts, sizes, prices.
+fn is_measurement(text: &str) -> bool {
+    let words = || {
+        let bare =
+            text.split_whitespace().map(|it| it.trim_matches(|c: char| !c.is_alphanumeric()));
+        bare.filter(|it| !it.is_empty())
+    };
+    let measured = words().filter(|it| it.starts_with(|c: char| c.is_ascii_digit())).count();
+    let has_time = || atom::find_atoms(text).iter().any(|it| it.kind == AtomKind::Time);
+    measured * 4 > words().count() || (measured > 0 && has_time())
+}
+
 /// Returns whether a text is a list of words, such as the tags of a page or the keys of a search.
 fn is_word_list(text: &str) -> bool {
     const ITEMS_MIN: usize = 6;
@@ -392,5 +409,34 @@ impl StatementRole {
             None => 1.0,
         };
         spoken * self.factor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_moment_are_measurements() {
+        for text in [
+            "Depth 4.2 m, wind 11 kn, swell 0.8 m",
+            "Time 18:16: check of the buoys complete",
+            "sensors.log: 2.3 KB, 14 lines",
+        ] {
+            assert!(is_measurement(text), "{text}");
+        }
+        for text in [
+            "The gauge of Brest is 40 cm too high since the storm",
+            "Uploads stay under 40 MB, because the mirror refuses larger ones",
+            "The pier house has a second key",
+        ] {
+            assert!(!is_measurement(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_words_are_found() {
+        assert!(is_word_list("tide, gauge, pier, buoy, depth, wind"));
+        assert!(!is_word_list("The tide table of Brest, which is late, names the gauge"));
     }
 }
