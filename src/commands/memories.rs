@@ -5,7 +5,8 @@
 use std::{cmp::Reverse, process::ExitCode};
 
 use chrono::NaiveDate;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{
     GlobalArgs,
@@ -24,11 +25,13 @@ use crate::{
 pub(super) struct MemoriesArgs {
     /// Only memories of this type
     #[arg(long = "type", value_enum, value_name = "TYPE")]
-    kind: Option<MemoryTypeArg>,
+    kind: Option<MemoryTypeFilter>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum MemoryTypeArg {
+/// The kind of a typed memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum MemoryTypeFilter {
     User,
     Feedback,
     Project,
@@ -86,8 +89,8 @@ pub(super) fn run(global: &GlobalArgs, args: &MemoriesArgs, ui: &Ui) -> CommandR
     Ok(ExitCode::SUCCESS)
 }
 
-impl MemoryTypeArg {
-    fn memory_type(self) -> MemoryType {
+impl MemoryTypeFilter {
+    pub(super) fn memory_type(self) -> MemoryType {
         match self {
             Self::User => MemoryType::User,
             Self::Feedback => MemoryType::Feedback,

@@ -7,7 +7,10 @@ use super::{
     service::ServedFolder,
 };
 use crate::{
-    commands::error::{CommandError, CommandResult},
+    commands::{
+        error::{CommandError, CommandResult},
+        memories::MemoryTypeFilter,
+    },
     memory::typed::{MemoryType, TypedMemory},
     privacy::PrivacyRules,
     recall::framing::{self, NOTICE},
@@ -24,7 +27,7 @@ impl ServedFolder {
     ) -> CommandResult<responses::MemoryListResponse> {
         let start =
             page_limit::parse_cursor(params.cursor.as_ref()).map_err(CommandError::usage)?;
-        let kind: Option<MemoryType> = params.kind.map(requests::MemoryTypeFilter::memory_type);
+        let kind: Option<MemoryType> = params.kind.map(MemoryTypeFilter::memory_type);
         let mut all = Vec::new();
         for whose in [MemoryOwner::Person, MemoryOwner::Agent] {
             if whose == MemoryOwner::Person && self.person.is_none() {

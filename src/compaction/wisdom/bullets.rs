@@ -44,14 +44,8 @@ impl WisdomEditor<'_, '_> {
         let Inventory { decisions, rules, .. } = &view.inventory;
         let logs = logs_of_job(self.context.vault, job, rules)?;
         let (old, mut file) = self.context.read_wisdom(rules)?;
-        let edit = WisdomEdit {
-            is_redistillation: false,
-            logs: &logs,
-            memories: &[],
-            is_deleted: &|citation| decisions.is_deleted(&path, line_texts(citation, &logs)),
-            rules,
-            stale_entries: &[],
-        };
+        let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
+        let edit = WisdomEdit::new(&logs, rules, &is_deleted);
         let room = self.context.settings.settings.wisdom.max_chars;
         let chosen = edit.choose_bullets(&mut file, room);
         if let Some(newest) = logs.last() {
@@ -104,14 +98,8 @@ pub(crate) fn explain_bullets(
     let logs = logs_of_job(vault, job, rules)?;
     let path = vault.layout().wisdom();
     let (_, file) = read_wisdom(vault, settings, rules)?;
-    let edit = WisdomEdit {
-        is_redistillation: false,
-        logs: &logs,
-        memories: &[],
-        is_deleted: &|citation| decisions.is_deleted(&path, line_texts(citation, &logs)),
-        rules,
-        stale_entries: &[],
-    };
+    let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
+    let edit = WisdomEdit::new(&logs, rules, &is_deleted);
     let mut explanation = edit.with_digest_input(
         &file,
         settings.settings.wisdom.max_chars,

@@ -415,6 +415,24 @@ pub(crate) struct WisdomEdit<'a> {
     pub(crate) stale_entries: &'a [StaleEntry],
 }
 
+impl<'a> WisdomEdit<'a> {
+    /// Builds an edit from logs alone.
+    pub(crate) fn new(
+        logs: &'a Vec<SanitizedLog>,
+        rules: &'a PrivacyRules,
+        is_deleted: &'a dyn Fn(&Citation) -> bool,
+    ) -> Self {
+        Self {
+            is_redistillation: false,
+            logs,
+            memories: &[],
+            is_deleted,
+            rules,
+            stale_entries: &[],
+        }
+    }
+}
+
 /// An entry that an engine wants to add.
 struct AddedEntry<'a> {
     title: &'a str,

@@ -117,8 +117,11 @@ impl Vault {
         let inventory = &mut scan.inventory;
         inventory.index = self.text_or_problem(&self.layout.index(), &mut inventory.problems)?;
         inventory.wisdom = self.text_or_problem(&self.layout.wisdom(), &mut inventory.problems)?;
-        if let Ok(problems) = self.hidden_file_problems(&self.layout.wisdom()) {
-            inventory.problems.extend(problems);
+        match self.hidden_file_problems(&self.layout.wisdom()) {
+            Ok(problems) => inventory.problems.extend(problems),
+            Err(error) if error.is_read_failure() => return Err(error),
+            // What keeps the folder from being read was reported for the visible file.
+            Err(_) => {}
         }
         let decisions = self.text_or_problem(&self.layout.decisions(), &mut inventory.problems)?;
         if let Some(text) = decisions {
