@@ -400,7 +400,7 @@ impl PartsCollector {
             left_out: 0,
             command: format!("{program} show WISDOM.md"),
         });
-        let memories = memories_to_show(root);
+        let memories = memories_to_show(root)?;
         let found = blocks::memory_blocks(&memories, &self.topic, &self.notes, &said);
         let mut seen = said;
         for block in &found.blocks {
@@ -495,8 +495,8 @@ impl PartsCollector {
 }
 
 /// Returns the typed memories of a root, sanitized.
-fn memories_to_show(root: &MemoryRoot) -> Vec<MemoryToShow> {
-    let memories = root.typed_memories();
+fn memories_to_show(root: &MemoryRoot) -> CommandResult<Vec<MemoryToShow>> {
+    let memories = root.typed_memories()?;
     let replaced: HashMap<&str, String> = memories
         .iter()
         .filter_map(|(_, it)| {
@@ -518,7 +518,7 @@ fn memories_to_show(root: &MemoryRoot) -> Vec<MemoryToShow> {
             file,
         }
     };
-    memories.iter().map(show).collect()
+    Ok(memories.iter().map(show).collect())
 }
 
 /// Returns the newest summary of a tier, sanitized.

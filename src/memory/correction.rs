@@ -1,6 +1,6 @@
 //! Corrections: a person's words replace those of an item; all other bytes stay.
 //!
-//! The record of what we wrote (the `items` of a summary, the hash in the comment of an entry, the
+//! The record of what we wrote (the `items` of a summary, the hash in the record of an entry, the
 //! hash of a memory's body) stays as it is. So the item no longer matches it and counts as the
 //! person's, with or without a database.
 //!

@@ -18,7 +18,7 @@ use crate::{
 
 impl ServedFolder {
     fn typed_memories(&self, whose: MemoryOwner) -> CommandResult<Vec<(String, TypedMemory)>> {
-        Ok(self.root_of(whose)?.typed_memories())
+        self.root_of(whose)?.typed_memories()
     }
 
     pub(super) fn list_memories(

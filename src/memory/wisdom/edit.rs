@@ -405,7 +405,7 @@ fn titled_text(title: String, text: String) -> (String, String) {
     if is_beginning_of(&title, &text) { (String::new(), text) } else { (title, text) }
 }
 
-/// Limits the number of cited files, so that the comment of an entry that is confirmed for years
+/// Limits the number of cited files, so that the record of an entry that is confirmed for years
 /// stays short: the oldest sources show where it comes from, the newest that it still holds.
 fn cap_sources(sources: &Citation) -> Citation {
     const OLDEST: usize = 2;

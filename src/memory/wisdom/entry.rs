@@ -18,7 +18,7 @@ impl WisdomEntry {
     ) -> Self {
         let head = if title.is_empty() { BULLET.to_owned() } else { format!("**{title}**\n") };
         let raw = format!("{head}{text}\n");
-        Self { title, text, category, meta: Some(meta), raw, had_comment: false }
+        Self { title, text, category, meta: Some(meta), raw, had_comment: false, dropped_above: 0 }
     }
 
     /// Puts other words in place of these. `**Title**` at their start replaces the title; `sources` replace

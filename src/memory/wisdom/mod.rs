@@ -100,6 +100,9 @@ pub struct WisdomEntry {
     pub raw: String,
     /// Whether the file had such a comment there, on a line of its own.
     pub had_comment: bool,
+    /// How many lines left the file of an older form right above it, or above the text before it: the comment
+    /// that names the distilled months, and the blank line before that.
+    pub dropped_above: u32,
 }
 
 /// What is recorded about an entry that is or was managed.
@@ -165,6 +168,7 @@ impl WisdomFile {
         let mut open: Option<OpenSegment> = None;
         let mut after_comment = false;
         let mut below_title = false;
+        let mut dropped = 0;
         let mut lines = visible.split_inclusive('\n').enumerate().peekable();
         while let Some((at, line)) = lines.next() {
             let bare = line.trim();
@@ -191,7 +195,7 @@ impl WisdomFile {
             }
             if let Some(months) = parse_distilled(bare) {
                 distilled.extend(months);
-                trim_last_blank_line(&mut segments);
+                dropped += 1 + u32::from(trim_last_blank_line(&mut segments));
                 continue;
             }
             if let Some(name) = line.strip_prefix("## ").filter(|_| !fenced) {
@@ -204,7 +208,8 @@ impl WisdomFile {
                 it.raw.push_str(line);
             } else {
                 let claim = claimed.remove(&at);
-                open = Some(OpenSegment::new(line, starts_entry, at, claim));
+                let above = if starts_entry { std::mem::take(&mut dropped) } else { 0 };
+                open = Some(OpenSegment::new(line, starts_entry, at, claim).below(above));
             }
         }
         push_segment(&mut segments, open, category.as_deref());
@@ -254,6 +259,7 @@ impl WisdomFile {
         let mut found = Vec::new();
         for segment in &self.segments {
             if let WisdomSegment::Entry(entry) = segment {
+                line += entry.dropped_above;
                 found.push((line, entry));
                 line += u32::from(entry.had_comment);
             }
@@ -326,15 +332,13 @@ fn parse_month(text: &str) -> Option<Period> {
     text.trim().parse::<Period>().ok().filter(|it| it.grain() == Grain::Month)
 }
 
-/// Removes the blank line before a comment at the end.
-fn trim_last_blank_line(segments: &mut [WisdomSegment]) {
-    let Some(raw) = segments.last_mut().map(WisdomSegment::raw_mut) else { return };
-    for end in ["\r\n\r\n", "\n\n"] {
-        if raw.ends_with(end) {
-            raw.truncate(raw.len() - end.len() / 2);
-            return;
-        }
-    }
+/// Removes the blank line before a comment at the end; returns whether there was one.
+fn trim_last_blank_line(segments: &mut [WisdomSegment]) -> bool {
+    let Some(raw) = segments.last_mut().map(WisdomSegment::raw_mut) else { return false };
+    let ends = ["\r\n\r\n", "\n\n"];
+    let end = ends.into_iter().find(|it| raw.ends_with(it));
+    raw.truncate(raw.len() - end.map_or(0, |it| it.len() / 2));
+    end.is_some()
 }
 
 /// A segment whose end is not yet found.
@@ -345,12 +349,19 @@ struct OpenSegment {
     meta: Option<WisdomEntryMeta>,
     /// The position behind its last line, where recorded.
     end: Option<usize>,
+    /// How many lines of an older form were above it.
+    dropped_above: u32,
 }
 
 impl OpenSegment {
     fn new(line: &str, is_entry: bool, at: usize, claim: Option<ClaimedEntry>) -> Self {
         let end = claim.as_ref().map(|it| at + it.lines);
-        Self { is_entry, raw: line.to_owned(), meta: claim.map(|it| it.meta), end }
+        let meta = claim.map(|it| it.meta);
+        Self { is_entry, raw: line.to_owned(), meta, end, dropped_above: 0 }
+    }
+
+    fn below(self, dropped_above: u32) -> Self {
+        Self { dropped_above, ..self }
     }
 
     fn ends_before(&self, at: usize) -> bool {
@@ -366,8 +377,9 @@ fn push_segment(
     match open {
         None => {}
         Some(OpenSegment { is_entry: false, raw, .. }) => segments.push(WisdomSegment::Text(raw)),
-        Some(OpenSegment { is_entry: true, raw, meta, .. }) => {
-            segments.push(WisdomSegment::Entry(parse_entry(raw, category, meta)));
+        Some(OpenSegment { is_entry: true, raw, meta, dropped_above, .. }) => {
+            let entry = parse_entry(raw, category, meta);
+            segments.push(WisdomSegment::Entry(WisdomEntry { dropped_above, ..entry }));
         }
     }
 }
@@ -390,7 +402,8 @@ fn parse_entry(
     let text = text.join("\n");
     let bullet = if title.is_empty() { text.strip_prefix(BULLET) } else { None };
     let text = bullet.unwrap_or(&text).trim().to_owned();
-    WisdomEntry { title, text, category: category.map(str::to_owned), meta, raw, had_comment }
+    let category = category.map(str::to_owned);
+    WisdomEntry { title, text, category, meta, raw, had_comment, dropped_above: 0 }
 }
 
 fn words_hash(title: &str, text: &str) -> String {
@@ -609,11 +622,23 @@ mod tests {
         assert_eq!(read.distilled().len(), 2);
     }
 
+    #[test]
+    fn entries_below_the_closing_comment_of_an_older_file_have_their_lines() {
+        let old = "# A - Wisdom\n\n---\n\n**One**\nwords\n\n<!-- memoird: distilled 2026-03 -->\n\n\
+                   **Mine**\nmore\n\n**Last**\nwords\n";
+        let file = WisdomFile::parse(old);
+        for (line, entry) in file.entries_with_lines() {
+            let at = usize::try_from(line).unwrap() - 1;
+            assert_eq!(old.lines().nth(at), Some(&format!("**{}**", entry.title)[..]));
+        }
+    }
+
     fn file_without_comments(file: &WisdomFile) -> WisdomFile {
         let mut file = file.clone();
         for segment in &mut file.segments {
             if let WisdomSegment::Entry(entry) = segment {
                 entry.had_comment = false;
+                entry.dropped_above = 0;
             }
         }
         file

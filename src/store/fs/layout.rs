@@ -8,6 +8,7 @@ use chrono::{Datelike as _, NaiveDate};
 
 use crate::memory::{
     address::Stem,
+    joined,
     period::{Grain, Period},
     typed::MemoryType,
 };
@@ -84,6 +85,21 @@ impl FileKind {
             Self::Wisdom => "wisdom",
         }
     }
+}
+
+/// Returns whether a file has a hidden one beside it, so that readers get both as one text ([`joined`]).
+fn has_hidden_file(relative: &str) -> bool {
+    relative == WISDOM_FILE
+}
+
+/// Returns those bytes of a file that are visible. In a file without a hidden one all are, whatever they look like.
+pub fn visible_bytes<'a>(relative: &str, bytes: &'a [u8]) -> &'a [u8] {
+    if has_hidden_file(relative) { &bytes[..joined::visible_len(bytes)] } else { bytes }
+}
+
+/// Like [`visible_bytes`], for a text.
+pub fn visible_text<'a>(relative: &str, text: &'a str) -> &'a str {
+    if has_hidden_file(relative) { joined::visible(text) } else { text }
 }
 
 impl Layout {
@@ -199,7 +215,9 @@ impl Layout {
     /// Returns the path of the hidden file beside a generated file, with what is recorded about it; `None` for
     /// a file without one.
     pub fn hidden_path(&self, relative: &str) -> Option<String> {
-        let FileKind::Wisdom = self.kind_of(relative)? else { return None };
+        if !has_hidden_file(relative) {
+            return None;
+        }
         let (dir, name) = relative.rsplit_once('/').unwrap_or(("", relative));
         let hidden = format!(".{}.json", name.strip_suffix(".md")?);
         Some(if dir.is_empty() { hidden } else { format!("{dir}/{hidden}") })
