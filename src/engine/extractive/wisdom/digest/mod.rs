@@ -63,10 +63,13 @@ pub struct DigestInput<'a> {
     /// The other entries of the file, which no bullet repeats.
     pub entries: &'a [WisdomEntry],
     /// Returns why a bullet must not be written: a person deleted it or took it over, or the checks refuse it.
-    pub kept_out: &'a dyn Fn(&str, &Citation) -> Option<DigestOutcome>,
+    pub kept_out: KeptOut<'a>,
     /// The room in characters.
     pub room: usize,
 }
+
+/// Returns why a text with these lines must not be written.
+pub(crate) type KeptOut<'a> = &'a dyn Fn(&str, &Citation) -> Option<DigestOutcome>;
 
 /// A bullet for the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +148,7 @@ impl DigestOutcome {
 pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     /// How many statements of each outcome are listed.
     const SHOWN_MAX: usize = 20;
-    let statements = collect_statements(input.logs);
+    let statements = collect_statements(input.logs, input.kept_out);
     let mut choice = DigestChoice::new(input, &statements);
     choice.run();
     let mut shown = BTreeMap::<DigestOutcome, usize>::new();
@@ -167,7 +170,7 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
 
 /// Chooses the bullets, in the order of the file.
 pub(crate) fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
-    let statements = collect_statements(input.logs);
+    let statements = collect_statements(input.logs, input.kept_out);
     let mut choice = DigestChoice::new(input, &statements);
     choice.run();
     choice.into_bullets()

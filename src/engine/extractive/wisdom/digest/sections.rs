@@ -69,6 +69,9 @@ pub(super) fn role_of(
 ) -> StatementRole {
     let words = WordList::of(text);
     let role = |section, factor| StatementRole { section, factor };
+    let after_label = text.strip_prefix(statement.label_text()).unwrap_or(text);
+    let is_report = class == StatementClass::Outcome
+        || [text, after_label].into_iter().any(|it| opens_as_report(&WordList::of(it)));
     // What an agent says in a transcript is an outcome or a state at most.
     if statement.speaker != Some(Speaker::Assistant) {
         // Rules say early that they are one; later in a sentence the same words tell what happened.
@@ -81,7 +84,7 @@ pub(super) fn role_of(
                     && !says_habit(&words, at)
             }
         });
-        let is_rule = is_early && is_lasting(text, &words);
+        let is_rule = is_early && !asks_once(&words) && is_lasting(text, &words);
         if is_about_person(text, &words) {
             return role(WisdomSection::People, 1.5);
         }
@@ -91,7 +94,8 @@ pub(super) fn role_of(
         }
         match block_role(page, statement) {
             Some(BlockRole::Preference) => return role(WisdomSection::People, 1.4),
-            Some(BlockRole::Lesson | BlockRole::Feedback) => {
+            // Below such a heading agents also list what they did.
+            Some(BlockRole::Lesson) if !is_report && !starts_with_mark(text) => {
                 return role(WisdomSection::Lessons, 1.3);
             }
             Some(BlockRole::Decision) if statement.label == 0 => {
@@ -115,9 +119,6 @@ pub(super) fn role_of(
     }
     let is_place = |kind| matches!(kind, AtomKind::Url | AtomKind::Path);
     let names_place = atom::find_atoms(text).iter().any(|it| is_place(it.kind));
-    let after_label = text.strip_prefix(statement.label_text()).unwrap_or(text);
-    let is_report = class == StatementClass::Outcome
-        || [text, after_label].into_iter().any(|it| opens_as_report(&WordList::of(it)));
     // Without a label that says what the place is, a statement with a path is about something else.
     let is_entry = statement.label > 0;
     if (names_place && is_entry && !is_report && words.len() <= PLACE_WORDS_MAX)
@@ -128,14 +129,32 @@ pub(super) fn role_of(
     role(WisdomSection::Projects, if is_report { EVENT_FACTOR } else { 1.0 })
 }
 
-/// Returns whether a word such as `always` says how a thing is rather than what to do: `it always uses the default`.
+/// Returns whether a text asks for something to be done now, or says what is expected of a thing: `please check the
+/// pump`, `the pump should work`.
+fn asks_once(words: &WordList) -> bool {
+    let is_lasting = || words.has(cue_phrases::RULE_OPENERS) || words.has(cue_phrases::ONLY);
+    (words.opens_with(cue_phrases::REQUESTS) || words.has(cue_phrases::EXPECTATIONS))
+        && !is_lasting()
+}
+
+/// Returns whether a text begins with a sign such as `✅`, with which states are marked.
+fn starts_with_mark(text: &str) -> bool {
+    text.starts_with(|c: char| ('\u{2600}'..='\u{27bf}').contains(&c) || c >= '\u{1f000}')
+}
+
+/// Returns whether a word such as `always` says how a thing is rather than what to do: `it always uses the default`,
+/// `the pump was never connected`.
 fn says_habit(words: &WordList, at: usize) -> bool {
     let is_adverb = words.get(at).is_some_and(|it| matches!(it, "always" | "never"));
+    let before = at.checked_sub(1).and_then(|it| words.get(it));
+    let is_state = |it: &str| {
+        matches!(it, "is" | "are" | "was" | "were" | "be" | "been" | "has" | "have" | "had")
+    };
     let is_told = |it: &str| {
         let verb = it.len() > 3 && !it.ends_with("ss");
         verb && (it.ends_with('s') || it.ends_with("ed"))
     };
-    is_adverb && words.get(at + 1).is_some_and(is_told)
+    is_adverb && (words.get(at + 1).is_some_and(is_told) || before.is_some_and(is_state))
 }
 
 /// Returns whether a text says how things are at the moment: `tonight`, `right now`.

@@ -2,6 +2,7 @@
 
 use chrono::{NaiveDate, TimeDelta};
 
+use super::KeptOut;
 use super::sections::{StatementRole, decides_label, is_passing, role_of};
 use crate::{
     engine::extractive::{
@@ -122,13 +123,31 @@ pub(super) struct DigestStatement {
     pub(super) worth: f64,
     /// Whether it is about the moment at which it was written.
     is_passing: bool,
+    /// The last day that an open item names.
+    due: Option<NaiveDate>,
     /// The hash of its first words.
     opening: Option<u64>,
     /// The hash of the heading above it.
     heading: Option<u64>,
+    /// What its words need before them, and where these words begin.
+    title: Option<StatementTitle>,
+}
+
+/// The heading or parent item at the beginning of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct StatementTitle {
+    page: usize,
+    head: usize,
+    /// The bytes of the title with the colon and the space after it.
+    length: usize,
 }
 
 impl DigestStatement {
+    /// Returns its words without its title.
+    fn own_text(&self) -> &str {
+        &self.text[self.title.map_or(0, |it| it.length)..]
+    }
+
     /// Returns the terms by which it is ranked.
     pub(super) fn features(&self) -> impl Iterator<Item = &u64> {
         self.terms.stems.hashes().iter().chain(self.terms.values.hashes())
@@ -136,7 +155,10 @@ impl DigestStatement {
 }
 
 /// Returns the statements of logs that are not external, oldest first.
-pub(super) fn collect_statements(logs: &[SanitizedLog]) -> Vec<DigestStatement> {
+pub(super) fn collect_statements(
+    logs: &[SanitizedLog],
+    kept_out: KeptOut<'_>,
+) -> Vec<DigestStatement> {
     let pages: Vec<ParsedLog> = logs.iter().map(parsed_log::parse).collect();
     let templates = template_heads(&pages);
     let copied = copied_texts(&pages);
@@ -146,11 +168,12 @@ pub(super) fn collect_statements(logs: &[SanitizedLog]) -> Vec<DigestStatement> 
         extractor: TermExtractor::default(),
         found: Vec::new(),
     };
-    for page in &pages {
+    for (at, page) in pages.iter().enumerate() {
         for statement in &page.statements {
-            collector.add(page, statement);
+            collector.add(at, page, statement);
         }
     }
+    collector.join_siblings(kept_out);
     collector.rate();
     collector.found
 }
@@ -164,7 +187,7 @@ struct StatementCollector {
 }
 
 impl StatementCollector {
-    fn add(&mut self, page: &ParsedLog, statement: &LogStatement) {
+    fn add(&mut self, page_at: usize, page: &ParsedLog, statement: &LogStatement) {
         let is_own = statement.origin != TextOrigin::External
             && !matches!(statement.form, StatementForm::Code | StatementForm::Quote)
             && statement.speaker != Some(Speaker::Machine);
@@ -192,7 +215,7 @@ impl StatementCollector {
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
         let class = sections::class_of(page, statement, own);
         let role = role_of(page, statement, own, class);
-        let mut text = own.to_owned();
+        let (mut text, mut added_title) = (own.to_owned(), None);
         let head = self.head_of(page, statement);
         let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
         if let Some(head) = head.filter(|_| !is_clear) {
@@ -200,6 +223,8 @@ impl StatementCollector {
             let of_head = self.extractor.extract(&WordList::of(title));
             if !of_head.stems.is_subset(&terms.stems) {
                 text = format!("{title}: {own}");
+                let length = text.len() - own.len();
+                added_title = Some(StatementTitle { page: page_at, head, length });
                 lines.extend(&page.heads[head].lines);
                 terms = self.extractor.extract(&WordList::of(&text));
             }
@@ -219,9 +244,6 @@ impl StatementCollector {
         let is_measured = role.section.is_state() && is_measurement(own);
         let worth = if is_measured { worth * MEASUREMENT_FACTOR } else { worth };
         let worth = if statement.keep { worth * KEEP_FACTOR } else { worth };
-        if role.section.is_dated() {
-            text = format!("{} ({day})", text.trim_end_matches(['.', ';']));
-        }
         let order = self.found.len();
         self.found.push(DigestStatement {
             section: role.section,
@@ -229,6 +251,7 @@ impl StatementCollector {
             day,
             order,
             names: names_in(own),
+            due: (role.section == WisdomSection::Open).then(|| last_day_in(own)).flatten(),
             key: key_of(page, statement, head),
             is_done: class == StatementClass::Outcome || role.section == WisdomSection::Stopped,
             terms,
@@ -237,6 +260,7 @@ impl StatementCollector {
             is_passing,
             opening,
             heading: statement.heading.map(|it| page.heads[it].key),
+            title: added_title,
             text,
         });
     }
@@ -252,6 +276,80 @@ impl StatementCollector {
         };
         let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
         statement.lead.into_iter().chain(above).find(fits)
+    }
+
+    /// Joins the statements of one section below one title, so that it is told once: an item of a list
+    /// says little without the others.
+    fn join_siblings(&mut self, kept_out: KeptOut<'_>) {
+        let mut joined: Vec<DigestStatement> = Vec::with_capacity(self.found.len());
+        let mut open: Vec<Vec<DigestStatement>> = Vec::new();
+        let mut found = std::mem::take(&mut self.found).into_iter().peekable();
+        while let Some(statement) = found.next() {
+            let Some(title) = statement.title else {
+                joined.push(statement);
+                continue;
+            };
+            let is_same = |it: &[DigestStatement]| it[0].title == Some(title);
+            for members in open.extract_if(.., |it| !is_same(it)) {
+                joined.extend(self.join(members));
+            }
+            let has_sibling =
+                !open.is_empty() || found.peek().is_some_and(|it| it.title == Some(title));
+            // What must not be written keeps nothing else out.
+            if has_sibling && kept_out(&statement.text, &statement.citation).is_some() {
+                joined.push(statement);
+                continue;
+            }
+            let own_chars = statement.own_text().chars().count() + 2;
+            let fits = |it: &&mut Vec<DigestStatement>| {
+                let chars = it.iter().map(|it| it.own_text().chars().count() + 2).sum::<usize>();
+                it[0].section == statement.section
+                    && title.length + chars + own_chars <= TEXT_CHARS_MAX
+            };
+            match open.iter_mut().find(fits) {
+                Some(members) => members.push(statement),
+                None => open.push(vec![statement]),
+            }
+        }
+        for members in open {
+            joined.extend(self.join(members));
+        }
+        joined.sort_by_key(|it| it.order);
+        for (order, statement) in joined.iter_mut().enumerate() {
+            statement.order = order;
+            if statement.section.is_dated() {
+                let text = statement.text.trim_end_matches(['.', ';']);
+                statement.text = format!("{text} ({})", statement.day);
+            }
+        }
+        self.found = joined;
+    }
+
+    /// Returns one statement with the words of all.
+    fn join(&mut self, members: Vec<DigestStatement>) -> Option<DigestStatement> {
+        let mut members = members.into_iter();
+        let mut joined = members.next()?;
+        let Some(title) = joined.title.filter(|_| members.len() > 0) else { return Some(joined) };
+        let count = as_f64(members.len() + 1);
+        let (mut worth, mut best) = (joined.worth, joined.worth);
+        for statement in members {
+            let own = statement.own_text();
+            joined.text.truncate(joined.text.trim_end_matches(['.', ';', ',']).len());
+            joined.text.extend(["; ", own]);
+            joined.citation.merge(&statement.citation);
+            joined.names.extend(&statement.names);
+            joined.is_done &= statement.is_done;
+            joined.is_passing &= statement.is_passing;
+            joined.key = joined.key.zip(statement.key).map(|(a, b)| a.rotate_left(1) ^ b);
+            worth += statement.worth;
+            best = best.max(statement.worth);
+        }
+        joined.names.sort_unstable();
+        joined.names.dedup();
+        joined.worth = f64::midpoint(worth / count, best);
+        joined.terms = self.extractor.extract(&WordList::of(&joined.text));
+        joined.own_terms = self.extractor.extract(&WordList::of(&joined.text[title.length..]));
+        Some(joined)
     }
 
     /// Raises the worth of what names things that the logs come back to.
@@ -287,8 +385,9 @@ impl StatementCollector {
                 statement.worth *= SERIES_LAST_FACTOR;
             }
             let age = newest - statement.day;
-            if statement.is_passing {
-                let is_over = age > PASSING_DAYS;
+            let is_past = statement.due.is_some_and(|it| it < newest);
+            if statement.is_passing || is_past {
+                let is_over = is_past || age > PASSING_DAYS;
                 statement.worth *= if is_over { PAST_FACTOR } else { PASSING_FACTOR };
             }
             let days = u32::try_from(age.num_days()).unwrap_or(0);
@@ -367,6 +466,12 @@ fn copied_texts(pages: &[ParsedLog]) -> DayCounts {
         }
     }
     days
+}
+
+/// Returns the last day that a text names.
+fn last_day_in(text: &str) -> Option<NaiveDate> {
+    let dates = atom::find_atoms(text).into_iter().filter(|it| it.kind == AtomKind::Date);
+    dates.filter_map(|it| it.norm(text).parse().ok()).max()
 }
 
 /// Returns the stems of the names in a text.

@@ -114,6 +114,29 @@ fn what_depends_on_its_heading_has_it_before_it() {
 }
 
 #[test]
+fn what_stands_beside_each_other_below_one_title_is_one_bullet() {
+    let day = "## Pump house\n\n- Valves: two of steel.\n- Boiler: from 1962\n\
+               - Never lend the keys out\n- Keys: with Ottilie\n- Roof: leaks\n";
+    check(
+        &[day],
+        &[
+            "Projects: Pump house: Valves: two of steel; Boiler: from 1962; Keys: with Ottilie; Roof: leaks (2026-04-01) [2026-04-01:1,3-6]",
+        ],
+    );
+    // What a person deleted leaves its siblings.
+    let is_kept_out = |_: &str, it: &Citation| {
+        it.lines_of(&"2026-04-01".parse().unwrap()).is_some_and(|it| it.contains(4))
+    };
+    assert_eq!(
+        bullets(&[day], 8_000, &is_kept_out),
+        [
+            "How to work: Pump house: Never lend the keys out [2026-04-01:1,5]",
+            "Projects: Pump house: Valves: two of steel; Keys: with Ottilie; Roof: leaks (2026-04-01) [2026-04-01:1,3,6-7]",
+        ]
+    );
+}
+
+#[test]
 fn the_room_is_never_exceeded_and_what_is_kept_out_leaves_room() {
     let day = "- Never push to the mirror without asking Ottilie first\n\
                - Never delete a tide table before the backup has run\n";
