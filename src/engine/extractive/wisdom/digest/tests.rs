@@ -120,7 +120,8 @@ fn what_stands_beside_each_other_below_one_title_is_one_bullet() {
     check(
         &[day],
         &[
-            "Projects: Pump house: Valves: two of steel; Boiler: from 1962; Keys: with Ottilie; Roof: leaks (2026-04-01) [2026-04-01:1,3-6]",
+            "How to work: Pump house: Never lend the keys out [2026-04-01:1,5]",
+            "Projects: Pump house: Valves: two of steel; Boiler: from 1962; Keys: with Ottilie; Roof: leaks (2026-04-01) [2026-04-01:1,3-4,6-7]",
         ],
     );
     // What a person deleted leaves its siblings.
