@@ -278,7 +278,7 @@ impl StatementCollector {
         statement.lead.into_iter().chain(above).find(fits)
     }
 
-    /// Joins the statements of one section below one title, so that it is told once: an item of a list
+    /// Joins the statements of one section below one title, so that it stands there once: an item of a list
     /// says little without the others.
     fn join_siblings(&mut self, kept_out: KeptOut<'_>) {
         let mut joined: Vec<DigestStatement> = Vec::with_capacity(self.found.len());
