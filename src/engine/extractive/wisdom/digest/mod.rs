@@ -13,6 +13,7 @@
 
 mod sections;
 mod statements;
+mod titles;
 
 use std::{
     cmp::Ordering,

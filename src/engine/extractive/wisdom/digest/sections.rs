@@ -1,5 +1,6 @@
 //! Which section of `WISDOM.md` a statement belongs to.
 
+use super::titles;
 use crate::{
     engine::extractive::{
         cue_phrases,
@@ -18,6 +19,7 @@ use crate::{
         authorship::Speaker,
         wisdom::WisdomSection,
     },
+    text::calendar,
 };
 
 /// The longest statement about a place, in words: a longer one is a story.
@@ -31,6 +33,9 @@ const STOPPED_WORDS_BEFORE: usize = 3;
 
 /// What is worth a statement that says what was done: how things are lasts longer.
 const EVENT_FACTOR: f64 = 0.6;
+
+/// What is worth a decision to do nothing.
+const NOTHING_FACTOR: f64 = 0.3;
 
 /// The section of a statement, and how much more or less it is worth than others.
 pub(super) struct StatementRole {
@@ -74,23 +79,21 @@ pub(super) fn role_of(
         || [text, after_label].into_iter().any(|it| opens_as_report(&WordList::of(it)));
     // What an agent says in a transcript is an outcome or a state at most.
     if statement.speaker != Some(Speaker::Assistant) {
-        // Rules say early that they are one; later in a sentence the same words tell what happened.
-        let is_early = words.find(cue_phrases::RULE).is_some_and(|(at, _)| match at {
-            // In a list `stop the pump` is a step.
-            0 => statement.lead.is_none() || words.opens_with(cue_phrases::RULE_OPENERS),
-            _ => {
-                at <= RULE_WORDS_BEFORE
-                    && words.get(at - 1) != Some("to")
-                    && !says_habit(&words, at)
-            }
-        });
-        let is_rule = is_early && !asks_once(&words) && is_lasting(text, &words);
+        let is_former = titles::is_former(page, statement);
+        let is_rule =
+            !is_former && !titles::is_wish(page, statement) && says_rule(statement, text, &words);
         if is_about_person(text, &words) {
             return role(WisdomSection::People, 1.5);
         }
         if is_rule && statement.task.is_none() {
             let opens = words.opens_with(cue_phrases::RULE_OPENERS);
             return role(WisdomSection::HowToWork, if opens { 1.8 } else { 1.3 });
+        }
+        if !is_report && !is_former && titles::is_guidance(statement) {
+            return role(WisdomSection::HowToWork, 1.3);
+        }
+        if !is_report && statement.task.is_none() && titles::is_profile(page, statement) {
+            return role(WisdomSection::People, 1.3);
         }
         match block_role(page, statement) {
             Some(BlockRole::Preference) => return role(WisdomSection::People, 1.4),
@@ -99,7 +102,8 @@ pub(super) fn role_of(
                 return role(WisdomSection::Lessons, 1.3);
             }
             Some(BlockRole::Decision) if statement.label == 0 => {
-                return role(WisdomSection::Decisions, 1.3);
+                let factor = if titles::says_nothing(text) { NOTHING_FACTOR } else { 1.3 };
+                return role(WisdomSection::Decisions, factor);
             }
             _ if sections::opens_with_decision(text) || decides_label(statement) => {
                 return role(WisdomSection::Decisions, 1.3);
@@ -117,8 +121,12 @@ pub(super) fn role_of(
     if is_retired && class != StatementClass::Context {
         return role(WisdomSection::Stopped, 1.0);
     }
+    // In a longer text a place is where something happened.
     let is_place = |kind| matches!(kind, AtomKind::Url | AtomKind::Path);
-    let names_place = atom::find_atoms(text).iter().any(|it| is_place(it.kind));
+    let value =
+        after_label.trim_start_matches(|c: char| !c.is_alphanumeric() && !"/~.`".contains(c));
+    let names_place =
+        atom::find_atoms(value).first().is_some_and(|it| is_place(it.kind) && it.start <= 1);
     // Without a label that says what the place is, a statement with a path is about something else.
     let is_entry = statement.label > 0;
     if (names_place && is_entry && !is_report && words.len() <= PLACE_WORDS_MAX)
@@ -127,6 +135,34 @@ pub(super) fn role_of(
         return role(WisdomSection::Environment, 1.1);
     }
     role(WisdomSection::Projects, if is_report { EVENT_FACTOR } else { 1.0 })
+}
+
+/// Returns whether a statement says what to do whenever a case occurs.
+fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
+    let Some((at, _)) = words.find(cue_phrases::RULE) else { return false };
+    let opens = words.opens_with(cue_phrases::RULE_OPENERS);
+    let next = words.get(at + 1).unwrap_or_default();
+    // Rules say early that they are one; later in a sentence the same words tell what happened.
+    let is_early = match at {
+        // In a list `stop the pump` is a step.
+        0 => statement.lead.is_none() || opens,
+        _ => at <= RULE_WORDS_BEFORE && words.get(at - 1) != Some("to") && !says_habit(words, at),
+    };
+    let is_other = match words.get(at) {
+        // `Stop 9 €`, `the next stop`, `no longer there`, `the pump must be older`.
+        Some("stop") => !(next == "to" || next.ends_with("ing")),
+        Some("no") => next == "longer",
+        Some("immer") => next == "noch",
+        Some(word) if words.find(cue_phrases::OBLIGATIONS).is_some_and(|it| it.0 == at) => {
+            !words.has(cue_phrases::LIMITS) && !text.contains(&word.to_uppercase())
+        }
+        _ => false,
+    };
+    let is_price = || {
+        let priced = |it: &atom::Atom| matches!(it.kind, AtomKind::Money | AtomKind::Percent);
+        !opens && atom::find_atoms(text).iter().any(priced)
+    };
+    is_early && !is_other && !is_price() && !asks_once(words) && is_lasting(text, words)
 }
 
 /// Returns whether a text asks for something to be done now, or says what is expected of a thing: `please check the
@@ -159,7 +195,10 @@ fn says_habit(words: &WordList, at: usize) -> bool {
 
 /// Returns whether a text says how things are at the moment: `tonight`, `right now`.
 pub(super) fn is_passing(words: &WordList) -> bool {
-    words.has(cue_phrases::TRANSIENT) || words.has(cue_phrases::ROUTINE)
+    let is_weekday = |it: &str| calendar::weekday_names().contains(&it);
+    words.has(cue_phrases::TRANSIENT)
+        || words.has(cue_phrases::ROUTINE)
+        || (words.iter().any(is_weekday) && !words.has(cue_phrases::EACH))
 }
 
 /// Returns whether the label of a statement says that it is a decision.

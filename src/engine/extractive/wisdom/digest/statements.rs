@@ -1,9 +1,11 @@
 //! The statements of the newest logs, each with its section, worth and terms.
 
+use std::borrow::Cow;
+
 use chrono::{NaiveDate, TimeDelta};
 
-use super::KeptOut;
 use super::sections::{StatementRole, decides_label, is_passing, role_of};
+use super::{KeptOut, titles};
 use crate::{
     engine::extractive::{
         as_f64,
@@ -67,6 +69,12 @@ const WORD_LIST_FACTOR: f64 = 0.3;
 
 /// What is worth a statement that is mostly values of a moment.
 const MEASUREMENT_FACTOR: f64 = 0.4;
+
+/// What is worth a report with several amounts or marks.
+const TELEMETRY_FACTOR: f64 = 0.4;
+
+/// What is worth a change of code that has a number.
+const CHANGE_FACTOR: f64 = 0.6;
 
 /// What a line is worth that somebody marked to be kept.
 const KEEP_FACTOR: f64 = 3.0;
@@ -216,11 +224,17 @@ impl StatementCollector {
         let class = sections::class_of(page, statement, own);
         let role = role_of(page, statement, own, class);
         let (mut text, mut added_title) = (own.to_owned(), None);
-        let head = self.head_of(page, statement);
+        let (head, above) = self.heads_of(page, statement);
         let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
         if let Some(head) = head.filter(|_| !is_clear) {
-            let title = bare_title(&page.heads[head].text);
-            let of_head = self.extractor.extract(&WordList::of(title));
+            let mut title = Cow::Borrowed(bare_title(&page.heads[head].text));
+            if titles::is_generic(&title) {
+                // `Options` are those of something.
+                let Some(above) = above else { return };
+                title = format!("{}: {title}", bare_title(&page.heads[above].text)).into();
+                lines.extend(&page.heads[above].lines);
+            }
+            let of_head = self.extractor.extract(&WordList::of(&title));
             if !of_head.stems.is_subset(&terms.stems) {
                 text = format!("{title}: {own}");
                 let length = text.len() - own.len();
@@ -265,8 +279,13 @@ impl StatementCollector {
         });
     }
 
-    /// Returns what a statement is about: its lead-in or parent item, else a heading that says something.
-    fn head_of(&self, page: &ParsedLog, statement: &LogStatement) -> Option<usize> {
+    /// Returns what a statement is about: its lead-in or parent item, else a heading that says something; and what
+    /// that one is about.
+    fn heads_of(
+        &self,
+        page: &ParsedLog,
+        statement: &LogStatement,
+    ) -> (Option<usize>, Option<usize>) {
         let fits = |head: &usize| {
             let title = &page.heads[*head].text;
             let is_dated = |it: &atom::Atom| matches!(it.kind, AtomKind::Time | AtomKind::Date);
@@ -275,7 +294,10 @@ impl StatementCollector {
                 && !atom::find_atoms(bare_title(title)).iter().any(is_dated)
         };
         let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
-        statement.lead.into_iter().chain(above).find(fits)
+        let mut heads = statement.lead.into_iter().chain(above).filter(fits);
+        let nearest = heads.next();
+        let specific = |it: &usize| !titles::is_generic(bare_title(&page.heads[*it].text));
+        (nearest, heads.find(specific))
     }
 
     /// Joins the statements of one section below one title, so that it stands there once: an item of a list
@@ -375,6 +397,12 @@ impl StatementCollector {
             if !statement.section.is_state() {
                 continue;
             }
+            if is_telemetry(&statement.text) {
+                statement.worth *= TELEMETRY_FACTOR;
+            }
+            if names_change(&statement.text) {
+                statement.worth *= CHANGE_FACTOR;
+            }
             // Reports of checks, prices and counts: the last value says how things are.
             let is_series = |key: u64| series.of(key) >= SERIES_DAYS_MIN;
             if let Some(opening) = statement.opening.filter(|it| is_series(*it)) {
@@ -418,6 +446,31 @@ fn is_measurement(text: &str) -> bool {
     let measured = words().filter(|it| it.starts_with(|c: char| c.is_ascii_digit())).count();
     let has_time = || atom::find_atoms(text).iter().any(|it| it.kind == AtomKind::Time);
     measured * 4 > words().count() || (measured > 0 && has_time())
+}
+
+/// Returns whether a text has several marks of a state or amounts: a report of a program.
+fn is_telemetry(text: &str) -> bool {
+    const MARKS_MIN: usize = 2;
+    const AMOUNTS_MIN: usize = 3;
+    let is_mark = |c: char| "✅❌⚠🔴🟢🟡⏳✔✖".contains(c);
+    let is_amount =
+        |it: &atom::Atom| matches!(it.kind, AtomKind::Money | AtomKind::Percent | AtomKind::Time);
+    text.chars().filter(|c| is_mark(*c)).count() >= MARKS_MIN
+        || atom::find_atoms(text).iter().filter(|it| is_amount(it)).count() >= AMOUNTS_MIN
+}
+
+/// Returns whether a text is about a change of code that has a number: it is in the code now.
+fn names_change(text: &str) -> bool {
+    let is_number = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '#');
+        let digits = |it: &str| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit());
+        let is_hash = (7..=40).contains(&word.len())
+            && word.bytes().all(|b| b.is_ascii_hexdigit())
+            && word.bytes().any(|b| b.is_ascii_digit())
+            && word.bytes().any(|b| b.is_ascii_lowercase());
+        is_hash || word.rsplit_once('#').is_some_and(|it| digits(it.1))
+    };
+    text.split_whitespace().any(is_number)
 }
 
 /// Returns whether a text is a list of words, such as the tags of a page or the keys of a search.
