@@ -111,7 +111,7 @@ pub(super) fn role_of(
             _ => {}
         }
     }
-    if class == StatementClass::Open {
+    if class == StatementClass::Open && !text.contains('✅') {
         return role(WisdomSection::Open, 0.8);
     }
     // Later in a sentence the same words say what an improvement did.
