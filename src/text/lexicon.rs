@@ -260,6 +260,7 @@ pub(crate) struct SearchLexicon {
     pub(crate) event_name_ends: LexiconWords,
     pub(crate) articles: LexiconWords,
     pub(crate) negations: LexiconWords,
+    pub(crate) failure_words: LexiconWords,
 }
 
 /// `sections.yaml`: the section of a summary that a statement belongs to.
@@ -292,7 +293,6 @@ pub(crate) struct WisdomLexicon {
     pub(crate) guidance_nouns: LexiconWords,
     pub(crate) profile_titles: LexiconWords,
     pub(crate) profile_labels: LexiconWords,
-    pub(crate) empty_values: LexiconWords,
 }
 
 /// Marks that show a state.

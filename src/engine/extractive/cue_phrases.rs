@@ -56,8 +56,6 @@ cue_tables! {
     RULE_OPENERS "rule_openers"
     REQUESTS "requests"
     EXPECTATIONS "expectations"
-    ONLY "only"
-    EACH "each"
     OBLIGATIONS "obligations"
     LIMITS "limits"
     NOT_RULES "not_rules"

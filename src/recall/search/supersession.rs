@@ -6,7 +6,10 @@
 //! same, and there are enough of them. A newer line ends an older one if it has a word such as `fixed` or
 //! `cancelled` and most content words of the older line. Pure.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::LazyLock,
+};
 
 use super::{HitRef, SearchHit};
 use crate::text::{
@@ -29,6 +32,38 @@ const ENDED_SHARE_MIN: f64 = 0.6;
 
 /// How many other content words the newer line may have for each shared one: it may be about more.
 const ENDED_OTHERS_MAX: usize = 2;
+
+/// Words that open or end something, folded as those of a line are.
+static END_WORDS: LazyLock<EndWords> = LazyLock::new(|| {
+    let fold = |words: &[&str]| {
+        let mut folded = HashSet::new();
+        // Of phrases no word says it alone.
+        for word in words.iter().filter(|it| !it.contains(' ')) {
+            words::for_each_folded(word, |it| {
+                folded.insert(it.to_owned());
+            });
+        }
+        folded
+    };
+    let mut not_done = fold(&ANNOTATIONS.not_done);
+    // What is left of `isn't`.
+    not_done.extend(
+        ["isn", "wasn", "aren", "weren", "hasn", "haven", "don", "didn", "doesn"]
+            .map(str::to_owned),
+    );
+    let mut open = fold(&ANNOTATIONS.open);
+    open.extend(fold(&SEARCH.failure_words));
+    let retired = CUES.tables.get("retired").map_or_else(HashSet::new, |it| fold(it));
+    EndWords { done: fold(&ANNOTATIONS.done), not_done, open, retired }
+});
+
+struct EndWords {
+    done: HashSet<String>,
+    not_done: HashSet<String>,
+    /// That something is open or fails.
+    open: HashSet<String>,
+    retired: HashSet<String>,
+}
 
 /// Which value a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,13 +121,15 @@ impl LineValues {
 
     /// Returns whether a newer line says that what this line says was done, stopped, or given up.
     fn is_ended_by(&self, newer: &Self) -> bool {
-        let ends = |it: &String| {
-            let is_retired =
-                || CUES.tables.get("retired").is_some_and(|table| table.contains(&&**it));
-            (ANNOTATIONS.done.contains(&&**it) || is_retired()) && !self.words.contains(it)
-        };
-        if !newer.words.iter().any(ends)
-            || newer.words.iter().any(|it| ANNOTATIONS.not_done.contains(&&**it))
+        let is_open = || self.words.iter().any(|it| END_WORDS.open.contains(it));
+        let is_ended = |line: &Self| line.words.iter().any(|it| END_WORDS.retired.contains(it));
+        let is_done = |line: &Self| line.words.iter().any(|it| END_WORDS.done.contains(it));
+        let ends = is_ended(newer) || (is_done(newer) && is_open());
+        if !ends
+            || is_ended(self)
+            || is_done(self)
+            || !self.values.is_subset(&newer.values)
+            || newer.words.iter().any(|it| END_WORDS.not_done.contains(it))
         {
             return false;
         }
@@ -107,8 +144,8 @@ impl LineValues {
     fn content(&self) -> BTreeSet<String> {
         let says_nothing = |it: &str| {
             SEARCH.stop_words.contains(&it)
-                || ANNOTATIONS.open.contains(&it)
-                || ANNOTATIONS.done.contains(&it)
+                || END_WORDS.open.contains(it)
+                || END_WORDS.done.contains(it)
         };
         let words = self.words.iter().filter(|it| !says_nothing(it));
         words.map(|it| english_stem(it).into_owned()).collect()
@@ -229,6 +266,15 @@ mod tests {
             ),
             ("The export of the tide tables fails at night", "Fixed the clock in the hall"),
             ("Fixed the export of the tide tables", "The export of the tide tables fails again"),
+            (
+                "Invoice 2026-014 of the pier house is open",
+                "Invoice 2026-013 of the pier house paid",
+            ),
+            ("The backup server runs in the cellar", "Fixed the backup server in the cellar"),
+            (
+                "The export of the tide tables fails at night",
+                "The export of the tide tables isn't fixed",
+            ),
         ] {
             let mut hits = [hit("2026-03-01", older), hit("2026-03-05", newer)];
             mark_superseded(&mut hits, "what about it", false);

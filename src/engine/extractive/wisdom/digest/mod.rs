@@ -69,8 +69,9 @@ pub struct DigestInput<'a> {
     pub room: usize,
 }
 
-/// Returns why a text with these lines must not be written.
-pub(crate) type KeptOut<'a> = &'a dyn Fn(&str, &Citation) -> Option<DigestOutcome>;
+/// Returns why a text with these lines must not be written; the second lines are those without its titles, about
+/// which a person may have decided.
+pub(crate) type KeptOut<'a> = &'a dyn Fn(&str, &Citation, &Citation) -> Option<DigestOutcome>;
 
 /// A bullet for the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -295,7 +296,7 @@ impl<'a> DigestChoice<'a> {
         } else if self.newer.is_replaced(self.statements, statement) {
             DigestOutcome::Replaced
         } else {
-            (self.input.kept_out)(&statement.text, &statement.citation)
+            (self.input.kept_out)(&statement.text, &statement.citation, &statement.own_citation)
                 .unwrap_or(DigestOutcome::Chosen)
         }
     }
@@ -356,7 +357,7 @@ impl NewerStatements {
         let (mut last_of_key, mut with_stem) =
             (HashedMap::default(), HashedMap::<Vec<usize>>::default());
         for statement in statements {
-            last_of_key.extend(statement.key.map(|it| (it, statement.order)));
+            last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
             for &stem in statement.terms.stems.hashes() {
                 with_stem.entry(stem).or_default().push(statement.order);
             }
@@ -368,8 +369,8 @@ impl NewerStatements {
     /// it, and therefore one of its few rarest words. Of a word in many statements only the newest ones are read.
     fn is_replaced(&self, statements: &[DigestStatement], older: &DigestStatement) -> bool {
         const READ_MAX: usize = 200;
-        let last = older.key.and_then(|it| self.last_of_key.get(&it));
-        if last.is_some_and(|it| *it > older.order) {
+        let is_old = |key: &u64| self.last_of_key.get(key).is_some_and(|it| *it > older.order);
+        if !older.keys.is_empty() && older.keys.iter().all(is_old) {
             return true;
         }
         let with = |stem: &u64| self.with_stem.get(stem).map_or(&[][..], |it| it);

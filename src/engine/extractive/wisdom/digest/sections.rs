@@ -19,7 +19,6 @@ use crate::{
         authorship::Speaker,
         wisdom::WisdomSection,
     },
-    text::calendar,
 };
 
 /// The longest statement about a place, in words: a longer one is a story.
@@ -33,9 +32,6 @@ const STOPPED_WORDS_BEFORE: usize = 3;
 
 /// What is worth a statement that says what was done: how things are lasts longer.
 const EVENT_FACTOR: f64 = 0.6;
-
-/// What is worth a decision to do nothing.
-const NOTHING_FACTOR: f64 = 0.3;
 
 /// The section of a statement, and how much more or less it is worth than others.
 pub(super) struct StatementRole {
@@ -98,12 +94,11 @@ pub(super) fn role_of(
         match block_role(page, statement) {
             Some(BlockRole::Preference) => return role(WisdomSection::People, 1.4),
             // Below such a heading agents also list what they did.
-            Some(BlockRole::Lesson) if !is_report && !starts_with_mark(text) => {
+            Some(BlockRole::Lesson) if class != StatementClass::Outcome => {
                 return role(WisdomSection::Lessons, 1.3);
             }
             Some(BlockRole::Decision) if statement.label == 0 => {
-                let factor = if titles::says_nothing(text) { NOTHING_FACTOR } else { 1.3 };
-                return role(WisdomSection::Decisions, factor);
+                return role(WisdomSection::Decisions, 1.3);
             }
             _ if sections::opens_with_decision(text) || decides_label(statement) => {
                 return role(WisdomSection::Decisions, 1.3);
@@ -154,13 +149,14 @@ fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
         Some("no") => next == "longer",
         Some("immer") => next == "noch",
         Some(word) if words.find(cue_phrases::OBLIGATIONS).is_some_and(|it| it.0 == at) => {
-            !words.has(cue_phrases::LIMITS) && !text.contains(&word.to_uppercase())
+            let upper = word.to_uppercase();
+            !words.has(cue_phrases::LIMITS) && !(upper != word && text.contains(&upper))
         }
         _ => false,
     };
     let is_price = || {
         let priced = |it: &atom::Atom| matches!(it.kind, AtomKind::Money | AtomKind::Percent);
-        !opens && atom::find_atoms(text).iter().any(priced)
+        !words.has(cue_phrases::LIMITS) && atom::find_atoms(text).iter().any(priced)
     };
     is_early && !is_other && !is_price() && !asks_once(words) && is_lasting(text, words)
 }
@@ -168,14 +164,9 @@ fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
 /// Returns whether a text asks for something to be done now, or says what is expected of a thing: `please check the
 /// pump`, `the pump should work`.
 fn asks_once(words: &WordList) -> bool {
-    let is_lasting = || words.has(cue_phrases::RULE_OPENERS) || words.has(cue_phrases::ONLY);
+    let is_lasting = || words.has(cue_phrases::RULE_OPENERS) || words.has(cue_phrases::LIMITS);
     (words.opens_with(cue_phrases::REQUESTS) || words.has(cue_phrases::EXPECTATIONS))
         && !is_lasting()
-}
-
-/// Returns whether a text begins with a sign such as `✅`, with which states are marked.
-fn starts_with_mark(text: &str) -> bool {
-    text.starts_with(|c: char| ('\u{2600}'..='\u{27bf}').contains(&c) || c >= '\u{1f000}')
 }
 
 /// Returns whether a word such as `always` says how a thing is rather than what to do: `it always uses the default`,
@@ -183,9 +174,7 @@ fn starts_with_mark(text: &str) -> bool {
 fn says_habit(words: &WordList, at: usize) -> bool {
     let is_adverb = words.get(at).is_some_and(|it| matches!(it, "always" | "never"));
     let before = at.checked_sub(1).and_then(|it| words.get(it));
-    let is_state = |it: &str| {
-        matches!(it, "is" | "are" | "was" | "were" | "be" | "been" | "has" | "have" | "had")
-    };
+    let is_state = |it: &str| matches!(it, "was" | "were" | "been" | "has" | "have" | "had");
     let is_told = |it: &str| {
         let verb = it.len() > 3 && !it.ends_with("ss");
         verb && (it.ends_with('s') || it.ends_with("ed"))
@@ -195,10 +184,7 @@ fn says_habit(words: &WordList, at: usize) -> bool {
 
 /// Returns whether a text says how things are at the moment: `tonight`, `right now`.
 pub(super) fn is_passing(words: &WordList) -> bool {
-    let is_weekday = |it: &str| calendar::weekday_names().contains(&it);
-    words.has(cue_phrases::TRANSIENT)
-        || words.has(cue_phrases::ROUTINE)
-        || (words.iter().any(is_weekday) && !words.has(cue_phrases::EACH))
+    words.has(cue_phrases::TRANSIENT) || words.has(cue_phrases::ROUTINE)
 }
 
 /// Returns whether the label of a statement says that it is a decision.

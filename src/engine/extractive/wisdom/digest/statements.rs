@@ -10,6 +10,7 @@ use crate::{
     engine::extractive::{
         as_f64,
         candidates::headings::{is_meaningful, template_heads},
+        cue_phrases,
         memories::roles::{BlockRole, role_of_label},
         parsed_log::{self, LogStatement, ParsedLog, StatementForm},
         routine_reports::is_routine_report,
@@ -70,10 +71,10 @@ const WORD_LIST_FACTOR: f64 = 0.3;
 /// What is worth a statement that is mostly values of a moment.
 const MEASUREMENT_FACTOR: f64 = 0.4;
 
-/// What is worth a report with several amounts or marks.
+/// The factor of a report with several amounts or marks.
 const TELEMETRY_FACTOR: f64 = 0.4;
 
-/// What is worth a change of code that has a number.
+/// The factor of a change of code that has a number.
 const CHANGE_FACTOR: f64 = 0.6;
 
 /// What a line is worth that somebody marked to be kept.
@@ -116,6 +117,8 @@ pub(super) struct DigestStatement {
     pub(super) section: WisdomSection,
     pub(super) text: String,
     pub(super) citation: Citation,
+    /// The lines of its words without its titles.
+    pub(super) own_citation: Citation,
     pub(super) day: NaiveDate,
     /// Its place among all statements; newer ones are higher.
     pub(super) order: usize,
@@ -124,8 +127,8 @@ pub(super) struct DigestStatement {
     pub(super) own_terms: StatementTerms,
     /// Stems of the names in it.
     pub(super) names: Vec<u64>,
-    /// What its label says it is the value of.
-    pub(super) key: Option<u64>,
+    /// What its labels say it is the values of.
+    pub(super) keys: Vec<u64>,
     /// Whether it reports that something was finished.
     pub(super) is_done: bool,
     pub(super) worth: f64,
@@ -226,11 +229,12 @@ impl StatementCollector {
         let (mut text, mut added_title) = (own.to_owned(), None);
         let (head, above) = self.heads_of(page, statement);
         let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
-        if let Some(head) = head.filter(|_| !is_clear) {
+        // `Options` are those of something.
+        let is_alone =
+            |it: &usize| above.is_none() && titles::is_generic(bare_title(&page.heads[*it].text));
+        if let Some(head) = head.filter(|it| !is_clear && !is_alone(it)) {
             let mut title = Cow::Borrowed(bare_title(&page.heads[head].text));
-            if titles::is_generic(&title) {
-                // `Options` are those of something.
-                let Some(above) = above else { return };
+            if let Some(above) = above {
                 title = format!("{}: {title}", bare_title(&page.heads[above].text)).into();
                 lines.extend(&page.heads[above].lines);
             }
@@ -250,6 +254,9 @@ impl StatementCollector {
         }
         let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
         let Some(citation) = Citation::from_addresses(&addresses) else { return };
+        let own_lines: Vec<Address> =
+            statement.lines_of(0, end).map(|it| page.address(it)).collect();
+        let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
         let day = page.stem.date();
         let is_routine = is_routine_report(&statement.text);
         let worth = role.worth(statement)
@@ -257,16 +264,22 @@ impl StatementCollector {
             * if is_word_list(own) { WORD_LIST_FACTOR } else { 1.0 };
         let is_measured = role.section.is_state() && is_measurement(own);
         let worth = if is_measured { worth * MEASUREMENT_FACTOR } else { worth };
+        let is_state = role.section.is_state();
+        let worth = if is_state && is_telemetry(own) { worth * TELEMETRY_FACTOR } else { worth };
+        let worth = if is_state && names_change(own) { worth * CHANGE_FACTOR } else { worth };
         let worth = if statement.keep { worth * KEEP_FACTOR } else { worth };
         let order = self.found.len();
         self.found.push(DigestStatement {
             section: role.section,
             citation,
+            own_citation,
             day,
             order,
             names: names_in(own),
-            due: (role.section == WisdomSection::Open).then(|| last_day_in(own)).flatten(),
-            key: key_of(page, statement, head),
+            due: (role.section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
+                .then(|| last_day_in(own))
+                .flatten(),
+            keys: key_of(page, statement, head).into_iter().collect(),
             is_done: class == StatementClass::Outcome || role.section == WisdomSection::Stopped,
             terms,
             own_terms,
@@ -280,7 +293,7 @@ impl StatementCollector {
     }
 
     /// Returns what a statement is about: its lead-in or parent item, else a heading that says something; and what
-    /// that one is about.
+    /// that one is about if it is generic.
     fn heads_of(
         &self,
         page: &ParsedLog,
@@ -296,17 +309,21 @@ impl StatementCollector {
         let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
         let mut heads = statement.lead.into_iter().chain(above).filter(fits);
         let nearest = heads.next();
-        let specific = |it: &usize| !titles::is_generic(bare_title(&page.heads[*it].text));
-        (nearest, heads.find(specific))
+        let is_generic = |it: &usize| titles::is_generic(bare_title(&page.heads[*it].text));
+        let above = nearest.filter(is_generic).and_then(|_| heads.find(|it| !is_generic(it)));
+        (nearest, above)
     }
 
-    /// Joins the statements of one section below one title, so that it stands there once: an item of a list
+    /// Joins the statements of one section below one title, so that the title appears once: an item of a list
     /// says little without the others.
     fn join_siblings(&mut self, kept_out: KeptOut<'_>) {
         let mut joined: Vec<DigestStatement> = Vec::with_capacity(self.found.len());
         let mut open: Vec<Vec<DigestStatement>> = Vec::new();
-        let mut found = std::mem::take(&mut self.found).into_iter().peekable();
-        while let Some(statement) = found.next() {
+        let mut last_of_key = HashedMap::<usize>::default();
+        for statement in &self.found {
+            last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
+        }
+        for statement in std::mem::take(&mut self.found) {
             let Some(title) = statement.title else {
                 joined.push(statement);
                 continue;
@@ -315,22 +332,32 @@ impl StatementCollector {
             for members in open.extract_if(.., |it| !is_same(it)) {
                 joined.extend(self.join(members));
             }
-            let has_sibling =
-                !open.is_empty() || found.peek().is_some_and(|it| it.title == Some(title));
             // What must not be written keeps nothing else out.
-            if has_sibling && kept_out(&statement.text, &statement.citation).is_some() {
+            if kept_out(&statement.text, &statement.citation, &statement.own_citation).is_some() {
                 joined.push(statement);
                 continue;
             }
-            let own_chars = statement.own_text().chars().count() + 2;
-            let fits = |it: &&mut Vec<DigestStatement>| {
-                let chars = it.iter().map(|it| it.own_text().chars().count() + 2).sum::<usize>();
-                it[0].section == statement.section
-                    && title.length + chars + own_chars <= TEXT_CHARS_MAX
+            // A value that changes later is told apart from those that hold.
+            let replaced =
+                statement.keys.iter().any(|it| last_of_key.get(it) > Some(&statement.order));
+            if replaced {
+                joined.push(statement);
+                continue;
+            }
+            let of_section = open.iter().position(|it| {
+                it[0].section == statement.section && it[0].is_done == statement.is_done
+            });
+            let Some(at) = of_section else {
+                open.push(vec![statement]);
+                continue;
             };
-            match open.iter_mut().find(fits) {
-                Some(members) => members.push(statement),
-                None => open.push(vec![statement]),
+            let chars = |it: &DigestStatement| it.own_text().chars().count() + 2;
+            let all: usize = open[at].iter().map(chars).sum();
+            if title.length + all + chars(&statement) <= TEXT_CHARS_MAX {
+                open[at].push(statement);
+            } else {
+                let members = std::mem::replace(&mut open[at], vec![statement]);
+                joined.extend(self.join(members));
             }
         }
         for members in open {
@@ -359,10 +386,11 @@ impl StatementCollector {
             joined.text.truncate(joined.text.trim_end_matches(['.', ';', ',']).len());
             joined.text.extend(["; ", own]);
             joined.citation.merge(&statement.citation);
+            joined.own_citation.merge(&statement.own_citation);
             joined.names.extend(&statement.names);
-            joined.is_done &= statement.is_done;
             joined.is_passing &= statement.is_passing;
-            joined.key = joined.key.zip(statement.key).map(|(a, b)| a.rotate_left(1) ^ b);
+            joined.keys.extend(&statement.keys);
+            joined.due = joined.due.max(statement.due);
             worth += statement.worth;
             best = best.max(statement.worth);
         }
@@ -396,12 +424,6 @@ impl StatementCollector {
             statement.worth *= BASE_WORTH + sum / as_f64(found.len());
             if !statement.section.is_state() {
                 continue;
-            }
-            if is_telemetry(&statement.text) {
-                statement.worth *= TELEMETRY_FACTOR;
-            }
-            if names_change(&statement.text) {
-                statement.worth *= CHANGE_FACTOR;
             }
             // Reports of checks, prices and counts: the last value says how things are.
             let is_series = |key: u64| series.of(key) >= SERIES_DAYS_MIN;
@@ -468,7 +490,7 @@ fn names_change(text: &str) -> bool {
             && word.bytes().all(|b| b.is_ascii_hexdigit())
             && word.bytes().any(|b| b.is_ascii_digit())
             && word.bytes().any(|b| b.is_ascii_lowercase());
-        is_hash || word.rsplit_once('#').is_some_and(|it| digits(it.1))
+        is_hash || word.rsplit_once('#').is_some_and(|it| digits(it.1) && it.1.len() > 1)
     };
     text.split_whitespace().any(is_number)
 }

@@ -24,7 +24,7 @@ fn bullets(
     is_kept_out: &dyn Fn(&str, &Citation) -> bool,
 ) -> Vec<String> {
     let logs = logs(days);
-    let kept_out = |text: &str, citation: &Citation| {
+    let kept_out = |text: &str, citation: &Citation, _: &Citation| {
         is_kept_out(text, citation).then_some(DigestOutcome::KeptOutByPerson)
     };
     let input = DigestInput { logs: &logs, entries: &[], kept_out: &kept_out, room };
@@ -114,7 +114,7 @@ fn what_depends_on_its_heading_has_it_before_it() {
 }
 
 #[test]
-fn what_stands_beside_each_other_below_one_title_is_one_bullet() {
+fn siblings_below_one_title_are_joined() {
     let day = "## Pump house\n\n- Valves: two of steel.\n- Boiler: from 1962\n\
                - Never lend the keys out\n- Keys: with Ottilie\n- Roof: leaks\n";
     check(
@@ -124,7 +124,16 @@ fn what_stands_beside_each_other_below_one_title_is_one_bullet() {
             "Projects: Pump house: Valves: two of steel; Boiler: from 1962; Keys: with Ottilie; Roof: leaks (2026-04-01) [2026-04-01:1,3-4,6-7]",
         ],
     );
-    // What a person deleted leaves its siblings.
+    // What a person deleted leaves its siblings, and does not come back with one that follows a longer statement.
+    let between = "## Pump house\n\n- Boiler: from 1962\n\
+                   - The harbour master of Brest lends the second key of the cellar to nobody\n\
+                   - Roof: leaks\n";
+    let is_first = |_: &str, it: &Citation| {
+        it.lines_of(&"2026-04-01".parse().unwrap()).is_some_and(|it| it.contains(3))
+    };
+    let left = bullets(&[between], 8_000, &is_first);
+    assert!(left.iter().any(|it| it.contains("Pump house: Roof: leaks (")), "{left:?}");
+    assert!(!left.iter().any(|it| it.contains("Boiler")), "{left:?}");
     let is_kept_out = |_: &str, it: &Citation| {
         it.lines_of(&"2026-04-01".parse().unwrap()).is_some_and(|it| it.contains(4))
     };

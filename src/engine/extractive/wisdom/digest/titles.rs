@@ -38,7 +38,7 @@ fn titles<'a>(page: &'a ParsedLog, statement: &'a LogStatement) -> impl Iterator
     std::iter::once(statement.label_text()).chain(heads)
 }
 
-/// Returns whether a statement is about what is over, was wrong, or is not done.
+/// Returns whether a statement is about what is over or is not done.
 pub(super) fn is_former(page: &ParsedLog, statement: &LogStatement) -> bool {
     titles(page, statement).any(|it| is_in(it, &WISDOM.former_titles))
 }
@@ -62,13 +62,7 @@ pub(super) fn is_guidance(statement: &LogStatement) -> bool {
 /// Returns whether a statement is about a person, by its label or the titles above it.
 pub(super) fn is_profile(page: &ParsedLog, statement: &LogStatement) -> bool {
     is_in(statement.label_text(), &WISDOM.profile_labels)
-        || titles(page, statement).skip(1).any(|it| is_in(it, &WISDOM.profile_titles))
-}
-
-/// Returns whether a text only says that there is nothing: `No action needed`.
-pub(super) fn says_nothing(text: &str) -> bool {
-    let first = text.split(|c: char| !c.is_alphanumeric() && c != '/').find(|it| !it.is_empty());
-    first.is_some_and(|it| WISDOM.empty_values.contains(&&*it.to_lowercase()))
+        || titles(page, statement).skip(1).take(2).any(|it| is_in(it, &WISDOM.profile_titles))
 }
 
 #[cfg(test)]
@@ -102,6 +96,5 @@ mod tests {
         assert!(with_last("## First meeting\n\n- Keeps the lighthouse of Brest\n", is_profile));
         assert!(!with_last("## First boat\n\n- Keeps the lighthouse of Brest\n", is_profile));
         assert!(is_generic("Options:") && is_generic("Status") && !is_generic("Pump house"));
-        assert!(says_nothing("No action needed") && !says_nothing("Nobody is at the pier"));
     }
 }
