@@ -150,7 +150,8 @@ fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
         Some("immer") => next == "noch",
         Some(word) if words.find(cue_phrases::OBLIGATIONS).is_some_and(|it| it.0 == at) => {
             let upper = word.to_uppercase();
-            !words.has(cue_phrases::LIMITS) && !(upper != word && text.contains(&upper))
+            let is_stressed = upper != word && text.contains(&upper);
+            !words.has(cue_phrases::LIMITS) && !is_stressed
         }
         _ => false,
     };
