@@ -7,11 +7,13 @@
 //!
 //! # Invariants
 //!
-//! - The text is that of the logs, with its heading before it where it is not understandable alone.
+//! - The text is that of the logs, with its heading before it where it is not understandable alone; statements
+//!   that need the same heading share it in one bullet.
 //! - Of two statements that differ in their values, or have the same label, the newer one is chosen.
 //! - The same logs give the same bullets: nothing depends on the clock or on the file as it was.
 
 mod sections;
+mod siblings;
 mod statements;
 mod titles;
 

@@ -19,6 +19,7 @@ use crate::{
         authorship::Speaker,
         wisdom::WisdomSection,
     },
+    text::lexicon::SECTIONS,
 };
 
 /// The longest statement about a place, in words: a longer one is a story.
@@ -106,7 +107,7 @@ pub(super) fn role_of(
             _ => {}
         }
     }
-    if class == StatementClass::Open && !text.contains('✅') {
+    if class == StatementClass::Open && !has_done_mark(text) {
         return role(WisdomSection::Open, 0.8);
     }
     // Later in a sentence the same words say what an improvement did.
@@ -130,6 +131,11 @@ pub(super) fn role_of(
         return role(WisdomSection::Environment, 1.1);
     }
     role(WisdomSection::Projects, if is_report { EVENT_FACTOR } else { 1.0 })
+}
+
+/// Returns whether a text has a sign such as `✅`.
+fn has_done_mark(text: &str) -> bool {
+    !text.is_ascii() && SECTIONS.state_marks.done.iter().any(|it| text.contains(it))
 }
 
 /// Returns whether a statement says what to do whenever a case occurs.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use chrono::{NaiveDate, TimeDelta};
 
 use super::sections::{StatementRole, decides_label, is_passing, role_of};
-use super::{KeptOut, titles};
+use super::{KeptOut, siblings::join_siblings, titles};
 use crate::{
     engine::extractive::{
         as_f64,
@@ -31,6 +31,7 @@ use crate::{
     privacy::SanitizedLog,
     text::{
         hash::{HashedMap, hash_bytes},
+        lexicon::SECTIONS,
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
@@ -38,7 +39,7 @@ use crate::{
 };
 
 /// The longest bullet, in characters without its heading.
-const TEXT_CHARS_MAX: usize = 280;
+pub(super) const TEXT_CHARS_MAX: usize = 280;
 
 /// The longest heading before a bullet.
 const HEAD_CHARS_MAX: usize = 60;
@@ -133,29 +134,29 @@ pub(super) struct DigestStatement {
     pub(super) is_done: bool,
     pub(super) worth: f64,
     /// Whether it is about the moment at which it was written.
-    is_passing: bool,
+    pub(super) is_passing: bool,
     /// The last day that an open item names.
-    due: Option<NaiveDate>,
+    pub(super) due: Option<NaiveDate>,
     /// The hash of its first words.
     opening: Option<u64>,
     /// The hash of the heading above it.
     heading: Option<u64>,
     /// What its words need before them, and where these words begin.
-    title: Option<StatementTitle>,
+    pub(super) title: Option<StatementTitle>,
 }
 
 /// The heading or parent item at the beginning of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct StatementTitle {
+pub(super) struct StatementTitle {
     page: usize,
     head: usize,
     /// The bytes of the title with the colon and the space after it.
-    length: usize,
+    pub(super) length: usize,
 }
 
 impl DigestStatement {
     /// Returns its words without its title.
-    fn own_text(&self) -> &str {
+    pub(super) fn own_text(&self) -> &str {
         &self.text[self.title.map_or(0, |it| it.length)..]
     }
 
@@ -184,7 +185,8 @@ pub(super) fn collect_statements(
             collector.add(at, page, statement);
         }
     }
-    collector.join_siblings(kept_out);
+    let StatementCollector { found, extractor, .. } = &mut collector;
+    *found = join_siblings(std::mem::take(found), extractor, kept_out);
     collector.rate();
     collector.found
 }
@@ -314,94 +316,6 @@ impl StatementCollector {
         (nearest, above)
     }
 
-    /// Joins the statements of one section below one title, so that the title appears once: an item of a list
-    /// says little without the others.
-    fn join_siblings(&mut self, kept_out: KeptOut<'_>) {
-        let mut joined: Vec<DigestStatement> = Vec::with_capacity(self.found.len());
-        let mut open: Vec<Vec<DigestStatement>> = Vec::new();
-        let mut last_of_key = HashedMap::<usize>::default();
-        for statement in &self.found {
-            last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
-        }
-        for statement in std::mem::take(&mut self.found) {
-            let Some(title) = statement.title else {
-                joined.push(statement);
-                continue;
-            };
-            let is_same = |it: &[DigestStatement]| it[0].title == Some(title);
-            for members in open.extract_if(.., |it| !is_same(it)) {
-                joined.extend(self.join(members));
-            }
-            // What must not be written keeps nothing else out.
-            if kept_out(&statement.text, &statement.citation, &statement.own_citation).is_some() {
-                joined.push(statement);
-                continue;
-            }
-            // A value that changes later is told apart from those that hold.
-            let replaced =
-                statement.keys.iter().any(|it| last_of_key.get(it) > Some(&statement.order));
-            if replaced {
-                joined.push(statement);
-                continue;
-            }
-            let of_section = open.iter().position(|it| {
-                it[0].section == statement.section && it[0].is_done == statement.is_done
-            });
-            let Some(at) = of_section else {
-                open.push(vec![statement]);
-                continue;
-            };
-            let chars = |it: &DigestStatement| it.own_text().chars().count() + 2;
-            let all: usize = open[at].iter().map(chars).sum();
-            if title.length + all + chars(&statement) <= TEXT_CHARS_MAX {
-                open[at].push(statement);
-            } else {
-                let members = std::mem::replace(&mut open[at], vec![statement]);
-                joined.extend(self.join(members));
-            }
-        }
-        for members in open {
-            joined.extend(self.join(members));
-        }
-        joined.sort_by_key(|it| it.order);
-        for (order, statement) in joined.iter_mut().enumerate() {
-            statement.order = order;
-            if statement.section.is_dated() {
-                let text = statement.text.trim_end_matches(['.', ';']);
-                statement.text = format!("{text} ({})", statement.day);
-            }
-        }
-        self.found = joined;
-    }
-
-    /// Returns one statement with the words of all.
-    fn join(&mut self, members: Vec<DigestStatement>) -> Option<DigestStatement> {
-        let mut members = members.into_iter();
-        let mut joined = members.next()?;
-        let Some(title) = joined.title.filter(|_| members.len() > 0) else { return Some(joined) };
-        let count = as_f64(members.len() + 1);
-        let (mut worth, mut best) = (joined.worth, joined.worth);
-        for statement in members {
-            let own = statement.own_text();
-            joined.text.truncate(joined.text.trim_end_matches(['.', ';', ',']).len());
-            joined.text.extend(["; ", own]);
-            joined.citation.merge(&statement.citation);
-            joined.own_citation.merge(&statement.own_citation);
-            joined.names.extend(&statement.names);
-            joined.is_passing &= statement.is_passing;
-            joined.keys.extend(&statement.keys);
-            joined.due = joined.due.max(statement.due);
-            worth += statement.worth;
-            best = best.max(statement.worth);
-        }
-        joined.names.sort_unstable();
-        joined.names.dedup();
-        joined.worth = f64::midpoint(worth / count, best);
-        joined.terms = self.extractor.extract(&WordList::of(&joined.text));
-        joined.own_terms = self.extractor.extract(&WordList::of(&joined.text[title.length..]));
-        Some(joined)
-    }
-
     /// Raises the worth of what names things that the logs come back to.
     fn rate(&mut self) {
         let Some(newest) = self.found.last().map(|it| it.day) else { return };
@@ -474,7 +388,11 @@ fn is_measurement(text: &str) -> bool {
 fn is_telemetry(text: &str) -> bool {
     const MARKS_MIN: usize = 2;
     const AMOUNTS_MIN: usize = 3;
-    let is_mark = |c: char| "✅❌⚠🔴🟢🟡⏳✔✖".contains(c);
+    let marks = &SECTIONS.state_marks;
+    let is_mark = |c: char| {
+        let mut all = marks.done.iter().chain(&*marks.open).chain(&*marks.caution);
+        !c.is_ascii() && all.any(|it| it.starts_with(c))
+    };
     let is_amount =
         |it: &atom::Atom| matches!(it.kind, AtomKind::Money | AtomKind::Percent | AtomKind::Time);
     text.chars().filter(|c| is_mark(*c)).count() >= MARKS_MIN
