@@ -179,7 +179,7 @@ fn memory_versions(
 fn visible_text(kind: FileKind, text: &str) -> Cow<'_, str> {
     match kind {
         FileKind::Index => index::strip_link_targets(text).into(),
-        FileKind::Wisdom => joined::visible(text).into(),
+        FileKind::Wisdom | FileKind::Memory => joined::visible(text).into(),
         _ => text.into(),
     }
 }
@@ -271,11 +271,13 @@ fn without_secrets(
             let before = TypedMemory::parse(name, text).ok();
             let after = TypedMemory::parse(name, &shown).ok();
             match (before, after) {
-                (Some(before), Some(mut after)) if before.is_managed() => {
-                    after.record_body_hash();
-                    Some(after.print())
+                (Some(before), Some(after)) if before.is_managed() => {
+                    Some(before.reworded(after).print())
                 }
-                _ => Some(shown),
+                (Some(before), Some(after)) if before.recorded_body.is_some() => {
+                    Some(before.reworded(after).with_record(&shown))
+                }
+                _ => Some(joined::join(&shown, joined::split(text).1)),
             }
         }
         FileKind::Wisdom => Some(WisdomFile::parse(text).reworded(&shown)),

@@ -11,6 +11,7 @@ use super::{
     document::{Summary, SummaryBlock},
     frontmatter,
     item::Item,
+    joined,
     markdown::{self, LineKind},
     typed::{self, TypedMemory},
     wisdom::{WisdomFile, is_beginning_of},
@@ -228,6 +229,8 @@ pub fn correct_memory(
     words: &CorrectionText,
     hash_of: &dyn Fn(&super::address::Address) -> Option<String>,
 ) -> Result<CorrectedFile, CorrectionTargetError> {
+    let is_whole = memory.print() == text;
+    let (text, _) = joined::split(text);
     let body_at = frontmatter::split(text).body_at;
     let paragraphs = paragraphs(&text[body_at..]);
     let first = 1 + count_newlines(&text[..body_at]);
@@ -247,11 +250,20 @@ pub fn correct_memory(
     let before = &text[body_at + from..body_at + to];
     let label = ["**Why:** ", "**How to apply:** "].into_iter().find(|it| before.starts_with(it));
     let label = label.filter(|_| !words.text.starts_with("**")).unwrap_or_default();
-    let after = format!("{label}{}", words.text);
-    let body = [&text[body_at..body_at + from], &after, &text[body_at + to..]].concat();
-    let cited = || Citation::from_addresses(memory.sources.iter().map(|(address, _)| address));
+    // A statement of a memory about a topic keeps its citation.
+    let bullet =
+        before.strip_prefix("- ").map(Item::parse).filter(|_| !memory.statements().is_empty());
+    let cited = || match &bullet {
+        Some(item) => item.citation.clone(),
+        None => Citation::from_addresses(memory.sources.iter().map(|(address, _)| address)),
+    };
     let citation = words.citation.clone().or_else(cited);
-    let whole = if memory.print() == text {
+    let after = match bullet {
+        Some(_) => format!("- {}", Item { text: words.text.clone(), citation: citation.clone() }),
+        None => format!("{label}{}", words.text),
+    };
+    let body = [&text[body_at..body_at + from], &after, &text[body_at + to..]].concat();
+    let whole = if memory.statements().is_empty() && is_whole {
         let mut new = TypedMemory { body, ..memory.clone() };
         if Some(chosen) == statement {
             let old = typed::one_line(before);
@@ -267,10 +279,10 @@ pub fn correct_memory(
             new.sources = citation.addresses().filter_map(source).collect();
         }
         new.print()
-    } else if words.citation.is_some() {
+    } else if words.citation.is_some() && memory.statements().is_empty() {
         return Err(CorrectionTargetError::FixedSources);
     } else {
-        [&text[..body_at], &body].concat()
+        memory.with_record(&[&text[..body_at], &body].concat())
     };
     Ok(CorrectedFile {
         text: whole,
@@ -289,7 +301,7 @@ fn paragraphs(body: &str) -> Vec<(usize, usize)> {
         let end = at + line.trim_end().len();
         match found.last_mut() {
             _ if line.trim().is_empty() => open = false,
-            Some(last) if open => last.1 = end,
+            Some(last) if open && !line.starts_with("- ") => last.1 = end,
             _ => {
                 found.push((at, end));
                 open = true;

@@ -44,6 +44,7 @@ mod quoted_speech;
 mod quoting_element;
 pub mod statement;
 pub mod typed;
+mod typed_record;
 pub mod typed_schema;
 pub mod wisdom;
 pub mod yaml;

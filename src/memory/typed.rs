@@ -15,6 +15,7 @@
 //! Called by `store` (reading and writing), `compaction` (extraction), and `recall`.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fmt,
     ops::Range,
     path::{Path, PathBuf},
@@ -25,10 +26,13 @@ use serde_yaml::{Mapping, Value};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::{
-    address::Address,
+    address::{Address, Citation},
     frontmatter::{self, FrontmatterError, OtherKeys, YAML_BYTES_MAX, write::FrontmatterWriter},
     hash::ContentHash,
     item::Item,
+    joined,
+    statement::{self, MemoryStatement},
+    typed_record::{MemoryRecord, parse_source},
 };
 
 /// The longest slug in a file name, in bytes.
@@ -68,6 +72,8 @@ pub struct TypedMemory {
     pub supersedes: Option<String>,
     /// The hash of the body as we wrote it; `None` in a person's file.
     pub recorded_body: Option<String>,
+    /// The hash of each statement as we wrote it, in a memory about a topic.
+    pub items: Vec<String>,
     /// Other frontmatter keys, which are preserved.
     pub other_keys: OtherKeys,
     /// The text after the frontmatter.
@@ -141,6 +147,8 @@ impl TypedMemory {
     /// Returns why the file is not a typed memory; [`TypedMemoryError::NotTyped`] is not a fault of
     /// the file.
     pub fn parse(file_name: &Path, text: &str) -> Result<Self, TypedMemoryError> {
+        let (text, record) = joined::split(text);
+        let record = record.and_then(MemoryRecord::parse);
         let split = frontmatter::split(text);
         let yaml = split.yaml.ok_or(TypedMemoryError::NotTyped)?;
         let mut keys = match frontmatter::parse(yaml, YAML_BYTES_MAX) {
@@ -159,27 +167,65 @@ impl TypedMemory {
             keys.shift_remove(key);
             text.ok_or(TypedMemoryError::MissingKey { key })
         };
+        let (name, description) = (needed("name")?, needed("description")?);
+        let body = split.body(text).to_owned();
+        // Beside a record, keys of these names are a person's.
+        if let Some(record) = record.filter(|_| !keys.contains_key("memoird")) {
+            let mut memory = Self {
+                file_name: file_name.to_owned(),
+                kind,
+                name,
+                description,
+                created: None,
+                updated: None,
+                sources: Vec::new(),
+                supersedes: None,
+                recorded_body: None,
+                items: Vec::new(),
+                other_keys: OtherKeys::new(keys, yaml),
+                body,
+            };
+            record.fill(&mut memory);
+            return Ok(memory);
+        }
         Ok(Self {
             file_name: file_name.to_owned(),
             kind,
-            name: needed("name")?,
-            description: needed("description")?,
+            name,
+            description,
             created: take_key(&mut keys, "created", as_day),
             updated: take_key(&mut keys, "updated", as_day),
             sources: take_key(&mut keys, "sources", as_sources).unwrap_or_default(),
             supersedes: take_key(&mut keys, "supersedes", |it| it.as_str().map(str::to_owned)),
             recorded_body: take_key(&mut keys, "memoird", as_recorded_body),
+            items: Vec::new(),
             other_keys: OtherKeys::new(keys, yaml),
-            body: split.body(text).to_owned(),
+            body,
         })
     }
 
-    /// Returns the whole file.
+    /// Returns the whole file: what is visible, and the record.
     pub fn print(&self) -> String {
         let mut writer = FrontmatterWriter::new();
         writer.text("name", &self.name);
         writer.text("description", &self.description);
         writer.text("type", self.kind.name());
+        if self.recorded_body.is_none() {
+            self.write_own_sources(&mut writer);
+        }
+        writer.other_keys(&self.other_keys);
+        let visible = writer.finish() + &self.body;
+        self.with_record(&visible)
+    }
+
+    /// Returns a visible text with the record of this memory; a person's file has none.
+    pub fn with_record(&self, visible: &str) -> String {
+        let record = MemoryRecord::of(self, visible).map(|it| it.print());
+        joined::join(visible, record.as_deref())
+    }
+
+    /// Writes the sources of a person's file, which has them in its frontmatter.
+    fn write_own_sources(&self, writer: &mut FrontmatterWriter) {
         if let Some(day) = self.created {
             writer.bare("created", day);
         }
@@ -194,11 +240,6 @@ impl TypedMemory {
         if let Some(file) = &self.supersedes {
             writer.text("supersedes", file);
         }
-        writer.other_keys(&self.other_keys);
-        if let Some(hash) = &self.recorded_body {
-            writer.flow_map("memoird", [(&"body".to_owned(), hash)]);
-        }
-        writer.finish() + &self.body
     }
 
     /// Returns whether the body is as we wrote it. Line endings do not count, since tools that move
@@ -213,6 +254,90 @@ impl TypedMemory {
     pub fn record_body_hash(&mut self) {
         self.recorded_body = Some(ContentHash::of(&self.body).hex16());
     }
+
+    /// Splits the statements into ours, which are as we wrote them, and those that a person wrote or changed.
+    pub fn statements_by_owner(&self) -> (Vec<MemoryStatement>, Vec<MemoryStatement>) {
+        let mut left = self.items.clone();
+        self.statements().into_iter().partition(|it| {
+            let at = left.iter().position(|hash| *hash == it.item.hash());
+            at.map(|it| left.swap_remove(it)).is_some()
+        })
+    }
+
+    /// Returns the memory with the words of `shown`, in which some were replaced by marks: what was ours stays ours.
+    #[must_use]
+    pub fn reworded(&self, mut shown: Self) -> Self {
+        let now = shown.statements();
+        let hash_now = |before: &String| {
+            let then = self.statements().iter().position(|it| it.item.hash() == *before)?;
+            Some(now.get(then)?.item.hash())
+        };
+        shown.items =
+            self.items.iter().map(|it| hash_now(it).unwrap_or_else(|| it.clone())).collect();
+        (shown.created, shown.updated) = (self.created, self.updated);
+        shown.sources.clone_from(&self.sources);
+        shown.supersedes.clone_from(&self.supersedes);
+        shown.recorded_body.clone_from(&self.recorded_body);
+        if self.is_managed() {
+            shown.record_body_hash();
+        }
+        shown
+    }
+
+    /// Returns the statements of a memory about a topic; none if it is about one statement.
+    pub fn statements(&self) -> Vec<MemoryStatement> {
+        statement::statements_of(&self.body)
+    }
+
+    /// Replaces the sources, and in the statements the citations of lines that moved. Lines are matched by their
+    /// hashes within a log.
+    pub fn set_sources(&mut self, sources: Vec<(Address, String)>) {
+        let was_managed = self.is_managed();
+        let old = std::mem::replace(&mut self.sources, sources);
+        let mut moved = BTreeMap::new();
+        let mut taken = BTreeSet::new();
+        for (at, hash) in &old {
+            let is_same = |it: &&(Address, String)| it.1 == *hash && !taken.contains(&it.0);
+            let mut here = self.sources.iter().filter(|it| it.0.stem == at.stem).filter(is_same);
+            let elsewhere = || self.sources.iter().find(is_same);
+            if let Some((now, _)) = here.next().or_else(elsewhere) {
+                taken.insert(now.clone());
+                moved.insert(at.clone(), now.clone());
+            }
+        }
+        let is_unmoved = moved.iter().all(|(from, to)| from == to);
+        if is_unmoved || self.statements().is_empty() {
+            return;
+        }
+        let mut lines: Vec<String> = self.body.split('\n').map(str::to_owned).collect();
+        for MemoryStatement { line, item, .. } in self.statements() {
+            let Some(citation) = &item.citation else { continue };
+            let now = citation.addresses().map(|it| moved.get(&it).cloned().unwrap_or(it));
+            let citation = Citation::from_addresses(&now.collect::<Vec<_>>());
+            if let Some(text) = lines.get_mut(line as usize - 1) {
+                *text = format!("- {}", Item { citation, ..item });
+            }
+        }
+        self.body = lines.join("\n");
+        if was_managed {
+            self.record_body_hash();
+        }
+    }
+}
+
+/// Returns the lines that a typed memory cites, from its record or its frontmatter, without reading all of it.
+pub fn sources_in(text: &str) -> Option<Citation> {
+    let (visible, record) = joined::split(text);
+    let addresses: Vec<Address> = match record.and_then(MemoryRecord::parse) {
+        Some(record) => record.addresses(),
+        None => {
+            let yaml = frontmatter::split(visible).yaml?;
+            let sources = yaml.lines().find_map(|it| it.strip_prefix("sources:"))?;
+            let places = sources.split(['"', ',', '[', ']', ' ', '#']);
+            places.filter_map(|it| it.parse().ok()).collect()
+        }
+    };
+    Citation::from_addresses(&addresses)
 }
 
 /// Builds the body of a generated memory: the statement, then why and how to apply it.
@@ -425,12 +550,7 @@ fn as_day(value: &Value) -> Option<NaiveDate> {
 }
 
 fn as_sources(value: &Value) -> Option<Vec<(Address, String)>> {
-    let source = |it: &Value| {
-        let (address, hash) = it.as_str()?.split_once('#')?;
-        let hex = hash.len() == 4 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        hex.then_some((address.parse().ok()?, hash.to_owned()))
-    };
-    value.as_sequence()?.iter().map(source).collect()
+    value.as_sequence()?.iter().map(|it| parse_source(it.as_str()?)).collect()
 }
 
 /// Parses `{ body: hash }` and nothing else, so that a key of a later version is not lost.
@@ -467,6 +587,7 @@ mod tests {
             sources: vec![("2026-04-02:12".parse().unwrap(), "3fa9".to_owned())],
             supersedes: None,
             recorded_body: None,
+            items: Vec::new(),
             other_keys: OtherKeys::default(),
             body: format_body("Test against a real database.", Some("Mocks hid a bug."), None),
         };

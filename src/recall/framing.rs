@@ -14,15 +14,14 @@ use super::trace::{DerivedItem, SourceRange, Trace, TraceUp, TracedItem};
 use crate::{
     compaction::proposals,
     memory::{
-        address::{Address, Citation, Stem},
+        address::{Citation, Stem},
         document::Summary,
-        frontmatter,
         item::Item,
         joined,
         log::{DailyLog, TextOrigin},
         markdown::{self, LineKind},
         period::Period,
-        typed::TypedMemory,
+        typed::{self, TypedMemory},
         wisdom::WisdomFile,
     },
     privacy::{
@@ -196,13 +195,7 @@ fn item_at(text: &str, at: usize) -> Item {
     let entries = wisdom.entries_with_lines();
     let entry = entries.iter().rev().find(|it| it.0 <= number).map(|it| it.1);
     let of_entry = entry.and_then(|it| it.meta.as_ref()).map(|it| it.sources.clone());
-    let of_memory = || {
-        let yaml = frontmatter::split(text).yaml?;
-        let sources = yaml.lines().find_map(|it| it.strip_prefix("sources:"))?;
-        let places = sources.split(['"', ',', '[', ']', ' ', '#']).filter_map(|it| it.parse().ok());
-        Citation::from_addresses(&places.collect::<Vec<Address>>())
-    };
-    Item { citation: of_entry.or_else(of_memory), ..item }
+    Item { citation: of_entry.or_else(|| typed::sources_in(text)), ..item }
 }
 
 /// Returns the sanitized frontmatter of a log, and whether anything in it was quarantined, apart from

@@ -225,7 +225,8 @@ pub(crate) fn trace(
     let items = lineage.items_of(path)?;
     let one = match line {
         Some(line) => Some(file.item_at_line(path, line, &items)?),
-        None if kind == DocumentKind::Memory => items.first(),
+        // A memory of one statement is one item, which begins on its first line.
+        None if kind == DocumentKind::Memory => items.first().filter(|it| it.line == 1),
         None => None,
     };
     if let Some(item) = one {
@@ -576,7 +577,9 @@ impl TracedFile {
         let at = items.partition_point(|it| it.line <= line);
         let next = items.get(at).map_or(u32::MAX, |it| it.line);
         let found = match (self.kind, at.checked_sub(1).and_then(|at| items.get(at))) {
-            (DocumentKind::Memory, _) => items.first(),
+            (DocumentKind::Memory, _) if items.first().is_some_and(|it| it.line == 1) => {
+                items.first()
+            }
             (_, Some(item)) => Some(item).filter(|it| {
                 line < next && (line - it.line) as usize <= self.continuation_lines(it.line).len()
             }),
@@ -594,7 +597,8 @@ impl TracedFile {
     fn continuation_lines(&self, line: u32) -> &[String] {
         let rest = usize::try_from(line).ok().and_then(|it| self.lines.get(it..)).unwrap_or(&[]);
         let ends = match self.kind {
-            DocumentKind::Memory => None,
+            DocumentKind::Memory if line == 1 => None,
+            DocumentKind::Memory => Some(0),
             // A bullet continues as long as lines are indented.
             DocumentKind::Weekly | DocumentKind::Monthly => {
                 rest.iter().position(|it| !it.starts_with([' ', '\t']) || it.trim().is_empty())
@@ -623,6 +627,9 @@ impl TracedFile {
                     text.push_str(more.trim());
                 }
                 Item::parse(&text).text
+            }
+            DocumentKind::Memory if line > 1 => {
+                Item::parse(first.strip_prefix("- ").unwrap_or(first)).text
             }
             DocumentKind::Memory => {
                 // The statement is the first paragraph of the body.

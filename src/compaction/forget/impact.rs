@@ -288,6 +288,21 @@ fn find_memories_and_wisdom(
     for memory in &inventory.memories {
         let name = memory.file_name.to_string_lossy();
         let path = layout.typed_memory(&name);
+        if !memory.statements().is_empty() && !patterns.names_file(&path) {
+            let Some(current) = vault.read_text(&path)? else { continue };
+            match patterns.remove_from_topic(&path, memory, &current) {
+                Some(cut) => {
+                    if cut.text.is_none() {
+                        impact.request.found.names.insert(path.clone());
+                    } else {
+                        left.push(memory.clone());
+                    }
+                    impact.add(&path, cut, current);
+                }
+                None => left.push(memory.clone()),
+            }
+            continue;
+        }
         if !patterns.matches_memory(&path, memory) {
             left.push(memory.clone());
             continue;

@@ -275,6 +275,11 @@ impl<'a> ForgetPatterns<'a> {
             }
     }
 
+    /// Returns whether the request names the file of a typed memory.
+    pub(super) fn names_file(&self, path: &str) -> bool {
+        self.request.memories.contains(path)
+    }
+
     /// Returns whether the file of a typed memory is removed.
     pub(super) fn matches_memory(&self, path: &str, memory: &TypedMemory) -> bool {
         let texts = || [&memory.name, &memory.description, &memory.body];
@@ -284,6 +289,61 @@ impl<'a> ForgetPatterns<'a> {
                 .iter()
                 .any(|(at, hash)| self.request.found.is_cited_line(at, Some(hash)))
             || (memory.is_managed() && texts().into_iter().any(|it| self.holds_target_words(it)))
+    }
+
+    /// Returns a memory about a topic without the statements that the request covers; `None` if it does not change.
+    /// If nothing is left of it, or its name holds what is forgotten, the result has no text.
+    pub(super) fn remove_from_topic(
+        &self,
+        path: &str,
+        memory: &TypedMemory,
+        text: &str,
+    ) -> Option<RemovalResult> {
+        let hash_of = |at: &Address| memory.sources.iter().find(|it| it.0 == *at).map(|it| &it.1);
+        let is_target = |item: &Item| {
+            let citation = item.citation.as_ref();
+            let cites = |at: Address| self.request.found.is_cited_line(&at, hash_of(&at));
+            citation.is_some_and(|it| it.addresses().any(cites))
+                || self.matches_item(path, &item.text, None)
+        };
+        let (_, own) = memory.statements_by_owner();
+        let above = count_lines(&text[..frontmatter::split(text).body_at]);
+        let mut cut = RemovalResult::default();
+        let mut gone = BTreeSet::new();
+        for it in memory.statements().into_iter().filter(|it| is_target(&it.item)) {
+            let is_own = own.contains(&it);
+            cut.items.push(removed_text(path, above + it.line, &it.item.text, is_own));
+            gone.insert(it.line);
+        }
+        let mut left = memory.clone();
+        let lines = (1..).zip(memory.body.split('\n'));
+        let is_line = |(line, text): &(u32, &str)| {
+            let is_other = !text.trim().is_empty() && !text.starts_with(['-', '#']);
+            let is_target = is_other && self.holds_target_words(text);
+            !gone.contains(line) && !is_target
+        };
+        let kept: Vec<&str> = lines.filter(is_line).map(|it| it.1).collect();
+        left.body = kept.join("\n");
+        let is_named = self.holds_target_words(&memory.name);
+        let is_told = self.holds_target_words(&memory.description)
+            || cut.items.iter().any(|it| memory.description.starts_with(&it.text));
+        if left.body == memory.body && !is_named && !is_told {
+            return None;
+        }
+        if is_told || !cut.items.is_empty() {
+            left.description.clone_from(&memory.name);
+        }
+        let cited = left.statements();
+        let cites = |at: &Address| {
+            let citations = cited.iter().filter_map(|it| it.item.citation.as_ref());
+            citations.flat_map(Citation::addresses).any(|it| it == *at)
+        };
+        left.sources.retain(|it| cites(&it.0));
+        if memory.is_managed() {
+            left.record_body_hash();
+        }
+        cut.text = (!is_named && !cited.is_empty()).then(|| left.print());
+        Some(cut)
     }
 
     /// Returns whether a version must be purged. A text that cites a former address of a line may

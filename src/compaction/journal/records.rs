@@ -9,8 +9,10 @@ use crate::{
     memory::{
         address::{Citation, Stem},
         document::Summary,
+        frontmatter,
         hash::ContentHash,
         item::{Item, Tier},
+        joined,
         log::DailyLog,
         period::{Grain, Period},
         typed::TypedMemory,
@@ -83,24 +85,42 @@ pub(crate) fn summary_line_hash(line: &str) -> u64 {
     ContentHash::of(Item::parse(line.trim_end()).text.trim_end()).prefix64()
 }
 
-/// Returns the record of a typed memory; the file is its only item.
+/// Returns the record of a typed memory: each statement of one about a topic, else the file as its only item.
 pub(crate) fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> DocumentRecord {
-    let item = ItemRecord {
-        line: 1,
-        hash: ContentHash::of(memory.body.trim()).hex8(),
-        citation: Citation::from_addresses(memory.sources.iter().map(|(address, _)| address)),
-    };
+    let visible = joined::visible(text);
+    let above = visible[..frontmatter::split(visible).body_at].matches('\n').count();
+    let above = u32::try_from(above).unwrap_or(u32::MAX);
+    let mut items: Vec<ItemRecord> = memory
+        .statements()
+        .into_iter()
+        .map(|it| ItemRecord {
+            line: above.saturating_add(it.line),
+            hash: it.item.hash(),
+            citation: it.item.citation,
+        })
+        .collect();
+    if items.is_empty() {
+        items.push(ItemRecord {
+            line: 1,
+            hash: ContentHash::of(memory.body.trim()).hex8(),
+            citation: Citation::from_addresses(memory.sources.iter().map(|(address, _)| address)),
+        });
+    }
     DocumentRecord {
         path: path.to_owned(),
         kind: DocumentKind::Memory,
         hash: ContentHash::of(text),
-        items: vec![item],
+        items,
     }
 }
 
 /// Returns whether the visible text of a generated file holds its record itself, as in an older form.
 pub(crate) fn holds_record(path: &str, visible: &str) -> bool {
-    path == layout::WISDOM_FILE && WisdomFile::parse(visible).entries().any(|it| it.meta.is_some())
+    if path == layout::WISDOM_FILE {
+        return WisdomFile::parse(visible).entries().any(|it| it.meta.is_some());
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    TypedMemory::parse(Path::new(name), visible).is_ok_and(|it| it.recorded_body.is_some())
 }
 
 /// Returns the record of `WISDOM.md`: its entries, a person's own included.

@@ -3,6 +3,7 @@
 pub(crate) mod day_reader;
 pub(crate) mod index_file;
 pub(crate) mod memory_match;
+mod own_text;
 pub(crate) mod run;
 pub(crate) mod seen_lines;
 pub(crate) mod topics;

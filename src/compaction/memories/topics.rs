@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::day_reader::line_texts;
+use super::{day_reader::line_texts, own_text::OwnText};
 use crate::compaction::{
     error::JobFailure,
     journal::{
@@ -66,8 +66,17 @@ pub(crate) fn is_kept_out(
     let cites_all = |it: &TypedMemory| {
         citation.addresses().all(|at| it.sources.iter().any(|(there, _)| *there == at))
     };
-    let mut others = memories.iter().filter(|it| !it.is_managed() || !is_about_topic(it));
-    others.any(cites_all)
+    // A person's statement says what its lines say.
+    let says = |it: &TypedMemory| {
+        let (_, own) = it.statements_by_owner();
+        own.iter().filter_map(|it| it.item.citation.as_ref()).any(|theirs| {
+            let cites = |at: &Address| {
+                theirs.lines_of(&at.stem).is_some_and(|lines| lines.contains(at.line))
+            };
+            citation.addresses().all(|at| cites(&at))
+        })
+    };
+    memories.iter().any(|it| if is_about_topic(it) { says(it) } else { cites_all(it) })
         || decisions
             .files_with_deleted()
             .filter(is_alike)
@@ -94,7 +103,7 @@ impl TopicWriter<'_> {
                 .iter()
                 .find(|it| it.kind == topic.kind && it.name == name && is_about_topic(it));
             written.extend(known);
-            if known.is_some_and(|it| !it.is_managed()) {
+            if known.is_some_and(|it| it.recorded_body.is_none()) {
                 continue;
             }
             let file_name = known.map_or_else(
@@ -123,6 +132,7 @@ impl TopicWriter<'_> {
                 sources: Vec::new(),
                 supersedes: known.and_then(|it| it.supersedes.clone()),
                 recorded_body: None,
+                items: Vec::new(),
                 other_keys: known.map_or_else(OtherKeys::default, |it| it.other_keys.clone()),
                 body: String::new(),
             };
@@ -130,7 +140,7 @@ impl TopicWriter<'_> {
         }
         let is_over = |it: &&TypedMemory| {
             is_about_topic(it)
-                && it.is_managed()
+                && it.recorded_body.is_some()
                 && !written.iter().any(|written| written.file_name == it.file_name)
         };
         for memory in self.memories.iter().filter(is_over) {
@@ -152,8 +162,8 @@ impl TopicWriter<'_> {
     fn older_statements(&self, memory: &TypedMemory) -> Vec<(StatementKind, Item)> {
         let Some(first) = self.logs.first().map(|it| it.stem().date()) else { return Vec::new() };
         let is_older = |it: &Item| it.citation.as_ref().is_some_and(|it| it.newest_date() < first);
-        let statements = statement::statements_of(&memory.body).into_iter();
-        statements.filter(|it| is_older(&it.item)).map(|it| (it.kind, it.item)).collect()
+        let (ours, _) = memory.statements_by_owner();
+        ours.into_iter().filter(|it| is_older(&it.item)).map(|it| (it.kind, it.item)).collect()
     }
 
     /// Adds the file of a memory with these statements, or its removal if there are none.
@@ -177,16 +187,22 @@ impl TopicWriter<'_> {
             None => None,
         };
         statements.sort_by_key(|it| it.0);
-        let citations = || statements.iter().filter_map(|it| it.1.citation.as_ref());
+        let own = known.map(OwnText::of).unwrap_or_default();
+        let deleted = known.map(deleted_items).unwrap_or_default();
+        statements.retain(|it| !deleted.contains(&it.1.hash()) && !own.says(&it.1));
+        let theirs = known.map(|it| it.statements_by_owner().1).unwrap_or_default();
+        let all = || statements.iter().map(|it| &it.1).chain(theirs.iter().map(|it| &it.item));
+        let citations = || all().filter_map(|it| it.citation.as_ref());
         let mut lines: Vec<Address> = citations().flat_map(Citation::addresses).collect();
         lines.sort();
         lines.dedup();
         memory.sources = lines.into_iter().filter_map(|it| self.source(it, known)).collect();
         memory.created = citations().map(Citation::oldest_date).min();
         memory.updated = citations().map(Citation::newest_date).max();
-        memory.body = statement::body_of(statements.iter().map(|(kind, item)| (*kind, item)));
+        memory.body = own.body_with(&statements);
         memory.record_body_hash();
-        if statements.is_empty() || typed_schema::validate(&memory).is_err() {
+        memory.items = statements.iter().map(|it| it.1.hash()).chain(deleted).collect();
+        if statements.is_empty() && own.is_empty() || typed_schema::validate(&memory).is_err() {
             if current.is_some() {
                 recorded.removed.push(path.clone());
                 files.push(FileWrite { path, text: None, current });
@@ -209,6 +225,16 @@ impl TopicWriter<'_> {
         let hash = now.or_else(then)?;
         Some((at, hash))
     }
+}
+
+/// Returns the hashes of our statements that a person deleted or changed in a file.
+fn deleted_items(memory: &TypedMemory) -> Vec<String> {
+    let mut present: Vec<String> = memory.statements().iter().map(|it| it.item.hash()).collect();
+    let is_gone = |hash: &&String| {
+        let at = present.iter().position(|it| it == *hash);
+        at.map(|it| present.swap_remove(it)).is_none()
+    };
+    memory.items.iter().filter(is_gone).cloned().collect()
 }
 
 /// Cuts a text at the end of a word.

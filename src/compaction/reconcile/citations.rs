@@ -16,8 +16,10 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         document::{BulletOwner, Summary, SummaryBlock},
+        frontmatter,
         hash::ContentHash,
         item::Item,
+        joined,
         period::{Grain, Period},
         typed::TypedMemory,
         wisdom::{WisdomEntry, WisdomEntryMeta, WisdomFile},
@@ -276,6 +278,12 @@ pub(crate) fn update_bullets(
 /// Returns a person's memory with the sources of `moved`; `None` if its sources are spelled in
 /// another way than ours, so that it is left alone.
 pub(crate) fn text_with_sources(old: &str, moved: &TypedMemory) -> Option<String> {
+    if moved.recorded_body.is_some() {
+        // The sources are in the record; in the visible text only citations may have moved.
+        let (visible, _) = joined::split(old);
+        let body_at = frontmatter::split(visible).body_at;
+        return Some(moved.with_record(&[&visible[..body_at], &moved.body].concat()));
+    }
     let text = replace_sources(old, &moved.print());
     let read = TypedMemory::parse(&moved.file_name, &text);
     (read.ok().as_ref() == Some(moved)).then_some(text)
@@ -300,7 +308,17 @@ pub(crate) fn memory_with_present_sources(
     let found = present_sources(changed, &cited, &words, CitedVersion::Recorded);
     let hashed = |(at, hash): CitedLine| Some((at, hash?));
     let sources: Vec<_> = found.into_iter().filter_map(hashed).collect();
-    (sources != memory.sources).then(|| TypedMemory { sources, ..memory.clone() })
+    (sources != memory.sources).then(|| with_set_sources(memory, sources))
+}
+
+/// Returns a memory with these sources (see [`TypedMemory::set_sources`]).
+pub(crate) fn with_set_sources(
+    memory: &TypedMemory,
+    sources: Vec<(Address, String)>,
+) -> TypedMemory {
+    let mut moved = memory.clone();
+    moved.set_sources(sources);
+    moved
 }
 
 /// Returns the present sources of an entry of `WISDOM.md`; `None` if it cites no changed file.

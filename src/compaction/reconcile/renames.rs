@@ -6,7 +6,7 @@
 //! leave the file, since the job of the new one writes them from the same words; what a person
 //! wrote there moves along, and what they deleted or had forgotten stays so.
 
-use super::citations::text_with_sources;
+use super::citations::{text_with_sources, with_set_sources};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -39,7 +39,6 @@ use crate::{
         hash::ContentHash,
         item::{Item, SummarySection, Tier},
         period::{Grain, Period},
-        typed::TypedMemory,
         wisdom::WisdomFile,
     },
     privacy::{self, PrivacyRules},
@@ -574,7 +573,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
                 let sources: Vec<_> = sources.into_iter().map(|(at, it)| (at, Some(it))).collect();
                 stale::with_sources(memory, &sources).print()
             } else {
-                let moved = TypedMemory { sources, ..memory.clone() };
+                let moved = with_set_sources(memory, sources);
                 let Some(text) = text_with_sources(&old, &moved) else { continue };
                 text
             };

@@ -21,7 +21,6 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         item::Item,
-        statement,
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
@@ -100,7 +99,7 @@ pub(crate) fn find_stale_memories(
     let concerned: Vec<&TypedMemory> = memories
         .iter()
         // A memory about a topic is made again from the logs as they are.
-        .filter(|it| !it.is_managed() || statement::statements_of(&it.body).is_empty())
+        .filter(|it| it.statements().is_empty())
         .filter(|it| it.sources.iter().any(|(at, _)| is_day_in(&days, &at.stem)))
         .collect();
     let stems: BTreeSet<&Stem> = concerned
@@ -264,12 +263,11 @@ pub(crate) fn with_sources(memory: &TypedMemory, sources: &[CitedLine]) -> Typed
     let sources: Vec<(Address, String)> =
         sources.iter().filter_map(|(at, hash)| Some((at.clone(), hash.clone()?))).collect();
     let days = || sources.iter().map(|(at, _)| at.stem.date());
-    TypedMemory {
-        created: days().min().or(memory.created),
-        updated: days().max().or(memory.updated),
-        sources,
-        ..memory.clone()
-    }
+    let mut memory = memory.clone();
+    memory.created = days().min().or(memory.created);
+    memory.updated = days().max().or(memory.updated);
+    memory.set_sources(sources);
+    memory
 }
 
 fn cited_lines(memory: &TypedMemory) -> Vec<CitedLine> {

@@ -89,7 +89,8 @@ impl FileKind {
 
 /// Returns whether a file has a hidden one beside it, so that readers get both as one text ([`joined`]).
 fn has_hidden_file(relative: &str) -> bool {
-    relative == WISDOM_FILE
+    let name = relative.rsplit_once('/').map_or(relative, |it| it.1);
+    relative == WISDOM_FILE || matches!(classify(name), MemoryFileName::Typed(_))
 }
 
 /// Returns those bytes of a file that are visible. In a file without a hidden one all are, whatever they look like.

@@ -85,7 +85,7 @@ const TELEMETRY_FACTOR: f64 = 0.4;
 const CHANGE_FACTOR: f64 = 0.6;
 
 /// What a state is worth that is about nothing that the logs come back to, and one that begins with its subject.
-const NO_SUBJECT_FACTOR: f64 = 0.7;
+const NO_SUBJECT_FACTOR: f64 = 1.0;
 
 const OPENING_SUBJECT_FACTOR: f64 = 1.2;
 
