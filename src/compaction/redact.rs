@@ -28,7 +28,7 @@ use super::{
 use crate::{
     memory::{
         decision::Decision,
-        document::{self, Summary, SummaryBlock},
+        document::{self, Summary, SummaryBlock, SummaryHeader},
         index, joined,
         period::Period,
         typed::{MemoryType, TypedMemory},
@@ -314,10 +314,12 @@ fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String>
     };
     let (old, new) = (bullets(&before), bullets(&after));
     let listed = before.header.as_ref()?;
-    let header = after.header.as_mut()?;
     if old.len() != new.len() {
         return None;
     }
+    // What is shown has no record; in an older form it is in the frontmatter.
+    let pointers = after.header.take().map_or_else(|| listed.pointers.clone(), |it| it.pointers);
+    let header = after.header.insert(SummaryHeader { pointers, ..listed.clone() });
     let renamed: BTreeMap<&String, &String> = old.iter().zip(&new).collect();
     let resealed = |hashes: &[String]| {
         hashes.iter().map(|it| renamed.get(it).copied().unwrap_or(it).clone()).collect()

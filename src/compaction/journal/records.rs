@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::{
     memory::{
         address::{Citation, Stem},
-        document::Summary,
+        document::{Summary, SummaryHeader},
         hash::ContentHash,
         item::{Item, Tier},
         log::DailyLog,
@@ -100,7 +100,11 @@ pub(crate) fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> Documen
 
 /// Returns whether the visible text of a generated file holds its record itself, as in an older form.
 pub(crate) fn holds_record(path: &str, visible: &str) -> bool {
-    path == layout::WISDOM_FILE && WisdomFile::parse(visible).entries().any(|it| it.meta.is_some())
+    let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
+    match name.and_then(|it| it.parse::<Period>().ok()) {
+        Some(period) => SummaryHeader::read(period, visible).is_ok_and(|it| it.is_some()),
+        None => WisdomFile::parse(visible).entries().any(|it| it.meta.is_some()),
+    }
 }
 
 /// Returns the record of `WISDOM.md`: its entries, a person's own included.

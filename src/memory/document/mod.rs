@@ -1,15 +1,17 @@
 //! Weekly and monthly files.
 //!
 //! A file is read into blocks that print back to the same bytes, so reading and writing never loses
-//! what a person added or changed. The frontmatter lists a hash of each generated bullet. When
-//! there is no database, that list distinguishes generated bullets from a person's and shows what a
-//! person deleted.
+//! what a person added or changed. The record, which is joined to the visible text (see
+//! [`super::joined`]), lists a hash of each generated bullet. When there is no database, that list
+//! distinguishes generated bullets from a person's and shows what a person deleted. In a file of an older
+//! form the record is the key `memoird:` of the frontmatter; such a file is read as it is, and printed in
+//! the new form.
 //!
 //! # Invariants
 //!
 //! - The blocks of a parsed file, joined, are its body byte for byte.
-//! - A file without `memoird:` prints back byte for byte, frontmatter included.
-//! - The frontmatter of a file with `memoird:` has one spelling for the same values.
+//! - A file without a record prints back byte for byte, frontmatter included.
+//! - The frontmatter of a file with a record has one spelling for the same values.
 //!
 //! Called by `store` (reading and writing), `compaction` (drafting and merging), and `recall`.
 
@@ -23,13 +25,14 @@ use std::{
 
 use self::{
     blocks::{heading_level, split_blocks},
-    header::SummaryFrontmatter,
+    header::{SummaryFrontmatter, SummaryRecord},
 };
 use super::{
     address::{Citation, Stem},
     frontmatter::{self, FrontmatterError, OtherKeys, write::FrontmatterWriter},
     hash::ContentHash,
     item::{Item, SummarySection, Tier},
+    joined,
     period::{Grain, Period},
 };
 
@@ -38,7 +41,7 @@ use super::{
 pub struct Summary {
     /// The period that the file covers.
     pub period: Period,
-    /// Our metadata; `None` for a foreign file (no `memoird:` in the frontmatter).
+    /// Our metadata; `None` for a foreign file (without a record).
     pub header: Option<SummaryHeader>,
     /// Other frontmatter keys, which are preserved.
     pub other_keys: OtherKeys,
@@ -50,7 +53,7 @@ pub struct Summary {
     crlf: bool,
 }
 
-/// The values of `memoird:` and of our other frontmatter keys.
+/// The values of the record and of our frontmatter keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SummaryHeader {
     /// Paths of the summarized files, relative to the root.
@@ -147,9 +150,10 @@ impl Summary {
     ///
     /// Returns what is wrong with the frontmatter. Any body is valid.
     pub fn parse(period: Period, text: &str) -> Result<Self, SummaryError> {
+        let (text, record) = joined::split(text);
         let split = frontmatter::split(text);
         let SummaryFrontmatter { header, other_keys } =
-            SummaryFrontmatter::read(&split, Some(period))?;
+            SummaryFrontmatter::read(&split, record, Some(period))?;
         let blocks = split_blocks(split.body(text));
         let front = text[..split.body_at].to_owned();
         Ok(Self {
@@ -213,11 +217,13 @@ impl Summary {
         }
     }
 
-    /// Returns the whole file.
+    /// Returns the whole file: what is visible, and the record.
     pub fn print(&self) -> String {
         let mut text = self.frontmatter();
         text.extend(self.blocks.iter().map(SummaryBlock::raw));
-        text
+        let record = |it: &SummaryHeader| SummaryRecord::of(it, ContentHash::of(&text).hex16());
+        let record = self.header.as_ref().map(|it| record(it).print());
+        joined::join(&text, record.as_deref())
     }
 
     /// Returns the text after the frontmatter.
@@ -323,26 +329,6 @@ impl Summary {
             writer.block_list("pointers", &header.pointers);
         }
         writer.other_keys(&self.other_keys);
-        writer.open_map("memoird");
-        writer.text("engine", &header.engine);
-        writer.flow_map("sources", &header.sources);
-        writer.flow_list("items", header.items.iter().map(String::as_str));
-        if !header.external.is_empty() {
-            writer.flow_list("external", header.external.iter().map(String::as_str));
-        }
-        if !header.extracted.is_empty() {
-            writer.flow_list("extracted", header.extracted.iter().map(String::as_str));
-        }
-        if !header.missing_sources.is_empty() {
-            writer.flow_list("gone", header.missing_sources.iter().map(String::as_str));
-        }
-        if header.partial {
-            writer.bare("partial", true);
-        }
-        if header.fallback {
-            writer.bare("fallback", true);
-        }
-        writer.close_map();
         let front = writer.finish();
         if self.crlf { frontmatter::with_crlf(&front) } else { front }
     }
@@ -381,7 +367,8 @@ impl SummaryHeader {
     ///
     /// Returns what is wrong with the frontmatter.
     pub fn read(period: Period, text: &str) -> Result<Option<Self>, SummaryError> {
-        Ok(SummaryFrontmatter::read(&frontmatter::split(text), Some(period))?.header)
+        let (text, record) = joined::split(text);
+        Ok(SummaryFrontmatter::read(&frontmatter::split(text), record, Some(period))?.header)
     }
 }
 
@@ -391,6 +378,7 @@ impl SummaryHeader {
 ///
 /// Returns the kind of loss.
 pub fn check_data_loss(text: &str) -> Result<(), SummaryError> {
+    let text = joined::visible(text);
     if text.chars().all(|c| c.is_whitespace() || c == '\0') {
         Err(SummaryError::Empty)
     } else if text.contains('\0') {
@@ -409,6 +397,7 @@ pub fn text_chars(body: &str) -> usize {
 
 /// Returns the hash of the body of `text` without parsing it.
 pub fn body_hash(text: &str) -> ContentHash {
+    let text = joined::visible(text);
     hash_of_body(frontmatter::split(text).body(text))
 }
 

@@ -9,6 +9,7 @@ use crate::{
         document::{self, SummaryError, SummaryHeader},
         frontmatter,
         hash::ContentHash,
+        joined,
         period::Period,
         typed::TypedMemory,
     },
@@ -96,12 +97,13 @@ impl SummaryFile {
         text: &str,
     ) -> Result<Self, SummaryError> {
         document::check_data_loss(text)?;
+        let visible = joined::visible(text);
         Ok(Self {
             path,
             stamp,
             hash: ContentHash::of(text),
             body_hash: document::body_hash(text).hex16(),
-            chars: document::text_chars(frontmatter::split(text).body(text)),
+            chars: document::text_chars(frontmatter::split(visible).body(visible)),
             header: SummaryHeader::read(period, text)?,
         })
     }

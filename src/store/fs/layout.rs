@@ -199,7 +199,10 @@ impl Layout {
     /// Returns the path of the hidden file beside a generated file, with what is recorded about it; `None` for
     /// a file without one.
     pub fn hidden_path(&self, relative: &str) -> Option<String> {
-        let FileKind::Wisdom = self.kind_of(relative)? else { return None };
+        let (FileKind::Wisdom | FileKind::Weekly | FileKind::Monthly) = self.kind_of(relative)?
+        else {
+            return None;
+        };
         let (dir, name) = relative.rsplit_once('/').unwrap_or(("", relative));
         let hidden = format!(".{}.json", name.strip_suffix(".md")?);
         Some(if dir.is_empty() { hidden } else { format!("{dir}/{hidden}") })

@@ -117,8 +117,10 @@ impl Vault {
         let inventory = &mut scan.inventory;
         inventory.index = self.text_or_problem(&self.layout.index(), &mut inventory.problems)?;
         inventory.wisdom = self.text_or_problem(&self.layout.wisdom(), &mut inventory.problems)?;
-        if let Ok(problems) = self.hidden_file_problems(&self.layout.wisdom()) {
-            inventory.problems.extend(problems);
+        if let Some(text) = &inventory.wisdom {
+            inventory.problems.extend(self.unusable_record(&self.layout.wisdom(), text));
+            let names = self.names_in("", &mut Vec::new()).unwrap_or_default();
+            inventory.problems.extend(self.hidden_file_copies("", &names));
         }
         let decisions = self.text_or_problem(&self.layout.decisions(), &mut inventory.problems)?;
         if let Some(text) = decisions {
