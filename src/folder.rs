@@ -186,7 +186,7 @@ impl Folder {
     /// ```
     pub fn context(&self, budget_tokens: Option<usize>) -> Result<SessionContext, CommandError> {
         let ui = Ui::new(false, true, false, ColorChoice::Auto);
-        context::compose_default(&self.call, &self.root, budget_tokens, &ui)
+        Ok(context::compose_default(&self.call, &self.root, budget_tokens, &ui)?.0)
     }
 
     /// Returns the sanitized text of a file: a path in the folder, a day, a week, a month, or the name of a

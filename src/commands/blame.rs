@@ -12,14 +12,17 @@ use super::{
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
-    memory::{frontmatter, joined},
+    memory::frontmatter,
     recall::{
         blame,
         framing::NOTICE,
         history::{FileHistory, FileVersion},
         trace_formats::{GenerationJob, GenerationRecord, GenerationRecords},
     },
-    store::{db::lineage::history::VersionCause, fs::layout::FileKind},
+    store::{
+        db::lineage::history::VersionCause,
+        fs::layout::{FileKind, visible_text},
+    },
 };
 
 /// Show when each line of a generated file was added, by which run and engine
@@ -151,7 +154,7 @@ fn line_origins(past: &HistoryReader<'_>, history: &FileHistory) -> CommandResul
         }
     }
     for text in &mut texts {
-        text.truncate(joined::visible_len(text.as_bytes()));
+        text.truncate(visible_text(&history.path, text).len());
     }
     Ok(LineOrigins { body_start: first + 1, origins: blame::origins(&texts), versions, jobs, text })
 }

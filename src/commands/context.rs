@@ -5,7 +5,8 @@
 //! month, logs) is read only on request.
 
 use std::{
-    path::{Path, PathBuf},
+    collections::HashMap,
+    path::{Component, Path, PathBuf},
     process::ExitCode,
 };
 
@@ -22,22 +23,30 @@ use super::{
 };
 use crate::{
     config::{environment::Environment, root::RootKind},
+    engine::extractive::SeenStatements,
     memory::{
+        index::own_text,
         item::SummarySection,
         log::TextOrigin,
         markdown::{self, LineKind},
         period::{Grain, Period},
+        typed::{self, TypedMemory},
     },
     privacy::quarantine,
     recall::{
-        context::{self, ContextPart, ContextPartKind, HOOK_CHARS_MAX, SessionContext},
-        framing::FramedText,
+        context::{
+            self, ContextBlock, ContextPart, ContextPartKind, HOOK_CHARS_MAX, SessionContext,
+            blocks::{self, MemoryBlocks, MemoryToShow, SourcedBullet, StatementUse, WisdomBlocks},
+        },
+        framing::{self, FramedText},
     },
-    store::fs::layout::FileKind,
+    store::fs::layout::{FileKind, INDEX_FILE},
 };
 
 /// How many files of a folder are listed at most.
 const FILES_MAX: usize = 20_000;
+/// What an agent notes about its person, beside its `MEMORY.md`.
+const USER_NOTES_FILE: &str = "USER.md";
 /// How many logs `--all` reads.
 const LOGS_WITH_ALL: usize = 3;
 
@@ -72,7 +81,7 @@ pub(super) struct ContextArgs {
     more: ExtraParts,
 }
 
-/// Optional parts, in addition to wisdom, memories, and the decisions and open items of the newest week.
+/// Optional parts, in addition to wisdom, memories, open items, and the decisions of the newest week.
 #[derive(Debug, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct ExtraParts {
@@ -124,8 +133,9 @@ pub(super) fn run(global: &GlobalArgs, args: &ContextArgs, ui: &Ui) -> CommandRe
     root.require_memory_folder()?;
     let chars_max =
         if args.format == ContextFormat::ClaudeHook { HOOK_CHARS_MAX } else { usize::MAX };
-    let options = ComposeOptions { budget: args.budget, chars_max, cite: args.cite };
-    let composed = compose(&call, &root, &options, &args.more, ui)?;
+    let cwd = &call.environment.cwd;
+    let options = ComposeOptions { budget: args.budget, chars_max, cite: args.cite, cwd };
+    let (composed, _) = compose(&call, &root, &options, &args.more, ui)?;
     if args.explain && !ui.is_json() {
         let rows: Vec<Vec<String>> = composed
             .parts
@@ -162,23 +172,25 @@ pub(super) fn answer_hook(
     let Some(path) = path else { return Ok(()) };
     let root = call.open_root(&path)?;
     root.require_memory_folder()?;
-    let options = ComposeOptions { budget: None, chars_max: HOOK_CHARS_MAX, cite: false };
-    let composed = compose(&call, &root, &options, &ExtraParts::default(), ui)?;
+    let options = ComposeOptions { budget: None, chars_max: HOOK_CHARS_MAX, cite: false, cwd };
+    let (composed, _) = compose(&call, &root, &options, &ExtraParts::default(), ui)?;
     if composed.parts.iter().any(|it| it.lines > 0) {
         ui.json(&hook_output(&composed));
     }
     Ok(())
 }
 
-/// Composes the context as `memoird context` does with no option but `--budget`.
+/// Composes the context as `memoird context` does with no option but `--budget`; returns also the typed memories
+/// and what became of their statements.
 pub(crate) fn compose_default(
     call: &Invocation,
     root: &MemoryRoot,
     budget: Option<usize>,
     ui: &Ui,
-) -> CommandResult<SessionContext> {
+) -> CommandResult<(SessionContext, UsedMemories)> {
     root.require_memory_folder()?;
-    let options = ComposeOptions { budget, chars_max: usize::MAX, cite: false };
+    let cwd = &call.environment.cwd;
+    let options = ComposeOptions { budget, chars_max: usize::MAX, cite: false, cwd };
     compose(call, root, &options, &ExtraParts::default(), ui)
 }
 
@@ -191,19 +203,24 @@ fn hook_output(composed: &SessionContext) -> HookOutput<'_> {
     }
 }
 
-struct ComposeOptions {
+struct ComposeOptions<'a> {
     budget: Option<usize>,
     chars_max: usize,
     cite: bool,
+    /// The folder in which the session works.
+    cwd: &'a Path,
 }
+
+/// The typed memories of a root, each with what became of its statements.
+pub(crate) type UsedMemories = Vec<(MemoryToShow, Vec<StatementUse>)>;
 
 fn compose(
     call: &Invocation,
     root: &MemoryRoot,
-    options: &ComposeOptions,
+    options: &ComposeOptions<'_>,
     more: &ExtraParts,
     ui: &Ui,
-) -> CommandResult<SessionContext> {
+) -> CommandResult<(SessionContext, UsedMemories)> {
     let mut parts = Vec::new();
     if more.all || more.instructions {
         let files = instruction_files::InstructionOptions {
@@ -213,7 +230,19 @@ fn compose(
         };
         parts = instruction_files::read_instructions(&call.environment, files, &root.rules, ui);
     }
+    let now = call.now.with_timezone(&root.settings.zone.name.0);
+    let today = now.date_naive();
+    let (notes, own_texts) = own_notes(root);
+    let topic = project_words(options.cwd, root);
+    let mut collector = PartsCollector {
+        parts,
+        topic,
+        notes: blocks::statements_of_notes(&own_texts),
+        today,
+        cite: options.cite,
+    };
     // Memory about the person applies in every project.
+    let mut open = Vec::new();
     for configured in &call.config.roots {
         if configured.path == *root.vault.layout().root() {
             continue;
@@ -222,21 +251,24 @@ fn compose(
         let other =
             call.open_root(&configured.path).ok().filter(|it| it.settings.kind == RootKind::User);
         if let Some(other) = other {
-            let show = format!("memoird --root '{}' show", configured.path.display());
+            let show = format!("memoird --root '{}'", configured.path.display());
             let heads =
                 LastingHeads { wisdom: "About the person", memories: "Memories about the person" };
-            add_lasting_memory(&other, &mut parts, &heads, &show)?;
+            open.extend(collector.add_lasting_memory(&other, &heads, &show)?.open);
         }
     }
-    let heads = LastingHeads { wisdom: "What lasts (WISDOM.md)", memories: "Memories (MEMORY.md)" };
-    add_lasting_memory(root, &mut parts, &heads, "memoird show")?;
-    let now = call.now.with_timezone(&root.settings.zone.name.0);
-    let today = now.date_naive();
+    let heads = LastingHeads {
+        wisdom: "What lasts (WISDOM.md)",
+        memories: "Memories that WISDOM.md does not repeat",
+    };
+    let lasting = collector.add_lasting_memory(root, &heads, "memoird")?;
+    let LastingMemory { mut seen, open: of_root, memories, found, part_at } = lasting;
+    open.extend(of_root);
     if more.all || more.month {
-        add_summary_parts(root, Grain::Month, today, &[MONTH_PART], options.cite, &mut parts)?;
+        collector.add_summary_part(root, Grain::Month, &MONTH_PART)?;
     }
-    let week_parts = if more.all || more.week { &WEEK_PARTS[..] } else { &WEEK_PARTS[..2] };
-    add_summary_parts(root, Grain::Week, today, week_parts, options.cite, &mut parts)?;
+    collector.add_week(root, more.all || more.week, open, &mut seen)?;
+    let PartsCollector { mut parts, .. } = collector;
     add_last_sessions(root, today, &mut parts)?;
     if let Some(count) = more.logs.or(more.all.then_some(LOGS_WITH_ALL)) {
         add_last_logs(root, count, &mut parts)?;
@@ -247,7 +279,43 @@ fn compose(
     let today = now.format("%Y-%m-%d, %A").to_string();
     let configured = root.settings.settings.context.budget_tokens;
     let budget = options.budget.unwrap_or(usize::try_from(configured).unwrap_or(usize::MAX));
-    Ok(context::compose(&parts, &today, budget, options.chars_max))
+    let composed = context::compose(&parts, (&today, &notes), budget, options.chars_max);
+    let shown = part_at.map_or(&[][..], |at| &composed.parts[at].blocks);
+    let uses = found.uses_with_shown(shown);
+    Ok((composed, memories.into_iter().zip(uses).collect()))
+}
+
+/// Returns the paths of the agent's own notes, and the texts of those that agents load by themselves.
+fn own_notes(root: &MemoryRoot) -> (Vec<String>, Vec<String>) {
+    let index = root.vault.layout().index();
+    let mut paths = vec![INDEX_FILE.to_owned(), USER_NOTES_FILE.to_owned()];
+    if !paths.contains(&index) {
+        paths.push(index);
+    }
+    let says = |it: &String| it.lines().any(|it| !it.trim().is_empty() && !it.starts_with('#'));
+    // A file that cannot be read is shown by `memoird status`.
+    let read = |path: &str| root.read_sanitized(path).ok().flatten().map(|it| own_text(&it.text));
+    let (mut named, mut loaded) = (Vec::new(), Vec::new());
+    for path in paths {
+        let Some(text) = read(&path).filter(says) else { continue };
+        if !path.contains('/') {
+            loaded.push(text);
+        }
+        named.push(path);
+    }
+    (named, loaded)
+}
+
+/// Returns the names of the project around a folder and of the folders between; nothing for the root itself.
+fn project_words(cwd: &Path, root: &MemoryRoot) -> String {
+    if cwd.starts_with(root.vault.layout().root()) {
+        return String::new();
+    }
+    let project = cwd.ancestors().find(|it| it.join(".git").exists()).unwrap_or(cwd);
+    let below = cwd.strip_prefix(project).into_iter().flat_map(Path::components);
+    let names = project.file_name().into_iter().chain(below.map(Component::as_os_str));
+    let names: Vec<String> = names.map(|it| it.to_string_lossy().replace('_', " ")).collect();
+    names.join(" ")
 }
 
 /// Sections of a summary that make one part of the context.
@@ -269,24 +337,12 @@ const MONTH_PART: SummaryPart = SummaryPart {
     ],
 };
 
-/// The parts of a week; the last one is optional.
-const WEEK_PARTS: [SummaryPart; 3] = [
-    SummaryPart {
-        kind: ContextPartKind::Decisions,
-        head: "Decisions of",
-        sections: &[SummarySection::Decisions],
-    },
-    SummaryPart {
-        kind: ContextPartKind::Open,
-        head: "Blockers and open items of",
-        sections: &[SummarySection::BlockersAndOpenItems],
-    },
-    SummaryPart {
-        kind: ContextPartKind::Week,
-        head: "Outcomes and context of",
-        sections: &[SummarySection::KeyOutcomes, SummarySection::Context],
-    },
-];
+/// What a week says besides decisions and open items.
+const WEEK_PART: SummaryPart = SummaryPart {
+    kind: ContextPartKind::Week,
+    head: "Outcomes and context of",
+    sections: &[SummarySection::KeyOutcomes, SummarySection::Context],
+};
 
 /// The headings of wisdom and memories.
 struct LastingHeads {
@@ -294,53 +350,175 @@ struct LastingHeads {
     memories: &'static str,
 }
 
-/// Adds wisdom and the index of memories of a root.
-fn add_lasting_memory(
-    root: &MemoryRoot,
-    parts: &mut Vec<ContextPart>,
-    heads: &LastingHeads,
-    show: &str,
-) -> CommandResult<()> {
-    let layout = root.vault.layout();
-    if let Some(text) = root.read_sanitized(&layout.wisdom())? {
-        let (head, lines) = (heads.wisdom.to_owned(), context::wisdom_lines(&text.text));
-        let (kind, command) = (ContextPartKind::Wisdom, format!("{show} WISDOM.md"));
-        add_part(parts, ContextPart { kind, head, lines, left_out: 0, command });
-    }
-    if let Some(text) = root.read_sanitized(&layout.index())? {
-        let (lines, left_out) = context::index_lines(&text.text);
-        let (kind, command) = (ContextPartKind::Memories, format!("{show} MEMORY.md"));
-        add_part(
-            parts,
-            ContextPart { kind, head: heads.memories.to_owned(), lines, left_out, command },
-        );
-    }
-    Ok(())
+/// What the wisdom and the memories of a root add to the context.
+struct LastingMemory {
+    /// What the parts so far say.
+    seen: SeenStatements,
+    /// The open items of `WISDOM.md`.
+    open: Vec<SourcedBullet>,
+    memories: Vec<MemoryToShow>,
+    found: MemoryBlocks,
+    /// The place of the part with `found`.
+    part_at: Option<usize>,
 }
 
-fn add_part(parts: &mut Vec<ContextPart>, part: ContextPart) {
-    if !part.lines.is_empty() {
-        parts.push(part);
-    }
-}
-
-fn add_summary_parts(
-    root: &MemoryRoot,
-    grain: Grain,
+/// Collects the parts, each without what the ones before say.
+struct PartsCollector {
+    parts: Vec<ContextPart>,
+    /// The names of the project.
+    topic: String,
+    /// What the agent's own notes say.
+    notes: SeenStatements,
     today: NaiveDate,
-    summary_parts: &[SummaryPart],
     cite: bool,
-    parts: &mut Vec<ContextPart>,
-) -> CommandResult<()> {
-    let Some((period, text)) = newest_summary(root, grain, today)? else { return Ok(()) };
-    for &SummaryPart { kind, head, sections } in summary_parts {
-        let sections: Vec<&str> = sections.iter().map(|it| it.title()).collect();
-        let (lines, left_out) = context::section_bullets(&text, &sections, cite);
-        let head = format!("{head} {period}");
-        let command = format!("memoird show {period}");
-        add_part(parts, ContextPart { kind, head, lines, left_out, command });
+}
+
+impl PartsCollector {
+    /// Adds a part if it says something, and returns its place.
+    fn add(&mut self, part: ContextPart) -> Option<usize> {
+        if part.blocks.is_empty() {
+            return None;
+        }
+        self.parts.push(part);
+        Some(self.parts.len() - 1)
     }
-    Ok(())
+
+    /// Adds the wisdom of a root, and the statements of memories that it does not say.
+    fn add_lasting_memory(
+        &mut self,
+        root: &MemoryRoot,
+        heads: &LastingHeads,
+        program: &str,
+    ) -> CommandResult<LastingMemory> {
+        let wisdom = root.read_sanitized(&root.vault.layout().wisdom())?;
+        let wisdom = wisdom.map(|it| blocks::wisdom_blocks(&it.text, &self.topic, &self.notes));
+        let WisdomBlocks { lasting, open, said } = wisdom.unwrap_or_default();
+        self.add(ContextPart {
+            kind: ContextPartKind::Wisdom,
+            head: heads.wisdom.to_owned(),
+            blocks: lasting,
+            left_out: 0,
+            command: format!("{program} show WISDOM.md"),
+        });
+        let memories = memories_to_show(root)?;
+        let found = blocks::memory_blocks(&memories, &self.topic, &self.notes, &said);
+        let mut seen = said;
+        for block in &found.blocks {
+            seen.add(&block.text);
+        }
+        let part_at = self.add(ContextPart {
+            kind: ContextPartKind::Memories,
+            head: heads.memories.to_owned(),
+            blocks: found.blocks.clone(),
+            left_out: 0,
+            command: format!("{program} memories"),
+        });
+        Ok(LastingMemory { seen, open, memories, found, part_at })
+    }
+
+    /// Adds the newest week: decisions and open items that nothing else says, and the rest of it on request.
+    fn add_week(
+        &mut self,
+        root: &MemoryRoot,
+        is_whole: bool,
+        mut open: Vec<SourcedBullet>,
+        seen: &mut SeenStatements,
+    ) -> CommandResult<()> {
+        let week = newest_summary(root, Grain::Week, self.today)?;
+        let bullets = |sections: &[SummarySection]| match &week {
+            Some((_, text)) => {
+                let titles: Vec<&str> = sections.iter().map(|it| it.title()).collect();
+                blocks::section_bullets(text, &titles)
+            }
+            None => (Vec::new(), 0),
+        };
+        let (name, command) = match &week {
+            Some((period, _)) => (period.to_string(), format!("memoird show {period}")),
+            None => (String::new(), "memoird show WISDOM.md".to_owned()),
+        };
+        let (mut decisions, left_out) = bullets(&[SummarySection::Decisions]);
+        if !is_whole {
+            blocks::remove_seen(&mut decisions, &self.notes, seen);
+        }
+        self.add(ContextPart {
+            kind: ContextPartKind::Decisions,
+            head: format!("Decisions of {name}"),
+            blocks: self.lines_of(&decisions),
+            left_out,
+            command: command.clone(),
+        });
+        let (mut of_week, left_out) = bullets(&[SummarySection::BlockersAndOpenItems]);
+        // Those of the file are among what it says.
+        for bullet in &open {
+            seen.add(&bullet.text);
+        }
+        blocks::remove_seen(&mut of_week, &self.notes, seen);
+        open.append(&mut of_week);
+        blocks::sort_open_items(&mut open, &self.topic);
+        let lines = open.iter().map(|it| it.open_line(self.today, self.cite)).collect();
+        self.add(ContextPart {
+            kind: ContextPartKind::Open,
+            head: "Blockers and open items".to_owned(),
+            blocks: ContextBlock::of_lines(lines),
+            left_out,
+            command,
+        });
+        if is_whole {
+            self.add_summary_part(root, Grain::Week, &WEEK_PART)?;
+        }
+        Ok(())
+    }
+
+    fn lines_of(&self, bullets: &[SourcedBullet]) -> Vec<ContextBlock> {
+        ContextBlock::of_lines(bullets.iter().map(|it| it.line(self.cite)).collect())
+    }
+
+    /// Adds sections of the newest summary of a tier.
+    fn add_summary_part(
+        &mut self,
+        root: &MemoryRoot,
+        grain: Grain,
+        part: &SummaryPart,
+    ) -> CommandResult<()> {
+        let Some((period, text)) = newest_summary(root, grain, self.today)? else { return Ok(()) };
+        let sections: Vec<&str> = part.sections.iter().map(|it| it.title()).collect();
+        let (bullets, left_out) = blocks::section_bullets(&text, &sections);
+        self.add(ContextPart {
+            kind: part.kind,
+            head: format!("{} {period}", part.head),
+            blocks: self.lines_of(&bullets),
+            left_out,
+            command: format!("memoird show {period}"),
+        });
+        Ok(())
+    }
+}
+
+/// Returns the typed memories of a root, sanitized.
+fn memories_to_show(root: &MemoryRoot) -> CommandResult<Vec<MemoryToShow>> {
+    let memories = root.typed_memories()?;
+    let replaced: HashMap<&str, String> = memories
+        .iter()
+        .filter_map(|(_, it)| {
+            Some((&it.supersedes.as_ref()?[..], it.file_name.display().to_string()))
+        })
+        .collect();
+    let is_accepted = framing::accepted_in(&root.vault, &root.rules);
+    let shown = |it: &str| framing::frame(None, None, it, &root.rules, &is_accepted).text;
+    let show = |(_, memory): &(String, TypedMemory)| {
+        let file = memory.file_name.display().to_string();
+        let body = framing::frame_memory_body(memory, &root.rules, &is_accepted);
+        MemoryToShow {
+            kind: memory.kind,
+            name: shown(&memory.name),
+            description: shown(&memory.description),
+            newest: memory.updated.or(memory.created),
+            statements: typed::statements_of_body(&body),
+            replaced_by: replaced.get(&file[..]).cloned(),
+            file,
+        }
+    };
+    Ok(memories.iter().map(show).collect())
 }
 
 /// Returns the newest summary of a tier, sanitized.
@@ -379,11 +557,13 @@ fn add_last_sessions(
     let part = ContextPart {
         kind: ContextPartKind::Sessions,
         head: "Last sessions".to_owned(),
-        lines: last_session_lines(root, today)?,
+        blocks: ContextBlock::of_lines(last_session_lines(root, today)?),
         left_out: 0,
         command: "memoird session list; memoird session show ID".to_owned(),
     };
-    add_part(parts, part);
+    if !part.blocks.is_empty() {
+        parts.push(part);
+    }
     Ok(())
 }
 
@@ -413,8 +593,10 @@ fn add_last_logs(
         let lines = lines.map(strip_inline_comments);
         let lines = lines.filter(|it| !it.trim().is_empty() && !it.starts_with("# ")).collect();
         let (head, command) = (format!("Log {stem}"), format!("memoird show {stem}"));
-        let kind = ContextPartKind::Log;
-        add_part(parts, ContextPart { kind, head, lines, left_out: 0, command });
+        let (kind, blocks) = (ContextPartKind::Log, ContextBlock::of_lines(lines));
+        if !blocks.is_empty() {
+            parts.push(ContextPart { kind, head, blocks, left_out: 0, command });
+        }
     }
     Ok(())
 }
@@ -444,9 +626,11 @@ fn add_git(call: &Invocation, root: &MemoryRoot, parts: &mut Vec<ContextPart>) {
     let part = ContextPart {
         kind: ContextPartKind::Git,
         head: "Git".to_owned(),
-        lines: lines.collect(),
+        blocks: ContextBlock::of_lines(lines.collect()),
         left_out: 0,
         command: "git status; git log".to_owned(),
     };
-    add_part(parts, part);
+    if !part.blocks.is_empty() {
+        parts.push(part);
+    }
 }

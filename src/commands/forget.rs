@@ -40,7 +40,10 @@ use crate::{
         wisdom::WisdomFile,
     },
     recall::framing::{self, SanitizedLines},
-    store::{db::lineage::Lineage, fs::layout::FileKind},
+    store::{
+        db::lineage::Lineage,
+        fs::layout::{FileKind, visible_text},
+    },
 };
 
 /// Remove lines of logs and everything derived from them
@@ -520,6 +523,7 @@ fn show(
     let lists = [lines, vanished_lines, items, memories, user_lines];
     for removed in lists.into_iter().flat_map(|it| it.iter_mut()) {
         let text = removed.whole.take().and_then(|whole| {
+            let whole = visible_text(&removed.path, &whole);
             // A line that a person added to a generated file may have moved since.
             let is_match = |it: &str| it.trim() == removed.text;
             let recorded = usize::try_from(removed.line).unwrap_or(1).saturating_sub(1);
@@ -530,7 +534,7 @@ fn show(
             let reader = readers.entry(removed.path.clone()).or_insert_with(|| {
                 let accepted = framing::accepted_in(&root.vault, &root.rules);
                 let stem = stem_of(&removed.path);
-                SanitizedLines::new(stem.as_ref(), &whole, &root.rules, &accepted)
+                SanitizedLines::new(stem.as_ref(), whole, &root.rules, &accepted)
             });
             reader.line(at).map(str::to_owned)
         });

@@ -13,7 +13,7 @@ use crate::{
     config::environment::Environment,
     privacy::PrivacyRules,
     recall::{
-        context::{ContextPart, ContextPartKind},
+        context::{ContextBlock, ContextPart, ContextPartKind},
         instructions::{INCLUDE_DEPTH_MAX, Instructions},
     },
 };
@@ -151,7 +151,7 @@ impl InstructionReader<'_> {
             self.parts.push(ContextPart {
                 kind: ContextPartKind::Instructions,
                 head: path.display().to_string(),
-                lines: text.lines().map(str::to_owned).collect(),
+                blocks: ContextBlock::of_lines(text.lines().map(str::to_owned).collect()),
                 left_out: 0,
                 command: format!(
                     "cat {}",

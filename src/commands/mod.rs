@@ -30,6 +30,7 @@ pub(crate) mod log;
 mod logging;
 mod man;
 mod mcp;
+mod memories;
 mod model;
 mod process_hardening;
 mod rebuild;
@@ -73,6 +74,7 @@ Everyday:
 
 Inspect:
   context      Print what an agent should read at the start of a session
+  memories     List the typed memories, and where each is used
   coverage     List log lines that no summary covers (alias: missed)
   show         Print a file of the memory folder, now or at an earlier time
   history      List the versions of a file, or the runs
@@ -172,6 +174,7 @@ enum CliCommand {
     Session(session::SessionArgs),
     Import(import::ImportArgs),
     Context(context::ContextArgs),
+    Memories(memories::MemoriesArgs),
     Hook(crate::commands::hooks::run::HookArgs),
     Mcp(mcp::McpArgs),
     Completions(completions::CompletionsArgs),
@@ -256,6 +259,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
         CliCommand::Session(args) => session::run(&global, &args, ui),
         CliCommand::Import(args) => import::run(&global, &args, ui),
         CliCommand::Context(args) => context::run(&global, &args, ui),
+        CliCommand::Memories(args) => memories::run(&global, &args, ui),
         CliCommand::Hook(args) => Ok(crate::commands::hooks::run::run(&global, &args, ui)),
         CliCommand::Mcp(args) => mcp::run(&global, &args, ui),
         CliCommand::Completions(args) => Ok(completions::run(&args, ui)),

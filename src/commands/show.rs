@@ -21,7 +21,10 @@ use crate::{
         framing::FramedText,
         history::{self, FileHistory, FileVersion},
     },
-    store::{db::lineage::history::VersionId, fs::layout::FileKind},
+    store::{
+        db::lineage::history::VersionId,
+        fs::layout::{FileKind, visible_bytes},
+    },
 };
 
 /// Print a file of the memory folder, now or at an earlier time
@@ -162,7 +165,7 @@ fn show_current(
         let framed = root.sanitized_file(&path, &bytes);
         ui.json(&ShowReport { path: &path, kind: Some(kind.name()), framed, version: None });
     } else if raw {
-        ui.bytes(root.visible_bytes(&path, &bytes));
+        ui.bytes(visible_bytes(&path, &bytes));
     } else {
         ui.bytes(root.sanitized_file(&path, &bytes).text.as_bytes());
     }
@@ -238,7 +241,7 @@ fn show_version(
         history.describe_cause(version)
     ));
     if raw {
-        ui.bytes(root.visible_bytes(&history.path, &bytes));
+        ui.bytes(visible_bytes(&history.path, &bytes));
     } else {
         ui.bytes(root.sanitized_file(&history.path, &bytes).text.as_bytes());
     }

@@ -329,6 +329,18 @@ pub fn escape(text: &str) -> String {
     escape_with(text, |c, out| out.extend(c.escape_unicode()))
 }
 
+/// Returns a text on one line of at most 60 characters: longer text would wrap on most terminals, and `--json` has
+/// all of it.
+pub(super) fn shortened(text: &str) -> String {
+    const TEXT_MAX: usize = 60;
+    let mut text = one_line(text);
+    if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 /// Escapes like [`escape`], and line ends and tabs too: a file name may contain them, and must not look
 /// like a line of output.
 pub fn one_line(text: &str) -> String {

@@ -19,7 +19,7 @@ use crate::{
     engine::{Engine, configured},
     memory::{
         address::Stem, document::Summary, hash::ContentHash, joined, period::Period,
-        wisdom::WisdomFile,
+        typed::TypedMemory, wisdom::WisdomFile,
     },
     privacy::{self, PrivacyPolicyError, PrivacyRules, SanitizedLog},
     recall::{
@@ -230,13 +230,10 @@ impl MemoryRoot {
         let is_period = matches!(kind, Some(FileKind::Weekly | FileKind::Monthly));
         let date = is_period.then(|| name.to_owned());
         let accepted = framing::accepted_in(&self.vault, &self.rules);
+        if kind == Some(FileKind::Wisdom) {
+            return framing::frame_wisdom(text, &self.rules, &accepted);
+        }
         framing::frame(stem.as_ref(), date, text, &self.rules, &accepted)
-    }
-
-    /// Returns the bytes of the visible file.
-    pub(super) fn visible_bytes<'a>(&self, path: &str, bytes: &'a [u8]) -> &'a [u8] {
-        let is_joined = self.vault.layout().hidden_path(path).is_some();
-        if is_joined { &bytes[..joined::visible_len(bytes)] } else { bytes }
     }
 
     pub(super) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {
@@ -255,6 +252,31 @@ impl MemoryRoot {
     pub(super) fn read_sanitized(&self, path: &str) -> CommandResult<Option<FramedText>> {
         let found = self.vault.read(path)?.filter(|it| !it.has_merge_conflict());
         Ok(found.map(|it| self.sanitized_file(path, &it.bytes)))
+    }
+
+    /// Reads the typed memories, sorted by path. `status` reports a file that cannot be read or parsed.
+    pub(super) fn typed_memories(&self) -> CommandResult<Vec<(String, TypedMemory)>> {
+        /// Stops reading a folder after this many files.
+        const FILES_MAX: usize = 20_000;
+        let layout = self.vault.layout();
+        let (paths, _) = self.vault.files_below(layout.memory_dir(), FILES_MAX);
+        let mut memories = Vec::new();
+        for path in paths {
+            let name = path.rsplit('/').next().unwrap_or(&path);
+            let is_memory = layout.kind_of(&path) == Some(FileKind::Memory)
+                && layout.typed_memory(name) == path;
+            if !is_memory {
+                continue;
+            }
+            let text = match self.vault.read_text(&path) {
+                Err(error) if error.is_read_failure() => return Err(error.into()),
+                text => text.ok().flatten(),
+            };
+            let memory = text.and_then(|it| TypedMemory::parse(name.as_ref(), &it).ok());
+            memories.extend(memory.map(|it| (path, it)));
+        }
+        memories.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(memories)
     }
 
     /// Returns an argument as a path relative to the root and to the current folder; `None` for a path
@@ -305,8 +327,8 @@ impl TraceSources for MemoryRoot {
         // What is held where the file is shown is held in a trace, too.
         let shown = self.framed_file(path, &text).text;
         // The file says which lines an entry cites, whatever is shown of it.
-        let has_record = joined::split(&text).1.is_some();
-        let text = if has_record {
+        let is_wisdom = self.vault.layout().kind_of(path) == Some(FileKind::Wisdom);
+        let text = if is_wisdom && joined::split(&text).1.is_some() {
             WisdomFile::parse(&text).with_visible_text(&shown).print()
         } else {
             shown

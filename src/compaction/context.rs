@@ -69,18 +69,27 @@ impl TierRun<'_> {
     }
 }
 
+/// Reads `WISDOM.md`; also returns its text, `None` if there is no file yet.
+pub(crate) fn read_wisdom(
+    vault: &Vault,
+    settings: &RootSettings,
+    rules: &PrivacyRules,
+) -> Result<(Option<String>, WisdomFile), VaultError> {
+    let text = vault.read_text(&vault.layout().wisdom())?;
+    let file = match &text {
+        Some(text) => WisdomFile::parse(text),
+        None => WisdomFile::new(&rules.sanitize_agent_name(&settings.agent_name)),
+    };
+    Ok((text, file))
+}
+
 impl RunContext<'_> {
-    /// Reads `WISDOM.md`; also returns its text, `None` if there is no file yet.
+    /// Reads `WISDOM.md` as [`read_wisdom`] does.
     pub(crate) fn read_wisdom(
         &self,
         rules: &PrivacyRules,
     ) -> Result<(Option<String>, WisdomFile), VaultError> {
-        let text = self.vault.read_text(&self.vault.layout().wisdom())?;
-        let file = match &text {
-            Some(text) => WisdomFile::parse(text),
-            None => WisdomFile::new(&rules.sanitize_agent_name(&self.settings.agent_name)),
-        };
-        Ok((text, file))
+        read_wisdom(self.vault, self.settings, rules)
     }
 
     /// Waits for the run lock, but not forever. A database that was replaced meanwhile is an error:

@@ -52,13 +52,13 @@ pub(crate) mod report;
 pub(crate) mod review;
 mod run;
 mod safety_copies;
-mod snapshot;
+pub(crate) mod snapshot;
 pub(crate) mod summary;
 #[cfg(test)]
 mod tests;
 pub(crate) mod undo;
 pub(crate) mod up_to_date;
-mod wisdom;
+pub(crate) mod wisdom;
 
 use chrono::{DateTime, Utc};
 

@@ -179,7 +179,8 @@ fn memory_versions(
 fn visible_text(kind: FileKind, text: &str) -> Cow<'_, str> {
     match kind {
         FileKind::Index => index::strip_link_targets(text).into(),
-        _ => joined::visible(text).into(),
+        FileKind::Wisdom => joined::visible(text).into(),
+        _ => text.into(),
     }
 }
 

@@ -32,6 +32,7 @@ use crate::{
         },
         fs::{
             inventory::{FileStat, Inventory},
+            layout::visible_bytes,
             vault::{Vault, scan::KnownFile},
         },
     },
@@ -203,7 +204,8 @@ fn files_to_confirm(
         }
         let Some(before) = lineage.content(recorded_hash)? else { continue };
         let Ok(Some(now)) = vault.read_text(&path) else { continue };
-        if byte_damage(now.as_bytes()).is_some() || is_truncated(now.as_bytes(), &before) {
+        let [shown, shown_before] = [now.as_bytes(), &before].map(|it| visible_bytes(&path, it));
+        if byte_damage(shown).is_some() || is_truncated(shown, shown_before) {
             continue; // That is put back without a question.
         }
         if let Some(odd) = suspected_damage(layout, &path, &now, &String::from_utf8_lossy(&before))

@@ -38,7 +38,7 @@ pub mod schema_check;
 pub mod settings;
 pub mod stray_key;
 mod suggestion;
-mod trusted_file;
+pub(crate) mod trusted_file;
 pub mod yaml;
 pub mod zone;
 

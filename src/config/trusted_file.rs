@@ -3,7 +3,12 @@
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use super::ConfigError;
-use crate::store::fs::lock::is_world_writable;
+
+/// Returns whether any user may replace files in a folder of that mode. With the sticky bit they may only add
+/// files, which `doctor` reports.
+pub(crate) fn is_world_writable(mode: u32) -> bool {
+    mode & 0o002 != 0 && mode & 0o1000 == 0
+}
 
 /// Refuses a file in whose folder any user may put another one in its place.
 pub(super) fn refuse_if_replaceable(file: &Path) -> Result<(), ConfigError> {

@@ -1,6 +1,6 @@
 //! Corrections: a person's words replace those of an item; all other bytes stay.
 //!
-//! The record of what we wrote (the `items` of a summary, the hash in the comment of an entry, the
+//! The record of what we wrote (the `items` of a summary, the hash in the record of an entry, the
 //! hash of a memory's body) stays as it is. So the item no longer matches it and counts as the
 //! person's, with or without a database.
 //!
@@ -14,7 +14,7 @@ use super::{
     joined,
     markdown::{self, LineKind},
     typed::{self, TypedMemory},
-    wisdom::WisdomFile,
+    wisdom::{WisdomFile, is_beginning_of},
 };
 
 /// The longest description in the index.
@@ -302,12 +302,6 @@ fn paragraphs(body: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// Returns whether a title or a description is the beginning of a statement, or all of it.
-fn is_beginning_of(short: &str, statement: &str) -> bool {
-    let bare = short.trim_end_matches(['…', '.']).to_lowercase();
-    !bare.is_empty() && statement.to_lowercase().starts_with(&bare)
-}
-
 fn shorten(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
@@ -397,8 +391,8 @@ mod tests {
         assert!(new.text.contains(r#""sources": "2026-04-09:2","#), "{}", new.text);
         let new = correct_wisdom(&text, at("of two lines"), &words("one line")).unwrap();
         assert!(shown(&new.text).ends_with("\n**Mine**\none line\n"), "{}", new.text);
-        let new = correct_wisdom(&text, at("Never on Friday."), &words("Never.")).unwrap();
-        assert!(new.text.contains("**Never.**\nNever.\n\n"), "{}", new.text);
+        let new = correct_wisdom(&text, at("- Never on Friday."), &words("Never.")).unwrap();
+        assert!(new.text.contains("\n- Never.\n"), "{}", new.text);
         assert!(correct_wisdom(&text, 1, &words("x")).is_err());
     }
 

@@ -54,7 +54,10 @@ pub fn render(
     seen: &dyn Fn(&str) -> String,
 ) -> String {
     let (before, after) = match existing {
-        Some(text) => split_at_block(text),
+        Some(text) => {
+            let (before, strays, after) = split_at_block(text);
+            (before, strays + &after)
+        }
         None => ("# Memory\n\n".to_owned(), String::new()),
     };
     let mut lines: Vec<IndexLine> = memories.iter().map(|it| IndexLine::of(it, seen)).collect();
@@ -155,11 +158,17 @@ fn omitted_line(lines: &[IndexLine]) -> String {
     format!("{OMITTED_PREFIX}{total} more that did not fit, in this folder: {}\n", parts.join(", "))
 }
 
-/// Returns the text before and after our block.
+/// Returns the text outside our block: that of a person, or of an agent who keeps its own notes in the file.
+pub fn own_text(text: &str) -> String {
+    let (before, _, after) = split_at_block(text);
+    before + &after
+}
+
+/// Returns the text before our block, what somebody wrote inside it, and the text after it.
 ///
 /// In a block without an end, only lines that look like ours belong to it. A second block, left by
 /// a merge of two copies, is removed.
-fn split_at_block(text: &str) -> (String, String) {
+fn split_at_block(text: &str) -> (String, String, String) {
     let (mut before, mut strays, mut after) = (String::new(), String::new(), String::new());
     let mut lines = text.split_inclusive('\n').peekable();
     let mut found = false;
@@ -194,7 +203,7 @@ fn split_at_block(text: &str) -> (String, String) {
         };
         before.push_str(gap);
     }
-    (before, strays + &after)
+    (before, strays, after)
 }
 
 /// Returns whether a line inside the block looks like one of ours.

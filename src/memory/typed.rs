@@ -28,6 +28,7 @@ use super::{
     address::Address,
     frontmatter::{self, FrontmatterError, OtherKeys, YAML_BYTES_MAX, write::FrontmatterWriter},
     hash::ContentHash,
+    item::Item,
 };
 
 /// The longest slug in a file name, in bytes.
@@ -227,6 +228,35 @@ pub fn format_body(statement: &str, why: Option<&str>, how_to_apply: Option<&str
     body
 }
 
+/// Returns the statements of a body: its bullets and paragraphs on one line each, a reason behind what it is the
+/// reason of, without headings, citations, and how to apply them.
+pub fn statements_of_body(body: &str) -> Vec<String> {
+    let mut statements: Vec<String> = Vec::new();
+    // Whether the line before belongs to the last statement, and whether it is part of what is left out.
+    let (mut continues, mut skips) = (false, false);
+    for line in body.lines().map(str::trim) {
+        let bullet = ["- ", "* "].into_iter().find_map(|it| line.strip_prefix(it));
+        let words = Item::parse(bullet.unwrap_or(line)).text;
+        let bare = words.replace("**", "");
+        skips =
+            bare.starts_with("How to apply:") || (skips && !line.is_empty() && bullet.is_none());
+        if skips || line.is_empty() || line.starts_with('#') {
+            continues = false;
+            continue;
+        }
+        let why = bare.strip_prefix("Why:").map(str::trim);
+        match statements.last_mut() {
+            Some(last) if why.is_some() => {
+                *last = format!("{} — {}", last.trim_end_matches('.'), why.unwrap_or_default());
+            }
+            Some(last) if continues && bullet.is_none() => last.extend([" ", &words]),
+            _ => statements.push(words),
+        }
+        continues = true;
+    }
+    statements.into_iter().map(|it| one_line(&it)).filter(|it| !it.is_empty()).collect()
+}
+
 /// Returns the text on one line, without control characters and repeated blanks.
 pub fn one_line(text: &str) -> String {
     let plain = text.replace(char::is_control, " ");
@@ -414,6 +444,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_body_is_cut_into_statements() {
+        let ours = format_body("Test it.", Some("Mocks hid a bug."), Some("Use a real database."));
+        assert_eq!(statements_of_body(&ours), ["Test it — Mocks hid a bug."]);
+        let notes = "# Head\n\n- One [2026-04-02:4]\n- Two\n  and more\n\nText\nin two lines.\n\n**How to apply:** x\ny\n\nLast.\n";
+        assert_eq!(
+            statements_of_body(notes),
+            ["One", "Two and more", "Text in two lines.", "Last."]
+        );
+    }
 
     fn ours() -> TypedMemory {
         let mut memory = TypedMemory {

@@ -92,7 +92,7 @@ pub fn accepted_in<'a>(vault: &'a Vault, rules: &'a PrivacyRules) -> impl Fn(&It
     move |item| proposals::is_accepted(item, vault, rules)
 }
 
-/// Sanitizes the visible text of a file. `stem` is set for a log or session record only; `date` is the period
+/// Sanitizes the text of a file other than `WISDOM.md`. `stem` is set for a log or session record only; `date` is the period
 /// of a weekly or monthly file.
 pub fn frame(
     stem: Option<&Stem>,
@@ -103,7 +103,7 @@ pub fn frame(
 ) -> FramedText {
     let log = stem.and_then(|it| DailyLog::parse(it.clone(), text.as_bytes()).ok());
     let Some(log) = log else {
-        let text = mask_quarantined(date.as_deref(), text, rules, is_accepted);
+        let text = mask_quarantined(date.as_deref(), text, text, rules, is_accepted);
         let note = ProvenanceNote { notice: NOTICE, origin: "derived", date };
         return FramedText { text, note, external_lines: Vec::new() };
     };
@@ -126,6 +126,13 @@ pub fn frame(
     FramedText { text: lines.join("\n"), note, external_lines: Vec::new() }
 }
 
+/// Sanitizes `WISDOM.md`, of which the visible part is shown; the record says which lines an entry cites.
+pub fn frame_wisdom(text: &str, rules: &PrivacyRules, is_accepted: &IsAccepted<'_>) -> FramedText {
+    let text = mask_quarantined(None, joined::visible(text), text, rules, is_accepted);
+    let note = ProvenanceNote { notice: NOTICE, origin: "derived", date: None };
+    FramedText { text, note, external_lines: Vec::new() }
+}
+
 /// Sanitizes the body of a memory.
 pub fn frame_memory_body(
     memory: &TypedMemory,
@@ -141,9 +148,10 @@ pub fn frame_memory_body(
 }
 
 /// Sanitizes a file that is no log. Text that people added to a weekly or monthly file is a source
-/// itself, so it is quarantined like a line of a log.
+/// itself, so it is quarantined like a line of a log. `visible` is what is shown of the text.
 fn mask_quarantined(
     period: Option<&str>,
+    visible: &str,
     text: &str,
     rules: &PrivacyRules,
     is_accepted: &IsAccepted<'_>,
@@ -155,7 +163,6 @@ fn mask_quarantined(
     let own_held = own_lines.filter(|it| it.is_quarantined()).map(privacy::SanitizedLine::number);
     let mut held: BTreeSet<usize> =
         own_held.filter_map(|it| usize::try_from(it).ok()?.checked_sub(1)).collect();
-    let visible = joined::visible(text);
     let suspicious = privacy::suspicious_lines(visible);
     if !suspicious.is_empty() {
         let is_shown = |at: &usize| {
@@ -176,7 +183,7 @@ fn mask_quarantined(
 }
 
 /// Returns the words of a line of a generated file, and the lines that it cites: a bullet by itself, an
-/// entry in its comment, a memory in its frontmatter.
+/// entry in its record, a memory in its frontmatter.
 fn item_at(text: &str, at: usize) -> Item {
     let line = text.split('\n').nth(at).unwrap_or_default().trim();
     let words = line.strip_prefix("- ").unwrap_or(line);
@@ -265,7 +272,6 @@ impl SanitizedLines {
         is_accepted: &IsAccepted<'_>,
     ) -> Self {
         let shown = frame(stem, None, text, rules, is_accepted).text;
-        let text = joined::visible(text);
         let is_whole = shown.split('\n').count() == text.split('\n').count();
         let lines = if is_whole {
             shown.split('\n').map(str::to_owned).collect()

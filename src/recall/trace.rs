@@ -541,7 +541,10 @@ impl<'a> Tracer<'a> {
         }
         let body_at = frontmatter::split(&document.text).body_at;
         let front = document.text.get(..body_at).unwrap_or_default().matches('\n').count();
-        let visible = joined::visible(&document.text);
+        let visible = match kind {
+            DocumentKind::Wisdom => joined::visible(&document.text),
+            _ => &document.text,
+        };
         let lines = visible.split('\n').map(|it| it.trim_end().to_owned()).collect();
         let entry_lines = match kind {
             DocumentKind::Wisdom => entry_lines(&document.text),

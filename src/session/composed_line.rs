@@ -14,6 +14,9 @@ pub(crate) const FILES_LABEL: &str = "Files: ";
 /// Between the numbers of a plan and its items.
 pub(super) const LEFT_LABEL: &str = "; left:";
 
+/// The most commas that are looked at for the end of a name.
+const NAME_COMMAS_MAX: usize = 50;
+
 /// Returns whether a line is composed of facts in the record's lines that it cites; for a plan, of the lines
 /// of the whole record.
 pub(crate) fn is_composed_of(line: &str, cited: &str, record: &[String]) -> bool {
@@ -52,7 +55,19 @@ fn are_files_in(names: &str, cited: &str) -> bool {
         Some((names, more)) if more.strip_suffix(" more").is_some_and(is_number) => names,
         _ => names,
     };
-    names.split(", ").all(|it| has(cited, it))
+    // A name may contain a comma, too, so as much as possible is taken for one.
+    let mut rest = names;
+    loop {
+        let ends = rest.match_indices(", ").map(|it| it.0).chain([rest.len()]);
+        let ends: Vec<usize> = ends.take(NAME_COMMAS_MAX).collect();
+        let Some(&end) = ends.iter().rev().find(|it| has(cited, &rest[..**it])) else {
+            return false;
+        };
+        if end == rest.len() {
+            return true;
+        }
+        rest = &rest[end + 2..];
+    }
 }
 
 fn is_plan_in(plan: &str, record: &[String]) -> bool {

@@ -345,8 +345,11 @@ fn is_verbatim_cut(text: &str, whole: &str) -> bool {
             || next.next().is_some_and(is_mark) && matches!(next.next(), None | Some(' ' | '\n'));
         starts_here && ends_here
     };
-    let mut places = flat.match_indices(text).take(PLACES_MAX);
-    !text.is_empty() && places.any(|(start, _)| is_cut_at(start))
+    let find_from = |from: usize| Some(from + flat.get(from..)?.find(text)?);
+    // What repeats itself is found within itself, too.
+    let next = |&at: &usize| find_from(at + text.chars().next().map_or(1, char::len_utf8));
+    let mut places = std::iter::successors(find_from(0), next).take(PLACES_MAX);
+    !text.is_empty() && places.any(is_cut_at)
 }
 
 /// Returns a text in the form of a line.

@@ -3,6 +3,10 @@
 //! No piece is cut inside code, brackets, bold, or an address, so that no mark loses its partner. A sentence
 //! is cut into clauses only where both parts are long enough to be statements.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::{lexicon::SENTENCES, scripts};
 
 /// A sentence or clause of a text, by byte offsets, without white space around it.
@@ -374,17 +378,22 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
     }
     // Right after a verb nothing else can be meant.
     let early = words.next().is_some_and(|it| SENTENCES.early_references.contains(&it));
-    early || SENTENCES.inner_references.iter().any(|it| has_reference(start, it))
+    early || has_inner_reference(start)
 }
 
-/// Returns whether a text has a phrase as words of their own; `instead of` says what `instead` refers to.
-fn has_reference(text: &str, phrase: &str) -> bool {
-    text.match_indices(phrase).any(|(at, _)| {
-        let rest = &text[at + phrase.len()..];
-        let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
-        ends(text[..at].chars().next_back())
-            && ends(rest.chars().next())
-            && !rest.starts_with(" of ")
+/// Returns whether a text has a phrase that points back, as words of their own; `instead of` says what
+/// `instead` refers to.
+fn has_inner_reference(text: &str) -> bool {
+    static PHRASES: LazyLock<Option<AhoCorasick>> =
+        LazyLock::new(|| AhoCorasick::new(SENTENCES.inner_references.iter()).ok());
+    let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
+    PHRASES.as_ref().is_some_and(|it| {
+        it.find_overlapping_iter(text).any(|it| {
+            let rest = &text[it.end()..];
+            ends(text[..it.start()].chars().next_back())
+                && ends(rest.chars().next())
+                && !rest.starts_with(" of ")
+        })
     })
 }
 

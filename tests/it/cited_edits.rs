@@ -136,7 +136,7 @@ fn a_wisdom_entry_follows_its_line_in_the_month() {
     replace(&root, MONTH, &first, &format!("{first}\n- {rule}"));
     root.run(&["compact"]).ok();
     let assert_cited = || {
-        let source = format!("\"sources\": \"2026-04:{}\",", line_of(&root, MONTH, rule));
+        let source = format!("\"sources\": \"2026-04:{}\"", line_of(&root, MONTH, rule));
         let record = root.read_record("WISDOM.md");
         assert!(record.contains(&source), "{source} {record}");
     };

@@ -80,9 +80,9 @@ fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
     let record = root.read_record("WISDOM.md");
     let source = format!("2026-03:{}", location.rsplit_once(':').unwrap().1);
     assert!(record.contains(&source), "{record}");
-    insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "**Uploads must")]), @r"
+    insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "- Uploads must")]), @r"
     $ memoird why WISDOM.md:11
-    WISDOM.md:11  Uploads must always stay under 55 MB: Uploads must always stay under 55 MB  (2026-04-13, run 2, extractive/3)
+    WISDOM.md:11  - Uploads must always stay under 55 MB  (2026-04-13, run 2, extractive/3)
     ├─ memory/monthly/2026-03.md:17  - Uploads must always stay under 55 MB [2026-03-03:1,3]
     │  └─ memory/weekly/2026-W10.md:16  Day 03: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
     │     ├─ memory/2026-03-03.md:1  # Day 03
@@ -137,16 +137,14 @@ fn a_corrected_wisdom_entry_belongs_to_the_person() {
     insta::assert_snapshot!(root.run(&["correct", &location, "Ask Jo before an upload."]), @r"
     $ memoird correct WISDOM.md:11 Ask Jo before an upload.
     WISDOM.md:11
-    - **Uploads must always stay under 40 MB**
-    - Uploads must always stay under 40 MB
-    + **Ask Jo before an upload.**
-    + Ask Jo before an upload.
+    - - Uploads must always stay under 40 MB
+    + - Ask Jo before an upload.
     ! corrected; the item is yours now, and memoird will not change it
     ");
     let wisdom = root.read("WISDOM.md");
     root.append("memory/2026-03-17.md", RULE);
     root.run(&["compact"]).ok();
-    assert!(wisdom.contains("\nAsk Jo before an upload.\n"), "{wisdom}");
+    assert!(wisdom.contains("\n- Ask Jo before an upload.\n"), "{wisdom}");
     assert!(root.read_record("WISDOM.md").contains("\"edited\""));
     assert_eq!(root.read("WISDOM.md"), wisdom);
 }

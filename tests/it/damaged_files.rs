@@ -200,7 +200,7 @@ fn a_truncated_wisdom_file_is_left_until_repaired() {
     let root = compacted("mara");
     let text = root.read("WISDOM.md");
     // Fewer entries a person may have deleted.
-    let third = text.rmatch_indices("\n**").nth(2).unwrap().0 + 1;
+    let third = text.rmatch_indices("\n- ").nth(2).unwrap().0 + 1;
     for (case, damaged_state) in [("cut", &text[..third]), ("overwritten", "half")] {
         root.write("WISDOM.md", damaged_state);
         root.run(&["compact"]);

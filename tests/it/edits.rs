@@ -497,8 +497,8 @@ fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
             "## How to work\n\n**Mine**\nLet the tide decide.  \n\tAlways.\n",
             1,
         );
-    let at = edited.find("**A mail to the customer").unwrap();
-    let end = at + edited[at..].find("\n\n").unwrap() + 2;
+    let at = edited.find("- a mail to the customer").unwrap();
+    let end = at + edited[at..].find('\n').unwrap() + 1;
     let edited = edited[..at].to_owned() + &edited[end..];
     root.write("WISDOM.md", &edited);
     root.run(&["compact"]).ok();
@@ -517,12 +517,12 @@ fn wisdom_entries_of_a_person_stay_and_deleted_ones_do_not_return() {
     let wisdom = root.read("WISDOM.md");
     for user_text in [
         "**Mine**\nLet the tide decide.  \n\tAlways.\n",
-        "\nInes prefers  numbers,\n  and *brevity*.\n",
+        "\n- Ines prefers  numbers,\n  and *brevity*.\n",
     ] {
         assert!(wisdom.contains(user_text), "{wisdom}");
     }
     assert!(
-        wisdom.contains("must never be read") && !wisdom.contains("A mail to the customer"),
+        wisdom.contains("must never be read") && !wisdom.contains("a mail to the customer"),
         "{wisdom}"
     );
     let record = root.read_record("WISDOM.md");

@@ -190,7 +190,7 @@ fn with_manual_review_wisdom_changes_wait_for_acceptance() {
     let root = Root::new("mara");
     root.append("memoird.yaml", "wisdom: { review: manual }\n");
     root.run(&["compact"]).ok();
-    assert!(!root.path("WISDOM.md").exists() || !root.read("WISDOM.md").contains("**"));
+    assert!(!root.path("WISDOM.md").exists() || !root.read("WISDOM.md").contains("\n- "));
     let items = under_review(&root);
     let changes: Vec<&Value> = items.iter().filter(|it| it["what"] == "wisdom").collect();
     assert!(changes.len() > 1, "{items:?}");
@@ -213,7 +213,10 @@ fn with_manual_review_wisdom_changes_wait_for_acceptance() {
     root.run(&["compact"]).ok();
     assert_eq!(under_review(&root), [] as [Value; 0]);
     let entries = |text: &str| -> Vec<String> {
-        text.lines().filter(|it| it.starts_with("**")).map(str::to_owned).collect()
+        text.lines()
+            .filter(|it| it.starts_with("**") || it.starts_with("- "))
+            .map(str::to_owned)
+            .collect()
     };
     assert_eq!(entries(&root.read("WISDOM.md")), entries(&wisdom));
     assert!(root.run(&["compact"]).ok().stderr.starts_with("nothing to do"));

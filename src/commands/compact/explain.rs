@@ -2,25 +2,61 @@
 
 use std::{
     process::ExitCode,
+    str::FromStr,
     sync::{Mutex, PoisonError},
 };
+
+use super::model_preview::without_quiet_period;
 
 use crate::{
     commands::{
         error::{CommandError, CommandResult},
-        ui::{Ui, one_line},
+        ui::{Ui, shortened},
         workspace::{Invocation, MemoryRoot},
     },
-    compaction::{self, plan::Selection, preview},
+    compaction::{
+        self,
+        plan::{CompactionJob, Selection},
+        preview,
+        snapshot::RootSnapshot,
+        wisdom::bullets,
+    },
     config::settings::EngineKind,
     engine::{
         DistillInput, Engine, EngineDraft, EngineError, ExtractInput, Extraction, SummaryInput,
         WisdomOp,
-        extractive::{self, ExplainedUnit, Extractive, SummaryExplanation},
+        extractive::{
+            self, DigestExplanation, ExplainedStatement, ExplainedUnit, Extractive,
+            SummaryExplanation,
+        },
     },
-    memory::period::{Grain, Period},
-    store::db::lineage::Lineage,
+    memory::{
+        address::Stem,
+        item::Tier,
+        period::{Grain, ParsePeriodError, Period},
+    },
+    store::{db::lineage::Lineage, fs::layout::WISDOM_FILE},
 };
+
+/// What `--explain` is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExplainTarget {
+    /// A week or a month.
+    Summary(Period),
+    /// The bullets of `WISDOM.md`.
+    Wisdom,
+}
+
+impl FromStr for ExplainTarget {
+    type Err = ParsePeriodError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if [WISDOM_FILE, "WISDOM"].contains(&name) {
+            return Ok(Self::Wisdom);
+        }
+        name.parse().map(Self::Summary)
+    }
+}
 
 /// Records how the extractive engine chooses, and drafts nothing.
 #[derive(Default)]
@@ -48,13 +84,89 @@ impl Engine for ExplainingEngine {
     }
 }
 
-/// Prints the score of each sentence of a period, which sentences were chosen, and why others were not.
+/// Prints the score of each sentence, which sentences were chosen, and why others were not.
 pub(super) fn show_explanation(
     call: &Invocation,
     root: &MemoryRoot,
-    period: Period,
+    target: ExplainTarget,
     ui: &Ui,
 ) -> CommandResult {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+    match target {
+        ExplainTarget::Wisdom => explain_wisdom(call, root, &view, ui)?,
+        ExplainTarget::Summary(period) => explain_summary(call, root, &view, period, ui)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Explains the bullets of `WISDOM.md`, as they would be chosen now.
+fn explain_wisdom(
+    call: &Invocation,
+    root: &MemoryRoot,
+    view: &RootSnapshot,
+    ui: &Ui,
+) -> CommandResult<()> {
+    if !root.settings.settings.wisdom.digest {
+        return Err(CommandError::usage(
+            "this folder has no bullets in WISDOM.md: `wisdom.digest` is off",
+        ));
+    }
+    let settings = without_quiet_period(root);
+    let today = call.now.with_timezone(&settings.zone.name.0).date_naive();
+    let newest = view.inventory.logs.keys().map(Stem::date).filter(|it| *it <= today).max();
+    let job = newest.and_then(|newest| {
+        let period = Some(Period::containing(Grain::Day, newest));
+        let selection =
+            Selection { tiers: vec![Tier::Wisdom], period, force: true, ..Selection::default() };
+        let plan =
+            compaction::plan_snapshot(view, &settings, Extractive.id(), &selection, call.now);
+        plan.jobs.into_iter().find(CompactionJob::is_digest)
+    });
+    let Some(job) = job else {
+        return Err(CommandError::usage("there are no logs to choose from").hint("memoird status"));
+    };
+    let explanation = bullets::explain_bullets(&root.vault, &settings, view, &job)?;
+    if ui.is_json() {
+        ui.json(&explanation);
+    } else {
+        print_digest(&explanation, ui);
+    }
+    Ok(())
+}
+
+fn print_digest(explanation: &DigestExplanation, ui: &Ui) {
+    let DigestExplanation { room_chars, statements, chosen, left_out } = explanation;
+    ui.data(format!(
+        "WISDOM.md: {} of {statements} statements, in {room_chars} characters",
+        chosen.len()
+    ));
+    ui.data("VALUE is the gain per 100 characters at the time of the choice, WORTH what it counts by itself.");
+    let row = |it: &ExplainedStatement, why: Option<&str>| {
+        let numbers = [it.value, it.worth].map(|it| format!("{it:.2}"));
+        let words = [&it.address, it.section].into_iter().chain(why).map(str::to_owned);
+        let text = shortened(&it.text);
+        numbers.into_iter().chain(words).chain([text]).collect::<Vec<_>>()
+    };
+    ui.data("");
+    ui.heading("Chosen, best first");
+    let rows: Vec<_> = chosen.iter().map(|it| row(it, None)).collect();
+    ui.table(&["VALUE", "WORTH", "LINE", "SECTION", "TEXT"], &rows);
+    if !left_out.is_empty() {
+        ui.data("");
+        ui.heading("Left out, best first");
+        let rows: Vec<_> = left_out.iter().map(|it| row(it, Some(it.why.label()))).collect();
+        ui.table(&["VALUE", "WORTH", "LINE", "SECTION", "WHY", "TEXT"], &rows);
+    }
+}
+
+fn explain_summary(
+    call: &Invocation,
+    root: &MemoryRoot,
+    view: &RootSnapshot,
+    period: Period,
+    ui: &Ui,
+) -> CommandResult<()> {
     if period.grain() == Grain::Day {
         return Err(CommandError::usage(format!("cannot explain {period}: days have no summary"))
             .hint(format!(
@@ -62,14 +174,12 @@ pub(super) fn show_explanation(
                 Period::containing(Grain::Week, period.first())
             )));
     }
-    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
     let engine = ExplainingEngine::default();
-    let settings = crate::commands::compact::model_preview::without_quiet_period(root);
+    let settings = without_quiet_period(root);
     let selection = Selection { period: Some(period), force: true, ..Selection::default() };
-    let plan = compaction::plan_snapshot(&view, &settings, engine.id(), &selection, call.now);
+    let plan = compaction::plan_snapshot(view, &settings, engine.id(), &selection, call.now);
     if plan.without_source.is_none() {
-        preview::preview_requests(&root.vault, &settings, &view, &plan, &engine)?;
+        preview::preview_requests(&root.vault, &settings, view, &plan, &engine)?;
     }
     let explanation = engine.explanation.into_inner().unwrap_or_else(PoisonError::into_inner);
     let Some(explanation) = explanation else {
@@ -85,7 +195,7 @@ pub(super) fn show_explanation(
     } else {
         print_explanation(&explanation, ui);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn print_explanation(explanation: &SummaryExplanation, ui: &Ui) {
@@ -113,21 +223,14 @@ fn print_explanation(explanation: &SummaryExplanation, ui: &Ui) {
 }
 
 fn choice_row(choice: &ExplainedUnit, section_or_reason: &str) -> Vec<String> {
-    /// Longer text would wrap on most terminals; `--json` has all of it.
-    const TEXT_MAX: usize = 60;
     let weighs = choice.weighs_most.iter().take(3);
     let weighs: Vec<_> = weighs.map(|(words, weight)| format!("{words} {weight:.1}")).collect();
-    let mut text = one_line(&choice.text);
-    if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
-        text.truncate(end);
-        text.push('…');
-    }
     vec![
         format!("{:.2}", choice.value),
         choice.chars.to_string(),
         choice.address.to_string(),
         section_or_reason.to_owned(),
         weighs.join(", "),
-        text,
+        shortened(&choice.text),
     ]
 }

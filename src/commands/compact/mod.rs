@@ -58,10 +58,10 @@ pub(super) struct CompactArgs {
     /// Print the prompts for the model, and send nothing
     #[arg(long, conflicts_with = "dry_run")]
     show_prompt: bool,
-    /// Show how the extractive engine chooses for this week or month: the value of each sentence, what was
-    /// chosen and what was left out; changes nothing
-    #[arg(long, value_name = "PERIOD", conflicts_with_all = ["tier", "period", "dry_run", "show_prompt", "force", "redo"])]
-    explain: Option<Period>,
+    /// Show how the extractive engine chooses for this week or month, or the bullets of WISDOM.md: the value of
+    /// each sentence, what was chosen, and why others were left out; changes nothing
+    #[arg(long, value_name = "PERIOD|WISDOM.md", conflicts_with_all = ["tier", "period", "dry_run", "show_prompt", "force", "redo"])]
+    explain: Option<explain::ExplainTarget>,
     /// Run even if the period is not due, is stuck or was undone, or its file was not written by memoird
     /// (the old text stays in the history). A week includes the undone typed memories of its days;
     /// `compact extract` does only the days; force a month and its wisdom separately
@@ -93,8 +93,8 @@ enum TierArg {
 pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
     let selection = args.selection();
-    if let Some(period) = args.explain {
-        return explain::show_explanation(&call, &root, period, ui);
+    if let Some(target) = args.explain {
+        return explain::show_explanation(&call, &root, target, ui);
     }
     let engine = root.engine(&call)?;
     let now = call.now;

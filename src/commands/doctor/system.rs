@@ -7,9 +7,10 @@ use crate::{
         RootSnapshot,
         integrity::check::{CheckOutcome, CheckResult},
     },
+    config::trusted_file::is_world_writable,
     store::{
         db::lineage::Lineage,
-        fs::{filesystem, layout::Layout, lock::is_world_writable, private_folder},
+        fs::{filesystem, layout::Layout, private_folder},
     },
 };
 

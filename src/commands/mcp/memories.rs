@@ -7,38 +7,18 @@ use super::{
     service::ServedFolder,
 };
 use crate::{
-    commands::error::{CommandError, CommandResult},
+    commands::{
+        error::{CommandError, CommandResult},
+        memories::MemoryTypeFilter,
+    },
     memory::typed::{MemoryType, TypedMemory},
     privacy::PrivacyRules,
     recall::framing::{self, NOTICE},
-    store::fs::{layout::FileKind, vault::VaultError},
 };
-
-/// Stops reading a folder after this many files.
-const FILES_MAX: usize = 20_000;
 
 impl ServedFolder {
     fn typed_memories(&self, whose: MemoryOwner) -> CommandResult<Vec<(String, TypedMemory)>> {
-        let root = self.root_of(whose)?;
-        let layout = root.vault.layout();
-        let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
-        let mut memories = Vec::new();
-        for path in paths {
-            let name = path.rsplit('/').next().unwrap_or(&path);
-            if layout.kind_of(&path) != Some(FileKind::Memory) || layout.typed_memory(name) != path
-            {
-                continue;
-            }
-            // `status` reports a file that cannot be read or parsed.
-            let text = match root.vault.read_text(&path) {
-                Err(VaultError::MergeConflict { .. }) => continue,
-                text => text?,
-            };
-            let Some(text) = text else { continue };
-            memories.extend(TypedMemory::parse(name.as_ref(), &text).ok().map(|it| (path, it)));
-        }
-        memories.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(memories)
+        self.root_of(whose)?.typed_memories()
     }
 
     pub(super) fn list_memories(
@@ -47,7 +27,7 @@ impl ServedFolder {
     ) -> CommandResult<responses::MemoryListResponse> {
         let start =
             page_limit::parse_cursor(params.cursor.as_ref()).map_err(CommandError::usage)?;
-        let kind: Option<MemoryType> = params.kind.map(requests::MemoryTypeFilter::memory_type);
+        let kind: Option<MemoryType> = params.kind.map(MemoryTypeFilter::memory_type);
         let mut all = Vec::new();
         for whose in [MemoryOwner::Person, MemoryOwner::Agent] {
             if whose == MemoryOwner::Person && self.person.is_none() {

@@ -92,7 +92,8 @@ impl ServedFolder {
         params: &requests::ContextParams,
     ) -> CommandResult<responses::ContextResponse> {
         let budget = params.budget_tokens.map(|it| it.min(20_000));
-        let composed = context::compose_default(&self.call, &self.agent, budget, &silent_ui())?;
+        let (composed, _) =
+            context::compose_default(&self.call, &self.agent, budget, &silent_ui())?;
         let parts = composed.parts.into_iter().map(|it| responses::PartSize {
             name: it.name.to_owned(),
             lines: it.lines,
@@ -236,7 +237,7 @@ fn line_with_tool_names(line: &str) -> String {
     match line.split_once("memoird --root '") {
         Some((start, rest)) if line.starts_with('[') => match rest.split_once("' show ") {
             Some((_, file)) => format!("{start}memory_read, `of` person, {file}"),
-            None => line.to_owned(),
+            None => format!("{start}memory_list]"),
         },
         _ if is_ours => with_tool_names(line),
         _ => line.to_owned(),

@@ -6,8 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    commands::error::{CommandError, CommandResult},
-    memory::{period::Period, typed::MemoryType},
+    commands::{
+        error::{CommandError, CommandResult},
+        memories::MemoryTypeFilter,
+    },
+    memory::period::Period,
 };
 
 /// Whose memory.
@@ -42,27 +45,6 @@ impl TierFilter {
             Self::Monthly => "monthly",
             Self::Wisdom => "wisdom",
             Self::Memory => "memory",
-        }
-    }
-}
-
-/// The kind of a typed memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum MemoryTypeFilter {
-    User,
-    Feedback,
-    Project,
-    Reference,
-}
-
-impl MemoryTypeFilter {
-    pub(super) fn memory_type(self) -> MemoryType {
-        match self {
-            Self::User => MemoryType::User,
-            Self::Feedback => MemoryType::Feedback,
-            Self::Project => MemoryType::Project,
-            Self::Reference => MemoryType::Reference,
         }
     }
 }

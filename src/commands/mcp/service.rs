@@ -203,10 +203,11 @@ impl ServedFolder {
 
 /// Replaces verbs by tools, where there is one.
 pub(super) fn with_tool_names(hint: &str) -> String {
-    const TOOLS: [(&str, &str); 8] = [
+    const TOOLS: [(&str, &str); 9] = [
         ("memoird session list", "memory_session_list"),
         ("memoird session show", "memory_session_export"),
         ("memoird status", "memory_status"),
+        ("memoird memories", "memory_list"),
         ("memoird search", "memory_search"),
         ("memoird trace --up", "memory_trace with `up`"),
         ("memoird trace", "memory_trace"),

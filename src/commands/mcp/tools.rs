@@ -146,7 +146,7 @@ fn memory_tools() -> [ToolSpec; 9] {
         ),
         ToolSpec::new(
             ("memory_context", "Context for a session"),
-            "Returns what to read at the start of a session: WISDOM.md, the index of memories, and the \
+            "Returns what to read at the start of a session: WISDOM.md, what memories say beside it, and the \
              decisions and open items of the newest week, within a budget of tokens.",
             Reads,
             |folder: &ServedFolder, params: requests::ContextParams| folder.context(&params),

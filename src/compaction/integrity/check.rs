@@ -32,7 +32,7 @@ use crate::{
         },
         fs::{
             inventory::Inventory,
-            layout::Layout,
+            layout::{Layout, visible_bytes},
             private_folder,
             vault::{Vault, VaultError},
         },
@@ -329,7 +329,7 @@ pub(crate) fn receipts(
             match vault.read(&path) {
                 Ok(Some(found)) if ContentHash::of(&found.bytes) == hash => {}
                 Ok(Some(found)) => {
-                    if let Some(damage) = byte_damage(&found.bytes) {
+                    if let Some(damage) = byte_damage(visible_bytes(&path, &found.bytes)) {
                         findings.push(format!(
                             "run {} wrote {path}, which now {}; `memoird doctor --repair`",
                             job.run,

@@ -11,7 +11,10 @@ use crate::{
     memory::hash::ContentHash,
     store::{
         db::lineage::{Lineage, LineageError},
-        fs::{layout::FileKind, vault::Vault},
+        fs::{
+            layout::{FileKind, visible_bytes},
+            vault::Vault,
+        },
     },
 };
 
@@ -51,11 +54,12 @@ pub(crate) fn damaged_files(
         }
         // The check of names reports what is not a regular file.
         let Ok(Some(file)) = vault.read(&path) else { continue };
+        let shown = visible_bytes(&path, &file.bytes);
         let recorded_hash = recorded.get(&path).map(|(_, hash)| *hash);
         if recorded_hash == Some(ContentHash::of(&file.bytes)) {
             // Damaged bytes may have been recorded; they are intended only if the file never had
             // others.
-            let damage = byte_damage(&file.bytes);
+            let damage = byte_damage(shown);
             let sound = |it| last_undamaged(it, &path).map(|it| it.is_some());
             if damage.is_some() && lineage.map_or(Ok(false), sound)? {
                 found.extend(damage.map(|it| (path, it)));
@@ -68,9 +72,11 @@ pub(crate) fn damaged_files(
             let text = String::from_utf8_lossy(&file.bytes);
             is_index || records::of_path(layout, &path, &text).is_some()
         };
-        let wrong = if let Some(kind) = byte_damage(&file.bytes) {
+        let wrong = if let Some(kind) = byte_damage(shown) {
             Some(kind)
-        } else if recorded_hash.and_then(bytes_of).is_some_and(|it| is_truncated(&file.bytes, &it))
+        } else if recorded_hash
+            .and_then(bytes_of)
+            .is_some_and(|it| is_truncated(shown, visible_bytes(&path, &it)))
         {
             Some(Damage::Truncated)
         } else if let Some(odd) = recorded_hash.and_then(bytes_of).and_then(|before| {
@@ -103,7 +109,7 @@ pub(crate) fn last_undamaged(
     hashes.extend(versions.iter().rev().filter_map(|it| it.hash));
     for hash in hashes {
         let Some(bytes) = lineage.content(hash)? else { continue };
-        if byte_damage(&bytes).is_none() {
+        if byte_damage(visible_bytes(path, &bytes)).is_none() {
             return Ok(Some(hash));
         }
     }

@@ -28,7 +28,7 @@ use crate::compaction::{
 };
 use crate::{
     memory::{
-        decision::Decisions, decision_merge::is_damaged_copy, hash::ContentHash, index, joined,
+        decision::Decisions, decision_merge::is_damaged_copy, hash::ContentHash, index,
         typed_schema,
     },
     store::{
@@ -39,7 +39,7 @@ use crate::{
             record::Commit,
         },
         fs::{
-            layout::FileKind,
+            layout::{FileKind, visible_bytes},
             lock::RunLock,
             private_folder::{self, ExposedFile},
             vault::{Vault, VaultError},
@@ -366,7 +366,7 @@ impl<'c, 'a> Repairer<'c, 'a> {
         let Some(found) = self.context.vault.read(path)? else { return Ok("nothing".to_owned()) };
         let old = ContentHash::of(&found.bytes);
         let layout = self.context.vault.layout().clone();
-        let visible = &found.bytes[..joined::visible_len(&found.bytes)];
+        let visible = visible_bytes(path, &found.bytes);
         let copy = private_folder::quarantine_file(&layout, now, path, visible)
             .map_err(|source| VaultError::Io { action: "write", path: path.into(), source })?;
         let temp = Vault::new_temp_name();

@@ -1,30 +1,24 @@
-//! Puts back what the hidden files of generated files lost: the database has each version as a whole.
+//! Puts back a hidden file that was lost: the database has each version of both files as a whole.
 
 use super::{Journal, records};
 use crate::compaction::error::CompactionError;
-use crate::{memory::joined, store::fs::vault::VaultError};
+use crate::memory::joined;
 
 impl Journal<'_, '_> {
-    /// Restores the records of generated files whose hidden file is missing, unusable, or of another version.
+    /// Restores the record of `WISDOM.md` if its hidden file is missing, unusable, or of an older version.
     ///
-    /// A hidden file that belongs to its visible one is right, whoever wrote it. If both changed apart, what the
-    /// visible file says is compared with the record by its own hashes, and nothing is written here.
-    pub(super) fn restore_hidden_records(&mut self) -> Result<(), CompactionError> {
-        for path in self.context.lineage.documents()?.into_keys() {
-            if self.context.vault.layout().hidden_path(&path).is_none() {
-                continue;
-            }
-            if self.lost_record(&path)?.is_none() {
-                continue;
-            }
-            // Under the lock, so that the two files are not just being written.
-            let lock = self.context.write_lock()?;
-            if let Some(record) = self.lost_record(&path)? {
-                match self.context.vault.write_record(&lock, &path, record.as_bytes()) {
-                    Err(VaultError::Changed { .. }) => {}
-                    result => result?,
-                }
-            }
+    /// A hidden file that belongs to its visible one is right, whoever wrote it. With the newest record, a visible
+    /// file that differs was changed by somebody, even if it is as it once was: a bullet may have been deleted. It is
+    /// compared with the record by the hashes in it, and nothing is written here.
+    pub(super) fn restore_hidden_record(&mut self) -> Result<(), CompactionError> {
+        let path = self.context.vault.layout().wisdom();
+        if self.lost_record(&path)?.is_none() {
+            return Ok(());
+        }
+        // Under the lock, so that the two files are not just being written.
+        let lock = self.context.write_lock()?;
+        if let Some(record) = self.lost_record(&path)? {
+            self.context.vault.write_record(&lock, &path, record.as_bytes())?;
         }
         Ok(())
     }
@@ -50,6 +44,9 @@ impl Journal<'_, '_> {
             let Some(bytes) = self.context.lineage.content(hash)? else { continue };
             let then = String::from_utf8_lossy(&bytes).into_owned();
             let (visible_then, record_then) = joined::split(&then);
+            if newest.is_none() && record.is_some() && record == record_then {
+                return Ok(None);
+            }
             if visible_then == visible {
                 // Without a record then, it is of an older form, or all of it was the user's.
                 return Ok(record_then.filter(|it| record != Some(*it)).map(str::to_owned));

@@ -45,7 +45,7 @@ impl Journal<'_, '_> {
                 reach_failpoint("recover.intent")?;
             }
         }
-        self.restore_hidden_records()?;
+        self.restore_hidden_record()?;
         self.context.lineage.end_abandoned_jobs(now, &|_| busy)?;
         reach_failpoint("recover.done")?;
         Ok(())
@@ -78,12 +78,13 @@ impl Journal<'_, '_> {
                 None => present.is_none(),
             };
             if is(&beside, *new_hash)? || is(&beside, *old_hash)? {
-                // Not used yet, or already in the history. The record is in the hidden file before its
-                // temporary file goes.
+                // Not used yet, or already in the history. Its record stays in place until then, since without it
+                // these bytes would look like somebody's; the new one stays staged until it is in place.
                 if done {
-                    vault.complete_pair(lock, target, temp, *new_hash)?;
+                    vault.remove_visible_temp(lock, target, temp)?;
+                } else {
+                    vault.remove_temp(lock, target, temp)?;
                 }
-                vault.remove_temp(lock, target, temp)?;
             } else if is_theirs {
                 // Somebody wrote at the moment of the exchange: their text wins.
                 vault.restore_temp(lock, target, temp)?;
@@ -99,6 +100,7 @@ impl Journal<'_, '_> {
         }
         if done {
             vault.complete_pair(lock, target, temp, *new_hash)?;
+            reach_failpoint("recover.record")?;
             vault.remove_temp(lock, target, temp)?;
         }
         // The content may be in memory only, and is about to be recorded.

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use crate::{
-    memory::{document::Summary, joined, period::Period, wisdom::WisdomFile},
-    store::fs::layout::Layout,
+    memory::{document::Summary, period::Period, wisdom::WisdomFile},
+    store::fs::layout::{self, Layout},
 };
 
 /// The kind of damage of a generated file.
@@ -85,8 +85,9 @@ pub(crate) fn suspected_damage(
     now: &str,
     before: &str,
 ) -> Option<Damage> {
-    let shown = joined::visible(now);
-    let rest = joined::visible(before).strip_prefix(shown).filter(|it| !it.trim().is_empty());
+    let shown = layout::visible_text(path, now);
+    let rest =
+        layout::visible_text(path, before).strip_prefix(shown).filter(|it| !it.trim().is_empty());
     let cut = rest.is_some_and(|it| shown.ends_with('\n') || it.starts_with(['\n', '\r']));
     if path == layout.wisdom() {
         let [was, is] = [before, now].map(WisdomFile::parse);
@@ -113,9 +114,8 @@ pub(crate) fn suspected_damage(
     (cut && lost >= LOST_ITEMS_MIN).then_some(Damage::Shortened)
 }
 
-/// Returns the damage if no person writes such bytes.
+/// Returns the damage if no person writes such bytes into a visible file.
 pub(crate) fn byte_damage(bytes: &[u8]) -> Option<Damage> {
-    let bytes = &bytes[..joined::visible_len(bytes)];
     if bytes.iter().all(u8::is_ascii_whitespace) {
         Some(Damage::Empty)
     } else if bytes.contains(&0) {
@@ -130,7 +130,6 @@ pub(crate) fn byte_damage(bytes: &[u8]) -> Option<Damage> {
 /// Returns whether `now` is a prefix of `before`, cut within a line or within the frontmatter. A
 /// missing newline at the end is no cut: some editors write none.
 pub(crate) fn is_truncated(now: &[u8], before: &[u8]) -> bool {
-    let [now, before] = [now, before].map(|it| &it[..joined::visible_len(it)]);
     let Some(rest) = before.strip_prefix(now) else { return false };
     let within_line = !now.ends_with(b"\n") && !rest.is_empty() && rest[0] != b'\n';
     let within_head = now.starts_with(b"---\n") && !now[3..].windows(4).any(|it| it == b"\n---");

@@ -299,11 +299,16 @@ impl<'a> Planner<'a> {
             self.plan.waiting.push(WaitingPeriod { tier: Tier::Wisdom, period, cause });
         }
         let Some(newest) = logs.iter().map(|it| it.0.date()).max() else { return };
-        let inputs: BTreeMap<String, String> = logs
+        let mut inputs: BTreeMap<String, String> = logs
             .into_iter()
             .filter(|it| it.0.date() > newest - DIGEST_DAYS)
             .map(|(stem, log)| (stem.to_string(), log.input_hash.hex16()))
             .collect();
+        // Bullets are chosen beside the entries, so they are chosen again after a month.
+        let months = self.record.distilled.iter();
+        inputs.extend(months.filter_map(|(month, hash)| Some((month.to_string(), hash.clone()?))));
+        let months = self.plan.jobs.iter().filter(|it| it.tier == Tier::Wisdom);
+        inputs.extend(months.flat_map(|it| it.inputs.clone()));
         let period = Period::containing(Grain::Day, newest);
         let is_done = self.inventory.wisdom.is_some()
             && self.record.digested.contains(&fingerprint(Tier::Wisdom, period, &inputs))

@@ -49,8 +49,7 @@ pub(crate) fn is_applied(
 ) -> bool {
     let entry = |id: &str| file.entries().find(|it| it.id() == Some(id));
     let says = |title: &str, text: &str, it: &WisdomEntry| {
-        it.title == rules.sanitize_output(title)
-            && it.text == rules.sanitize_output_after(title, text)
+        it.says(&rules.sanitize_output(title), &rules.sanitize_output_after(title, text))
     };
     match change {
         ProposedChange::Add { title, text, .. } => file.entries().any(|it| says(title, text, it)),

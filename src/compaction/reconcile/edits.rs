@@ -26,7 +26,11 @@ use crate::{
             history::VersionCause,
             record::{DocumentKind, DocumentRecord, ItemRecord},
         },
-        fs::{inventory::Inventory, layout::Layout, vault::Vault},
+        fs::{
+            inventory::Inventory,
+            layout::{Layout, visible_text},
+            vault::Vault,
+        },
     },
 };
 
@@ -55,7 +59,7 @@ impl Reconciler<'_, '_> {
             if known.is_some() && known == *hash {
                 continue;
             }
-            let Some((text, document)) = self.edited_file(view, path, known) else { continue };
+            let Some((text, document)) = self.edited_file(view, path, known)? else { continue };
             // A deleted memory or file may have been restored.
             let before = match known {
                 None => Vec::new(),
@@ -103,20 +107,26 @@ impl Reconciler<'_, '_> {
         view: &RootSnapshot,
         path: &str,
         known: Option<ContentHash>,
-    ) -> Option<(String, DocumentRecord)> {
-        let mut text = self.context.vault.read_text(path).ok().flatten()?;
-        let (visible, record) = joined::split(&text);
-        if record.is_some_and(|it| !joined::belongs(it, visible.as_bytes())) {
+    ) -> Result<Option<(String, DocumentRecord)>, CompactionError> {
+        // The scan reports a file that cannot be read.
+        let read = || self.context.vault.read_text(path).ok().flatten();
+        let is_known = |it: &String| known == Some(ContentHash::of(it));
+        let Some(mut text) = read().filter(|it| !is_known(it)) else { return Ok(None) };
+        if !is_one_version(path, &text) {
             // Another process may be between the visible file and its record.
-            let _lock = self.context.write_lock().ok()?;
-            text = self.context.vault.read_text(path).ok().flatten()?;
+            let _lock = self.context.write_lock()?;
+            let Some(now) = read().filter(|it| !is_known(it)) else { return Ok(None) };
+            text = now;
         }
-        let document = records::of_path(self.context.vault.layout(), path, &text)?;
+        let Some(document) = records::of_path(self.context.vault.layout(), path, &text) else {
+            return Ok(None);
+        };
         // A disk, not a person, emptied such a file; `doctor` reports it.
-        let is_lost = known.is_some() && byte_damage(text.as_bytes()).is_some();
+        let is_lost =
+            known.is_some() && byte_damage(visible_text(path, &text).as_bytes()).is_some();
         let is_edited =
             known != Some(document.hash) && !is_lost && !view.record.damaged.contains_key(path);
-        is_edited.then_some((text, document))
+        Ok(is_edited.then_some((text, document)))
     }
 
     /// Returns the recorded items with which an edited file is compared.
@@ -210,6 +220,13 @@ impl Reconciler<'_, '_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns whether a text and the record joined to it, if any, were written together.
+fn is_one_version(path: &str, text: &str) -> bool {
+    let visible = visible_text(path, text);
+    visible.len() == text.len()
+        || joined::split(text).1.is_none_or(|it| joined::belongs(it, visible.as_bytes()))
 }
 
 /// Returns the generated files of a root, each with its hash if the scan computed it.

@@ -103,12 +103,8 @@ impl Compactor<'_> {
         let wisdom = &self.context.settings.settings.wisdom;
         let caps = WisdomLimits { entries: wisdom.max_entries, chars: wisdom.max_chars };
         let edit = WisdomEdit {
-            is_redistillation: false,
-            logs: &logs,
             memories: &view.inventory.memories,
-            is_deleted: &|_| false,
-            rules: &view.inventory.rules,
-            stale_entries: &[],
+            ..WisdomEdit::new(&logs, &view.inventory.rules, &|_| false)
         };
         let done = edit.apply(file, &[op], caps);
         if done.changed == 0 {

@@ -1,9 +1,9 @@
 //! The bullets of `WISDOM.md`, chosen again whenever the newest logs change.
 
-use super::edit::{WisdomEdit, WisdomEditor, line_hashes};
+use super::edit::{WisdomEdit, WisdomEditor, line_hashes, read_logs};
 use crate::{
     compaction::{
-        context::JobOutput,
+        context::{JobOutput, read_wisdom},
         error::JobFailure,
         grounding::hedge,
         journal::{
@@ -16,15 +16,19 @@ use crate::{
         report::count_u32,
         snapshot::RootSnapshot,
     },
-    engine::extractive::{self, DigestInput},
+    config::root::RootSettings,
+    engine::extractive::{self, DigestExplanation, DigestInput, DigestOutcome},
     memory::{
         address::{Citation, Stem},
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
     },
-    privacy,
+    privacy::{self, PrivacyRules, SanitizedLog, quarantine::PLACEHOLDER},
     store::{
         db::lineage::jobs::{JobId, JobOutcome, Receipt},
-        fs::inventory::Inventory,
+        fs::{
+            inventory::Inventory,
+            vault::{Vault, VaultError},
+        },
     },
 };
 
@@ -38,17 +42,10 @@ impl WisdomEditor<'_, '_> {
     ) -> Result<JobOutput, JobFailure> {
         let path = self.context.vault.layout().wisdom();
         let Inventory { decisions, rules, .. } = &view.inventory;
-        let stems: Vec<Stem> = job.inputs.keys().filter_map(|it| it.parse().ok()).collect();
-        let logs = self.read_logs(&stems, view)?;
+        let logs = logs_of_job(self.context.vault, job, rules)?;
         let (old, mut file) = self.context.read_wisdom(rules)?;
-        let edit = WisdomEdit {
-            is_redistillation: false,
-            logs: &logs,
-            memories: &[],
-            is_deleted: &|citation| decisions.is_deleted(&path, line_texts(citation, &logs)),
-            rules,
-            stale_entries: &[],
-        };
+        let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
+        let edit = WisdomEdit::new(&logs, rules, &is_deleted);
         let room = self.context.settings.settings.wisdom.max_chars;
         let chosen = edit.choose_bullets(&mut file, room);
         if let Some(newest) = logs.last() {
@@ -81,9 +78,52 @@ impl WisdomEditor<'_, '_> {
     }
 }
 
+fn logs_of_job(
+    vault: &Vault,
+    job: &CompactionJob,
+    rules: &PrivacyRules,
+) -> Result<Vec<SanitizedLog>, VaultError> {
+    let stems: Vec<Stem> = job.inputs.keys().filter_map(|it| it.parse().ok()).collect();
+    read_logs(vault, &stems, rules)
+}
+
+/// Explains how the bullets are chosen from the logs of a job; writes nothing.
+pub(crate) fn explain_bullets(
+    vault: &Vault,
+    settings: &RootSettings,
+    view: &RootSnapshot,
+    job: &CompactionJob,
+) -> Result<DigestExplanation, VaultError> {
+    let Inventory { decisions, rules, .. } = &view.inventory;
+    let logs = logs_of_job(vault, job, rules)?;
+    let path = vault.layout().wisdom();
+    let (_, file) = read_wisdom(vault, settings, rules)?;
+    let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
+    let edit = WisdomEdit::new(&logs, rules, &is_deleted);
+    let mut explanation = edit.with_digest_input(
+        &file,
+        settings.settings.wisdom.max_chars,
+        extractive::explain_digest,
+    );
+    // What is held in the file is held here, too.
+    for statement in explanation.chosen.iter_mut().chain(&mut explanation.left_out) {
+        statement.text = if privacy::suspicious_lines(&statement.text).is_empty() {
+            rules.sanitize_output(&statement.text)
+        } else {
+            PLACEHOLDER.to_owned()
+        };
+    }
+    Ok(explanation)
+}
+
 impl WisdomEdit<'_> {
-    /// Replaces the bullets of the file; returns how many there are.
-    fn choose_bullets(&self, file: &mut WisdomFile, max_chars: usize) -> usize {
+    /// Calls `choose` with what the bullets of a file are chosen from.
+    fn with_digest_input<T>(
+        &self,
+        file: &WisdomFile,
+        max_chars: usize,
+        choose: impl FnOnce(&DigestInput<'_>) -> T,
+    ) -> T {
         let entries: Vec<WisdomEntry> =
             file.entries().filter(|it| !it.is_own_bullet()).cloned().collect();
         let is_decided = |citation: &Citation| {
@@ -104,12 +144,23 @@ impl WisdomEdit<'_> {
                 && privacy::suspicious_lines(text).is_empty()
                 && !hedge::is_guess(text)
         };
-        let chosen = extractive::digest(&DigestInput {
+        let kept_out = |text: &str, citation: &Citation| {
+            if is_decided(citation) {
+                return Some(DigestOutcome::KeptOutByPerson);
+            }
+            (!is_sound(text, citation)).then_some(DigestOutcome::HeldByChecks)
+        };
+        choose(&DigestInput {
             logs: self.logs,
             entries: &entries,
-            is_kept_out: &|text, citation| is_decided(citation) || !is_sound(text, citation),
+            kept_out: &kept_out,
             room: max_chars.saturating_sub(file.chars_without_bullets()),
-        });
+        })
+    }
+
+    /// Replaces the bullets of the file; returns how many there are.
+    fn choose_bullets(&self, file: &mut WisdomFile, max_chars: usize) -> usize {
+        let chosen = self.with_digest_input(file, max_chars, extractive::digest);
         let bullets: Vec<(WisdomSection, String, Citation)> = chosen
             .into_iter()
             .map(|it| (it.section, self.rules.sanitize_output(&it.text), it.citation))

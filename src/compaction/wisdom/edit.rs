@@ -49,7 +49,10 @@ use crate::{
             jobs::{JobId, JobOutcome, JobStage, Receipt},
             record::{DocumentRecord, LogRecord},
         },
-        fs::inventory::Inventory,
+        fs::{
+            inventory::Inventory,
+            vault::{Vault, VaultError},
+        },
     },
 };
 
@@ -299,24 +302,25 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
     ) -> Result<Vec<SanitizedLog>, JobFailure> {
         let weeks = month.weeks();
         let stems = weeks.iter().flat_map(|it| view.inventory.logs_of(*it)).map(|it| it.0.clone());
-        self.read_logs(&stems.collect::<Vec<_>>(), view)
+        let stems = stems.collect::<Vec<_>>();
+        Ok(read_logs(self.context.vault, &stems, &view.inventory.rules)?)
     }
+}
 
-    /// Reads logs, sorted by stem.
-    pub(super) fn read_logs(
-        &self,
-        stems: &[Stem],
-        view: &RootSnapshot,
-    ) -> Result<Vec<SanitizedLog>, JobFailure> {
-        let mut logs = Vec::new();
-        for stem in stems {
-            if let Some(log) = self.context.vault.read_log(stem)? {
-                logs.push(privacy::sanitize(&log, &view.inventory.rules));
-            }
+/// Reads logs, sorted by stem.
+pub(super) fn read_logs(
+    vault: &Vault,
+    stems: &[Stem],
+    rules: &PrivacyRules,
+) -> Result<Vec<SanitizedLog>, VaultError> {
+    let mut logs = Vec::new();
+    for stem in stems {
+        if let Some(log) = vault.read_log(stem)? {
+            logs.push(privacy::sanitize(&log, rules));
         }
-        logs.sort_by(|a, b| a.stem().cmp(b.stem()));
-        Ok(logs)
     }
+    logs.sort_by(|a, b| a.stem().cmp(b.stem()));
+    Ok(logs)
 }
 
 /// Returns why a month was distilled, and what the file does not show of the result.
@@ -409,6 +413,24 @@ pub(crate) struct WisdomEdit<'a> {
     pub(crate) rules: &'a PrivacyRules,
     /// Entries that a new entry replaces, or that are dropped.
     pub(crate) stale_entries: &'a [StaleEntry],
+}
+
+impl<'a> WisdomEdit<'a> {
+    /// Builds an edit from logs alone.
+    pub(crate) fn new(
+        logs: &'a Vec<SanitizedLog>,
+        rules: &'a PrivacyRules,
+        is_deleted: &'a dyn Fn(&Citation) -> bool,
+    ) -> Self {
+        Self {
+            is_redistillation: false,
+            logs,
+            memories: &[],
+            is_deleted,
+            rules,
+            stale_entries: &[],
+        }
+    }
 }
 
 /// An entry that an engine wants to add.

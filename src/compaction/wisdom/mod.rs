@@ -1,4 +1,4 @@
 //! `WISDOM.md`: entries distilled from months, and bullets chosen from the newest logs.
 
-mod bullets;
+pub(crate) mod bullets;
 pub(crate) mod edit;

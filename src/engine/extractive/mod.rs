@@ -32,7 +32,10 @@ mod table_rows;
 mod tokens;
 mod wisdom;
 
-pub use self::wisdom::digest::{DigestBullet, DigestInput};
+pub use self::wisdom::{
+    digest::{DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement},
+    similarity::{SeenStatements, says_title, shared_words},
+};
 pub use explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation};
 
 use super::{
@@ -55,6 +58,11 @@ pub fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
 /// Chooses the bullets of `WISDOM.md` from the newest logs.
 pub fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
     wisdom::digest::digest(input)
+}
+
+/// Explains how the bullets of `WISDOM.md` are chosen.
+pub fn explain_digest(input: &DigestInput<'_>) -> DigestExplanation {
+    wisdom::digest::explain(input)
 }
 
 /// The engine that needs no model.

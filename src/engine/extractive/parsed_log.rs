@@ -6,7 +6,7 @@
 //! it when used.
 
 use super::{
-    sections,
+    sections::{self, StatementClass},
     statements::opening_time::opening_time,
     table_rows::{self, OpenTable},
 };
@@ -51,6 +51,8 @@ pub(super) struct StatementHead {
     pub(super) statement: Option<usize>,
     /// A hash of its words without numbers and case.
     pub(super) key: u64,
+    /// The class that it gives to the statements below it.
+    pub(super) class: Option<StatementClass>,
 }
 
 pub(super) struct LogStatement {
@@ -280,9 +282,10 @@ impl LogParser {
         statement: Option<usize>,
     ) -> usize {
         let text = text.trim_end_matches([':', '：', ' ']).to_owned();
-        let key = heading_key(&text);
+        let (key, class) = (heading_key(&text), sections::class_of_head(&text));
         self.page.heads.push(StatementHead {
             text,
+            class,
             line,
             lines,
             level,

@@ -395,9 +395,10 @@ pub(super) fn without_unbalanced_marks(text: &str) -> String {
     if drop.is_empty() {
         return text.to_owned();
     }
+    drop.sort_unstable();
     let mut cleaned = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
-        if !drop.contains(&at) {
+        if drop.binary_search(&at).is_err() {
             cleaned.push(c);
             continue;
         }

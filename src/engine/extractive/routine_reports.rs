@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::text::lexicon::SECTIONS;
 
@@ -16,7 +16,11 @@ const WORDS_BEFORE_FILE_MAX: usize = 3;
 pub(super) fn is_routine_report(text: &str) -> bool {
     static PHRASES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let phrases = SECTIONS.routine_reports.iter();
-        AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(phrases).ok()
+        AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostFirst)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(phrases)
+            .ok()
     });
     if text.split_whitespace().nth(ROUTINE_WORDS_MAX).is_some() {
         return false;

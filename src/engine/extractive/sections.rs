@@ -117,8 +117,14 @@ enum State {
 /// Returns the state that a mark at the beginning or the end of a statement or of a part of it shows; of
 /// several the one that needs most attention.
 fn state_of(statement: &LogStatement) -> Option<State> {
+    /// The first characters of all marks.
+    static FIRST: LazyLock<HashSet<char>> = LazyLock::new(|| {
+        let marks = &SECTIONS.state_marks;
+        let all = [&marks.open, &marks.caution, &marks.done];
+        all.into_iter().flat_map(|it| it.iter()).filter_map(|it| it.chars().next()).collect()
+    });
     let text = &statement.text;
-    if text.is_ascii() {
+    if text.is_ascii() || !text.chars().any(|c| !c.is_ascii() && FIRST.contains(&c)) {
         return None;
     }
     let parts = text.split([';', ',', '：', ':', '|', '—', '–', '→']).map(str::trim);
@@ -155,8 +161,8 @@ fn says_what_is_done(words: &str) -> bool {
 /// Returns the class that the label or the heads of a statement indicate.
 pub(super) fn class_of_heads(page: &ParsedLog, statement: &LogStatement) -> Option<StatementClass> {
     let label = statement.label_text().trim_end_matches([':', ' ']);
-    let head = |head: Option<usize>| head.and_then(|head| class_of_head(&page.heads[head].text));
-    class_of_head(label).or_else(|| head(statement.lead).or(head(statement.heading)))
+    let head = |head: Option<usize>| head.and_then(|head| page.heads[head].class);
+    class_of_head(label).or_else(|| head(statement.lead)).or_else(|| head(statement.heading))
 }
 
 /// Returns the class that a heading or lead-in gives to the statements below it.
@@ -164,7 +170,7 @@ pub(super) fn class_of_head(head: &str) -> Option<StatementClass> {
     /// In a longer heading a cue proves little.
     const WORDS_MAX: usize = 6;
     const UNSPACED_CHARS_MAX: usize = 12;
-    if has_more_words(head, WORDS_MAX) {
+    if head.is_empty() || has_more_words(head, WORDS_MAX) {
         return None;
     }
     let lower = head.to_lowercase();

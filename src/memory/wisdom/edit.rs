@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::NaiveDate;
 
 use super::{
-    HashedLines, LAST_COMPACTED, WisdomEntry, WisdomEntryMeta, WisdomFile, WisdomLimits,
-    WisdomSection, WisdomSegment, end_paragraph, escape_text, normalize_title, one_line,
-    parse_entry, visible_chars, words_hash,
+    BULLET_ID, HashedLines, LAST_COMPACTED, WisdomEntry, WisdomEntryMeta, WisdomFile, WisdomLimits,
+    WisdomSection, WisdomSegment, end_paragraph, escape_text, is_beginning_of, normalize_title,
+    one_line, parse_entry, visible_chars, words_hash,
 };
 use crate::memory::{
     address::{Address, Citation},
@@ -32,9 +32,10 @@ impl WisdomFile {
         category: Option<&str>,
         sources: Citation,
     ) -> String {
-        let named = normalize_title(title);
-        let name = format!("{named}\n{sources}");
-        self.insert(named, escape_text(text), category, sources, &name)
+        let title = normalize_title(title);
+        let name = format!("{title}\n{sources}");
+        let (title, text) = titled_text(title, escape_text(text));
+        self.insert(title, text, category, sources, ("w-", &name))
     }
 
     /// Replaces the bullets of ours by these, in this order: each after what its section holds already.
@@ -47,7 +48,8 @@ impl WisdomFile {
         for (section, text, sources) in bullets {
             let text = escape_text(text);
             let name = format!("{text}\n{sources}");
-            self.insert(String::new(), text, Some(section.title()), sources.clone(), &name);
+            let named = (BULLET_ID, &name[..]);
+            self.insert(String::new(), text, Some(section.title()), sources.clone(), named);
         }
         self.remove_empty_categories(&categories);
     }
@@ -68,19 +70,19 @@ impl WisdomFile {
         self.segments = joined;
     }
 
-    /// Inserts an entry at the end of its category; `name` is what its id is made from.
+    /// Inserts an entry at the end of its category; `name` is the start of its id and what the rest is made from.
     fn insert(
         &mut self,
         title: String,
         text: String,
         category: Option<&str>,
         sources: Citation,
-        name: &str,
+        (kind, name): (&str, &str),
     ) -> String {
         let hash = words_hash(&title, &text);
-        let mut id = format!("w-{}", ContentHash::of(name).hex8());
+        let mut id = [kind, &ContentHash::of(name).hex8()].concat();
         while self.entries().any(|it| it.meta.as_ref().is_some_and(|meta| meta.id == id)) {
-            id = format!("w-{}", ContentHash::of(&id).hex8());
+            id = [kind, &ContentHash::of(&id).hex8()].concat();
         }
         let (first_seen, last_reinforced) = (sources.oldest_date(), sources.newest_date());
         let lines = BTreeMap::new();
@@ -174,7 +176,7 @@ impl WisdomFile {
         meta.first_seen = meta.first_seen.min(more.oldest_date());
         meta.last_reinforced = meta.last_reinforced.max(more.newest_date());
         let (title, text) = match words {
-            Some((title, text)) => (normalize_title(title), escape_text(text)),
+            Some((title, text)) => titled_text(normalize_title(title), escape_text(text)),
             None => (entry.title.clone(), entry.text.clone()),
         };
         meta.hash = words_hash(&title, &text);
@@ -398,7 +400,12 @@ impl WisdomFile {
     }
 }
 
-/// Limits the number of cited files, so that the comment of an entry that is confirmed for years
+/// Returns title and text of an entry: a title that only repeats how the text begins is none.
+fn titled_text(title: String, text: String) -> (String, String) {
+    if is_beginning_of(&title, &text) { (String::new(), text) } else { (title, text) }
+}
+
+/// Limits the number of cited files, so that the record of an entry that is confirmed for years
 /// stays short: the oldest sources show where it comes from, the newest that it still holds.
 fn cap_sources(sources: &Citation) -> Citation {
     const OLDEST: usize = 2;

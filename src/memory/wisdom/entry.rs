@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    BULLET, COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text,
-    normalize_title, words_hash,
+    BULLET, BULLET_ID, COMMENT_CLOSE, COMMENT_OPEN, WisdomEntry, WisdomEntryMeta, escape_text,
+    is_beginning_of, normalize_title, words_hash,
 };
 use crate::memory::address::{Address, Citation};
 
@@ -18,7 +18,7 @@ impl WisdomEntry {
     ) -> Self {
         let head = if title.is_empty() { BULLET.to_owned() } else { format!("**{title}**\n") };
         let raw = format!("{head}{text}\n");
-        Self { title, text, category, meta: Some(meta), raw, had_comment: false }
+        Self { title, text, category, meta: Some(meta), raw, had_comment: false, dropped_above: 0 }
     }
 
     /// Puts other words in place of these. `**Title**` at their start replaces the title; `sources` replace
@@ -74,7 +74,13 @@ impl WisdomEntry {
 
     /// Returns whether it is a bullet in our words, which is chosen again when the logs change.
     pub fn is_own_bullet(&self) -> bool {
-        self.title.is_empty() && self.is_managed()
+        self.is_managed() && self.id().is_some_and(|it| it.starts_with(BULLET_ID))
+    }
+
+    /// Returns whether it has this title, unless that only repeats how the text begins, and this text.
+    pub fn says(&self, title: &str, text: &str) -> bool {
+        let is_titled = !is_beginning_of(title, text);
+        self.text == text && self.title == if is_titled { title } else { "" }
     }
 
     /// Returns its words on one line: the title, if it has one, and the text.

@@ -74,6 +74,17 @@ enum WisdomSegment {
     Entry(WisdomEntry),
 }
 
+/// A part of the file as readers see it.
+#[derive(Clone, Copy, Debug)]
+pub enum WisdomPart<'a> {
+    /// A heading: `## Name`.
+    Heading(&'a str),
+    /// One entry.
+    Entry(&'a WisdomEntry),
+    /// Anything else.
+    Text(&'a str),
+}
+
 /// One entry as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WisdomEntry {
@@ -89,6 +100,9 @@ pub struct WisdomEntry {
     pub raw: String,
     /// Whether the file had such a comment there, on a line of its own.
     pub had_comment: bool,
+    /// How many lines left the file of an older form right above it, or above the text before it: the comment
+    /// that names the distilled months, and the blank line before that.
+    pub dropped_above: u32,
 }
 
 /// What is recorded about an entry that is or was managed.
@@ -124,6 +138,9 @@ const COMMENT_OPEN: &str = "<!-- memoird: ";
 const COMMENT_CLOSE: &str = " -->";
 /// The beginning of an entry without a title.
 const BULLET: &str = "- ";
+
+/// How the ids of bullets begin that are chosen again when the logs change.
+const BULLET_ID: &str = "b-";
 const LAST_COMPACTED: &str = "Last compacted: ";
 
 impl WisdomFile {
@@ -151,6 +168,7 @@ impl WisdomFile {
         let mut open: Option<OpenSegment> = None;
         let mut after_comment = false;
         let mut below_title = false;
+        let mut dropped = 0;
         let mut lines = visible.split_inclusive('\n').enumerate().peekable();
         while let Some((at, line)) = lines.next() {
             let bare = line.trim();
@@ -177,7 +195,7 @@ impl WisdomFile {
             }
             if let Some(months) = parse_distilled(bare) {
                 distilled.extend(months);
-                trim_last_blank_line(&mut segments);
+                dropped += 1 + u32::from(trim_last_blank_line(&mut segments));
                 continue;
             }
             if let Some(name) = line.strip_prefix("## ").filter(|_| !fenced) {
@@ -190,7 +208,8 @@ impl WisdomFile {
                 it.raw.push_str(line);
             } else {
                 let claim = claimed.remove(&at);
-                open = Some(OpenSegment::new(line, starts_entry, at, claim));
+                let above = if starts_entry { std::mem::take(&mut dropped) } else { 0 };
+                open = Some(OpenSegment::new(line, starts_entry, at, claim).below(above));
             }
         }
         push_segment(&mut segments, open, category.as_deref());
@@ -225,12 +244,22 @@ impl WisdomFile {
             .filter_map(|it| if let WisdomSegment::Entry(entry) = it { Some(entry) } else { None })
     }
 
+    /// Returns the parts in order; joined, they are the visible file.
+    pub fn parts(&self) -> impl Iterator<Item = WisdomPart<'_>> {
+        self.segments.iter().map(|it| match it {
+            WisdomSegment::Text(raw) => WisdomPart::Text(raw),
+            WisdomSegment::Category(_, raw) => WisdomPart::Heading(raw.trim_end()),
+            WisdomSegment::Entry(entry) => WisdomPart::Entry(entry),
+        })
+    }
+
     /// Returns each entry with the number of its first line in the file as it was read, from 1.
     pub fn entries_with_lines(&self) -> Vec<(u32, &WisdomEntry)> {
         let mut line = 1;
         let mut found = Vec::new();
         for segment in &self.segments {
             if let WisdomSegment::Entry(entry) = segment {
+                line += entry.dropped_above;
                 found.push((line, entry));
                 line += u32::from(entry.had_comment);
             }
@@ -303,15 +332,13 @@ fn parse_month(text: &str) -> Option<Period> {
     text.trim().parse::<Period>().ok().filter(|it| it.grain() == Grain::Month)
 }
 
-/// Removes the blank line before a comment at the end.
-fn trim_last_blank_line(segments: &mut [WisdomSegment]) {
-    let Some(raw) = segments.last_mut().map(WisdomSegment::raw_mut) else { return };
-    for end in ["\r\n\r\n", "\n\n"] {
-        if raw.ends_with(end) {
-            raw.truncate(raw.len() - end.len() / 2);
-            return;
-        }
-    }
+/// Removes the blank line before a comment at the end; returns whether there was one.
+fn trim_last_blank_line(segments: &mut [WisdomSegment]) -> bool {
+    let Some(raw) = segments.last_mut().map(WisdomSegment::raw_mut) else { return false };
+    let ends = ["\r\n\r\n", "\n\n"];
+    let end = ends.into_iter().find(|it| raw.ends_with(it));
+    raw.truncate(raw.len() - end.map_or(0, |it| it.len() / 2));
+    end.is_some()
 }
 
 /// A segment whose end is not yet found.
@@ -322,12 +349,19 @@ struct OpenSegment {
     meta: Option<WisdomEntryMeta>,
     /// The position behind its last line, where recorded.
     end: Option<usize>,
+    /// How many lines of an older form were above it.
+    dropped_above: u32,
 }
 
 impl OpenSegment {
     fn new(line: &str, is_entry: bool, at: usize, claim: Option<ClaimedEntry>) -> Self {
         let end = claim.as_ref().map(|it| at + it.lines);
-        Self { is_entry, raw: line.to_owned(), meta: claim.map(|it| it.meta), end }
+        let meta = claim.map(|it| it.meta);
+        Self { is_entry, raw: line.to_owned(), meta, end, dropped_above: 0 }
+    }
+
+    fn below(self, dropped_above: u32) -> Self {
+        Self { dropped_above, ..self }
     }
 
     fn ends_before(&self, at: usize) -> bool {
@@ -343,8 +377,9 @@ fn push_segment(
     match open {
         None => {}
         Some(OpenSegment { is_entry: false, raw, .. }) => segments.push(WisdomSegment::Text(raw)),
-        Some(OpenSegment { is_entry: true, raw, meta, .. }) => {
-            segments.push(WisdomSegment::Entry(parse_entry(raw, category, meta)));
+        Some(OpenSegment { is_entry: true, raw, meta, dropped_above, .. }) => {
+            let entry = parse_entry(raw, category, meta);
+            segments.push(WisdomSegment::Entry(WisdomEntry { dropped_above, ..entry }));
         }
     }
 }
@@ -367,7 +402,8 @@ fn parse_entry(
     let text = text.join("\n");
     let bullet = if title.is_empty() { text.strip_prefix(BULLET) } else { None };
     let text = bullet.unwrap_or(&text).trim().to_owned();
-    WisdomEntry { title, text, category: category.map(str::to_owned), meta, raw, had_comment }
+    let category = category.map(str::to_owned);
+    WisdomEntry { title, text, category, meta, raw, had_comment, dropped_above: 0 }
 }
 
 fn words_hash(title: &str, text: &str) -> String {
@@ -378,6 +414,12 @@ fn words_hash(title: &str, text: &str) -> String {
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace("<!--", "<! --").replace("-->", "-- >")
+}
+
+/// Returns whether a title or a description is the beginning of a statement, or all of it.
+pub fn is_beginning_of(short: &str, statement: &str) -> bool {
+    let bare = short.trim_end_matches(['…', '.']).to_lowercase();
+    !bare.is_empty() && statement.to_lowercase().starts_with(&bare)
 }
 
 /// Turns words into the title of an entry.
@@ -493,7 +535,7 @@ mod tests {
         assert!(joined::is_record(record) && joined::belongs(record, visible.as_bytes()));
         let keys: Vec<&str> =
             record.lines().filter_map(|it| it.split_once(": ")).map(|it| it.0.trim()).collect();
-        let entry = ["first", "hash", "id", "last", "likeness", "sources", "title"];
+        let entry = ["figures", "first", "hash", "id", "last", "likeness", "sources", "title"];
         let entries = [&entry; 3].into_iter().flatten();
         let expected = ["body", "distilled", "entries"].iter().chain(entries);
         assert_eq!(keys, expected.map(|it| format!("\"{it}\"")).collect::<Vec<_>>());
@@ -580,11 +622,23 @@ mod tests {
         assert_eq!(read.distilled().len(), 2);
     }
 
+    #[test]
+    fn entries_below_the_closing_comment_of_an_older_file_have_their_lines() {
+        let old = "# A - Wisdom\n\n---\n\n**One**\nwords\n\n<!-- memoird: distilled 2026-03 -->\n\n\
+                   **Mine**\nmore\n\n**Last**\nwords\n";
+        let file = WisdomFile::parse(old);
+        for (line, entry) in file.entries_with_lines() {
+            let at = usize::try_from(line).unwrap() - 1;
+            assert_eq!(old.lines().nth(at), Some(&format!("**{}**", entry.title)[..]));
+        }
+    }
+
     fn file_without_comments(file: &WisdomFile) -> WisdomFile {
         let mut file = file.clone();
         for segment in &mut file.segments {
             if let WisdomSegment::Entry(entry) = segment {
                 entry.had_comment = false;
+                entry.dropped_above = 0;
             }
         }
         file
@@ -634,9 +688,11 @@ mod tests {
         assert_eq!(own(&gone).len(), 2);
         let more = text.replace("each spring.\n", "each spring.\n  And in autumn.\n");
         assert_eq!(own(&more).len(), 2);
-        let changed = text.replace("needs 4 GB of memory", "needs 8 GB of memory");
+        let other = text.replace("needs 4 GB of memory", "needs 8 GB of memory");
+        assert!(WisdomFile::parse(&other).entries().all(|it| !it.text.contains("8 GB")));
+        let changed = text.replace("of memory on", "of free memory on");
         let read = WisdomFile::parse(&changed);
-        let entry = read.entries().find(|it| it.text.contains("8 GB")).unwrap();
+        let entry = read.entries().find(|it| it.text.contains("free memory")).unwrap();
         assert!(!entry.is_managed());
         assert_eq!(entry.meta.as_ref().unwrap().sources, cite("2026-04-07:1"));
         let other = text.replace(

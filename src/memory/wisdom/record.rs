@@ -8,6 +8,7 @@
 //!   ],
 //!   "entries": [
 //!     {
+//!       "figures": "af1349b9",
 //!       "first": "2026-04-02",
 //!       "hash": "a1b2c3d4",
 //!       "id": "w-3fa91c22",
@@ -22,10 +23,10 @@
 //! ```
 //!
 //! One key per line, sorted, so that a version control system merges it. An entry of the visible file is found
-//! by the hash of its words. One that a person changed keeps its record by its title or the likeness of its
-//! words, so that its sources stay known; it is theirs all the same, because its words no longer have the hash.
+//! by the hash of its words. One that a person changed keeps its record by its title, or by its figures and
+//! the likeness of its words, so that its sources stay known; it is theirs all the same, because its words no longer have the hash.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +56,8 @@ struct EntryRecord {
     /// Hash of the words that a person put in the place of ours.
     #[serde(skip_serializing_if = "String::is_empty")]
     edited: String,
+    /// Hash of the words with a digit: other figures are another statement, however alike.
+    figures: String,
     first: String,
     hash: String,
     id: String,
@@ -116,8 +119,7 @@ impl WisdomRecord {
         for (c, candidate) in changed.iter().enumerate() {
             for (r, (record, _)) in left.iter().enumerate() {
                 let has_title = !record.title.is_empty() && record.title == candidate.title;
-                let distance =
-                    if has_title { Some(0) } else { record.distance(candidate.likeness) };
+                let distance = if has_title { Some(0) } else { record.distance(candidate) };
                 pairs.extend(distance.filter(|it| *it <= CHANGED_BITS_MAX).map(|it| (it, c, r)));
             }
         }
@@ -141,6 +143,7 @@ impl EntryRecord {
         let meta = entry.meta.as_ref()?;
         let now = words_hash(&entry.title, &entry.text);
         Some(Self {
+            figures: figures(&entry.title, &entry.text),
             edited: if now == meta.hash { String::new() } else { now },
             first: meta.first_seen.to_string(),
             hash: meta.hash.clone(),
@@ -171,8 +174,10 @@ impl EntryRecord {
         if self.edited.is_empty() { &self.hash } else { &self.edited }
     }
 
-    fn distance(&self, likeness: u64) -> Option<u32> {
-        Some((u64::from_str_radix(&self.likeness, 16).ok()? ^ likeness).count_ones())
+    fn distance(&self, candidate: &Candidate) -> Option<u32> {
+        let likeness = u64::from_str_radix(&self.likeness, 16).ok()?;
+        let has_figures = self.figures == candidate.figures;
+        has_figures.then(|| (likeness ^ candidate.likeness).count_ones())
     }
 }
 
@@ -183,8 +188,16 @@ struct Candidate {
     /// How far it may reach: a number of lines, and the hash of their words.
     extents: Vec<(usize, String)>,
     likeness: u64,
+    figures: String,
     /// As in [`EntryRecord`].
     title: String,
+}
+
+impl Candidate {
+    fn new(at: usize, extents: Vec<(usize, String)>, title: &str, text: &str) -> Self {
+        let (likeness, figures) = (likeness(title, text), figures(title, text));
+        Self { at, extents, likeness, figures, title: title_hash(title) }
+    }
 }
 
 fn candidates(visible: &str) -> Vec<Candidate> {
@@ -207,8 +220,7 @@ fn candidates(visible: &str) -> Vec<Candidate> {
         // Some programs put a blank line below a heading.
         let blank = rest.iter().take_while(|it| skipped > 0 && it.trim().is_empty()).count();
         if rest.get(blank).is_none_or(|it| starts_part(it)) {
-            let (extents, likeness) = (vec![(skipped, words_hash(title, ""))], likeness(title, ""));
-            found.push(Candidate { at, extents, likeness, title: title_hash(title) });
+            found.push(Candidate::new(at, vec![(skipped, words_hash(title, ""))], title, ""));
             continue;
         }
         let paragraph = 1 + rest.iter().skip(blank + 1).take_while(|it| continues(it)).count();
@@ -222,8 +234,7 @@ fn candidates(visible: &str) -> Vec<Candidate> {
         if skipped > 0 && whole > blank + paragraph {
             extents.push((skipped + whole, words_hash(title, &words(whole))));
         }
-        let likeness = likeness(title, &first);
-        found.push(Candidate { at, extents, likeness, title: title_hash(title) });
+        found.push(Candidate::new(at, extents, title, &first));
     }
     found
 }
@@ -239,6 +250,14 @@ fn continues(line: &str) -> bool {
 
 fn starts_part(line: &str) -> bool {
     line.starts_with('#') || line.starts_with("---") || entry_title(line).is_some()
+}
+
+fn figures(title: &str, text: &str) -> String {
+    let words = format!("{title} {text}");
+    let words = words.split(|c: char| !c.is_alphanumeric());
+    let figures: BTreeSet<&str> =
+        words.filter(|it| it.contains(|c: char| c.is_ascii_digit())).collect();
+    ContentHash::of(figures.into_iter().collect::<Vec<_>>().join(" ")).hex8()
 }
 
 /// Returns 64 bits of which few change when few words do.

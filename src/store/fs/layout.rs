@@ -8,6 +8,7 @@ use chrono::{Datelike as _, NaiveDate};
 
 use crate::memory::{
     address::Stem,
+    joined,
     period::{Grain, Period},
     typed::MemoryType,
 };
@@ -84,6 +85,34 @@ impl FileKind {
             Self::Wisdom => "wisdom",
         }
     }
+}
+
+/// Returns whether a file has a hidden one beside it, so that readers get both as one text ([`joined`]).
+fn has_hidden_file(relative: &str) -> bool {
+    let (path, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+    let dir = path.rsplit('/').next().unwrap_or_default();
+    relative == WISDOM_FILE
+        || name.strip_suffix(".md").is_some_and(|stem| summary_kind(dir, stem).is_some())
+}
+
+/// Returns the kind of the summary with this name in a folder of this name; `None` if it is none.
+fn summary_kind(dir: &str, stem: &str) -> Option<FileKind> {
+    let kind = match stem.parse::<Period>().ok()?.grain() {
+        Grain::Week => ("weekly", FileKind::Weekly),
+        Grain::Month => ("monthly", FileKind::Monthly),
+        Grain::Day => return None,
+    };
+    (kind.0 == dir).then_some(kind.1)
+}
+
+/// Returns those bytes of a file that are visible. In a file without a hidden one all are, whatever they look like.
+pub fn visible_bytes<'a>(relative: &str, bytes: &'a [u8]) -> &'a [u8] {
+    if has_hidden_file(relative) { &bytes[..joined::visible_len(bytes)] } else { bytes }
+}
+
+/// Like [`visible_bytes`], for a text.
+pub fn visible_text<'a>(relative: &str, text: &'a str) -> &'a str {
+    if has_hidden_file(relative) { joined::visible(text) } else { text }
 }
 
 impl Layout {
@@ -199,10 +228,9 @@ impl Layout {
     /// Returns the path of the hidden file beside a generated file, with what is recorded about it; `None` for
     /// a file without one.
     pub fn hidden_path(&self, relative: &str) -> Option<String> {
-        let (FileKind::Wisdom | FileKind::Weekly | FileKind::Monthly) = self.kind_of(relative)?
-        else {
+        if !has_hidden_file(relative) {
             return None;
-        };
+        }
         let (dir, name) = relative.rsplit_once('/').unwrap_or(("", relative));
         let hidden = format!(".{}.json", name.strip_suffix(".md")?);
         Some(if dir.is_empty() { hidden } else { format!("{dir}/{hidden}") })
@@ -238,10 +266,8 @@ impl Layout {
             };
         };
         let stem = name.strip_suffix(".md")?;
-        let grain = || stem.parse::<Period>().ok().map(Period::grain);
         match dir {
-            "weekly" => (grain() == Some(Grain::Week)).then_some(FileKind::Weekly),
-            "monthly" => (grain() == Some(Grain::Month)).then_some(FileKind::Monthly),
+            "weekly" | "monthly" => summary_kind(dir, stem),
             "sessions" => {
                 stem.parse::<Stem>().is_ok_and(|it| it.is_session()).then_some(FileKind::Session)
             }

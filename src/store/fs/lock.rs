@@ -30,6 +30,7 @@ use std::{
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::layout::Layout;
+use crate::config::trusted_file::is_world_writable;
 
 /// How long a commit waits for another writer.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
@@ -290,12 +291,6 @@ pub fn refuse_open_folder(layout: &Layout) -> Result<(), LockError> {
         // Whoever reads or writes there reports what is wrong.
         _ => Ok(()),
     }
-}
-
-/// Returns whether any user may replace files in a folder of that mode. With the sticky bit they may only add
-/// files, which `doctor` reports.
-pub fn is_world_writable(mode: u32) -> bool {
-    mode & 0o002 != 0 && mode & 0o1000 == 0
 }
 
 fn lock_within(

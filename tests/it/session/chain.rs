@@ -83,10 +83,7 @@ fn a_session_reaches_wisdom_and_the_next_session_and_traces_back_to_the_message(
         assert!(root.read(file).contains("Always write the datum into the file name"), "{file}");
     }
     let context = hook(&root, "session-start", "s");
-    assert!(
-        context.contains("Always write the datum") && context.contains("I decided to name"),
-        "{context}"
-    );
+    assert!(context.contains("Always write the datum"), "{context}");
     // The transcript is deleted; the record keeps the message.
     fs::remove_dir_all(root.home(".claude")).unwrap();
     let trace = root.run(&["trace", "WISDOM.md", "--json"]).ok().json_as("trace");

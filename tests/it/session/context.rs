@@ -21,7 +21,7 @@ fn context_fits_the_budget_and_is_deterministic() {
             && text.ends_with("</memoird-context>\n")
     );
     assert!(
-        text.contains("# What lasts (WISDOM.md)") && text.contains("# Decisions of 2026-W"),
+        text.contains("# What lasts (WISDOM.md)") && text.contains("# Blockers and open items"),
         "{text}"
     );
     assert!(!text.contains("<!--") && !text.contains(":1]"), "{text}");

@@ -32,6 +32,9 @@ const INVENTORY_FACTOR: f64 = 0.5;
 /// How many letters may be beside the time of a stamp: a zone, a weekday.
 const STAMP_LETTERS_MAX: usize = 10;
 
+/// The longest label of a stamp.
+const STAMP_LABEL_BYTES_MAX: usize = 60;
+
 /// Returns the factor of a statement in a log of the day `day`, of which `words` may be chosen.
 pub(in crate::engine::extractive) fn worth_factor(
     statement: &LogStatement,
@@ -50,7 +53,7 @@ pub(in crate::engine::extractive) fn worth_factor(
         ROUTINE_FACTOR
     } else if is_normal_state(statement) {
         NORMAL_STATE_FACTOR
-    } else if class != StatementClass::Open && is_inventory(words) {
+    } else if class != StatementClass::Open && is_inventory(words, statement.label > 0) {
         INVENTORY_FACTOR
     } else {
         1.0
@@ -63,7 +66,8 @@ fn is_stamp(text: &str) -> bool {
         LazyLock::new(|| SECTIONS.stamp_labels.iter().copied().collect());
     let text = text.trim_matches(['_', '*', ' ', '(', ')']);
     let Some((label, value)) = text.split_once([':', '：']) else { return false };
-    if value.len() > 120 || !LABELS.contains(&normalized_label(label)[..]) {
+    let is_long = label.len() > STAMP_LABEL_BYTES_MAX || value.len() > 120;
+    if is_long || !LABELS.contains(&normalized_label(label)[..]) {
         return false;
     }
     is_only_time(value, &atom::find_atoms(value))
@@ -72,7 +76,8 @@ fn is_stamp(text: &str) -> bool {
 /// Returns whether a label has only a time on the day of the log, whatever it calls it.
 fn is_time_of_writing(statement: &LogStatement, day: NaiveDate) -> bool {
     let value = &statement.text[statement.label..];
-    if statement.label == 0 || value.len() > 60 {
+    let has_digit = || value.bytes().any(|it| it.is_ascii_digit());
+    if statement.label == 0 || value.len() > 60 || !has_digit() {
         return false;
     }
     let atoms = atom::find_atoms(value);
@@ -107,8 +112,8 @@ fn is_normal_state(statement: &LogStatement) -> bool {
     STATES.contains(&value[..]) || (value.len() < 40 && words.all(|it| STATES.contains(it)))
 }
 
-/// Returns whether most words are names of files or code.
-fn is_inventory(words: &str) -> bool {
+/// Returns whether most words are names of files or code; a label says what a single one is.
+fn is_inventory(words: &str, is_labelled: bool) -> bool {
     let (mut all, mut named, mut is_code) = (0_usize, 0_usize, false);
     for word in words.split_whitespace() {
         let ticks = word.matches('`').count();
@@ -126,7 +131,7 @@ fn is_inventory(words: &str) -> bool {
             named += usize::from(is_named);
         }
     }
-    named >= 2 && named * 3 >= all * 2
+    (named >= 2 && named * 3 >= all * 2) || (named == 1 && all == 1 && !is_labelled)
 }
 
 #[cfg(test)]
@@ -177,6 +182,7 @@ mod tests {
             check(line, NORMAL_STATE_FACTOR);
         }
         check("- `pump.rs`, `src/tide/export.rs`, tests/it/tide.rs", INVENTORY_FACTOR);
+        check("- `~/tide/scripts/get-depth.sh`", INVENTORY_FACTOR);
     }
 
     #[test]
@@ -189,6 +195,7 @@ mod tests {
             "- Ferry to the island: 2026-04-03 06:15",
             "- Gateway: moved to port 4418, because 4410 is taken",
             "- Gateway: stopped",
+            "- Export script: `~/tide/scripts/get-depth.sh`",
             "- Decided to stay on SQLite, no changes detected in a year",
         ] {
             check(line, 1.0);

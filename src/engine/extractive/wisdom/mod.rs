@@ -27,7 +27,7 @@
 mod candidate;
 pub(super) mod digest;
 mod sentences;
-mod similarity;
+pub(super) mod similarity;
 mod user_statements;
 
 use std::collections::BTreeMap;

@@ -3,6 +3,49 @@
 use super::SAME_EXCEPT_VALUES;
 use crate::engine::extractive::statements::terms::StatementTerms;
 
+/// The statements that a reader has seen, to leave out what repeats one of them.
+#[derive(Clone, Debug, Default)]
+pub struct SeenStatements(Vec<StatementTerms>);
+
+impl SeenStatements {
+    /// Adds a statement.
+    pub fn add(&mut self, text: &str) {
+        self.0.push(StatementTerms::of(text));
+    }
+
+    /// Returns the place of the first statement that says a text already, from 0 in the order of [`Self::add`].
+    pub fn find_repeated(&self, text: &str) -> Option<usize> {
+        /// Fewer words are part of many statements.
+        const STEMS_MIN: usize = 3;
+        let terms = StatementTerms::of(text);
+        self.0.iter().position(|it| {
+            if it.stems.len() < STEMS_MIN { *it == terms } else { says_statement(it, &terms) }
+        })
+    }
+}
+
+/// Returns how many of the words of a topic a text has.
+pub fn shared_words(topic: &str, text: &str) -> usize {
+    StatementTerms::of(topic).stems.shared_count(&StatementTerms::of(text).stems)
+}
+
+/// Returns whether a text has all words and values of a title.
+pub fn says_title(title: &str, text: &str) -> bool {
+    let (title, text) = (StatementTerms::of(title), StatementTerms::of(text));
+    title.stems.is_subset(&text.stems) && title.values.is_subset(&text.values)
+}
+
+/// Returns whether a text that was seen says what a statement says. Of texts of very different length one has many
+/// words of the other by chance.
+fn says_statement(seen: &StatementTerms, statement: &StatementTerms) -> bool {
+    const CONTAINED: f64 = 0.8;
+    let (long, short) = (seen.stems.len(), statement.stems.len());
+    (short <= 2 * long && repeats_entry(seen, statement))
+        || (long <= 5 * short
+            && statement.values.is_subset(&seen.values)
+            && statement.stem_containment(seen) >= CONTAINED)
+}
+
 /// A new entry with at least this overlap with another one says nothing new.
 const SAME_TOPIC: f64 = 0.4;
 

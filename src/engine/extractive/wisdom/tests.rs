@@ -79,6 +79,7 @@ fn entry(id: &str, title: &str, text: &str, last: &str) -> WisdomEntry {
         }),
         raw: String::new(),
         had_comment: false,
+        dropped_above: 0,
     }
 }
 

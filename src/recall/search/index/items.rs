@@ -58,7 +58,7 @@ pub(crate) fn of_wisdom(
     rules: &PrivacyRules,
     is_accepted: &IsAccepted<'_>,
 ) -> Vec<IndexedItem> {
-    let handed = framing::frame(None, None, text, rules, is_accepted);
+    let handed = framing::frame_wisdom(text, rules, is_accepted);
     let file = WisdomFile::parse(text).with_visible_text(&handed.text);
     let entries = file.entries_with_lines().into_iter();
     let is_shown = |it: &(u32, &WisdomEntry)| !it.1.raw.starts_with(quarantine::PLACEHOLDER);

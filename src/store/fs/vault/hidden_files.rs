@@ -13,7 +13,7 @@ use super::{
     Vault, VaultError, folder_error, io_error,
     read::{FileContents, READS_MAX, read_in},
     split_path,
-    write::{NewFileAccess, write_temp},
+    write::{NewFileAccess, create_temp, write_temp},
 };
 use crate::{
     memory::{hash::ContentHash, joined},
@@ -27,26 +27,38 @@ use crate::{
     },
 };
 
-/// A generated file, and the record in its hidden file.
+/// A file, and the record in its hidden file if it is one that has such a file.
 #[derive(Debug)]
 pub(super) struct FilePair {
     pub(super) visible: FileContents,
-    pub(super) record: Option<Vec<u8>>,
+    record: Option<Vec<u8>>,
     /// The stamp of both files.
     stamp: FileStat,
+    /// Whether a file of this name has a hidden one; others are read as they are.
+    has_hidden: bool,
 }
 
 impl FilePair {
     pub(super) fn hash(&self) -> ContentHash {
-        ContentHash::of(joined::join_bytes(&self.visible.bytes, self.record.as_deref()))
+        joined_hash(&self.visible.bytes, self.record.as_deref(), self.has_hidden)
     }
 
     /// Returns both as one file.
     pub(super) fn joined(self) -> FileContents {
-        let Self { mut visible, record, stamp } = self;
+        let Self { mut visible, record, stamp, has_hidden } = self;
         visible.stamp = stamp;
-        visible.bytes = joined::join_bytes(&visible.bytes, record.as_deref());
+        if has_hidden {
+            visible.bytes = joined::join_bytes(&visible.bytes, record.as_deref());
+        }
         visible
+    }
+}
+
+fn joined_hash(visible: &[u8], record: Option<&[u8]>, has_hidden: bool) -> ContentHash {
+    if has_hidden {
+        ContentHash::of(joined::join_bytes(visible, record))
+    } else {
+        ContentHash::of(visible)
     }
 }
 
@@ -64,9 +76,9 @@ pub(super) fn read_pair(
 ) -> Result<Option<FilePair>, VaultError> {
     for _ in 0..READS_MAX {
         let Some(visible) = read_in(folder, name, path)? else { return Ok(None) };
-        let stamp = visible.stamp;
+        let (stamp, has_hidden) = (visible.stamp, hidden.is_some());
         let Some(hidden) = hidden else {
-            return Ok(Some(FilePair { visible, record: None, stamp }));
+            return Ok(Some(FilePair { visible, record: None, stamp, has_hidden }));
         };
         let before = pair_stamp(folder, name, hidden);
         let record = read_record(folder, hidden, path)?;
@@ -75,7 +87,7 @@ pub(super) fn read_pair(
         if let Some(stamp) = before.filter(|_| is_same)
             && pair_stamp(folder, name, hidden) == before
         {
-            return Ok(Some(FilePair { visible, record, stamp }));
+            return Ok(Some(FilePair { visible, record, stamp, has_hidden }));
         }
     }
     Err(VaultError::Changed { path: path.to_owned() })
@@ -145,17 +157,16 @@ impl Vault {
         hash: ContentHash,
     ) -> Result<Vec<Option<Vec<u8>>>, VaultError> {
         let mut records = vec![None];
-        if let Some(hidden) = self.hidden_name(target) {
+        let hidden = self.hidden_name(target);
+        let has_hidden = hidden.is_some();
+        if let Some(hidden) = hidden {
             let (folder, _) = self.open_parent("read", target)?;
             let full = self.layout.full(target);
             for name in [hidden, hidden_temp(temp)] {
                 records.push(read_record(&folder, &name, &full)?);
             }
         }
-        let is_it = |it: &Option<Vec<u8>>| {
-            ContentHash::of(joined::join_bytes(visible, it.as_deref())) == hash
-        };
-        records.retain(is_it);
+        records.retain(|it| joined_hash(visible, it.as_deref(), has_hidden) == hash);
         Ok(records)
     }
 
@@ -204,7 +215,8 @@ impl Vault {
         }
         let temp = hidden_temp(&Self::new_temp_name());
         let failed = |e| folder_error("write", &full, e);
-        let written = write_temp(&folder, name, &temp, record, NewFileAccess::Inherited)
+        let mut file = create_temp(&folder, &temp).map_err(failed)?;
+        let written = write_temp(&folder, name, &mut file, record, NewFileAccess::Inherited)
             .and_then(|()| folder.rename_within(&temp, &hidden, RenameFlags::empty()));
         if written.is_err() {
             drop(folder.remove(&temp));

@@ -95,15 +95,16 @@ impl StampHasher {
         self.add_numbers(&[own.stamp.inode, own.mode.into(), own.device]);
         let mut names = folder.names()?;
         names.sort_unstable();
+        let wisdom = layout.wisdom();
+        let hidden = layout.hidden_path(&wisdom);
         for name in names {
             // The scan reports names that are not UTF-8, and memoird never reads these files.
             let Ok(name) = name else { continue };
             let counts = match filter {
                 FolderFilter::All => true,
                 FolderFilter::RootFiles => {
-                    let wisdom = layout.wisdom();
                     name == wisdom
-                        || layout.hidden_path(&wisdom).as_ref() == Some(&name)
+                        || Some(&name) == hidden.as_ref()
                         || name.starts_with(TEMP_PREFIX)
                 }
                 FolderFilter::PrivateFiles => !VOLATILE_FILES.iter().any(|it| name.starts_with(it)),

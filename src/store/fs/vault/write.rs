@@ -103,20 +103,22 @@ impl Vault {
         let hidden = self.hidden_name(target);
         let end = hidden.as_ref().map_or(bytes.len(), |_| joined::visible_len(bytes));
         let record = bytes.get(end + 1..).filter(|it| !it.is_empty());
-        // From here on the files are ours, and are removed on drop.
-        let staged = StagedFile {
+        let mut file = create_temp(&folder, temp).map_err(failed)?;
+        // From here on the file is ours, and is removed on drop.
+        let mut staged = StagedFile {
             target: target.to_owned(),
             temp: temp.to_owned(),
             hash: ContentHash::of(bytes),
             visible: ContentHash::of(&bytes[..end]),
-            has_record: record.is_some(),
+            has_record: false,
             placed: false,
             dir: Arc::clone(&self.dir),
         };
-        write_temp(&folder, name, temp, &bytes[..end], access).map_err(failed)?;
+        write_temp(&folder, name, &mut file, &bytes[..end], access).map_err(failed)?;
         if let Some(record) = record {
-            let temp = hidden_temp(temp);
-            write_temp(&folder, name, &temp, record, access).map_err(failed)?;
+            let mut file = create_temp(&folder, &hidden_temp(temp)).map_err(failed)?;
+            staged.has_record = true;
+            write_temp(&folder, name, &mut file, record, access).map_err(failed)?;
         }
         Ok(staged)
     }
@@ -166,6 +168,10 @@ impl Vault {
                         folder.rename_within(&temp, name, RenameFlags::EXCHANGE).map_err(failed)?;
                         // If they wrote again meanwhile, the temporary name holds that text, and it stays.
                         staged.placed = hash(&temp)? != Some(staged.visible);
+                        if staged.has_record {
+                            folder.remove(&hidden_temp(&temp)).map_err(failed)?;
+                            staged.has_record = false;
+                        }
                         return Err(changed());
                     }
                     failpoint::at("vault.place.unlink").map_err(failed)?;
@@ -261,6 +267,17 @@ impl Vault {
     /// its hidden file.
     pub(crate) fn remove_temp(
         &self,
+        lock: &WriteLock,
+        target: &str,
+        temp: &str,
+    ) -> Result<(), VaultError> {
+        self.remove_visible_temp(lock, target, temp)?;
+        self.remove_visible_temp(lock, target, &hidden_temp(temp))
+    }
+
+    /// Like [`Self::remove_temp`], but leaves the temporary file of the hidden one.
+    pub(crate) fn remove_visible_temp(
+        &self,
         _lock: &WriteLock,
         target: &str,
         temp: &str,
@@ -269,16 +286,12 @@ impl Vault {
             Err(error) if error.is_missing() => return Ok(()),
             found => found?.0,
         };
-        for temp in [temp, &hidden_temp(temp)] {
-            match folder.remove(temp) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    let path = self.layout.full(&Self::temp_path(target, temp));
-                    return Err(io_error("remove", &path, e));
-                }
-                _ => {}
+        match folder.remove(temp) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(io_error("remove", &self.layout.full(&Self::temp_path(target, temp)), e))
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Moves the temporary file `temp` back to `target`: somebody wrote it just when a crash interrupted a
@@ -372,21 +385,24 @@ impl Drop for StagedFile {
     }
 }
 
-/// Writes and syncs a temporary file, with the readers of the file `name`.
+pub(super) fn create_temp(folder: &DirHandle, temp: &str) -> io::Result<File> {
+    failpoint::at("vault.stage.create")?;
+    folder.create(temp)
+}
+
+/// Writes and syncs a new temporary file, with the readers of the file `name`.
 pub(super) fn write_temp(
     folder: &DirHandle,
     name: &str,
-    temp: &str,
+    file: &mut File,
     bytes: &[u8],
     access: NewFileAccess,
 ) -> io::Result<()> {
-    failpoint::at("vault.stage.create")?;
-    let mut file = folder.create(temp)?;
     failpoint::at("vault.stage.write")?;
     file.write_all(bytes)?;
     failpoint::at("vault.stage.written")?;
     if matches!(access, NewFileAccess::Inherited) {
-        inherit_mode(&file, folder.metadata(name).ok(), folder)?;
+        inherit_mode(file, folder.metadata(name).ok(), folder)?;
     }
     failpoint::at("vault.stage.sync")?;
     file.sync_all()

@@ -14,9 +14,13 @@
 mod sections;
 mod statements;
 
-use std::{cmp::Ordering, collections::BinaryHeap};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BinaryHeap},
+};
 
 use chrono::NaiveDate;
+use serde::Serialize;
 
 use self::sections::room_of;
 use self::statements::{DayCounts, DigestStatement, collect_statements};
@@ -58,8 +62,8 @@ pub struct DigestInput<'a> {
     pub logs: &'a [SanitizedLog],
     /// The other entries of the file, which no bullet repeats.
     pub entries: &'a [WisdomEntry],
-    /// Returns whether a bullet must not be written: a person deleted it or took it over, or the checks refuse it.
-    pub is_kept_out: &'a dyn Fn(&str, &Citation) -> bool,
+    /// Returns why a bullet must not be written: a person deleted it or took it over, or the checks refuse it.
+    pub kept_out: &'a dyn Fn(&str, &Citation) -> Option<DigestOutcome>,
     /// The room in characters.
     pub room: usize,
 }
@@ -73,6 +77,92 @@ pub struct DigestBullet {
     pub text: String,
     /// The lines of its words, those of its heading included.
     pub citation: Citation,
+}
+
+/// What became of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DigestOutcome {
+    /// It is a bullet of the file.
+    Chosen,
+    /// There was no room left, in the file or for its section.
+    NoRoom,
+    /// The file says it already.
+    SaidAlready,
+    /// A newer statement says how it is now.
+    Replaced,
+    /// A person deleted it, or wrote it in other words.
+    KeptOutByPerson,
+    /// The checks refuse it.
+    HeldByChecks,
+}
+
+/// How the bullets of `WISDOM.md` were chosen.
+#[derive(Clone, Debug, Serialize)]
+pub struct DigestExplanation {
+    /// The room for bullets in characters.
+    pub room_chars: usize,
+    /// The number of statements to choose from.
+    pub statements: usize,
+    /// Those that were chosen, in the order of the choice.
+    pub chosen: Vec<ExplainedStatement>,
+    /// Those that were left out, in the order in which they were considered: the first ones of each outcome.
+    pub left_out: Vec<ExplainedStatement>,
+}
+
+/// A statement and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExplainedStatement {
+    /// Its first line.
+    pub address: String,
+    /// The section that it has or would have.
+    pub section: &'static str,
+    /// Its words as in the file.
+    pub text: String,
+    /// What it adds to the file per 100 characters when it was considered.
+    pub value: f64,
+    /// What it is worth by its section, its words and its day, whatever else is in the file.
+    pub worth: f64,
+    /// What became of it.
+    pub why: DigestOutcome,
+}
+
+impl DigestOutcome {
+    /// Returns the text for terminal output.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Chosen => "chosen",
+            Self::NoRoom => "no room",
+            Self::SaidAlready => "already in the file",
+            Self::Replaced => "replaced by a newer one",
+            Self::KeptOutByPerson => "kept out by a person",
+            Self::HeldByChecks => "held by the checks",
+        }
+    }
+}
+
+/// Explains how the bullets are chosen.
+pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
+    /// How many statements of each outcome are listed.
+    const SHOWN_MAX: usize = 20;
+    let statements = collect_statements(input.logs);
+    let mut choice = DigestChoice::new(input, &statements);
+    choice.run();
+    let mut shown = BTreeMap::<DigestOutcome, usize>::new();
+    let explained = choice.considered.iter().map(|&(at, gain, why)| {
+        let it = &statements[at];
+        let address = it.citation.addresses().next().map(|it| it.to_string()).unwrap_or_default();
+        let (section, text) = (it.section.title(), it.text.clone());
+        ExplainedStatement { address, section, text, value: 100.0 * gain, worth: it.worth, why }
+    });
+    let (chosen, mut left_out): (Vec<_>, Vec<_>) =
+        explained.partition(|it| it.why == DigestOutcome::Chosen);
+    left_out.retain(|it| {
+        let count = shown.entry(it.why).or_default();
+        *count += 1;
+        *count <= SHOWN_MAX
+    });
+    DigestExplanation { room_chars: input.room, statements: statements.len(), chosen, left_out }
 }
 
 /// Chooses the bullets, in the order of the file.
@@ -92,6 +182,8 @@ struct DigestChoice<'a> {
     covered: HashedMap<i32>,
     entries: Vec<StatementTerms>,
     chosen: Vec<usize>,
+    /// Each statement that could have added something, with its gain and what became of it.
+    considered: Vec<(usize, f64, DigestOutcome)>,
     /// The characters used, by section.
     used: [usize; WisdomSection::ALL.len()],
 }
@@ -127,7 +219,8 @@ impl<'a> DigestChoice<'a> {
         let weights = term_weights(statements);
         let newer = NewerStatements::of(statements);
         let used = [0; WisdomSection::ALL.len()];
-        Self { input, statements, weights, newer, covered, entries, chosen: Vec::new(), used }
+        let (chosen, considered) = (Vec::new(), Vec::new());
+        Self { input, statements, weights, newer, covered, entries, chosen, considered, used }
     }
 
     /// Takes the statement with the highest gain until the room is full. A gain only falls, so that one that is
@@ -143,9 +236,13 @@ impl<'a> DigestChoice<'a> {
             }
             if queue.peek().is_some_and(|it| gain < it.0) {
                 queue.push(QueuedStatement(gain, at));
-            } else if self.has_room(at) && !self.is_kept_out(at) {
+                continue;
+            }
+            let outcome = if self.has_room(at) { self.outcome(at) } else { DigestOutcome::NoRoom };
+            if outcome == DigestOutcome::Chosen {
                 self.choose(at);
             }
+            self.considered.push((at, gain, outcome));
         }
     }
 
@@ -176,8 +273,8 @@ impl<'a> DigestChoice<'a> {
             && of_group(statement.section) + chars <= self.input.room * share / 100
     }
 
-    /// Returns whether the file says it already, a newer statement says otherwise, or a person decided.
-    fn is_kept_out(&self, at: usize) -> bool {
+    /// Returns what becomes of a statement for which there is room.
+    fn outcome(&self, at: usize) -> DigestOutcome {
         let statement = &self.statements[at];
         let terms = &statement.terms;
         let is_entry = |it: &StatementTerms| {
@@ -185,12 +282,18 @@ impl<'a> DigestChoice<'a> {
                 || repeats_entry(it, &statement.own_terms)
                 || statement.own_terms.stem_containment(it) >= SAME_STATEMENT
         };
-        self.entries.iter().any(is_entry)
-            || self.chosen.iter().map(|&it| &self.statements[it]).any(|it| {
-                terms.overlap(&it.terms) >= SAME_STATEMENT && terms.similarity(&it.terms) >= 0.5
-            })
-            || self.newer.is_replaced(self.statements, statement)
-            || (self.input.is_kept_out)(&statement.text, &statement.citation)
+        let is_bullet = |it: &DigestStatement| {
+            terms.overlap(&it.terms) >= SAME_STATEMENT && terms.similarity(&it.terms) >= 0.5
+        };
+        let mut bullets = self.chosen.iter().map(|&it| &self.statements[it]);
+        if self.entries.iter().any(is_entry) || bullets.any(is_bullet) {
+            DigestOutcome::SaidAlready
+        } else if self.newer.is_replaced(self.statements, statement) {
+            DigestOutcome::Replaced
+        } else {
+            (self.input.kept_out)(&statement.text, &statement.citation)
+                .unwrap_or(DigestOutcome::Chosen)
+        }
     }
 
     fn choose(&mut self, at: usize) {

@@ -29,6 +29,9 @@ const RULE_WORDS_BEFORE: usize = 6;
 /// The most words before the word that says that something was stopped.
 const STOPPED_WORDS_BEFORE: usize = 3;
 
+/// What is worth a statement that says what was done: how things are lasts longer.
+const EVENT_FACTOR: f64 = 0.6;
+
 /// The section of a statement, and how much more or less it is worth than others.
 pub(super) struct StatementRole {
     pub(super) section: WisdomSection,
@@ -72,7 +75,11 @@ pub(super) fn role_of(
         let is_early = words.find(cue_phrases::RULE).is_some_and(|(at, _)| match at {
             // In a list `stop the pump` is a step.
             0 => statement.lead.is_none() || words.opens_with(cue_phrases::RULE_OPENERS),
-            _ => at <= RULE_WORDS_BEFORE && words.get(at - 1) != Some("to"),
+            _ => {
+                at <= RULE_WORDS_BEFORE
+                    && words.get(at - 1) != Some("to")
+                    && !says_habit(&words, at)
+            }
         });
         let is_rule = is_early && is_lasting(text, &words);
         if is_about_person(text, &words) {
@@ -108,13 +115,27 @@ pub(super) fn role_of(
     }
     let is_place = |kind| matches!(kind, AtomKind::Url | AtomKind::Path);
     let names_place = atom::find_atoms(text).iter().any(|it| is_place(it.kind));
-    let is_report = class == StatementClass::Outcome || opens_as_report(&words);
-    if (names_place && !is_report && words.len() <= PLACE_WORDS_MAX)
+    let after_label = text.strip_prefix(statement.label_text()).unwrap_or(text);
+    let is_report = class == StatementClass::Outcome
+        || [text, after_label].into_iter().any(|it| opens_as_report(&WordList::of(it)));
+    // Without a label that says what the place is, a statement with a path is about something else.
+    let is_entry = statement.label > 0;
+    if (names_place && is_entry && !is_report && words.len() <= PLACE_WORDS_MAX)
         || words.has(cue_phrases::LIVES_AT)
     {
         return role(WisdomSection::Environment, 1.1);
     }
-    role(WisdomSection::Projects, 1.0)
+    role(WisdomSection::Projects, if is_report { EVENT_FACTOR } else { 1.0 })
+}
+
+/// Returns whether a word such as `always` says how a thing is rather than what to do: `it always uses the default`.
+fn says_habit(words: &WordList, at: usize) -> bool {
+    let is_adverb = words.get(at).is_some_and(|it| matches!(it, "always" | "never"));
+    let is_told = |it: &str| {
+        let verb = it.len() > 3 && !it.ends_with("ss");
+        verb && (it.ends_with('s') || it.ends_with("ed"))
+    };
+    is_adverb && words.get(at + 1).is_some_and(is_told)
 }
 
 /// Returns whether a text says how things are at the moment: `tonight`, `right now`.
@@ -123,7 +144,7 @@ pub(super) fn is_passing(words: &WordList) -> bool {
 }
 
 /// Returns whether the label of a statement says that it is a decision.
-fn decides_label(statement: &LogStatement) -> bool {
+pub(super) fn decides_label(statement: &LogStatement) -> bool {
     let label = sections::normalized_label(statement.label_text());
     role_of_label(&label) == Some(BlockRole::Decision)
 }

@@ -2,11 +2,12 @@
 
 use chrono::{NaiveDate, TimeDelta};
 
-use super::sections::{StatementRole, is_passing, role_of};
+use super::sections::{StatementRole, decides_label, is_passing, role_of};
 use crate::{
     engine::extractive::{
         as_f64,
         candidates::headings::{is_meaningful, template_heads},
+        memories::roles::{BlockRole, role_of_label},
         parsed_log::{self, LogStatement, ParsedLog, StatementForm},
         routine_reports::is_routine_report,
         sections::{self, StatementClass},
@@ -59,6 +60,12 @@ const SERIES_FACTOR: f64 = 0.4;
 
 /// What the last one of a series is worth.
 const SERIES_LAST_FACTOR: f64 = 0.7;
+
+/// What a mere list of words is worth.
+const WORD_LIST_FACTOR: f64 = 0.3;
+
+/// What is worth a statement that is mostly values of a moment.
+const MEASUREMENT_FACTOR: f64 = 0.4;
 
 /// What a line is worth that somebody marked to be kept.
 const KEEP_FACTOR: f64 = 3.0;
@@ -169,6 +176,12 @@ impl StatementCollector {
         }
         let Some(end) = end_of_text(&statement.text) else { return };
         let own = statement.text[..end].trim();
+        let spoken =
+            says_label_alone(statement).then(|| statement.text[statement.label..end].trim());
+        let own = spoken.filter(|it| !refers_back(it)).unwrap_or(own);
+        // Without what was decided on a decision says little.
+        let keeps_label = own.len() == statement.text[..end].trim().len();
+        let is_labelled = statement.label > 0 && (keeps_label || decides_label(statement));
         if own.ends_with([':', '：', '?', '？', ',']) || !own.contains(char::is_alphabetic) {
             return;
         }
@@ -181,8 +194,7 @@ impl StatementCollector {
         let role = role_of(page, statement, own, class);
         let mut text = own.to_owned();
         let head = self.head_of(page, statement);
-        let is_clear =
-            terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && statement.label == 0;
+        let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
         if let Some(head) = head.filter(|_| !is_clear) {
             let title = bare_title(&page.heads[head].text);
             let of_head = self.extractor.extract(&WordList::of(title));
@@ -202,7 +214,10 @@ impl StatementCollector {
         let day = page.stem.date();
         let is_routine = is_routine_report(&statement.text);
         let worth = role.worth(statement)
-            * worth_factor(statement, own, is_routine, class, page.stem.date());
+            * worth_factor(statement, own, is_routine, class, day)
+            * if is_word_list(own) { WORD_LIST_FACTOR } else { 1.0 };
+        let is_measured = role.section.is_state() && is_measurement(own);
+        let worth = if is_measured { worth * MEASUREMENT_FACTOR } else { worth };
         let worth = if statement.keep { worth * KEEP_FACTOR } else { worth };
         if role.section.is_dated() {
             text = format!("{} ({day})", text.trim_end_matches(['.', ';']));
@@ -281,6 +296,38 @@ impl StatementCollector {
             statement.worth *= OLD_STATE_FACTOR + (1.0 - OLD_STATE_FACTOR) * is_fresh;
         }
     }
+}
+
+/// Returns whether the label of a statement only says what kind of statement it is, or when it was written:
+/// `Lesson: …`, `07:20: …`. The section and the date say so, too.
+fn says_label_alone(statement: &LogStatement) -> bool {
+    let label = statement.label_text();
+    let is_time =
+        || !label.contains(char::is_alphabetic) && label.contains(|c: char| c.is_ascii_digit());
+    let is_kind = |it: BlockRole| !matches!(it, BlockRole::Task | BlockRole::Reason);
+    let role = || role_of_label(&sections::normalized_label(label));
+    !label.is_empty() && (is_time() || role().is_some_and(is_kind))
+}
+
+/// Returns whether a text is mostly about values of a moment: clock times, counts, sizes, prices.
+fn is_measurement(text: &str) -> bool {
+    let words = || {
+        let bare =
+            text.split_whitespace().map(|it| it.trim_matches(|c: char| !c.is_alphanumeric()));
+        bare.filter(|it| !it.is_empty())
+    };
+    let measured = words().filter(|it| it.starts_with(|c: char| c.is_ascii_digit())).count();
+    let has_time = || atom::find_atoms(text).iter().any(|it| it.kind == AtomKind::Time);
+    measured * 4 > words().count() || (measured > 0 && has_time())
+}
+
+/// Returns whether a text is a list of words, such as the tags of a page or the keys of a search.
+fn is_word_list(text: &str) -> bool {
+    const ITEMS_MIN: usize = 6;
+    let items = || text.split([',', '，', '、']).map(str::trim);
+    let short =
+        items().filter(|it| it.split_whitespace().count() <= 2 && it.chars().count() <= 24).count();
+    short >= ITEMS_MIN && short * 4 >= items().count() * 3
 }
 
 /// Returns the hash of the first words of a text; in a script without spaces each character is a word.
@@ -362,5 +409,34 @@ impl StatementRole {
             None => 1.0,
         };
         spoken * self.factor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_moment_are_measurements() {
+        for text in [
+            "Depth 4.2 m, wind 11 kn, swell 0.8 m",
+            "Time 18:16: check of the buoys complete",
+            "sensors.log: 2.3 KB, 14 lines",
+        ] {
+            assert!(is_measurement(text), "{text}");
+        }
+        for text in [
+            "The gauge of Brest is 40 cm too high since the storm",
+            "Uploads stay under 40 MB, because the mirror refuses larger ones",
+            "The pier house has a second key",
+        ] {
+            assert!(!is_measurement(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_words_are_found() {
+        assert!(is_word_list("tide, gauge, pier, buoy, depth, wind"));
+        assert!(!is_word_list("The tide table of Brest, which is late, names the gauge"));
     }
 }

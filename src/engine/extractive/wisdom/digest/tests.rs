@@ -24,7 +24,10 @@ fn bullets(
     is_kept_out: &dyn Fn(&str, &Citation) -> bool,
 ) -> Vec<String> {
     let logs = logs(days);
-    let input = DigestInput { logs: &logs, entries: &[], is_kept_out, room };
+    let kept_out = |text: &str, citation: &Citation| {
+        is_kept_out(text, citation).then_some(DigestOutcome::KeptOutByPerson)
+    };
+    let input = DigestInput { logs: &logs, entries: &[], kept_out: &kept_out, room };
     let found = digest(&input);
     assert_eq!(found, digest(&input), "the same logs give the same bullets");
     found

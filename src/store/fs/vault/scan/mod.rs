@@ -119,8 +119,12 @@ impl Vault {
         inventory.wisdom = self.text_or_problem(&self.layout.wisdom(), &mut inventory.problems)?;
         if let Some(text) = &inventory.wisdom {
             inventory.problems.extend(self.unusable_record(&self.layout.wisdom(), text));
-            let names = self.names_in("", &mut Vec::new()).unwrap_or_default();
-            inventory.problems.extend(self.hidden_file_copies("", &names));
+        }
+        match self.names_in("", &mut Vec::new()) {
+            Ok(names) => inventory.problems.extend(self.hidden_file_copies("", &names)),
+            Err(error) if error.is_read_failure() => return Err(error),
+            // What keeps the folder from being read was reported for the visible file.
+            Err(_) => {}
         }
         let decisions = self.text_or_problem(&self.layout.decisions(), &mut inventory.problems)?;
         if let Some(text) = decisions {
