@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(bytes(&vault, "WISDOM.md").unwrap(), "one\n");
         assert_eq!(bytes(&vault, ".WISDOM.json").unwrap(), "{\"body\": \"a\"}\n");
         assert_eq!(vault.read_text("WISDOM.md").unwrap().unwrap(), TEXT);
-        let inode = |vault: &Vault| vault.read("WISDOM.md").unwrap().unwrap().stamp.inode;
+        let inode = |vault: &Vault| vault.read_visible("WISDOM.md").unwrap().unwrap().stamp.inode;
         let before = inode(&vault);
         let other = TEXT.replace("\"a\"", "\"b\"");
         write(&vault, &other, Some(TEXT)).unwrap();
