@@ -175,11 +175,11 @@ fn memory_versions(
     Ok(versions.into_iter().map(|it| (it.id.0.cast_unsigned(), it.path)).collect())
 }
 
-/// Returns the text of a file without file names, which an index contains.
+/// Returns the visible text of a file, without file names, which an index contains.
 fn visible_text(kind: FileKind, text: &str) -> Cow<'_, str> {
     match kind {
         FileKind::Index => index::strip_link_targets(text).into(),
-        FileKind::Wisdom => joined::visible(text).into(),
+        FileKind::Wisdom | FileKind::Weekly | FileKind::Monthly => joined::visible(text).into(),
         _ => text.into(),
     }
 }
@@ -264,7 +264,8 @@ fn without_secrets(
         FileKind::Weekly | FileKind::Monthly => {
             let name = path.rsplit('/').next()?.strip_suffix(".md")?;
             let period: Period = name.parse().ok()?;
-            Some(resealed_summary(period, text, &shown).unwrap_or(shown))
+            let with_record = || joined::resealed(joined::join(&shown, joined::split(text).1));
+            Some(resealed_summary(period, text, &shown).unwrap_or_else(with_record))
         }
         FileKind::Memory => {
             let name = Path::new(path.rsplit('/').next()?);
