@@ -83,7 +83,9 @@ fn logs_of_job(
     job: &CompactionJob,
     rules: &PrivacyRules,
 ) -> Result<Vec<SanitizedLog>, VaultError> {
-    let stems: Vec<Stem> = job.inputs.keys().filter_map(|it| it.parse().ok()).collect();
+    let stems = job.inputs.keys().filter_map(|it| it.parse().ok());
+    // The months among the inputs are in the entries.
+    let stems: Vec<Stem> = stems.filter(|it: &Stem| !it.is_summary()).collect();
     read_logs(vault, &stems, rules)
 }
 
