@@ -220,7 +220,7 @@ fn errors_name_what_can_be_corrected_instead() {
     ");
     insta::assert_snapshot!(report(&["correct", "2026-W11:3", "x"]), @r#"
     $ memoird correct 2026-W11:3 x
-    ! error: line 3 of `memory/weekly/2026-W11.md` is no item; the nearest one begins on line 16
+    ! error: line 3 of `memory/weekly/2026-W11.md` is no item; the nearest one begins on line 11
     !   hint: memoird correct memory/weekly/2026-W11.md:11 "TEXT"
     [exit 2]
     "#);

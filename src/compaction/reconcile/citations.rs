@@ -233,13 +233,15 @@ impl<'a> CitationRewriter<'a> {
         let Some(old) = text.filter(|it| ContentHash::of(it) == file.hash) else { return Ok(None) };
         let Ok(mut summary) = Summary::parse(period, &old) else { return Ok(None) };
         let Some(header) = &mut summary.header else { return Ok(None) };
+        // An older form alone is no reason to write.
+        let mut any = false;
         for (name, hash) in sources {
-            header.sources.insert(name.clone(), hash.clone());
+            any |= header.sources.insert(name.clone(), hash.clone()).as_ref() != Some(hash);
         }
         let version_of = |_, stem: &Stem| self.cited_version(file, period, stem);
-        update_bullets(&mut summary, self.changed, &version_of);
-        let text = summary.print();
-        if text != old {
+        any |= update_bullets(&mut summary, self.changed, &version_of);
+        if any {
+            let text = summary.print();
             self.documents.push(records::of_summary(&file.path, &summary, &text));
             self.files.push(FileWrite {
                 path: file.path.clone(),
