@@ -124,7 +124,7 @@ impl Item {
         cited.unwrap_or_else(|| Self { text: trimmed.to_owned(), citation: None })
     }
 
-    /// Returns the first 8 hex digits of the hash of the words, as `items` in frontmatter lists it.
+    /// Returns the first 8 hex digits of the hash of the words, as `items` of a record lists it.
     pub fn hash(&self) -> String {
         ContentHash::of(self.text.trim()).hex8()
     }

@@ -1,4 +1,4 @@
-//! Reading the frontmatter of a summary: a fast reader for the spelling that memoird writes, and a
+//! Reading the frontmatter and the record of a summary: a fast reader for the spelling that memoird writes, and a
 //! general one for all others.
 
 use std::collections::BTreeMap;
@@ -16,14 +16,15 @@ use crate::memory::{
 /// The keys of the frontmatter that memoird writes.
 const OUR_KEYS: [&str; 4] = ["type", "period", "pointers", "memoird"];
 
-/// The frontmatter of a weekly or monthly file.
+/// The frontmatter and the record of a weekly or monthly file.
 pub(super) struct SummaryFrontmatter {
     pub(super) header: Option<SummaryHeader>,
     pub(super) other_keys: OtherKeys,
 }
 
 impl SummaryFrontmatter {
-    /// Reads the frontmatter, and the record of a file whose frontmatter does not hold it.
+    /// Reads the frontmatter, and the record of a file whose frontmatter does not hold it. Without our keys, the
+    /// file is somebody else's, put in the place of the one to which the record belongs.
     pub(super) fn read(
         split: &FrontmatterSplit<'_>,
         record: Option<&str>,
@@ -40,7 +41,7 @@ impl SummaryFrontmatter {
             return Ok(Self { header, other_keys: OtherKeys::default() });
         }
         let mut keys = frontmatter::parse(yaml, GENERATED_YAML_BYTES_MAX)?;
-        if keys.contains_key("memoird") {
+        if keys.contains_key("memoird") || !keys.contains_key("period") {
             return Self::read_whole(split, period);
         }
         let pointers = strings(keys.get("pointers"), "pointers")?;

@@ -560,6 +560,16 @@ memoird:
     }
 
     #[test]
+    fn a_file_that_replaced_ours_is_foreign_whatever_is_recorded() {
+        let printed = draft().print();
+        let record = joined::split(&printed).1;
+        for theirs in ["", "half", "- mine\n", "---\ntags: [a]\n---\n- mine\n"] {
+            let text = joined::join(theirs, record);
+            assert_eq!(Summary::parse(week(), &text).unwrap().header, None, "{theirs}");
+        }
+    }
+
+    #[test]
     fn all_that_is_recorded_reads_back() {
         let mut draft = draft();
         let header = draft.header.as_mut().unwrap();
@@ -724,7 +734,8 @@ memoird:
         #[test]
         fn any_body_prints_back(body in "(?s)([-*#>`|~\\[\\]<! \\r\n\ta:é]{0,6}|### Decisions\n|\\[2026-04-02:4\\]\n|.{0,4}){0,24}") {
             let fence = draft().frontmatter();
-            let ours = joined::join(&format!("{fence}{body}"), joined::split(&draft().print()).1);
+            let printed = draft().print();
+            let ours = joined::join(&format!("{fence}{body}"), joined::split(&printed).1);
             for text in [joined::join(&body, None), joined::resealed(ours)] {
                 let summary = Summary::parse(week(), &text).unwrap();
                 prop_assert_eq!(summary.print(), text);
