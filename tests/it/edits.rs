@@ -17,7 +17,7 @@ fn compacted(journal: &str) -> Root {
     root
 }
 
-/// Returns the files that are new or changed.
+/// Returns the files that are new or changed; for a hidden file, the one beside it.
 fn changed(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
@@ -25,7 +25,7 @@ fn changed(
     after
         .iter()
         .filter(|(path, text)| before.get(*path) != Some(text))
-        .map(|(path, _)| path.clone())
+        .map(|(path, _)| Root::visible_path(path))
         .collect()
 }
 

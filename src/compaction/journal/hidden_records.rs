@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Journal, records};
 use crate::compaction::error::CompactionError;
-use crate::memory::{hash::ContentHash, joined};
+use crate::{
+    memory::{hash::ContentHash, joined},
+    store::fs::vault::VaultError,
+};
 
 impl Journal<'_, '_> {
     /// Restores the record of each generated file whose hidden file is missing, unusable, or of an older version.
@@ -23,13 +26,15 @@ impl Journal<'_, '_> {
             .collect();
         recorded.entry(layout.wisdom()).or_default();
         recorded.retain(|path, _| layout.hidden_path(path).is_some());
+        let folders = self.context.vault.folder_cache();
         for (path, hash) in recorded {
-            if self.lost_record(&path, hash)?.is_none() {
+            if self.lost_record(&path, hash, folders.read_text(&path))?.is_none() {
                 continue;
             }
             // Under the lock, so that the two files are not just being written.
             let lock = self.context.write_lock()?;
-            if let Some(record) = self.lost_record(&path, hash)? {
+            let text = self.context.vault.read_text(&path);
+            if let Some(record) = self.lost_record(&path, hash, text)? {
                 self.context.vault.write_record(&lock, &path, record.as_bytes())?;
             }
         }
@@ -41,8 +46,9 @@ impl Journal<'_, '_> {
         &self,
         path: &str,
         recorded: Option<ContentHash>,
+        text: Result<Option<String>, VaultError>,
     ) -> Result<Option<String>, CompactionError> {
-        let text = match self.context.vault.read_text(path) {
+        let text = match text {
             Ok(Some(text)) => text,
             Err(error) if error.is_read_failure() => return Err(error.into()),
             // The scan reports a file that cannot be read.

@@ -206,7 +206,7 @@ fn invalid_arguments_return_an_error_with_the_next_step() {
             "there is no `memory/.decisions.jsonl`",
         ),
         ("memory_read", json!({ "file": "a\u{0}b" }), "there is no"),
-        ("memory_read", json!({ "file": "2026-W10", "from": 900 }), "has 19 lines"),
+        ("memory_read", json!({ "file": "2026-W10", "from": 900 }), "has 14 lines"),
         ("memory_read", json!({ "file": "2026-W10", "from": 3, "to": 2 }), "is before"),
         ("memory_read", json!({ "file": "2026-W10", "as_of": "once" }), "once"),
         ("memory_log", json!({ "text": "\n " }), "`text` is empty"),
