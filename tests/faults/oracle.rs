@@ -148,7 +148,7 @@ fn check_pairs(files: &Files) -> Result<(), String> {
 }
 
 /// Returns the path of the file beside a hidden one; for any other file, its own.
-fn beside(name: &str) -> String {
+pub(crate) fn beside(name: &str) -> String {
     let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
     let Some(stem) = file.strip_prefix('.').and_then(|it| it.strip_suffix(".json")) else {
         return name.to_owned();
@@ -157,7 +157,7 @@ fn beside(name: &str) -> String {
 }
 
 /// Returns the path of the hidden file beside another one.
-fn record_path(name: &str) -> String {
+pub(crate) fn record_path(name: &str) -> String {
     let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
     let hidden = format!(".{}.json", file.trim_end_matches(".md"));
     if dir.is_empty() { hidden } else { format!("{dir}/{hidden}") }

@@ -345,19 +345,19 @@ fn older_summary(root: &Root, path: &str) -> String {
     let record: Value = serde_json::from_str(&root.read_record(path)).unwrap();
     let list = |key: &str| -> Vec<String> {
         let values = record[key].as_array().into_iter().flatten();
-        values.map(|it| it.to_string()).collect()
+        values.map(Value::to_string).collect()
     };
     let sources = record["sources"].as_object().unwrap().iter();
     let sources: Vec<String> = sources.map(|(stem, hash)| format!("{stem}: {hash}")).collect();
     let engine = record["engine"].as_str().unwrap();
-    let mut keys = format!(
-        "memoird:\n  engine: {engine}\n  sources: {{ {} }}\n  items: [{}]\n",
+    // Of a month there is none.
+    let extracted = format!("  extracted: [{}]\n", list("extracted").join(", "));
+    let keys = format!(
+        "memoird:\n  engine: {engine}\n  sources: {{ {} }}\n  items: [{}]\n{}",
         sources.join(", "),
-        list("items").join(", ")
+        list("items").join(", "),
+        if record["extracted"].is_array() { &extracted } else { "" }
     );
-    if record["extracted"].is_array() {
-        keys += &format!("  extracted: [{}]\n", list("extracted").join(", "));
-    }
     root.read(path).replacen("---\n\n", &format!("{keys}---\n\n"), 1)
 }
 
