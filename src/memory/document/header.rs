@@ -127,8 +127,17 @@ pub(super) struct SummaryRecord {
 
 impl SummaryRecord {
     pub(super) fn of(header: &SummaryHeader, body: String) -> Self {
-        let SummaryHeader { engine, sources, items, external, extracted, .. } = header.clone();
-        let SummaryHeader { missing_sources: gone, partial, fallback, .. } = header.clone();
+        let SummaryHeader {
+            pointers: _,
+            engine,
+            sources,
+            items,
+            external,
+            extracted,
+            missing_sources: gone,
+            partial,
+            fallback,
+        } = header.clone();
         Self { body, engine, external, extracted, fallback, gone, items, partial, sources }
     }
 
@@ -137,19 +146,16 @@ impl SummaryRecord {
     }
 
     fn header(self, pointers: Vec<String>) -> SummaryHeader {
-        let Self { body: _, engine, external, extracted, fallback, gone, items, partial, sources } =
-            self;
-        let missing_sources = gone;
         SummaryHeader {
             pointers,
-            engine,
-            sources,
-            items,
-            external,
-            extracted,
-            missing_sources,
-            partial,
-            fallback,
+            engine: self.engine,
+            sources: self.sources,
+            items: self.items,
+            external: self.external,
+            extracted: self.extracted,
+            missing_sources: self.gone,
+            partial: self.partial,
+            fallback: self.fallback,
         }
     }
 }
