@@ -260,6 +260,7 @@ pub(crate) struct SearchLexicon {
     pub(crate) event_name_ends: LexiconWords,
     pub(crate) articles: LexiconWords,
     pub(crate) negations: LexiconWords,
+    pub(crate) failure_words: LexiconWords,
 }
 
 /// `sections.yaml`: the section of a summary that a statement belongs to.
@@ -280,6 +281,18 @@ pub(crate) struct SectionLexicon {
     pub(crate) unspecific_columns: LexiconWords,
     pub(crate) number_columns: LexiconWords,
     pub(crate) state_marks: StateMarks,
+}
+
+/// `wisdom.yaml`: what the titles and labels of a log say about the bullets of `WISDOM.md`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct WisdomLexicon {
+    pub(crate) generic_titles: LexiconWords,
+    pub(crate) former_titles: LexiconWords,
+    pub(crate) wish_labels: LexiconWords,
+    pub(crate) guidance_nouns: LexiconWords,
+    pub(crate) profile_titles: LexiconWords,
+    pub(crate) profile_labels: LexiconWords,
 }
 
 /// Marks that show a state.
@@ -395,6 +408,8 @@ lexicons! {
     SECTIONS: SectionLexicon = include_str!("../../config/lexicon/sections.yaml");
     /// Words at which texts are cut.
     SENTENCES: SentenceLexicon = include_str!("../../config/lexicon/sentences.yaml");
+    /// Titles and labels for the bullets of `WISDOM.md`.
+    WISDOM: WisdomLexicon = include_str!("../../config/lexicon/wisdom.yaml");
 }
 
 /// Parses a file of word lists.

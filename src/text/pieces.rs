@@ -345,10 +345,16 @@ fn opens_with_condition(sentence: &str) -> bool {
         || SENTENCES.unspaced.opening_conditions.iter().any(|it| sentence.starts_with(it))
 }
 
-/// Returns the letters with which a text begins.
+/// Returns the letters with which a text begins, and nothing if they are too many for a word of a list: a line
+/// without spaces would be read to its end for each of its pieces.
 fn first_word(text: &str) -> &str {
-    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
-    &text[..end]
+    const CHARS_MAX: usize = 24;
+    let mut letters = text.char_indices().take(CHARS_MAX + 1);
+    match letters.find(|it| !it.1.is_alphabetic()) {
+        Some((end, _)) => &text[..end],
+        None if text.chars().nth(CHARS_MAX).is_none() => text,
+        None => "",
+    }
 }
 
 /// Returns whether the word after a comma opens a clause that can be cut off.

@@ -127,7 +127,7 @@ pub fn draft(bytes: &[u8]) {
         }
     };
     let room = 2_000;
-    let input = DigestInput { logs: &logs, entries: &[], kept_out: &|_, _| None, room };
+    let input = DigestInput { logs: &logs, entries: &[], kept_out: &|_, _, _| None, room };
     let bullets = extractive::digest(&input);
     for bullet in &bullets {
         check_citation(&bullet.citation, &bullet.text);

@@ -158,14 +158,16 @@ fn an_edited_bullet_leaves_the_others_below_its_heading_alone() {
     );
     run(&root, &["compact"]).ok();
     let wisdom = root.read("WISDOM.md");
-    assert!(wisdom.contains("Depth sensors: Always sign the sheet"), "{wisdom}");
+    let joined = "Depth sensors: Never reset a buoy; Always sign the sheet";
+    assert!(wisdom.contains(joined), "{wisdom}");
     root.write("WISDOM.md", &wisdom.replace("Never reset a buoy", "Never reset two buoys"));
-    root.append("memory/2026-04-10.md", "- The tide clock was moved to the pier house\n");
+    root.append("memory/2026-04-10.md", "- Never open the case\n");
     run(&root, &["compact"]).ok();
     let wisdom = root.read("WISDOM.md");
-    assert!(wisdom.contains("Never reset two buoys"), "{wisdom}");
+    let edited = "- Depth sensors: Never reset two buoys; Always sign the sheet";
+    assert!(wisdom.contains(edited), "{wisdom}");
     assert!(!wisdom.contains("Never reset a buoy"), "{wisdom}");
-    assert!(wisdom.contains("Always sign the sheet"), "{wisdom}");
+    assert!(wisdom.contains("- Depth sensors: Never open the case"), "{wisdom}");
 }
 
 #[test]

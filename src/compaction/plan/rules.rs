@@ -305,10 +305,11 @@ impl<'a> Planner<'a> {
             .map(|(stem, log)| (stem.to_string(), log.input_hash.hex16()))
             .collect();
         // Bullets are chosen beside the entries, so they are chosen again after a month.
-        let months = self.record.distilled.iter();
-        inputs.extend(months.filter_map(|(month, hash)| Some((month.to_string(), hash.clone()?))));
-        let months = self.plan.jobs.iter().filter(|it| it.tier == Tier::Wisdom);
-        inputs.extend(months.flat_map(|it| it.inputs.clone()));
+        let planned = self.plan.jobs.iter().filter(|it| it.tier == Tier::Wisdom);
+        let months = self.record.distilled.keys().copied().chain(planned.map(|it| it.period));
+        inputs.extend(months.filter_map(|month| {
+            Some((month.to_string(), self.inventory.monthly.get(&month)?.body_hash.clone()))
+        }));
         let period = Period::containing(Grain::Day, newest);
         let is_done = self.inventory.wisdom.is_some()
             && self.record.digested.contains(&fingerprint(Tier::Wisdom, period, &inputs))

@@ -129,7 +129,6 @@ impl WisdomEdit<'_> {
         let entries: Vec<WisdomEntry> =
             file.entries().filter(|it| !it.is_own_bullet()).cloned().collect();
         let is_decided = |citation: &Citation| {
-            // A heading alone is shared by many bullets.
             let cites = |sources: &Citation| {
                 citation
                     .addresses()
@@ -146,8 +145,8 @@ impl WisdomEdit<'_> {
                 && privacy::suspicious_lines(text).is_empty()
                 && !hedge::is_guess(text)
         };
-        let kept_out = |text: &str, citation: &Citation| {
-            if is_decided(citation) {
+        let kept_out = |text: &str, citation: &Citation, own: &Citation| {
+            if is_decided(own) {
                 return Some(DigestOutcome::KeptOutByPerson);
             }
             (!is_sound(text, citation)).then_some(DigestOutcome::HeldByChecks)

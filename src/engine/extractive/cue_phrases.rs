@@ -54,6 +54,10 @@ macro_rules! cue_tables {
 cue_tables! {
     RULE "rule"
     RULE_OPENERS "rule_openers"
+    REQUESTS "requests"
+    EXPECTATIONS "expectations"
+    OBLIGATIONS "obligations"
+    LIMITS "limits"
     NOT_RULES "not_rules"
     FROM_NOW_ON "from_now_on"
     INSTRUCTED "instructed"

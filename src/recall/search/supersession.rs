@@ -1,20 +1,66 @@
-//! Orders values that changed: of two hits that say the same with different values the older one is
-//! marked and comes second. It comes first if the question asks for the former value; the order stays
-//! if it asks about a past time.
+//! Orders what changed: of two hits that say the same with different values, and of a hit and a newer one that
+//! says that it was done or stopped, the older one is marked and comes second. It comes first if the question
+//! asks for the former value; the order stays if it asks about a past time.
 //!
 //! A value is a word with a digit. Two lines say the same when nearly all their other words are the
-//! same, and there are enough of them. Pure.
+//! same, and there are enough of them. A newer line ends an older one if it has a word such as `fixed` or
+//! `cancelled` and most content words of the older line. Pure.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::LazyLock,
+};
 
 use super::{HitRef, SearchHit};
-use crate::text::{lexicon::SEARCH, words};
+use crate::text::{
+    lexicon::{ANNOTATIONS, CUES, SEARCH},
+    stems::english_stem,
+    words,
+};
 
 /// How many words besides the values two lines must share.
 const SHARED_MIN: usize = 4;
 
 /// Which share of all their words that must be.
 const SHARE_MIN: f64 = 0.75;
+
+/// How many content words a line must share with the one that ends it.
+const ENDED_SHARED_MIN: usize = 3;
+
+/// Which share of its content words that must be.
+const ENDED_SHARE_MIN: f64 = 0.6;
+
+/// How many other content words the newer line may have for each shared one: it may be about more.
+const ENDED_OTHERS_MAX: usize = 2;
+
+/// Words that open or end something, folded as those of a line are.
+static END_WORDS: LazyLock<EndWords> = LazyLock::new(|| {
+    let fold = |words: &[&str]| {
+        let mut folded = HashSet::new();
+        // Of phrases no word says it alone.
+        for word in words.iter().filter(|it| !it.contains(' ')) {
+            words::for_each_folded(word, |it| {
+                folded.insert(it.to_owned());
+            });
+        }
+        folded
+    };
+    let mut not_done = fold(&ANNOTATIONS.not_done);
+    // What is left of `isn't`, which is folded to two words.
+    not_done.insert("t".to_owned());
+    let mut open = fold(&ANNOTATIONS.open);
+    open.extend(fold(&SEARCH.failure_words));
+    let retired = CUES.tables.get("retired").map_or_else(HashSet::new, |it| fold(it));
+    EndWords { done: fold(&ANNOTATIONS.done), not_done, open, retired }
+});
+
+struct EndWords {
+    done: HashSet<String>,
+    not_done: HashSet<String>,
+    /// That something is open or fails.
+    open: HashSet<String>,
+    retired: HashSet<String>,
+}
 
 /// Which value a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,10 +113,45 @@ impl LineValues {
         }
         let shared = self.words.intersection(&other.words).count();
         let all = self.words.union(&other.words).count();
-        #[expect(clippy::cast_precision_loss, reason = "words of a line")]
-        let share = shared as f64 / all.max(1) as f64;
-        shared >= SHARED_MIN && share >= SHARE_MIN
+        shared >= SHARED_MIN && share_of(shared, all) >= SHARE_MIN
     }
+
+    /// Returns whether a newer line says that what this line says was done, stopped, or given up.
+    fn is_ended_by(&self, newer: &Self) -> bool {
+        let is_open = || self.words.iter().any(|it| END_WORDS.open.contains(it));
+        let is_ended = |line: &Self| line.words.iter().any(|it| END_WORDS.retired.contains(it));
+        let is_done = |line: &Self| line.words.iter().any(|it| END_WORDS.done.contains(it));
+        let ends = is_ended(newer) || (is_done(newer) && is_open());
+        if !ends
+            || is_ended(self)
+            || is_done(self)
+            || !self.values.is_subset(&newer.values)
+            || newer.words.iter().any(|it| END_WORDS.not_done.contains(it))
+        {
+            return false;
+        }
+        let (older, newer) = (self.content(), newer.content());
+        let shared = older.intersection(&newer).count();
+        shared >= ENDED_SHARED_MIN
+            && share_of(shared, older.len()) >= ENDED_SHARE_MIN
+            && newer.len() - shared <= ENDED_OTHERS_MAX * shared
+    }
+
+    /// Returns the stems of the words that say what the line is about.
+    fn content(&self) -> BTreeSet<String> {
+        let says_nothing = |it: &str| {
+            SEARCH.stop_words.contains(&it)
+                || END_WORDS.open.contains(it)
+                || END_WORDS.done.contains(it)
+        };
+        let words = self.words.iter().filter(|it| !says_nothing(it));
+        words.map(|it| english_stem(it).into_owned()).collect()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "words of a line")]
+fn share_of(part: usize, all: usize) -> f64 {
+    part as f64 / all.max(1) as f64
 }
 
 /// Marks superseded hits, and puts those first that the question asks for. `is_dated` says that it
@@ -82,7 +163,9 @@ pub(super) fn mark_superseded(hits: &mut [SearchHit], question: &str, is_dated: 
         let newer = (0..hits.len())
             .rev()
             .filter(|&it| {
-                hits[it].date > hits[older].date && lines[older].conflicts_with(&lines[it])
+                hits[it].date > hits[older].date
+                    && (lines[older].conflicts_with(&lines[it])
+                        || lines[older].is_ended_by(&lines[it]))
             })
             .max_by_key(|&it| hits[it].date);
         hits[older].superseded_by =
@@ -156,6 +239,44 @@ mod tests {
         assert_eq!(order("retry limit", false), now);
         assert_eq!(order("What was the retry limit?", false), as_found);
         assert_eq!(order("What is the retry limit of March 1?", true), as_found);
+    }
+
+    #[test]
+    fn a_line_that_ends_another_comes_before_it() {
+        for (older, newer) in [
+            ("The export of the tide tables fails at night", "Fixed the export of the tide tables"),
+            ("Waiting for the licence of the depth sensor", "Licence of the depth sensor renewed"),
+            (
+                "The mirror in Brest copies every hour",
+                "Disabled the hourly mirror in Brest, it copies nothing",
+            ),
+        ] {
+            let mut hits = [hit("2026-03-01", older), hit("2026-03-05", newer)];
+            mark_superseded(&mut hits, "what about it", false);
+            assert_eq!(hits[0].text, newer);
+            assert!(hits[1].superseded_by.is_some() && hits[0].superseded_by.is_none(), "{older}");
+        }
+        for (older, newer) in [
+            (
+                "The export of the tide tables fails at night",
+                "The export of the tide tables is not fixed yet",
+            ),
+            ("The export of the tide tables fails at night", "Fixed the clock in the hall"),
+            ("Fixed the export of the tide tables", "The export of the tide tables fails again"),
+            (
+                "Invoice 2026-014 of the pier house is open",
+                "Invoice 2026-013 of the pier house paid",
+            ),
+            ("The backup server runs in the cellar", "Fixed the backup server in the cellar"),
+            (
+                "The export of the tide tables fails at night",
+                "The export of the tide tables isn't fixed",
+            ),
+        ] {
+            let mut hits = [hit("2026-03-01", older), hit("2026-03-05", newer)];
+            mark_superseded(&mut hits, "what about it", false);
+            assert!(hits.iter().all(|it| it.superseded_by.is_none()), "{older} / {newer}");
+        }
     }
 
     #[test]

@@ -7,12 +7,15 @@
 //!
 //! # Invariants
 //!
-//! - The text is that of the logs, with its heading before it where it is not understandable alone.
+//! - The text is that of the logs, with its heading before it where it is not understandable alone; statements
+//!   that need the same heading share it in one bullet.
 //! - Of two statements that differ in their values, or have the same label, the newer one is chosen.
 //! - The same logs give the same bullets: nothing depends on the clock or on the file as it was.
 
 mod sections;
+mod siblings;
 mod statements;
+mod titles;
 
 use std::{
     cmp::Ordering,
@@ -63,10 +66,14 @@ pub struct DigestInput<'a> {
     /// The other entries of the file, which no bullet repeats.
     pub entries: &'a [WisdomEntry],
     /// Returns why a bullet must not be written: a person deleted it or took it over, or the checks refuse it.
-    pub kept_out: &'a dyn Fn(&str, &Citation) -> Option<DigestOutcome>,
+    pub kept_out: KeptOut<'a>,
     /// The room in characters.
     pub room: usize,
 }
+
+/// Returns why a text with these lines must not be written; the second lines are those without its titles, about
+/// which a person may have decided.
+pub(crate) type KeptOut<'a> = &'a dyn Fn(&str, &Citation, &Citation) -> Option<DigestOutcome>;
 
 /// A bullet for the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +152,7 @@ impl DigestOutcome {
 pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     /// How many statements of each outcome are listed.
     const SHOWN_MAX: usize = 20;
-    let statements = collect_statements(input.logs);
+    let statements = collect_statements(input.logs, input.kept_out);
     let mut choice = DigestChoice::new(input, &statements);
     choice.run();
     let mut shown = BTreeMap::<DigestOutcome, usize>::new();
@@ -167,7 +174,7 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
 
 /// Chooses the bullets, in the order of the file.
 pub(crate) fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
-    let statements = collect_statements(input.logs);
+    let statements = collect_statements(input.logs, input.kept_out);
     let mut choice = DigestChoice::new(input, &statements);
     choice.run();
     choice.into_bullets()
@@ -291,7 +298,7 @@ impl<'a> DigestChoice<'a> {
         } else if self.newer.is_replaced(self.statements, statement) {
             DigestOutcome::Replaced
         } else {
-            (self.input.kept_out)(&statement.text, &statement.citation)
+            (self.input.kept_out)(&statement.text, &statement.citation, &statement.own_citation)
                 .unwrap_or(DigestOutcome::Chosen)
         }
     }
@@ -352,7 +359,7 @@ impl NewerStatements {
         let (mut last_of_key, mut with_stem) =
             (HashedMap::default(), HashedMap::<Vec<usize>>::default());
         for statement in statements {
-            last_of_key.extend(statement.key.map(|it| (it, statement.order)));
+            last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
             for &stem in statement.terms.stems.hashes() {
                 with_stem.entry(stem).or_default().push(statement.order);
             }
@@ -364,8 +371,8 @@ impl NewerStatements {
     /// it, and therefore one of its few rarest words. Of a word in many statements only the newest ones are read.
     fn is_replaced(&self, statements: &[DigestStatement], older: &DigestStatement) -> bool {
         const READ_MAX: usize = 200;
-        let last = older.key.and_then(|it| self.last_of_key.get(&it));
-        if last.is_some_and(|it| *it > older.order) {
+        let is_old = |key: &u64| self.last_of_key.get(key).is_some_and(|it| *it > older.order);
+        if !older.keys.is_empty() && older.keys.iter().all(is_old) {
             return true;
         }
         let with = |stem: &u64| self.with_stem.get(stem).map_or(&[][..], |it| it);

@@ -1,5 +1,6 @@
 //! Which section of `WISDOM.md` a statement belongs to.
 
+use super::titles;
 use crate::{
     engine::extractive::{
         cue_phrases,
@@ -18,6 +19,7 @@ use crate::{
         authorship::Speaker,
         wisdom::WisdomSection,
     },
+    text::lexicon::SECTIONS,
 };
 
 /// The longest statement about a place, in words: a longer one is a story.
@@ -69,19 +71,14 @@ pub(super) fn role_of(
 ) -> StatementRole {
     let words = WordList::of(text);
     let role = |section, factor| StatementRole { section, factor };
+    let after_label = text.strip_prefix(statement.label_text()).unwrap_or(text);
+    let is_report = class == StatementClass::Outcome
+        || [text, after_label].into_iter().any(|it| opens_as_report(&WordList::of(it)));
     // What an agent says in a transcript is an outcome or a state at most.
     if statement.speaker != Some(Speaker::Assistant) {
-        // Rules say early that they are one; later in a sentence the same words tell what happened.
-        let is_early = words.find(cue_phrases::RULE).is_some_and(|(at, _)| match at {
-            // In a list `stop the pump` is a step.
-            0 => statement.lead.is_none() || words.opens_with(cue_phrases::RULE_OPENERS),
-            _ => {
-                at <= RULE_WORDS_BEFORE
-                    && words.get(at - 1) != Some("to")
-                    && !says_habit(&words, at)
-            }
-        });
-        let is_rule = is_early && is_lasting(text, &words);
+        let is_former = titles::is_former(page, statement);
+        let is_rule =
+            !is_former && !titles::is_wish(page, statement) && says_rule(statement, text, &words);
         if is_about_person(text, &words) {
             return role(WisdomSection::People, 1.5);
         }
@@ -89,9 +86,16 @@ pub(super) fn role_of(
             let opens = words.opens_with(cue_phrases::RULE_OPENERS);
             return role(WisdomSection::HowToWork, if opens { 1.8 } else { 1.3 });
         }
+        if !is_report && !is_former && titles::is_guidance(statement) {
+            return role(WisdomSection::HowToWork, 1.3);
+        }
+        if !is_report && statement.task.is_none() && titles::is_profile(page, statement) {
+            return role(WisdomSection::People, 1.3);
+        }
         match block_role(page, statement) {
             Some(BlockRole::Preference) => return role(WisdomSection::People, 1.4),
-            Some(BlockRole::Lesson | BlockRole::Feedback) => {
+            // Below such a heading agents also list what they did.
+            Some(BlockRole::Lesson) if class != StatementClass::Outcome => {
                 return role(WisdomSection::Lessons, 1.3);
             }
             Some(BlockRole::Decision) if statement.label == 0 => {
@@ -103,7 +107,7 @@ pub(super) fn role_of(
             _ => {}
         }
     }
-    if class == StatementClass::Open {
+    if class == StatementClass::Open && !has_done_mark(text) {
         return role(WisdomSection::Open, 0.8);
     }
     // Later in a sentence the same words say what an improvement did.
@@ -113,11 +117,12 @@ pub(super) fn role_of(
     if is_retired && class != StatementClass::Context {
         return role(WisdomSection::Stopped, 1.0);
     }
+    // In a longer text a place is where something happened.
     let is_place = |kind| matches!(kind, AtomKind::Url | AtomKind::Path);
-    let names_place = atom::find_atoms(text).iter().any(|it| is_place(it.kind));
-    let after_label = text.strip_prefix(statement.label_text()).unwrap_or(text);
-    let is_report = class == StatementClass::Outcome
-        || [text, after_label].into_iter().any(|it| opens_as_report(&WordList::of(it)));
+    let value =
+        after_label.trim_start_matches(|c: char| !c.is_alphanumeric() && !"/~.`".contains(c));
+    let names_place =
+        atom::find_atoms(value).first().is_some_and(|it| is_place(it.kind) && it.start <= 1);
     // Without a label that says what the place is, a statement with a path is about something else.
     let is_entry = statement.label > 0;
     if (names_place && is_entry && !is_report && words.len() <= PLACE_WORDS_MAX)
@@ -128,14 +133,60 @@ pub(super) fn role_of(
     role(WisdomSection::Projects, if is_report { EVENT_FACTOR } else { 1.0 })
 }
 
-/// Returns whether a word such as `always` says how a thing is rather than what to do: `it always uses the default`.
+/// Returns whether a text has a sign such as `✅`.
+fn has_done_mark(text: &str) -> bool {
+    !text.is_ascii() && SECTIONS.state_marks.done.iter().any(|it| text.contains(it))
+}
+
+/// Returns whether a statement says what to do whenever a case occurs.
+fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
+    let Some((at, _)) = words.find(cue_phrases::RULE) else { return false };
+    let opens = words.opens_with(cue_phrases::RULE_OPENERS);
+    let next = words.get(at + 1).unwrap_or_default();
+    // Rules say early that they are one; later in a sentence the same words tell what happened.
+    let is_early = match at {
+        // In a list `stop the pump` is a step.
+        0 => statement.lead.is_none() || opens,
+        _ => at <= RULE_WORDS_BEFORE && words.get(at - 1) != Some("to") && !says_habit(words, at),
+    };
+    let is_other = match words.get(at) {
+        // `Stop 9 €`, `the next stop`, `no longer there`, `the pump must be older`.
+        Some("stop") => !(next == "to" || next.ends_with("ing")),
+        Some("no") => next == "longer",
+        Some("immer") => next == "noch",
+        Some(word) if words.find(cue_phrases::OBLIGATIONS).is_some_and(|it| it.0 == at) => {
+            let upper = word.to_uppercase();
+            let is_stressed = upper != word && text.contains(&upper);
+            !words.has(cue_phrases::LIMITS) && !is_stressed
+        }
+        _ => false,
+    };
+    let is_price = || {
+        let priced = |it: &atom::Atom| matches!(it.kind, AtomKind::Money | AtomKind::Percent);
+        !words.has(cue_phrases::LIMITS) && atom::find_atoms(text).iter().any(priced)
+    };
+    is_early && !is_other && !is_price() && !asks_once(words) && is_lasting(text, words)
+}
+
+/// Returns whether a text asks for something to be done now, or says what is expected of a thing: `please check the
+/// pump`, `the pump should work`.
+fn asks_once(words: &WordList) -> bool {
+    let is_lasting = || words.has(cue_phrases::RULE_OPENERS) || words.has(cue_phrases::LIMITS);
+    (words.opens_with(cue_phrases::REQUESTS) || words.has(cue_phrases::EXPECTATIONS))
+        && !is_lasting()
+}
+
+/// Returns whether a word such as `always` says how a thing is rather than what to do: `it always uses the default`,
+/// `the pump was never connected`.
 fn says_habit(words: &WordList, at: usize) -> bool {
     let is_adverb = words.get(at).is_some_and(|it| matches!(it, "always" | "never"));
+    let before = at.checked_sub(1).and_then(|it| words.get(it));
+    let is_state = |it: &str| matches!(it, "was" | "were" | "been" | "has" | "have" | "had");
     let is_told = |it: &str| {
         let verb = it.len() > 3 && !it.ends_with("ss");
         verb && (it.ends_with('s') || it.ends_with("ed"))
     };
-    is_adverb && words.get(at + 1).is_some_and(is_told)
+    is_adverb && (words.get(at + 1).is_some_and(is_told) || before.is_some_and(is_state))
 }
 
 /// Returns whether a text says how things are at the moment: `tonight`, `right now`.

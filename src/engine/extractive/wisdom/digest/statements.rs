@@ -1,12 +1,16 @@
 //! The statements of the newest logs, each with its section, worth and terms.
 
+use std::borrow::Cow;
+
 use chrono::{NaiveDate, TimeDelta};
 
 use super::sections::{StatementRole, decides_label, is_passing, role_of};
+use super::{KeptOut, siblings::join_siblings, titles};
 use crate::{
     engine::extractive::{
         as_f64,
         candidates::headings::{is_meaningful, template_heads},
+        cue_phrases,
         memories::roles::{BlockRole, role_of_label},
         parsed_log::{self, LogStatement, ParsedLog, StatementForm},
         routine_reports::is_routine_report,
@@ -27,6 +31,7 @@ use crate::{
     privacy::SanitizedLog,
     text::{
         hash::{HashedMap, hash_bytes},
+        lexicon::SECTIONS,
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
@@ -34,7 +39,7 @@ use crate::{
 };
 
 /// The longest bullet, in characters without its heading.
-const TEXT_CHARS_MAX: usize = 280;
+pub(super) const TEXT_CHARS_MAX: usize = 280;
 
 /// The longest heading before a bullet.
 const HEAD_CHARS_MAX: usize = 60;
@@ -66,6 +71,12 @@ const WORD_LIST_FACTOR: f64 = 0.3;
 
 /// What is worth a statement that is mostly values of a moment.
 const MEASUREMENT_FACTOR: f64 = 0.4;
+
+/// The factor of a report with several amounts or marks.
+const TELEMETRY_FACTOR: f64 = 0.4;
+
+/// The factor of a change of code that has a number.
+const CHANGE_FACTOR: f64 = 0.6;
 
 /// What a line is worth that somebody marked to be kept.
 const KEEP_FACTOR: f64 = 3.0;
@@ -107,6 +118,8 @@ pub(super) struct DigestStatement {
     pub(super) section: WisdomSection,
     pub(super) text: String,
     pub(super) citation: Citation,
+    /// The lines of its words without its titles.
+    pub(super) own_citation: Citation,
     pub(super) day: NaiveDate,
     /// Its place among all statements; newer ones are higher.
     pub(super) order: usize,
@@ -115,20 +128,38 @@ pub(super) struct DigestStatement {
     pub(super) own_terms: StatementTerms,
     /// Stems of the names in it.
     pub(super) names: Vec<u64>,
-    /// What its label says it is the value of.
-    pub(super) key: Option<u64>,
+    /// What its labels say it is the values of.
+    pub(super) keys: Vec<u64>,
     /// Whether it reports that something was finished.
     pub(super) is_done: bool,
     pub(super) worth: f64,
     /// Whether it is about the moment at which it was written.
-    is_passing: bool,
+    pub(super) is_passing: bool,
+    /// The last day that an open item names.
+    pub(super) due: Option<NaiveDate>,
     /// The hash of its first words.
     opening: Option<u64>,
     /// The hash of the heading above it.
     heading: Option<u64>,
+    /// What its words need before them, and where these words begin.
+    pub(super) title: Option<StatementTitle>,
+}
+
+/// The heading or parent item at the beginning of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StatementTitle {
+    page: usize,
+    head: usize,
+    /// The bytes of the title with the colon and the space after it.
+    pub(super) length: usize,
 }
 
 impl DigestStatement {
+    /// Returns its words without its title.
+    pub(super) fn own_text(&self) -> &str {
+        &self.text[self.title.map_or(0, |it| it.length)..]
+    }
+
     /// Returns the terms by which it is ranked.
     pub(super) fn features(&self) -> impl Iterator<Item = &u64> {
         self.terms.stems.hashes().iter().chain(self.terms.values.hashes())
@@ -136,7 +167,10 @@ impl DigestStatement {
 }
 
 /// Returns the statements of logs that are not external, oldest first.
-pub(super) fn collect_statements(logs: &[SanitizedLog]) -> Vec<DigestStatement> {
+pub(super) fn collect_statements(
+    logs: &[SanitizedLog],
+    kept_out: KeptOut<'_>,
+) -> Vec<DigestStatement> {
     let pages: Vec<ParsedLog> = logs.iter().map(parsed_log::parse).collect();
     let templates = template_heads(&pages);
     let copied = copied_texts(&pages);
@@ -146,11 +180,13 @@ pub(super) fn collect_statements(logs: &[SanitizedLog]) -> Vec<DigestStatement> 
         extractor: TermExtractor::default(),
         found: Vec::new(),
     };
-    for page in &pages {
+    for (at, page) in pages.iter().enumerate() {
         for statement in &page.statements {
-            collector.add(page, statement);
+            collector.add(at, page, statement);
         }
     }
+    let StatementCollector { found, extractor, .. } = &mut collector;
+    *found = join_siblings(std::mem::take(found), extractor, kept_out);
     collector.rate();
     collector.found
 }
@@ -164,7 +200,7 @@ struct StatementCollector {
 }
 
 impl StatementCollector {
-    fn add(&mut self, page: &ParsedLog, statement: &LogStatement) {
+    fn add(&mut self, page_at: usize, page: &ParsedLog, statement: &LogStatement) {
         let is_own = statement.origin != TextOrigin::External
             && !matches!(statement.form, StatementForm::Code | StatementForm::Quote)
             && statement.speaker != Some(Speaker::Machine);
@@ -192,14 +228,23 @@ impl StatementCollector {
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
         let class = sections::class_of(page, statement, own);
         let role = role_of(page, statement, own, class);
-        let mut text = own.to_owned();
-        let head = self.head_of(page, statement);
+        let (mut text, mut added_title) = (own.to_owned(), None);
+        let (head, above) = self.heads_of(page, statement);
         let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
-        if let Some(head) = head.filter(|_| !is_clear) {
-            let title = bare_title(&page.heads[head].text);
-            let of_head = self.extractor.extract(&WordList::of(title));
+        // `Options` are those of something.
+        let is_alone =
+            |it: &usize| above.is_none() && titles::is_generic(bare_title(&page.heads[*it].text));
+        if let Some(head) = head.filter(|it| !is_clear && !is_alone(it)) {
+            let mut title = Cow::Borrowed(bare_title(&page.heads[head].text));
+            if let Some(above) = above {
+                title = format!("{}: {title}", bare_title(&page.heads[above].text)).into();
+                lines.extend(&page.heads[above].lines);
+            }
+            let of_head = self.extractor.extract(&WordList::of(&title));
             if !of_head.stems.is_subset(&terms.stems) {
                 text = format!("{title}: {own}");
+                let length = text.len() - own.len();
+                added_title = Some(StatementTitle { page: page_at, head, length });
                 lines.extend(&page.heads[head].lines);
                 terms = self.extractor.extract(&WordList::of(&text));
             }
@@ -211,6 +256,9 @@ impl StatementCollector {
         }
         let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
         let Some(citation) = Citation::from_addresses(&addresses) else { return };
+        let own_lines: Vec<Address> =
+            statement.lines_of(0, end).map(|it| page.address(it)).collect();
+        let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
         let day = page.stem.date();
         let is_routine = is_routine_report(&statement.text);
         let worth = role.worth(statement)
@@ -218,18 +266,22 @@ impl StatementCollector {
             * if is_word_list(own) { WORD_LIST_FACTOR } else { 1.0 };
         let is_measured = role.section.is_state() && is_measurement(own);
         let worth = if is_measured { worth * MEASUREMENT_FACTOR } else { worth };
+        let is_state = role.section.is_state();
+        let worth = if is_state && is_telemetry(own) { worth * TELEMETRY_FACTOR } else { worth };
+        let worth = if is_state && names_change(own) { worth * CHANGE_FACTOR } else { worth };
         let worth = if statement.keep { worth * KEEP_FACTOR } else { worth };
-        if role.section.is_dated() {
-            text = format!("{} ({day})", text.trim_end_matches(['.', ';']));
-        }
         let order = self.found.len();
         self.found.push(DigestStatement {
             section: role.section,
             citation,
+            own_citation,
             day,
             order,
             names: names_in(own),
-            key: key_of(page, statement, head),
+            due: (role.section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
+                .then(|| last_day_in(own))
+                .flatten(),
+            keys: key_of(page, statement, head).into_iter().collect(),
             is_done: class == StatementClass::Outcome || role.section == WisdomSection::Stopped,
             terms,
             own_terms,
@@ -237,12 +289,18 @@ impl StatementCollector {
             is_passing,
             opening,
             heading: statement.heading.map(|it| page.heads[it].key),
+            title: added_title,
             text,
         });
     }
 
-    /// Returns what a statement is about: its lead-in or parent item, else a heading that says something.
-    fn head_of(&self, page: &ParsedLog, statement: &LogStatement) -> Option<usize> {
+    /// Returns what a statement is about: its lead-in or parent item, else a heading that says something; and what
+    /// that one is about if it is generic.
+    fn heads_of(
+        &self,
+        page: &ParsedLog,
+        statement: &LogStatement,
+    ) -> (Option<usize>, Option<usize>) {
         let fits = |head: &usize| {
             let title = &page.heads[*head].text;
             let is_dated = |it: &atom::Atom| matches!(it.kind, AtomKind::Time | AtomKind::Date);
@@ -251,7 +309,11 @@ impl StatementCollector {
                 && !atom::find_atoms(bare_title(title)).iter().any(is_dated)
         };
         let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
-        statement.lead.into_iter().chain(above).find(fits)
+        let mut heads = statement.lead.into_iter().chain(above).filter(fits);
+        let nearest = heads.next();
+        let is_generic = |it: &usize| titles::is_generic(bare_title(&page.heads[*it].text));
+        let above = nearest.filter(is_generic).and_then(|_| heads.find(|it| !is_generic(it)));
+        (nearest, above)
     }
 
     /// Raises the worth of what names things that the logs come back to.
@@ -287,8 +349,9 @@ impl StatementCollector {
                 statement.worth *= SERIES_LAST_FACTOR;
             }
             let age = newest - statement.day;
-            if statement.is_passing {
-                let is_over = age > PASSING_DAYS;
+            let is_past = statement.due.is_some_and(|it| it < newest);
+            if statement.is_passing || is_past {
+                let is_over = is_past || age > PASSING_DAYS;
                 statement.worth *= if is_over { PAST_FACTOR } else { PASSING_FACTOR };
             }
             let days = u32::try_from(age.num_days()).unwrap_or(0);
@@ -319,6 +382,35 @@ fn is_measurement(text: &str) -> bool {
     let measured = words().filter(|it| it.starts_with(|c: char| c.is_ascii_digit())).count();
     let has_time = || atom::find_atoms(text).iter().any(|it| it.kind == AtomKind::Time);
     measured * 4 > words().count() || (measured > 0 && has_time())
+}
+
+/// Returns whether a text has several marks of a state or amounts: a report of a program.
+fn is_telemetry(text: &str) -> bool {
+    const MARKS_MIN: usize = 2;
+    const AMOUNTS_MIN: usize = 3;
+    let marks = &SECTIONS.state_marks;
+    let is_mark = |c: char| {
+        let mut all = marks.done.iter().chain(&*marks.open).chain(&*marks.caution);
+        !c.is_ascii() && all.any(|it| it.starts_with(c))
+    };
+    let is_amount =
+        |it: &atom::Atom| matches!(it.kind, AtomKind::Money | AtomKind::Percent | AtomKind::Time);
+    text.chars().filter(|c| is_mark(*c)).count() >= MARKS_MIN
+        || atom::find_atoms(text).iter().filter(|it| is_amount(it)).count() >= AMOUNTS_MIN
+}
+
+/// Returns whether a text is about a change of code that has a number: it is in the code now.
+fn names_change(text: &str) -> bool {
+    let is_number = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '#');
+        let digits = |it: &str| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit());
+        let is_hash = (7..=40).contains(&word.len())
+            && word.bytes().all(|b| b.is_ascii_hexdigit())
+            && word.bytes().any(|b| b.is_ascii_digit())
+            && word.bytes().any(|b| b.is_ascii_lowercase());
+        is_hash || word.rsplit_once('#').is_some_and(|it| digits(it.1) && it.1.len() > 1)
+    };
+    text.split_whitespace().any(is_number)
 }
 
 /// Returns whether a text is a list of words, such as the tags of a page or the keys of a search.
@@ -367,6 +459,12 @@ fn copied_texts(pages: &[ParsedLog]) -> DayCounts {
         }
     }
     days
+}
+
+/// Returns the last day that a text names.
+fn last_day_in(text: &str) -> Option<NaiveDate> {
+    let dates = atom::find_atoms(text).into_iter().filter(|it| it.kind == AtomKind::Date);
+    dates.filter_map(|it| it.norm(text).parse().ok()).max()
 }
 
 /// Returns the stems of the names in a text.

@@ -24,7 +24,7 @@ fn bullets(
     is_kept_out: &dyn Fn(&str, &Citation) -> bool,
 ) -> Vec<String> {
     let logs = logs(days);
-    let kept_out = |text: &str, citation: &Citation| {
+    let kept_out = |text: &str, citation: &Citation, _: &Citation| {
         is_kept_out(text, citation).then_some(DigestOutcome::KeptOutByPerson)
     };
     let input = DigestInput { logs: &logs, entries: &[], kept_out: &kept_out, room };
@@ -110,6 +110,39 @@ fn what_depends_on_its_heading_has_it_before_it() {
     check(
         &["## 2. Pump house (02:10 ET)\n\n- Status: waits for two valves\n"],
         &["Projects: Pump house: Status: waits for two valves (2026-04-01) [2026-04-01:1,3]"],
+    );
+}
+
+#[test]
+fn siblings_below_one_title_are_joined() {
+    let day = "## Pump house\n\n- Valves: two of steel.\n- Boiler: from 1962\n\
+               - Never lend the keys out\n- Keys: with Ottilie\n- Roof: leaks\n";
+    check(
+        &[day],
+        &[
+            "How to work: Pump house: Never lend the keys out [2026-04-01:1,5]",
+            "Projects: Pump house: Valves: two of steel; Boiler: from 1962; Keys: with Ottilie; Roof: leaks (2026-04-01) [2026-04-01:1,3-4,6-7]",
+        ],
+    );
+    // What a person deleted leaves its siblings, and does not come back with one that follows a longer statement.
+    let between = "## Pump house\n\n- Boiler: from 1962\n\
+                   - The harbour master of Brest lends the second key of the cellar to nobody\n\
+                   - Roof: leaks\n";
+    let is_first = |_: &str, it: &Citation| {
+        it.lines_of(&"2026-04-01".parse().unwrap()).is_some_and(|it| it.contains(3))
+    };
+    let left = bullets(&[between], 8_000, &is_first);
+    assert!(left.iter().any(|it| it.contains("Pump house: Roof: leaks (")), "{left:?}");
+    assert!(!left.iter().any(|it| it.contains("Boiler")), "{left:?}");
+    let is_kept_out = |_: &str, it: &Citation| {
+        it.lines_of(&"2026-04-01".parse().unwrap()).is_some_and(|it| it.contains(4))
+    };
+    assert_eq!(
+        bullets(&[day], 8_000, &is_kept_out),
+        [
+            "How to work: Pump house: Never lend the keys out [2026-04-01:1,5]",
+            "Projects: Pump house: Valves: two of steel; Keys: with Ottilie; Roof: leaks (2026-04-01) [2026-04-01:1,3,6-7]",
+        ]
     );
 }
 

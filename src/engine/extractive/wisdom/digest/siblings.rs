@@ -1,0 +1,104 @@
+//! Joins the short statements below one title into one.
+
+use super::{
+    KeptOut,
+    statements::{DigestStatement, TEXT_CHARS_MAX},
+};
+use crate::{
+    engine::extractive::{
+        as_f64,
+        statements::{terms::TermExtractor, word_list::WordList},
+    },
+    text::hash::HashedMap,
+};
+
+/// Joins the statements of one section below one title, so that the title appears once: an item of a list
+/// says little without the others.
+pub(super) fn join_siblings(
+    found: Vec<DigestStatement>,
+    extractor: &mut TermExtractor,
+    kept_out: KeptOut<'_>,
+) -> Vec<DigestStatement> {
+    let mut joined: Vec<DigestStatement> = Vec::with_capacity(found.len());
+    let mut open: Vec<Vec<DigestStatement>> = Vec::new();
+    let mut last_of_key = HashedMap::<usize>::default();
+    for statement in &found {
+        last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
+    }
+    for statement in found {
+        let Some(title) = statement.title else {
+            joined.push(statement);
+            continue;
+        };
+        let is_same = |it: &[DigestStatement]| it[0].title == Some(title);
+        for members in open.extract_if(.., |it| !is_same(it)) {
+            joined.extend(join(members, extractor));
+        }
+        // What must not be written keeps nothing else out.
+        if kept_out(&statement.text, &statement.citation, &statement.own_citation).is_some() {
+            joined.push(statement);
+            continue;
+        }
+        // A value that changes later is told apart from those that hold.
+        let replaced = statement.keys.iter().any(|it| last_of_key.get(it) > Some(&statement.order));
+        if replaced {
+            joined.push(statement);
+            continue;
+        }
+        let of_section = open.iter().position(|it| {
+            it[0].section == statement.section && it[0].is_done == statement.is_done
+        });
+        let Some(at) = of_section else {
+            open.push(vec![statement]);
+            continue;
+        };
+        let chars = |it: &DigestStatement| it.own_text().chars().count() + 2;
+        let all: usize = open[at].iter().map(chars).sum();
+        if title.length + all + chars(&statement) <= TEXT_CHARS_MAX {
+            open[at].push(statement);
+        } else {
+            let members = std::mem::replace(&mut open[at], vec![statement]);
+            joined.extend(join(members, extractor));
+        }
+    }
+    for members in open {
+        joined.extend(join(members, extractor));
+    }
+    joined.sort_by_key(|it| it.order);
+    for (order, statement) in joined.iter_mut().enumerate() {
+        statement.order = order;
+        if statement.section.is_dated() {
+            let text = statement.text.trim_end_matches(['.', ';']);
+            statement.text = format!("{text} ({})", statement.day);
+        }
+    }
+    joined
+}
+
+/// Returns one statement with the words of all.
+fn join(members: Vec<DigestStatement>, extractor: &mut TermExtractor) -> Option<DigestStatement> {
+    let mut members = members.into_iter();
+    let mut joined = members.next()?;
+    let Some(title) = joined.title.filter(|_| members.len() > 0) else { return Some(joined) };
+    let count = as_f64(members.len() + 1);
+    let (mut worth, mut best) = (joined.worth, joined.worth);
+    for statement in members {
+        let own = statement.own_text();
+        joined.text.truncate(joined.text.trim_end_matches(['.', ';', ',']).len());
+        joined.text.extend(["; ", own]);
+        joined.citation.merge(&statement.citation);
+        joined.own_citation.merge(&statement.own_citation);
+        joined.names.extend(&statement.names);
+        joined.is_passing &= statement.is_passing;
+        joined.keys.extend(&statement.keys);
+        joined.due = joined.due.max(statement.due);
+        worth += statement.worth;
+        best = best.max(statement.worth);
+    }
+    joined.names.sort_unstable();
+    joined.names.dedup();
+    joined.worth = f64::midpoint(worth / count, best);
+    joined.terms = extractor.extract(&WordList::of(&joined.text));
+    joined.own_terms = extractor.extract(&WordList::of(&joined.text[title.length..]));
+    Some(joined)
+}

@@ -1,0 +1,100 @@
+//! What the titles and labels of a log say about the statements below them.
+
+use std::{collections::HashSet, sync::LazyLock};
+
+use crate::{
+    engine::extractive::{
+        parsed_log::{LogStatement, ParsedLog},
+        sections::{is_attribute, normalized_label},
+    },
+    text::lexicon::WISDOM,
+};
+
+/// The longest title that is looked up, in bytes: longer ones are sentences.
+const TITLE_BYTES_MAX: usize = 60;
+
+fn is_in(title: &str, words: &[&'static str]) -> bool {
+    title.len() <= TITLE_BYTES_MAX && words.contains(&&*normalized_label(title))
+}
+
+/// Returns whether a title says nothing without the one above it: `Options`, `Status`.
+pub(super) fn is_generic(title: &str) -> bool {
+    static GENERIC: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| WISDOM.generic_titles.iter().copied().collect());
+    title.len() <= TITLE_BYTES_MAX && {
+        let label = normalized_label(title);
+        GENERIC.contains(&*label) || is_attribute(&label) || is_former_label(&label)
+    }
+}
+
+fn is_former_label(label: &str) -> bool {
+    WISDOM.former_titles.contains(&label)
+}
+
+/// Returns the titles of a statement: its label, what leads it in, and the headings above it.
+fn titles<'a>(page: &'a ParsedLog, statement: &'a LogStatement) -> impl Iterator<Item = &'a str> {
+    let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
+    let heads = statement.lead.into_iter().chain(above).map(|it| &*page.heads[it].text);
+    std::iter::once(statement.label_text()).chain(heads)
+}
+
+/// Returns whether a statement is about what is over or is not done.
+pub(super) fn is_former(page: &ParsedLog, statement: &LogStatement) -> bool {
+    titles(page, statement).any(|it| is_in(it, &WISDOM.former_titles))
+}
+
+/// Returns whether a statement says what is wanted or expected of a thing.
+pub(super) fn is_wish(page: &ParsedLog, statement: &LogStatement) -> bool {
+    titles(page, statement).take(2).any(|it| is_in(it, &WISDOM.wish_labels))
+}
+
+/// Returns whether the label of a statement says that it is guidance: `New rule`, `Preference learned from Ines`.
+pub(super) fn is_guidance(statement: &LogStatement) -> bool {
+    const WORDS_MAX: usize = 5;
+    let label = statement.label_text();
+    label.len() <= TITLE_BYTES_MAX && {
+        let label = normalized_label(label);
+        let words = || label.split(' ');
+        words().count() <= WORDS_MAX && words().any(|it| WISDOM.guidance_nouns.contains(&it))
+    }
+}
+
+/// Returns whether a statement is about a person, by its label or the titles above it.
+pub(super) fn is_profile(page: &ParsedLog, statement: &LogStatement) -> bool {
+    is_in(statement.label_text(), &WISDOM.profile_labels)
+        || titles(page, statement).skip(1).take(2).any(|it| is_in(it, &WISDOM.profile_titles))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        memory::log::DailyLog,
+        privacy::{self, PrivacyRules},
+    };
+
+    fn with_last<T>(log: &str, read: impl Fn(&ParsedLog, &LogStatement) -> T) -> T {
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
+        let page = crate::engine::extractive::parsed_log::parse(&privacy::sanitize(
+            &log,
+            &PrivacyRules::default(),
+        ));
+        read(&page, page.statements.last().unwrap())
+    }
+
+    #[test]
+    fn titles_say_what_is_below_them() {
+        assert!(with_last("## Pump\n\n### Before\n\n- Two valves of steel\n", is_former));
+        assert!(!with_last("## Pump\n\n- Two valves of steel\n", is_former));
+        assert!(with_last("- Goal: every valve is closed at night\n", is_wish));
+        assert!(with_last("- New rule: close each valve at night\n", |_, it| is_guidance(it)));
+        assert!(with_last("- Preference learned from Ines: short reports\n", |_, it| {
+            is_guidance(it)
+        }));
+        assert!(!with_last("- Ruler: the steel one\n", |_, it| is_guidance(it)));
+        assert!(with_last("- Timezone: Europe/Berlin\n", is_profile));
+        assert!(with_last("## First meeting\n\n- Keeps the lighthouse of Brest\n", is_profile));
+        assert!(!with_last("## First boat\n\n- Keeps the lighthouse of Brest\n", is_profile));
+        assert!(is_generic("Options:") && is_generic("Status") && !is_generic("Pump house"));
+    }
+}
