@@ -128,6 +128,11 @@ impl Item {
     pub fn hash(&self) -> String {
         ContentHash::of(self.text.trim()).hex8()
     }
+
+    /// Returns the first 8 hex digits of the hash of the words and the citation, as `cited` of a record lists it.
+    pub fn hash_with_citation(&self) -> String {
+        ContentHash::of(self.to_string()).hex8()
+    }
 }
 
 impl fmt::Display for Item {

@@ -295,3 +295,21 @@ fn forgetting_beside_a_bullet_without_its_line_writes_the_month() {
     }
     assert_healthy_and_up_to_date(&root);
 }
+
+#[test]
+fn citations_follow_when_a_person_removes_the_frontmatter_and_it_comes_back() {
+    let root = compacted_with_edit(&[ZORRO]);
+    let text = root.read(WEEK);
+    let front = text[..text.find("\n\n").unwrap() + 2].to_owned();
+    replace(&root, WEEK, &front, "");
+    root.run(&["compact"]).ok();
+    assert!(!root.read(WEEK).contains("period:"), "nothing was due");
+    assert_leads_to_the_week(&root, ZORRO);
+    // Only citations of the week change.
+    let log = root.read(LOG);
+    root.write(LOG, &format!("\n\n{log}"));
+    root.run(&["compact"]).ok();
+    assert!(root.read(WEEK).starts_with("---\ntype: weekly\nperiod: 2026-W14\n"));
+    assert_leads_to_the_week(&root, ZORRO);
+    assert_healthy_and_up_to_date(&root);
+}

@@ -19,7 +19,7 @@ use crate::compaction::{
 };
 use crate::{
     memory::{
-        address::Stem, document::SummaryHeader, hash::ContentHash, joined, wisdom::WisdomFile,
+        address::Stem, document::Summary, hash::ContentHash, joined, wisdom::WisdomFile,
     },
     store::{
         db::lineage::{
@@ -245,11 +245,12 @@ fn generated_files(
     files
 }
 
-/// Returns the hashes of the bullets that we wrote in a weekly or monthly file, by its record.
+/// Returns the hashes of the bullets that we wrote in a weekly or monthly file, by its record; `None` for a file of
+/// somebody else.
 fn listed_hashes(path: &str, text: &str) -> Option<BTreeSet<String>> {
     let name = path.rsplit('/').next()?.strip_suffix(".md")?;
-    let header = SummaryHeader::read(name.parse().ok()?, text).ok().flatten()?;
-    Some(header.items.into_iter().collect())
+    let summary = Summary::parse(name.parse().ok()?, text).ok().filter(|it| !it.is_replaced())?;
+    Some(summary.header?.items.into_iter().collect())
 }
 
 /// Returns whether a log was moved to the archive.

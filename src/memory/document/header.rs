@@ -20,28 +20,31 @@ const OUR_KEYS: [&str; 4] = ["type", "period", "pointers", "memoird"];
 pub(super) struct SummaryFrontmatter {
     pub(super) header: Option<SummaryHeader>,
     pub(super) other_keys: OtherKeys,
+    /// The hashes of our bullets with their citations, if they are recorded.
+    pub(super) cited: Option<Vec<String>>,
 }
 
 impl SummaryFrontmatter {
-    /// Reads the frontmatter, and the record of a file whose frontmatter does not hold it. Without our keys, the
-    /// file is somebody else's, put in the place of the one to which the record belongs.
+    /// Reads the frontmatter, and the record of a file whose frontmatter does not hold it. With a record the file is
+    /// ours, whatever a person made of its frontmatter.
     pub(super) fn read(
         split: &FrontmatterSplit<'_>,
         record: Option<&str>,
         period: Option<Period>,
     ) -> Result<Self, SummaryError> {
         let record = record.and_then(|it| serde_json::from_str::<SummaryRecord>(it).ok());
-        let Some(record) = record else { return Self::read_whole(split, period) };
+        let Some(mut record) = record else { return Self::read_whole(split, period) };
+        let cited = record.cited.take();
         let yaml = split.yaml.unwrap_or_default();
         if let Some((found, pointers)) =
             parse_canonical_head(&mut yaml.split_terminator('\n').peekable(), true)
         {
             check_period(period, found)?;
             let header = Some(record.header(pointers));
-            return Ok(Self { header, other_keys: OtherKeys::default() });
+            return Ok(Self { header, other_keys: OtherKeys::default(), cited });
         }
         let mut keys = frontmatter::parse(yaml, GENERATED_YAML_BYTES_MAX)?;
-        if keys.contains_key("memoird") || !keys.contains_key("period") {
+        if keys.contains_key("memoird") {
             return Self::read_whole(split, period);
         }
         let pointers = strings(keys.get("pointers"), "pointers")?;
@@ -50,19 +53,18 @@ impl SummaryFrontmatter {
             keys.shift_remove(ours);
         }
         let other_keys = OtherKeys::new(keys, yaml);
-        Ok(Self { header: Some(record.header(pointers)), other_keys })
+        Ok(Self { header: Some(record.header(pointers)), other_keys, cited })
     }
 
     fn read_whole(
         split: &FrontmatterSplit<'_>,
         period: Option<Period>,
     ) -> Result<Self, SummaryError> {
-        let Some(yaml) = split.yaml else {
-            return Ok(Self { header: None, other_keys: OtherKeys::default() });
-        };
+        let read = |header, other_keys| Self { header, other_keys, cited: None };
+        let Some(yaml) = split.yaml else { return Ok(read(None, OtherKeys::default())) };
         if let Some((found, header)) = parse_canonical(yaml) {
             check_period(period, found)?;
-            return Ok(Self { header: Some(header), other_keys: OtherKeys::default() });
+            return Ok(read(Some(header), OtherKeys::default()));
         }
         let mut keys = frontmatter::parse(yaml, GENERATED_YAML_BYTES_MAX)?;
         let Some(memoird) = keys.get("memoird") else {
@@ -70,7 +72,7 @@ impl SummaryFrontmatter {
             for ours in OUR_KEYS {
                 keys.shift_remove(ours);
             }
-            return Ok(Self { header: None, other_keys: OtherKeys::new(keys, yaml) });
+            return Ok(read(None, OtherKeys::new(keys, yaml)));
         };
         let memoird = memoird.as_mapping().ok_or(SummaryError::InvalidKey { key: "memoird" })?;
         let mut header = SummaryHeader {
@@ -98,7 +100,7 @@ impl SummaryFrontmatter {
         for ours in OUR_KEYS {
             keys.shift_remove(ours);
         }
-        Ok(Self { header: Some(header), other_keys: OtherKeys::new(keys, yaml) })
+        Ok(read(Some(header), OtherKeys::new(keys, yaml)))
     }
 }
 
@@ -107,6 +109,9 @@ impl SummaryFrontmatter {
 pub(super) struct SummaryRecord {
     /// First 16 hex digits of the hash of the visible file.
     body: String,
+    /// The hash of each of our bullets with its citation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cited: Option<Vec<String>>,
     #[serde(default)]
     engine: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -126,7 +131,7 @@ pub(super) struct SummaryRecord {
 }
 
 impl SummaryRecord {
-    pub(super) fn of(header: &SummaryHeader, body: String) -> Self {
+    pub(super) fn of(header: &SummaryHeader, body: String, cited: Vec<String>) -> Self {
         let SummaryHeader {
             pointers: _,
             engine,
@@ -138,7 +143,8 @@ impl SummaryRecord {
             partial,
             fallback,
         } = header.clone();
-        Self { body, engine, external, extracted, fallback, gone, items, partial, sources }
+        let cited = Some(cited);
+        Self { body, cited, engine, external, extracted, fallback, gone, items, partial, sources }
     }
 
     pub(super) fn print(&self) -> String {
