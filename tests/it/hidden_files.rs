@@ -407,6 +407,79 @@ fn a_folder_of_the_older_form_is_read_as_it_is_and_takes_the_new_form_when_writt
 }
 
 #[test]
+fn citations_of_a_week_follow_when_only_its_citations_are_written_in_the_new_form() {
+    const MINE: &str = "The courier Zorro bought a blue bicycle";
+    let root = one_day("older-cited");
+    let text = root.read(WEEK);
+    let last = text.lines().rfind(|it| it.starts_with("- ")).unwrap();
+    root.write(WEEK, &text.replace(last, &format!("{last}\n- {MINE}")));
+    run(&root, &["compact"]).ok();
+    let older = older_summary(&root, WEEK);
+    root.write(WEEK, &older);
+    remove_record(&root, WEEK);
+    run(&root, &["compact"]).ok();
+    let assert_cited = || {
+        let cited = format!("- {MINE} [2026-W15:{}]", line_with(&root.read(WEEK), MINE).0);
+        assert_eq!(line_with(&root.read(MONTH), MINE).1, cited);
+    };
+    assert_cited();
+    let before = line_with(&root.read(WEEK), MINE).0;
+    root.write(LOG, &format!("\n{DAY}"));
+    run(&root, &["compact"]).ok();
+    assert_ne!(line_with(&root.read(WEEK), MINE).0, before);
+    assert_cited();
+    assert_healthy(&root);
+}
+
+#[test]
+fn a_pair_of_two_machines_follows_its_words_where_the_record_lists_another_citation() {
+    // The other machine saw a log with a line more on top.
+    let other = one_day("pair");
+    other.write(LOG, &format!("\n{DAY}"));
+    run(&other, &["compact"]).ok();
+    for path in [WEEK, MONTH] {
+        let root = one_day("pair");
+        root.write(LOG, &other.read(LOG));
+        root.write(&Root::record_path(path), &other.read_record(path));
+        drop_database(&root);
+        run(&root, &["compact"]).ok();
+        // No word shows which line the heading was.
+        let expected = other.read(path).replace("[2026-04-10:2,4]", "[2026-04-10:4]");
+        assert_eq!(root.read(path), expected);
+        assert_healthy(&root);
+    }
+}
+
+#[test]
+fn without_its_frontmatter_a_file_with_a_record_is_still_ours() {
+    for path in [WEEK, MONTH] {
+        let root = one_day("bare-text");
+        let text = root.read(path);
+        let body = text.splitn(3, "---\n").nth(2).unwrap().to_owned();
+        root.write(path, &body);
+        run(&root, &["compact"]).ok();
+        assert_eq!(root.read(path), body, "nothing was due");
+        drop_database(&root);
+        compact_more(&root);
+        let after = root.read(path);
+        assert!(
+            after.contains("second key")
+                && after.starts_with(text.splitn(2, "pointers").next().unwrap())
+        );
+        for line in body.lines().filter(|it| it.starts_with("- ")) {
+            assert_eq!(after.matches(line).count(), 1, "{line}\n{after}");
+        }
+        assert_healthy(&root);
+        // A file of somebody else in its place is asked about, and stays.
+        root.write(path, "# Notes of Ottilie\n\n- Buy bread\n");
+        root.append(LOG, "- The tide clock was moved to the attic\n");
+        let shown = run(&root, &["compact"]);
+        assert_eq!(shown.code, 1, "{shown}");
+        assert_eq!(root.read(path), "# Notes of Ottilie\n\n- Buy bread\n");
+    }
+}
+
+#[test]
 fn a_bullet_that_was_added_last_stays_deleted() {
     for path in GENERATED {
         let root = one_day("deleted-last");

@@ -18,9 +18,7 @@ use crate::compaction::{
     snapshot::RootSnapshot,
 };
 use crate::{
-    memory::{
-        address::Stem, document::Summary, hash::ContentHash, joined, wisdom::WisdomFile,
-    },
+    memory::{address::Stem, document::Summary, hash::ContentHash, joined, wisdom::WisdomFile},
     store::{
         db::lineage::{
             history::VersionCause,

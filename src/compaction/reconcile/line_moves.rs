@@ -142,7 +142,8 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         };
         let written = self.record_citation_update(reconcile_run, view, update)?;
         if written && any_shifts {
-            let view = self.context.take_snapshot(reconcile_run.now).map_err(JobFailure::Critical)?;
+            let view =
+                self.context.take_snapshot(reconcile_run.now).map_err(JobFailure::Critical)?;
             self.update_moved_citations(reconcile_run, &view, &BTreeSet::new())?;
         }
         Ok(written)

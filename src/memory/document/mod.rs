@@ -656,9 +656,15 @@ memoird:
         use RecordedAs::{OtherCitation, OtherWords, Same};
         assert_eq!(as_recorded(&whole(&printed)), [Same, Same, Same]);
         let edited = whole(&printed.replace("3.2 s", "3.3 s"));
-        assert_eq!((as_recorded(&edited), edited.is_mixed()), (vec![OtherWords, Same, Same], false));
+        assert_eq!(
+            (as_recorded(&edited), edited.is_mixed()),
+            (vec![OtherWords, Same, Same], false)
+        );
         let mut mixed = whole(&printed.replace("[2026-03-30:12]", "[2026-03-30:14]"));
-        assert_eq!((as_recorded(&mixed), mixed.is_mixed()), (vec![OtherCitation, Same, Same], true));
+        assert_eq!(
+            (as_recorded(&mixed), mixed.is_mixed()),
+            (vec![OtherCitation, Same, Same], true)
+        );
         assert!(whole(&mixed.print()).is_mixed(), "writing it again proves nothing");
         mixed.accept_citations(&|_| true);
         assert!(!whole(&mixed.print()).is_mixed());

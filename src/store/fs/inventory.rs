@@ -114,7 +114,15 @@ impl SummaryFile {
 
     /// Describes a file that was not read.
     pub fn without_content(path: String, stamp: FileStat, hash: ContentHash) -> Self {
-        Self { path, stamp, hash, body_hash: String::new(), chars: 0, header: None, is_mixed: false }
+        Self {
+            path,
+            stamp,
+            hash,
+            body_hash: String::new(),
+            chars: 0,
+            header: None,
+            is_mixed: false,
+        }
     }
 }
 
