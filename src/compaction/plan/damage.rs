@@ -107,7 +107,7 @@ pub(crate) fn suspected_damage(
     let [was, is] = [before, now].map(|it| Summary::parse(period, it));
     let (was, is) = (was.ok()?, is.ok()?);
     was.header.as_ref()?;
-    if is.header.is_none() || is.is_replaced() && !was.is_replaced() {
+    if is.header.is_none() {
         return Some(Damage::MarksLost);
     }
     let lost = was.bullets().count().saturating_sub(is.bullets().count());

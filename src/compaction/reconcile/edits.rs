@@ -18,7 +18,9 @@ use crate::compaction::{
     snapshot::RootSnapshot,
 };
 use crate::{
-    memory::{address::Stem, document::Summary, hash::ContentHash, joined, wisdom::WisdomFile},
+    memory::{
+        address::Stem, document::SummaryHeader, hash::ContentHash, joined, wisdom::WisdomFile,
+    },
     store::{
         db::lineage::{
             history::VersionCause,
@@ -243,12 +245,11 @@ fn generated_files(
     files
 }
 
-/// Returns the hashes of the bullets that we wrote in a weekly or monthly file, by its record; `None` for a file of
-/// somebody else.
+/// Returns the hashes of the bullets that we wrote in a weekly or monthly file, by its record.
 fn listed_hashes(path: &str, text: &str) -> Option<BTreeSet<String>> {
     let name = path.rsplit('/').next()?.strip_suffix(".md")?;
-    let summary = Summary::parse(name.parse().ok()?, text).ok().filter(|it| !it.is_replaced())?;
-    Some(summary.header?.items.into_iter().collect())
+    let header = SummaryHeader::read(name.parse().ok()?, text).ok().flatten()?;
+    Some(header.items.into_iter().collect())
 }
 
 /// Returns whether a log was moved to the archive.

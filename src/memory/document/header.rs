@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_yaml::Value;
 
-use super::{SummaryError, SummaryHeader};
+use super::{SummaryBlock, SummaryError, SummaryHeader, blocks::split_blocks};
 use crate::memory::{
     frontmatter::{self, FrontmatterSplit, GENERATED_YAML_BYTES_MAX, OtherKeys},
     item::Tier,
@@ -25,10 +25,12 @@ pub(super) struct SummaryFrontmatter {
 }
 
 impl SummaryFrontmatter {
-    /// Reads the frontmatter, and the record of a file whose frontmatter does not hold it. With a record the file is
-    /// ours, whatever a person made of its frontmatter.
+    /// Reads the frontmatter, and the record of a file whose frontmatter does not hold it. If neither our
+    /// frontmatter nor a bullet of ours is left, the file is somebody else's, put in the place of the one to which
+    /// the record belongs.
     pub(super) fn read(
         split: &FrontmatterSplit<'_>,
+        body: &str,
         record: Option<&str>,
         period: Option<Period>,
     ) -> Result<Self, SummaryError> {
@@ -44,7 +46,10 @@ impl SummaryFrontmatter {
             return Ok(Self { header, other_keys: OtherKeys::default(), cited });
         }
         let mut keys = frontmatter::parse(yaml, GENERATED_YAML_BYTES_MAX)?;
-        if keys.contains_key("memoird") {
+        let is_ours =
+            |it: &SummaryBlock| it.item().is_some_and(|it| record.items.contains(&it.hash()));
+        let is_replaced = || !split_blocks(body).iter().any(is_ours);
+        if keys.contains_key("memoird") || !keys.contains_key("period") && is_replaced() {
             return Self::read_whole(split, period);
         }
         let pointers = strings(keys.get("pointers"), "pointers")?;

@@ -165,9 +165,10 @@ impl Summary {
     pub fn parse(period: Period, text: &str) -> Result<Self, SummaryError> {
         let (text, record) = joined::split(text);
         let split = frontmatter::split(text);
+        let body = split.body(text);
         let SummaryFrontmatter { header, other_keys, cited } =
-            SummaryFrontmatter::read(&split, record, Some(period))?;
-        let blocks = split_blocks(split.body(text));
+            SummaryFrontmatter::read(&split, body, record, Some(period))?;
+        let blocks = split_blocks(body);
         let front = text[..split.body_at].to_owned();
         let mut summary = Self {
             period,
@@ -265,13 +266,6 @@ impl Summary {
         } else {
             RecordedAs::OtherWords
         }
-    }
-
-    /// Returns whether a person put a file of their own in place of ours: it has neither our frontmatter nor any
-    /// bullet that the record lists.
-    pub fn is_replaced(&self) -> bool {
-        let names_period = self.raw_frontmatter.lines().any(|it| it.starts_with("period:"));
-        !names_period && !self.ownership().owners.contains(&BulletOwner::Memoird)
     }
 
     /// Lists in the next record the present citations that were checked.
@@ -432,7 +426,8 @@ impl SummaryHeader {
     /// Returns what is wrong with the frontmatter.
     pub fn read(period: Period, text: &str) -> Result<Option<Self>, SummaryError> {
         let (text, record) = joined::split(text);
-        Ok(SummaryFrontmatter::read(&frontmatter::split(text), record, Some(period))?.header)
+        let split = frontmatter::split(text);
+        Ok(SummaryFrontmatter::read(&split, split.body(text), record, Some(period))?.header)
     }
 }
 
@@ -629,19 +624,20 @@ memoird:
     }
 
     #[test]
-    fn with_a_record_a_file_is_ours_whatever_its_frontmatter() {
+    fn without_our_frontmatter_a_file_is_ours_by_its_record_and_a_bullet_of_ours() {
         let printed = draft().print();
         let record = joined::split(&printed).1;
         let read = |theirs: &str| Summary::parse(week(), &joined::join(theirs, record)).unwrap();
         for theirs in ["", "half", "- mine\n", "---\ntags: [a]\n---\n- mine\n"] {
-            let it = read(theirs);
-            assert!(it.is_replaced() && it.header.is_some(), "{theirs}");
-            let last = theirs.lines().last().unwrap_or_default();
-            assert!(it.print().contains("period: 2026-W14\n") && it.body().contains(last));
+            assert_eq!(read(theirs).header, None, "{theirs}: a file put in the place of ours");
         }
+        let last = "---\ntags: [a]\n---\n- mine\n- SQLite over Postgres [2026-04-02:20]\n";
+        let it = read(last);
+        assert_eq!(it.ownership().owners, [BulletOwner::User, BulletOwner::Memoird]);
+        assert_eq!(SummaryHeader::read(week(), &joined::join(last, record)).unwrap(), it.header);
+        assert!(it.print().starts_with("---\ntype: weekly\nperiod: 2026-W14\ntags: [a]\n---\n"));
         let body = draft().body();
         let it = read(&body);
-        assert!(!it.is_replaced() && !draft().is_replaced());
         assert_eq!((it.ownership(), it.body()), (draft().ownership(), body));
     }
 
