@@ -643,13 +643,13 @@ memoird:
 
     #[test]
     fn a_record_of_another_text_does_not_vouch_for_citations() {
+        use RecordedAs::{OtherCitation, OtherWords, Same};
         let printed = draft().print();
         let whole = |text: &str| Summary::parse(week(), text).unwrap();
         let as_recorded = |it: &Summary| {
             let items: Vec<_> = it.blocks.iter().filter_map(SummaryBlock::item).collect();
             items.into_iter().map(|item| it.recorded_as(item)).collect::<Vec<_>>()
         };
-        use RecordedAs::{OtherCitation, OtherWords, Same};
         assert_eq!(as_recorded(&whole(&printed)), [Same, Same, Same]);
         let edited = whole(&printed.replace("3.2 s", "3.3 s"));
         assert_eq!(
