@@ -15,7 +15,7 @@ use super::{
     },
 };
 use crate::{
-    config::{duration::Span, root::RootSettings, settings::Review},
+    config::{duration::Span, root::RootSettings},
     memory::{
         address::Address,
         hash::{self, ContentHash},
@@ -92,7 +92,7 @@ pub(crate) fn plan_snapshot(
         grace: span(compaction.grace),
         quiet: span(compaction.quiet),
         extract: compaction.extract,
-        digest: settings.settings.wisdom.digest && settings.settings.wisdom.review == Review::Auto,
+        digest: settings.settings.wisdom.has_digest(),
         engine: engine.to_owned(),
     };
     plan::plan(&view.inventory, &view.record, &settings, selection, now)

@@ -201,6 +201,13 @@ pub struct Wisdom {
     pub digest: bool,
 }
 
+impl Wisdom {
+    /// Returns whether the statements of the newest logs are filed by topic, and bullets chosen from them.
+    pub fn has_digest(&self) -> bool {
+        self.digest && self.review == Review::Auto
+    }
+}
+
 /// Whether changes of `WISDOM.md` wait for a person's decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -283,6 +283,12 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Returns whether its memories come from the statements of the newest logs, filed by topic, so that a day has
+    /// none of its own.
+    fn files_by_topic(&self) -> bool {
+        false
+    }
+
     /// Drafts a week or a month.
     ///
     /// # Errors

@@ -42,6 +42,7 @@ pub mod own_words;
 pub mod period;
 mod quoted_speech;
 mod quoting_element;
+pub mod statement;
 pub mod typed;
 pub mod typed_schema;
 pub mod wisdom;

@@ -293,6 +293,10 @@ pub(crate) struct WisdomLexicon {
     pub(crate) guidance_nouns: LexiconWords,
     pub(crate) profile_titles: LexiconWords,
     pub(crate) profile_labels: LexiconWords,
+    pub(crate) generic_names: LexiconWords,
+    pub(crate) platform_names: LexiconWords,
+    pub(crate) person_verbs: LexiconWords,
+    pub(crate) address_verbs: LexiconWords,
 }
 
 /// Marks that show a state.

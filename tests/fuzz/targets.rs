@@ -127,10 +127,19 @@ pub fn draft(bytes: &[u8]) {
         }
     };
     let room = 2_000;
-    let input = DigestInput { logs: &logs, entries: &[], kept_out: &|_, _, _| None, room };
-    let bullets = extractive::digest(&input);
+    let input = DigestInput {
+        logs: &logs,
+        entries: &[],
+        kept_out: &|_, _, _| None,
+        kept_out_of_memory: &|_, _, _, _| false,
+        room,
+    };
+    let extractive::Digest { bullets, topics } = extractive::digest(&input);
     for bullet in &bullets {
         check_citation(&bullet.citation, &bullet.text);
+    }
+    for (_, item) in topics.iter().flat_map(|it| &it.statements) {
+        check_citation(item.citation.as_ref().expect("a citation"), &item.text);
     }
     assert!(bullets.is_sorted_by_key(|it| it.section), "{bullets:?}");
     assert!(bullets.iter().map(|it| it.text.chars().count()).sum::<usize>() <= room);

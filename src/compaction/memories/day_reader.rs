@@ -133,6 +133,8 @@ pub(super) struct DayExtractor<'a> {
     pub(super) seen_lines: Option<&'a SeenLines>,
     /// The names of memories that a model sees.
     pub(super) names: &'a MaskedNames,
+    /// Whether the statements of the newest logs are filed by topic, so that a day has no memories of its own.
+    pub(super) by_topic: bool,
 }
 
 impl ExtractedDay {
@@ -202,7 +204,7 @@ impl DayExtractor<'_> {
                 || self.seen_lines.map_or_else(|| Some(log.clone()), |it| it.unseen_lines(log));
             let Extraction { drafts, unreadable: unread } = match proposed {
                 Some(proposed) => proposed.get(log.stem()).cloned().unwrap_or_default(),
-                None => match news() {
+                None => match news().filter(|_| !self.by_topic) {
                     Some(log) => reading.ask_engine(&log, &day.memories)?,
                     None => Extraction::default(),
                 },

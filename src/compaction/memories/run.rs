@@ -183,6 +183,8 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
             rules: &inventory.rules,
             seen_lines,
             names,
+            by_topic: self.context.engine.files_by_topic()
+                && self.context.settings.settings.wisdom.has_digest(),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         item::Item,
+        statement,
         typed::TypedMemory,
         wisdom::WisdomFile,
     },
@@ -98,6 +99,8 @@ pub(crate) fn find_stale_memories(
     let days: BTreeSet<NaiveDate> = jobs.iter().map(|it| it.period.first()).collect();
     let concerned: Vec<&TypedMemory> = memories
         .iter()
+        // A memory about a topic is made again from the logs as they are.
+        .filter(|it| !it.is_managed() || statement::statements_of(&it.body).is_empty())
         .filter(|it| it.sources.iter().any(|(at, _)| is_day_in(&days, &at.stem)))
         .collect();
     let stems: BTreeSet<&Stem> = concerned

@@ -11,15 +11,19 @@ use crate::{
             commit::{FileWrite, RecordedChanges},
             records,
         },
-        memories::day_reader::line_texts,
+        memories::{
+            day_reader::line_texts,
+            topics::{self, TopicWriter},
+        },
         plan::CompactionJob,
         report::count_u32,
         snapshot::RootSnapshot,
     },
     config::root::RootSettings,
-    engine::extractive::{self, DigestExplanation, DigestInput, DigestOutcome},
+    engine::extractive::{self, Digest, DigestExplanation, DigestInput, DigestOutcome},
     memory::{
         address::{Citation, Stem},
+        typed::MemoryType,
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
     },
     privacy::{self, PrivacyRules, SanitizedLog, quarantine::PLACEHOLDER},
@@ -47,7 +51,12 @@ impl WisdomEditor<'_, '_> {
         let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
         let edit = WisdomEdit::new(&logs, rules, &is_deleted);
         let room = self.context.settings.settings.wisdom.max_chars;
-        let chosen = edit.choose_bullets(&mut file, room);
+        let layout = self.context.vault.layout();
+        let memories = &view.inventory.memories;
+        let is_out = |kind, citation: &Citation| {
+            topics::is_kept_out(kind, citation, memories, decisions, layout, &logs)
+        };
+        let digest = edit.choose_bullets(&mut file, room, &is_out);
         if let Some(newest) = logs.last() {
             file.set_last_compacted(newest.stem().date());
         }
@@ -60,20 +69,25 @@ impl WisdomEditor<'_, '_> {
         receipt.metrics.sources = count_u32(logs.len());
         receipt.metrics.source_chars = logs.iter().map(|it| it.chars() as u64).sum();
         receipt.metrics.output_chars = file.chars() as u64;
-        receipt.metrics.items = count_u32(chosen);
+        receipt.metrics.items = count_u32(digest.bullets.len());
         let documents = vec![records::of_wisdom(&path, &text)];
-        let recorded = RecordedChanges {
+        let mut recorded = RecordedChanges {
             logs: self.lines_read(&logs, &documents, view)?,
             documents,
             ..RecordedChanges::default()
         };
-        let files = if is_same {
+        let mut files = if is_same {
             Vec::new()
         } else {
             vec![FileWrite { path: path.clone(), text: Some(text), current: old }]
         };
+        let writer = TopicWriter { vault: self.context.vault, memories, logs: &logs, rules };
+        writer.add_changes(&digest.topics, &mut files, &mut recorded)?;
+        if !files.is_empty() {
+            receipt.outcome = JobOutcome::Written;
+        }
         Journal::new(self.context).write_files(None, Some((id, &receipt)), &files, &recorded)?;
-        let paths = if is_same { Vec::new() } else { vec![path] };
+        let paths = files.into_iter().map(|it| it.path).collect();
         Ok(JobOutput { receipt, paths })
     }
 }
@@ -102,11 +116,9 @@ pub(crate) fn explain_bullets(
     let (_, file) = read_wisdom(vault, settings, rules)?;
     let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
     let edit = WisdomEdit::new(&logs, rules, &is_deleted);
-    let mut explanation = edit.with_digest_input(
-        &file,
-        settings.settings.wisdom.max_chars,
-        extractive::explain_digest,
-    );
+    let room = settings.settings.wisdom.max_chars;
+    let mut explanation =
+        edit.with_digest_input(&file, room, &|_, _| false, extractive::explain_digest);
     // What is held in the file is held here, too.
     for statement in explanation.chosen.iter_mut().chain(&mut explanation.left_out) {
         statement.text = if privacy::suspicious_lines(&statement.text).is_empty() {
@@ -124,6 +136,7 @@ impl WisdomEdit<'_> {
         &self,
         file: &WisdomFile,
         max_chars: usize,
+        is_out_of_memory: &dyn Fn(MemoryType, &Citation) -> bool,
         choose: impl FnOnce(&DigestInput<'_>) -> T,
     ) -> T {
         let entries: Vec<WisdomEntry> =
@@ -155,16 +168,25 @@ impl WisdomEdit<'_> {
             logs: self.logs,
             entries: &entries,
             kept_out: &kept_out,
+            kept_out_of_memory: &|kind, text, citation, own| {
+                is_out_of_memory(kind, own) || !is_sound(text, citation)
+            },
             room: max_chars.saturating_sub(file.chars_without_bullets()),
         })
     }
 
-    /// Replaces the bullets of the file; returns how many there are.
-    fn choose_bullets(&self, file: &mut WisdomFile, max_chars: usize) -> usize {
-        let chosen = self.with_digest_input(file, max_chars, extractive::digest);
-        let bullets: Vec<(WisdomSection, String, Citation)> = chosen
-            .into_iter()
-            .map(|it| (it.section, self.rules.sanitize_output(&it.text), it.citation))
+    /// Replaces the bullets of the file; returns what they were chosen from.
+    fn choose_bullets(
+        &self,
+        file: &mut WisdomFile,
+        max_chars: usize,
+        is_out_of_memory: &dyn Fn(MemoryType, &Citation) -> bool,
+    ) -> Digest {
+        let digest = self.with_digest_input(file, max_chars, is_out_of_memory, extractive::digest);
+        let bullets: Vec<(WisdomSection, String, Citation)> = digest
+            .bullets
+            .iter()
+            .map(|it| (it.section, self.rules.sanitize_output(&it.text), it.citation.clone()))
             .collect();
         file.replace_bullets(&bullets);
         let ids: Vec<(String, Citation)> = file
@@ -176,6 +198,6 @@ impl WisdomEdit<'_> {
         for (id, citation) in &ids {
             file.record_line_hashes(id, line_hashes(citation, self.logs));
         }
-        bullets.len()
+        digest
     }
 }

@@ -33,7 +33,10 @@ mod tokens;
 mod wisdom;
 
 pub use self::wisdom::{
-    digest::{DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement},
+    digest::{
+        Digest, DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement,
+        TopicMemory,
+    },
     similarity::{SeenStatements, says_title, shared_words},
 };
 pub use explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation};
@@ -55,8 +58,8 @@ pub fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
     summary::explain(input)
 }
 
-/// Chooses the bullets of `WISDOM.md` from the newest logs.
-pub fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
+/// Files the statements of the newest logs by topic, and chooses the bullets of `WISDOM.md`.
+pub fn digest(input: &DigestInput<'_>) -> Digest {
     wisdom::digest::digest(input)
 }
 
@@ -72,6 +75,10 @@ pub struct Extractive;
 impl Engine for Extractive {
     fn id(&self) -> &'static str {
         "extractive/3"
+    }
+
+    fn files_by_topic(&self) -> bool {
+        true
     }
 
     fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {

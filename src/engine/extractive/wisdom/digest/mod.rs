@@ -12,10 +12,13 @@
 //! - Of two statements that differ in their values, or have the same label, the newer one is chosen.
 //! - The same logs give the same bullets: nothing depends on the clock or on the file as it was.
 
+mod entities;
+mod newer;
 mod sections;
 mod siblings;
 mod statements;
 mod titles;
+mod topics;
 
 use std::{
     cmp::Ordering,
@@ -25,13 +28,18 @@ use std::{
 use chrono::NaiveDate;
 use serde::Serialize;
 
+use self::entities::Entities;
+use self::newer::NewerStatements;
 use self::sections::room_of;
-use self::statements::{DayCounts, DigestStatement, collect_statements};
-use super::similarity::{has_conflicting_values, repeats_entry};
+use self::statements::{DayCounts, DigestStatement, LogStatements, collect_statements};
+pub use self::topics::TopicMemory;
+use super::similarity::repeats_entry;
 use crate::{
     engine::extractive::{as_f64, statements::terms::StatementTerms},
     memory::{
         address::Citation,
+        statement::StatementKind,
+        typed::MemoryType,
         wisdom::{WisdomEntry, WisdomSection},
     },
     privacy::SanitizedLog,
@@ -47,16 +55,19 @@ const LENGTH_OFFSET: f64 = 120.0;
 /// The characters of a bullet besides its text: `- ` and the line end.
 const BULLET_MARKS: usize = 3;
 
+/// Between the statements in the line of a project.
+const LINE_JOINT: &str = "; ";
+
 /// The characters of a section's heading with the blank lines around it.
 const HEADING_CHARS: usize = 20;
 
 /// Two statements of the same topic say the same with at least this overlap.
 const SAME_STATEMENT: f64 = 0.8;
 
-/// A newer statement with this share of the content words of an older one continues it.
-const SERIES_OVERLAP: f64 = 0.6;
+/// The most statements in the line of a project, and the most characters.
+const PROJECT_STATEMENTS_MAX: usize = 4;
 
-const SERIES_STEMS_MIN: usize = 3;
+const PROJECT_CHARS_MAX: usize = 480;
 
 /// What the bullets are chosen from.
 #[expect(missing_debug_implementations, reason = "it holds a function")]
@@ -67,6 +78,8 @@ pub struct DigestInput<'a> {
     pub entries: &'a [WisdomEntry],
     /// Returns why a bullet must not be written: a person deleted it or took it over, or the checks refuse it.
     pub kept_out: KeptOut<'a>,
+    /// Returns whether a statement must not be in a memory of a type; the citations are as for `kept_out`.
+    pub kept_out_of_memory: &'a dyn Fn(MemoryType, &str, &Citation, &Citation) -> bool,
     /// The room in characters.
     pub room: usize,
 }
@@ -152,14 +165,14 @@ impl DigestOutcome {
 pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     /// How many statements of each outcome are listed.
     const SHOWN_MAX: usize = 20;
-    let statements = collect_statements(input.logs, input.kept_out);
-    let mut choice = DigestChoice::new(input, &statements);
+    let LogStatements { statements, entities } = collect_statements(input.logs, input.kept_out);
+    let mut choice = DigestChoice::new(input, &statements, &entities);
     choice.run();
     let mut shown = BTreeMap::<DigestOutcome, usize>::new();
     let explained = choice.considered.iter().map(|&(at, gain, why)| {
         let it = &statements[at];
         let address = it.citation.addresses().next().map(|it| it.to_string()).unwrap_or_default();
-        let (section, text) = (it.section.title(), it.text.clone());
+        let (section, text) = (it.section().title(), it.bullet_text().into_owned());
         ExplainedStatement { address, section, text, value: 100.0 * gain, worth: it.worth, why }
     });
     let (chosen, mut left_out): (Vec<_>, Vec<_>) =
@@ -172,17 +185,28 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     DigestExplanation { room_chars: input.room, statements: statements.len(), chosen, left_out }
 }
 
-/// Chooses the bullets, in the order of the file.
-pub(crate) fn digest(input: &DigestInput<'_>) -> Vec<DigestBullet> {
-    let statements = collect_statements(input.logs, input.kept_out);
-    let mut choice = DigestChoice::new(input, &statements);
+/// The statements of the newest logs by topic, and the bullets chosen from them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Digest {
+    /// In the order of the file.
+    pub bullets: Vec<DigestBullet>,
+    /// By type, those about entities in the order of their frequency.
+    pub topics: Vec<TopicMemory>,
+}
+
+/// Files the statements of the logs by topic, and chooses the bullets.
+pub(crate) fn digest(input: &DigestInput<'_>) -> Digest {
+    let read = collect_statements(input.logs, input.kept_out);
+    let mut choice = DigestChoice::new(input, &read.statements, &read.entities);
     choice.run();
-    choice.into_bullets()
+    let topics = topics::file_by_topic(input, &read, &choice.newer);
+    Digest { bullets: choice.into_bullets(), topics }
 }
 
 struct DigestChoice<'a> {
     input: &'a DigestInput<'a>,
     statements: &'a [DigestStatement],
+    entities: &'a Entities,
     weights: HashedMap<f64>,
     newer: NewerStatements,
     /// How many bullets have a term.
@@ -193,6 +217,8 @@ struct DigestChoice<'a> {
     considered: Vec<(usize, f64, DigestOutcome)>,
     /// The characters used, by section.
     used: [usize; WisdomSection::ALL.len()],
+    /// The number of statements and characters in the line of each project.
+    lines: BTreeMap<usize, (usize, usize)>,
 }
 
 /// A statement in the queue, by the gain that it had when it was put there.
@@ -214,7 +240,11 @@ impl PartialOrd for QueuedStatement {
 }
 
 impl<'a> DigestChoice<'a> {
-    fn new(input: &'a DigestInput<'a>, statements: &'a [DigestStatement]) -> Self {
+    fn new(
+        input: &'a DigestInput<'a>,
+        statements: &'a [DigestStatement],
+        entities: &'a Entities,
+    ) -> Self {
         let words = input.entries.iter().map(WisdomEntry::words);
         let entries: Vec<StatementTerms> = words.map(|it| StatementTerms::of(&it)).collect();
         let mut covered = HashedMap::default();
@@ -226,8 +256,20 @@ impl<'a> DigestChoice<'a> {
         let weights = term_weights(statements);
         let newer = NewerStatements::of(statements);
         let used = [0; WisdomSection::ALL.len()];
-        let (chosen, considered) = (Vec::new(), Vec::new());
-        Self { input, statements, weights, newer, covered, entries, chosen, considered, used }
+        let (chosen, considered, lines) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self {
+            input,
+            statements,
+            entities,
+            weights,
+            newer,
+            covered,
+            entries,
+            chosen,
+            considered,
+            used,
+            lines,
+        }
     }
 
     /// Takes the statement with the highest gain until the room is full. A gain only falls, so that one that is
@@ -266,18 +308,48 @@ impl<'a> DigestChoice<'a> {
 
     fn has_room(&self, at: usize) -> bool {
         let statement = &self.statements[at];
-        let chars = statement.text.chars().count() + BULLET_MARKS;
+        let chars = self.added_chars(statement);
         let of_group = |section: WisdomSection| -> usize {
             let same = |it: &&WisdomSection| room_of(**it).0 == room_of(section).0;
             WisdomSection::ALL.iter().filter(same).map(|it| self.used[it.index()]).sum()
         };
         let is_new = |section: WisdomSection| self.used[section.index()] == 0;
         let opened = WisdomSection::ALL.iter().filter(|it| !is_new(**it)).count();
-        let heads = (opened + usize::from(is_new(statement.section))) * HEADING_CHARS;
+        let heads = (opened + usize::from(is_new(statement.section()))) * HEADING_CHARS;
         let all: usize = self.used.iter().sum();
-        let (_, share) = room_of(statement.section);
+        let (_, share) = room_of(statement.section());
+        let line = self.project_of(statement).and_then(|it| self.lines.get(&it));
+        if line.is_some_and(|(statements, used)| {
+            *statements == PROJECT_STATEMENTS_MAX || used + chars > PROJECT_CHARS_MAX
+        }) {
+            return false;
+        }
         all + heads + chars <= self.input.room
-            && of_group(statement.section) + chars <= self.input.room * share / 100
+            && of_group(statement.section()) + chars <= self.input.room * share / 100
+    }
+
+    /// Returns the entity in whose line a statement belongs.
+    fn project_of(&self, statement: &DigestStatement) -> Option<usize> {
+        let entity = statement.subject?.entity;
+        let is_project =
+            statement.kind == StatementKind::State && !self.entities.all[entity].is_platform;
+        is_project.then_some(entity)
+    }
+
+    /// Returns a statement as it stands in the line of its project.
+    fn text_in_line<'t>(&self, text: &'t str, project: Option<usize>) -> &'t str {
+        project.map_or(text, |it| without_name(text, &self.entities.all[it].name))
+    }
+
+    /// Returns how many characters a statement adds to the file.
+    fn added_chars(&self, statement: &DigestStatement) -> usize {
+        let project = self.project_of(statement);
+        let chars = self.text_in_line(&statement.bullet_text(), project).chars().count();
+        match project {
+            Some(it) if self.lines.contains_key(&it) => chars + LINE_JOINT.len(),
+            Some(it) => self.entities.all[it].name.chars().count() + 2 + chars + BULLET_MARKS,
+            None => chars + BULLET_MARKS,
+        }
     }
 
     /// Returns what becomes of a statement for which there is room.
@@ -298,8 +370,12 @@ impl<'a> DigestChoice<'a> {
         } else if self.newer.is_replaced(self.statements, statement) {
             DigestOutcome::Replaced
         } else {
-            (self.input.kept_out)(&statement.text, &statement.citation, &statement.own_citation)
-                .unwrap_or(DigestOutcome::Chosen)
+            (self.input.kept_out)(
+                &statement.bullet_text(),
+                &statement.citation,
+                &statement.own_citation,
+            )
+            .unwrap_or(DigestOutcome::Chosen)
         }
     }
 
@@ -308,7 +384,12 @@ impl<'a> DigestChoice<'a> {
         for &term in statement.features() {
             *self.covered.entry(term).or_default() += 1;
         }
-        self.used[statement.section.index()] += statement.text.chars().count() + BULLET_MARKS;
+        let chars = self.added_chars(statement);
+        self.used[statement.section().index()] += chars;
+        if let Some(project) = self.project_of(statement) {
+            let line = self.lines.entry(project).or_default();
+            *line = (line.0 + 1, line.1 + chars);
+        }
         self.chosen.push(at);
     }
 
@@ -319,6 +400,9 @@ impl<'a> DigestChoice<'a> {
             *members.entry(*name).or_default() += 1;
         }
         let topic = |it: &DigestStatement| {
+            if let Some(project) = self.project_of(it) {
+                return Some((self.lines[&project].0, project as u64));
+            }
             let names = it.names.iter().map(|name| (members[name], *name));
             names.max().filter(|it| it.0 > 1)
         };
@@ -334,71 +418,42 @@ impl<'a> DigestChoice<'a> {
                 let topic = topic(it);
                 let size = topic.map_or(0, |it| it.0);
                 let rank = (std::cmp::Reverse(size), topic.map(|it| (newest(it), it.1)));
-                (it.section, rank, it.day, at)
+                (it.section(), rank, it.day, at)
             })
             .collect();
         order.sort_unstable();
-        let bullet = |at: usize| {
-            let DigestStatement { section, text, citation, .. } = &self.statements[at];
-            DigestBullet { section: *section, text: text.clone(), citation: citation.clone() }
-        };
-        order.into_iter().map(|(.., at)| bullet(at)).collect()
-    }
-}
-
-/// Finds what makes a statement obsolete, without comparing each with each.
-struct NewerStatements {
-    /// The newest statement of each key.
-    last_of_key: HashedMap<usize>,
-    /// The statements with a stem, oldest first.
-    with_stem: HashedMap<Vec<usize>>,
-}
-
-impl NewerStatements {
-    fn of(statements: &[DigestStatement]) -> Self {
-        let (mut last_of_key, mut with_stem) =
-            (HashedMap::default(), HashedMap::<Vec<usize>>::default());
-        for statement in statements {
-            last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
-            for &stem in statement.terms.stems.hashes() {
-                with_stem.entry(stem).or_default().push(statement.order);
+        let mut lines = BTreeMap::<usize, usize>::new();
+        let mut bullets: Vec<DigestBullet> = Vec::with_capacity(order.len());
+        for (.., at) in order {
+            let statement = &self.statements[at];
+            let project = self.project_of(statement);
+            let whole = statement.bullet_text();
+            let text = self.text_in_line(&whole, project);
+            if let Some(bullet) = project.and_then(|it| bullets.get_mut(*lines.get(&it)?)) {
+                bullet.text.extend([LINE_JOINT, text]);
+                bullet.citation.merge(&statement.citation);
+                continue;
             }
+            let text = match project {
+                Some(it) => {
+                    lines.insert(it, bullets.len());
+                    format!("{}: {text}", self.entities.all[it].name)
+                }
+                None => text.to_owned(),
+            };
+            let (section, citation) = (statement.section(), statement.citation.clone());
+            bullets.push(DigestBullet { section, text, citation });
         }
-        Self { last_of_key, with_stem }
-    }
-
-    /// Returns whether a newer statement replaces one: that of the same label, or one that shares most words with
-    /// it, and therefore one of its few rarest words. Of a word in many statements only the newest ones are read.
-    fn is_replaced(&self, statements: &[DigestStatement], older: &DigestStatement) -> bool {
-        const READ_MAX: usize = 200;
-        let is_old = |key: &u64| self.last_of_key.get(key).is_some_and(|it| *it > older.order);
-        if !older.keys.is_empty() && older.keys.iter().all(is_old) {
-            return true;
-        }
-        let with = |stem: &u64| self.with_stem.get(stem).map_or(&[][..], |it| it);
-        let mut rarest: Vec<&u64> = older.terms.stems.hashes().iter().collect();
-        rarest.sort_by_key(|it| (with(it).len(), **it));
-        // Whoever shares three of five words shares one of any three of them.
-        let enough = older.terms.stems.len() * 2 / 5 + 1;
-        rarest.into_iter().take(enough).any(|stem| {
-            let newer = with(stem).iter().rev().take_while(|it| **it > older.order);
-            newer.take(READ_MAX).any(|it| replaces(&statements[*it], older))
-        })
+        bullets
     }
 }
 
-/// Returns whether a newer statement makes an older one obsolete.
-fn replaces(newer: &DigestStatement, older: &DigestStatement) -> bool {
-    if older.section == WisdomSection::Open && newer.is_done {
-        return older.terms.stems.len() >= 2 && older.terms.containment(&newer.terms) >= 0.6;
-    }
-    // Of a series, such as the reports of a check, the last value is enough.
-    let is_series = older.section.is_state()
-        && older.terms.stems.len() >= SERIES_STEMS_MIN
-        && older.terms.stem_containment(&newer.terms) >= SERIES_OVERLAP;
-    is_series
-        || (has_conflicting_values(&older.terms, &newer.terms)
-            && older.terms.similarity(&newer.terms) >= 0.6)
+/// Returns a text without the name before its first colon or dash.
+fn without_name<'t>(text: &'t str, name: &str) -> &'t str {
+    let rest = text.get(..name.len()).filter(|it| it.eq_ignore_ascii_case(name));
+    let rest = rest.map(|_| text[name.len()..].trim_start());
+    let mark = |it: &'t str| it.strip_prefix([':', '—', '–', '-']).map(str::trim_start);
+    rest.and_then(mark).filter(|it| !it.is_empty()).unwrap_or(text)
 }
 
 /// Returns what each term counts: more if few statements have it, and if it occurs on many days.

@@ -17,6 +17,7 @@ use crate::{
     memory::{
         atom::{self, AtomKind},
         authorship::Speaker,
+        statement::StatementKind,
         wisdom::WisdomSection,
     },
     text::lexicon::SECTIONS,
@@ -34,10 +35,24 @@ const STOPPED_WORDS_BEFORE: usize = 3;
 /// What is worth a statement that says what was done: how things are lasts longer.
 const EVENT_FACTOR: f64 = 0.6;
 
-/// The section of a statement, and how much more or less it is worth than others.
+/// The kind of a statement, and how much more or less it is worth than others.
 pub(super) struct StatementRole {
-    pub(super) section: WisdomSection,
+    pub(super) kind: StatementKind,
     pub(super) factor: f64,
+}
+
+/// Returns the section of statements of a kind.
+pub(super) fn section_of(kind: StatementKind) -> WisdomSection {
+    match kind {
+        StatementKind::Rule => WisdomSection::HowToWork,
+        StatementKind::Profile | StatementKind::Preference => WisdomSection::People,
+        StatementKind::Lesson => WisdomSection::Lessons,
+        StatementKind::Decision => WisdomSection::Decisions,
+        StatementKind::State => WisdomSection::Projects,
+        StatementKind::Environment => WisdomSection::Environment,
+        StatementKind::Open => WisdomSection::Open,
+        StatementKind::Retired => WisdomSection::Stopped,
+    }
 }
 
 /// Sections that share a part of the room.
@@ -70,7 +85,7 @@ pub(super) fn role_of(
     class: StatementClass,
 ) -> StatementRole {
     let words = WordList::of(text);
-    let role = |section, factor| StatementRole { section, factor };
+    let role = |kind, factor| StatementRole { kind, factor };
     let after_label = text.strip_prefix(statement.label_text()).unwrap_or(text);
     let is_report = class == StatementClass::Outcome
         || [text, after_label].into_iter().any(|it| opens_as_report(&WordList::of(it)));
@@ -80,42 +95,45 @@ pub(super) fn role_of(
         let is_rule =
             !is_former && !titles::is_wish(page, statement) && says_rule(statement, text, &words);
         if is_about_person(text, &words) {
-            return role(WisdomSection::People, 1.5);
+            let wishes = [cue_phrases::PREFERS, cue_phrases::WANTS, cue_phrases::FAVORITE];
+            let wishes = wishes.into_iter().any(|it| words.has(it));
+            let kind = if wishes { StatementKind::Preference } else { StatementKind::Profile };
+            return role(kind, 1.5);
         }
         if is_rule && statement.task.is_none() {
             let opens = words.opens_with(cue_phrases::RULE_OPENERS);
-            return role(WisdomSection::HowToWork, if opens { 1.8 } else { 1.3 });
+            return role(StatementKind::Rule, if opens { 1.8 } else { 1.3 });
         }
         if !is_report && !is_former && titles::is_guidance(statement) {
-            return role(WisdomSection::HowToWork, 1.3);
+            return role(StatementKind::Rule, 1.3);
         }
         if !is_report && statement.task.is_none() && titles::is_profile(page, statement) {
-            return role(WisdomSection::People, 1.3);
+            return role(StatementKind::Profile, 1.3);
         }
         match block_role(page, statement) {
-            Some(BlockRole::Preference) => return role(WisdomSection::People, 1.4),
+            Some(BlockRole::Preference) => return role(StatementKind::Preference, 1.4),
             // Below such a heading agents also list what they did.
             Some(BlockRole::Lesson) if class != StatementClass::Outcome => {
-                return role(WisdomSection::Lessons, 1.3);
+                return role(StatementKind::Lesson, 1.3);
             }
             Some(BlockRole::Decision) if statement.label == 0 => {
-                return role(WisdomSection::Decisions, 1.3);
+                return role(StatementKind::Decision, 1.3);
             }
             _ if sections::opens_with_decision(text) || decides_label(statement) => {
-                return role(WisdomSection::Decisions, 1.3);
+                return role(StatementKind::Decision, 1.3);
             }
             _ => {}
         }
     }
     if class == StatementClass::Open && !has_done_mark(text) {
-        return role(WisdomSection::Open, 0.8);
+        return role(StatementKind::Open, 0.8);
     }
     // Later in a sentence the same words say what an improvement did.
     let is_retired = words
         .find(cue_phrases::RETIRED)
         .is_some_and(|(at, width)| at <= STOPPED_WORDS_BEFORE || at + width == words.len());
     if is_retired && class != StatementClass::Context {
-        return role(WisdomSection::Stopped, 1.0);
+        return role(StatementKind::Retired, 1.0);
     }
     // In a longer text a place is where something happened.
     let is_place = |kind| matches!(kind, AtomKind::Url | AtomKind::Path);
@@ -128,9 +146,9 @@ pub(super) fn role_of(
     if (names_place && is_entry && !is_report && words.len() <= PLACE_WORDS_MAX)
         || words.has(cue_phrases::LIVES_AT)
     {
-        return role(WisdomSection::Environment, 1.1);
+        return role(StatementKind::Environment, 1.1);
     }
-    role(WisdomSection::Projects, if is_report { EVENT_FACTOR } else { 1.0 })
+    role(StatementKind::State, if is_report { EVENT_FACTOR } else { 1.0 })
 }
 
 /// Returns whether a text has a sign such as `✅`.

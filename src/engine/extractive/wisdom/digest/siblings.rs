@@ -45,9 +45,9 @@ pub(super) fn join_siblings(
             joined.push(statement);
             continue;
         }
-        let of_section = open.iter().position(|it| {
-            it[0].section == statement.section && it[0].is_done == statement.is_done
-        });
+        let of_section = open
+            .iter()
+            .position(|it| it[0].kind == statement.kind && it[0].is_done == statement.is_done);
         let Some(at) = of_section else {
             open.push(vec![statement]);
             continue;
@@ -67,10 +67,6 @@ pub(super) fn join_siblings(
     joined.sort_by_key(|it| it.order);
     for (order, statement) in joined.iter_mut().enumerate() {
         statement.order = order;
-        if statement.section.is_dated() {
-            let text = statement.text.trim_end_matches(['.', ';']);
-            statement.text = format!("{text} ({})", statement.day);
-        }
     }
     joined
 }

@@ -4,8 +4,13 @@ use std::borrow::Cow;
 
 use chrono::{NaiveDate, TimeDelta};
 
-use super::sections::{StatementRole, decides_label, is_passing, role_of};
-use super::{KeptOut, siblings::join_siblings, titles};
+use super::sections::{StatementRole, decides_label, is_passing, role_of, section_of};
+use super::{
+    KeptOut,
+    entities::{Entities, Entity},
+    siblings::join_siblings,
+    titles,
+};
 use crate::{
     engine::extractive::{
         as_f64,
@@ -26,6 +31,7 @@ use crate::{
         atom::{self, AtomKind},
         authorship::Speaker,
         log::TextOrigin,
+        statement::StatementKind,
         wisdom::WisdomSection,
     },
     privacy::SanitizedLog,
@@ -78,6 +84,11 @@ const TELEMETRY_FACTOR: f64 = 0.4;
 /// The factor of a change of code that has a number.
 const CHANGE_FACTOR: f64 = 0.6;
 
+/// What a state is worth that is about nothing that the logs come back to, and one that begins with its subject.
+const NO_SUBJECT_FACTOR: f64 = 0.7;
+
+const OPENING_SUBJECT_FACTOR: f64 = 1.2;
+
 /// What a line is worth that somebody marked to be kept.
 const KEEP_FACTOR: f64 = 3.0;
 
@@ -115,7 +126,7 @@ impl DayCounts {
 
 /// A statement of the logs that may become a bullet.
 pub(super) struct DigestStatement {
-    pub(super) section: WisdomSection,
+    pub(super) kind: StatementKind,
     pub(super) text: String,
     pub(super) citation: Citation,
     /// The lines of its words without its titles.
@@ -128,6 +139,10 @@ pub(super) struct DigestStatement {
     pub(super) own_terms: StatementTerms,
     /// Stems of the names in it.
     pub(super) names: Vec<u64>,
+    /// The entity that it is about.
+    pub(super) subject: Option<Subject>,
+    /// The person whom it names first.
+    pub(super) person: Option<usize>,
     /// What its labels say it is the values of.
     pub(super) keys: Vec<u64>,
     /// Whether it reports that something was finished.
@@ -155,6 +170,20 @@ pub(super) struct StatementTitle {
 }
 
 impl DigestStatement {
+    /// Returns the section of `WISDOM.md` that it belongs to.
+    pub(super) fn section(&self) -> WisdomSection {
+        section_of(self.kind)
+    }
+
+    /// Returns its words as in `WISDOM.md`: with its day if what it says may change.
+    pub(super) fn bullet_text(&self) -> Cow<'_, str> {
+        if !self.section().is_dated() {
+            return Cow::Borrowed(&self.text);
+        }
+        let text = self.text.trim_end_matches(['.', ';']);
+        Cow::Owned(format!("{text} ({})", self.day))
+    }
+
     /// Returns its words without its title.
     pub(super) fn own_text(&self) -> &str {
         &self.text[self.title.map_or(0, |it| it.length)..]
@@ -166,21 +195,37 @@ impl DigestStatement {
     }
 }
 
-/// Returns the statements of logs that are not external, oldest first.
-pub(super) fn collect_statements(
-    logs: &[SanitizedLog],
-    kept_out: KeptOut<'_>,
-) -> Vec<DigestStatement> {
+/// The entity that a statement is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Subject {
+    /// Its index among the entities.
+    pub(super) entity: usize,
+    /// Whether the words of the statement begin with its name.
+    pub(super) opens: bool,
+}
+
+/// The statements of some logs.
+pub(super) struct LogStatements {
+    /// Oldest first.
+    pub(super) statements: Vec<DigestStatement>,
+    pub(super) entities: Entities,
+}
+
+/// Returns the statements of logs that are not external.
+pub(super) fn collect_statements(logs: &[SanitizedLog], kept_out: KeptOut<'_>) -> LogStatements {
     let pages: Vec<ParsedLog> = logs.iter().map(parsed_log::parse).collect();
     let templates = template_heads(&pages);
     let copied = copied_texts(&pages);
     let mut collector = StatementCollector {
         templates,
         copied,
+        entities: Entities::of(&pages),
+        named_by_heads: Vec::new(),
         extractor: TermExtractor::default(),
         found: Vec::new(),
     };
     for (at, page) in pages.iter().enumerate() {
+        collector.read_heads(page);
         for statement in &page.statements {
             collector.add(at, page, statement);
         }
@@ -188,18 +233,70 @@ pub(super) fn collect_statements(
     let StatementCollector { found, extractor, .. } = &mut collector;
     *found = join_siblings(std::mem::take(found), extractor, kept_out);
     collector.rate();
-    collector.found
+    LogStatements { statements: collector.found, entities: collector.entities }
 }
 
 struct StatementCollector {
     templates: HashedMap<u32>,
     /// The days of each long text.
     copied: DayCounts,
+    entities: Entities,
+    /// The entity that each head of the page names.
+    named_by_heads: Vec<Option<usize>>,
     extractor: TermExtractor,
     found: Vec<DigestStatement>,
 }
 
 impl StatementCollector {
+    /// Finds the entities in the heads of a page.
+    fn read_heads(&mut self, page: &ParsedLog) {
+        let heads = page.heads.iter();
+        self.named_by_heads = heads
+            .map(|head| {
+                let named = self.entities.mentions(&WordList::of(bare_title(&head.text)));
+                let things = named.iter().map(|it| it.entity).filter(|it| !self.is_person(*it));
+                self.main_one(things)
+            })
+            .collect();
+    }
+
+    fn is_person(&self, entity: usize) -> bool {
+        self.entities.all.get(entity).is_some_and(|it: &Entity| it.is_person)
+    }
+
+    fn person_of(&self, words: &WordList) -> Option<usize> {
+        let mut named = self.entities.mentions(words).into_iter().map(|it| it.entity);
+        named.find(|it| self.is_person(*it))
+    }
+
+    /// Returns what a statement is about: the entity in the titles above it, or the one in its words that the logs
+    /// name most.
+    fn subject_of(
+        &self,
+        page: &ParsedLog,
+        statement: &LogStatement,
+        words: &WordList,
+    ) -> Option<Subject> {
+        let own = self.entities.mentions(words);
+        let opens = |entity| own.iter().any(|it| it.entity == entity && it.word <= 1);
+        let subject = |entity| Subject { entity, opens: opens(entity) };
+        let things = || own.iter().filter(|it| !self.is_person(it.entity));
+        let is_platform = |it: usize| self.entities.all[it].is_platform;
+        if let Some(first) = things().find(|it| it.word <= 1 && !is_platform(it.entity)) {
+            return Some(subject(first.entity));
+        }
+        let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
+        let mut titles = statement.lead.into_iter().chain(above);
+        let named = titles.find_map(|it| self.named_by_heads[it]);
+        let all = named.into_iter().chain(things().map(|it| it.entity));
+        let first = named.filter(|it| !self.entities.all[*it].is_platform);
+        first.or_else(|| self.main_one(all)).map(subject)
+    }
+
+    /// Returns the entity that the logs name most, a platform only if there is no other.
+    fn main_one(&self, entities: impl Iterator<Item = usize>) -> Option<usize> {
+        entities.min_by_key(|it| (self.entities.all[*it].is_platform, *it))
+    }
     fn add(&mut self, page_at: usize, page: &ParsedLog, statement: &LogStatement) {
         let is_own = statement.origin != TextOrigin::External
             && !matches!(statement.form, StatementForm::Code | StatementForm::Quote)
@@ -228,6 +325,7 @@ impl StatementCollector {
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
         let class = sections::class_of(page, statement, own);
         let role = role_of(page, statement, own, class);
+        let section = section_of(role.kind);
         let (mut text, mut added_title) = (own.to_owned(), None);
         let (head, above) = self.heads_of(page, statement);
         let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
@@ -264,25 +362,35 @@ impl StatementCollector {
         let worth = role.worth(statement)
             * worth_factor(statement, own, is_routine, class, day)
             * if is_word_list(own) { WORD_LIST_FACTOR } else { 1.0 };
-        let is_measured = role.section.is_state() && is_measurement(own);
+        let is_measured = section.is_state() && is_measurement(own);
         let worth = if is_measured { worth * MEASUREMENT_FACTOR } else { worth };
-        let is_state = role.section.is_state();
+        let is_state = section.is_state();
         let worth = if is_state && is_telemetry(own) { worth * TELEMETRY_FACTOR } else { worth };
         let worth = if is_state && names_change(own) { worth * CHANGE_FACTOR } else { worth };
         let worth = if statement.keep { worth * KEEP_FACTOR } else { worth };
+        let subject = self.subject_of(page, statement, &words);
+        let worth = match subject {
+            _ if section != WisdomSection::Projects => worth,
+            None => worth * NO_SUBJECT_FACTOR,
+            Some(it) if self.entities.all[it.entity].is_platform => worth * NO_SUBJECT_FACTOR,
+            Some(it) if it.opens => worth * OPENING_SUBJECT_FACTOR,
+            Some(_) => worth,
+        };
         let order = self.found.len();
         self.found.push(DigestStatement {
-            section: role.section,
+            kind: role.kind,
+            person: self.person_of(&words),
             citation,
             own_citation,
             day,
             order,
             names: names_in(own),
-            due: (role.section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
+            subject,
+            due: (section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
                 .then(|| last_day_in(own))
                 .flatten(),
             keys: key_of(page, statement, head).into_iter().collect(),
-            is_done: class == StatementClass::Outcome || role.section == WisdomSection::Stopped,
+            is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             terms,
             own_terms,
             worth,
@@ -336,7 +444,7 @@ impl StatementCollector {
             let found = statement.terms.stems.hashes();
             let sum: f64 = found.iter().map(|it| as_f64(stems.of(*it)).ln_1p() / most).sum();
             statement.worth *= BASE_WORTH + sum / as_f64(found.len());
-            if !statement.section.is_state() {
+            if !statement.section().is_state() {
                 continue;
             }
             // Reports of checks, prices and counts: the last value says how things are.

@@ -27,10 +27,17 @@ fn bullets(
     let kept_out = |text: &str, citation: &Citation, _: &Citation| {
         is_kept_out(text, citation).then_some(DigestOutcome::KeptOutByPerson)
     };
-    let input = DigestInput { logs: &logs, entries: &[], kept_out: &kept_out, room };
+    let input = DigestInput {
+        logs: &logs,
+        entries: &[],
+        kept_out: &kept_out,
+        kept_out_of_memory: &|_, text, citation, _| is_kept_out(text, citation),
+        room,
+    };
     let found = digest(&input);
     assert_eq!(found, digest(&input), "the same logs give the same bullets");
     found
+        .bullets
         .iter()
         .map(|it| format!("{}: {} [{}]", it.section.title(), it.text, it.citation))
         .collect()

@@ -1,0 +1,68 @@
+//! Finds the statements that newer ones make obsolete.
+
+use super::{super::similarity::has_conflicting_values, statements::DigestStatement};
+use crate::{memory::statement::StatementKind, text::hash::HashedMap};
+
+/// A newer statement with this share of the content words of an older one continues it.
+const SERIES_OVERLAP: f64 = 0.6;
+
+const SERIES_STEMS_MIN: usize = 3;
+
+/// Finds what makes a statement obsolete, without comparing each with each.
+pub(super) struct NewerStatements {
+    /// The newest statement of each key.
+    last_of_key: HashedMap<usize>,
+    /// The statements with a stem, oldest first.
+    with_stem: HashedMap<Vec<usize>>,
+}
+
+impl NewerStatements {
+    pub(super) fn of(statements: &[DigestStatement]) -> Self {
+        let (mut last_of_key, mut with_stem) =
+            (HashedMap::default(), HashedMap::<Vec<usize>>::default());
+        for statement in statements {
+            last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
+            for &stem in statement.terms.stems.hashes() {
+                with_stem.entry(stem).or_default().push(statement.order);
+            }
+        }
+        Self { last_of_key, with_stem }
+    }
+
+    /// Returns whether a newer statement replaces one: that of the same label, or one that shares most words with
+    /// it, and therefore one of its few rarest words. Of a word in many statements only the newest ones are read.
+    pub(super) fn is_replaced(
+        &self,
+        statements: &[DigestStatement],
+        older: &DigestStatement,
+    ) -> bool {
+        const READ_MAX: usize = 200;
+        let is_old = |key: &u64| self.last_of_key.get(key).is_some_and(|it| *it > older.order);
+        if !older.keys.is_empty() && older.keys.iter().all(is_old) {
+            return true;
+        }
+        let with = |stem: &u64| self.with_stem.get(stem).map_or(&[][..], |it| it);
+        let mut rarest: Vec<&u64> = older.terms.stems.hashes().iter().collect();
+        rarest.sort_by_key(|it| (with(it).len(), **it));
+        // Whoever shares three of five words shares one of any three of them.
+        let enough = older.terms.stems.len() * 2 / 5 + 1;
+        rarest.into_iter().take(enough).any(|stem| {
+            let newer = with(stem).iter().rev().take_while(|it| **it > older.order);
+            newer.take(READ_MAX).any(|it| replaces(&statements[*it], older))
+        })
+    }
+}
+
+/// Returns whether a newer statement makes an older one obsolete.
+fn replaces(newer: &DigestStatement, older: &DigestStatement) -> bool {
+    if older.kind == StatementKind::Open && newer.is_done {
+        return older.terms.stems.len() >= 2 && older.terms.containment(&newer.terms) >= 0.6;
+    }
+    // Of a series, such as the reports of a check, the last value is enough.
+    let is_series = older.section().is_state()
+        && older.terms.stems.len() >= SERIES_STEMS_MIN
+        && older.terms.stem_containment(&newer.terms) >= SERIES_OVERLAP;
+    is_series
+        || (has_conflicting_values(&older.terms, &newer.terms)
+            && older.terms.similarity(&newer.terms) >= 0.6)
+}

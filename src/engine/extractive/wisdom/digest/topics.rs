@@ -1,0 +1,208 @@
+//! Files statements by topic: a typed memory for each entity that the logs come back to, and one of each type for what
+//! is about no entity.
+
+use std::collections::BTreeMap;
+
+use super::{
+    DigestInput,
+    entities::Entity,
+    newer::NewerStatements,
+    statements::{DigestStatement, LogStatements},
+    without_name,
+};
+use crate::memory::{item::Item, statement::StatementKind, typed::MemoryType};
+
+/// The most statements of each kind in one memory.
+const STATEMENTS_MAX: usize = 8;
+
+/// The most characters of the statements of one memory, citations included.
+const BODY_CHARS_MAX: usize = 3_600;
+
+/// The most memories about entities, by type.
+const ENTITIES_MAX: usize = 24;
+
+/// An entity has a memory of its own with as many statements.
+const OWN_STATEMENTS_MIN: usize = 2;
+
+/// Two statements of a topic say the same with this overlap.
+const SAME_STATEMENT: f64 = 0.7;
+
+/// The statements of a topic, for a typed memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopicMemory {
+    /// The type of the memory.
+    pub kind: MemoryType,
+    /// The name of the topic: that of an entity, or a general one.
+    pub name: String,
+    /// One line about it, in the words of its best statement.
+    pub description: String,
+    /// Its statements by kind, older ones first.
+    pub statements: Vec<(StatementKind, Item)>,
+}
+
+/// What a memory is about; `None` for what is about no entity.
+type TopicKey = (MemoryType, Option<usize>);
+
+/// Files the statements of some logs by topic.
+pub(super) fn file_by_topic(
+    input: &DigestInput<'_>,
+    read: &LogStatements,
+    newer: &NewerStatements,
+) -> Vec<TopicMemory> {
+    let filer = TopicFiler { input, read, newer };
+    let mut topics = BTreeMap::<TopicKey, Vec<usize>>::new();
+    for (at, statement) in read.statements.iter().enumerate() {
+        if let Some(key) = filer.topic_of(statement) {
+            topics.entry(key).or_default().push(at);
+        }
+    }
+    let mut found: Vec<(TopicKey, Vec<usize>)> = Vec::new();
+    let mut general = BTreeMap::<MemoryType, Vec<usize>>::new();
+    let mut counts = BTreeMap::<MemoryType, usize>::new();
+    // The most frequent entity has the lowest index.
+    for ((kind, entity), members) in topics {
+        let Some(entity) = entity else {
+            general.entry(kind).or_default().extend(members);
+            continue;
+        };
+        let chosen = filer.choose(&members);
+        let count = counts.entry(kind).or_default();
+        if chosen.len() < OWN_STATEMENTS_MIN || *count == ENTITIES_MAX {
+            // What must be done counts wherever it is filed.
+            let kept = chosen.into_iter().filter(|it| is_general(&read.statements[*it]));
+            general.entry(kind).or_default().extend(kept);
+            continue;
+        }
+        *count += 1;
+        found.push(((kind, Some(entity)), chosen));
+    }
+    for (kind, mut members) in general {
+        members.sort_unstable();
+        let chosen = filer.choose(&members);
+        if !chosen.is_empty() {
+            found.push(((kind, None), chosen));
+        }
+    }
+    found.sort_unstable_by_key(|it| it.0);
+    found.into_iter().map(|(key, chosen)| filer.memory(key, chosen)).collect()
+}
+
+struct TopicFiler<'a> {
+    input: &'a DigestInput<'a>,
+    read: &'a LogStatements,
+    newer: &'a NewerStatements,
+}
+
+impl TopicFiler<'_> {
+    /// Returns the topic of a statement; `None` for a state of nothing that the logs come back to.
+    fn topic_of(&self, statement: &DigestStatement) -> Option<TopicKey> {
+        let kind = statement.kind.memory_type();
+        let entity = match kind {
+            MemoryType::User => statement.person.or_else(|| self.main_person()),
+            MemoryType::Project => {
+                let entity = statement.subject.map(|it| it.entity);
+                entity.filter(|it| !self.read.entities.all[*it].is_platform)
+            }
+            MemoryType::Feedback | MemoryType::Reference => statement.subject.map(|it| it.entity),
+        };
+        (entity.is_some() || is_general(statement)).then_some((kind, entity))
+    }
+
+    /// Returns the person whom the logs name most.
+    fn main_person(&self) -> Option<usize> {
+        self.read.entities.all.iter().position(|it| it.is_person)
+    }
+
+    /// Chooses among the statements of a topic, oldest first: the best ones of each kind that hold.
+    fn choose(&self, members: &[usize]) -> Vec<usize> {
+        let all = &self.read.statements;
+        let stopped = self.stopped_at(members);
+        let mut by_worth: Vec<usize> = members.to_vec();
+        by_worth.sort_by(|a, b| all[*b].worth.total_cmp(&all[*a].worth).then(b.cmp(a)));
+        let mut counts = [0; StatementKind::ALL.len()];
+        let (mut chosen, mut room) = (Vec::<usize>::new(), BODY_CHARS_MAX);
+        for at in by_worth {
+            let statement = &all[at];
+            let count = &mut counts[statement.kind as usize];
+            let chars = statement.text.chars().count() + statement.citation.to_string().len() + 6;
+            let is_over = stopped.is_some_and(|it| at < it && ends_with_topic(statement));
+            if *count == STATEMENTS_MAX || chars > room || is_over {
+                continue;
+            }
+            let said = |it: &usize| statement.terms.overlap(&all[*it].terms) >= SAME_STATEMENT;
+            if chosen.iter().any(said)
+                || self.newer.is_replaced(all, statement)
+                || (self.input.kept_out_of_memory)(
+                    statement.kind.memory_type(),
+                    &statement.text,
+                    &statement.citation,
+                    &statement.own_citation,
+                )
+            {
+                continue;
+            }
+            *count += 1;
+            room -= chars;
+            chosen.push(at);
+        }
+        chosen.sort_unstable();
+        chosen
+    }
+
+    /// Returns the last statement that says that the topic itself was stopped.
+    fn stopped_at(&self, members: &[usize]) -> Option<usize> {
+        let all = &self.read.statements;
+        let is_stop = |it: &&usize| {
+            all[**it].kind == StatementKind::Retired && all[**it].subject.is_some_and(|it| it.opens)
+        };
+        members.iter().rev().find(is_stop).copied()
+    }
+
+    fn memory(&self, (kind, entity): TopicKey, mut chosen: Vec<usize>) -> TopicMemory {
+        let all = &self.read.statements;
+        let entity: Option<&Entity> = entity.map(|it| &self.read.entities.all[it]);
+        let name = entity.map_or_else(|| general_name(kind).to_owned(), |it| it.name.clone());
+        let words = |at: usize| match entity {
+            Some(it) => without_name(&all[at].text, &it.name),
+            None => &all[at].text,
+        };
+        // What begins with the name says what it is; of these the first one.
+        let opens = |it: &&usize| all[**it].subject.is_some_and(|it| it.opens);
+        let is_state = |it: &&usize| all[**it].kind == StatementKind::State && opens(it);
+        let best = chosen
+            .iter()
+            .find(is_state)
+            .or_else(|| chosen.iter().max_by(|a, b| all[**a].worth.total_cmp(&all[**b].worth)));
+        let description = best.map(|it| words(*it).to_owned()).unwrap_or_default();
+        chosen.sort_by_key(|it| (all[*it].kind, *it));
+        let item = |at: usize| Item {
+            text: words(at).to_owned(),
+            citation: Some(all[at].citation.clone()),
+        };
+        let statements = chosen.iter().map(|&at| (all[at].kind, item(at))).collect();
+        TopicMemory { kind, name, description, statements }
+    }
+}
+
+/// Returns the name of the memory for what is about no entity.
+fn general_name(kind: MemoryType) -> &'static str {
+    match kind {
+        MemoryType::User => "Owner",
+        MemoryType::Feedback => "How to work",
+        MemoryType::Project => "Decisions",
+        MemoryType::Reference => "Places",
+    }
+}
+
+/// Returns whether a statement is kept where it is about no entity.
+fn is_general(statement: &DigestStatement) -> bool {
+    !matches!(statement.kind, StatementKind::State | StatementKind::Open | StatementKind::Retired)
+}
+
+/// Returns whether a statement no longer holds when its topic was stopped.
+fn ends_with_topic(statement: &DigestStatement) -> bool {
+    matches!(
+        statement.kind,
+        StatementKind::State | StatementKind::Open | StatementKind::Environment
+    )
+}
