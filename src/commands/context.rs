@@ -504,7 +504,7 @@ fn memories_to_show(root: &MemoryRoot) -> CommandResult<Vec<MemoryToShow>> {
         })
         .collect();
     let is_accepted = framing::accepted_in(&root.vault, &root.rules);
-    let shown = |it: &str| framing::frame(None, None, it, &root.rules, &is_accepted).text;
+    let shown = |it: &str| framing::frame(None, it, &root.rules, &is_accepted).text;
     let show = |(_, memory): &(String, TypedMemory)| {
         let file = memory.file_name.display().to_string();
         let body = framing::frame_memory_body(memory, &root.rules, &is_accepted);

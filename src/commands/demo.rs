@@ -31,6 +31,7 @@ use crate::{
     engine::extractive::Extractive,
     memory::{
         document::{Summary, SummaryBlock},
+        joined,
         period::{Grain, Period},
         wisdom::WisdomFile,
     },
@@ -152,7 +153,7 @@ pub(super) fn run(global: &GlobalArgs, args: &DemoArgs, ui: &Ui) -> CommandResul
         first_log: inventory.logs.keys().next().map(|it| it.date().to_string()),
         last_log: inventory.logs.keys().next_back().map(|it| it.date().to_string()),
         tiers: tier_sizes(&root, &inventory)?,
-        week: DemoFile { text: root.vault.read_text(&week)?.unwrap_or_default(), path: week },
+        week: DemoFile { text: visible_text(&root, &week)?, path: week },
         wisdom: wisdom_entries(&inventory),
         trace,
         root: path,
@@ -163,6 +164,10 @@ pub(super) fn run(global: &GlobalArgs, args: &DemoArgs, ui: &Ui) -> CommandResul
         shown.print(&dir, ui);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn visible_text(root: &MemoryRoot, path: &str) -> CommandResult<String> {
+    Ok(root.vault.read_text(path)?.map_or_else(String::new, |it| joined::visible(&it).to_owned()))
 }
 
 impl SampleJournal {

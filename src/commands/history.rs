@@ -17,7 +17,10 @@ use super::{
 use crate::{
     memory::hash::ContentHash,
     recall::history::{self, CurrentFile, DiffStat, FileHistory, FileVersion, ParseTimeError},
-    store::db::lineage::{Lineage, history::VersionCause, jobs::IntentRow},
+    store::{
+        db::lineage::{Lineage, history::VersionCause, jobs::IntentRow},
+        fs::layout::visible_bytes,
+    },
 };
 
 /// List the versions of a file, or the runs
@@ -123,10 +126,18 @@ impl<'a> HistoryReader<'a> {
         // A log keeps its history when it moves into the archive.
         let path = vault.layout().recorded_path(path);
         let recorded = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
-        let recorded = recorded.unwrap_or_default();
+        let mut recorded = recorded.unwrap_or_default();
+        if vault.layout().hidden_path(&path).is_some() {
+            for version in &mut recorded {
+                let bytes = self.lineage().zip(version.hash).map(|(it, hash)| it.content(hash));
+                if let Some(Ok(Some(bytes))) = bytes {
+                    version.size = Some(visible_bytes(&path, &bytes).len() as u64);
+                }
+            }
+        }
         let current = vault.read(&vault.current_path(&path))?.map(|it| CurrentFile {
             hash: ContentHash::of(&it.bytes),
-            size: it.bytes.len() as u64,
+            size: visible_bytes(&path, &it.bytes).len() as u64,
             changed: DateTime::UNIX_EPOCH + TimeDelta::nanoseconds(it.stamp.mtime_ns),
         });
         if recorded.is_empty() && current.is_none() {

@@ -228,12 +228,12 @@ impl MemoryRoot {
         let is_log = matches!(kind, Some(FileKind::Log | FileKind::Session));
         let stem = is_log.then(|| name.parse::<Stem>().ok()).flatten();
         let is_period = matches!(kind, Some(FileKind::Weekly | FileKind::Monthly));
-        let date = is_period.then(|| name.to_owned());
+        let period = is_period.then(|| name.to_owned());
         let accepted = framing::accepted_in(&self.vault, &self.rules);
-        if kind == Some(FileKind::Wisdom) {
-            return framing::frame_wisdom(text, &self.rules, &accepted);
+        if is_period || kind == Some(FileKind::Wisdom) {
+            return framing::frame_generated(period, text, &self.rules, &accepted);
         }
-        framing::frame(stem.as_ref(), date, text, &self.rules, &accepted)
+        framing::frame(stem.as_ref(), text, &self.rules, &accepted)
     }
 
     pub(super) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {

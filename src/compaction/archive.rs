@@ -570,6 +570,7 @@ mod tests {
             body_hash: hash.hex16(),
             chars: 100,
             header: Some(header),
+            is_mixed: false,
         }
     }
 

@@ -28,7 +28,7 @@ use super::{
 use crate::{
     memory::{
         decision::Decision,
-        document::{self, Summary, SummaryBlock},
+        document::{self, Summary, SummaryBlock, SummaryHeader},
         index, joined,
         period::Period,
         typed::{MemoryType, TypedMemory},
@@ -175,11 +175,13 @@ fn memory_versions(
     Ok(versions.into_iter().map(|it| (it.id.0.cast_unsigned(), it.path)).collect())
 }
 
-/// Returns the text of a file without file names, which an index contains.
+/// Returns the visible text of a file, without file names, which an index contains.
 fn visible_text(kind: FileKind, text: &str) -> Cow<'_, str> {
     match kind {
         FileKind::Index => index::strip_link_targets(text).into(),
-        FileKind::Wisdom | FileKind::Memory => joined::visible(text).into(),
+        FileKind::Wisdom | FileKind::Memory | FileKind::Weekly | FileKind::Monthly => {
+            joined::visible(text).into()
+        }
         _ => text.into(),
     }
 }
@@ -264,7 +266,8 @@ fn without_secrets(
         FileKind::Weekly | FileKind::Monthly => {
             let name = path.rsplit('/').next()?.strip_suffix(".md")?;
             let period: Period = name.parse().ok()?;
-            Some(resealed_summary(period, text, &shown).unwrap_or(shown))
+            let with_record = || joined::resealed(joined::join(&shown, joined::split(text).1));
+            Some(resealed_summary(period, text, &shown).unwrap_or_else(with_record))
         }
         FileKind::Memory => {
             let name = Path::new(path.rsplit('/').next()?);
@@ -317,10 +320,12 @@ fn resealed_summary(period: Period, before: &str, shown: &str) -> Option<String>
     };
     let (old, new) = (bullets(&before), bullets(&after));
     let listed = before.header.as_ref()?;
-    let header = after.header.as_mut()?;
     if old.len() != new.len() {
         return None;
     }
+    // What is shown has no record; in an older form it is in the frontmatter.
+    let pointers = after.header.take().map_or_else(|| listed.pointers.clone(), |it| it.pointers);
+    let header = after.header.insert(SummaryHeader { pointers, ..listed.clone() });
     let renamed: BTreeMap<&String, &String> = old.iter().zip(&new).collect();
     let resealed = |hashes: &[String]| {
         hashes.iter().map(|it| renamed.get(it).copied().unwrap_or(it).clone()).collect()

@@ -123,7 +123,8 @@ pub fn correct_summary(
                 let end = &raw[raw.trim_end_matches(['\r', '\n']).len()..];
                 let whole = [&text[..at], &after, end, &text[at + raw.len()..]].concat();
                 let before = raw.trim_end().to_owned();
-                return Ok(CorrectedFile { text: whole, line: number, before, after, citation });
+                let text = joined::resealed(whole);
+                return Ok(CorrectedFile { text, line: number, before, after, citation });
             }
             if nearest.is_none_or(|it| number.abs_diff(line) < it.abs_diff(line)) {
                 nearest = Some(number);

@@ -1,7 +1,7 @@
 //! BLAKE3 hashes of content, in the three lengths that files show.
 //!
 //! A file is identified by 32 bytes in the database and by its first 8 bytes (16 hex digits) in
-//! frontmatter; a bullet by 4 bytes; a cited line by 2 bytes after its address.
+//! frontmatter and records; a bullet by 4 bytes; a cited line by 2 bytes after its address.
 
 use std::fmt;
 
@@ -25,12 +25,12 @@ impl ContentHash {
         &self.0
     }
 
-    /// Returns the first 8 bytes as 16 hex digits, as frontmatter names a source.
+    /// Returns the first 8 bytes as 16 hex digits, as a record names a source.
     pub fn hex16(&self) -> String {
         hex(&self.0[..8])
     }
 
-    /// Returns the first 4 bytes as 8 hex digits, as frontmatter names a bullet.
+    /// Returns the first 4 bytes as 8 hex digits, as a record names a bullet.
     pub fn hex8(&self) -> String {
         hex(&self.0[..4])
     }

@@ -124,9 +124,14 @@ impl Item {
         cited.unwrap_or_else(|| Self { text: trimmed.to_owned(), citation: None })
     }
 
-    /// Returns the first 8 hex digits of the hash of the words, as `items` in frontmatter lists it.
+    /// Returns the first 8 hex digits of the hash of the words, as `items` of a record lists it.
     pub fn hash(&self) -> String {
         ContentHash::of(self.text.trim()).hex8()
+    }
+
+    /// Returns the first 8 hex digits of the hash of the words and the citation, as `cited` of a record lists it.
+    pub fn hash_with_citation(&self) -> String {
+        ContentHash::of(self.to_string()).hex8()
     }
 }
 

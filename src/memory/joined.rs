@@ -51,6 +51,16 @@ pub fn belongs(record: &str, visible: &[u8]) -> bool {
     body.is_some_and(|it| it == ContentHash::of(visible).hex16())
 }
 
+/// Returns a text whose record, if it has one, belongs to its visible part: a person's words were put into it.
+pub fn resealed(text: String) -> String {
+    let (visible, record) = split(&text);
+    let fields = record.map(serde_json::from_str::<serde_json::Map<String, serde_json::Value>>);
+    let Some(Ok(mut fields)) = fields else { return text };
+    fields.insert("body".to_owned(), ContentHash::of(visible).hex16().into());
+    let record = serde_json::to_string_pretty(&fields).unwrap_or_default() + "\n";
+    join(visible, Some(&record))
+}
+
 /// Returns whether the content of a hidden file is a record: one JSON object. Half of one, or one that a
 /// version control system could not merge, counts as none.
 pub fn is_record(text: &str) -> bool {

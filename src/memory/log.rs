@@ -11,6 +11,7 @@ use super::{
     address::Stem,
     frontmatter::{self, FrontmatterError},
     hash::ContentHash,
+    joined,
     markdown::{self, LineKind},
     own_words,
 };
@@ -234,6 +235,8 @@ impl DailyLog {
     /// Returns [`NotUtf8`] for bytes that are not UTF-8.
     pub fn parse(stem: Stem, bytes: &[u8]) -> Result<Self, NotUtf8> {
         let text = std::str::from_utf8(bytes).map_err(|e| NotUtf8 { at: e.valid_up_to() })?;
+        // A weekly or monthly file that is cited itself; a log has no record.
+        let text = if stem.is_summary() { joined::visible(text) } else { text };
         // Blank lines above the frontmatter are a slip, not a reason to read it as text.
         let lead = text.len() - text.trim_start_matches(['\u{feff}', '\n', '\r', ' ', '\t']).len();
         let split = frontmatter::split(&text[lead..]);

@@ -22,6 +22,7 @@ use crate::{
             Budget, Cap, Embeddings, EmbeddingsProvider, Model, Provider, Settings, Timeouts,
         },
     },
+    memory::document::SummaryHeader,
     store::{
         db::ledger::{BudgetLimits, CallBudgets, Ledger},
         fs::vault::Vault,
@@ -276,15 +277,12 @@ fn was_used(vault: &Vault) -> bool {
     let folder = vault.layout().summary_dir(crate::memory::period::Grain::Week);
     let (files, _) = vault.files_below(&folder, usize::MAX);
     files.iter().rev().take(FILES_MAX).any(|path| {
+        let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
+        let period = name.and_then(|it| it.parse().ok());
         let text = vault.read_text(path).ok().flatten();
-        text.is_some_and(|it| it.lines().any(names_model))
+        let header = period.zip(text).and_then(|(week, it)| SummaryHeader::read(week, &it).ok()?);
+        header.is_some_and(|it| it.engine.starts_with("model/"))
     })
-}
-
-/// Returns whether a line of a file's frontmatter names a model as its engine, quoted or not.
-fn names_model(line: &str) -> bool {
-    let engine = line.strip_prefix("  engine: ");
-    engine.is_some_and(|it| it.trim_start_matches('"').starts_with("model/"))
 }
 
 fn read_user_file(path: &Path) -> io::Result<Option<String>> {

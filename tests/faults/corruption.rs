@@ -18,6 +18,7 @@ use memoird::internals::{memory::hash::ContentHash, store::db::lineage::Lineage}
 use serde_json::Value;
 
 use super::{
+    oracle::beside,
     root::{CommandOutput, Root},
     trials::{Module, Random, by_form},
 };
@@ -159,7 +160,7 @@ fn compacted_twice() -> Root {
     root.write("memoird.yaml", "agent_name: mara\nzone: Europe/Berlin\nmemory_dir: memory\n");
     root.add_logs(&["2026-01", "2026-02"]);
     root.run(&["compact"]).ok();
-    let week = root.files().into_keys().find(|it| it.starts_with("memory/weekly/")).unwrap();
+    let week = root.files().into_keys().find(|it| it.starts_with("memory/weekly/2")).unwrap();
     let text = root.read(&week);
     let bullet = text.lines().find(|it| it.starts_with("- ") && it.ends_with(']')).unwrap();
     root.edit(&week, &format!("{bullet}\n"), "");
@@ -183,7 +184,8 @@ fn trial(damage: &Damage, base: &Root, before: &str, reported: &AtomicUsize) -> 
     damage.apply(&root);
     let damaged = all_files(&root);
     let (report, ran) = doctor(&root, &[])?;
-    let is_named = ran.stdout.contains(&damage.path);
+    // A hidden file is part of the one beside it.
+    let is_named = [&damage.path, &beside(&damage.path)].iter().any(|it| ran.stdout.contains(*it));
     if report["ok"] == true {
         let now = database_content(&root)?;
         if now != before {
@@ -210,8 +212,10 @@ fn trial(damage: &Damage, base: &Root, before: &str, reported: &AtomicUsize) -> 
         all_files(&root).into_values().map(ContentHash::of).collect();
     let lineage = Lineage::open_existing(&root.path(DATABASE)).unwrap().unwrap();
     let history: BTreeSet<ContentHash> = lineage.contents().unwrap().into_iter().collect();
-    let is_content =
-        |it: &&String| !it.ends_with("-shm") && !it.ends_with("-wal") && **it != DATABASE;
+    // A damaged hidden file is replaced by the one in the history.
+    let is_content = |it: &&String| {
+        !it.ends_with("-shm") && !it.ends_with("-wal") && **it != DATABASE && beside(it) == **it
+    };
     for (name, bytes) in damaged.iter().filter(|it| is_content(&it.0)) {
         // These files are derived from the database or name processes.
         let derived = ["witness", "decisions.copy", ".lock", "daemon.json"];

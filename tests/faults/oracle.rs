@@ -48,7 +48,7 @@ pub(crate) fn check(stage: &Stage, root: &Root, acknowledged: &Acknowledged) -> 
     check_files_complete(stage, root).map_err(then)?;
     check_doctor(root).map_err(then)?;
     let after = root.files();
-    check_pairs(&after).map_err(then)?;
+    check_pairs(stage, &after).map_err(then)?;
     let again = root.run(&["compact"]);
     let idle =
         again.is_done() && format!("{}{}", again.stdout, again.stderr).contains("nothing to do");
@@ -61,7 +61,9 @@ pub(crate) fn check(stage: &Stage, root: &Root, acknowledged: &Acknowledged) -> 
     let mut after = after;
     if acknowledged.with_log {
         // A daemon that saw the entries, and that they were quiet, keeps their running week.
-        after.retain(|name, text| !is_open_week(name, text));
+        let open: Vec<String> =
+            after.iter().filter(|it| is_open_week(it.0, it.1)).map(|it| beside(it.0)).collect();
+        after.retain(|name, _| !open.contains(&beside(name)));
     }
     if stage.repeat && !acknowledged.done {
         // The command fails if it had completed after all.
@@ -110,11 +112,14 @@ fn check_logs(stage: &Stage, root: &Root, acknowledged: &Acknowledged) -> Result
 
 /// Checks that no generated file is empty or torn.
 pub(crate) fn check_files_complete(stage: &Stage, root: &Root) -> Result<(), String> {
-    for (name, text) in &root.files() {
+    let files = root.files();
+    for (name, text) in &files {
         let expected = std::iter::once(&stage.before).chain(&stage.ends);
         let is_whole = match kind(name) {
             Kind::Summary => {
-                expected.filter_map(|it| it.get(name)).any(|it| it == text) || has_all_items(text)
+                let record = files.get(&record_path(name));
+                expected.filter_map(|it| it.get(name)).any(|it| it == text)
+                    || has_all_items(text, record.map_or("", |it| it))
             }
             Kind::Typed => {
                 text.starts_with("---\n") && text[4..].contains("\n---\n") && text.ends_with('\n')
@@ -130,28 +135,46 @@ pub(crate) fn check_files_complete(stage: &Stage, root: &Root) -> Result<(), Str
     Ok(())
 }
 
-/// Checks that each hidden file was written with the file beside it.
-fn check_pairs(files: &Files) -> Result<(), String> {
+/// Checks that each hidden file was written with the file beside it, except where a person edited that.
+fn check_pairs(stage: &Stage, files: &Files) -> Result<(), String> {
     for (name, record) in files.iter().filter(|it| matches!(kind(it.0), Kind::Record)) {
-        let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
-        let file = file.trim_start_matches('.').trim_end_matches(".json");
-        let beside = if dir.is_empty() { format!("{file}.md") } else { format!("{dir}/{file}.md") };
-        let visible = files.get(&beside).map(String::as_bytes);
-        if !visible.is_some_and(|it| joined::belongs(record, it)) {
+        let beside = beside(name);
+        let visible = files.get(&beside);
+        let is_expected = |it: &Files| it.get(&beside) == visible && it.get(name) == Some(record);
+        let mut expected = std::iter::once(&stage.before).chain(&stage.ends);
+        if !visible.is_some_and(|it| joined::belongs(record, it.as_bytes()))
+            && !expected.any(is_expected)
+        {
             return Err(format!("{name} is the record of another version of {beside}:\n{record}"));
         }
     }
     Ok(())
 }
 
-/// Returns whether a week or a month has as many bullets as its header lists.
-fn has_all_items(text: &str) -> bool {
+/// Returns the path of the file beside a hidden one; for any other file, its own.
+pub(crate) fn beside(name: &str) -> String {
+    let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
+    let Some(stem) = file.strip_prefix('.').and_then(|it| it.strip_suffix(".json")) else {
+        return name.to_owned();
+    };
+    if dir.is_empty() { format!("{stem}.md") } else { format!("{dir}/{stem}.md") }
+}
+
+/// Returns the path of the hidden file beside another one.
+pub(crate) fn record_path(name: &str) -> String {
+    let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
+    let hidden = format!(".{}.json", file.trim_end_matches(".md"));
+    if dir.is_empty() { hidden } else { format!("{dir}/{hidden}") }
+}
+
+/// Returns whether a week or a month is whole, with as many bullets as its record lists if that was written with it.
+fn has_all_items(text: &str, record: &str) -> bool {
     let Some((head, body)) = text.split_once("\n---\n") else { return false };
-    let items = head.lines().find_map(|it| it.trim().strip_prefix("items: [")?.strip_suffix(']'));
-    let Some(items) = items else { return false };
-    let items = items.split(", ").filter(|it| !it.is_empty()).count();
     let bullets = body.lines().filter(|it| it.starts_with("- ")).count();
-    head.starts_with("---\n") && items == bullets && text.ends_with('\n')
+    let fields = serde_json::from_str::<Value>(record).unwrap_or_default();
+    let items = fields["items"].as_array().map_or(0, Vec::len);
+    let is_listed = !joined::belongs(record, text.as_bytes()) || items == bullets;
+    head.starts_with("---\n") && is_listed && text.ends_with('\n')
 }
 
 /// Checks that `doctor` finds no problem.
@@ -270,7 +293,8 @@ fn kind(name: &str) -> Kind {
 
 /// Returns whether a file is the provisional summary of the open week, which only a daemon writes.
 fn is_open_week(name: &str, text: &str) -> bool {
-    name.starts_with("memory/weekly/") && text.lines().any(|it| it.trim() == "partial: true")
+    name.starts_with("memory/weekly/")
+        && text.lines().any(|it| it.trim().trim_end_matches(',') == "\"partial\": true")
 }
 
 fn is_log(name: &str) -> bool {

@@ -22,15 +22,15 @@ fn blame_shows_the_day_run_and_engine_of_each_line() {
     let root = compacted_twice();
     insta::assert_snapshot!(root.run(&["blame", "2026-W10"]).ok(), @r"
     $ memoird blame 2026-W10
-    2026-03-12  run 1  extractive/3  14) # Week 2026-W10
-    2026-03-12  run 1  extractive/3  15)
-    2026-03-12  run 1  extractive/3  16) ### Key Outcomes
-    2026-03-12  run 1  extractive/3  17) - Importer: Importer v2 shipped, 3.2 s per GB [2026-03-03:1,3]
-    2026-03-12  run 1  extractive/3  18)
-    2026-03-12  run 1  extractive/3  19) ### Context
-    2026-03-12  run 1  extractive/3  20) - Backfill of 2019 begun, 38 GB [2026-03-03:4]
-    2026-04-13  -      you           21) - Read by Ines
-    2026-04-13  run 2  extractive/3  22) - Cache warmed in 14 s [2026-03-04:1]
+    2026-03-12  run 1  extractive/3   9) # Week 2026-W10
+    2026-03-12  run 1  extractive/3  10)
+    2026-03-12  run 1  extractive/3  11) ### Key Outcomes
+    2026-03-12  run 1  extractive/3  12) - Importer: Importer v2 shipped, 3.2 s per GB [2026-03-03:1,3]
+    2026-03-12  run 1  extractive/3  13)
+    2026-03-12  run 1  extractive/3  14) ### Context
+    2026-03-12  run 1  extractive/3  15) - Backfill of 2019 begun, 38 GB [2026-03-03:4]
+    2026-04-13  -      you           16) - Read by Ines
+    2026-04-13  run 2  extractive/3  17) - Cache warmed in 14 s [2026-03-04:1]
     ");
 }
 

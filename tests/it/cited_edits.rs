@@ -101,7 +101,7 @@ fn citations_are_moved_once_when_interrupted_by_a_crash() {
         root.run(&["compact"]).ok();
         let log = root.read(LOG);
         root.write(LOG, &format!("\n\n\n{log}"));
-        replace(&root, WEEK, "memoird:\n", "mykey: hello\nmemoird:\n");
+        replace(&root, WEEK, "pointers:\n", "mykey: hello\npointers:\n");
         let mut command = root.command(&["compact"]);
         command.env("MEMOIRD_FAIL", format!("kill@commit.placed#{nth}"));
         let killed = command.output().unwrap();
@@ -122,7 +122,7 @@ fn citations_are_moved_once_when_interrupted_by_a_crash() {
 #[test]
 fn citations_follow_when_a_person_adds_a_frontmatter_key() {
     let root = compacted_with_edit(&[ZORRO]);
-    replace(&root, WEEK, "memoird:\n", "mykey: hello\nmemoird:\n");
+    replace(&root, WEEK, "pointers:\n", "mykey: hello\npointers:\n");
     root.run(&["compact"]).ok();
     assert_leads_to_the_week(&root, ZORRO);
     assert_healthy_and_up_to_date(&root);
@@ -141,7 +141,7 @@ fn a_wisdom_entry_follows_its_line_in_the_month() {
         assert!(record.contains(&source), "{source} {record}");
     };
     assert_cited();
-    replace(&root, MONTH, "memoird:\n", "mykey: hello\nmemoird:\n");
+    replace(&root, MONTH, "pointers:\n", "mykey: hello\npointers:\n");
     root.run(&["compact"]).ok();
     assert_cited();
     assert_healthy_and_up_to_date(&root);
@@ -255,7 +255,7 @@ fn a_bullet_restored_by_undo_cites_no_other_line() {
 fn a_rebuild_finds_the_cited_lines() {
     let root = compacted_with_edit(&[ZORRO]);
     root.run(&["rebuild"]).ok();
-    replace(&root, WEEK, "memoird:\n", "mykey: hello\nmemoird:\n");
+    replace(&root, WEEK, "pointers:\n", "mykey: hello\npointers:\n");
     root.run(&["compact"]).ok();
     assert_leads_to_the_week(&root, ZORRO);
 }
@@ -293,5 +293,23 @@ fn forgetting_beside_a_bullet_without_its_line_writes_the_month() {
         let traced = root.run(&["trace", &at]).ok();
         assert!(traced.stdout.contains("source gone"), "{traced}");
     }
+    assert_healthy_and_up_to_date(&root);
+}
+
+#[test]
+fn citations_follow_when_a_person_removes_the_frontmatter_and_it_comes_back() {
+    let root = compacted_with_edit(&[ZORRO]);
+    let text = root.read(WEEK);
+    let front = text[..text.find("\n\n").unwrap() + 2].to_owned();
+    replace(&root, WEEK, &front, "");
+    root.run(&["compact"]).ok();
+    assert!(!root.read(WEEK).contains("period:"), "nothing was due");
+    assert_leads_to_the_week(&root, ZORRO);
+    // Only citations of the week change.
+    let log = root.read(LOG);
+    root.write(LOG, &format!("\n\n{log}"));
+    root.run(&["compact"]).ok();
+    assert!(root.read(WEEK).starts_with("---\ntype: weekly\nperiod: 2026-W14\n"));
+    assert_leads_to_the_week(&root, ZORRO);
     assert_healthy_and_up_to_date(&root);
 }

@@ -31,8 +31,8 @@ fn correcting_a_bullet_of_a_week_corrects_the_month() {
     let root = compacted_with_rule();
     let location = location_of(&root, WEEK, "painted on day 10");
     insta::assert_snapshot!(root.run(&["correct", &location, "The cellar was painted by Ottilie on day 10"]), @r"
-    $ memoird correct memory/weekly/2026-W11.md:17 The cellar was painted by Ottilie on day 10
-    memory/weekly/2026-W11.md:17
+    $ memoird correct memory/weekly/2026-W11.md:12 The cellar was painted by Ottilie on day 10
+    memory/weekly/2026-W11.md:12
     - - The cellar was painted on day 10 [2026-03-10:4]
     + - The cellar was painted by Ottilie on day 10 [2026-03-10:4]
     ! corrected; the item is yours now, and memoird will not change it
@@ -57,15 +57,15 @@ fn correcting_a_bullet_of_a_week_corrects_the_month() {
     root.run(&["compact"]).ok();
     assert_eq!(root.files(), before);
     insta::assert_snapshot!(root.run(&["why", &location_of(&root, MONTH, "Ottilie")]), @r"
-    $ memoird why memory/monthly/2026-03.md:20
-    memory/monthly/2026-03.md:20  The cellar was painted by Ottilie on day 10  (2026-04-13, run 2, extractive/3)
-    └─ memory/weekly/2026-W11.md:17  - The cellar was painted by Ottilie on day 10 [2026-03-10:4]
+    $ memoird why memory/monthly/2026-03.md:16
+    memory/monthly/2026-03.md:16  The cellar was painted by Ottilie on day 10  (2026-04-13, run 2, extractive/3)
+    └─ memory/weekly/2026-W11.md:12  - The cellar was painted by Ottilie on day 10 [2026-03-10:4]
        └─ memory/2026-03-10.md:4  - The cellar was painted on day 10
     ");
     // The same correction again changes nothing.
     insta::assert_snapshot!(root.run(&["correct", &location, "The cellar was painted by Ottilie on day 10"]), @r"
-    $ memoird correct memory/weekly/2026-W11.md:17 The cellar was painted by Ottilie on day 10
-    ! memory/weekly/2026-W11.md:17 already says that; nothing was changed
+    $ memoird correct memory/weekly/2026-W11.md:12 The cellar was painted by Ottilie on day 10
+    ! memory/weekly/2026-W11.md:12 already says that; nothing was changed
     ");
     assert_eq!(root.files(), before);
 }
@@ -83,17 +83,17 @@ fn correcting_a_bullet_of_a_month_corrects_wisdom_permanently() {
     insta::assert_snapshot!(root.run(&["why", &location_of(&root, "WISDOM.md", "- Uploads must")]), @r"
     $ memoird why WISDOM.md:11
     WISDOM.md:11  - Uploads must always stay under 55 MB  (2026-04-13, run 2, extractive/3)
-    ├─ memory/monthly/2026-03.md:17  - Uploads must always stay under 55 MB [2026-03-03:1,3]
-    │  └─ memory/weekly/2026-W10.md:16  Day 03: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
+    ├─ memory/monthly/2026-03.md:13  - Uploads must always stay under 55 MB [2026-03-03:1,3]
+    │  └─ memory/weekly/2026-W10.md:11  Day 03: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
     │     ├─ memory/2026-03-03.md:1  # Day 03
     │     └─ memory/2026-03-03.md:3  - Uploads must always stay under 40 MB
-    ├─ memory/weekly/2026-W11.md:16  Day 10: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
+    ├─ memory/weekly/2026-W11.md:11  Day 10: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
     │  └─ memory/2026-03-10.md:3  - Uploads must always stay under 40 MB
-    ├─ memory/monthly/2026-03.md:19  Day 10: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
+    ├─ memory/monthly/2026-03.md:15  Day 10: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
     │  └─ memory/2026-03-10.md:3  - Uploads must always stay under 40 MB
-    ├─ memory/weekly/2026-W12.md:16  Day 17: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
+    ├─ memory/weekly/2026-W12.md:11  Day 17: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
     │  └─ memory/2026-03-17.md:3  - Uploads must always stay under 40 MB
-    └─ memory/monthly/2026-03.md:21  Day 17: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
+    └─ memory/monthly/2026-03.md:17  Day 17: Uploads must always stay under 40 MB  (2026-04-13, run 1, extractive/3)
        └─ memory/2026-03-17.md:3  - Uploads must always stay under 40 MB
     ");
     // Later repetitions in logs do not bring the old words back.
@@ -182,8 +182,8 @@ fn a_dry_run_shows_the_change_and_writes_nothing() {
     let before = root.files();
     let location = location_of(&root, WEEK, "painted on day 10").replace(WEEK, "2026-W11");
     insta::assert_snapshot!(root.run(&["correct", &location, "It was painted twice", "--dry-run"]), @r"
-    $ memoird correct 2026-W11:17 It was painted twice --dry-run
-    memory/weekly/2026-W11.md:17
+    $ memoird correct 2026-W11:12 It was painted twice --dry-run
+    memory/weekly/2026-W11.md:12
     - - The cellar was painted on day 10 [2026-03-10:4]
     + - It was painted twice [2026-03-10:4]
     ! nothing was changed
@@ -208,8 +208,8 @@ fn errors_name_what_can_be_corrected_instead() {
     insta::assert_snapshot!(report(&["correct", "2026-03-10:4", "x"]), @r#"
     $ memoird correct 2026-03-10:4 x
     ! error: cannot correct `memory/2026-03-10.md`: memoird does not change logs; edit line 4 yourself, or correct the items derived from it
-    !   hint: memoird correct memory/weekly/2026-W11.md:17 "TEXT"
-    !   hint: memoird correct memory/monthly/2026-03.md:20 "TEXT"
+    !   hint: memoird correct memory/weekly/2026-W11.md:12 "TEXT"
+    !   hint: memoird correct memory/monthly/2026-03.md:16 "TEXT"
     [exit 2]
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W11", "x"]), @r"
@@ -220,25 +220,25 @@ fn errors_name_what_can_be_corrected_instead() {
     ");
     insta::assert_snapshot!(report(&["correct", "2026-W11:3", "x"]), @r#"
     $ memoird correct 2026-W11:3 x
-    ! error: line 3 of `memory/weekly/2026-W11.md` is no item; the nearest one begins on line 16
-    !   hint: memoird correct memory/weekly/2026-W11.md:16 "TEXT"
+    ! error: line 3 of `memory/weekly/2026-W11.md` is no item; the nearest one begins on line 11
+    !   hint: memoird correct memory/weekly/2026-W11.md:11 "TEXT"
     [exit 2]
     "#);
-    insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-03-10:99]"]), @r"
-    $ memoird correct 2026-W11:15 x [2026-03-10:99]
+    insta::assert_snapshot!(report(&["correct", "2026-W11:10", "x [2026-03-10:99]"]), @r"
+    $ memoird correct 2026-W11:10 x [2026-03-10:99]
     ! error: the cited line `2026-03-10:99` does not exist
     !   hint: to see its lines: memoird show 2026-03-10
     [exit 2]
     ");
-    let unknown_line = report(&["correct", "2026-W11:15", "x [2030-01-01:3]"]);
-    let next = "hint: to keep the current citation: memoird correct 2026-W11:15 \"x\"";
+    let unknown_line = report(&["correct", "2026-W11:10", "x [2030-01-01:3]"]);
+    let next = "hint: to keep the current citation: memoird correct 2026-W11:10 \"x\"";
     assert!(unknown_line.contains(next), "{unknown_line}");
-    let empty = report(&["correct", "2026-W11:15", " "]);
+    let empty = report(&["correct", "2026-W11:10", " "]);
     assert!(empty.contains("delete its line in the file: memoird show 2026-W11"), "{empty}");
-    insta::assert_snapshot!(report(&["correct", "2026-W11:15", "x [2026-13-10:9]"]), @r#"
-    $ memoird correct 2026-W11:15 x [2026-13-10:9]
+    insta::assert_snapshot!(report(&["correct", "2026-W11:10", "x [2026-13-10:9]"]), @r#"
+    $ memoird correct 2026-W11:10 x [2026-13-10:9]
     ! error: `[2026-13-10:9]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])
-    !   hint: to keep the current citation: memoird correct 2026-W11:15 "TEXT"
+    !   hint: to keep the current citation: memoird correct 2026-W11:10 "TEXT"
     [exit 2]
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W40:15", "x"]), @r"

@@ -133,7 +133,7 @@ fn invalid_files_are_reported() {
     check(
         |it| it.write("memory/2026-03-03.md", "# Importer\n"),
         "citations",
-        "2026-W10.md:16 cites 2026-03-03:3, but that log ends on line 1",
+        "2026-W10.md:11 cites 2026-03-03:3, but that log ends on line 1",
     );
     let memory = "---\nname: x\ndescription: y\ntype: user\n---\n\nZ.\n";
     check(|it| it.write("memory/user_x.md", memory), "MEMORY.md", "out of date");

@@ -17,7 +17,7 @@ fn compacted(journal: &str) -> Root {
     root
 }
 
-/// Returns the files that are new or changed.
+/// Returns the files that are new or changed; for a hidden file, the one beside it.
 fn changed(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
@@ -25,7 +25,7 @@ fn changed(
     after
         .iter()
         .filter(|(path, text)| before.get(*path) != Some(text))
-        .map(|(path, _)| path.clone())
+        .map(|(path, _)| Root::visible_path(path))
         .collect()
 }
 
@@ -535,8 +535,8 @@ fn frontmatter_keys_and_comments_of_a_person_are_preserved() {
     let user_keys =
         "# what I think of it\ntags: [ tide,  gauge ]   # two\nnote: |\n  one\n\n  two\n";
     let memory = root.files().into_keys().find(|it| it.contains("/feedback_importers")).unwrap();
-    for path in [WEEK, MONTH, &memory] {
-        root.write(path, &root.read(path).replacen("memoird:", &format!("{user_keys}memoird:"), 1));
+    for (path, key) in [(WEEK, "pointers:"), (MONTH, "pointers:"), (&memory, "memoird:")] {
+        root.write(path, &root.read(path).replacen(key, &format!("{user_keys}{key}"), 1));
     }
     // A late line makes week and month due; a line on top moves the sources of the memory.
     root.append(

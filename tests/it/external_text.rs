@@ -22,7 +22,8 @@ fn root_with_quote() -> Root {
     root.write("memory/2026-04-07.md", LOG);
     root.run(&["compact"]).ok();
     let week = root.read("memory/weekly/2026-W15.md");
-    assert!(week.contains(QUOTED) && week.contains("\n  external: ["), "{week}");
+    let record = root.read_record("memory/weekly/2026-W15.md");
+    assert!(week.contains(QUOTED) && record.contains("\n  \"external\": ["), "{week} {record}");
     root
 }
 
@@ -65,15 +66,17 @@ fn a_quote_is_no_decision_of_ones_own() {
 #[test]
 fn a_folder_from_elsewhere_cannot_pass_off_a_quote() {
     let root = root_with_quote();
-    let week = root.read("memory/weekly/2026-W15.md");
-    let listed = week.lines().find(|it| it.starts_with("  external: [")).unwrap();
-    let unlisted = week.replace(&format!("{listed}\n"), "");
+    let path = "memory/weekly/2026-W15.md";
+    let (week, record) = (root.read(path), root.read_record(path));
+    let mut unlisted: serde_json::Value = serde_json::from_str(&record).unwrap();
+    unlisted.as_object_mut().unwrap().remove("external").unwrap();
     let foreign = week.split_once("---\n\n").unwrap().1;
-    for text in [&unlisted, foreign] {
+    for (text, record) in [(&week[..], unlisted.to_string()), (foreign, record)] {
         let cloned = Root::empty("cloned");
         cloned.write("memoird.yaml", CONFIG);
         cloned.write("memory/2026-04-07.md", LOG);
-        cloned.write("memory/weekly/2026-W15.md", text);
+        cloned.write(path, text);
+        cloned.write(&Root::record_path(path), &record);
         check_context(&cloned);
     }
 }

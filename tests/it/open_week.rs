@@ -34,7 +34,8 @@ fn the_open_week_is_summarized_once_its_logs_are_quiet() {
     daemon.await_file(&root.path(WEEK));
     let text = root.read(WEEK);
     assert!(
-        text.contains("\n  partial: true\n") && text.contains("SQLite [2026-04-13:1]"),
+        root.read_record(WEEK).contains("\"partial\": true")
+            && text.contains("SQLite [2026-04-13:1]"),
         "{text}"
     );
     // It is written again when more lines were added and the log is quiet again.
@@ -56,7 +57,7 @@ fn the_open_week_is_summarized_once_its_logs_are_quiet() {
     assert!(compacted.stderr.starts_with("nothing to do"), "{compacted}");
     // When the week has closed, the summary is final.
     daemon.set_clock("2026-04-20T02:00:01+02:00");
-    daemon.await_that("the summary is final", || !root.read(WEEK).contains("partial:"));
+    daemon.await_that("the summary is final", || !root.read_record(WEEK).contains("partial"));
     assert!(root.read(WEEK).contains("12 ms"));
 }
 

@@ -16,8 +16,8 @@ fn compacted() -> Root {
 fn lineage_answers(root: &Root) -> Vec<String> {
     let generated = |path: &String| {
         let name = path.rsplit('/').next().unwrap();
-        path.starts_with("memory/weekly/")
-            || path.starts_with("memory/monthly/")
+        path.starts_with("memory/weekly/2")
+            || path.starts_with("memory/monthly/2")
             || path == "WISDOM.md"
             || name.contains('_')
     };

@@ -15,24 +15,24 @@ fn compacted() -> Root {
 #[test]
 fn trace_leads_from_an_item_to_its_log_lines_and_back() {
     let root = compacted();
-    insta::assert_snapshot!(root.run(&["trace", "2026-W10:16"]), @r"
-    $ memoird trace 2026-W10:16
-    memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
+    insta::assert_snapshot!(root.run(&["trace", "2026-W10:11"]), @r"
+    $ memoird trace 2026-W10:11
+    memory/weekly/2026-W10.md:11  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
     ├─ memory/2026-03-03.md:1  # Importer
     └─ memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
     ");
-    insta::assert_snapshot!(root.run(&["why", "memory/monthly/2026-03.md:20"]), @r"
-    $ memoird why memory/monthly/2026-03.md:20
-    memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
-    └─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
+    insta::assert_snapshot!(root.run(&["why", "memory/monthly/2026-03.md:16"]), @r"
+    $ memoird why memory/monthly/2026-03.md:16
+    memory/monthly/2026-03.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
+    └─ memory/weekly/2026-W10.md:11  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
        ├─ memory/2026-03-03.md:1  # Importer
        └─ memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03:3"]), @r"
     $ memoird trace --up 2026-03-03:3
     memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
-    ├─ memory/weekly/2026-W10.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
-    └─ memory/monthly/2026-03.md:20  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
+    ├─ memory/weekly/2026-W10.md:11  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
+    └─ memory/monthly/2026-03.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
     ");
 }
 
@@ -41,8 +41,8 @@ fn errors_name_what_can_be_traced_instead() {
     let root = compacted();
     insta::assert_snapshot!(root.run(&["trace", "2026-W10:2"]), @r"
     $ memoird trace 2026-W10:2
-    ! error: line 2 of `memory/weekly/2026-W10.md` is no item; the nearest one begins on line 16
-    !   hint: memoird trace memory/weekly/2026-W10.md:16
+    ! error: line 2 of `memory/weekly/2026-W10.md` is no item; the nearest one begins on line 11
+    !   hint: memoird trace memory/weekly/2026-W10.md:11
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["trace", "2026-03-03:3"]), @r"
@@ -57,8 +57,8 @@ fn errors_name_what_can_be_traced_instead() {
     !   hint: memoird trace --up 2026-03-03:1
     [exit 2]
     ");
-    insta::assert_snapshot!(root.run(&["trace", "--up", "2026-W10:16"]), @r"
-    $ memoird trace --up 2026-W10:16
+    insta::assert_snapshot!(root.run(&["trace", "--up", "2026-W10:11"]), @r"
+    $ memoird trace --up 2026-W10:11
     ! error: --up needs a log, and `memory/weekly/2026-W10.md` is none
     !   hint: memoird trace memory/weekly/2026-W10.md
     [exit 2]
@@ -92,13 +92,13 @@ fn trace_without_a_database_creates_nothing() {
 #[test]
 fn a_target_can_be_named_in_many_ways() {
     let root = compacted();
-    let expected = root.run(&["trace", "--json", "memory/weekly/2026-W10.md:16"]).ok().stdout;
+    let expected = root.run(&["trace", "--json", "memory/weekly/2026-W10.md:11"]).ok().stdout;
     let full = root.path("memory/weekly/2026-W10.md");
-    let full = format!("{}:16", full.to_str().unwrap());
-    for name in ["2026-W10:16", "./memory/weekly/2026-W10.md:16", &full] {
+    let full = format!("{}:11", full.to_str().unwrap());
+    for name in ["2026-W10:11", "./memory/weekly/2026-W10.md:11", &full] {
         assert_eq!(root.run(&["trace", "--json", name]).ok().stdout, expected, "{name}");
     }
-    let mut command = root.command(&["trace", "--json", "2026-W10.md:16"]);
+    let mut command = root.command(&["trace", "--json", "2026-W10.md:11"]);
     command.current_dir(root.path("memory/weekly"));
     assert_eq!(root.finish(command, &[]).ok().stdout, expected);
 }
@@ -106,19 +106,19 @@ fn a_target_can_be_named_in_many_ways() {
 #[test]
 fn each_output_format_is_valid() {
     let root = compacted();
-    for target in ["2026-W10", "2026-03", "2026-03:20"] {
+    for target in ["2026-W10", "2026-03", "2026-03:16"] {
         let json = root.run(&["trace", "--json", target]).ok().json_as("trace");
         assert_eq!(root.run(&["trace", "--format", "json", target]).json(), json);
         assert!(!json["sources"].as_array().unwrap().is_empty(), "{target}");
     }
     let up = root.run(&["trace", "--json", "--up", "2026-03-03:3"]).ok().json_as("trace");
     assert_eq!(up["derived"][0]["tier"], "weekly");
-    let dot = root.run(&["trace", "--format", "dot", "2026-W10:16"]).ok().stdout;
+    let dot = root.run(&["trace", "--format", "dot", "2026-W10:11"]).ok().stdout;
     assert!(dot.starts_with("digraph trace {") && dot.ends_with("}\n"), "{dot}");
-    let prov = root.run(&["trace", "--format", "prov", "2026-W10:16"]).ok().json();
+    let prov = root.run(&["trace", "--format", "prov", "2026-W10:11"]).ok().json();
     assert!(prov["wasDerivedFrom"]["_:d1"]["prov:usedEntity"].is_string(), "{prov}");
     let dot = root.run(&["trace", "--up", "--format", "dot", "2026-03-03:3"]).ok().stdout;
-    assert!(dot.contains("memory/weekly/2026-W10.md:16"), "{dot}");
+    assert!(dot.contains("memory/weekly/2026-W10.md:11"), "{dot}");
 }
 
 /// The PROV-JSON output matches the schema of the standard, its records refer to each other, and each
@@ -126,16 +126,16 @@ fn each_output_format_is_valid() {
 #[test]
 fn prov_output_matches_the_standard_with_times_and_runs() {
     let root = compacted();
-    root.run(&["correct", "2026-W11:16", "Backfill of 2019 complete, 952 million rows"]).ok();
+    root.run(&["correct", "2026-W11:11", "Backfill of 2019 complete, 952 million rows"]).ok();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/prov/prov-json.schema.json");
     let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for target in [
         &["trace", "2026-W10"][..],
-        &["trace", "2026-W10:16"],
+        &["trace", "2026-W10:11"],
         &["trace", "2026-03"],
         &["trace", "WISDOM.md"],
-        &["trace", "2026-W11:16"],
+        &["trace", "2026-W11:11"],
         &["trace", "--up", "2026-03-03:3"],
         &["coverage", "2026-W10"],
     ] {
@@ -185,13 +185,13 @@ fn prov_output_matches_the_standard_with_times_and_runs() {
             prov["wasAssociatedWith"].as_object().map_or(0, serde_json::Map::len)
         );
     }
-    let prov = root.run(&["trace", "--format", "prov", "2026-W10:16"]).ok().json();
+    let prov = root.run(&["trace", "--format", "prov", "2026-W10:11"]).ok().json();
     assert_eq!(
         prov["agent"]["memoird:engine/extractive/3"]["prov:label"], "extractive/3",
         "{prov:#}"
     );
     // The graph names the engine and the time.
-    let dot = root.run(&["trace", "--format", "dot", "2026-W10:16"]).ok().stdout;
+    let dot = root.run(&["trace", "--format", "dot", "2026-W10:11"]).ok().stdout;
     assert!(
         dot.contains("style=dashed") && dot.contains("by extractive/3, 2026-04-13T07:00:00Z"),
         "{dot}"
@@ -201,11 +201,11 @@ fn prov_output_matches_the_standard_with_times_and_runs() {
 #[test]
 fn edits_are_noticed_before_tracing() {
     let root = compacted();
-    let before = root.run(&["trace", "--json", "2026-W10:16"]).ok().json();
+    let before = root.run(&["trace", "--json", "2026-W10:11"]).ok().json();
     let text = root.read("memory/weekly/2026-W10.md");
     let edited = text.replace("# Week 2026-W10\n", "# Week 2026-W10\n\nRead by Ines.\n");
     root.write("memory/weekly/2026-W10.md", &edited);
-    let after = root.run(&["trace", "--json", "2026-W10:18"]).ok().json();
+    let after = root.run(&["trace", "--json", "2026-W10:13"]).ok().json();
     assert_eq!(before["sources"], after["sources"]);
     assert_eq!(root.read("memory/weekly/2026-W10.md"), edited);
 }

@@ -20,10 +20,9 @@ fn bullets_of(text: &str, stem: &str) -> Vec<String> {
     bullets.map(str::to_owned).collect()
 }
 
-/// Returns the sorted lines of a file without its hashes: the position of a user edit depends on the
-/// lines that were around it.
+/// Returns the sorted lines of a file: the position of a user edit depends on the lines that were around it.
 fn lines(text: &str) -> Vec<&str> {
-    let mut lines: Vec<&str> = text.lines().filter(|it| !it.starts_with("  items: ")).collect();
+    let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();
     lines
 }
@@ -71,7 +70,8 @@ fn items_of_a_vanished_log_fit_the_limit_and_are_unchanged_when_it_returns() {
             );
             assert!(chars <= 2_000 + slack, "{chars}:\n{text}");
             assert!(!reason.contains("max_chars"), "{reason}");
-            assert!(text.contains("  gone: [\"2026-03-12\"]\n"), "{text}");
+            let record = root.read_record(path);
+            assert!(record.contains("  \"gone\": [\n    \"2026-03-12\"\n  ],\n"), "{record}");
         }
         root.run(&["doctor"]).ok();
         // The log comes back after the database was lost.
@@ -126,7 +126,7 @@ fn rename(root: &Root, from: &str, to: &str) {
 
 /// Returns how often each weekly file contains a text.
 fn count(root: &Root, words: &str) -> Vec<(String, usize)> {
-    let files = root.files().into_iter().filter(|(path, _)| path.starts_with("memory/weekly/"));
+    let files = root.files().into_iter().filter(|(path, _)| path.starts_with("memory/weekly/2"));
     files.map(|(path, text)| (path, text.matches(words).count())).collect()
 }
 

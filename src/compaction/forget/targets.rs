@@ -593,6 +593,7 @@ fn without_empty_sections(blocks: Vec<SummaryBlock>) -> Vec<SummaryBlock> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::joined;
 
     fn request(lines: &[&str], words: &[&str]) -> ForgetRequest {
         ForgetRequest {
@@ -673,7 +674,8 @@ mod tests {
             .unwrap();
         let text = cut.text.unwrap();
         assert!(
-            text.ends_with("### Key Outcomes\n- Importer shipped [2026-04-02:3]\n\n"),
+            joined::visible(&text)
+                .ends_with("### Key Outcomes\n- Importer shipped [2026-04-02:3]\n\n"),
             "{text}"
         );
         let left = Summary::parse(period, &text).unwrap();

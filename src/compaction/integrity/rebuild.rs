@@ -1,7 +1,7 @@
 //! Rebuilds the database from the files.
 //!
 //! The files contain everything but receipts, history, and reasons: generated files are recorded as
-//! a run would record them ([`crate::compaction::journal::records`]), and the frontmatter of weekly
+//! a run would record them ([`crate::compaction::journal::records`]), and the record of weekly
 //! files says which days were extracted. A database that cannot be read is set aside first, never
 //! deleted.
 //!

@@ -1,36 +1,62 @@
 //! Puts back a hidden file that was lost: the database has each version of both files as a whole.
 
+use std::collections::BTreeMap;
+
 use super::{Journal, records};
 use crate::compaction::error::CompactionError;
-use crate::memory::joined;
+use crate::{
+    memory::{hash::ContentHash, joined},
+    store::fs::vault::VaultError,
+};
 
 impl Journal<'_, '_> {
-    /// Restores the record of `WISDOM.md` if its hidden file is missing, unusable, or of an older version.
+    /// Restores the record of each generated file whose hidden file is missing, unusable, or of an older version.
     ///
     /// A hidden file that belongs to its visible one is right, whoever wrote it. With the newest record, a visible
     /// file that differs was changed by somebody, even if it is as it once was: a bullet may have been deleted. It is
     /// compared with the record by the hashes in it, and nothing is written here.
-    pub(super) fn restore_hidden_record(&mut self) -> Result<(), CompactionError> {
-        let path = self.context.vault.layout().wisdom();
-        if self.lost_record(&path)?.is_none() {
-            return Ok(());
-        }
-        // Under the lock, so that the two files are not just being written.
-        let lock = self.context.write_lock()?;
-        if let Some(record) = self.lost_record(&path)? {
-            self.context.vault.write_record(&lock, &path, record.as_bytes())?;
+    pub(super) fn restore_hidden_records(&mut self) -> Result<(), CompactionError> {
+        let layout = self.context.vault.layout();
+        let mut recorded: BTreeMap<String, Option<ContentHash>> = self
+            .context
+            .lineage
+            .documents()?
+            .into_iter()
+            .map(|(path, it)| (path, Some(it.1)))
+            .collect();
+        recorded.entry(layout.wisdom()).or_default();
+        recorded.retain(|path, _| layout.hidden_path(path).is_some());
+        let folders = self.context.vault.folder_cache();
+        for (path, hash) in recorded {
+            if self.lost_record(&path, hash, folders.read_text(&path))?.is_none() {
+                continue;
+            }
+            // Under the lock, so that the two files are not just being written.
+            let lock = self.context.write_lock()?;
+            let text = self.context.vault.read_text(&path);
+            if let Some(record) = self.lost_record(&path, hash, text)? {
+                self.context.vault.write_record(&lock, &path, record.as_bytes())?;
+            }
         }
         Ok(())
     }
 
-    /// Returns the record that a file should have, from its versions.
-    fn lost_record(&self, path: &str) -> Result<Option<String>, CompactionError> {
-        let text = match self.context.vault.read_text(path) {
+    /// Returns the record that a file should have, from its versions, if the files are not the recorded ones.
+    fn lost_record(
+        &self,
+        path: &str,
+        recorded: Option<ContentHash>,
+        text: Result<Option<String>, VaultError>,
+    ) -> Result<Option<String>, CompactionError> {
+        let text = match text {
             Ok(Some(text)) => text,
             Err(error) if error.is_read_failure() => return Err(error.into()),
             // The scan reports a file that cannot be read.
             Ok(None) | Err(_) => return Ok(None),
         };
+        if recorded.is_some_and(|it| it == ContentHash::of(&text)) {
+            return Ok(None);
+        }
         let (visible, record) = joined::split(&text);
         if record.is_some_and(|it| joined::belongs(it, visible.as_bytes())) {
             return Ok(None);

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::{
     memory::{
         address::{Citation, Stem},
-        document::Summary,
+        document::{Summary, SummaryHeader},
         frontmatter,
         hash::ContentHash,
         item::{Item, Tier},
@@ -116,11 +116,16 @@ pub(crate) fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> Documen
 
 /// Returns whether the visible text of a generated file holds its record itself, as in an older form.
 pub(crate) fn holds_record(path: &str, visible: &str) -> bool {
-    if path == layout::WISDOM_FILE {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name == layout::WISDOM_FILE {
         return WisdomFile::parse(visible).entries().any(|it| it.meta.is_some());
     }
-    let name = path.rsplit('/').next().unwrap_or(path);
-    TypedMemory::parse(Path::new(name), visible).is_ok_and(|it| it.recorded_body.is_some())
+    match name.strip_suffix(".md").and_then(|it| it.parse::<Period>().ok()) {
+        Some(period) => SummaryHeader::read(period, visible).is_ok_and(|it| it.is_some()),
+        None => {
+            TypedMemory::parse(Path::new(name), visible).is_ok_and(|it| it.recorded_body.is_some())
+        }
+    }
 }
 
 /// Returns the record of `WISDOM.md`: its entries, a person's own included.

@@ -45,7 +45,7 @@ impl Journal<'_, '_> {
                 reach_failpoint("recover.intent")?;
             }
         }
-        self.restore_hidden_record()?;
+        self.restore_hidden_records()?;
         self.context.lineage.end_abandoned_jobs(now, &|_| busy)?;
         reach_failpoint("recover.done")?;
         Ok(())

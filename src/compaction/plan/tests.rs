@@ -82,6 +82,7 @@ impl PlanFixture {
             body_hash: hash.hex16(),
             chars: 100,
             header: Some(header),
+            is_mixed: false,
         };
         let files = match period.grain() {
             Grain::Month => &mut self.inventory.monthly,

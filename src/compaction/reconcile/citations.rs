@@ -15,7 +15,7 @@ use crate::compaction::{
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
-        document::{BulletOwner, Summary, SummaryBlock},
+        document::{BulletOwner, RecordedAs, Summary, SummaryBlock},
         frontmatter,
         hash::ContentHash,
         item::Item,
@@ -181,7 +181,7 @@ impl<'a> CitationRewriter<'a> {
         let week =
             stem.summary_period().unwrap_or_else(|| Period::containing(Grain::Week, stem.date()));
         let named = file.header.as_ref().and_then(|it| it.sources.get(&week.to_string()));
-        match weekly.get(&week) {
+        match weekly.get(&week).filter(|it| !it.is_mixed) {
             Some(below) if named == Some(&self.input_hash_of_week(week, below)) => {
                 if stem.is_summary() {
                     CitedVersion::Present
@@ -235,13 +235,28 @@ impl<'a> CitationRewriter<'a> {
         let Some(old) = text.filter(|it| ContentHash::of(it) == file.hash) else { return Ok(None) };
         let Ok(mut summary) = Summary::parse(period, &old) else { return Ok(None) };
         let Some(header) = &mut summary.header else { return Ok(None) };
+        // An older form alone is no reason to write.
+        let mut any = false;
         for (name, hash) in sources {
-            header.sources.insert(name.clone(), hash.clone());
+            any |= header.sources.insert(name.clone(), hash.clone()).as_ref() != Some(hash);
         }
-        let version_of = |_, stem: &Stem| self.cited_version(file, period, stem);
-        update_bullets(&mut summary, self.changed, &version_of);
-        let text = summary.print();
-        if text != old {
+        let is_mixed = summary.is_mixed();
+        let recorded_as = |it: &SummaryBlock| it.item().map(|it| summary.recorded_as(it));
+        let recorded: Vec<_> = summary.blocks.iter().map(recorded_as).collect();
+        let version_of = |i: usize, stem: &Stem| match recorded[i] {
+            Some(RecordedAs::OtherCitation) => CitedVersion::Unknown,
+            Some(RecordedAs::OtherWords) if is_mixed => {
+                match self.cited_version(file, period, stem) {
+                    CitedVersion::Present => CitedVersion::Probable,
+                    version => version,
+                }
+            }
+            _ => self.cited_version(file, period, stem),
+        };
+        any |= update_bullets(&mut summary, self.changed, &version_of);
+        if any {
+            summary.accept_citations(&|it| it.files().all(|it| self.changed.contains_key(it.0)));
+            let text = summary.print();
             self.documents.push(records::of_summary(&file.path, &summary, &text));
             self.files.push(FileWrite {
                 path: file.path.clone(),

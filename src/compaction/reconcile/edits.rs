@@ -245,7 +245,7 @@ fn generated_files(
     files
 }
 
-/// Returns the hashes of the bullets that we wrote in a weekly or monthly file, by its frontmatter.
+/// Returns the hashes of the bullets that we wrote in a weekly or monthly file, by its record.
 fn listed_hashes(path: &str, text: &str) -> Option<BTreeSet<String>> {
     let name = path.rsplit('/').next()?.strip_suffix(".md")?;
     let header = SummaryHeader::read(name.parse().ok()?, text).ok().flatten()?;

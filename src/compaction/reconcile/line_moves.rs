@@ -31,6 +31,7 @@ use crate::{
         document,
         hash::ContentHash,
         item::Tier,
+        joined,
         period::{Grain, Period},
     },
     privacy,
@@ -98,6 +99,10 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         view: &RootSnapshot,
         external: &BTreeSet<String>,
     ) -> Result<bool, JobFailure> {
+        // A record of another text says nothing about this one.
+        let summaries = view.inventory.weekly.values().chain(view.inventory.monthly.values());
+        let mixed = summaries.filter(|it| it.is_mixed).map(|it| it.path.clone());
+        let external = &external.iter().cloned().chain(mixed).collect();
         let mut known = self.context.lineage.logs()?;
         let mut recorded = RecordedChanges::default();
         let mut changed = self.changed_logs(view, &known, &mut recorded)?;
@@ -125,7 +130,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
         done.retain(|it| !external.contains(it));
         files.retain(|it| !done.contains(&it.path));
         recorded.documents.retain(|it| !done.contains(&it.path));
-        self.record_written_summaries(&files, &mut recorded)?;
+        let any_shifts = self.record_written_summaries(&files, &mut recorded)?;
         let update = CitationUpdate {
             what: "moved",
             reason: LINES_MOVED.to_owned(),
@@ -135,26 +140,39 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
             files,
             recorded,
         };
-        self.record_citation_update(reconcile_run, view, update)
+        let written = self.record_citation_update(reconcile_run, view, update)?;
+        if written && any_shifts {
+            let view =
+                self.context.take_snapshot(reconcile_run.now).map_err(JobFailure::Critical)?;
+            self.update_moved_citations(reconcile_run, &view, &BTreeSet::new())?;
+        }
+        Ok(written)
     }
 
     /// Records the lines of cited weekly and monthly files of which only citations will change, so that a
-    /// job of the same run may cite them again: their numbers stay.
+    /// job of the same run may cite them again. Returns whether in any of them the numbers of the lines change,
+    /// because its frontmatter takes our form again: citations of those lines must follow.
     fn record_written_summaries(
         &self,
         files: &[FileWrite],
         recorded: &mut RecordedChanges,
-    ) -> Result<(), JobFailure> {
+    ) -> Result<bool, JobFailure> {
         let mut cited = self.context.lineage.cited_summary_stems()?;
         cited.extend(self.context.lineage.cited_summaries()?.into_keys());
+        let line_count = |it: &str| joined::visible(it).matches('\n').count();
+        let mut any_shifts = false;
         for file in files {
             let stem = period_of_path(&file.path).and_then(Stem::of_summary);
             let Some(stem) = stem.filter(|it| cited.contains(it)) else { continue };
             let text = file.text.as_deref().unwrap_or_default();
+            let before = file.current.as_deref().unwrap_or(text);
+            let shifts = line_count(text) != line_count(before);
+            any_shifts |= shifts;
+            let text = if shifts { before } else { text };
             recorded.logs.retain(|it| it.stem != stem);
             recorded.logs.extend(records::lines_of_summary(&stem, &file.path, text));
         }
-        Ok(())
+        Ok(any_shifts)
     }
 
     /// Compares the logs with their recorded versions, and records the present ones.
@@ -198,8 +216,9 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
             let Some(document) = records::of_path(layout, path, &text) else { continue };
             let cited = document.items.iter().filter_map(|it| it.citation.as_ref());
             let cited = cited.flat_map(Citation::files).map(|(stem, _)| stem.clone());
-            let period = period_of_path(path).and_then(|it| view.inventory.weekly.get(&it));
-            let sources = period.and_then(|it| it.header.as_ref()).map(|it| &it.sources);
+            let week = period_of_path(path).and_then(|it| view.inventory.weekly.get(&it));
+            let week = week.filter(|it| !it.is_mixed);
+            let sources = week.and_then(|it| it.header.as_ref()).map(|it| &it.sources);
             let is_named = |stem: &Stem| {
                 let now = view.inventory.logs.get(stem).map(|it| it.input_hash.hex16());
                 now.is_some() && sources.and_then(|it| it.get(stem.as_str())) == now.as_ref()

@@ -148,6 +148,12 @@ struct MovedBlocks {
 }
 
 impl SummaryUpdate {
+    /// Returns the text before the changes, in today's form: an older form alone is no reason to write.
+    fn text_before(&self) -> Option<String> {
+        let read = Summary::parse(self.summary.period, self.old_text.as_deref()?);
+        read.ok().map(|it| it.print())
+    }
+
     fn header(&mut self) -> &mut SummaryHeader {
         self.summary.header.get_or_insert_default()
     }
@@ -542,7 +548,7 @@ impl<'c, 'a> RenameUpdater<'c, 'a> {
             }
         }
         let mut changed: Vec<SummaryUpdate> =
-            pages.into_values().filter(|it| it.text() != it.old_text).collect();
+            pages.into_values().filter(|it| it.text() != it.text_before()).collect();
         changed.sort_by_key(|it| (!it.gains, it.loses));
         let file =
             |it: SummaryUpdate| FileWrite { text: it.text(), path: it.path, current: it.old_text };

@@ -1,6 +1,6 @@
 //! Merges user edits of a weekly or monthly file into its new summary.
 //!
-//! The file itself shows them: its frontmatter lists a hash for each bullet as we wrote it. A
+//! The file itself shows them: its record lists a hash for each bullet as we wrote it. A
 //! bullet that is not listed is the person's and keeps its words; a listed one that is missing was
 //! deleted and stays out; any other text of the person's stays. So the merge needs no database.
 //!
@@ -531,6 +531,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::memory::joined;
 
     const WEEK: &str = "2026-W14";
 
@@ -560,7 +561,8 @@ mod tests {
             || SummaryHeader { engine: "extractive/1".to_owned(), ..SummaryHeader::default() };
         let none = |_: &Item| false;
         let text = merge(week(), None, header(), first, &none).summary.print();
-        let edited = Summary::parse(week(), &edit(&text)).unwrap();
+        let (visible, record) = joined::split(&text);
+        let edited = Summary::parse(week(), &joined::join(&edit(visible), record)).unwrap();
         let merged = merge(week(), Some(&edited), header(), second, &none);
         // The printed text must parse to the same file.
         let printed = merged.summary.print();
@@ -644,7 +646,7 @@ mod tests {
         let edit = |it: &str| it.replacen("---\n", "---\ntags: [a, b]\n", 1);
         let (_, merged) = fold_edit_fold(first, edit, draft(&["New [2026-04-02:1]"], &[]));
         let printed = merged.summary.print();
-        assert!(printed.contains("tags") && printed.contains("memoird:"), "{printed}");
+        assert!(printed.starts_with("---\ntype: weekly\nperiod: 2026-W14\ntags: [a, b]\n---\n"));
     }
 
     #[test]
@@ -732,7 +734,8 @@ mod tests {
         let first = || draft(&["One [2026-04-02:1]"], &[]);
         let edit = |it: &str| (it.to_owned() + "- mine\n").replace('\n', "\r\n");
         let (_, merged) = fold_edit_fold(first(), edit, draft(&["New [2026-04-02:1]"], &[]));
-        let text = merged.summary.print();
+        let printed = merged.summary.print();
+        let text = joined::visible(&printed);
         assert!(text.contains("- New [2026-04-02:1]\r\n- mine\r\n"), "{text:?}");
         assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
     }
@@ -783,8 +786,9 @@ mod tests {
         proptest::collection::vec(one, 0..8)
     }
 
-    /// Applies all edits to the body of `text`; the frontmatter stays.
+    /// Applies all edits to the body of `text`; the frontmatter and the record stay.
     fn edited(text: &str, acts: &[UserAct], crlf: bool, cut: bool) -> String {
+        let (text, record) = joined::split(text);
         let body_at = crate::memory::frontmatter::split(text).body_at;
         let mut lines: Vec<String> = text[body_at..].lines().map(str::to_owned).collect();
         for (n, act) in acts.iter().enumerate() {
@@ -815,7 +819,8 @@ mod tests {
             body.truncate(body.trim_end().len());
         }
         let text = format!("{}{body}", &text[..body_at]);
-        if crlf { crate::memory::frontmatter::with_crlf(&text) } else { text }
+        let text = if crlf { crate::memory::frontmatter::with_crlf(&text) } else { text };
+        joined::join(&text, record)
     }
 
     /// Items, some of which repeat words or lines of others.

@@ -292,7 +292,7 @@ impl<'c, 'a> SummaryWriter<'c, 'a> {
         merged
     }
 
-    /// Returns the frontmatter of the file, except its engine.
+    /// Returns what is recorded about the file, except its engine.
     fn summary_header(
         job: &CompactionJob,
         view: &RootSnapshot,

@@ -28,7 +28,10 @@ use crate::{
             history::{VersionId, VersionRow},
             jobs::{JobId, RunId},
         },
-        fs::{layout::FileKind, vault::Vault},
+        fs::{
+            layout::{FileKind, visible_bytes},
+            vault::Vault,
+        },
     },
 };
 
@@ -204,7 +207,8 @@ impl UndoPreview<'_> {
             Err(LineageError::Damaged { .. }) => None,
             bytes => bytes?,
         };
-        if let Some(damage) = bytes.as_deref().and_then(damage::byte_damage) {
+        let shown = bytes.as_deref().map(|it| visible_bytes(&file.path, it));
+        if let Some(damage) = shown.and_then(damage::byte_damage) {
             // For an empty file, removing it has the same effect and leaves no damaged file.
             if damage != Damage::Empty {
                 file.outcome = UndoOutcome::Lost;

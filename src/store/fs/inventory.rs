@@ -6,9 +6,10 @@ use crate::{
     memory::{
         address::Stem,
         decision::Decisions,
-        document::{self, SummaryError, SummaryHeader},
+        document::{self, Summary, SummaryError, SummaryHeader},
         frontmatter,
         hash::ContentHash,
+        joined,
         period::Period,
         typed::TypedMemory,
     },
@@ -83,6 +84,8 @@ pub struct SummaryFile {
     pub chars: usize,
     /// The header that memoird wrote; `None` for a file of somebody else.
     pub header: Option<SummaryHeader>,
+    /// Whether its record is about another text (see [`Summary::is_mixed`]).
+    pub is_mixed: bool,
 }
 
 impl SummaryFile {
@@ -96,19 +99,30 @@ impl SummaryFile {
         text: &str,
     ) -> Result<Self, SummaryError> {
         document::check_data_loss(text)?;
+        let (visible, record) = joined::split(text);
+        let belongs = record.is_none_or(|it| joined::belongs(it, visible.as_bytes()));
         Ok(Self {
             path,
             stamp,
             hash: ContentHash::of(text),
             body_hash: document::body_hash(text).hex16(),
-            chars: document::text_chars(frontmatter::split(text).body(text)),
+            chars: document::text_chars(frontmatter::split(visible).body(visible)),
             header: SummaryHeader::read(period, text)?,
+            is_mixed: !belongs && Summary::parse(period, text)?.is_mixed(),
         })
     }
 
     /// Describes a file that was not read.
     pub fn without_content(path: String, stamp: FileStat, hash: ContentHash) -> Self {
-        Self { path, stamp, hash, body_hash: String::new(), chars: 0, header: None }
+        Self {
+            path,
+            stamp,
+            hash,
+            body_hash: String::new(),
+            chars: 0,
+            header: None,
+            is_mixed: false,
+        }
     }
 }
 

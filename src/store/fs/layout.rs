@@ -89,8 +89,21 @@ impl FileKind {
 
 /// Returns whether a file has a hidden one beside it, so that readers get both as one text ([`joined`]).
 fn has_hidden_file(relative: &str) -> bool {
-    let name = relative.rsplit_once('/').map_or(relative, |it| it.1);
-    relative == WISDOM_FILE || matches!(classify(name), MemoryFileName::Typed(_))
+    let (path, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+    let dir = path.rsplit('/').next().unwrap_or_default();
+    relative == WISDOM_FILE
+        || name.strip_suffix(".md").is_some_and(|stem| summary_kind(dir, stem).is_some())
+        || matches!(classify(name), MemoryFileName::Typed(_))
+}
+
+/// Returns the kind of the summary with this name in a folder of this name; `None` if it is none.
+fn summary_kind(dir: &str, stem: &str) -> Option<FileKind> {
+    let kind = match stem.parse::<Period>().ok()?.grain() {
+        Grain::Week => ("weekly", FileKind::Weekly),
+        Grain::Month => ("monthly", FileKind::Monthly),
+        Grain::Day => return None,
+    };
+    (kind.0 == dir).then_some(kind.1)
 }
 
 /// Returns those bytes of a file that are visible. In a file without a hidden one all are, whatever they look like.
@@ -254,10 +267,8 @@ impl Layout {
             };
         };
         let stem = name.strip_suffix(".md")?;
-        let grain = || stem.parse::<Period>().ok().map(Period::grain);
         match dir {
-            "weekly" => (grain() == Some(Grain::Week)).then_some(FileKind::Weekly),
-            "monthly" => (grain() == Some(Grain::Month)).then_some(FileKind::Monthly),
+            "weekly" | "monthly" => summary_kind(dir, stem),
             "sessions" => {
                 stem.parse::<Stem>().is_ok_and(|it| it.is_session()).then_some(FileKind::Session)
             }

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use memoird::internals::memory::{
     address::Address,
+    item::Item,
     joined,
     wisdom::{WisdomEntryMeta, WisdomFile},
 };
 
 use super::folder::{is_generated, numbers};
-use crate::files::Files;
+use crate::{files::Files, oracle::record_path};
 
 /// Numbers of lines from here on say that the source is gone.
 const REMOVED: usize = 10_000_000;
@@ -17,8 +18,8 @@ const REMOVED: usize = 10_000_000;
 /// A cited line: the name of the file, the number, and the short hash if recorded.
 type CitedLine = (String, usize, Option<String>);
 
-/// Checks all generated files.
-pub(super) fn check(files: &Files) -> Result<(), String> {
+/// Checks all generated files. Of `mixed` ones, what is no person's.
+pub(super) fn check(files: &Files, mixed: &BTreeSet<String>) -> Result<(), String> {
     for (name, text) in files.iter().filter(|it| is_generated(it.0)) {
         let items = if name == "WISDOM.md" {
             wisdom_entries(text, files.get(".WISDOM.json").map(String::as_str))
@@ -27,7 +28,12 @@ pub(super) fn check(files: &Files) -> Result<(), String> {
         } else {
             vec![memory(text)]
         };
-        for (words, cited) in items {
+        let record = files.get(&record_path(name)).filter(|_| mixed.contains(name));
+        let is_listed = |words: &str| {
+            let item = Item::parse(words.trim_start_matches("- "));
+            record.is_none_or(|it| it.contains(&item.hash()))
+        };
+        for (words, cited) in items.into_iter().filter(|it| is_listed(&it.0)) {
             check_item(files, &words, &cited)
                 .map_err(|it| format!("{name}: `{words}`: {it}\n{}", show(files, name, &cited)))?;
         }

@@ -141,7 +141,7 @@ pub(super) fn is_log(name: &str) -> bool {
 /// Returns whether a file has items of memoird.
 pub(super) fn is_generated(name: &str) -> bool {
     let kinds = ["user_", "feedback_", "project_", "reference_", "weekly/", "monthly/"];
-    let inside = name.strip_prefix("memory/");
+    let inside = name.strip_prefix("memory/").filter(|it| !it.contains("/."));
     name == "WISDOM.md" || inside.is_some_and(|it| kinds.iter().any(|kind| it.starts_with(kind)))
 }
 

@@ -24,6 +24,7 @@ use std::{
 use self::folder::{DECISIONS, LOGS, Machine, is_generated, is_log, merge, numbers};
 use super::{
     files::Files,
+    oracle::record_path,
     trials::{Module, Random, by_form},
 };
 
@@ -46,6 +47,9 @@ struct History {
     last: usize,
     /// The file of each edit of a person.
     edits: BTreeMap<String, String>,
+    /// Weeks and months that once came with the hidden file of the other machine. What that does not list counts as
+    /// a person's.
+    mixed: BTreeSet<String>,
     /// The numbers of forgotten lines.
     forgotten: BTreeSet<String>,
     /// What happened, for the report of a failure.
@@ -105,6 +109,7 @@ impl History {
             base: Files::new(),
             last: 1000,
             edits: BTreeMap::new(),
+            mixed: BTreeSet::new(),
             forgotten: BTreeSet::new(),
             steps: Vec::new(),
         };
@@ -271,7 +276,7 @@ impl History {
         let before = self.machines[machine].files();
         self.machines[machine].compact()?;
         self.check(machine, &before)?;
-        citations::check(&self.machines[machine].files())
+        citations::check(&self.machines[machine].files(), &self.mixed)
     }
 
     /// Puts an older database in place, or keeps the present one for later.
@@ -292,6 +297,12 @@ impl History {
             if as_git { "git" } else { "a sync tool" },
             if both { "both" } else { "only here" }
         ));
+        let pair =
+            |of: &Files, name: &str| [name, &record_path(name)].map(|it| of.get(it).cloned());
+        let is_mixed = |it: &&String| {
+            it.contains("ly/2") && [ours, theirs].iter().all(|of| pair(of, it) != pair(&merged, it))
+        };
+        self.mixed.extend(merged.keys().filter(is_mixed).cloned());
         self.machines[machine].replace_files(&merged);
         if both {
             self.machines[1 - machine].replace_files(&merged);

@@ -156,7 +156,7 @@ fn a_folder_that_becomes_invalid_is_reported_to_the_agent() {
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     client.call_ok("memory_search", &json!({ "query": "importer" }));
     fs::remove_dir_all(root.path(".memoird")).unwrap();
-    let message_text = client.call_error("memory_trace", &json!({ "target": "2026-W10:16" }));
+    let message_text = client.call_error("memory_trace", &json!({ "target": "2026-W10:11" }));
     assert!(message_text.contains("nothing is recorded yet"), "{message_text}");
     client.call_ok("memory_search", &json!({ "query": "importer" }));
 }

@@ -62,7 +62,7 @@ fn no_tool_or_resource_returns_secrets_or_quarantined_lines() {
         ("memory_status", json!({})),
         (
             "memory_correct",
-            json!({ "target": "2026-W10:16", "text": format!("Token {SECRET}"), "dry_run": true }),
+            json!({ "target": "2026-W10:11", "text": format!("Token {SECRET}"), "dry_run": true }),
         ),
     ] {
         answers.push(client.call(tool, &arguments));

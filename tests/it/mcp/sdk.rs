@@ -86,7 +86,7 @@ fn the_inspector_succeeds_with_every_call() {
     call("memory_read", &["file=2026-W10"]);
     call("memory_context", &[]);
     call("memory_log", &["text=Asked by the inspector"]);
-    call("memory_correct", &["target=2026-W10:16", "text=Importer v2 shipped, 3.1 s per GB"]);
+    call("memory_correct", &["target=2026-W10:11", "text=Importer v2 shipped, 3.1 s per GB"]);
     call("memory_trace", &["target=2026-03-03:4", "up=true"]);
     call("memory_coverage", &["period=2026-W10"]);
     call("memory_list", &[]);

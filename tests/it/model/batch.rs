@@ -310,7 +310,7 @@ fn a_week_is_sent_as_a_batch_and_written_when_answered() {
         daemon.set_clock(&later(20));
         batching.await_week(&mut daemon);
         assert_eq!(batching.counts(), (1, 0, 1, 1), "{wire:?}");
-        assert!(batching.workspace.week().unwrap().contains("model/1 scripted-1"));
+        assert!(batching.workspace.week_record().contains("model/1 scripted-1"));
         let status = batching.workspace.status();
         assert!(status.contains("ready") && !status.contains("batch"), "{status}");
     }

@@ -35,8 +35,9 @@ fn a_week_is_summarized_offline_and_again_once_the_model_works() {
         assert_eq!(compacted.ran.code, 0, "{}", compacted.ran);
         assert_eq!(compacted.outcome(), "written");
         let offline = workspace.week().unwrap();
-        assert!(offline.contains("engine: extractive/"), "{offline}");
-        assert!(offline.contains("fallback: true"), "{offline}");
+        let record = workspace.week_record();
+        assert!(record.contains("\"engine\": \"extractive/"), "{record}");
+        assert!(record.contains("\"fallback\": true"), "{record}");
         assert!(compacted.reason().contains("made without the model: "), "{}", compacted.ran);
         let calls = workspace.server.count();
         // The provider is paused: no call, and the file stays as it is.
@@ -57,7 +58,8 @@ fn a_week_is_summarized_offline_and_again_once_the_model_works() {
         assert_eq!(again.ran.code, 0, "{}", again.ran);
         assert_eq!(again.reason().split(';').next(), Some("made without the model"));
         let week = workspace.week().unwrap();
-        assert!(!week.contains("fallback:") && week.contains("model/1 scripted-1"), "{week}");
+        let record = workspace.week_record();
+        assert!(!record.contains("fallback") && record.contains("model/1 scripted-1"), "{record}");
         assert!(week.contains(user_line.trim_end()), "{week}");
         let calls = workspace.server.count();
         workspace.run(&["compact"]).ok();
@@ -66,7 +68,7 @@ fn a_week_is_summarized_offline_and_again_once_the_model_works() {
         // After an undo the file is not summarized again.
         workspace.run(&["undo", "--yes"]).ok();
         let undone = workspace.week().unwrap();
-        assert!(undone.contains("fallback: true"), "{undone}");
+        assert!(workspace.week_record().contains("\"fallback\": true"), "{undone}");
         workspace.run(&["compact"]).ok();
         assert_eq!(workspace.week().unwrap(), undone);
     }
@@ -81,10 +83,10 @@ fn weeks_over_budget_are_summarized_offline() {
     let compacted = workspace.compact();
     assert_eq!(compacted.ran.code, 0, "{}", compacted.ran);
     assert_eq!(workspace.server.count(), 1);
-    let older = workspace.root.read("memory/weekly/2026-W14.md");
-    assert!(older.contains("fallback: true"), "{older}");
+    let older = workspace.root.read_record("memory/weekly/2026-W14.md");
+    assert!(older.contains("\"fallback\": true"), "{older}");
     // The one call was for the newest week.
-    assert!(workspace.week().unwrap().contains("model/1 scripted-1"));
+    assert!(workspace.week_record().contains("model/1 scripted-1"));
 }
 
 #[test]

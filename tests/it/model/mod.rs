@@ -161,6 +161,11 @@ impl Workspace {
     fn week(&self) -> Option<String> {
         self.root.files().remove(WEEK)
     }
+
+    /// Returns what is recorded about it.
+    fn week_record(&self) -> String {
+        self.root.read_record(WEEK)
+    }
 }
 
 /// A run of `compact --json`.

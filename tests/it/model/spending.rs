@@ -275,7 +275,7 @@ fn redo_with_a_model_first_shows_the_cost() {
     assert_eq!((workspace.server.count(), workspace.week().unwrap()), (0, offline));
     workspace.run(&["compact", "--redo", "--yes"]).ok();
     assert!(
-        workspace.server.count() == 1 && workspace.week().unwrap().contains("model/1 scripted-1")
+        workspace.server.count() == 1 && workspace.week_record().contains("model/1 scripted-1")
     );
     // No file of another engine is left, so there is no further call.
     workspace.run(&["compact", "--redo"]).ok();

@@ -141,6 +141,15 @@ impl Root {
         if dir.is_empty() { hidden } else { format!("{dir}/{hidden}") }
     }
 
+    /// Returns the path of the file beside a hidden one; for any other file, its own.
+    pub(crate) fn visible_path(relative: &str) -> String {
+        let (dir, name) = relative.rsplit_once('/').map_or(("", relative), |it| it);
+        let Some(stem) = name.strip_prefix('.').and_then(|it| it.strip_suffix(".json")) else {
+            return relative.to_owned();
+        };
+        if dir.is_empty() { format!("{stem}.md") } else { format!("{dir}/{stem}.md") }
+    }
+
     /// Reads the hidden file beside a generated file.
     pub(crate) fn read_record(&self, relative: &str) -> String {
         self.read(&Self::record_path(relative))

@@ -29,7 +29,7 @@ pub(crate) fn of_summary(
     is_accepted: &IsAccepted<'_>,
 ) -> Vec<IndexedItem> {
     let period = summary.period.to_string();
-    let framed = framing::frame(None, Some(period), text, rules, is_accepted);
+    let framed = framing::frame_generated(Some(period), text, rules, is_accepted);
     let shown: Vec<&str> = framed.text.split('\n').collect();
     let is_held = |line: u32| {
         let at = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
@@ -58,7 +58,7 @@ pub(crate) fn of_wisdom(
     rules: &PrivacyRules,
     is_accepted: &IsAccepted<'_>,
 ) -> Vec<IndexedItem> {
-    let handed = framing::frame_wisdom(text, rules, is_accepted);
+    let handed = framing::frame_generated(None, text, rules, is_accepted);
     let file = WisdomFile::parse(text).with_visible_text(&handed.text);
     let entries = file.entries_with_lines().into_iter();
     let is_shown = |it: &(u32, &WisdomEntry)| !it.1.raw.starts_with(quarantine::PLACEHOLDER);

@@ -19,7 +19,11 @@ use crate::{
     memory::{hash::ContentHash, joined},
     store::{
         failpoint,
-        fs::{inventory::FileProblem, lock::WriteLock, rooted_dir::DirHandle},
+        fs::{
+            inventory::{FileProblem, FileStat},
+            lock::WriteLock,
+            rooted_dir::{DirHandle, EntryMetadata},
+        },
     },
 };
 
@@ -28,6 +32,8 @@ use crate::{
 pub(super) struct FilePair {
     pub(super) visible: FileContents,
     record: Option<Vec<u8>>,
+    /// The stamp of both files.
+    stamp: FileStat,
     /// Whether a file of this name has a hidden one; others are read as they are.
     has_hidden: bool,
 }
@@ -39,7 +45,8 @@ impl FilePair {
 
     /// Returns both as one file.
     pub(super) fn joined(self) -> FileContents {
-        let Self { mut visible, record, has_hidden } = self;
+        let Self { mut visible, record, stamp, has_hidden } = self;
+        visible.stamp = stamp;
         if has_hidden {
             visible.bytes = joined::join_bytes(&visible.bytes, record.as_deref());
         }
@@ -69,17 +76,33 @@ pub(super) fn read_pair(
 ) -> Result<Option<FilePair>, VaultError> {
     for _ in 0..READS_MAX {
         let Some(visible) = read_in(folder, name, path)? else { return Ok(None) };
-        let has_hidden = hidden.is_some();
+        let (stamp, has_hidden) = (visible.stamp, hidden.is_some());
         let Some(hidden) = hidden else {
-            return Ok(Some(FilePair { visible, record: None, has_hidden }));
+            return Ok(Some(FilePair { visible, record: None, stamp, has_hidden }));
         };
+        let before = pair_stamp(folder, name, hidden);
         let record = read_record(folder, hidden, path)?;
         // Otherwise the record may belong to the version that came meanwhile.
-        if folder.metadata(name).is_ok_and(|it| it.stamp == visible.stamp) {
-            return Ok(Some(FilePair { visible, record, has_hidden }));
+        let is_same = folder.metadata(name).is_ok_and(|it| it.stamp == visible.stamp);
+        if let Some(stamp) = before.filter(|_| is_same)
+            && pair_stamp(folder, name, hidden) == before
+        {
+            return Ok(Some(FilePair { visible, record, stamp, has_hidden }));
         }
     }
     Err(VaultError::Changed { path: path.to_owned() })
+}
+
+/// Returns a stamp that changes when either of two files does; `None` without a visible one.
+pub(super) fn pair_stamp(folder: &DirHandle, name: &str, hidden: &str) -> Option<FileStat> {
+    let visible = folder.metadata(name).ok().filter(EntryMetadata::is_file)?.stamp;
+    let Ok(hidden) = folder.metadata(hidden) else { return Some(visible) };
+    let FileStat { inode, size, mtime_ns } = hidden.stamp;
+    Some(FileStat {
+        inode: visible.inode ^ inode.rotate_left(20) ^ mtime_ns.cast_unsigned().rotate_left(40),
+        size: visible.size + size,
+        mtime_ns: visible.mtime_ns.max(mtime_ns),
+    })
 }
 
 fn read_record(folder: &DirHandle, name: &str, path: &Path) -> Result<Option<Vec<u8>>, VaultError> {
@@ -201,35 +224,40 @@ impl Vault {
         written.and_then(|()| folder.sync()).map_err(failed)
     }
 
-    /// Returns the problem of a hidden file that is no record, and of copies that a sync tool made of it.
-    pub(super) fn hidden_file_problems(
-        &self,
-        target: &str,
-    ) -> Result<Vec<FileProblem>, VaultError> {
-        let Some(hidden) = self.layout.hidden_path(target) else { return Ok(Vec::new()) };
-        let (dir, name) = split_path(&hidden);
-        let mut problems = Vec::new();
-        let stem = name.trim_end_matches(".json");
-        let is_json = |it: &str| Path::new(it).extension().is_some_and(|it| it == "json");
-        for found in self.names_in(dir, &mut Vec::new())? {
-            let is_copy = found != name && found.starts_with(stem) && is_json(&found);
-            if is_copy && found[stem.len()..].starts_with([' ', '.', '-', '_', '(', '~']) {
-                let path = if dir.is_empty() { found } else { format!("{dir}/{found}") };
-                let reason = format!("a copy of {hidden} that is not used; remove it");
-                problems.push(FileProblem::new(path, reason));
-            }
+    /// Returns the problem of a file of which `text` was read without a record though it has a hidden file.
+    pub(super) fn unusable_record(&self, target: &str, text: &str) -> Option<FileProblem> {
+        let hidden = self.layout.hidden_path(target)?;
+        if joined::split(text).1.is_some() || !self.exists(&hidden) {
+            return None;
         }
-        let (folder, _) = self.open_parent("read", target)?;
-        if folder.metadata(name).is_ok()
-            && read_record(&folder, name, &self.layout.full(&hidden))?.is_none()
-        {
-            let reason = format!(
-                "cannot be used (half written, or a merge conflict), so what {target} says counts as yours until \
-                 the next run restores it or you resolve it"
-            );
-            problems.push(FileProblem::new(hidden, reason));
-        }
-        Ok(problems)
+        let reason = format!(
+            "cannot be used (half written, or a merge conflict), so what {target} says counts as yours until the \
+             next run restores it or you resolve it"
+        );
+        Some(FileProblem::new(hidden, reason))
+    }
+
+    /// Returns the problems of copies that a sync tool made of hidden files in a folder.
+    pub(super) fn hidden_file_copies(&self, dir: &str, names: &[String]) -> Vec<FileProblem> {
+        let in_dir =
+            |name: &str| if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
+        let is_copy = |name: &str| {
+            let Some(stem) = name.strip_prefix('.').and_then(|it| it.strip_suffix(".json")) else {
+                return false;
+            };
+            let is_cut = |at: usize| {
+                let original = stem.get(..at).filter(|it| !it.is_empty());
+                original
+                    .is_some_and(|it| self.layout.is_hidden_file(&in_dir(&format!(".{it}.json"))))
+            };
+            let mut ends = stem.char_indices().filter(|it| " .-_(~".contains(it.1)).map(|it| it.0);
+            !self.layout.is_hidden_file(&in_dir(name)) && ends.any(is_cut)
+        };
+        let problem = |name: &String| {
+            let reason = "a copy of a hidden file that is not used; remove it";
+            FileProblem::new(in_dir(name), reason)
+        };
+        names.iter().filter(|it| is_copy(it)).map(problem).collect()
     }
 }
 
@@ -268,7 +296,7 @@ mod tests {
         assert_eq!(bytes(&vault, "WISDOM.md").unwrap(), "one\n");
         assert_eq!(bytes(&vault, ".WISDOM.json").unwrap(), "{\"body\": \"a\"}\n");
         assert_eq!(vault.read_text("WISDOM.md").unwrap().unwrap(), TEXT);
-        let inode = |vault: &Vault| vault.read("WISDOM.md").unwrap().unwrap().stamp.inode;
+        let inode = |vault: &Vault| vault.read_visible("WISDOM.md").unwrap().unwrap().stamp.inode;
         let before = inode(&vault);
         let other = TEXT.replace("\"a\"", "\"b\"");
         write(&vault, &other, Some(TEXT)).unwrap();

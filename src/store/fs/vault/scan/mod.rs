@@ -117,8 +117,11 @@ impl Vault {
         let inventory = &mut scan.inventory;
         inventory.index = self.text_or_problem(&self.layout.index(), &mut inventory.problems)?;
         inventory.wisdom = self.text_or_problem(&self.layout.wisdom(), &mut inventory.problems)?;
-        match self.hidden_file_problems(&self.layout.wisdom()) {
-            Ok(problems) => inventory.problems.extend(problems),
+        if let Some(text) = &inventory.wisdom {
+            inventory.problems.extend(self.unusable_record(&self.layout.wisdom(), text));
+        }
+        match self.names_in("", &mut Vec::new()) {
+            Ok(names) => inventory.problems.extend(self.hidden_file_copies("", &names)),
             Err(error) if error.is_read_failure() => return Err(error),
             // What keeps the folder from being read was reported for the visible file.
             Err(_) => {}

@@ -18,7 +18,7 @@ use crate::{
     store::fs::{
         inventory::{FileProblem, Inventory, LogFile, SummaryFile},
         layout::{self, MemoryFileName},
-        vault::{Vault, VaultError},
+        vault::{Vault, VaultError, hidden_files::pair_stamp},
     },
 };
 
@@ -188,7 +188,9 @@ impl Vault {
     ) -> Result<(), VaultError> {
         let dir = self.layout.summary_dir(grain);
         let mut periods = Vec::new();
-        for name in self.names_in(&dir, &mut inventory.problems)? {
+        let names = self.names_in(&dir, &mut inventory.problems)?;
+        inventory.problems.extend(self.hidden_file_copies(&dir, &names));
+        for name in names {
             let period = name.strip_suffix(".md").and_then(|stem| stem.parse::<Period>().ok());
             let Some(period) = period.filter(|it| it.grain() == grain) else {
                 if Path::new(&name).extension().is_some_and(|it| it == "md") {
@@ -211,28 +213,29 @@ impl Vault {
         let read = |period: &Period| {
             let path = self.layout.summary(*period);
             let known = seen.get(&path).filter(|it| {
-                let metadata = folder.metadata(&format!("{period}.md"));
-                metadata.is_ok_and(|found| found.is_file() && found.stamp == it.stamp)
+                let hidden = self.hidden_name(&path).unwrap_or_default();
+                pair_stamp(&folder, &format!("{period}.md"), &hidden) == Some(it.stamp)
             });
             if let Some(KnownFile { stamp, hash }) = known {
-                return Ok(Ok(SummaryFile::without_content(path, *stamp, *hash)));
+                return Ok((Some(SummaryFile::without_content(path, *stamp, *hash)), Vec::new()));
             }
             let mut problems = Vec::new();
             let read = folders.read_stamped(&path).or_else(|error| {
                 problems.push(problem_or_error(path.clone(), error)?);
                 Ok(None)
             });
-            let Some((text, stamp)) = read? else { return Ok(Err(problems)) };
+            let Some((text, stamp)) = read? else { return Ok((None, problems)) };
+            problems.extend(self.unusable_record(&path, &text));
             let file = SummaryFile::of(path.clone(), stamp, *period, &text);
-            Ok(file.map_err(|error| vec![file_problem(path, &error)]))
+            let file = file.map_err(|error| problems.push(file_problem(path, &error))).ok();
+            Ok((file, problems))
         };
         let files =
             if grain == Grain::Week { &mut inventory.weekly } else { &mut inventory.monthly };
         for (period, read) in periods.iter().zip(parallel::map(&periods, read)) {
-            match read? {
-                Ok(file) => drop(files.insert(*period, file)),
-                Err(problems) => inventory.problems.extend(problems),
-            }
+            let (file, problems) = read?;
+            inventory.problems.extend(problems);
+            files.extend(file.map(|it| (*period, it)));
         }
         Ok(())
     }
