@@ -598,23 +598,24 @@ mod tests {
     #[test]
     fn a_memory_prints_in_the_documented_layout_and_parses_back() {
         let memory = ours();
-        let hash = frontmatter::write::scalar(memory.recorded_body.as_ref().unwrap());
-        let expected = "\
+        let visible = "\
 ---
 name: \"Testing approach\"
 description: \"no: use real databases\"
 type: feedback
-created: 2026-04-02
-updated: 2026-04-03
-sources: [2026-04-02:12#3fa9]
-memoird: { body: HASH }
 ---
 
 Test against a real database.
 
 **Why:** Mocks hid a bug.
 ";
-        assert_eq!(memory.print(), expected.replace("HASH", &hash));
+        let record = format!(
+            "{{\n  \"body\": \"{}\",\n  \"created\": \"2026-04-02\",\n  \"sources\": [\n    \"2026-04-02:12#3fa9\"\n  ],\n  \
+             \"text\": \"{}\",\n  \"updated\": \"2026-04-03\"\n}}\n",
+            ContentHash::of(visible).hex16(),
+            memory.recorded_body.as_ref().unwrap(),
+        );
+        assert_eq!(memory.print(), joined::join(visible, Some(&record)));
         let read = TypedMemory::parse(&memory.file_name, &memory.print()).unwrap();
         assert_eq!(read, memory);
         assert!(read.is_managed());
@@ -627,7 +628,43 @@ Test against a real database.
             |text: &str| TypedMemory::parse(&memory.file_name, text).unwrap().is_managed();
         assert!(is_ours(&memory.print().replace('\n', "\r\n")));
         assert!(!is_ours(&memory.print().replace("Mocks", "Fakes")));
-        assert!(!is_ours(&memory.print().replace("memoird:", "memo:")));
+        assert!(!is_ours(joined::visible(&memory.print())), "without its record");
+    }
+
+    #[test]
+    fn a_file_of_an_older_form_is_read_as_it_is_and_printed_in_the_new_one() {
+        let memory = ours();
+        let hash = frontmatter::write::scalar(memory.recorded_body.as_ref().unwrap());
+        let old = format!(
+            "---\nname: \"Testing approach\"\ndescription: \"no: use real databases\"\ntype: feedback\n\
+             created: 2026-04-02\nupdated: 2026-04-03\nsources: [2026-04-02:12#3fa9]\n\
+             memoird: {{ body: {hash} }}\n---\n{}",
+            memory.body
+        );
+        let read = TypedMemory::parse(&memory.file_name, &old).unwrap();
+        assert!(read.is_managed());
+        assert_eq!(read, memory);
+        assert_eq!(read.print(), memory.print());
+    }
+
+    #[test]
+    fn citations_of_statements_follow_lines_that_move() {
+        let mut memory = ours();
+        memory.body =
+            "\n## State\n\n- Two valves [2026-04-01:3]\n- Boiler [2026-04-01:4-5]\n".to_owned();
+        memory.items = memory.statements().iter().map(|it| it.item.hash()).collect();
+        memory.record_body_hash();
+        let sources = |lines: [u32; 3]| {
+            let hashes = ["3fa9", "07be", "a1b2"];
+            let at = |line: u32| format!("2026-04-01:{line}").parse().unwrap();
+            lines.into_iter().zip(hashes).map(|(line, hash)| (at(line), hash.to_owned())).collect()
+        };
+        memory.sources = sources([3, 4, 5]);
+        memory.set_sources(sources([7, 5, 6]));
+        let expected = "\n## State\n\n- Two valves [2026-04-01:7]\n- Boiler [2026-04-01:5-6]\n";
+        assert_eq!(memory.body, expected);
+        assert!(memory.is_managed());
+        assert_eq!(memory.statements_by_owner().1, []);
     }
 
     #[track_caller]
