@@ -1,8 +1,10 @@
-//! Typed memories: one statement in one file, with frontmatter.
+//! Typed memories: files about a topic, or of one statement, with frontmatter.
 //!
 //! A file is typed when the `type` in its frontmatter is one of four and equals the prefix of its
-//! name. It is managed while its body has the hash that we recorded. Every other file is a
-//! person's: it is read and indexed, and never written.
+//! name. It is managed while its body has the hash that we recorded. In a file about a topic (see
+//! [`super::statement`]) each statement has an owner: those that we listed are ours, whatever a
+//! person did to the others. A file without a record is a person's: it is read and indexed, and
+//! never written.
 //!
 //! # Invariants
 //!
@@ -328,15 +330,14 @@ impl TypedMemory {
 /// Returns the lines that a typed memory cites, from its record or its frontmatter, without reading all of it.
 pub fn sources_in(text: &str) -> Option<Citation> {
     let (visible, record) = joined::split(text);
-    let addresses: Vec<Address> = match record.and_then(MemoryRecord::parse) {
-        Some(record) => record.addresses(),
-        None => {
-            let yaml = frontmatter::split(visible).yaml?;
-            let sources = yaml.lines().find_map(|it| it.strip_prefix("sources:"))?;
-            let places = sources.split(['"', ',', '[', ']', ' ', '#']);
-            places.filter_map(|it| it.parse().ok()).collect()
-        }
+    let of_frontmatter = || {
+        let yaml = frontmatter::split(visible).yaml?;
+        let sources = yaml.lines().find_map(|it| it.strip_prefix("sources:"))?;
+        let places = sources.split(['"', ',', '[', ']', ' ', '#']);
+        Some(places.filter_map(|it| it.parse().ok()).collect())
     };
+    let recorded = record.and_then(MemoryRecord::parse).map(|it| it.addresses());
+    let addresses: Vec<Address> = recorded.or_else(of_frontmatter)?;
     Citation::from_addresses(&addresses)
 }
 
