@@ -35,6 +35,7 @@ use crate::{
         document::{BulletOwner, Summary},
         frontmatter,
         hash::ContentHash,
+        item::Item,
         log::DailyLog,
         period::Period,
         typed::TypedMemory,
@@ -389,14 +390,17 @@ impl<'a> TargetResolver<'a> {
             let line = u32::try_from(above).unwrap_or(u32::MAX).saturating_add(statement.line);
             if lines.contains(line) {
                 found = true;
-                let hash_of =
-                    |at: &Address| memory.sources.iter().find(|it| it.0 == *at).map(|it| &it.1);
-                let cited = statement.item.citation.iter().flat_map(Citation::addresses);
-                let citation = self.lines_as_cited(cited, &hash_of);
-                self.add_item(path, &statement.item.text, citation.as_ref(), is_managed);
+                self.add_statement(path, &memory, &statement.item, is_managed);
             }
         }
         Ok(found)
+    }
+
+    fn add_statement(&mut self, path: &str, memory: &TypedMemory, item: &Item, is_managed: bool) {
+        let hash_of = |at: &Address| memory.sources.iter().find(|it| it.0 == *at).map(|it| &it.1);
+        let cited = item.citation.iter().flat_map(Citation::addresses);
+        let citation = self.lines_as_cited(cited, &hash_of);
+        self.add_item(path, &item.text, citation.as_ref(), is_managed);
     }
 
     /// Adds an item and, if memoird wrote it, the lines that it cites.
@@ -454,6 +458,15 @@ impl<'a> TargetResolver<'a> {
                     return Err(workspace::no_such_file(path));
                 };
                 self.request.memories.insert(path.to_owned());
+                if !memory.statements().is_empty() {
+                    // What a person wrote there goes with the file, and is looked for nowhere else.
+                    let (ours, _) = memory.statements_by_owner();
+                    for statement in ours {
+                        let item = &statement.item;
+                        self.add_statement(path, &memory, item, true);
+                    }
+                    return Ok(());
+                }
                 let hashes: BTreeMap<_, _> = memory.sources.iter().cloned().collect();
                 let sources = self.lines_as_cited(hashes.keys().cloned(), &|at| hashes.get(at));
                 let found = sources

@@ -10,6 +10,8 @@
 //!
 //! A memory in a person's form has none of these headings, and no statement by this reading.
 
+use std::collections::BTreeSet;
+
 use super::{item::Item, typed::MemoryType};
 
 /// What a statement says. The order of the variants is the order in the file.
@@ -110,16 +112,44 @@ impl StatementKind {
 pub fn statements_of(body: &str) -> Vec<MemoryStatement> {
     let mut kind = None;
     let mut found = Vec::new();
-    for (line, text) in (1..).zip(body.lines()) {
+    let inert = inert_lines(body);
+    for (line, text) in (1_u32..).zip(body.lines()) {
+        if inert.contains(&(line as usize - 1)) {
+            continue;
+        }
         if let Some(title) = text.strip_prefix("## ") {
             kind = StatementKind::from_title(title);
-        } else if text.starts_with('#') {
+        } else if text.starts_with("# ") {
             kind = None;
         } else if let (Some(kind), Some(words)) = (kind, text.strip_prefix("- ")) {
             found.push(MemoryStatement { kind, line, item: Item::parse(words) });
         }
     }
     found
+}
+
+/// Returns the indexes of the lines in code fences and comments, those of their marks included.
+pub fn inert_lines(body: &str) -> BTreeSet<usize> {
+    let mut inert = BTreeSet::new();
+    let (mut fence, mut in_comment) = (None, false);
+    for (at, line) in body.lines().enumerate() {
+        let mark = ["```", "~~~"].into_iter().find(|it| line.trim_start().starts_with(it));
+        let was_inert = fence.is_some() || in_comment;
+        match (fence, mark) {
+            _ if in_comment => in_comment = !line.contains("-->"),
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            (None, None) => {
+                let after = line.rsplit_once("<!--").map(|it| it.1);
+                in_comment = after.is_some_and(|it| !it.contains("-->"));
+            }
+            _ => {}
+        }
+        if was_inert || fence.is_some() || in_comment {
+            inert.insert(at);
+        }
+    }
+    inert
 }
 
 /// Returns the body with these statements, which are sorted by kind.
@@ -161,5 +191,7 @@ mod tests {
             all.into_iter().zip(lines).map(|((kind, item), line)| (kind, line, item)).collect();
         assert_eq!(read, expected);
         assert_eq!(statements_of("\n# Rules\n- a\n## Other\n- b\n"), []);
+        let fenced = "\n```\n## State\n- a\n```\n<!-- x\n## State\n- b\n-->\n";
+        assert_eq!(statements_of(fenced), []);
     }
 }

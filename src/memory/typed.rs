@@ -74,12 +74,23 @@ pub struct TypedMemory {
     pub supersedes: Option<String>,
     /// The hash of the body as we wrote it; `None` in a person's file.
     pub recorded_body: Option<String>,
+    /// The hash of the description as we wrote it, in a memory about a topic.
+    pub recorded_description: Option<String>,
     /// The hash of each statement as we wrote it, in a memory about a topic.
     pub items: Vec<String>,
     /// Other frontmatter keys, which are preserved.
     pub other_keys: OtherKeys,
     /// The text after the frontmatter.
     pub body: String,
+}
+
+/// What a bullet or paragraph of a body says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyStatement {
+    /// Its words on one line, without its citation.
+    pub text: String,
+    /// The newest day that it cites itself.
+    pub newest: Option<NaiveDate>,
 }
 
 /// A file that is not a typed memory, or cannot be parsed as one.
@@ -153,10 +164,10 @@ impl TypedMemory {
         let record = record.and_then(MemoryRecord::parse);
         let split = frontmatter::split(text);
         let yaml = split.yaml.ok_or(TypedMemoryError::NotTyped)?;
-        let mut keys = match frontmatter::parse(yaml, YAML_BYTES_MAX) {
-            Ok(keys) => keys,
+        let (mut keys, is_yaml) = match frontmatter::parse(yaml, YAML_BYTES_MAX) {
+            Ok(keys) => (keys, true),
             Err(error @ FrontmatterError::TooLong { .. }) => return Err(error.into()),
-            Err(error) => parse_keys_by_line(yaml).ok_or(error)?,
+            Err(error) => (parse_keys_by_line(yaml).ok_or(error)?, false),
         };
         let kind = keys.get("type").and_then(Value::as_str).and_then(MemoryType::from_name);
         let kind = kind.ok_or(TypedMemoryError::NotTyped)?;
@@ -172,7 +183,7 @@ impl TypedMemory {
         let (name, description) = (needed("name")?, needed("description")?);
         let body = split.body(text).to_owned();
         // Beside a record, keys of these names are a person's.
-        if let Some(record) = record.filter(|_| !keys.contains_key("memoird")) {
+        if let Some(record) = record.filter(|_| is_yaml && !keys.contains_key("memoird")) {
             let mut memory = Self {
                 file_name: file_name.to_owned(),
                 kind,
@@ -183,6 +194,7 @@ impl TypedMemory {
                 sources: Vec::new(),
                 supersedes: None,
                 recorded_body: None,
+                recorded_description: None,
                 items: Vec::new(),
                 other_keys: OtherKeys::new(keys, yaml),
                 body,
@@ -200,6 +212,7 @@ impl TypedMemory {
             sources: take_key(&mut keys, "sources", as_sources).unwrap_or_default(),
             supersedes: take_key(&mut keys, "supersedes", |it| it.as_str().map(str::to_owned)),
             recorded_body: take_key(&mut keys, "memoird", as_recorded_body),
+            recorded_description: None,
             items: Vec::new(),
             other_keys: OtherKeys::new(keys, yaml),
             body,
@@ -257,6 +270,12 @@ impl TypedMemory {
         self.recorded_body = Some(ContentHash::of(&self.body).hex16());
     }
 
+    /// Returns whether a person wrote the description of a memory about a topic.
+    pub fn has_own_description(&self) -> bool {
+        let now = || description_hash(&self.description);
+        self.recorded_description.as_ref().is_some_and(|it| *it != now())
+    }
+
     /// Splits the statements into ours, which are as we wrote them, and those that a person wrote or changed.
     pub fn statements_by_owner(&self) -> (Vec<MemoryStatement>, Vec<MemoryStatement>) {
         let mut left = self.items.clone();
@@ -280,6 +299,11 @@ impl TypedMemory {
         shown.sources.clone_from(&self.sources);
         shown.supersedes.clone_from(&self.supersedes);
         shown.recorded_body.clone_from(&self.recorded_body);
+        if !self.has_own_description() && self.recorded_description.is_some() {
+            shown.recorded_description = Some(description_hash(&shown.description));
+        } else {
+            shown.recorded_description.clone_from(&self.recorded_description);
+        }
         if self.is_managed() {
             shown.record_body_hash();
         }
@@ -327,6 +351,11 @@ impl TypedMemory {
     }
 }
 
+/// Returns the hash by which the record knows a description.
+pub fn description_hash(description: &str) -> String {
+    ContentHash::of(description).hex8()
+}
+
 /// Returns the lines that a typed memory cites, from its record or its frontmatter, without reading all of it.
 pub fn sources_in(text: &str) -> Option<Citation> {
     let (visible, record) = joined::split(text);
@@ -356,13 +385,14 @@ pub fn format_body(statement: &str, why: Option<&str>, how_to_apply: Option<&str
 
 /// Returns the statements of a body: its bullets and paragraphs on one line each, a reason behind what it is the
 /// reason of, without headings, citations, and how to apply them.
-pub fn statements_of_body(body: &str) -> Vec<String> {
-    let mut statements: Vec<String> = Vec::new();
+pub fn statements_of_body(body: &str) -> Vec<BodyStatement> {
+    let mut statements: Vec<BodyStatement> = Vec::new();
     // Whether the line before belongs to the last statement, and whether it is part of what is left out.
     let (mut continues, mut skips) = (false, false);
     for line in body.lines().map(str::trim) {
         let bullet = ["- ", "* "].into_iter().find_map(|it| line.strip_prefix(it));
-        let words = Item::parse(bullet.unwrap_or(line)).text;
+        let Item { text: words, citation } = Item::parse(bullet.unwrap_or(line));
+        let newest = citation.map(|it| it.newest_date());
         let bare = words.replace("**", "");
         skips =
             bare.starts_with("How to apply:") || (skips && !line.is_empty() && bullet.is_none());
@@ -373,14 +403,19 @@ pub fn statements_of_body(body: &str) -> Vec<String> {
         let why = bare.strip_prefix("Why:").map(str::trim);
         match statements.last_mut() {
             Some(last) if why.is_some() => {
-                *last = format!("{} — {}", last.trim_end_matches('.'), why.unwrap_or_default());
+                let said = last.text.trim_end_matches('.');
+                last.text = format!("{said} — {}", why.unwrap_or_default());
             }
-            Some(last) if continues && bullet.is_none() => last.extend([" ", &words]),
-            _ => statements.push(words),
+            Some(last) if continues && bullet.is_none() => {
+                last.text.extend([" ", &words]);
+                last.newest = last.newest.max(newest);
+            }
+            _ => statements.push(BodyStatement { text: words, newest }),
         }
         continues = true;
     }
-    statements.into_iter().map(|it| one_line(&it)).filter(|it| !it.is_empty()).collect()
+    let one_line = |it: BodyStatement| BodyStatement { text: one_line(&it.text), ..it };
+    statements.into_iter().map(one_line).filter(|it| !it.text.is_empty()).collect()
 }
 
 /// Returns the text on one line, without control characters and repeated blanks.
@@ -569,12 +604,14 @@ mod tests {
     #[test]
     fn a_body_is_cut_into_statements() {
         let ours = format_body("Test it.", Some("Mocks hid a bug."), Some("Use a real database."));
-        assert_eq!(statements_of_body(&ours), ["Test it — Mocks hid a bug."]);
+        let texts = |body: &str| -> Vec<String> {
+            statements_of_body(body).into_iter().map(|it| it.text).collect()
+        };
+        assert_eq!(texts(&ours), ["Test it — Mocks hid a bug."]);
         let notes = "# Head\n\n- One [2026-04-02:4]\n- Two\n  and more\n\nText\nin two lines.\n\n**How to apply:** x\ny\n\nLast.\n";
-        assert_eq!(
-            statements_of_body(notes),
-            ["One", "Two and more", "Text in two lines.", "Last."]
-        );
+        assert_eq!(texts(notes), ["One", "Two and more", "Text in two lines.", "Last."]);
+        let days: Vec<_> = statements_of_body(notes).into_iter().map(|it| it.newest).collect();
+        assert_eq!(days, ["2026-04-02".parse().ok(), None, None, None]);
     }
 
     fn ours() -> TypedMemory {
@@ -588,6 +625,7 @@ mod tests {
             sources: vec![("2026-04-02:12".parse().unwrap(), "3fa9".to_owned())],
             supersedes: None,
             recorded_body: None,
+            recorded_description: None,
             items: Vec::new(),
             other_keys: OtherKeys::default(),
             body: format_body("Test against a real database.", Some("Mocks hid a bug."), None),

@@ -30,6 +30,9 @@ pub(super) struct MemoryRecord {
     body: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     created: Option<String>,
+    /// The hash of the description as we wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
     /// The hash of each statement as we wrote it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     items: Vec<String>,
@@ -52,6 +55,7 @@ impl MemoryRecord {
         Some(Self {
             body: ContentHash::of(visible).hex16(),
             created: memory.created.map(|it| it.to_string()),
+            description: memory.recorded_description.clone(),
             items: memory.items.clone(),
             sources: memory.sources.iter().map(|(at, hash)| format!("{at}#{hash}")).collect(),
             supersedes: memory.supersedes.clone(),
@@ -67,6 +71,7 @@ impl MemoryRecord {
         memory.sources = self.sources.iter().filter_map(|it| parse_source(it)).collect();
         memory.supersedes = self.supersedes;
         memory.items = self.items;
+        memory.recorded_description = self.description;
         memory.recorded_body = Some(self.text);
     }
 

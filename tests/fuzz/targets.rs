@@ -357,6 +357,7 @@ pub fn typed_writes(bytes: &[u8]) {
         sources: vec![(address, "3fa9".to_owned())],
         supersedes: (!why.is_empty()).then(|| why.to_owned()),
         recorded_body: None,
+        recorded_description: None,
         items: Vec::new(),
         other_keys: frontmatter::OtherKeys::default(),
         body: typed::format_body(statement, Some(why), Some(description)),

@@ -285,18 +285,23 @@ fn find_memories_and_wisdom(
 ) -> Result<(), CompactionError> {
     let layout = vault.layout();
     let mut left = Vec::new();
+    let mut any_topic = false;
     for memory in &inventory.memories {
         let name = memory.file_name.to_string_lossy();
         let path = layout.typed_memory(&name);
         if !memory.statements().is_empty() && !patterns.names_file(&path) {
             let Some(current) = vault.read_text(&path)? else { continue };
             match patterns.remove_from_topic(&path, memory, &current) {
-                Some(cut) => {
-                    if cut.text.is_none() {
+                Some((cut, remaining)) => {
+                    if remaining.is_none() {
                         impact.request.found.names.insert(path.clone());
-                    } else {
-                        left.push(memory.clone());
                     }
+                    let texts = [&memory.name, &memory.description];
+                    let gone = texts.into_iter().filter(|it| patterns.holds_target_words(it));
+                    let gone: Vec<String> = gone.map(|it| bare_words::normalized(it)).collect();
+                    impact.request.found.texts.extend(gone);
+                    any_topic = true;
+                    left.extend(remaining);
                     impact.add(&path, cut, current);
                 }
                 None => left.push(memory.clone()),
@@ -329,7 +334,8 @@ fn find_memories_and_wisdom(
     if let Some(text) = &inventory.index {
         let cut = patterns.remove_from_index(&layout.index(), text, &left, &inventory.rules);
         // If no memory is removed, other differences are for the next run.
-        if let Some(cut) = cut.filter(|it| !impact.memories.is_empty() || !it.lines.is_empty()) {
+        let is_changed = any_topic || !impact.memories.is_empty();
+        if let Some(cut) = cut.filter(|it| is_changed || !it.lines.is_empty()) {
             impact.add(&layout.index(), cut, text.clone());
         }
     }

@@ -24,7 +24,8 @@ use crate::{
         item::Item,
         log::DailyLog,
         period::Period,
-        typed::TypedMemory,
+        statement::{MemoryStatement, StatementKind},
+        typed::{TypedMemory, description_hash},
         wisdom::{WisdomEntry, WisdomEntryMeta, WisdomFile},
     },
     privacy::PrivacyRules,
@@ -291,47 +292,61 @@ impl<'a> ForgetPatterns<'a> {
             || (memory.is_managed() && texts().into_iter().any(|it| self.holds_target_words(it)))
     }
 
-    /// Returns a memory about a topic without the statements that the request covers; `None` if it does not change.
-    /// If nothing is left of it, or its name holds what is forgotten, the result has no text.
+    /// Returns a memory about a topic without what the request covers, and what is left of the memory; `None` if it
+    /// does not change. Words alone change nothing in a person's file.
     pub(super) fn remove_from_topic(
         &self,
         path: &str,
         memory: &TypedMemory,
         text: &str,
-    ) -> Option<RemovalResult> {
+    ) -> Option<(RemovalResult, Option<TypedMemory>)> {
         let hash_of = |at: &Address| memory.sources.iter().find(|it| it.0 == *at).map(|it| &it.1);
+        let is_ours = memory.recorded_body.is_some();
         let is_target = |item: &Item| {
-            let citation = item.citation.as_ref();
             let cites = |at: Address| self.request.found.is_cited_line(&at, hash_of(&at));
-            citation.is_some_and(|it| it.addresses().any(cites))
-                || self.matches_item(path, &item.text, None)
+            item.citation.as_ref().is_some_and(|it| it.addresses().any(cites))
+                || is_ours && self.matches_item(path, &item.text, None)
         };
-        let (_, own) = memory.statements_by_owner();
+        let (_, theirs) = memory.statements_by_owner();
         let above = count_lines(&text[..frontmatter::split(text).body_at]);
         let mut cut = RemovalResult::default();
-        let mut gone = BTreeSet::new();
-        for it in memory.statements().into_iter().filter(|it| is_target(&it.item)) {
-            let is_own = own.contains(&it);
-            cut.items.push(removed_text(path, above + it.line, &it.item.text, is_own));
-            gone.insert(it.line);
-        }
         let mut left = memory.clone();
-        let lines = (1..).zip(memory.body.split('\n'));
-        let is_line = |(line, text): &(u32, &str)| {
-            let is_other = !text.trim().is_empty() && !text.starts_with(['-', '#']);
-            let is_target = is_other && self.holds_target_words(text);
-            !gone.contains(line) && !is_target
-        };
-        let kept: Vec<&str> = lines.filter(is_line).map(|it| it.1).collect();
+        let statements: BTreeMap<u32, MemoryStatement> =
+            memory.statements().into_iter().map(|it| (it.line, it)).collect();
+        let mut kept = Vec::new();
+        let mut has_own_text = false;
+        for (line, raw) in (1..).zip(memory.body.split('\n')) {
+            let is_heading = raw.strip_prefix("## ").and_then(StatementKind::from_title).is_some();
+            match statements.get(&line) {
+                Some(it) if is_target(&it.item) => {
+                    let is_own = theirs.contains(it);
+                    cut.items.push(removed_text(path, above + line, &it.item.text, is_own));
+                    // Otherwise it would count as a person's deletion.
+                    left.items.retain(|hash| *hash != it.item.hash());
+                    continue;
+                }
+                Some(it) => has_own_text |= theirs.contains(it),
+                None if is_heading || raw.trim().is_empty() => {}
+                None if is_ours && (self.holds_target_words(raw) || self.repeats_line(raw)) => {
+                    cut.lines.push(removed_text(path, above + line, raw, true));
+                    continue;
+                }
+                None => has_own_text = true,
+            }
+            kept.push(raw);
+        }
         left.body = kept.join("\n");
-        let is_named = self.holds_target_words(&memory.name);
-        let is_told = self.holds_target_words(&memory.description)
+        let is_named = is_ours && self.holds_target_words(&memory.name);
+        let is_told = is_ours && self.holds_target_words(&memory.description)
             || cut.items.iter().any(|it| memory.description.starts_with(&it.text));
-        if left.body == memory.body && !is_named && !is_told {
+        let keys = memory.other_keys.without(&|it| is_ours && self.holds_requested_words(it));
+        if left.body == memory.body && !is_named && !is_told && keys.is_none() {
             return None;
         }
-        if is_told || !cut.items.is_empty() {
+        left.other_keys = keys.unwrap_or(left.other_keys);
+        if is_told || !cut.items.is_empty() && is_ours {
             left.description.clone_from(&memory.name);
+            left.recorded_description = Some(description_hash(&left.description));
         }
         let remaining = left.statements();
         let cites = |at: &Address| {
@@ -342,8 +357,10 @@ impl<'a> ForgetPatterns<'a> {
         if memory.is_managed() {
             left.record_body_hash();
         }
-        cut.text = (!is_named && !remaining.is_empty()).then(|| left.print());
-        Some(cut)
+        let is_left = has_own_text || !remaining.is_empty() && !is_named;
+        let left = is_left.then_some(left);
+        cut.text = left.as_ref().map(TypedMemory::print);
+        Some((cut, left))
     }
 
     /// Returns whether a version must be purged. A text that cites a former address of a line may

@@ -40,19 +40,26 @@ impl OwnText {
         };
         let mut own = Self::default();
         let mut place = Place::Head;
+        let inert = statement::inert_lines(&memory.body);
         for (at, line) in lines.iter().enumerate() {
-            let kind = line.strip_prefix("## ").and_then(StatementKind::from_title);
+            let is_inert = inert.contains(&at);
+            let heading = line.strip_prefix("## ").filter(|_| !is_inert);
+            let kind = heading.and_then(StatementKind::from_title);
             match kind {
                 Some(kind) => {
                     place = Place::Section(kind);
                     continue;
                 }
-                None if line.starts_with('#') && place != Place::Head => place = Place::Tail,
+                None if (heading.is_some() || line.starts_with("# ") && !is_inert)
+                    && place != Place::Head =>
+                {
+                    place = Place::Tail;
+                }
                 None => {}
             }
             let block = own.block(place);
             // A blank line separates what the person wrote.
-            if line.trim().is_empty() {
+            if line.trim().is_empty() && !is_inert {
                 if block.last().is_some_and(|it| !it.is_empty()) {
                     block.push(String::new());
                 }
@@ -82,12 +89,15 @@ impl OwnText {
         self.head.is_empty() && self.sections.is_empty() && self.tail.is_empty()
     }
 
+    /// Returns the statements among these lines.
+    pub(super) fn items(&self) -> Vec<Item> {
+        let lines = self.sections.values().flatten();
+        lines.filter_map(|it| it.strip_prefix("- ")).map(Item::parse).collect()
+    }
+
     /// Returns whether the person wrote these words themselves.
     pub(super) fn says(&self, item: &Item) -> bool {
-        let is_same = |line: &String| {
-            line.strip_prefix("- ").is_some_and(|it| Item::parse(it).text == item.text)
-        };
-        self.sections.values().flatten().any(is_same)
+        self.items().iter().any(|it| it.text == item.text)
     }
 
     /// Returns the body with our statements, which are sorted by kind.

@@ -3,7 +3,10 @@
 //! A memory about a topic is made again from the newest logs whenever they change. Its statements from older logs stay
 //! as they are. A file that a person changed is theirs.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
 
 use super::{day_reader::line_texts, own_text::OwnText};
 use crate::compaction::{
@@ -14,22 +17,25 @@ use crate::compaction::{
     },
 };
 use crate::{
-    engine::extractive::TopicMemory,
+    engine::extractive::{SeenStatements, TopicMemory},
     memory::{
         address::{Address, Citation},
         decision::Decisions,
         frontmatter::OtherKeys,
         item::Item,
-        statement::{self, StatementKind},
-        typed::{MemoryType, TypedMemory},
+        statement::{self, MemoryStatement, StatementKind},
+        typed::{self, MemoryType, TypedMemory, description_hash},
         typed_schema,
     },
-    privacy::{FileNameSecrets, PrivacyRules, SanitizedLog},
+    privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
     store::fs::{
         layout::{FileKind, Layout},
-        vault::Vault,
+        vault::{Vault, VaultError},
     },
 };
+
+/// The most statements of a kind with those of older logs.
+const STATEMENTS_MAX: usize = 12;
 
 /// The longest `name` and `description`, in characters, as the schema has it.
 const LINE_CHARS_MAX: usize = 120;
@@ -76,7 +82,17 @@ pub(crate) fn is_kept_out(
             citation.addresses().all(|at| cites(&at))
         })
     };
-    memories.iter().any(|it| if is_about_topic(it) { says(it) } else { cites_all(it) })
+    // A copy of a file of ours that lost its record says nothing itself.
+    let is_copy = |copy: &TypedMemory| {
+        let is_original = |it: &TypedMemory| {
+            it.recorded_body.is_some() && (it.kind, &it.name) == (copy.kind, &copy.name)
+        };
+        copy.recorded_body.is_none() && memories.iter().any(is_original)
+    };
+    let keeps_out = |it: &TypedMemory| {
+        if is_about_topic(it) { !is_copy(it) && says(it) } else { cites_all(it) }
+    };
+    memories.iter().any(keeps_out)
         || decisions
             .files_with_deleted()
             .filter(is_alike)
@@ -98,12 +114,10 @@ impl TopicWriter<'_> {
         let mut written: Vec<&TypedMemory> = Vec::new();
         for topic in topics {
             let name = cut(&self.rules.sanitize_output(&topic.name), LINE_CHARS_MAX);
-            let known = self
-                .memories
-                .iter()
-                .find(|it| it.kind == topic.kind && it.name == name && is_about_topic(it));
+            let known = self.known_memory(topic.kind, &name);
+            let is_done = known.is_some_and(|it| written.contains(&it));
             written.extend(known);
-            if known.is_some_and(|it| it.recorded_body.is_none()) {
+            if is_done || known.is_some_and(|it| it.recorded_body.is_none()) {
                 continue;
             }
             let file_name = known.map_or_else(
@@ -116,17 +130,26 @@ impl TopicWriter<'_> {
                 },
                 |it| it.file_name.clone(),
             );
-            let mut statements = known.map(|it| self.older_statements(it)).unwrap_or_default();
-            statements.extend(topic.statements.iter().map(|(kind, item)| {
-                let text = self.rules.sanitize_output(&item.text);
-                (*kind, Item { text, citation: item.citation.clone() })
-            }));
-            let description = self.rules.sanitize_output(&topic.description);
+            let new: Vec<(StatementKind, Item)> = topic
+                .statements
+                .iter()
+                .map(|(kind, item)| {
+                    let text = self.rules.sanitize_output(&item.text);
+                    (*kind, Item { text, citation: item.citation.clone() })
+                })
+                .collect();
+            let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
+            let statements = with_older(new, older);
+            let description = cut(&self.rules.sanitize_output(&topic.description), LINE_CHARS_MAX);
+            // What a person wrote there stays.
+            let described = known.filter(|it| it.has_own_description()).map(|it| &it.description);
+            let name = known.map_or(name, |it| it.name.clone());
             let memory = TypedMemory {
                 file_name,
                 kind: topic.kind,
                 name,
-                description: cut(&description, LINE_CHARS_MAX),
+                description: described.unwrap_or(&description).clone(),
+                recorded_description: Some(description_hash(&description)),
                 created: None,
                 updated: None,
                 sources: Vec::new(),
@@ -144,10 +167,27 @@ impl TopicWriter<'_> {
                 && !written.iter().any(|written| written.file_name == it.file_name)
         };
         for memory in self.memories.iter().filter(is_over) {
-            let statements = self.older_statements(memory);
+            let statements = self.older_statements(memory)?;
             self.add_file(memory.clone(), Some(memory), statements, files, recorded)?;
         }
         Ok(())
+    }
+
+    /// Returns the memory about a topic: by its name, or by the name of its file where a person gave it another one.
+    fn known_memory(&self, kind: MemoryType, name: &str) -> Option<&TypedMemory> {
+        let file = typed::file_name(kind, name);
+        let is_same = |it: &&TypedMemory| {
+            it.kind == kind
+                && is_about_topic(it)
+                && (it.name == name || it.file_name.as_os_str() == file.as_str())
+        };
+        let mut found = self.memories.iter().filter(is_same);
+        let first = found.next()?;
+        // A copy that a sync tool made has no record.
+        if first.recorded_body.is_some() {
+            return Some(first);
+        }
+        found.find(|it| it.recorded_body.is_some()).or(Some(first))
     }
 
     fn is_taken(&self, name: &str, names: &[String]) -> bool {
@@ -158,15 +198,42 @@ impl TopicWriter<'_> {
             || self.vault.try_exists(&self.vault.layout().typed_memory(name)).unwrap_or(true)
     }
 
-    /// Returns the statements of a memory whose lines are all older than the logs that are read.
-    fn older_statements(&self, memory: &TypedMemory) -> Vec<(StatementKind, Item)> {
-        let Some(first) = self.logs.first().map(|it| it.stem().date()) else { return Vec::new() };
-        let is_older = |it: &Item| it.citation.as_ref().is_some_and(|it| it.newest_date() < first);
+    /// Returns our statements of a memory whose lines are all older than the logs that are read, and are still there.
+    fn older_statements(
+        &self,
+        memory: &TypedMemory,
+    ) -> Result<Vec<(StatementKind, Item)>, VaultError> {
+        let Some(first) = self.logs.first().map(|it| it.stem().date()) else {
+            return Ok(Vec::new());
+        };
         let (ours, _) = memory.statements_by_owner();
-        ours.into_iter().filter(|it| is_older(&it.item)).map(|it| (it.kind, it.item)).collect()
+        let mut logs = BTreeMap::new();
+        let mut found = Vec::new();
+        for MemoryStatement { kind, item, .. } in ours {
+            let Some(citation) = item.citation.as_ref().filter(|it| it.newest_date() < first)
+            else {
+                continue;
+            };
+            let mut is_there = true;
+            for at in citation.addresses() {
+                if !logs.contains_key(&at.stem) {
+                    let log = self.vault.read_log(&at.stem)?;
+                    logs.insert(at.stem.clone(), log.map(|it| privacy::sanitize(&it, self.rules)));
+                }
+                // A log that vanished removes nothing.
+                let Some(log) = logs.get(&at.stem).and_then(Option::as_ref) else { continue };
+                let then = memory.sources.iter().find(|it| it.0 == at).map(|it| &it.1);
+                let now = log.line(at.line).map(|it| it.hash().hex4());
+                is_there &= then.is_some() && now.as_ref() == then;
+            }
+            if is_there {
+                found.push((kind, item));
+            }
+        }
+        Ok(found)
     }
 
-    /// Adds the file of a memory with these statements, or its removal if there are none.
+    /// Adds the file of a memory with these statements, or its removal if nothing is left of it.
     fn add_file(
         &self,
         mut memory: TypedMemory,
@@ -186,28 +253,32 @@ impl TopicWriter<'_> {
             }
             None => None,
         };
-        statements.sort_by_key(|it| it.0);
         let own = known.map(OwnText::of).unwrap_or_default();
         let deleted = known.map(deleted_items).unwrap_or_default();
         statements.retain(|it| !deleted.contains(&it.1.hash()) && !own.says(&it.1));
-        let theirs = known.map(|it| it.statements_by_owner().1).unwrap_or_default();
-        let all = || statements.iter().map(|it| &it.1).chain(theirs.iter().map(|it| &it.item));
-        let citations = || all().filter_map(|it| it.citation.as_ref());
-        let mut lines: Vec<Address> = citations().flat_map(Citation::addresses).collect();
-        lines.sort();
-        lines.dedup();
-        memory.sources = lines.into_iter().filter_map(|it| self.source(it, known)).collect();
-        memory.created = citations().map(Citation::oldest_date).min();
-        memory.updated = citations().map(Citation::newest_date).max();
-        memory.body = own.body_with(&statements);
-        memory.record_body_hash();
-        memory.items = statements.iter().map(|it| it.1.hash()).chain(deleted).collect();
-        if statements.is_empty() && own.is_empty() || typed_schema::validate(&memory).is_err() {
-            if current.is_some() {
-                recorded.removed.push(path.clone());
-                files.push(FileWrite { path, text: None, current });
+        statements.sort_by_key(|it| it.0);
+        self.fill(&mut memory, known, &own, &statements, &deleted);
+        // The schema limits the length: the oldest statements leave first, never a person's words.
+        while typed_schema::validate(&memory).is_err() && !statements.is_empty() {
+            let newest = |it: &(StatementKind, Item)| {
+                it.1.citation.as_ref().map(|it| (it.newest_date(), it.oldest_date()))
+            };
+            let ages = statements.iter().enumerate().min_by_key(|it| newest(it.1));
+            let Some((oldest, _)) = ages else { break };
+            statements.remove(oldest);
+            self.fill(&mut memory, known, &own, &statements, &deleted);
+        }
+        if statements.is_empty() {
+            if own.is_empty() {
+                if current.is_some() {
+                    recorded.removed.push(path.clone());
+                    files.push(FileWrite { path, text: None, current });
+                }
+                return Ok(());
             }
-            return Ok(());
+            // What is left is the person's.
+            memory.recorded_body = None;
+            memory.items.clear();
         }
         let text = memory.print();
         recorded.documents.push(records::of_memory(&path, &memory, &text));
@@ -217,14 +288,89 @@ impl TopicWriter<'_> {
         Ok(())
     }
 
-    /// Returns a cited line with the start of its hash.
-    fn source(&self, at: Address, known: Option<&TypedMemory>) -> Option<(Address, String)> {
-        let log = self.logs.iter().find(|it| *it.stem() == at.stem);
-        let now = log.and_then(|it| Some(it.line(at.line)?.hash().hex4()));
-        let then = || known?.sources.iter().find(|it| it.0 == at).map(|it| it.1.clone());
-        let hash = now.or_else(then)?;
-        Some((at, hash))
+    /// Fills what follows from the statements of a memory.
+    fn fill(
+        &self,
+        memory: &mut TypedMemory,
+        known: Option<&TypedMemory>,
+        own: &OwnText,
+        statements: &[(StatementKind, Item)],
+        deleted: &[String],
+    ) {
+        let theirs = own.items();
+        let lines_of = |items: &[&Item]| -> BTreeSet<Address> {
+            let citations = items.iter().filter_map(|it| it.citation.as_ref());
+            citations.flat_map(Citation::addresses).collect()
+        };
+        let ours: Vec<&Item> = statements.iter().map(|it| &it.1).collect();
+        let (our_lines, their_lines) =
+            (lines_of(&ours), lines_of(&theirs.iter().collect::<Vec<_>>()));
+        let all: BTreeSet<&Address> = our_lines.iter().chain(&their_lines).collect();
+        memory.created = all.iter().map(|it| it.stem.date()).min();
+        memory.updated = all.iter().map(|it| it.stem.date()).max();
+        memory.sources = all
+            .into_iter()
+            .filter_map(|at| {
+                let now = self.line_hash(at);
+                let then = known.and_then(|it| it.sources.iter().find(|it| it.0 == *at));
+                let then = then.map(|it| it.1.clone());
+                // A person's statement stays bound to the line that it was about.
+                let hash = if our_lines.contains(at) { now.or(then) } else { then.or(now) };
+                Some((at.clone(), hash?))
+            })
+            .collect();
+        memory.body = own.body_with(statements);
+        memory.record_body_hash();
+        memory.items = ours.iter().map(|it| it.hash()).chain(deleted.iter().cloned()).collect();
     }
+
+    fn line_hash(&self, at: &Address) -> Option<String> {
+        let log = self.logs.iter().find(|it| *it.stem() == at.stem)?;
+        Some(log.line(at.line)?.hash().hex4())
+    }
+}
+
+/// Returns new statements with those older ones that still hold: no new one has their label or words, and their topic
+/// was not stopped. Of each kind the newest ones stay.
+fn with_older(
+    new: Vec<(StatementKind, Item)>,
+    mut older: Vec<(StatementKind, Item)>,
+) -> Vec<(StatementKind, Item)> {
+    const LABEL_WORDS_MAX: usize = 6;
+    let label = |it: &Item| {
+        let (label, _) = it.text.split_once(": ")?;
+        (label.split_whitespace().count() <= LABEL_WORDS_MAX).then(|| label.to_lowercase())
+    };
+    let mut said = SeenStatements::default();
+    for (_, item) in &new {
+        said.add(&item.text);
+    }
+    let labels: BTreeSet<String> = new.iter().filter_map(|it| label(&it.1)).collect();
+    let is_stopped = new.iter().any(|it| it.0 == StatementKind::Retired);
+    older.retain(|(kind, item)| {
+        let is_state =
+            matches!(kind, StatementKind::State | StatementKind::Open | StatementKind::Environment);
+        !(is_stopped && is_state)
+            && label(item).is_none_or(|it| !labels.contains(&it))
+            && said.find_repeated(&item.text).is_none()
+    });
+    let mut counts = BTreeMap::<StatementKind, usize>::new();
+    for (kind, _) in &new {
+        *counts.entry(*kind).or_default() += 1;
+    }
+    // The older ones are sorted by day within a kind.
+    let mut kept: Vec<_> = older
+        .into_iter()
+        .rev()
+        .filter(|(kind, _)| {
+            let count = counts.entry(*kind).or_default();
+            *count += 1;
+            *count <= STATEMENTS_MAX
+        })
+        .collect();
+    kept.reverse();
+    kept.extend(new);
+    kept
 }
 
 /// Returns the hashes of our statements that a person deleted or changed in a file.

@@ -50,6 +50,7 @@ pub(crate) fn validate(
         sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
         supersedes: None,
         recorded_body: None,
+        recorded_description: None,
         items: Vec::new(),
         other_keys: crate::memory::frontmatter::OtherKeys::default(),
         body: rules.sanitize_output(&typed::format_body(

@@ -19,7 +19,8 @@ use crate::compaction::{
 };
 use crate::{
     memory::{
-        address::Stem, document::SummaryHeader, hash::ContentHash, joined, wisdom::WisdomFile,
+        address::Stem, document::SummaryHeader, hash::ContentHash, joined, typed::TypedMemory,
+        wisdom::WisdomFile,
     },
     store::{
         db::lineage::{
@@ -245,11 +246,15 @@ fn generated_files(
     files
 }
 
-/// Returns the hashes of the bullets that we wrote in a weekly or monthly file, by its record.
+/// Returns the hashes of the bullets that we wrote in a file, by its record; `None` where it lists none.
 fn listed_hashes(path: &str, text: &str) -> Option<BTreeSet<String>> {
-    let name = path.rsplit('/').next()?.strip_suffix(".md")?;
-    let header = SummaryHeader::read(name.parse().ok()?, text).ok().flatten()?;
-    Some(header.items.into_iter().collect())
+    let name = path.rsplit('/').next()?;
+    if let Ok(period) = name.strip_suffix(".md")?.parse() {
+        let header = SummaryHeader::read(period, text).ok().flatten()?;
+        return Some(header.items.into_iter().collect());
+    }
+    let memory = TypedMemory::parse(name.as_ref(), text).ok()?;
+    (!memory.items.is_empty()).then(|| memory.items.into_iter().collect())
 }
 
 /// Returns whether a log was moved to the archive.

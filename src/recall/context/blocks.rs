@@ -13,7 +13,7 @@ use crate::{
     memory::{
         address::Citation,
         item::Item,
-        typed::MemoryType,
+        typed::{BodyStatement, MemoryType},
         wisdom::{WisdomFile, WisdomPart, WisdomSection},
     },
     privacy::quarantine::PLACEHOLDER,
@@ -67,7 +67,7 @@ pub struct MemoryToShow {
     /// The day of its newest source.
     pub newest: Option<NaiveDate>,
     /// Its statements.
-    pub statements: Vec<String>,
+    pub statements: Vec<BodyStatement>,
     /// The memory that replaced it.
     pub replaced_by: Option<String>,
 }
@@ -227,14 +227,15 @@ pub fn memory_blocks(
     notes: &SeenStatements,
     wisdom: &SeenStatements,
 ) -> MemoryBlocks {
-    let shown: Vec<Vec<String>> = memories.iter().map(MemoryToShow::shown_statements).collect();
+    let shown: Vec<Vec<BodyStatement>> =
+        memories.iter().map(MemoryToShow::shown_statements).collect();
     let mut order: Vec<(usize, usize)> = Vec::new();
     for (at, texts) in shown.iter().enumerate() {
         order.extend((0..texts.len()).map(|it| (at, it)));
     }
     order.sort_by_cached_key(|&(at, it)| {
-        let memory = &memories[at];
-        let rank = (shared_words(topic, &shown[at][it]), memory.newest);
+        let BodyStatement { text, newest } = &shown[at][it];
+        let rank = (shared_words(topic, text), *newest);
         (Reverse(rank), at, it)
     });
     let mut found = MemoryBlocks {
@@ -243,7 +244,7 @@ pub fn memory_blocks(
     };
     let mut chosen = SeenStatements::default();
     for (at, it) in order {
-        let (memory, text) = (&memories[at], &shown[at][it]);
+        let (memory, BodyStatement { text, newest }) = (&memories[at], &shown[at][it]);
         found.uses[at][it] = if text.contains(PLACEHOLDER) {
             StatementUse::Held
         } else if let Some(newer) = &memory.replaced_by {
@@ -259,7 +260,7 @@ pub fn memory_blocks(
         } else {
             chosen.add(text);
             let is_dated = matches!(memory.kind, MemoryType::Project | MemoryType::Reference);
-            let day = memory.newest.filter(|_| is_dated).map(|it| format!(" ({it})"));
+            let day = newest.filter(|_| is_dated).map(|it| format!(" ({it})"));
             let text = format!("- {text}{}", day.unwrap_or_default());
             let rank = found.blocks.len();
             found.blocks.push(ContextBlock { heading: None, text, rank });
@@ -286,16 +287,21 @@ impl MemoryBlocks {
 impl MemoryToShow {
     /// Returns its statements as they are shown: with the title, if they do not say it, and the description in
     /// place of long ones.
-    fn shown_statements(&self) -> Vec<String> {
-        let is_short = |it: &&String| it.chars().count() <= STATEMENT_CHARS_MAX;
-        let mut texts: Vec<String> = self.statements.iter().filter(is_short).cloned().collect();
-        if texts.is_empty() {
-            texts.push(self.description.clone());
+    fn shown_statements(&self) -> Vec<BodyStatement> {
+        let is_short = |it: &&BodyStatement| it.text.chars().count() <= STATEMENT_CHARS_MAX;
+        let mut shown: Vec<BodyStatement> =
+            self.statements.iter().filter(is_short).cloned().collect();
+        if shown.is_empty() {
+            shown.push(BodyStatement { text: self.description.clone(), newest: None });
         }
-        let with_title = |text: String| {
-            if says_title(&self.name, &text) { text } else { format!("{}: {text}", self.name) }
-        };
-        texts.into_iter().map(with_title).collect()
+        for statement in &mut shown {
+            if !says_title(&self.name, &statement.text) {
+                statement.text = format!("{}: {}", self.name, statement.text);
+            }
+            // A statement without a citation of its own has those of the memory.
+            statement.newest = statement.newest.or(self.newest);
+        }
+        shown
     }
 }
 

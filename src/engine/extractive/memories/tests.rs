@@ -562,6 +562,7 @@ fn memory(body: &str, sources: Vec<(Address, String)>) -> TypedMemory {
         sources,
         supersedes: None,
         recorded_body: None,
+        recorded_description: None,
         items: Vec::new(),
         other_keys: crate::memory::frontmatter::OtherKeys::default(),
         body: body.to_owned(),

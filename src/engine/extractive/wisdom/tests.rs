@@ -94,6 +94,7 @@ fn memory(kind: MemoryType, name: &str, body: &str, source: &str) -> TypedMemory
         sources: vec![(source.parse().unwrap(), String::new())],
         supersedes: None,
         recorded_body: None,
+        recorded_description: None,
         items: Vec::new(),
         other_keys: crate::memory::frontmatter::OtherKeys::default(),
         body: body.to_owned(),

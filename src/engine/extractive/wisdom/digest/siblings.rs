@@ -91,6 +91,7 @@ fn join(members: Vec<DigestStatement>, extractor: &mut TermExtractor) -> Option<
         worth += statement.worth;
         best = best.max(statement.worth);
     }
+    joined.value_length = None;
     joined.names.sort_unstable();
     joined.names.dedup();
     joined.worth = f64::midpoint(worth / count, best);

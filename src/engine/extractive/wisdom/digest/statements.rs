@@ -146,7 +146,7 @@ pub(super) struct DigestStatement {
     /// What its labels say it is the values of.
     pub(super) keys: Vec<u64>,
     /// The length of its value in bytes, at the end of its words, if it is one value of one label.
-    value_length: Option<usize>,
+    pub(super) value_length: Option<usize>,
     /// Whether it reports that something was finished.
     pub(super) is_done: bool,
     pub(super) worth: f64,

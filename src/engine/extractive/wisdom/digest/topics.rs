@@ -108,6 +108,10 @@ impl TopicFiler<'_> {
             }
             MemoryType::Feedback | MemoryType::Reference => statement.subject.map(|it| it.entity),
         };
+        // One of the name of a general topic belongs to that.
+        let is_general_name =
+            |it: &usize| self.read.entities.all[*it].name.eq_ignore_ascii_case(general_name(kind));
+        let entity = entity.filter(|it| !is_general_name(it));
         (entity.is_some() || is_general(statement)).then_some((kind, entity))
     }
 
@@ -181,7 +185,9 @@ impl TopicFiler<'_> {
         let mut own = statement.own_citation.clone();
         own.merge(&former.own_citation);
         let kind = statement.kind.memory_type();
-        if (self.input.kept_out_of_memory)(kind, &text, &citation, &own) {
+        let is_out = self.input.kept_out_of_memory;
+        let is_former_out = is_out(kind, &former.text, &former.citation, &former.own_citation);
+        if is_former_out || is_out(kind, &text, &citation, &own) {
             return plain();
         }
         Item { text, citation: Some(citation) }
