@@ -192,7 +192,8 @@ fn root_with_a_door_code() -> Root {
         "- I prefer the code LAB-4711-XYZ for the lab door.\n- I prefer short answers.\n",
     );
     root.run(&["compact"]).ok();
-    let names = root.files().into_keys().filter(|it| it.contains("lab-4711"));
+    let names = root.typed_memories();
+    let names = names.iter().filter(|it| it.contains("lab-4711"));
     assert_eq!(names.count(), 1, "{:?}", root.files().keys());
     root.write_secret_rules(DOOR_CODES);
     root
@@ -283,7 +284,8 @@ fn interrupted_redaction_can_be_repeated_to_completion() {
             "- I prefer to water the plants of shed LAB-0815-ABC on Mondays.\n",
         );
         root.run(&["compact"]).ok();
-        let old = root.files().into_keys().find(|it| it.contains("lab-4711")).unwrap();
+        let mut memories = root.typed_memories().into_iter();
+        let old = memories.find(|it| it.contains("lab-4711")).unwrap();
         std::fs::remove_file(root.path(&old)).unwrap();
         root.run(&["compact"]).ok();
         // One memory was deleted by a person, the other exists.

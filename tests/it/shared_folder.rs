@@ -66,7 +66,7 @@ fn an_undone_deletion_restores_a_memory_whose_source_is_gone() {
     assert!(root.typed_memories().is_empty());
     root.run(&["undo", "-y"]).ok();
     let line = cited(&root, &memory);
-    assert!(line.contains("[2026-03-02:10000003#"), "{line}");
+    assert!(line.contains("2026-03-02:10000003#"), "{line}");
     let traced = root.run(&["trace", &memory, "--json"]).ok().json_as("trace");
     assert_eq!(
         (&traced["sources"][0]["gone"], &traced["sources"][0]["text"]),

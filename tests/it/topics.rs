@@ -61,7 +61,7 @@ fn statements_are_filed_by_what_they_are_about() {
         root.read(FILE),
         "---\n\
          name: TideBoard\n\
-         description: the harbour master reads the charts on a tablet\n\
+         description: \"the harbour master reads the charts on a tablet\"\n\
          type: project\n\
          ---\n\
          \n\
@@ -123,17 +123,20 @@ fn a_newer_day_changes_only_what_it_is_about() {
     root.write("memory/2026-04-11.md", "- Poll interval of TideBoard: 2 minutes\n");
     root.set_now("2026-04-12T09:00:00+02:00");
     run(&root, &["compact"]).ok();
-    let expected = before[FILE].replace("5 minutes [2026-04-10:3]", "2 minutes [2026-04-11:1]");
+    let expected = before[FILE].replace(
+        "5 minutes (was 10 minutes until 2026-04-10) [2026-04-09:5; 2026-04-10:3]",
+        "2 minutes (was 5 minutes until 2026-04-11) [2026-04-10:3; 2026-04-11:1]",
+    );
     assert_eq!(root.read(FILE), expected);
     for name in ["memory/user_ottilie.md", "memory/feedback_tideboard.md"] {
         assert_eq!(root.read(name), before[name]);
     }
-    root.write("memory/2026-04-12.md", "- TideBoard was shut down for good\n");
+    root.write("memory/2026-04-12.md", "- Removed TideBoard from the harbour for good\n");
     root.set_now("2026-04-13T09:00:00+02:00");
     run(&root, &["compact"]).ok();
     let stopped = root.read(FILE);
     assert!(!stopped.contains("Poll interval") && !stopped.contains("second gauge"), "{stopped}");
-    assert!(stopped.contains("## Stopped\n\n- TideBoard was shut down"), "{stopped}");
+    assert!(stopped.contains("## Stopped\n\n- Removed TideBoard from the harbour"), "{stopped}");
 }
 
 #[test]
@@ -179,9 +182,10 @@ fn a_deleted_memory_stays_deleted_and_lost_records_make_its_lines_a_persons() {
     std::fs::remove_file(root.path("memory/user_ottilie.md")).unwrap();
     root.append("memory/2026-04-10.md", "- The pier house of TideBoard got a lock\n");
     run(&root, &["compact"]).ok();
-    let all = root.files().into_values().collect::<String>();
+    let memories: String = root.typed_memories().iter().map(|it| root.read(it)).collect();
     assert!(!root.path("memory/user_ottilie.md").exists());
-    assert!(!all.contains("- Ottilie prefers short reports with the numbers first [2026"), "{all}");
+    assert!(!root.path("memory/.user_ottilie.json").exists());
+    assert!(!memories.contains("Ottilie prefers short reports"), "{memories}");
     // With record and database lost, nothing is overwritten.
     let before = root.read(FILE);
     std::fs::remove_dir_all(root.path(".memoird")).unwrap();

@@ -96,10 +96,27 @@ impl Reconciler<'_, '_> {
         }
         DecisionFile::new(self.context).append(&decisions)?;
         match Journal::new(self.context).write_files(None, None, &[], &changes) {
-            Ok(()) => Ok(Edits { paths, decided: !decisions.is_empty() }),
+            Ok(()) => {
+                self.remove_records_of(&changes.removed)?;
+                Ok(Edits { paths, decided: !decisions.is_empty() })
+            }
             Err(JobFailure::Critical(error)) => Err(error),
             Err(_) => Ok(Edits { paths, decided: false }),
         }
+    }
+
+    /// Removes the hidden files of files that are gone: their names may say what the person removed.
+    fn remove_records_of(&self, removed: &[String]) -> Result<(), CompactionError> {
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let lock = self.context.write_lock()?;
+        for path in removed {
+            if self.context.vault.read_visible(path)?.is_none() {
+                self.context.vault.complete_pair(&lock, path, "", None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads a file that a person may have changed; `None` if nobody did, or if it may be damaged.

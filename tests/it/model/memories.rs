@@ -146,7 +146,7 @@ fn extract_again(workspace: &Workspace) -> CommandOutput {
 
 /// Returns the names of the typed memories.
 fn memories(workspace: &Workspace) -> Vec<String> {
-    workspace.root.files().into_keys().filter(|it| it.contains("user_")).collect()
+    workspace.root.typed_memories()
 }
 
 #[test]
@@ -166,9 +166,14 @@ fn a_memory_named_in_updates_is_rewritten() {
         assert_eq!(memories(&workspace), [MEMORY], "{ran}");
         let new = workspace.root.read(MEMORY);
         assert!(new.contains("short replies in German.") && !new.contains("morning"), "{new}");
-        for line in ["created: 2026-04-07", "updated: 2026-04-08", "2026-04-07:5#", "2026-04-08:1#"]
-        {
-            assert!(new.contains(line), "{line} {new}");
+        let record = workspace.root.read_record(MEMORY);
+        for value in [
+            "\"created\": \"2026-04-07\"",
+            "\"updated\": \"2026-04-08\"",
+            "2026-04-07:5#",
+            "2026-04-08:1#",
+        ] {
+            assert!(record.contains(value), "{value} {record}");
         }
         let history = workspace.run(&["history", MEMORY, "--json"]).ok().json_as("history");
         let versions = history["versions"].as_array().unwrap();
@@ -275,7 +280,7 @@ fn a_memory_name_containing_a_secret_is_not_sent() {
         .write("memory/2026-04-07.md", "- I prefer the code LAB-4711-XYZ for the lab door.\n");
     workspace.run(&["--set", "engine=extractive", "compact"]).ok();
     let files_with_code = |workspace: &Workspace| {
-        let names = workspace.root.files().into_keys();
+        let names = workspace.root.typed_memories().into_iter();
         names.filter(|it| it.contains("lab-4711")).collect::<Vec<_>>()
     };
     let old = files_with_code(&workspace);

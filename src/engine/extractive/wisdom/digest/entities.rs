@@ -1,8 +1,8 @@
 //! The entities of the logs: projects, systems, products and people that they come back to.
 //!
-//! Without a model an entity is a name that stands inside sentences on several days: capitalised words in a row, or
-//! a word such as `TideBoard`. A word that is as often written small is no name. People are told apart by what
-//! is said of them (`Ottilie asked`).
+//! Without a model an entity is a name that occurs inside sentences on several days: capitalised words in a row, or
+//! a word such as `TideBoard`. A word that is as often written small is no name. People are told apart by the
+//! verbs beside them (`Ottilie asked`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,11 +77,11 @@ pub(super) struct Entities {
 struct Candidate {
     spellings: BTreeMap<String, usize>,
     days: BTreeSet<NaiveDate>,
-    /// How often it stands alone, outside of longer names.
+    /// How often it occurs outside of longer names.
     uses: usize,
     person_uses: usize,
     in_heads: usize,
-    /// How often it stands after a word of a sentence.
+    /// How often it comes after a word of a sentence.
     in_sentences: usize,
     /// Whether its words are never written small.
     is_always_upper: bool,
@@ -90,7 +90,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Returns whether it is a name: not one word that only stands alone, as titles and labels do, unless it is never
+    /// Returns whether it is a name: not one word that only occurs alone, as titles and labels do, unless it is never
     /// written small. A stressed word, and
     /// a noun of a language that writes all of them with a capital, must be in titles.
     fn is_name(&self) -> bool {

@@ -336,7 +336,7 @@ impl<'a> DigestChoice<'a> {
         is_project.then_some(entity)
     }
 
-    /// Returns a statement as it stands in the line of its project.
+    /// Returns a statement as it is in the line of its project.
     fn text_in_line<'t>(&self, text: &'t str, project: Option<usize>) -> &'t str {
         project.map_or(text, |it| without_name(text, &self.entities.all[it].name))
     }

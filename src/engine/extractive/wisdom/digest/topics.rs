@@ -70,7 +70,9 @@ pub(super) fn file_by_topic(
         };
         let chosen = filer.choose(&members);
         let count = counts.entry(kind).or_default();
-        if chosen.len() < OWN_STATEMENTS_MIN || *count == ENTITIES_MAX {
+        // What one person wants is not what another does.
+        let least = if kind == MemoryType::User { 1 } else { OWN_STATEMENTS_MIN };
+        if chosen.len() < least || *count == ENTITIES_MAX {
             // What must be done counts wherever it is filed.
             let kept = chosen.into_iter().filter(|it| is_general(&read.statements[*it]));
             general.entry(kind).or_default().extend(kept);
