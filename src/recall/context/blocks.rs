@@ -28,9 +28,6 @@ const STATEMENTS_MAX: usize = 1_000;
 
 const BULLET: &str = "- ";
 
-/// Of longer notes only the first lines are compared.
-const NOTES_LINES_MAX: usize = 2_000;
-
 /// The entries of a `WISDOM.md`.
 #[derive(Clone, Debug, Default)]
 pub struct WisdomBlocks {
@@ -100,16 +97,6 @@ pub struct MemoryBlocks {
     places: Vec<(usize, usize)>,
     /// What became of each statement of each memory; of those in `blocks`, [`StatementUse::Context`].
     pub uses: Vec<Vec<StatementUse>>,
-}
-
-/// Returns what the agent's own notes say.
-pub fn statements_of_notes(texts: &[String]) -> SeenStatements {
-    let mut seen = SeenStatements::default();
-    let lines = texts.iter().flat_map(|it| it.lines());
-    for line in lines.filter(|it| !it.starts_with('#')).take(NOTES_LINES_MAX) {
-        seen.add(line.trim().trim_start_matches(BULLET));
-    }
-    seen
 }
 
 /// Reads the entries of a `WISDOM.md`, without its head and its comments for programs.

@@ -1,13 +1,40 @@
 //! When two statements are about the same.
 
 use super::SAME_EXCEPT_VALUES;
-use crate::engine::extractive::statements::terms::StatementTerms;
+use crate::{
+    engine::extractive::{parsed_log, statements::terms::StatementTerms},
+    memory::log::TextOrigin,
+    privacy::SanitizedLog,
+    text::sentences::sentence_ranges,
+};
 
 /// The statements that a reader has seen, to leave out what repeats one of them.
 #[derive(Clone, Debug, Default)]
 pub struct SeenStatements(Vec<StatementTerms>);
 
 impl SeenStatements {
+    /// Returns what notes say, also below their headings.
+    pub fn of_notes<'a>(notes: impl IntoIterator<Item = &'a SanitizedLog>) -> Self {
+        /// Of longer notes only the first statements are compared.
+        const STATEMENTS_MAX: usize = 2_000;
+        let mut seen = Self::default();
+        for page in notes.into_iter().map(parsed_log::parse) {
+            let own = page.statements.iter().filter(|it| it.origin != TextOrigin::External);
+            for statement in own.take(STATEMENTS_MAX) {
+                let text = &statement.text;
+                seen.add(text);
+                if let Some(head) = statement.lead.or(statement.heading) {
+                    seen.add(&format!("{}: {text}", page.heads[head].text));
+                }
+                let sentences = sentence_ranges(text);
+                if sentences.len() > 1 {
+                    sentences.into_iter().for_each(|(start, end)| seen.add(&text[start..end]));
+                }
+            }
+        }
+        seen
+    }
+
     /// Adds a statement.
     pub fn add(&mut self, text: &str) {
         self.0.push(StatementTerms::of(text));
