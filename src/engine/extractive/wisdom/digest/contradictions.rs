@@ -323,11 +323,11 @@ fn claim_of(
     let class = sections::class_of(page, statement, text);
     let kind = role_of(page, statement, text, class).kind;
     let is_moment = is_passing(&words) || names_change(text);
-    // A log measures, notes say how things are.
-    let is_measured = is_log && (is_measurement(text) || is_telemetry(text));
-    if is_measured || (is_log && kind == StatementKind::Open) {
+    if is_log && (kind == StatementKind::Open || is_telemetry(text)) {
         return None;
     }
+    // A log measures, notes say how things are.
+    let is_measured = is_log && is_measurement(text);
     let line = statement.lines_of(start, end).next()?;
     let day = if is_log { Some(page.stem.date()) } else { day_of_note(page, statement) };
     let atoms: Vec<Atom> = atom::find_atoms(text).into_iter().filter(is_value).collect();
@@ -342,7 +342,7 @@ fn claim_of(
         day: day.unwrap_or_default(),
         is_dated: day.is_some(),
         kind,
-        is_event: class == StatementClass::Outcome || is_moment,
+        is_event: class == StatementClass::Outcome || is_moment || is_measured,
         terms: StatementTerms::of(text),
         frame: StatementTerms::of(&without_atoms(text, &atoms)),
         values: atoms.iter().map(value).collect(),
@@ -442,9 +442,8 @@ mod tests {
 
     #[test]
     fn another_value_contradicts() {
-        let day = |text| [("2026-03-05", text)];
         let is = |notes: &str, text: &str| {
-            check(notes, &day(text), &["1 since 2026-03-05: 2026-03-05:1"])
+            check(notes, &[("2026-03-05", text)], &["1 since 2026-03-05: 2026-03-05:1"]);
         };
         is("- Gateway port: 8080", "- Gateway port: 9090");
         is("- **Default model**: opus", "- Default model: sonnet");
