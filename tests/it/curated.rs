@@ -158,7 +158,7 @@ fn paths_that_name_no_notes_are_refused_or_reported() {
     root.write("elsewhere/notes.md", "- The pier house got a second key\n");
     std::os::unix::fs::symlink(root.path("elsewhere/notes.md"), root.path("link.md")).unwrap();
     let status = run(&root, &["status", "--json"]).ok().json();
-    let problems = status["roots"][0]["problems"].as_array().unwrap_or_else(|| panic!("{status}"));
+    let problems = status["problems"].as_array().unwrap_or_else(|| panic!("{status}"));
     let why = |path: &str| {
         let found = problems.iter().find(|it| it["path"] == path);
         found.map_or("", |it| it["reason"].as_str().unwrap()).to_owned()

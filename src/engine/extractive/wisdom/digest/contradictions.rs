@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     engine::extractive::{
+        cue_phrases,
         memories::roles::role_of_label,
         parsed_log::{self, LogStatement, ParsedLog, StatementForm},
         routine_reports::is_routine_report,
@@ -114,6 +115,8 @@ struct Claim {
     is_dated: bool,
     text: String,
     kind: StatementKind,
+    /// Whether a heading above it says that what follows was stopped.
+    is_former: bool,
     /// Whether it says what somebody did, or what was at a moment.
     is_event: bool,
     terms: StatementTerms,
@@ -215,7 +218,9 @@ impl<'a> ContradictionSearch<'a> {
             }
         }
         let newest = self.claims[*found.last()?].label.as_ref()?;
-        let contradicts = values.len() <= LABEL_VALUES_MAX
+        // What changes often is a count, of which the notes may know a newer value than the logs.
+        let was_said = || values.iter().any(|it| is_same_value(it, &label.value));
+        let contradicts = (values.len() == 1 || (values.len() <= LABEL_VALUES_MAX && was_said()))
             && newest.kinds == label.kinds
             && newest.value.stems.is_disjoint(&label.value.stems)
             && !is_same_value(&newest.value, &label.value);
@@ -235,7 +240,9 @@ impl<'a> ContradictionSearch<'a> {
         }
         let found = self.newer_than(note, (0..self.claims.len()).filter(has_words));
         let newest = &self.claims[*found.last()?];
-        let contradicts = differ_in_values(note, newest);
+        let is_constant = found.iter().all(|it| self.claims[*it].values == newest.values);
+        let was_said = || found.iter().any(|it| self.claims[*it].values == note.values);
+        let contradicts = differ_in_values(note, newest) && (is_constant || was_said());
         let same = |a: &Claim, b: &Claim| a.values == b.values;
         contradicts.then(|| self.last_value(&found, same)).flatten()
     }
@@ -245,12 +252,13 @@ impl<'a> ContradictionSearch<'a> {
             note.kind,
             StatementKind::State | StatementKind::Environment | StatementKind::Open
         );
-        if note.is_event || !may_end {
+        if note.is_event || note.is_former || !may_end {
             return None;
         }
         let ends = |it: &usize| {
             let claim = &self.claims[*it];
-            note.terms.stems.shared_count(&claim.terms.stems) >= SHARED_STEMS_MIN
+            // The words of a path are those of many texts.
+            note.frame.stems.shared_count(&claim.frame.stems) >= SHARED_STEMS_MIN
                 && (self.is_ended_by)(&note.text, &claim.text)
         };
         let found = self.newer_than(note, (0..self.claims.len()).filter(ends));
@@ -322,7 +330,12 @@ fn claim_of(
     let words = WordList::of(text);
     let class = sections::class_of(page, statement, text);
     let kind = role_of(page, statement, text, class).kind;
-    let is_moment = is_passing(&words) || names_change(text);
+    let atoms: Vec<Atom> = atom::find_atoms(text).into_iter().filter(is_value).collect();
+    let is_rough = |it: &Atom| {
+        text[it.end..].starts_with('+')
+            || text[..it.start].trim_end().ends_with(['~', '≈', '<', '>', '≥', '≤'])
+    };
+    let is_moment = is_passing(&words) || names_change(text) || atoms.iter().any(is_rough);
     if is_log && (kind == StatementKind::Open || is_telemetry(text)) {
         return None;
     }
@@ -330,14 +343,17 @@ fn claim_of(
     let is_measured = is_log && is_measurement(text);
     let line = statement.lines_of(start, end).next()?;
     let day = if is_log { Some(page.stem.date()) } else { day_of_note(page, statement) };
-    let atoms: Vec<Atom> = atom::find_atoms(text).into_iter().filter(is_value).collect();
     let name_end = words.offset(NAME_WORDS).unwrap_or(text.len());
     let value = |it: &Atom| ClaimValue {
         kind: it.kind,
         text: it.norm(text).into_owned(),
         is_in_name: it.start < name_end,
     };
+    let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
+    let mut heads =
+        statement.lead.into_iter().chain(above).map(|it| WordList::of(&page.heads[it].text));
     Some(Claim {
+        is_former: heads.any(|it| it.has(cue_phrases::RETIRED)),
         address: page.address(line),
         day: day.unwrap_or_default(),
         is_dated: day.is_some(),
@@ -392,14 +408,22 @@ fn label_of(page: &ParsedLog, statement: &LogStatement, end: usize) -> Option<Cl
     let words = label.split(' ').filter(|it| it.contains(char::is_alphabetic)).count();
     let value = statement.text.get(statement.label..end)?.trim();
     let value_words = WordList::of(value);
-    let fits = (1..=LABEL_WORDS_MAX).contains(&words)
+    // After a dash is what a thing is, one of many descriptions.
+    let fits = statement.label_text().trim_end().ends_with([':', '：'])
+        && (1..=LABEL_WORDS_MAX).contains(&words)
         && (1..=VALUE_WORDS_MAX).contains(&value_words.len())
         && role_of_label(&label).is_none()
         && !value.contains([',', ';', '→', '、', '，']);
     let title = statement.lead.or(statement.heading).map(|it| &page.heads[it].text);
     let atoms = atom::find_atoms(value);
     let is_when = |it: &Atom| matches!(it.kind, AtomKind::Date | AtomKind::Time);
-    if !fits || atoms.iter().any(is_when) {
+    let kinds: Vec<AtomKind> = atoms.iter().filter(|it| is_value(it)).map(|it| it.kind).collect();
+    // Words are the value of an attribute; after any other label they are a sentence about it.
+    let is_attribute = || {
+        sections::is_attribute(&label)
+            || label.rsplit(' ').next().is_some_and(sections::is_attribute)
+    };
+    if !fits || atoms.iter().any(is_when) || (kinds.is_empty() && !is_attribute()) {
         return None;
     }
     Some(ClaimLabel {
@@ -407,7 +431,7 @@ fn label_of(page: &ParsedLog, statement: &LogStatement, end: usize) -> Option<Cl
         title: title.map(|it| sections::normalized_label(it)).unwrap_or_default(),
         label,
         value: StatementTerms::of(value),
-        kinds: atoms.into_iter().filter(is_value).map(|it| it.kind).collect(),
+        kinds,
     })
 }
 
@@ -481,6 +505,9 @@ mod tests {
                 "- Phase 2 of the harbour board is built by Ada",
                 "- Phase 3 of the harbour board is built by Ada",
             ),
+            ("- Harbour board: made of oak", "- Harbour board: Ada is ill"),
+            ("- **Harbour board** - tides of Brest", "- **Harbour board** - done"),
+            ("- Total tide files: 50+", "- Total tide files: 48"),
             ("- Tide tools: gauge, clock", "- Tide tools: buoy, chart"),
             ("- Imported 38 files of the tide tables", "- Imported 40 files of the tide tables"),
             ("- Next visit of Brest: 2026-03-01", "- Next visit of Brest: 2026-04-01"),
@@ -518,6 +545,15 @@ mod tests {
         // The logs returned to the value, or the notes know the new one.
         check(LIMIT, &[("2026-03-05", &new), ("2026-03-07", &old)], &[]);
         check(&format!("{LIMIT}\n{new}"), &[("2026-03-05", &new)], &[]);
+        // A count: the notes may know a newer value.
+        let count = |it: &str| format!("- Total tide tables: {it}\n");
+        let (old, new) = (count("43"), count("50"));
+        let days = [("2026-03-05", &old[..]), ("2026-03-07", &new[..])];
+        check(&count("53"), &days, &[]);
+        check(&old, &days, &["1 since 2026-03-07: 2026-03-07:1"]);
+        // What was paused is known to be.
+        let ended = [("2026-03-05", "- The mirror in Brest of the tables is disabled")];
+        check("# Paused\n\n- The mirror in Brest copies the tables every hour", &ended, &[]);
         // A series.
         let label = |it: &str| format!("- Open orders: {it}\n");
         let days: Vec<String> = ["3", "4", "7", "9"].map(label).to_vec();
