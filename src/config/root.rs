@@ -563,7 +563,7 @@ roots:
         check_refused("memory_dir: .memoird/x", "private");
         for path in ["../MEMORY.md", "/etc/notes.md", "~/notes.md", "a/../../b.md", "", "notes"] {
             let expected = if path.is_empty() { "empty" } else { "within the root" };
-            check_refused(&format!("curated: [USER.md, '{path}']"), &format!("curated[1]: "));
+            check_refused(&format!("curated: [USER.md, '{path}']"), "curated[1]: ");
             check_refused(&format!("curated: ['{path}']"), expected);
         }
         check_refused("curated: [memory/.decisions.md]", "within the root");

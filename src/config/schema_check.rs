@@ -394,7 +394,7 @@ fn check_name(text: &str) -> Result<(), String> {
 fn check_note(text: &str) -> Result<(), String> {
     check_name(text)?;
     let is_step = |it: &str| !it.is_empty() && !it.starts_with(['.', '~']);
-    if !text.split('/').all(is_step) || !text.ends_with(".md") {
+    if !text.split('/').all(is_step) || text.strip_suffix(".md").is_none() {
         return Err(format!(
             "`{text}` is not a Markdown file within the root (expected one like MEMORY.md or memory/notes.md)"
         ));

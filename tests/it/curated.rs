@@ -7,14 +7,16 @@ use crate::support::{CommandOutput, Root};
 const NOTES: &str = "# Memory\n\n\
     - Never push to the mirror without asking Ottilie first\n\
     - Gateway port: 8080\n\
-    - Uploads to the mirror are limited to 40 MB\n\n\
+    - Uploads to the mirror are limited to 40 MB\n\
+    - The hourly copy of the tide tables in Brest is for Ottilie\n\n\
     <!-- memoird:begin -->\n- Ottilie prefers short reports with the numbers first\n<!-- memoird:end -->\n";
 
 const DAY: &str = "# 2026-04-10\n\n\
     - Never push to the mirror without asking Ottilie first\n\
     - Ottilie prefers short reports with the numbers first\n\
     - Gateway port: 9090\n\
-    - The harbour dashboard lives at https://tides.example/board\n";
+    - The harbour dashboard lives at https://tides.example/board\n\
+    - Disabled the hourly copy of the tide tables in Brest\n";
 
 fn run(root: &Root, args: &[&str]) -> CommandOutput {
     let mut command = root.command(args);
@@ -51,6 +53,11 @@ fn what_a_curated_file_says_is_not_repeated() {
     assert_eq!(why("Never push"), Some(json!("own_notes")));
     let context = run(&root, &["context"]).ok().stdout;
     assert!(!context.contains("Never push"), "{context}");
+    // That something was stopped is news about a thing that the notes name.
+    assert!(
+        wisdom.contains("Disabled the hourly") && context.contains("Disabled the hourly"),
+        "{context}"
+    );
     assert!(context.contains("Your own notes: MEMORY.md: read them too\n"), "{context}");
 
     // A change makes the choice due, and nothing else does.

@@ -112,7 +112,11 @@ pub fn wisdom_blocks(text: &str, topic: &str, notes: &SeenStatements) -> WisdomB
         let (words, day) = split_day(&entry);
         let bare = words.trim_start_matches(BULLET);
         found.said.add(bare);
-        if notes.find_repeated(bare).is_some() {
+        let is_in_notes = match section {
+            Some(WisdomSection::Stopped) => notes.say_all_of(bare),
+            _ => notes.find_repeated(bare).is_some(),
+        };
+        if is_in_notes {
             continue;
         }
         if section == Some(WisdomSection::Open) {

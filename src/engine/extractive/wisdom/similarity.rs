@@ -28,7 +28,9 @@ impl SeenStatements {
                 }
                 let sentences = sentence_ranges(text);
                 if sentences.len() > 1 {
-                    sentences.into_iter().for_each(|(start, end)| seen.add(&text[start..end]));
+                    for (start, end) in sentences {
+                        seen.add(&text[start..end]);
+                    }
                 }
             }
         }
@@ -48,6 +50,15 @@ impl SeenStatements {
         self.0.iter().position(|it| {
             if it.stems.len() < STEMS_MIN { *it == terms } else { says_statement(it, &terms) }
         })
+    }
+
+    /// Returns whether one statement has all words and values of a text. That something was stopped is said by few
+    /// of its words.
+    pub fn say_all_of(&self, text: &str) -> bool {
+        let terms = StatementTerms::of(text);
+        self.0
+            .iter()
+            .any(|it| terms.stems.is_subset(&it.stems) && terms.values.is_subset(&it.values))
     }
 }
 

@@ -388,7 +388,11 @@ impl<'a> DigestChoice<'a> {
     }
 
     fn is_in_notes(&self, statement: &DigestStatement) -> bool {
-        let is_said = |it: &str| self.input.notes.find_repeated(it).is_some();
+        let notes = self.input.notes;
+        let is_said = |it: &str| match statement.kind {
+            StatementKind::Retired => notes.say_all_of(it),
+            _ => notes.find_repeated(it).is_some(),
+        };
         is_said(&statement.text) || (statement.title.is_some() && is_said(statement.own_text()))
     }
 
