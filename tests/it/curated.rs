@@ -115,6 +115,7 @@ fn lines_that_newer_logs_contradict_are_listed_for_review() {
         [
             (&json!("MEMORY.md"), &json!(4), &json!("2026-04-10"), &json!("2026-04-10:5")),
             (&json!("MEMORY.md"), &json!(5), &json!("2026-04-11"), &json!("2026-04-11:2")),
+            (&json!("MEMORY.md"), &json!(6), &json!("2026-04-10"), &json!("2026-04-10:7")),
         ]
     );
     let text = run(&root, &["review"]).ok().to_string();
