@@ -33,6 +33,7 @@ use crate::{
         address::{Address, Citation, LineSet, Stem},
         bare_words::normalized,
         document::{BulletOwner, Summary},
+        frontmatter,
         hash::ContentHash,
         log::DailyLog,
         period::Period,
@@ -360,10 +361,42 @@ impl<'a> TargetResolver<'a> {
                     return Err(none("entry"));
                 }
             }
-            FileKind::Memory => return self.add_file(path, kind),
+            FileKind::Memory => {
+                if !self.add_statements(path, &text, lines)? {
+                    return Err(none("statement"));
+                }
+            }
             FileKind::Index => return Err(index_error()),
         }
         Ok(())
+    }
+
+    /// Adds statements of a memory about a topic; a memory of one statement as a whole.
+    /// Returns whether there is any.
+    fn add_statements(&mut self, path: &str, text: &str, lines: &LineSet) -> CommandResult<bool> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let is_same = |it: &&TypedMemory| it.file_name.as_os_str() == name;
+        let topic = self.memories.iter().find(is_same).filter(|it| !it.statements().is_empty());
+        let Some(memory) = topic.cloned() else {
+            return self.add_file(path, FileKind::Memory).map(|()| true);
+        };
+        let above = text[..frontmatter::split(text).body_at].matches('\n').count();
+        let (ours, own) = memory.statements_by_owner();
+        let mut found = false;
+        for (is_managed, statement) in
+            ours.iter().map(|it| (true, it)).chain(own.iter().map(|it| (false, it)))
+        {
+            let line = u32::try_from(above).unwrap_or(u32::MAX).saturating_add(statement.line);
+            if lines.contains(line) {
+                found = true;
+                let hash_of =
+                    |at: &Address| memory.sources.iter().find(|it| it.0 == *at).map(|it| &it.1);
+                let cited = statement.item.citation.iter().flat_map(Citation::addresses);
+                let citation = self.lines_as_cited(cited, &hash_of);
+                self.add_item(path, &statement.item.text, citation.as_ref(), is_managed);
+            }
+        }
+        Ok(found)
     }
 
     /// Adds an item and, if memoird wrote it, the lines that it cites.

@@ -420,8 +420,9 @@ mod tests {
         let words = |typed: &str| CorrectionText::parse(typed).unwrap();
         let new = correct_memory(&memory, &text, None, &words("Never squash."), &none).unwrap();
         assert_eq!(
-            new.text,
-            text.replace("before merging.", "before merging")
+            joined::visible(&new.text),
+            joined::visible(&text)
+                .replace("before merging.", "before merging")
                 .replace(
                     "description: Always squash before merging",
                     "description: \"Never squash.\""
@@ -436,7 +437,7 @@ mod tests {
         let why =
             1 + u32::try_from(text.lines().position(|it| it == "list commits").unwrap()).unwrap();
         let new = correct_memory(&memory, &text, Some(why), &words("so said Jo"), &none).unwrap();
-        assert!(new.text.ends_with("\n**Why:** so said Jo\n"), "{}", new.text);
+        assert!(joined::visible(&new.text).ends_with("\n**Why:** so said Jo\n"), "{}", new.text);
         assert!(correct_memory(&memory, &text, Some(2), &words("x"), &none).is_err());
     }
 }

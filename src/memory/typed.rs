@@ -1,8 +1,10 @@
-//! Typed memories: one statement in one file, with frontmatter.
+//! Typed memories: files about a topic, or of one statement, with frontmatter.
 //!
 //! A file is typed when the `type` in its frontmatter is one of four and equals the prefix of its
-//! name. It is managed while its body has the hash that we recorded. Every other file is a
-//! person's: it is read and indexed, and never written.
+//! name. It is managed while its body has the hash that we recorded. In a file about a topic (see
+//! [`super::statement`]) each statement has an owner: those that we listed are ours, whatever a
+//! person did to the others. A file without a record is a person's: it is read and indexed, and
+//! never written.
 //!
 //! # Invariants
 //!
@@ -328,15 +330,14 @@ impl TypedMemory {
 /// Returns the lines that a typed memory cites, from its record or its frontmatter, without reading all of it.
 pub fn sources_in(text: &str) -> Option<Citation> {
     let (visible, record) = joined::split(text);
-    let addresses: Vec<Address> = match record.and_then(MemoryRecord::parse) {
-        Some(record) => record.addresses(),
-        None => {
-            let yaml = frontmatter::split(visible).yaml?;
-            let sources = yaml.lines().find_map(|it| it.strip_prefix("sources:"))?;
-            let places = sources.split(['"', ',', '[', ']', ' ', '#']);
-            places.filter_map(|it| it.parse().ok()).collect()
-        }
+    let of_frontmatter = || {
+        let yaml = frontmatter::split(visible).yaml?;
+        let sources = yaml.lines().find_map(|it| it.strip_prefix("sources:"))?;
+        let places = sources.split(['"', ',', '[', ']', ' ', '#']);
+        Some(places.filter_map(|it| it.parse().ok()).collect())
     };
+    let recorded = record.and_then(MemoryRecord::parse).map(|it| it.addresses());
+    let addresses: Vec<Address> = recorded.or_else(of_frontmatter)?;
     Citation::from_addresses(&addresses)
 }
 
@@ -598,23 +599,24 @@ mod tests {
     #[test]
     fn a_memory_prints_in_the_documented_layout_and_parses_back() {
         let memory = ours();
-        let hash = frontmatter::write::scalar(memory.recorded_body.as_ref().unwrap());
-        let expected = "\
+        let visible = "\
 ---
 name: \"Testing approach\"
 description: \"no: use real databases\"
 type: feedback
-created: 2026-04-02
-updated: 2026-04-03
-sources: [2026-04-02:12#3fa9]
-memoird: { body: HASH }
 ---
 
 Test against a real database.
 
 **Why:** Mocks hid a bug.
 ";
-        assert_eq!(memory.print(), expected.replace("HASH", &hash));
+        let record = format!(
+            "{{\n  \"body\": \"{}\",\n  \"created\": \"2026-04-02\",\n  \"sources\": [\n    \"2026-04-02:12#3fa9\"\n  ],\n  \
+             \"text\": \"{}\",\n  \"updated\": \"2026-04-03\"\n}}\n",
+            ContentHash::of(visible).hex16(),
+            memory.recorded_body.as_ref().unwrap(),
+        );
+        assert_eq!(memory.print(), joined::join(visible, Some(&record)));
         let read = TypedMemory::parse(&memory.file_name, &memory.print()).unwrap();
         assert_eq!(read, memory);
         assert!(read.is_managed());
@@ -627,7 +629,43 @@ Test against a real database.
             |text: &str| TypedMemory::parse(&memory.file_name, text).unwrap().is_managed();
         assert!(is_ours(&memory.print().replace('\n', "\r\n")));
         assert!(!is_ours(&memory.print().replace("Mocks", "Fakes")));
-        assert!(!is_ours(&memory.print().replace("memoird:", "memo:")));
+        assert!(!is_ours(joined::visible(&memory.print())), "without its record");
+    }
+
+    #[test]
+    fn a_file_of_an_older_form_is_read_as_it_is_and_printed_in_the_new_one() {
+        let memory = ours();
+        let hash = frontmatter::write::scalar(memory.recorded_body.as_ref().unwrap());
+        let old = format!(
+            "---\nname: \"Testing approach\"\ndescription: \"no: use real databases\"\ntype: feedback\n\
+             created: 2026-04-02\nupdated: 2026-04-03\nsources: [2026-04-02:12#3fa9]\n\
+             memoird: {{ body: {hash} }}\n---\n{}",
+            memory.body
+        );
+        let read = TypedMemory::parse(&memory.file_name, &old).unwrap();
+        assert!(read.is_managed());
+        assert_eq!(read, memory);
+        assert_eq!(read.print(), memory.print());
+    }
+
+    #[test]
+    fn citations_of_statements_follow_lines_that_move() {
+        let mut memory = ours();
+        memory.body =
+            "\n## State\n\n- Two valves [2026-04-01:3]\n- Boiler [2026-04-01:4-5]\n".to_owned();
+        memory.items = memory.statements().iter().map(|it| it.item.hash()).collect();
+        memory.record_body_hash();
+        let sources = |lines: [u32; 3]| {
+            let hashes = ["3fa9", "07be", "a1b2"];
+            let at = |line: u32| format!("2026-04-01:{line}").parse().unwrap();
+            lines.into_iter().zip(hashes).map(|(line, hash)| (at(line), hash.to_owned())).collect()
+        };
+        memory.sources = sources([3, 4, 5]);
+        memory.set_sources(sources([7, 5, 6]));
+        let expected = "\n## State\n\n- Two valves [2026-04-01:7]\n- Boiler [2026-04-01:5-6]\n";
+        assert_eq!(memory.body, expected);
+        assert!(memory.is_managed());
+        assert_eq!(memory.statements_by_owner().1, []);
     }
 
     #[track_caller]

@@ -208,9 +208,9 @@ fn repair_notices_deleted_files_before_recording_again() {
     let mut root = Root::new("mara");
     root.run(&["compact"]).ok();
     let files = root.files();
-    let memory = files.keys().find(|it| it.contains('_')).unwrap();
+    let memory = files.keys().find(|it| it.contains('_') && !it.contains("/.")).unwrap();
     fs::remove_file(root.path(memory)).unwrap();
-    let other = files.keys().filter(|it| it.contains('_')).nth(1).unwrap();
+    let other = files.keys().filter(|it| it.contains('_') && !it.contains("/.")).nth(1).unwrap();
     // Another file is unchanged, but its record is missing from the database.
     let db = rusqlite::Connection::open(root.path(".memoird/lineage.db")).unwrap();
     let sql = "DELETE FROM document WHERE path = ?1";

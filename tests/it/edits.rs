@@ -535,7 +535,7 @@ fn frontmatter_keys_and_comments_of_a_person_are_preserved() {
     let user_keys =
         "# what I think of it\ntags: [ tide,  gauge ]   # two\nnote: |\n  one\n\n  two\n";
     let memory = root.files().into_keys().find(|it| it.contains("/feedback_importers")).unwrap();
-    for (path, key) in [(WEEK, "pointers:"), (MONTH, "pointers:"), (&memory, "memoird:")] {
+    for (path, key) in [(WEEK, "pointers:"), (MONTH, "pointers:"), (&memory, "type:")] {
         root.write(path, &root.read(path).replacen(key, &format!("{user_keys}{key}"), 1));
     }
     // A late line makes week and month due; a line on top moves the sources of the memory.

@@ -57,6 +57,7 @@ mod shared_folder;
 mod show;
 mod status;
 mod support;
+mod topics;
 mod trace;
 mod two_hosts;
 mod undo;

@@ -54,15 +54,16 @@ fn check_bullet(root: &Root, path: &str, words: &str, cited: &str) {
 fn each_file_is_checked_against_the_logs_that_it_cites() {
     let root = compacted();
     let memory = &root.typed_memories()[0];
-    let before = root.read(memory);
-    assert!(before.contains("sources: [2026-04-02:1#"), "{before}");
+    let record = Root::record_path(memory);
+    let before = root.read(&record);
+    assert!(before.contains("\"2026-04-02:1#"), "{before}");
     let log = root.read(LOG);
     root.write(LOG, &format!("\n{log}"));
     root.run(&["compact"]).ok();
-    root.write(memory, &before);
+    root.write(&record, &before);
     fs::remove_dir_all(root.path(".memoird")).unwrap();
     root.run(&["compact"]).ok();
-    assert!(root.read(memory).contains("sources: [2026-04-02:2#"), "{}", root.read(memory));
+    assert!(root.read(&record).contains("\"2026-04-02:2#"), "{}", root.read(&record));
     check_bullet(&root, WEEK, "Henk", "2026-04-02:2");
 }
 

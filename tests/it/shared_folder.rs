@@ -48,9 +48,13 @@ fn only_memory(root: &Root) -> String {
 }
 
 fn cited(root: &Root, path: &str) -> String {
-    let text = if path == "WISDOM.md" { root.read_record(path) } else { root.read(path) };
-    let line = text.lines().find(|it| it.contains("sources: [") || it.contains("\"sources\""));
-    line.unwrap_or_else(|| panic!("{text}")).to_owned()
+    let text = root.read_record(path);
+    let at = text.find("\"sources\"").unwrap_or_else(|| panic!("{text}"));
+    let end = text[at..].find(['\n', ']']).map_or(text.len(), |it| at + it);
+    // A list has one source a line.
+    let end =
+        text[at..].find(']').filter(|_| text[at..end].ends_with('[')).map_or(end, |it| at + it);
+    text[at..end].split_whitespace().collect()
 }
 
 #[test]

@@ -333,16 +333,16 @@ impl<'a> ForgetPatterns<'a> {
         if is_told || !cut.items.is_empty() {
             left.description.clone_from(&memory.name);
         }
-        let cited = left.statements();
+        let remaining = left.statements();
         let cites = |at: &Address| {
-            let citations = cited.iter().filter_map(|it| it.item.citation.as_ref());
+            let citations = remaining.iter().filter_map(|it| it.item.citation.as_ref());
             citations.flat_map(Citation::addresses).any(|it| it == *at)
         };
         left.sources.retain(|it| cites(&it.0));
         if memory.is_managed() {
             left.record_body_hash();
         }
-        cut.text = (!is_named && !cited.is_empty()).then(|| left.print());
+        cut.text = (!is_named && !remaining.is_empty()).then(|| left.print());
         Some(cut)
     }
 

@@ -37,7 +37,8 @@ impl Root {
     /// Returns the paths of the typed memories.
     pub(crate) fn typed_memories(&self) -> Vec<String> {
         let is_typed = |it: &String| {
-            ["user_", "feedback_", "project_", "reference_"].iter().any(|kind| it.contains(kind))
+            let kinds = ["user_", "feedback_", "project_", "reference_"];
+            kinds.iter().any(|kind| it.contains(kind)) && !it.contains("/.")
         };
         self.files().into_keys().filter(is_typed).collect()
     }

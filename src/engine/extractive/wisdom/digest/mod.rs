@@ -66,9 +66,9 @@ const HEADING_CHARS: usize = 20;
 const SAME_STATEMENT: f64 = 0.8;
 
 /// The most statements in the line of a project, and the most characters.
-const PROJECT_STATEMENTS_MAX: usize = 4;
+const PROJECT_STATEMENTS_MAX: usize = 6;
 
-const PROJECT_CHARS_MAX: usize = 480;
+const PROJECT_CHARS_MAX: usize = 720;
 
 /// What the bullets are chosen from.
 #[expect(missing_debug_implementations, reason = "it holds a function")]

@@ -12,21 +12,37 @@ const SERIES_STEMS_MIN: usize = 3;
 pub(super) struct NewerStatements {
     /// The newest statement of each key.
     last_of_key: HashedMap<usize>,
+    /// The one before it.
+    before_last: HashedMap<usize>,
     /// The statements with a stem, oldest first.
     with_stem: HashedMap<Vec<usize>>,
 }
 
 impl NewerStatements {
     pub(super) fn of(statements: &[DigestStatement]) -> Self {
-        let (mut last_of_key, mut with_stem) =
-            (HashedMap::default(), HashedMap::<Vec<usize>>::default());
+        let (mut last_of_key, mut before_last) = (HashedMap::default(), HashedMap::default());
+        let mut with_stem = HashedMap::<Vec<usize>>::default();
         for statement in statements {
-            last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
+            for key in &statement.keys {
+                let last = last_of_key.insert(*key, statement.order);
+                before_last.extend(last.map(|it| (*key, it)));
+            }
             for &stem in statement.terms.stems.hashes() {
                 with_stem.entry(stem).or_default().push(statement.order);
             }
         }
-        Self { last_of_key, with_stem }
+        Self { last_of_key, before_last, with_stem }
+    }
+
+    /// Returns the statement before the newest one of a label.
+    pub(super) fn before<'a>(
+        &self,
+        statements: &'a [DigestStatement],
+        newest: &DigestStatement,
+    ) -> Option<&'a DigestStatement> {
+        let [key] = newest.keys[..] else { return None };
+        let is_newest = self.last_of_key.get(&key) == Some(&newest.order);
+        self.before_last.get(&key).filter(|_| is_newest).map(|it| &statements[*it])
     }
 
     /// Returns whether a newer statement replaces one: that of the same label, or one that shares most words with

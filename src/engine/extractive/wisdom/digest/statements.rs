@@ -85,7 +85,7 @@ const TELEMETRY_FACTOR: f64 = 0.4;
 const CHANGE_FACTOR: f64 = 0.6;
 
 /// What a state is worth that is about nothing that the logs come back to, and one that begins with its subject.
-const NO_SUBJECT_FACTOR: f64 = 1.0;
+const NO_SUBJECT_FACTOR: f64 = 0.7;
 
 const OPENING_SUBJECT_FACTOR: f64 = 1.2;
 
@@ -145,6 +145,8 @@ pub(super) struct DigestStatement {
     pub(super) person: Option<usize>,
     /// What its labels say it is the values of.
     pub(super) keys: Vec<u64>,
+    /// The length of its value in bytes, at the end of its words, if it is one value of one label.
+    value_length: Option<usize>,
     /// Whether it reports that something was finished.
     pub(super) is_done: bool,
     pub(super) worth: f64,
@@ -182,6 +184,13 @@ impl DigestStatement {
         }
         let text = self.text.trim_end_matches(['.', ';']);
         Cow::Owned(format!("{text} ({})", self.day))
+    }
+
+    /// Returns the value of its only label.
+    pub(super) fn value(&self) -> Option<&str> {
+        let at =
+            self.text.len().checked_sub(self.value_length.filter(|_| self.keys.len() == 1)?)?;
+        self.text.get(at..).map(str::trim).filter(|it| !it.is_empty())
     }
 
     /// Returns its words without its title.
@@ -358,24 +367,12 @@ impl StatementCollector {
             statement.lines_of(0, end).map(|it| page.address(it)).collect();
         let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
         let day = page.stem.date();
+        let subject = self.subject_of(page, statement, &words);
         let is_routine = is_routine_report(&statement.text);
         let worth = role.worth(statement)
             * worth_factor(statement, own, is_routine, class, day)
-            * if is_word_list(own) { WORD_LIST_FACTOR } else { 1.0 };
-        let is_measured = section.is_state() && is_measurement(own);
-        let worth = if is_measured { worth * MEASUREMENT_FACTOR } else { worth };
-        let is_state = section.is_state();
-        let worth = if is_state && is_telemetry(own) { worth * TELEMETRY_FACTOR } else { worth };
-        let worth = if is_state && names_change(own) { worth * CHANGE_FACTOR } else { worth };
-        let worth = if statement.keep { worth * KEEP_FACTOR } else { worth };
-        let subject = self.subject_of(page, statement, &words);
-        let worth = match subject {
-            _ if section != WisdomSection::Projects => worth,
-            None => worth * NO_SUBJECT_FACTOR,
-            Some(it) if self.entities.all[it.entity].is_platform => worth * NO_SUBJECT_FACTOR,
-            Some(it) if it.opens => worth * OPENING_SUBJECT_FACTOR,
-            Some(_) => worth,
-        };
+            * self.factor_of(section, own, subject)
+            * if statement.keep { KEEP_FACTOR } else { 1.0 };
         let order = self.found.len();
         self.found.push(DigestStatement {
             kind: role.kind,
@@ -390,6 +387,7 @@ impl StatementCollector {
                 .then(|| last_day_in(own))
                 .flatten(),
             keys: key_of(page, statement, head).into_iter().collect(),
+            value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             terms,
             own_terms,
@@ -400,6 +398,27 @@ impl StatementCollector {
             title: added_title,
             text,
         });
+    }
+
+    /// Returns how much more or less than others a statement with these words is worth.
+    fn factor_of(&self, section: WisdomSection, own: &str, subject: Option<Subject>) -> f64 {
+        let is_state = section.is_state();
+        let about = match subject {
+            _ if section != WisdomSection::Projects => 1.0,
+            Some(it) if self.entities.all[it.entity].is_platform => NO_SUBJECT_FACTOR,
+            None => NO_SUBJECT_FACTOR,
+            Some(it) if it.opens => OPENING_SUBJECT_FACTOR,
+            Some(_) => 1.0,
+        };
+        [
+            (is_word_list(own), WORD_LIST_FACTOR),
+            (is_state && is_measurement(own), MEASUREMENT_FACTOR),
+            (is_state && is_telemetry(own), TELEMETRY_FACTOR),
+            (is_state && names_change(own), CHANGE_FACTOR),
+        ]
+        .into_iter()
+        .filter(|it| it.0)
+        .fold(about, |all, it| all * it.1)
     }
 
     /// Returns what a statement is about: its lead-in or parent item, else a heading that says something; and what

@@ -24,6 +24,9 @@ const ENTITIES_MAX: usize = 24;
 /// An entity has a memory of its own with as many statements.
 const OWN_STATEMENTS_MIN: usize = 2;
 
+/// The longest former value, in characters.
+const FORMER_CHARS_MAX: usize = 40;
+
 /// Two statements of a topic say the same with this overlap.
 const SAME_STATEMENT: f64 = 0.7;
 
@@ -158,6 +161,32 @@ impl TopicFiler<'_> {
         members.iter().rev().find(is_stop).copied()
     }
 
+    /// Returns a statement with the value that it replaces: `Poll interval: 5 minutes (was 10 minutes until 2026-04-10)`.
+    fn with_former_value(&self, at: usize, words: &str) -> Item {
+        let statement = &self.read.statements[at];
+        let plain = || Item { text: words.to_owned(), citation: Some(statement.citation.clone()) };
+        let former = self.newer.before(&self.read.statements, statement);
+        let former = former.filter(|it| it.day < statement.day);
+        let Some((former, value)) = former.and_then(|it| Some((it, it.value()?))) else {
+            return plain();
+        };
+        let is_short = value.chars().count() <= FORMER_CHARS_MAX;
+        if !is_short || statement.value().is_none_or(|it| it == value) {
+            return plain();
+        }
+        let bare = words.trim_end_matches(['.', ';']);
+        let text = format!("{bare} (was {value} until {})", statement.day);
+        let mut citation = statement.citation.clone();
+        citation.merge(&former.citation);
+        let mut own = statement.own_citation.clone();
+        own.merge(&former.own_citation);
+        let kind = statement.kind.memory_type();
+        if (self.input.kept_out_of_memory)(kind, &text, &citation, &own) {
+            return plain();
+        }
+        Item { text, citation: Some(citation) }
+    }
+
     fn memory(&self, (kind, entity): TopicKey, mut chosen: Vec<usize>) -> TopicMemory {
         let all = &self.read.statements;
         let entity: Option<&Entity> = entity.map(|it| &self.read.entities.all[it]);
@@ -175,10 +204,7 @@ impl TopicFiler<'_> {
             .or_else(|| chosen.iter().max_by(|a, b| all[**a].worth.total_cmp(&all[**b].worth)));
         let description = best.map(|it| words(*it).to_owned()).unwrap_or_default();
         chosen.sort_by_key(|it| (all[*it].kind, *it));
-        let item = |at: usize| Item {
-            text: words(at).to_owned(),
-            citation: Some(all[at].citation.clone()),
-        };
+        let item = |at: usize| self.with_former_value(at, words(at));
         let statements = chosen.iter().map(|&at| (all[at].kind, item(at))).collect();
         TopicMemory { kind, name, description, statements }
     }
