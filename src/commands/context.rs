@@ -25,14 +25,13 @@ use crate::{
     config::{environment::Environment, root::RootKind},
     engine::extractive::SeenStatements,
     memory::{
-        index::own_text,
         item::SummarySection,
         log::TextOrigin,
         markdown::{self, LineKind},
         period::{Grain, Period},
         typed::{self, TypedMemory},
     },
-    privacy::quarantine,
+    privacy::{SanitizedLine, SanitizedLog, quarantine},
     recall::{
         context::{
             self, ContextBlock, ContextPart, ContextPartKind, HOOK_CHARS_MAX, SessionContext,
@@ -40,13 +39,11 @@ use crate::{
         },
         framing::{self, FramedText},
     },
-    store::fs::layout::{FileKind, INDEX_FILE},
+    store::fs::layout::{FileKind, INDEX_FILE, USER_NOTES_FILE},
 };
 
 /// How many files of a folder are listed at most.
 const FILES_MAX: usize = 20_000;
-/// What an agent notes about its person, beside its `MEMORY.md`.
-const USER_NOTES_FILE: &str = "USER.md";
 /// How many logs `--all` reads.
 const LOGS_WITH_ALL: usize = 3;
 
@@ -232,12 +229,12 @@ fn compose(
     }
     let now = call.now.with_timezone(&root.settings.zone.name.0);
     let today = now.date_naive();
-    let (notes, own_texts) = own_notes(root);
+    let (notes, own_notes) = own_notes(root);
     let topic = project_words(options.cwd, root);
     let mut collector = PartsCollector {
         parts,
         topic,
-        notes: blocks::statements_of_notes(&own_texts),
+        notes: SeenStatements::of_notes(&own_notes),
         today,
         cite: options.cite,
     };
@@ -285,20 +282,30 @@ fn compose(
     Ok((composed, memories.into_iter().zip(uses).collect()))
 }
 
-/// Returns the paths of the agent's own notes, and the texts of those that agents load by themselves.
-fn own_notes(root: &MemoryRoot) -> (Vec<String>, Vec<String>) {
-    let index = root.vault.layout().index();
-    let mut paths = vec![INDEX_FILE.to_owned(), USER_NOTES_FILE.to_owned()];
-    if !paths.contains(&index) {
-        paths.push(index);
+/// Returns the paths of the agent's own notes, and the text of those that agents load by themselves or that are
+/// curated.
+fn own_notes(root: &MemoryRoot) -> (Vec<String>, Vec<SanitizedLog>) {
+    let layout = root.vault.layout();
+    let curated = layout.curated().iter().filter(|it| layout.curated_refusal(it).is_none());
+    let mut paths: Vec<String> = curated.cloned().collect();
+    for path in [INDEX_FILE.to_owned(), USER_NOTES_FILE.to_owned(), layout.index()] {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
     }
-    let says = |it: &String| it.lines().any(|it| !it.trim().is_empty() && !it.starts_with('#'));
-    // A file that cannot be read is shown by `memoird status`.
-    let read = |path: &str| root.read_sanitized(path).ok().flatten().map(|it| own_text(&it.text));
+    let says = |it: &SanitizedLog| {
+        let is_said =
+            |it: &SanitizedLine| it.is_content() && !matches!(it.kind(), LineKind::Heading { .. });
+        it.lines().iter().any(is_said)
+    };
     let (mut named, mut loaded) = (Vec::new(), Vec::new());
     for path in paths {
-        let Some(text) = read(&path).filter(says) else { continue };
-        if !path.contains('/') {
+        // A file that cannot be read is shown by `memoird status`.
+        let file = root.vault.read_curated(&path).ok().flatten();
+        let Some(text) = file.and_then(|it| it.sanitized(&root.rules)).filter(says) else {
+            continue;
+        };
+        if !path.contains('/') || layout.curated().contains(&path) {
             loaded.push(text);
         }
         named.push(path);

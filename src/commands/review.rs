@@ -5,6 +5,7 @@
 
 use std::process::ExitCode;
 
+use chrono::NaiveDate;
 use serde::Serialize;
 
 use super::{
@@ -20,10 +21,12 @@ use crate::{
         self, Compactor,
         proposals::change::ProposedChange,
         review::{
-            self, QuarantinedLine, ReviewError, ReviewProposal, ReviewQueue, UserReplacement,
+            self, QuarantinedLine, ReviewContradiction, ReviewError, ReviewProposal, ReviewQueue,
+            UserReplacement,
         },
     },
     memory::{address::Address, decision::Verdict},
+    recall::contradictions::find_contradictions,
     store::db::lineage::{Lineage, review::QuarantineScope},
 };
 
@@ -34,6 +37,9 @@ use crate::{
 ///
 /// Proposed changes are updates to memories that you wrote or edited, if their log lines now say something
 /// else; with `wisdom.review: manual`, also changes of WISDOM.md.
+///
+/// Contradictions are lines of curated files (`curated` in memoird.yaml) about which newer logs say something
+/// else. Change the file, or refuse the contradiction.
 ///
 /// Unsupported items are drafts of a model that their log lines do not support. They are listed, but cannot
 /// be accepted.
@@ -55,7 +61,7 @@ enum ReviewCommand {
     },
     /// Release quarantined lines and apply proposed changes
     Accept(ReviewSelection),
-    /// Keep lines out permanently and drop proposed changes
+    /// Keep lines out permanently, drop proposed changes, and dismiss contradictions
     Refuse(ReviewSelection),
     /// Withdraw a decision, so that it waits again; use `undo` first for a change that was applied
     Reopen(ReviewSelection),
@@ -96,7 +102,7 @@ struct ReviewReport {
 #[derive(Debug, Serialize)]
 struct ReviewEntry {
     id: String,
-    /// `line`, `memory`, `wisdom`, `typed`, or `item`.
+    /// `line`, `memory`, `wisdom`, `typed`, `item`, or `contradiction`.
     what: &'static str,
     /// Why it waits.
     why: Vec<String>,
@@ -114,6 +120,9 @@ struct ReviewEntry {
     /// For a change: the log lines that it cites.
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<String>,
+    /// For a contradiction: the day since which the logs say something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<NaiveDate>,
     /// For a change: the sanitized text of these lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     source_lines: Vec<SourceLine>,
@@ -167,6 +176,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandRes
         Some(ReviewCommand::Reopen(selection)) => {
             queue.changes.retain(|it| it.verdict.is_some());
             queue.lines.retain(|it| it.verdict.is_some());
+            queue.contradictions.retain(|it| it.verdict.is_some());
             retain_selected(&mut queue, selection)?;
             record_verdict(&call, &root, &queue, None)?;
             show_done(&queue, "reopened", ui);
@@ -184,7 +194,9 @@ pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandRes
 fn load_queue(root: &MemoryRoot, decided: bool) -> CommandResult<ReviewQueue> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
-    Ok(review::review_queue(&root.vault, lineage.as_ref(), &view.inventory, decided)?)
+    let queue = review::review_queue(&root.vault, lineage.as_ref(), &view.inventory, decided)?;
+    let contradictions = find_contradictions(&root.vault, &view.inventory, decided)?;
+    Ok(ReviewQueue { contradictions, ..queue })
 }
 
 /// Removes everything from the queue that was not selected.
@@ -193,12 +205,14 @@ fn retain_selected(queue: &mut ReviewQueue, selection: &ReviewSelection) -> Comm
         if let Some(why) = &selection.why {
             queue.lines.retain(|it| it.reasons.contains(why));
             queue.changes.retain(|it| why == change_kind(&it.change));
+            queue.contradictions.retain(|_| why == CONTRADICTION);
         }
         return Ok(());
     }
     for id in &selection.ids {
         let exists = queue.lines.iter().any(|it| line_matches(it, id))
-            || queue.changes.iter().any(|it| it.id == *id);
+            || queue.changes.iter().any(|it| it.id == *id)
+            || queue.contradictions.iter().any(|it| it.id == *id);
         if !exists {
             return Err(CommandError::usage(format!("the review queue has no `{id}`"))
                 .hint("memoird review list"));
@@ -206,6 +220,7 @@ fn retain_selected(queue: &mut ReviewQueue, selection: &ReviewSelection) -> Comm
     }
     queue.lines.retain(|it| selection.ids.iter().any(|id| line_matches(it, id)));
     queue.changes.retain(|it| selection.ids.contains(&it.id));
+    queue.contradictions.retain(|it| selection.ids.contains(&it.id));
     Ok(())
 }
 
@@ -222,6 +237,10 @@ fn skip_unacceptable(queue: &mut ReviewQueue, ui: &Ui) {
     if skipped > 0 {
         ui.warn(format!("skipped {skipped}: {UNACCEPTABLE}"));
     }
+    let skipped = std::mem::take(&mut queue.contradictions).len();
+    if skipped > 0 {
+        ui.warn(format!("skipped {skipped}: {NO_CHANGE}"));
+    }
 }
 
 /// Returns whether the change is only listed and cannot be accepted.
@@ -231,6 +250,21 @@ fn is_unacceptable(change: &ProposedChange) -> bool {
 
 const UNACCEPTABLE: &str = "unsupported items cannot be accepted; refuse them, or edit them to write them in \
                     your own words";
+
+/// The kind of a contradiction, as JSON and `--why` name it.
+const CONTRADICTION: &str = "contradiction";
+
+const NO_CHANGE: &str =
+    "memoird never changes curated files; edit the file yourself, or refuse the contradiction";
+
+/// Refuses to write anything about a contradiction.
+fn refuse_contradictions(chosen: &ReviewQueue) -> CommandResult<()> {
+    match chosen.contradictions.first() {
+        Some(it) => Err(CommandError::usage(format!("cannot change {}: {NO_CHANGE}", it.path))
+            .hint(format!("memoird review refuse {}", it.id))),
+        None => Ok(()),
+    }
+}
 
 /// Why a change can no longer be applied.
 const STALE: &str = "its file or its source lines changed since it was proposed";
@@ -256,8 +290,9 @@ fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> Command
         return Err(CommandError::usage(format!("cannot accept {id}: {UNACCEPTABLE}"))
             .hint(format!("memoird review edit {id} TEXT")));
     }
+    refuse_contradictions(chosen)?;
     if !chosen.lines.is_empty() {
-        let lines = ReviewQueue { lines: chosen.lines.clone(), changes: Vec::new() };
+        let lines = ReviewQueue { lines: chosen.lines.clone(), ..ReviewQueue::default() };
         record_verdict(call, root, &lines, Some(Verdict::Accepted))?;
     }
     let (items, changes): (Vec<ReviewProposal>, Vec<ReviewProposal>) =
@@ -310,6 +345,7 @@ fn record_verdict(
             Some(Verdict::Accepted) => {}
             None => compactor.reopen_changes(&chosen.changes)?,
         }
+        compactor.refuse_contradictions(&chosen.contradictions, verdict.is_none())?;
         Ok(())
     })
 }
@@ -321,6 +357,7 @@ fn edit(
     text: &str,
     ui: &Ui,
 ) -> CommandResult<()> {
+    refuse_contradictions(chosen)?;
     let unmasked = text.trim();
     let text = &*root.rules.mask_secrets(unmasked);
     if text != unmasked {
@@ -362,15 +399,19 @@ fn review_interactively(
     queue: &ReviewQueue,
     ui: &Ui,
 ) -> CommandResult {
-    if queue.lines.is_empty() && queue.changes.is_empty() {
+    let ReviewQueue { lines, changes, contradictions } = queue;
+    if lines.is_empty() && changes.is_empty() && contradictions.is_empty() {
         ui.note("nothing to review");
         return Ok(ExitCode::SUCCESS);
     }
     require_writer(call, root)?;
-    let line = |it: &QuarantinedLine| ReviewQueue { lines: vec![it.clone()], changes: Vec::new() };
-    let change = |it: &ReviewProposal| ReviewQueue { lines: Vec::new(), changes: vec![it.clone()] };
-    let all: Vec<ReviewQueue> =
-        queue.lines.iter().map(line).chain(queue.changes.iter().map(change)).collect();
+    let none = ReviewQueue::default;
+    let line = |it: &QuarantinedLine| ReviewQueue { lines: vec![it.clone()], ..none() };
+    let change = |it: &ReviewProposal| ReviewQueue { changes: vec![it.clone()], ..none() };
+    let contradiction =
+        |it: &ReviewContradiction| ReviewQueue { contradictions: vec![it.clone()], ..none() };
+    let items = lines.iter().map(line).chain(changes.iter().map(change));
+    let all: Vec<ReviewQueue> = items.chain(contradictions.iter().map(contradiction)).collect();
     for (i, one) in all.iter().enumerate() {
         let Some(item) = entries(one).pop() else { continue };
         ui.note(format!("\n{} of {}", i + 1, all.len()));
@@ -382,6 +423,10 @@ fn review_interactively(
                     if one.changes.iter().any(|it| is_unacceptable(&it.change)) =>
                 {
                     ui.warn(UNACCEPTABLE);
+                    continue;
+                }
+                Some("a" | "accept") if !one.contradictions.is_empty() => {
+                    ui.warn(NO_CHANGE);
                     continue;
                 }
                 Some("a" | "accept") => accept(call, root, one)?,
@@ -410,10 +455,35 @@ fn entries(queue: &ReviewQueue) -> Vec<ReviewEntry> {
         .iter()
         .map(ReviewEntry::of_line)
         .chain(queue.changes.iter().map(ReviewEntry::of_change))
+        .chain(queue.contradictions.iter().map(ReviewEntry::of_contradiction))
         .collect()
 }
 
 impl ReviewEntry {
+    fn of_contradiction(
+        ReviewContradiction { id, path, found, verdict }: &ReviewContradiction,
+    ) -> Self {
+        let log = found.log.to_string();
+        Self {
+            id: id.clone(),
+            what: CONTRADICTION,
+            why: vec![CONTRADICTION.to_owned()],
+            text: found.text.clone(),
+            path: path.clone(),
+            line: Some(found.line),
+            origin: None,
+            before: None,
+            sources: Some(log.clone()),
+            since: Some(found.since),
+            source_lines: vec![SourceLine { address: log, text: found.log_text.clone() }],
+            stale: false,
+            acceptable: Some(false),
+            engine: None,
+            run: None,
+            verdict: verdict.map(verdict_name),
+        }
+    }
+
     fn of_line(line: &QuarantinedLine) -> Self {
         Self {
             id: line.id.clone(),
@@ -428,6 +498,7 @@ impl ReviewEntry {
             origin: Some(line.origin.name()),
             before: None,
             sources: None,
+            since: None,
             source_lines: Vec::new(),
             stale: false,
             acceptable: None,
@@ -472,6 +543,7 @@ impl ReviewEntry {
             origin: None,
             before: proposed.current.clone(),
             sources: (!sources.is_empty()).then(|| sources.clone()),
+            since: None,
             source_lines: proposed.source_lines.iter().map(source_line).collect(),
             stale: proposed.is_stale,
             acceptable,
@@ -522,6 +594,13 @@ fn show(item: &ReviewEntry, ui: &Ui) {
     let by = item.engine.as_ref().map(|it| format!(", rejected draft of {it}{run}"));
     let by = by.unwrap_or_default();
     ui.heading(format!("{}  {place}{origin}{by}: {}{verdict}", item.id, item.why.join(", ")));
+    if let Some(since) = item.since {
+        show_text(&format!("{} line {} says: ", item.path, item.line.unwrap_or(0)), &item.text, ui);
+        for SourceLine { address, text } in &item.source_lines {
+            show_text(&format!("since {since} the logs say: "), &format!("{text} [{address}]"), ui);
+        }
+        return;
+    }
     if item.acceptable == Some(false) {
         ui.data("  cannot be accepted: `refuse` it, or `edit` it to write it in your own words");
     }

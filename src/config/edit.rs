@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{
     ConfigError, ConfigSource,
     layers::{self, CONFIG_SCHEMA, ConfigKeys},
-    root::{RootFile, yaml_line},
+    root::{RootFile, curated_line, yaml_line},
 };
 
 /// Returns the text of a `config.yaml` with one more root, first in the list, and with the root's project, if
@@ -86,6 +86,18 @@ pub(crate) fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, 
         None => lines.push(&new),
     }
     let new = lines.join("\n") + "\n";
+    RootFile::parse(&new, file)?;
+    Ok(new)
+}
+
+/// Returns the text of a `memoird.yaml` that names no curated files with these.
+pub(crate) fn add_curated(
+    text: &str,
+    file: &Path,
+    paths: &[String],
+) -> Result<String, ConfigError> {
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let new = format!("{text}{end}{}\n", curated_line(paths));
     RootFile::parse(&new, file)?;
     Ok(new)
 }

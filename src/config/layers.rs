@@ -76,6 +76,10 @@ pub(super) struct RootFileKeys {
     /// The host that writes; others only read.
     #[schemars(extend("format" = "name"))]
     pub(super) writer: Option<String>,
+    /// Notes that an agent or a person keeps by themselves, such as `MEMORY.md`, relative to the root.
+    #[serde(default)]
+    #[schemars(extend("items" = { "type": "string", "format": "note" }))]
+    pub(super) curated: Vec<String>,
     #[serde(flatten)]
     #[schemars(with = "Settings")]
     pub(super) sections: Layer,

@@ -61,6 +61,8 @@ pub struct RootFile {
     pub memory_dir: Option<String>,
     /// The host that writes; others only read.
     pub writer: Option<String>,
+    /// Notes that an agent or a person keeps by themselves, relative to the root.
+    pub curated: Vec<String>,
     /// Sections that it overrides, checked.
     sections: Layer,
 }
@@ -82,6 +84,8 @@ pub struct RootSettings {
     pub project: Option<PathBuf>,
     /// The host that writes; `None` for any.
     pub writer: Option<String>,
+    /// Notes that an agent or a person keeps by themselves, relative to the root: read, never changed.
+    pub curated: Vec<String>,
     /// Whether the daemon serves the root; otherwise it was only named for this command.
     pub configured: bool,
     /// The user's own rules for secrets.
@@ -150,6 +154,7 @@ impl RootFile {
             zone: keys.zone,
             memory_dir: keys.memory_dir,
             writer: keys.writer,
+            curated: keys.curated,
             sections: keys.sections,
         })
     }
@@ -172,6 +177,10 @@ impl RootFile {
                 text.push_str(comment);
                 text.push('\n');
             }
+        }
+        if !self.curated.is_empty() {
+            text.push_str(&curated_line(&self.curated));
+            text.push_str("  # notes of the agent: read, never changed or repeated\n");
         }
         for (key, value) in &self.sections {
             // JSON is valid YAML.
@@ -269,6 +278,7 @@ impl Config {
             kind: entry.map_or_else(RootKind::default, |it| it.kind),
             project: configured.and_then(|it| it.project.clone()),
             writer: root_file.writer.clone(),
+            curated: root_file.curated.clone(),
             configured: configured.is_some(),
             secret_rules: self.secret_rules.clone(),
             ignored_keys,
@@ -377,6 +387,12 @@ fn contains_path(layer: &Layer, path: &[&str]) -> bool {
 /// Returns a line with a key and a text in double quotes, which every YAML parser reads as text.
 pub(super) fn yaml_line(key: &str, value: &str) -> String {
     format!("{key}: {}", Value::from(value))
+}
+
+/// Returns the line that names curated files.
+pub(super) fn curated_line(paths: &[String]) -> String {
+    let names: Vec<String> = paths.iter().map(|it| Value::from(&it[..]).to_string()).collect();
+    format!("curated: [{}]", names.join(", "))
 }
 
 fn folder_name(path: &Path) -> String {
@@ -545,6 +561,13 @@ roots:
         check_refused("agent_name: \"a\\nb\"", "more than one line");
         check_refused("agent_name: \"a\\u2028b\"", "more than one line");
         check_refused("memory_dir: .memoird/x", "private");
+        for path in ["../MEMORY.md", "/etc/notes.md", "~/notes.md", "a/../../b.md", "", "notes"] {
+            let expected = if path.is_empty() { "empty" } else { "within the root" };
+            check_refused(&format!("curated: [USER.md, '{path}']"), "curated[1]: ");
+            check_refused(&format!("curated: ['{path}']"), expected);
+        }
+        check_refused("curated: [memory/.decisions.md]", "within the root");
+        check_refused("curated: MEMORY.md", "expected a list");
         RootFile::parse("model: {name: small}\nengine: extractive", Path::new("x")).unwrap();
     }
 
@@ -568,6 +591,7 @@ roots:
             zone: Some("Europe/Berlin".parse().unwrap()),
             memory_dir: Some(".".to_owned()),
             writer: Some("tower".to_owned()),
+            curated: vec!["MEMORY.md".to_owned(), "memory/notes.md".to_owned()],
             ..RootFile::default()
         };
         insta::assert_snapshot!(file.print(), @r#"
@@ -577,6 +601,7 @@ roots:
         zone: "Europe/Berlin"  # the time zone of the days in the names of logs
         memory_dir: "."  # where the logs are; "." for this folder
         writer: "tower"  # the host that writes; others only read
+        curated: ["MEMORY.md", "memory/notes.md"]  # notes of the agent: read, never changed or repeated
         "#);
     }
 

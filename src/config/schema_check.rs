@@ -357,6 +357,7 @@ fn check_format(node: &Value, text: &str) -> Result<(), String> {
         "zone" => text.parse::<ZoneName>().map(drop).map_err(|it| it.to_string()),
         "name" => check_name(text),
         "folder" => check_folder(text),
+        "note" => check_note(text),
         "http-url" => check_base_url(text).map(drop).map_err(|it| it.to_string()),
         "key-file" | "path" => check_file_path(text),
         _ => Ok(()),
@@ -385,6 +386,18 @@ fn check_name(text: &str) -> Result<(), String> {
     }
     if text.chars().count() > NAME_CHARS_MAX {
         return Err(format!("longer than {NAME_CHARS_MAX} characters"));
+    }
+    Ok(())
+}
+
+/// Checks a file of notes inside a root: it must not lead out of it or be hidden.
+fn check_note(text: &str) -> Result<(), String> {
+    check_name(text)?;
+    let is_step = |it: &str| !it.is_empty() && !it.starts_with(['.', '~']);
+    if !text.split('/').all(is_step) || text.strip_suffix(".md").is_none() {
+        return Err(format!(
+            "`{text}` is not a Markdown file within the root (expected one like MEMORY.md or memory/notes.md)"
+        ));
     }
     Ok(())
 }

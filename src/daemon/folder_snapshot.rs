@@ -75,7 +75,8 @@ pub(super) fn watched_folders(layout: &Layout) -> Vec<WatchedFolder> {
     // Each folder on the path to the memory folder may appear later.
     let mut path = layout.root().to_path_buf();
     for (depth, name) in Path::new(layout.memory_dir()).iter().enumerate() {
-        let own = [name, OsStr::new(layout::WISDOM_FILE), OsStr::new(ROOT_FILE_NAME)];
+        let mut own = vec![name, OsStr::new(layout::WISDOM_FILE), OsStr::new(ROOT_FILE_NAME)];
+        own.extend(layout.curated().iter().filter(|it| !it.contains('/')).map(OsStr::new));
         let interest = only(if depth == 0 { &own } else { &own[..1] });
         folders.push(WatchedFolder { path: path.clone(), interest });
         path.push(name);

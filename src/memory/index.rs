@@ -158,10 +158,31 @@ fn omitted_line(lines: &[IndexLine]) -> String {
     format!("{OMITTED_PREFIX}{total} more that did not fit, in this folder: {}\n", parts.join(", "))
 }
 
-/// Returns the text outside our block: that of a person, or of an agent who keeps its own notes in the file.
-pub fn own_text(text: &str) -> String {
-    let (before, _, after) = split_at_block(text);
-    before + &after
+/// Returns the text with blank lines in place of our block: what is left is a person's or an agent's, and each line
+/// keeps its number.
+pub fn own_lines(text: &str) -> String {
+    let mut own = String::with_capacity(text.len());
+    let mut lines = text.split_inclusive('\n').peekable();
+    while let Some(line) = lines.next() {
+        if line.trim() != BEGIN {
+            own.push_str(line);
+            continue;
+        }
+        own.push('\n');
+        let ends = has_end(lines.clone());
+        while let Some(line) = lines.next_if(|it| ends || is_index_line(it)) {
+            own.push('\n');
+            if line.trim() == END {
+                break;
+            }
+        }
+    }
+    own
+}
+
+/// Returns whether the block that begins before these lines has an end.
+fn has_end<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+    lines.map(str::trim).find(|it| [BEGIN, END].contains(it)) == Some(END)
 }
 
 /// Returns the text before our block, what somebody wrote inside it, and the text after it.
@@ -179,7 +200,7 @@ fn split_at_block(text: &str) -> (String, String, String) {
             continue;
         }
         found = true;
-        let ends = lines.clone().map(str::trim).find(|it| [BEGIN, END].contains(it)) == Some(END);
+        let ends = has_end(lines.clone());
         while let Some(line) = lines.next_if(|it| ends || is_index_line(it)) {
             if line.trim() == END {
                 break;

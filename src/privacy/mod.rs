@@ -33,6 +33,7 @@ pub use self::neutralize::neutralize;
 pub use self::policy::{PrivacyPolicy, PrivacyPolicyError, PrivacyRules, decision_text};
 pub use self::reclaimable::reclaim_memory;
 pub use self::sanitized::{
-    QuarantineStatus, SanitizedLine, SanitizedLog, sanitize, sanitize_own_lines, unchanged_line,
+    QuarantineStatus, SanitizedLine, SanitizedLog, sanitize, sanitize_notes, sanitize_own_lines,
+    unchanged_line,
 };
 pub use self::wording::DerivedWording;

@@ -158,6 +158,13 @@ pub fn sanitize_own_lines(
     Some(sanitize(&log, rules).without(|it| !is_own(it)))
 }
 
+/// Returns the sanitized view of notes without a date, as if they were a log; `None` if they are not text. Nobody is
+/// asked about their quarantined lines, which are left out.
+pub fn sanitize_notes(text: &str, rules: &PrivacyRules) -> Option<SanitizedLog> {
+    let log = DailyLog::parse(Stem::day(NaiveDate::default()), text.as_bytes()).ok()?;
+    Some(sanitize(&log, rules))
+}
+
 /// Returns the words of a line that is known to be unchanged in the sanitized view of these bytes under
 /// these rules, without scanning the log again.
 ///

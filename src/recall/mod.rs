@@ -8,6 +8,7 @@
 //! - [`trace_formats`]: a trace as a tree, as a Graphviz graph, and as PROV-JSON.
 //! - [`coverage`]: the source lines of a period that reached no item, and why.
 //! - [`context`]: what an agent reads at the start of a session.
+//! - `contradictions`: what newer logs contradict in an agent's own notes.
 //! - [`instructions`]: instruction files of coding agents.
 //! - [`external`]: which bullets of a summary are in the words of external text.
 //! - [`framing`]: sanitized text for output, with its provenance.
@@ -18,6 +19,7 @@
 pub mod blame;
 mod cited_hashes;
 pub mod context;
+pub(crate) mod contradictions;
 pub mod coverage;
 pub mod external;
 pub mod framing;

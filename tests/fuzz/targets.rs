@@ -130,11 +130,16 @@ pub fn draft(bytes: &[u8]) {
     let input = DigestInput {
         logs: &logs,
         entries: &[],
+        notes: &extractive::SeenStatements::of_notes(&[]),
         kept_out: &|_, _, _| None,
         kept_out_of_memory: &|_, _, _, _| false,
         room,
     };
     let extractive::Digest { bullets, topics } = extractive::digest(&input);
+    // As if the log were notes, too.
+    for found in extractive::find_contradictions(&logs, &logs, &|_, _| true) {
+        assert!((1..=count).contains(&(found.line as usize)), "{found:?}");
+    }
     for bullet in &bullets {
         check_citation(&bullet.citation, &bullet.text);
     }

@@ -90,14 +90,14 @@ fn memories_add_only_what_nothing_says_yet() {
 #[test]
 fn the_agents_own_notes_are_named_and_not_repeated() {
     let root = root_with("notes", WISDOM);
-    let line = "The agent's own notes";
+    let line = "Your own notes";
     root.run(&["compact"]).ok();
     assert!(!context(&root, &[]).contains(line));
     root.write("USER.md", "# User\n\n");
     assert!(!context(&root, &[]).contains(line), "a heading says nothing");
     root.write("MEMORY.md", "# Memory\n\n- Renew the licence of the depth sensor soon\n- Brest\n");
     let text = context(&root, &[]);
-    assert!(text.contains(&format!("{line}: MEMORY.md\n")), "{text}");
+    assert!(text.contains(&format!("{line}: MEMORY.md: read them too\n")), "{text}");
     assert!(!text.contains("Renew the licence") && text.contains("pier gauge"), "{text}");
     // What is between our marks is ours.
     root.write(

@@ -74,6 +74,7 @@ fn existing_files_are_adopted_and_not_changed() {
     !   wrote       memoird.yaml
     !               .memoird/
     !               ~/.config/memoird/config.yaml
+    !   to do       to let memoird read the agent's own notes and repeat nothing that they say, add the line curated: [memory/MEMORY.md] to memoird.yaml (or run `memoird init --yes`)
     ! ready; `memoird compact --dry-run` shows what is due, `memoird compact` runs it
     ");
     let mut after = root.files();

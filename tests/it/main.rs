@@ -16,6 +16,7 @@ mod compact;
 mod context;
 mod correct;
 mod coverage;
+mod curated;
 mod damaged_files;
 mod demo;
 mod dependencies;

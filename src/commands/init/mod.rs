@@ -103,8 +103,8 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
     }
     let call = if args.projects.is_some() { Invocation::load(global)? } else { call };
     let path = target_folder(&call, global, args)?;
-    let (settings, root_file) = root_settings(&call, args, &path, &mut to_do)?;
-    let vault = Vault::new(Layout::new(path.clone(), &settings.memory_dir.to_string_lossy()));
+    let (settings, root_file) = root_settings(&call, args, &path, ui, &mut to_do)?;
+    let vault = Vault::for_root(&settings)?;
     let inventory = vault.scan(&HashMap::new())?.inventory;
     let layout = vault.layout();
     if !layout.memory_dir().is_empty() && has_log(layout.root()) {
@@ -195,6 +195,7 @@ fn root_settings(
     call: &Invocation,
     args: &InitArgs,
     path: &Path,
+    ui: &Ui,
     to_do: &mut Vec<String>,
 ) -> CommandResult<(RootSettings, Option<RootFile>)> {
     let file = path.join(ROOT_FILE_NAME);
@@ -210,7 +211,10 @@ fn root_settings(
     let mut root_file = RootFile::default();
     root_file.agent_name = Some(args.name.clone().unwrap_or(bare.agent_name));
     root_file.zone = Some(args.zone.unwrap_or(bare.zone.name));
-    root_file.memory_dir = Some(memory_dir(path).to_owned());
+    let memory_dir = memory_dir(path);
+    root_file.memory_dir = Some(memory_dir.to_owned());
+    root_file.curated =
+        steps::agreed_notes(args, &Layout::new(path.to_owned(), memory_dir), ui, to_do);
     root_file.writer = args.take_over.then(|| call.environment.host.clone());
     // The name of the folder may be invalid as a name of an agent.
     let root_file = RootFile::parse(&root_file.print(), &file)?;

@@ -23,7 +23,7 @@ use crate::{
         root::{ROOT_FILE_NAME, RootFile},
     },
     store::fs::{
-        layout::{Layout, PRIVATE_DIR},
+        layout::{INDEX_FILE, Layout, PRIVATE_DIR, USER_NOTES_FILE},
         vault::{Vault, settings_files::write_settings},
     },
 };
@@ -76,7 +76,7 @@ impl StepPlanner<'_> {
                      name or the time zone"
                 ));
             }
-            steps.extend(self.take_over_step()?);
+            steps.extend(self.root_file_step()?);
         }
         if !layout.private_dir().is_dir() {
             steps.push(InitStep {
@@ -94,25 +94,33 @@ impl StepPlanner<'_> {
         Ok(steps)
     }
 
-    /// Makes this host the writer in an existing `memoird.yaml`, if `--take-over` asks for it.
-    fn take_over_step(&mut self) -> CommandResult<Option<InitStep>> {
+    /// Makes this host the writer in an existing `memoird.yaml`, if `--take-over` asks for it, and names the agent's
+    /// own notes there, if the user agrees.
+    fn root_file_step(&mut self) -> CommandResult<Option<InitStep>> {
         let root = self.layout.root();
         let settings = self.call.config.open(root, &self.call.environment)?;
         let host = &self.call.environment.host;
-        if !self.args.take_over || settings.writer.as_ref() == Some(host) {
-            return Ok(None);
-        }
         let file = root.join(ROOT_FILE_NAME);
-        let text = fs::read_to_string(&file).map_err(|e| read_error(&file, &e))?;
-        if let Some(before) = &settings.writer {
-            self.to_do.push(format!(
-                "the host {before} stops when it sees the new {ROOT_FILE_NAME}: let your sync tool \
-                 finish before you write on both hosts"
-            ));
+        let before = fs::read_to_string(&file).map_err(|e| read_error(&file, &e))?;
+        let mut text = before.clone();
+        if self.args.take_over && settings.writer.as_ref() != Some(host) {
+            if let Some(before) = &settings.writer {
+                self.to_do.push(format!(
+                    "the host {before} stops when it sees the new {ROOT_FILE_NAME}: let your sync tool \
+                     finish before you write on both hosts"
+                ));
+            }
+            text = edit::set_writer(&text, &file, host)?;
         }
-        let text = edit::set_writer(&text, &file, host)?;
+        if !text.lines().any(|it| it.starts_with("curated:")) {
+            let notes = agreed_notes(self.args, self.layout, self.ui, self.to_do);
+            if !notes.is_empty() {
+                text = edit::add_curated(&text, &file, &notes)?;
+            }
+        }
         let name = ROOT_FILE_NAME.to_owned();
-        Ok(Some(InitStep { name, action: InitAction::WriteFile(file, text) }))
+        let step = InitStep { name, action: InitAction::WriteFile(file, text.clone()) };
+        Ok((text != before).then_some(step))
     }
 
     /// Adds the root to the user's configuration.
@@ -194,6 +202,44 @@ impl StepPlanner<'_> {
             }
         })
     }
+}
+
+/// Returns the notes of the agent that exist, if the user agrees to name them in `memoird.yaml`.
+pub(super) fn agreed_notes(
+    args: &InitArgs,
+    layout: &Layout,
+    ui: &Ui,
+    to_do: &mut Vec<String>,
+) -> Vec<String> {
+    let vault = Vault::new(layout.clone());
+    let says = |path: &String| {
+        let file = vault.read_curated(path).ok().flatten();
+        file.is_some_and(|it| {
+            it.text.lines().any(|it| !it.trim().is_empty() && !it.starts_with('#'))
+        })
+    };
+    let names = [INDEX_FILE, USER_NOTES_FILE];
+    let mut paths: Vec<String> = names.map(str::to_owned).to_vec();
+    paths.extend(names.map(|it| layout.typed_memory(it)).into_iter().filter(|it| it.contains('/')));
+    paths.retain(says);
+    if paths.is_empty() {
+        return paths;
+    }
+    let names = paths.join(", ");
+    let agreed = args.yes
+        || (!args.dry_run
+            && ui.confirm(format_args!(
+                "Are {names} notes of the agent? Then memoird reads them, never changes them, and \
+                 repeats nothing that they say"
+            )) == Some(true));
+    if agreed {
+        return paths;
+    }
+    to_do.push(format!(
+        "to let memoird read the agent's own notes and repeat nothing that they say, add the line \
+         curated: [{names}] to {ROOT_FILE_NAME} (or run `memoird init --yes`)"
+    ));
+    Vec::new()
 }
 
 pub(super) fn unit_paths_changed(steps: &[InitStep]) -> bool {

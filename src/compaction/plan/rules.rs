@@ -310,11 +310,15 @@ impl<'a> Planner<'a> {
         inputs.extend(months.filter_map(|month| {
             Some((month.to_string(), self.inventory.monthly.get(&month)?.body_hash.clone()))
         }));
+        // No bullet repeats the agent's own notes.
+        let notes = &self.inventory.curated;
+        inputs.extend(notes.iter().map(|it| (it.path.clone(), it.hash.hex16())));
+        let reason = if notes.is_empty() { DueReason::NewerLogs } else { DueReason::NewerNotes };
         let period = Period::containing(Grain::Day, newest);
         let is_done = self.inventory.wisdom.is_some()
             && self.record.digested.contains(&fingerprint(Tier::Wisdom, period, &inputs))
             && !self.plan.jobs.iter().any(|it| it.tier == Tier::Wisdom);
-        self.add_if_due(Tier::Wisdom, period, inputs, (!is_done).then_some(DueReason::NewerLogs));
+        self.add_if_due(Tier::Wisdom, period, inputs, (!is_done).then_some(reason));
     }
 
     /// Adds a job if it is due or forced, selected, not done before, and nothing blocks it.

@@ -14,6 +14,8 @@ pub enum DueReason {
     Changed(Vec<String>),
     /// There are newer logs.
     NewerLogs,
+    /// There are newer logs, or curated files changed.
+    NewerNotes,
     /// The file was made before the period closed.
     Closed,
     /// A person asked for it.
@@ -53,6 +55,7 @@ impl fmt::Display for DueReason {
                 }
             }
             Self::NewerLogs => f.write_str("newer logs"),
+            Self::NewerNotes => f.write_str("newer logs or notes"),
             Self::Closed => f.write_str("the period has closed"),
             Self::Forced => f.write_str("asked for"),
             Self::MadeOffline => f.write_str("made without the model"),

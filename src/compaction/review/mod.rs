@@ -1,6 +1,6 @@
 //! The review queue: everything that waits for a person, and what their verdicts do.
 //!
-//! [`review_queue`] lists three kinds of things:
+//! The queue has four kinds of things, all but the last from [`review_queue`]:
 //!
 //! - `lines`: quarantined lines of logs, and of what people wrote in weekly and monthly files. A
 //!   verdict is recorded as a decision and changes the input hash of the file, so that the next run
@@ -10,10 +10,13 @@
 //!   Proposed are all changes of `WISDOM.md`, if a person wants to review each (`wisdom`), and
 //!   those of typed memories that a person wrote or edited (`memories`).
 //! - `items`: drafts that the checks kept out. Most are only shown.
+//! - `contradictions`: statements of curated files that newer logs contradict. They are only shown, until a person
+//!   says that they are none.
 //!
 //! A line is identified by its decision hash. A change is identified by its number, and in
 //! decisions by the hash of what it would write.
 
+mod contradictions;
 mod file_changes;
 #[cfg(test)]
 mod items_tests;
@@ -26,7 +29,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 
 pub(super) use self::file_changes::{ChangeVerdict, record_change_decisions};
-pub(crate) use self::file_changes::{ReviewError, UserReplacement};
+pub(crate) use self::{
+    contradictions::ReviewContradiction,
+    file_changes::{ReviewError, UserReplacement},
+};
 use crate::compaction::{
     Compactor,
     context::REVIEW_TRIGGER,
@@ -103,6 +109,8 @@ pub(crate) struct ReviewQueue {
     pub lines: Vec<QuarantinedLine>,
     /// Changes, oldest first.
     pub changes: Vec<ReviewProposal>,
+    /// What newer logs contradict in curated files; found by `recall`.
+    pub contradictions: Vec<ReviewContradiction>,
 }
 
 impl Compactor<'_> {

@@ -20,7 +20,9 @@ use crate::{
         snapshot::RootSnapshot,
     },
     config::root::RootSettings,
-    engine::extractive::{self, Digest, DigestExplanation, DigestInput, DigestOutcome},
+    engine::extractive::{
+        self, Digest, DigestExplanation, DigestInput, DigestOutcome, SeenStatements,
+    },
     memory::{
         address::{Citation, Stem},
         typed::MemoryType,
@@ -56,7 +58,8 @@ impl WisdomEditor<'_, '_> {
         let is_out = |kind, citation: &Citation| {
             topics::is_kept_out(kind, citation, memories, decisions, layout, &logs)
         };
-        let digest = edit.choose_bullets(&mut file, room, &is_out);
+        let notes = what_notes_say(&view.inventory);
+        let digest = edit.choose_bullets(&mut file, &notes, room, &is_out);
         if let Some(newest) = logs.last() {
             file.set_last_compacted(newest.stem().date());
         }
@@ -92,13 +95,19 @@ impl WisdomEditor<'_, '_> {
     }
 }
 
+/// Returns what the curated files say.
+fn what_notes_say(inventory: &Inventory) -> SeenStatements {
+    let notes = inventory.curated.iter().filter_map(|it| it.sanitized(&inventory.rules));
+    SeenStatements::of_notes(&notes.collect::<Vec<_>>())
+}
+
 fn logs_of_job(
     vault: &Vault,
     job: &CompactionJob,
     rules: &PrivacyRules,
 ) -> Result<Vec<SanitizedLog>, VaultError> {
     let stems = job.inputs.keys().filter_map(|it| it.parse().ok());
-    // The months among the inputs are in the entries.
+    // The months among the inputs are in the entries, the notes in the inventory.
     let stems: Vec<Stem> = stems.filter(|it: &Stem| !it.is_summary()).collect();
     read_logs(vault, &stems, rules)
 }
@@ -117,8 +126,10 @@ pub(crate) fn explain_bullets(
     let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
     let edit = WisdomEdit::new(&logs, rules, &is_deleted);
     let room = settings.settings.wisdom.max_chars;
+    let notes = what_notes_say(&view.inventory);
+    let input = (&file, &notes);
     let mut explanation =
-        edit.with_digest_input(&file, room, &|_, _| false, extractive::explain_digest);
+        edit.with_digest_input(input, room, &|_, _| false, extractive::explain_digest);
     // What is held in the file is held here, too.
     for statement in explanation.chosen.iter_mut().chain(&mut explanation.left_out) {
         statement.text = if privacy::suspicious_lines(&statement.text).is_empty() {
@@ -131,10 +142,10 @@ pub(crate) fn explain_bullets(
 }
 
 impl WisdomEdit<'_> {
-    /// Calls `choose` with what the bullets of a file are chosen from.
+    /// Calls `choose` with what the bullets of a file are chosen from, beside what notes say.
     fn with_digest_input<T>(
         &self,
-        file: &WisdomFile,
+        (file, notes): (&WisdomFile, &SeenStatements),
         max_chars: usize,
         is_out_of_memory: &dyn Fn(MemoryType, &Citation) -> bool,
         choose: impl FnOnce(&DigestInput<'_>) -> T,
@@ -167,6 +178,7 @@ impl WisdomEdit<'_> {
         choose(&DigestInput {
             logs: self.logs,
             entries: &entries,
+            notes,
             kept_out: &kept_out,
             kept_out_of_memory: &|kind, text, citation, own| {
                 is_out_of_memory(kind, own) || !is_sound(text, citation)
@@ -179,10 +191,12 @@ impl WisdomEdit<'_> {
     fn choose_bullets(
         &self,
         file: &mut WisdomFile,
+        notes: &SeenStatements,
         max_chars: usize,
         is_out_of_memory: &dyn Fn(MemoryType, &Citation) -> bool,
     ) -> Digest {
-        let digest = self.with_digest_input(file, max_chars, is_out_of_memory, extractive::digest);
+        let input = (&*file, notes);
+        let digest = self.with_digest_input(input, max_chars, is_out_of_memory, extractive::digest);
         let bullets: Vec<(WisdomSection, String, Citation)> = digest
             .bullets
             .iter()

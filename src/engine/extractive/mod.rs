@@ -36,6 +36,7 @@ pub use self::wisdom::{
     digest::{
         Digest, DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement,
         TopicMemory,
+        contradictions::{IsEndedBy, NoteContradiction},
     },
     similarity::{SeenStatements, says_title, shared_words},
 };
@@ -45,7 +46,10 @@ use super::{
     DistillInput, Engine, EngineDraft, EngineError, ExtractInput, Extraction, SummaryInput,
     WisdomOp,
 };
-use crate::memory::item::{Item, SummarySection};
+use crate::{
+    memory::item::{Item, SummarySection},
+    privacy::SanitizedLog,
+};
 
 /// Returns the items that every engine must include, each with its section: bullets that people wrote in
 /// the weeks of a month, and lines marked `#keep`, verbatim.
@@ -66,6 +70,15 @@ pub fn digest(input: &DigestInput<'_>) -> Digest {
 /// Explains how the bullets of `WISDOM.md` are chosen.
 pub fn explain_digest(input: &DigestInput<'_>) -> DigestExplanation {
     wisdom::digest::explain(input)
+}
+
+/// Finds the statements of notes that newer logs contradict, at most one for each line.
+pub fn find_contradictions(
+    notes: &[SanitizedLog],
+    logs: &[SanitizedLog],
+    is_ended_by: IsEndedBy<'_>,
+) -> Vec<NoteContradiction> {
+    wisdom::digest::contradictions::find(notes, logs, is_ended_by)
 }
 
 /// The engine that needs no model.

@@ -28,9 +28,6 @@ const STATEMENTS_MAX: usize = 1_000;
 
 const BULLET: &str = "- ";
 
-/// Of longer notes only the first lines are compared.
-const NOTES_LINES_MAX: usize = 2_000;
-
 /// The entries of a `WISDOM.md`.
 #[derive(Clone, Debug, Default)]
 pub struct WisdomBlocks {
@@ -102,16 +99,6 @@ pub struct MemoryBlocks {
     pub uses: Vec<Vec<StatementUse>>,
 }
 
-/// Returns what the agent's own notes say.
-pub fn statements_of_notes(texts: &[String]) -> SeenStatements {
-    let mut seen = SeenStatements::default();
-    let lines = texts.iter().flat_map(|it| it.lines());
-    for line in lines.filter(|it| !it.starts_with('#')).take(NOTES_LINES_MAX) {
-        seen.add(line.trim().trim_start_matches(BULLET));
-    }
-    seen
-}
-
 /// Reads the entries of a `WISDOM.md`, without its head and its comments for programs.
 ///
 /// Sections on how to act come first, in the order of the file; then those on how things are: what shares words
@@ -125,7 +112,11 @@ pub fn wisdom_blocks(text: &str, topic: &str, notes: &SeenStatements) -> WisdomB
         let (words, day) = split_day(&entry);
         let bare = words.trim_start_matches(BULLET);
         found.said.add(bare);
-        if notes.find_repeated(bare).is_some() {
+        let is_in_notes = match section {
+            Some(WisdomSection::Stopped) => notes.say_all_of(bare),
+            _ => notes.find_repeated(bare).is_some(),
+        };
+        if is_in_notes {
             continue;
         }
         if section == Some(WisdomSection::Open) {

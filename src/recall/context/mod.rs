@@ -183,7 +183,7 @@ pub fn compose(
         if parts.iter().any(is_told) { format!("{INSTRUCTIONS_HEADER}\n") } else { String::new() };
     let mut notice = format!("{}{NOTICE}\n", if told.is_empty() { "" } else { "\n" });
     if !notes.is_empty() {
-        notice.extend(["The agent's own notes: ", &notes.join(", "), "\n"]);
+        notice.extend(["Your own notes: ", &notes.join(", "), ": read them too\n"]);
     }
     let foot = format!(
         "\nMore: memoird search WORDS, memoird show FILE, memoird trace FILE:LINE. Today is {today}.\n{INJECTED_END}\n"

@@ -31,6 +31,8 @@ mod supersession;
 mod terms;
 mod time;
 
+pub(super) use self::supersession::is_ended_by;
+
 use std::{panic::resume_unwind, sync::mpsc, thread};
 
 use chrono::NaiveDate;

@@ -149,6 +149,11 @@ impl LineValues {
     }
 }
 
+/// Returns whether a newer line says that what an older one says was done, stopped, or given up.
+pub(in crate::recall) fn is_ended_by(older: &str, newer: &str) -> bool {
+    LineValues::of(older).is_ended_by(&LineValues::of(newer))
+}
+
 #[expect(clippy::cast_precision_loss, reason = "words of a line")]
 fn share_of(part: usize, all: usize) -> f64 {
     part as f64 / all.max(1) as f64

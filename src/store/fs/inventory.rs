@@ -47,6 +47,8 @@ pub struct Inventory {
     pub index: Option<String>,
     /// Text of `WISDOM.md`.
     pub wisdom: Option<String>,
+    /// Notes that an agent or a person keeps by themselves, by path.
+    pub curated: Vec<CuratedFile>,
     /// What people decided.
     pub decisions: Decisions,
     /// Which lines of the logs are visible.
@@ -66,6 +68,17 @@ pub struct LogFile {
     pub hash: ContentHash,
     /// Hash of the log as an input of other files: see [`Decisions::input_hash`].
     pub input_hash: ContentHash,
+}
+
+/// Notes that memoird reads and never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CuratedFile {
+    /// Path relative to the root.
+    pub path: String,
+    /// Hash of the text, by which a job names it as an input.
+    pub hash: ContentHash,
+    /// The text, with blank lines in place of the index of typed memories.
+    pub text: String,
 }
 
 /// A weekly or monthly summary.

@@ -25,6 +25,8 @@ pub const ROOT_FILE: &str = "memoird.yaml";
 pub const WISDOM_FILE: &str = "WISDOM.md";
 /// Name of the index of typed memories.
 pub const INDEX_FILE: &str = "MEMORY.md";
+/// Name of the file in which an agent notes what it knows of its person.
+pub const USER_NOTES_FILE: &str = "USER.md";
 /// Name of the record of what people decided.
 pub const DECISIONS_FILE: &str = ".decisions.jsonl";
 
@@ -38,6 +40,8 @@ pub struct Layout {
     root: PathBuf,
     /// The memory folder relative to the root, without trailing slash; empty for a flat folder.
     memory_dir: String,
+    /// Notes that memoird reads and never changes, relative to the root.
+    curated: Vec<String>,
 }
 
 /// The meaning of a name in the memory folder.
@@ -122,7 +126,32 @@ impl Layout {
     pub fn new(root: impl Into<PathBuf>, memory_dir: &str) -> Self {
         let memory_dir = memory_dir.trim_matches('/');
         let memory_dir = if memory_dir == "." { "" } else { memory_dir };
-        Self { root: root.into(), memory_dir: memory_dir.to_owned() }
+        Self { root: root.into(), memory_dir: memory_dir.to_owned(), curated: Vec::new() }
+    }
+
+    /// Names the notes that an agent or a person keeps by themselves.
+    #[must_use]
+    pub fn with_curated(self, curated: Vec<String>) -> Self {
+        Self { curated, ..self }
+    }
+
+    /// Returns the notes that memoird reads and never changes, relative to the root.
+    pub fn curated(&self) -> &[String] {
+        &self.curated
+    }
+
+    /// Returns why a file cannot be one of those notes; `None` if it can.
+    pub fn curated_refusal(&self, relative: &str) -> Option<&'static str> {
+        let (dir, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+        if !dir.is_empty() && dir != self.memory_dir {
+            return Some("is neither in the root nor in the memory folder");
+        }
+        match (self.kind_of(relative), classify(name)) {
+            (Some(FileKind::Wisdom), _) => Some("is written by memoird"),
+            (Some(FileKind::Memory), _) => Some("is a typed memory, which is read anyway"),
+            (_, MemoryFileName::Log(_)) => Some("is a log"),
+            _ => None,
+        }
     }
 
     /// Returns the canonical path of the root.

@@ -1,13 +1,42 @@
 //! When two statements are about the same.
 
 use super::SAME_EXCEPT_VALUES;
-use crate::engine::extractive::statements::terms::StatementTerms;
+use crate::{
+    engine::extractive::{parsed_log, statements::terms::StatementTerms},
+    memory::log::TextOrigin,
+    privacy::SanitizedLog,
+    text::sentences::sentence_ranges,
+};
 
 /// The statements that a reader has seen, to leave out what repeats one of them.
 #[derive(Clone, Debug, Default)]
 pub struct SeenStatements(Vec<StatementTerms>);
 
 impl SeenStatements {
+    /// Returns what notes say, also below their headings.
+    pub fn of_notes<'a>(notes: impl IntoIterator<Item = &'a SanitizedLog>) -> Self {
+        /// Of longer notes only the first statements are compared.
+        const STATEMENTS_MAX: usize = 2_000;
+        let mut seen = Self::default();
+        for page in notes.into_iter().map(parsed_log::parse) {
+            let own = page.statements.iter().filter(|it| it.origin != TextOrigin::External);
+            for statement in own.take(STATEMENTS_MAX) {
+                let text = &statement.text;
+                seen.add(text);
+                if let Some(head) = statement.lead.or(statement.heading) {
+                    seen.add(&format!("{}: {text}", page.heads[head].text));
+                }
+                let sentences = sentence_ranges(text);
+                if sentences.len() > 1 {
+                    for (start, end) in sentences {
+                        seen.add(&text[start..end]);
+                    }
+                }
+            }
+        }
+        seen
+    }
+
     /// Adds a statement.
     pub fn add(&mut self, text: &str) {
         self.0.push(StatementTerms::of(text));
@@ -21,6 +50,15 @@ impl SeenStatements {
         self.0.iter().position(|it| {
             if it.stems.len() < STEMS_MIN { *it == terms } else { says_statement(it, &terms) }
         })
+    }
+
+    /// Returns whether one statement has all words and values of a text. That something was stopped is said by few
+    /// of its words.
+    pub fn say_all_of(&self, text: &str) -> bool {
+        let terms = StatementTerms::of(text);
+        self.0
+            .iter()
+            .any(|it| terms.stems.is_subset(&it.stems) && terms.values.is_subset(&it.values))
     }
 }
 

@@ -6,6 +6,7 @@
 //! - [`mod@write`]: creates, replaces, or removes a file atomically.
 //! - [`append`]: adds lines to a log, or nothing if the disk is full.
 //! - [`hidden_files`]: the hidden file beside a generated one, which is read and written with it.
+//! - [`curated_files`]: reads the notes that an agent or a person keeps by themselves.
 //! - [`archive`]: moves logs and preserves their bytes.
 //! - [`private_files`]: the folder `.memoird/`.
 //! - [`replies`]: raw replies of models, stored in it.
@@ -31,6 +32,7 @@
 pub mod append;
 pub mod archive;
 pub mod crash_cleanup;
+pub mod curated_files;
 pub mod hidden_files;
 pub mod private_files;
 pub mod read;
@@ -168,7 +170,7 @@ impl Vault {
     /// Fails if a configured privacy rule is invalid.
     pub(crate) fn for_root(root: &RootSettings) -> Result<Self, PrivacyPolicyError> {
         let memory_dir = root.memory_dir.to_string_lossy();
-        let layout = Layout::new(root.path.clone(), &memory_dir);
+        let layout = Layout::new(root.path.clone(), &memory_dir).with_curated(root.curated.clone());
         let policy = PrivacyPolicy::new(&root.settings.privacy, root.secret_rules.as_ref())?;
         Ok(Self { policy: Arc::new(policy), ..Self::new(layout) })
     }

@@ -41,7 +41,7 @@ pub struct FileContents {
 
 impl FileContents {
     /// Returns the bytes as text, and the stamp. Refuses Markdown that was not merged completely.
-    fn into_text(self, relative: &str) -> Result<(String, FileStat), VaultError> {
+    pub(super) fn into_text(self, relative: &str) -> Result<(String, FileStat), VaultError> {
         let stamp = self.stamp;
         let text = self.into_unmerged_text(relative)?;
         refuse_conflict(&text, Path::new(relative))?;

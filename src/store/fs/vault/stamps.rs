@@ -28,7 +28,7 @@ pub struct RootStamp {
 #[derive(Clone, Copy)]
 enum FolderFilter {
     All,
-    /// The generated files in the root folder, beside the memory folder.
+    /// The generated and curated files in the root folder, beside the memory folder.
     RootFiles,
     /// The private files that a run depends on.
     PrivateFiles,
@@ -104,6 +104,7 @@ impl StampHasher {
                 FolderFilter::All => true,
                 FolderFilter::RootFiles => {
                     name == wisdom
+                        || layout.curated().contains(&name)
                         || Some(&name) == hidden.as_ref()
                         || name.starts_with(TEMP_PREFIX)
                 }

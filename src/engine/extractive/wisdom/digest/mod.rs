@@ -12,6 +12,7 @@
 //! - Of two statements that differ in their values, or have the same label, the newer one is chosen.
 //! - The same logs give the same bullets: nothing depends on the clock or on the file as it was.
 
+pub(in crate::engine::extractive) mod contradictions;
 mod entities;
 mod newer;
 mod sections;
@@ -33,7 +34,7 @@ use self::newer::NewerStatements;
 use self::sections::room_of;
 use self::statements::{DayCounts, DigestStatement, LogStatements, collect_statements};
 pub use self::topics::TopicMemory;
-use super::similarity::repeats_entry;
+use super::similarity::{SeenStatements, repeats_entry};
 use crate::{
     engine::extractive::{as_f64, statements::terms::StatementTerms},
     memory::{
@@ -76,6 +77,8 @@ pub struct DigestInput<'a> {
     pub logs: &'a [SanitizedLog],
     /// The other entries of the file, which no bullet repeats.
     pub entries: &'a [WisdomEntry],
+    /// What the agent's own notes say, which no bullet repeats.
+    pub notes: &'a SeenStatements,
     /// Returns why a bullet must not be written: a person deleted it or took it over, or the checks refuse it.
     pub kept_out: KeptOut<'a>,
     /// Returns whether a statement must not be in a memory of a type; the citations are as for `kept_out`.
@@ -109,6 +112,8 @@ pub enum DigestOutcome {
     NoRoom,
     /// The file says it already.
     SaidAlready,
+    /// The agent's own notes say it.
+    OwnNotes,
     /// A newer statement says how it is now.
     Replaced,
     /// A person deleted it, or wrote it in other words.
@@ -154,6 +159,7 @@ impl DigestOutcome {
             Self::Chosen => "chosen",
             Self::NoRoom => "no room",
             Self::SaidAlready => "already in the file",
+            Self::OwnNotes => "in the agent's own notes",
             Self::Replaced => "replaced by a newer one",
             Self::KeptOutByPerson => "kept out by a person",
             Self::HeldByChecks => "held by the checks",
@@ -367,6 +373,8 @@ impl<'a> DigestChoice<'a> {
         let mut bullets = self.chosen.iter().map(|&it| &self.statements[it]);
         if self.entries.iter().any(is_entry) || bullets.any(is_bullet) {
             DigestOutcome::SaidAlready
+        } else if self.is_in_notes(statement) {
+            DigestOutcome::OwnNotes
         } else if self.newer.is_replaced(self.statements, statement) {
             DigestOutcome::Replaced
         } else {
@@ -377,6 +385,15 @@ impl<'a> DigestChoice<'a> {
             )
             .unwrap_or(DigestOutcome::Chosen)
         }
+    }
+
+    fn is_in_notes(&self, statement: &DigestStatement) -> bool {
+        let notes = self.input.notes;
+        let is_said = |it: &str| match statement.kind {
+            StatementKind::Retired => notes.say_all_of(it),
+            _ => notes.find_repeated(it).is_some(),
+        };
+        is_said(&statement.text) || (statement.title.is_some() && is_said(statement.own_text()))
     }
 
     fn choose(&mut self, at: usize) {

@@ -500,7 +500,7 @@ fn says_label_alone(statement: &LogStatement) -> bool {
 }
 
 /// Returns whether a text is mostly about values of a moment: clock times, counts, sizes, prices.
-fn is_measurement(text: &str) -> bool {
+pub(super) fn is_measurement(text: &str) -> bool {
     let words = || {
         let bare =
             text.split_whitespace().map(|it| it.trim_matches(|c: char| !c.is_alphanumeric()));
@@ -512,7 +512,7 @@ fn is_measurement(text: &str) -> bool {
 }
 
 /// Returns whether a text has several marks of a state or amounts: a report of a program.
-fn is_telemetry(text: &str) -> bool {
+pub(super) fn is_telemetry(text: &str) -> bool {
     const MARKS_MIN: usize = 2;
     const AMOUNTS_MIN: usize = 3;
     let marks = &SECTIONS.state_marks;
@@ -527,7 +527,7 @@ fn is_telemetry(text: &str) -> bool {
 }
 
 /// Returns whether a text is about a change of code that has a number: it is in the code now.
-fn names_change(text: &str) -> bool {
+pub(super) fn names_change(text: &str) -> bool {
     let is_number = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '#');
         let digits = |it: &str| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit());

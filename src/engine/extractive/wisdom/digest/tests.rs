@@ -30,6 +30,7 @@ fn bullets(
     let input = DigestInput {
         logs: &logs,
         entries: &[],
+        notes: &SeenStatements::default(),
         kept_out: &kept_out,
         kept_out_of_memory: &|_, text, citation, _| is_kept_out(text, citation),
         room,

@@ -120,6 +120,13 @@ impl Vault {
         if let Some(text) = &inventory.wisdom {
             inventory.problems.extend(self.unusable_record(&self.layout.wisdom(), text));
         }
+        let (curated, refused) = self.curated_files()?;
+        inventory.curated = curated;
+        // An unreadable index was reported already.
+        let is_known =
+            |it: &FileProblem| inventory.problems.iter().any(|known| known.path == it.path);
+        let refused: Vec<FileProblem> = refused.into_iter().filter(|it| !is_known(it)).collect();
+        inventory.problems.extend(refused);
         match self.names_in("", &mut Vec::new()) {
             Ok(names) => inventory.problems.extend(self.hidden_file_copies("", &names)),
             Err(error) if error.is_read_failure() => return Err(error),
