@@ -100,7 +100,7 @@ pub fn frame(
 ) -> FramedText {
     let log = stem.and_then(|it| DailyLog::parse(it.clone(), text.as_bytes()).ok());
     let Some(log) = log else {
-        let text = mask_quarantined(None, text, text, rules, is_accepted);
+        let text = mask_quarantined(None, joined::visible(text), text, rules, is_accepted);
         let note = ProvenanceNote { notice: NOTICE, origin: "derived", date: None };
         return FramedText { text, note, external_lines: Vec::new() };
     };

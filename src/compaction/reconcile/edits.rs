@@ -105,6 +105,25 @@ impl Reconciler<'_, '_> {
         }
     }
 
+    /// Returns the record that an earlier version of a file had with this visible text, if it has none now.
+    fn former_record(&self, path: &str, text: &str) -> Result<Option<String>, CompactionError> {
+        let (visible, record) = joined::split(text);
+        if record.is_some() || self.context.vault.layout().hidden_path(path).is_none() {
+            return Ok(None);
+        }
+        for version in self.context.lineage.versions_of(path)?.iter().rev() {
+            let Some(hash) = version.hash else { continue };
+            let Some(bytes) = self.context.lineage.content(hash)? else { continue };
+            let then = String::from_utf8_lossy(&bytes).into_owned();
+            if let (visible_then, Some(record)) = joined::split(&then)
+                && visible_then == visible
+            {
+                return Ok(Some(record.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Removes the hidden files of files that are gone: their names may say what the person removed.
     fn remove_records_of(&self, removed: &[String]) -> Result<(), CompactionError> {
         if removed.is_empty() {
@@ -130,6 +149,14 @@ impl Reconciler<'_, '_> {
         let read = || self.context.vault.read_text(path).ok().flatten();
         let is_known = |it: &String| known == Some(ContentHash::of(it));
         let Some(mut text) = read().filter(|it| !is_known(it)) else { return Ok(None) };
+        if known.is_none()
+            && let Some(record) = self.former_record(path, &text)?
+        {
+            // A person put back what they had deleted.
+            let lock = self.context.write_lock()?;
+            self.context.vault.write_record(&lock, path, record.as_bytes())?;
+            text = joined::join(&text, Some(&record));
+        }
         if !is_one_version(path, &text) {
             // Another process may be between the visible file and its record.
             let _lock = self.context.write_lock()?;
