@@ -416,8 +416,7 @@ fn a_topic_from_the_model_cannot_escape_the_folder() {
         let (workspace, ran) =
             extract(Wire::Openai, &[json!({ "memories": [memory] }).to_string()]);
         assert_eq!(ran.code, 0, "{topic:?} {ran}");
-        let files = workspace.root.files();
-        let new: Vec<&String> = files.keys().filter(|it| it.contains("user_")).collect();
+        let new = workspace.root.typed_memories();
         assert!(
             new.iter().all(|it| it.starts_with("memory/user_") && it.strip_suffix(".md").is_some()),
             "{new:?}"

@@ -322,7 +322,7 @@ fn redo_extracts_days_that_only_the_built_in_engine_read() {
     assert_eq!(workspace.server.count(), 2);
     // The memory that the built-in engine extracted from the line is rewritten in place.
     let files = workspace.root.files();
-    let memories: Vec<_> = files.iter().filter(|it| it.0.contains("user_")).collect();
+    let memories: Vec<_> = files.iter().filter(|it| it.0.contains("/user_")).collect();
     assert!(matches!(&memories[..], [one] if one.1.contains("Alice likes short")), "{memories:?}");
     assert_eq!(count(workspace.run(&["status", "--json"]).ok().json()), 1);
     // A second redo finds nothing to do.

@@ -58,7 +58,7 @@ fn one_request_covers_the_week_and_its_days() {
         assert_eq!(requests[0].turns()[0], prompt[0]["messages"][0]["text"]);
         assert!(workspace.week().unwrap().contains(&format!("{ARCHIVE} [2026-04-09:4]")));
         let files = workspace.root.files();
-        let memory = &files["memory/user_reply-style.md"];
+        let memory = &files["memory/.user_reply-style.json"];
         assert!(memory.contains("2026-04-09:3#") && !memory.contains("2026-04-07"), "{memory}");
         let trace = workspace.run(&["trace", "memory/user_reply-style.md"]).ok();
         assert!(trace.stdout.contains("2026-04-09.md:3"), "{trace}");

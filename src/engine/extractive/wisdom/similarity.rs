@@ -52,7 +52,7 @@ impl SeenStatements {
         })
     }
 
-    /// Returns whether one statement has all words and values of a text. That something was stopped is said by few
+    /// Returns whether one statement has all words and values of a text. That something was stopped needs few
     /// of its words.
     pub fn say_all_of(&self, text: &str) -> bool {
         let terms = StatementTerms::of(text);
