@@ -1,7 +1,7 @@
 //! memoird turns an agent's daily logs into long-term memory.
 //!
 //! People and agents write daily logs (`memory/2026-04-02.md`) into a folder. memoird summarizes closed weeks
-//! and months, extracts typed memories from days, and distills lasting statements into `WISDOM.md`. Every
+//! and months, keeps typed memories by topic, and distills lasting statements into `WISDOM.md`. Every
 //! generated line can be traced to the log lines that it was derived from.
 //!
 //! # For programs that embed memoird
