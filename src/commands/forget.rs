@@ -377,7 +377,7 @@ impl<'a> TargetResolver<'a> {
     fn add_statements(&mut self, path: &str, text: &str, lines: &LineSet) -> CommandResult<bool> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let is_same = |it: &&TypedMemory| it.file_name.as_os_str() == name;
-        let topic = self.memories.iter().find(is_same).filter(|it| !it.statements().is_empty());
+        let topic = self.memories.iter().find(is_same).filter(|it| it.is_about_topic());
         let Some(memory) = topic.cloned() else {
             return self.add_file(path, FileKind::Memory).map(|()| true);
         };
@@ -458,7 +458,7 @@ impl<'a> TargetResolver<'a> {
                     return Err(workspace::no_such_file(path));
                 };
                 self.request.memories.insert(path.to_owned());
-                if !memory.statements().is_empty() {
+                if memory.is_about_topic() {
                     // What a person wrote there goes with the file, and is looked for nowhere else.
                     let (ours, _) = memory.statements_by_owner();
                     for statement in ours {

@@ -197,7 +197,8 @@ pub struct Wisdom {
     /// Whether changes are made at once or wait for a person's decision.
     pub review: Review,
     /// Whether the file also has bullets, which are chosen again from the newest logs after each change: how to
-    /// work, people, lessons, decisions, projects, environment, open items. Not if changes wait for a person.
+    /// work, people, lessons, decisions, projects, environment, open items. Without a model the same statements
+    /// become typed memories by topic. Not if changes wait for a person.
     pub digest: bool,
 }
 

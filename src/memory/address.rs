@@ -359,6 +359,16 @@ impl Citation {
         self.0.get(stem)
     }
 
+    /// Returns whether a line is cited.
+    pub fn cites(&self, at: &Address) -> bool {
+        self.lines_of(&at.stem).is_some_and(|it| it.contains(at.line))
+    }
+
+    /// Returns whether all lines of another citation are cited.
+    pub fn covers(&self, other: &Self) -> bool {
+        other.addresses().all(|it| self.cites(&it))
+    }
+
     /// Returns each cited line.
     pub fn addresses(&self) -> impl Iterator<Item = Address> + '_ {
         self.0

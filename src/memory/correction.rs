@@ -252,8 +252,7 @@ pub fn correct_memory(
     let label = ["**Why:** ", "**How to apply:** "].into_iter().find(|it| before.starts_with(it));
     let label = label.filter(|_| !words.text.starts_with("**")).unwrap_or_default();
     // A statement of a memory about a topic keeps its citation.
-    let bullet =
-        before.strip_prefix("- ").map(Item::parse).filter(|_| !memory.statements().is_empty());
+    let bullet = before.strip_prefix("- ").map(Item::parse).filter(|_| memory.is_about_topic());
     let cited = || match &bullet {
         Some(item) => item.citation.clone(),
         None => Citation::from_addresses(memory.sources.iter().map(|(address, _)| address)),
@@ -264,7 +263,7 @@ pub fn correct_memory(
         None => format!("{label}{}", words.text),
     };
     let body = [&text[body_at..body_at + from], &after, &text[body_at + to..]].concat();
-    let whole = if memory.statements().is_empty() && is_whole {
+    let whole = if !memory.is_about_topic() && is_whole {
         let mut new = TypedMemory { body, ..memory.clone() };
         if Some(chosen) == statement {
             let old = typed::one_line(before);
@@ -280,7 +279,7 @@ pub fn correct_memory(
             new.sources = citation.addresses().filter_map(source).collect();
         }
         new.print()
-    } else if words.citation.is_some() && memory.statements().is_empty() {
+    } else if words.citation.is_some() && !memory.is_about_topic() {
         return Err(CorrectionTargetError::FixedSources);
     } else {
         memory.with_record(&[&text[..body_at], &body].concat())
@@ -313,7 +312,8 @@ fn paragraphs(body: &str) -> Vec<(usize, usize)> {
     found
 }
 
-fn shorten(text: &str, chars_max: usize) -> String {
+/// Shortens a text between words, with `…` at its end.
+pub(crate) fn shorten(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }

@@ -12,7 +12,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{item::Item, typed::MemoryType};
+use super::{
+    item::Item,
+    markdown::{self, LineKind},
+    typed::MemoryType,
+};
 
 /// What a statement says. The order of the variants is the order in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,26 +134,10 @@ pub fn statements_of(body: &str) -> Vec<MemoryStatement> {
 
 /// Returns the indexes of the lines in code fences and comments, those of their marks included.
 pub fn inert_lines(body: &str) -> BTreeSet<usize> {
-    let mut inert = BTreeSet::new();
-    let (mut fence, mut in_comment) = (None, false);
-    for (at, line) in body.lines().enumerate() {
-        let mark = ["```", "~~~"].into_iter().find(|it| line.trim_start().starts_with(it));
-        let was_inert = fence.is_some() || in_comment;
-        match (fence, mark) {
-            _ if in_comment => in_comment = !line.contains("-->"),
-            (None, Some(mark)) => fence = Some(mark),
-            (Some(open), Some(mark)) if open == mark => fence = None,
-            (None, None) => {
-                let after = line.rsplit_once("<!--").map(|it| it.1);
-                in_comment = after.is_some_and(|it| !it.contains("-->"));
-            }
-            _ => {}
-        }
-        if was_inert || fence.is_some() || in_comment {
-            inert.insert(at);
-        }
-    }
-    inert
+    let kinds = markdown::classify_summary_lines(body.lines());
+    let is_inert =
+        |it: LineKind| matches!(it, LineKind::Fence | LineKind::Code | LineKind::Comment);
+    kinds.into_iter().enumerate().filter(|it| is_inert(it.1)).map(|it| it.0).collect()
 }
 
 /// Returns the body with these statements, which are sorted by kind.

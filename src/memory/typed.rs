@@ -310,6 +310,11 @@ impl TypedMemory {
         shown
     }
 
+    /// Returns whether it is about a topic, rather than one statement.
+    pub fn is_about_topic(&self) -> bool {
+        !self.statements().is_empty()
+    }
+
     /// Returns the statements of a memory about a topic; none if it is about one statement.
     pub fn statements(&self) -> Vec<MemoryStatement> {
         statement::statements_of(&self.body)
@@ -332,7 +337,7 @@ impl TypedMemory {
             }
         }
         let is_unmoved = moved.iter().all(|(from, to)| from == to);
-        if is_unmoved || self.statements().is_empty() {
+        if is_unmoved || !self.is_about_topic() {
             return;
         }
         let mut lines: Vec<String> = self.body.split('\n').map(str::to_owned).collect();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Root};
+use crate::support::Root;
 
 const NOTES: &str = "# Memory\n\n\
     - Never push to the mirror without asking Ottilie first\n\
@@ -18,12 +18,6 @@ const DAY: &str = "# 2026-04-10\n\n\
     - The harbour dashboard lives at https://tides.example/board\n\
     - Disabled the hourly copy of the tide tables in Brest\n";
 
-fn run(root: &Root, args: &[&str]) -> CommandOutput {
-    let mut command = root.command(args);
-    command.env("MEMOIRD_WISDOM_DIGEST", "true");
-    root.finish(command, args)
-}
-
 /// Returns a compacted folder with these curated files.
 fn root_with(name: &str, curated: &str) -> Root {
     let root = Root::empty(name);
@@ -33,7 +27,7 @@ fn root_with(name: &str, curated: &str) -> Root {
     );
     root.write("memory/2026-04-10.md", DAY);
     root.write("MEMORY.md", NOTES);
-    run(&root, &["compact"]).ok();
+    root.run_with_digest(&["compact"]).ok();
     root
 }
 
@@ -44,14 +38,14 @@ fn what_a_curated_file_says_is_not_repeated() {
     assert!(!wisdom.contains("Never push"), "{wisdom}");
     // What is between our marks is no note.
     assert!(wisdom.contains("short reports"), "{wisdom}");
-    let explained = run(&root, &["compact", "--explain", "WISDOM.md", "--json"]).ok();
+    let explained = root.run_with_digest(&["compact", "--explain", "WISDOM.md", "--json"]).ok();
     let explained = explained.json_as("compact-explain-wisdom");
     let why = |words: &str| {
         let mut left = explained["left_out"].as_array().unwrap().iter();
         left.find(|it| it["text"].as_str().unwrap().contains(words)).map(|it| it["why"].clone())
     };
     assert_eq!(why("Never push"), Some(json!("own_notes")));
-    let context = run(&root, &["context"]).ok().stdout;
+    let context = root.run_with_digest(&["context"]).ok().stdout;
     assert!(!context.contains("Never push"), "{context}");
     // That something was stopped is news about a thing that the notes name.
     assert!(
@@ -62,16 +56,16 @@ fn what_a_curated_file_says_is_not_repeated() {
 
     // A change makes the choice due, and nothing else does.
     let before = root.files();
-    run(&root, &["compact"]).ok();
+    root.run_with_digest(&["compact"]).ok();
     assert_eq!(root.files(), before);
     let notes = NOTES.replace("- Never push to the mirror without asking Ottilie first\n", "");
     root.write(
         "MEMORY.md",
         &format!("{notes}- The harbour dashboard lives at https://tides.example/board\n"),
     );
-    let due = run(&root, &["compact", "--dry-run"]).ok().to_string();
+    let due = root.run_with_digest(&["compact", "--dry-run"]).ok().to_string();
     assert!(due.contains("newer logs or notes"), "{due}");
-    run(&root, &["compact"]).ok();
+    root.run_with_digest(&["compact"]).ok();
     let wisdom = root.read("WISDOM.md");
     assert!(wisdom.contains("Never push") && !wisdom.contains("tides.example"), "{wisdom}");
     assert!(root.read("MEMORY.md").starts_with(&notes), "never written");
@@ -81,11 +75,11 @@ fn what_a_curated_file_says_is_not_repeated() {
 fn notes_in_the_memory_folder_are_not_repeated_either() {
     let root = root_with("below", "[memory/house.md]");
     assert!(root.read("WISDOM.md").contains("tides.example"));
-    let context = |root: &Root| run(root, &["context"]).ok().stdout;
+    let context = |root: &Root| root.run_with_digest(&["context"]).ok().stdout;
     assert!(context(&root).contains("Your own notes: MEMORY.md: read them too"));
     let house = "The harbour dashboard lives at https://tides.example/board\n";
     root.write("memory/house.md", house);
-    run(&root, &["compact"]).ok();
+    root.run_with_digest(&["compact"]).ok();
     assert!(!root.read("WISDOM.md").contains("tides.example"));
     let context = context(&root);
     assert!(context.contains("Your own notes: memory/house.md, MEMORY.md: read"), "{context}");
@@ -94,7 +88,8 @@ fn notes_in_the_memory_folder_are_not_repeated_either() {
 }
 
 fn contradictions(root: &Root, args: &[&str]) -> Vec<Value> {
-    let report = run(root, &[&["review"], args, &["--json"]].concat()).ok().json_as("review");
+    let report =
+        root.run_with_digest(&[&["review"], args, &["--json"]].concat()).ok().json_as("review");
     let items = report["items"].as_array().unwrap().iter();
     items.filter(|it| it["what"] == "contradiction").cloned().collect()
 }
@@ -118,24 +113,24 @@ fn lines_that_newer_logs_contradict_are_listed_for_review() {
             (&json!("MEMORY.md"), &json!(6), &json!("2026-04-10"), &json!("2026-04-10:7")),
         ]
     );
-    let text = run(&root, &["review"]).ok().to_string();
+    let text = root.run_with_digest(&["review"]).ok().to_string();
     let said = "MEMORY.md line 4 says: Gateway port: 8080";
     let logged = "since 2026-04-10 the logs say: Gateway port: 9090 [2026-04-10:5]";
     assert!(text.contains(said) && text.contains(logged), "{text}");
 
     // Nothing can be written, but a person can say that it is none.
     let id = found[0]["id"].as_str().unwrap();
-    let accepted = run(&root, &["review", "accept", id]);
+    let accepted = root.run_with_digest(&["review", "accept", id]);
     assert!(
         accepted.code == 2 && accepted.stderr.contains("never changes curated files"),
         "{accepted}"
     );
-    assert_eq!(run(&root, &["review", "edit", id, "Gateway port: 1"]).code, 2);
-    run(&root, &["review", "accept", "--all"]).ok();
-    run(&root, &["review", "refuse", id]).ok();
+    assert_eq!(root.run_with_digest(&["review", "edit", id, "Gateway port: 1"]).code, 2);
+    root.run_with_digest(&["review", "accept", "--all"]).ok();
+    root.run_with_digest(&["review", "refuse", id]).ok();
     assert_eq!(contradictions(&root, &["list"]), found[1..]);
     assert_eq!(contradictions(&root, &["list", "--decided"])[0]["verdict"], "refused");
-    run(&root, &["review", "reopen", id]).ok();
+    root.run_with_digest(&["review", "reopen", id]).ok();
     assert_eq!(contradictions(&root, &["list"]), found);
     assert_eq!(root.read("MEMORY.md"), before);
 
@@ -154,7 +149,7 @@ fn secrets_and_quarantined_lines_of_notes_are_not_shown() {
         "memory/2026-04-10.md",
         &format!("- Mirror token limit of {token} uploads: 60 files\n- Send 60 keys to Oskumar\n"),
     );
-    let text = run(&root, &["review", "list", "--json"]).ok().to_string();
+    let text = root.run_with_digest(&["review", "list", "--json"]).ok().to_string();
     assert!(text.contains("[secret:") && !text.contains(&token), "{text}");
     assert!(!text.contains("send 40 keys"), "{text}");
 }
@@ -165,7 +160,7 @@ fn paths_that_name_no_notes_are_refused_or_reported() {
         root_with("paths", "[MEMORY.md, WISDOM.md, memory/2026-04-10.md, memory/gone.md, link.md]");
     root.write("elsewhere/notes.md", "- The pier house got a second key\n");
     std::os::unix::fs::symlink(root.path("elsewhere/notes.md"), root.path("link.md")).unwrap();
-    let status = run(&root, &["status", "--json"]).ok().json();
+    let status = root.run_with_digest(&["status", "--json"]).ok().json();
     let problems = status["problems"].as_array().unwrap_or_else(|| panic!("{status}"));
     let why = |path: &str| {
         let found = problems.iter().find(|it| it["path"] == path);
@@ -176,11 +171,11 @@ fn paths_that_name_no_notes_are_refused_or_reported() {
     assert!(why("memory/gone.md").contains("does not exist"), "{problems:?}");
     assert!(why("link.md").contains("symbolic link"), "{problems:?}");
     assert_eq!(why("MEMORY.md"), "");
-    let doctor = run(&root, &["doctor"]).to_string();
+    let doctor = root.run_with_digest(&["doctor"]).to_string();
     assert!(doctor.contains("gone.md"), "{doctor}");
     for path in ["../MEMORY.md", "/etc/notes.md", ".memoird/notes.md"] {
         root.write("memoird.yaml", &format!("zone: Europe/Berlin\ncurated: [{path}]\n"));
-        let refused = run(&root, &["status"]);
+        let refused = root.run_with_digest(&["status"]);
         assert!(refused.code == 78 && refused.stderr.contains("within the root"), "{refused}");
     }
 }

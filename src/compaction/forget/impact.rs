@@ -289,7 +289,7 @@ fn find_memories_and_wisdom(
     for memory in &inventory.memories {
         let name = memory.file_name.to_string_lossy();
         let path = layout.typed_memory(&name);
-        if !memory.statements().is_empty() && !patterns.names_file(&path) {
+        if memory.is_about_topic() && !patterns.names_file(&path) {
             let Some(current) = vault.read_text(&path)? else { continue };
             match patterns.remove_from_topic(&path, memory, &current) {
                 Some((cut, remaining)) => {

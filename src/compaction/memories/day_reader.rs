@@ -34,7 +34,10 @@ use crate::{
     privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
     store::{
         db::lineage::{record::LogRecord, review::QuarantineRecord},
-        fs::{layout::FileKind, vault::Vault},
+        fs::{
+            layout::{FileKind, Layout},
+            vault::Vault,
+        },
     },
 };
 
@@ -327,16 +330,7 @@ impl DayContext<'_> {
             day.recorded.quarantined.extend(external_lines(&draft.citation));
             return Ok(());
         }
-        // Compared by lines and kind, since the same memory may get another name.
-        let is_alike = |path: &&str| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            layout.kind_of(path) == Some(FileKind::Memory)
-                && MemoryType::of_file_name(Path::new(name)) == Some(draft.kind)
-        };
-        let barred = decisions
-            .files_with_deleted()
-            .filter(is_alike)
-            .any(|it| decisions.is_deleted(it, line_texts(&draft.citation, &lines)));
+        let barred = is_deleted_in_type(draft.kind, &draft.citation, decisions, layout, &lines);
         match target {
             _ if barred => {}
             Some(old) => {
@@ -395,6 +389,26 @@ pub(crate) fn external_lines(citation: &Citation) -> Vec<(Stem, Vec<QuarantineRe
     let record = |line| QuarantineRecord { line, why: vec![FROM_EXTERNAL.to_owned()] };
     let files = citation.files();
     files.map(|(stem, lines)| (stem.clone(), lines.iter().map(record).collect())).collect()
+}
+
+/// Returns whether a person deleted what these lines say in a memory of a type. Compared by lines and type, since the
+/// same memory may get another name.
+pub(super) fn is_deleted_in_type(
+    kind: MemoryType,
+    citation: &Citation,
+    decisions: &Decisions,
+    layout: &Layout,
+    logs: &[SanitizedLog],
+) -> bool {
+    let is_alike = |path: &&str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        layout.kind_of(path) == Some(FileKind::Memory)
+            && MemoryType::of_file_name(Path::new(name)) == Some(kind)
+    };
+    decisions
+        .files_with_deleted()
+        .filter(is_alike)
+        .any(|it| decisions.is_deleted(it, line_texts(citation, logs)))
 }
 
 pub(crate) fn line_texts<'a>(citation: &Citation, logs: &'a [SanitizedLog]) -> Vec<&'a str> {

@@ -18,7 +18,7 @@ use crate::compaction::{
 use crate::{
     engine::MemoryDraft,
     memory::{
-        address::{Address, Citation},
+        address::Citation,
         hash::ContentHash,
         item::Item,
         typed::{self, TypedMemory},
@@ -124,11 +124,8 @@ pub(crate) fn target_memory<'a>(
         it.file_name.as_os_str().eq_ignore_ascii_case(&file)
             || it.name.trim().to_lowercase() == draft.name.trim().to_lowercase()
     };
-    let shares_line = |it: &&TypedMemory| {
-        let cites =
-            |at: &Address| draft.citation.lines_of(&at.stem).is_some_and(|it| it.contains(at.line));
-        rereads && it.sources.iter().any(|(at, _)| cites(at))
-    };
+    let shares_line =
+        |it: &&TypedMemory| rereads && it.sources.iter().any(|(at, _)| draft.citation.cites(at));
     named.or_else(|| of_kind().find(has_name)).or_else(|| of_kind().find(shares_line))
 }
 

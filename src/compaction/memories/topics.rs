@@ -5,10 +5,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
-use super::{day_reader::line_texts, own_text::OwnText};
+use super::{day_reader::is_deleted_in_type, own_text::OwnText};
 use crate::compaction::{
     error::JobFailure,
     journal::{
@@ -20,16 +20,18 @@ use crate::{
     engine::extractive::{SeenStatements, TopicMemory},
     memory::{
         address::{Address, Citation},
+        correction::shorten,
         decision::Decisions,
         frontmatter::OtherKeys,
         item::Item,
-        statement::{self, MemoryStatement, StatementKind},
+        statement::{MemoryStatement, StatementKind},
         typed::{self, MemoryType, TypedMemory, description_hash},
         typed_schema,
     },
     privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
     store::fs::{
-        layout::{FileKind, Layout},
+        inventory::Inventory,
+        layout::Layout,
         vault::{Vault, VaultError},
     },
 };
@@ -49,54 +51,46 @@ pub(crate) struct TopicWriter<'a> {
     pub(crate) rules: &'a PrivacyRules,
 }
 
-/// Returns whether a memory is about a topic, rather than one statement.
-pub(crate) fn is_about_topic(memory: &TypedMemory) -> bool {
-    !statement::statements_of(&memory.body).is_empty()
+/// What must not be in the memories about topics: what a person deleted, and what is said elsewhere.
+pub(crate) struct TopicExclusions<'a> {
+    /// The lines of memories that are not made again, and of statements that a person wrote.
+    said: Vec<Citation>,
+    decisions: &'a Decisions,
+    layout: &'a Layout,
+    logs: &'a [SanitizedLog],
 }
 
-/// Returns whether a statement must not be in a memory of a type: a person deleted it, or a memory that is not made
-/// again has its lines.
-pub(crate) fn is_kept_out(
-    kind: MemoryType,
-    citation: &Citation,
-    memories: &[TypedMemory],
-    decisions: &Decisions,
-    layout: &Layout,
-    logs: &[SanitizedLog],
-) -> bool {
-    let is_alike = |path: &&str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        layout.kind_of(path) == Some(FileKind::Memory)
-            && MemoryType::of_file_name(Path::new(name)) == Some(kind)
-    };
-    let cites_all = |it: &TypedMemory| {
-        citation.addresses().all(|at| it.sources.iter().any(|(there, _)| *there == at))
-    };
-    // A person's statement says what its lines say.
-    let says = |it: &TypedMemory| {
-        let (_, own) = it.statements_by_owner();
-        own.iter().filter_map(|it| it.item.citation.as_ref()).any(|theirs| {
-            let cites = |at: &Address| {
-                theirs.lines_of(&at.stem).is_some_and(|lines| lines.contains(at.line))
+impl<'a> TopicExclusions<'a> {
+    pub(crate) fn of(
+        inventory: &'a Inventory,
+        layout: &'a Layout,
+        logs: &'a [SanitizedLog],
+    ) -> Self {
+        let Inventory { memories, decisions, .. } = inventory;
+        // A copy of a file of ours that lost its record says nothing itself.
+        let is_copy = |copy: &TypedMemory| {
+            let is_original = |it: &TypedMemory| {
+                it.recorded_body.is_some() && (it.kind, &it.name) == (copy.kind, &copy.name)
             };
-            citation.addresses().all(|at| cites(&at))
-        })
-    };
-    // A copy of a file of ours that lost its record says nothing itself.
-    let is_copy = |copy: &TypedMemory| {
-        let is_original = |it: &TypedMemory| {
-            it.recorded_body.is_some() && (it.kind, &it.name) == (copy.kind, &copy.name)
+            copy.recorded_body.is_none() && memories.iter().any(is_original)
         };
-        copy.recorded_body.is_none() && memories.iter().any(is_original)
-    };
-    let keeps_out = |it: &TypedMemory| {
-        if is_about_topic(it) { !is_copy(it) && says(it) } else { cites_all(it) }
-    };
-    memories.iter().any(keeps_out)
-        || decisions
-            .files_with_deleted()
-            .filter(is_alike)
-            .any(|it| decisions.is_deleted(it, line_texts(citation, logs)))
+        let mut said = Vec::new();
+        for memory in memories {
+            if !memory.is_about_topic() {
+                said.extend(Citation::from_addresses(memory.sources.iter().map(|it| &it.0)));
+            } else if !is_copy(memory) {
+                let (_, own) = memory.statements_by_owner();
+                said.extend(own.into_iter().filter_map(|it| it.item.citation));
+            }
+        }
+        Self { said, decisions, layout, logs }
+    }
+
+    /// Returns whether a statement with these lines must not be in a memory of a type.
+    pub(crate) fn contain(&self, kind: MemoryType, citation: &Citation) -> bool {
+        self.said.iter().any(|it| it.covers(citation))
+            || is_deleted_in_type(kind, citation, self.decisions, self.layout, self.logs)
+    }
 }
 
 impl TopicWriter<'_> {
@@ -113,7 +107,7 @@ impl TopicWriter<'_> {
         let mut names: Vec<String> = Vec::new();
         let mut written: Vec<&TypedMemory> = Vec::new();
         for topic in topics {
-            let name = cut(&self.rules.sanitize_output(&topic.name), LINE_CHARS_MAX);
+            let name = shorten(&self.rules.sanitize_output(&topic.name), LINE_CHARS_MAX);
             let known = self.known_memory(topic.kind, &name);
             let is_done = known.is_some_and(|it| written.contains(&it));
             written.extend(known);
@@ -140,7 +134,8 @@ impl TopicWriter<'_> {
                 .collect();
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
             let statements = with_older(new, older);
-            let description = cut(&self.rules.sanitize_output(&topic.description), LINE_CHARS_MAX);
+            let description =
+                shorten(&self.rules.sanitize_output(&topic.description), LINE_CHARS_MAX);
             // What a person wrote there stays.
             let described = known.filter(|it| it.has_own_description()).map(|it| &it.description);
             let name = known.map_or(name, |it| it.name.clone());
@@ -162,7 +157,7 @@ impl TopicWriter<'_> {
             self.add_file(memory, known, statements, files, recorded)?;
         }
         let is_over = |it: &&TypedMemory| {
-            is_about_topic(it)
+            it.is_about_topic()
                 && it.recorded_body.is_some()
                 && !written.iter().any(|written| written.file_name == it.file_name)
         };
@@ -178,7 +173,7 @@ impl TopicWriter<'_> {
         let file = typed::file_name(kind, name);
         let is_same = |it: &&TypedMemory| {
             it.kind == kind
-                && is_about_topic(it)
+                && it.is_about_topic()
                 && (it.name == name || it.file_name.as_os_str() == file.as_str())
         };
         let mut found = self.memories.iter().filter(is_same);
@@ -381,14 +376,4 @@ fn deleted_items(memory: &TypedMemory) -> Vec<String> {
         at.map(|it| present.swap_remove(it)).is_none()
     };
     memory.items.iter().filter(is_gone).cloned().collect()
-}
-
-/// Cuts a text at the end of a word.
-fn cut(text: &str, chars_max: usize) -> String {
-    if text.chars().count() <= chars_max {
-        return text.to_owned();
-    }
-    let end = text.char_indices().nth(chars_max - 1).map_or(text.len(), |it| it.0);
-    let end = text[..end].rfind(' ').filter(|it| *it > end / 2).unwrap_or(end);
-    format!("{}…", text[..end].trim_end_matches([' ', ',', ';', ':', '—', '-']))
 }

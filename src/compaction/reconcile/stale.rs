@@ -99,7 +99,7 @@ pub(crate) fn find_stale_memories(
     let concerned: Vec<&TypedMemory> = memories
         .iter()
         // A memory about a topic is made again from the logs as they are.
-        .filter(|it| it.statements().is_empty())
+        .filter(|it| !it.is_about_topic())
         .filter(|it| it.sources.iter().any(|(at, _)| is_day_in(&days, &at.stem)))
         .collect();
     let stems: BTreeSet<&Stem> = concerned
@@ -357,11 +357,7 @@ impl StaleEntry {
         text: &str,
         citation: &Citation,
     ) -> Option<u8> {
-        let shares = |sources: &[CitedLine]| {
-            let cites =
-                |at: &Address| citation.lines_of(&at.stem).is_some_and(|it| it.contains(at.line));
-            sources.iter().any(|(at, _)| cites(at))
-        };
+        let shares = |sources: &[CitedLine]| sources.iter().any(|(at, _)| citation.cites(at));
         let overlap = source_match::word_overlap(&self.words, &format!("{title}. {text}"));
         if overlap < source_match::SIMILAR_SHARE {
             return None;

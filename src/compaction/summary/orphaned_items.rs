@@ -167,7 +167,7 @@ pub(crate) fn restore_orphaned(
 
 fn is_covered_by(item: &Item, kept: &Item) -> bool {
     let (Some(item), Some(kept)) = (&item.citation, &kept.citation) else { return false };
-    item.addresses().all(|it| kept.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line)))
+    kept.covers(item)
 }
 
 /// Returns the missing sources of a job, by name; for a month also the logs of its weeks.

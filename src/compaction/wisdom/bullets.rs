@@ -13,7 +13,7 @@ use crate::{
         },
         memories::{
             day_reader::line_texts,
-            topics::{self, TopicWriter},
+            topics::{TopicExclusions, TopicWriter},
         },
         plan::CompactionJob,
         report::count_u32,
@@ -55,9 +55,8 @@ impl WisdomEditor<'_, '_> {
         let room = self.context.settings.settings.wisdom.max_chars;
         let layout = self.context.vault.layout();
         let memories = &view.inventory.memories;
-        let is_out = |kind, citation: &Citation| {
-            topics::is_kept_out(kind, citation, memories, decisions, layout, &logs)
-        };
+        let exclusions = TopicExclusions::of(&view.inventory, layout, &logs);
+        let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
         let notes = what_notes_say(&view.inventory);
         let digest = edit.choose_bullets(&mut file, &notes, room, &is_out);
         if let Some(newest) = logs.last() {
@@ -153,13 +152,8 @@ impl WisdomEdit<'_> {
         let entries: Vec<WisdomEntry> =
             file.entries().filter(|it| !it.is_own_bullet()).cloned().collect();
         let is_decided = |citation: &Citation| {
-            let cites = |sources: &Citation| {
-                citation
-                    .addresses()
-                    .all(|at| sources.lines_of(&at.stem).is_some_and(|it| it.contains(at.line)))
-            };
             let is_taken_over = |it: &WisdomEntry| {
-                !it.is_managed() && it.meta.as_ref().is_some_and(|it| cites(&it.sources))
+                !it.is_managed() && it.meta.as_ref().is_some_and(|it| it.sources.covers(citation))
             };
             (self.is_deleted)(citation) || entries.iter().any(is_taken_over)
         };

@@ -222,7 +222,7 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
         let mut memories = memories_in_month(job.period, &view.inventory.memories);
         // Those about topics are made from the same logs, after the months of a first run and before later ones:
         // what is distilled must not depend on which came first.
-        memories.retain(|it| it.statements().is_empty());
+        memories.retain(|it| !it.is_about_topic());
         memories.retain(|it| !memory_match::is_held(it, self.context.vault, rules));
         let wisdom = &self.context.settings.settings.wisdom;
         let ops = ask_engine(self.context.engine, |engine| {

@@ -86,6 +86,15 @@ pub(super) struct LogStatement {
     pub(super) cites: Option<Citation>,
 }
 
+impl LogStatement {
+    /// Returns whether it is in the words of the log's author: no quote, no code, no output of a program.
+    pub(super) fn is_own_words(&self) -> bool {
+        self.origin != TextOrigin::External
+            && !matches!(self.form, StatementForm::Code | StatementForm::Quote)
+            && self.speaker != Some(Speaker::Machine)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatementForm {
     Item,

@@ -111,7 +111,7 @@ impl WisdomEntryMeta {
 
     pub(super) fn drop_uncited_hashes(&mut self) {
         let Self { lines, sources, .. } = self;
-        lines.retain(|at, _| sources.lines_of(&at.stem).is_some_and(|it| it.contains(at.line)));
+        lines.retain(|at, _| sources.cites(at));
     }
 
     /// Prints the hashes of the cited lines in their order; empty if none is known.

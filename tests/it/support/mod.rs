@@ -187,6 +187,13 @@ impl Root {
         self.finish(self.command(args), args)
     }
 
+    /// Runs the program as it is by default: with memories by topic, and bullets in `WISDOM.md`.
+    pub(crate) fn run_with_digest(&self, args: &[&str]) -> CommandOutput {
+        let mut command = self.command(args);
+        command.env("MEMOIRD_WISDOM_DIGEST", "true");
+        self.finish(command, args)
+    }
+
     /// Runs the program with this text on stdin.
     pub(crate) fn run_with_stdin(&self, args: &[&str], stdin: impl Into<Vec<u8>>) -> CommandOutput {
         let mut command = self.command(args);
@@ -210,6 +217,13 @@ impl Root {
             stderr: text(output.stderr),
         }
     }
+}
+
+/// Returns the number of the first line that contains these words, from 1.
+#[track_caller]
+pub(crate) fn line_of(text: &str, words: &str) -> usize {
+    let line = text.lines().position(|it| it.contains(words));
+    line.unwrap_or_else(|| panic!("{words} in:\n{text}")) + 1
 }
 
 impl CommandOutput {

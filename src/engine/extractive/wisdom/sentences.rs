@@ -277,9 +277,7 @@ impl<'a> LogSentences<'a> {
         /// Two statements on the same line that are at least this similar are about the same.
         const ALIKE: f64 = 0.5;
         let about = |words: &&UserStatement| {
-            let shared = |at: &Address| {
-                meta.sources.lines_of(&at.stem).is_some_and(|lines| lines.contains(at.line))
-            };
+            let shared = |at: &Address| meta.sources.cites(at);
             let repeats = |at: &Address| {
                 let log = self.logs.iter().find(|log| *log.stem() == at.stem);
                 let line = log.and_then(|log| log.line(at.line));
@@ -314,10 +312,7 @@ impl<'a> LogSentences<'a> {
                 && !sentence.text.contains('?')
                 && repeats_entry(entry, &sentence.terms)
         });
-        let new = |it: &Address| {
-            it.stem.date() > meta.last_reinforced
-                && !meta.sources.lines_of(&it.stem).is_some_and(|set| set.contains(it.line))
-        };
+        let new = |it: &Address| it.stem.date() > meta.last_reinforced && !meta.sources.cites(it);
         let mut occurrences: Vec<Occurrence> = repeating
             .flat_map(|(sentence, _)| self.occurrences(sentence))
             .filter(|it| it.iter().all(new))

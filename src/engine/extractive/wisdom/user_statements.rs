@@ -78,11 +78,8 @@ impl UserStatement {
 
 /// Replaces the text of a candidate by what a person wrote about the same lines.
 pub(super) fn apply_user_statements(candidate: &mut EntryCandidate, own: &[UserStatement]) {
-    let within = |words: &&UserStatement| {
-        candidate.newest.iter().all(|it| {
-            words.citation.lines_of(&it.stem).is_some_and(|lines| lines.contains(it.line))
-        })
-    };
+    let within =
+        |words: &&UserStatement| candidate.newest.iter().all(|it| words.citation.cites(it));
     if let Some(words) = own.iter().find(within) {
         candidate.title.clone_from(&words.title);
         candidate.text.clone_from(&words.text);

@@ -16,7 +16,7 @@ use crate::{
     engine::extractive::{
         cue_phrases,
         memories::roles::role_of_label,
-        parsed_log::{self, LogStatement, ParsedLog, StatementForm},
+        parsed_log::{self, LogStatement, ParsedLog},
         routine_reports::is_routine_report,
         sections::{self, StatementClass},
         statements::{terms::StatementTerms, word_list::WordList},
@@ -26,7 +26,6 @@ use crate::{
         address::Address,
         atom::{self, Atom, AtomKind},
         authorship::Speaker,
-        log::TextOrigin,
         statement::StatementKind,
     },
     privacy::SanitizedLog,
@@ -302,9 +301,8 @@ fn claims_of(log: &SanitizedLog) -> Vec<Claim> {
     let is_log = log.date() != NaiveDate::default();
     let mut claims = Vec::new();
     for statement in &page.statements {
-        let is_own = statement.origin != TextOrigin::External
-            && !matches!(statement.form, StatementForm::Code | StatementForm::Quote)
-            && !matches!(statement.speaker, Some(Speaker::Machine | Speaker::Assistant))
+        let is_own = statement.is_own_words()
+            && statement.speaker != Some(Speaker::Assistant)
             && !statement.introduces
             && !statement.is_pasted;
         if !is_own || (is_log && is_routine_report(&statement.text)) {

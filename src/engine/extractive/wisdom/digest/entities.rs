@@ -10,14 +10,10 @@ use chrono::NaiveDate;
 
 use crate::{
     engine::extractive::{
-        parsed_log::{LogStatement, ParsedLog, StatementForm},
+        parsed_log::ParsedLog,
         statements::{terms::is_stop_word, word_list::WordList},
     },
-    memory::{
-        atom::{self, Atom, AtomKind},
-        authorship::Speaker,
-        log::TextOrigin,
-    },
+    memory::atom::{self, Atom, AtomKind},
     text::{
         hash::{HashedMap, combine_hashes, hash_bytes},
         lexicon::WISDOM,
@@ -42,26 +38,23 @@ const PERSON_USES_MIN: usize = 2;
 const PERSON_SHARE: usize = 12;
 
 /// Something that the logs come back to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Entity {
     /// Its name as written most often.
     pub(super) name: String,
     /// The days that name it.
     pub(super) days: usize,
-    /// The last of them.
-    pub(super) last: NaiveDate,
     pub(super) is_person: bool,
     /// Whether it is a product of others that serves many ends.
     pub(super) is_platform: bool,
 }
 
 /// A place where a text names an entity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct EntityMention {
     pub(super) entity: usize,
     /// The index of its first word.
     pub(super) word: usize,
-    pub(super) words: usize,
 }
 
 /// The entities of some logs, by their words.
@@ -91,9 +84,9 @@ struct Candidate {
 
 impl Candidate {
     /// Returns whether it is a name: not one word that only occurs alone, as titles and labels do, unless it is never
-    /// written small. A stressed word, and
-    /// a noun of a language that writes all of them with a capital, must be in titles.
-    fn is_name(&self) -> bool {
+    /// written small. A stressed word, and a noun of a language that writes all of them with a capital, must be in
+    /// titles.
+    fn is_used_as_name(&self) -> bool {
         let is_stressed =
             |it: &String| it.chars().count() > 3 && it.chars().all(char::is_uppercase);
         let is_plain = |it: &String| !it.contains(' ') && (is_stressed(it) || is_plain_word(it));
@@ -119,7 +112,7 @@ impl Entities {
     /// Finds the entities of logs, which are sorted by day.
     pub(super) fn of(pages: &[ParsedLog]) -> Self {
         let own = |page: &'_ ParsedLog| -> Vec<usize> {
-            (0..page.statements.len()).filter(|&it| is_own(&page.statements[it])).collect()
+            (0..page.statements.len()).filter(|&it| page.statements[it].is_own_words()).collect()
         };
         let mut names = HashedMap::<Candidate>::default();
         let mut cases = HashedMap::<WordCase>::default();
@@ -145,7 +138,8 @@ impl Entities {
             let name = found.spellings.keys().next().cloned().unwrap_or_default();
             found.is_always_upper = WordList::of(&name).iter().all(|it| lower(it) == 0);
         }
-        names.retain(|_, it| it.spellings.values().sum::<usize>() > 1 && is_name(it, &cases));
+        names
+            .retain(|_, it| it.spellings.values().sum::<usize>() > 1 && is_capitalised(it, &cases));
         let by_words = names.keys().map(|it| (*it, 0)).collect();
         let known = Self { all: Vec::new(), by_words };
         for page in pages {
@@ -174,17 +168,16 @@ impl Entities {
     fn with_days(names: HashedMap<Candidate>, days_min: usize) -> Self {
         let frequent = names
             .into_iter()
-            .filter(|(_, it)| it.days.len() >= days_min && it.uses > 1 && it.is_name());
+            .filter(|(_, it)| it.days.len() >= days_min && it.uses > 1 && it.is_used_as_name());
         let mut found: Vec<(Entity, u64)> = frequent
             .filter_map(|(hash, it)| {
-                let last = *it.days.last()?;
                 let spelled = it.spellings.into_iter().map(|(name, times)| (times, name)).max()?.1;
                 let is_person = it.person_uses >= PERSON_USES_MIN
                     && it.person_uses * PERSON_SHARE >= it.uses
                     && spelled.chars().all(|c| c.is_alphabetic() || c == ' ');
                 let is_platform = WISDOM.platform_names.contains(&&*spelled.to_lowercase());
                 let days = it.days.len();
-                Some((Entity { name: spelled, days, last, is_person, is_platform }, hash))
+                Some((Entity { name: spelled, days, is_person, is_platform }, hash))
             })
             .collect();
         found.sort_by(|(a, _), (b, _)| b.days.cmp(&a.days).then_with(|| a.name.cmp(&b.name)));
@@ -195,8 +188,8 @@ impl Entities {
     /// Returns where a text names entities, the longest name at each place.
     pub(super) fn mentions(&self, words: &WordList) -> Vec<EntityMention> {
         self.names_in_words(words)
-            .filter_map(|(hash, word, words)| {
-                Some(EntityMention { entity: *self.by_words.get(&hash)?, word, words })
+            .filter_map(|(hash, word, _)| {
+                Some(EntityMention { entity: *self.by_words.get(&hash)?, word })
             })
             .collect()
     }
@@ -224,13 +217,6 @@ impl Entities {
             None
         })
     }
-}
-
-/// Returns whether a statement is in the words of the log's author.
-fn is_own(statement: &LogStatement) -> bool {
-    statement.origin != TextOrigin::External
-        && !matches!(statement.form, StatementForm::Code | StatementForm::Quote)
-        && statement.speaker != Some(Speaker::Machine)
 }
 
 /// Returns whether the text before a name ends with a word that is written small.
@@ -293,7 +279,7 @@ fn count_cases(text: &str, words: &WordList, cases: &mut HashedMap<WordCase>) {
 }
 
 /// Returns whether a name is one: not a word of every text, and not one that is usually written small.
-fn is_name(found: &Candidate, cases: &HashedMap<WordCase>) -> bool {
+fn is_capitalised(found: &Candidate, cases: &HashedMap<WordCase>) -> bool {
     let Some(name) = found.spellings.keys().next() else { return false };
     let words = WordList::of(name);
     let is_generic = |it: &str| is_stop_word(it) || WISDOM.generic_names.contains(&it);

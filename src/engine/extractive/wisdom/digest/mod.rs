@@ -5,6 +5,9 @@
 //! its length: terms count by their rarity among statements and by the days on which they occur, so that what an
 //! agent comes back to outweighs what happened once; a term that is already in the file counts less.
 //!
+//! The same statements are filed by topic for the typed memories ([`topics`]), by the entities that they are about
+//! ([`entities`]); those of a project share a bullet that begins with its name.
+//!
 //! # Invariants
 //!
 //! - The text is that of the logs, with its heading before it where it is not understandable alone; statements

@@ -17,7 +17,7 @@ use crate::{
         candidates::headings::{is_meaningful, template_heads},
         cue_phrases,
         memories::roles::{BlockRole, role_of_label},
-        parsed_log::{self, LogStatement, ParsedLog, StatementForm},
+        parsed_log::{self, LogStatement, ParsedLog},
         routine_reports::is_routine_report,
         sections::{self, StatementClass},
         statements::{
@@ -30,7 +30,6 @@ use crate::{
         address::{Address, Citation},
         atom::{self, AtomKind},
         authorship::Speaker,
-        log::TextOrigin,
         statement::StatementKind,
         wisdom::WisdomSection,
     },
@@ -307,10 +306,7 @@ impl StatementCollector {
         entities.min_by_key(|it| (self.entities.all[*it].is_platform, *it))
     }
     fn add(&mut self, page_at: usize, page: &ParsedLog, statement: &LogStatement) {
-        let is_own = statement.origin != TextOrigin::External
-            && !matches!(statement.form, StatementForm::Code | StatementForm::Quote)
-            && statement.speaker != Some(Speaker::Machine);
-        if !is_own
+        if !statement.is_own_words()
             || statement.introduces
             || self.copied.of(hash_bytes(statement.text.as_bytes())) >= COPIED_DAYS_MIN
         {
