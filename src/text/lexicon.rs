@@ -297,6 +297,12 @@ pub(crate) struct WisdomLexicon {
     pub(crate) platform_names: LexiconWords,
     pub(crate) person_verbs: LexiconWords,
     pub(crate) address_verbs: LexiconWords,
+    pub(crate) study_words: LexiconWords,
+    pub(crate) lesson_words: LexiconWords,
+    pub(crate) decision_words: LexiconWords,
+    pub(crate) rule_words: LexiconWords,
+    pub(crate) noun_articles: LexiconWords,
+    pub(crate) place_prepositions: LexiconWords,
 }
 
 /// Marks that show a state.

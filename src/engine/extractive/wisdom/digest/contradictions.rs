@@ -10,7 +10,7 @@ use chrono::NaiveDate;
 
 use super::{
     sections::{is_passing, role_of},
-    statements::{is_measurement, is_telemetry, names_change},
+    worth::{is_measurement, is_telemetry, names_change},
 };
 use crate::{
     engine::extractive::{

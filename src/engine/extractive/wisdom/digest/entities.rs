@@ -1,8 +1,9 @@
 //! The entities of the logs: projects, systems, products and people that they come back to.
 //!
 //! Without a model an entity is a name that occurs inside sentences on several days: capitalised words in a row, or
-//! a word such as `TideBoard`. A word that is as often written small is no name. People are told apart by the
-//! verbs beside them (`Ottilie asked`).
+//! a word such as `TideBoard`. A word that is as often written small is no name. What is only mentioned is no topic:
+//! an entity has titles, begins statements, or is part of a path. People are told apart by the verbs beside them
+//! (`Ottilie asked`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,7 @@ use crate::{
     text::{
         hash::{HashedMap, combine_hashes, hash_bytes},
         lexicon::WISDOM,
+        stems::english_stem,
     },
 };
 
@@ -29,8 +31,19 @@ const DAYS_MIN: usize = 3;
 /// A word is a name if it is capitalised in this share of its uses inside sentences.
 const CAPITALISED_SHARE_MIN: f64 = 0.7;
 
-/// A word that is doubtful as a name is one if as many titles have it.
-const HEADS_MIN: usize = 2;
+/// What titles name on as many days is a topic.
+const HEAD_DAYS_MIN: usize = 2;
+
+/// What begins as many statements is a topic.
+const OPENINGS_MIN: usize = 3;
+
+/// The most letters of an abbreviation, which must be in titles and begin statements.
+const ABBREVIATION_LETTERS_MAX: usize = 4;
+
+/// A name is a noun if one in as many of its uses follows an indefinite article, and a place if it follows `in`.
+const NOUN_SHARE: usize = 8;
+
+const PLACE_SHARE: usize = 3;
 
 /// A name is a person's if as many of its uses are followed by what people do: at least two, and one in this many.
 const PERSON_USES_MIN: usize = 2;
@@ -47,6 +60,26 @@ pub(super) struct Entity {
     pub(super) is_person: bool,
     /// Whether it is a product of others that serves many ends.
     pub(super) is_platform: bool,
+}
+
+impl Entity {
+    /// Returns whether another name means the same: one has all words of the other, in any order or as one word.
+    fn is_same(&self, other: &Self) -> bool {
+        if squashed(&self.name) == squashed(&other.name) {
+            return true;
+        }
+        if self.is_platform || other.is_platform || self.is_person != other.is_person {
+            return false;
+        }
+        let words = |it: &Self| -> BTreeSet<String> {
+            it.name
+                .split([' ', '-'])
+                .map(|it| english_stem(&it.to_lowercase()).into_owned())
+                .collect()
+        };
+        let (own, others) = (words(self), words(other));
+        own.is_subset(&others) || others.is_subset(&own)
+    }
 }
 
 /// A place where a text names an entity.
@@ -70,34 +103,80 @@ pub(super) struct Entities {
 struct Candidate {
     spellings: BTreeMap<String, usize>,
     days: BTreeSet<NaiveDate>,
+    /// The days with a title that has it.
+    head_days: BTreeSet<NaiveDate>,
     /// How often it occurs outside of longer names.
     uses: usize,
     person_uses: usize,
-    in_heads: usize,
+    /// How many statements begin with it.
+    openings: usize,
+    /// How often it follows `a` and nothing else belongs to it.
+    noun_uses: usize,
+    /// How often it follows `in` or `from`.
+    place_uses: usize,
     /// How often it comes after a word of a sentence.
     in_sentences: usize,
     /// Whether its words are never written small.
     is_always_upper: bool,
     /// Whether it was only found in a language that writes all nouns with a capital.
     is_noun: bool,
+    /// Whether a path, an address or an identifier has it.
+    is_in_path: bool,
 }
 
 impl Candidate {
     /// Returns whether it is a name: not one word that only occurs alone, as titles and labels do, unless it is never
-    /// written small. A stressed word, and a noun of a language that writes all of them with a capital, must be in
-    /// titles.
+    /// written small.
     fn is_used_as_name(&self) -> bool {
-        let is_stressed =
-            |it: &String| it.chars().count() > 3 && it.chars().all(char::is_uppercase);
         let is_plain = |it: &String| !it.contains(' ') && (is_stressed(it) || is_plain_word(it));
         if !self.spellings.keys().all(is_plain) {
             return true;
         }
         let found: usize = self.spellings.values().sum();
         let is_label = self.in_sentences < 2 || self.in_sentences * 4 < found;
-        let is_doubtful = self.is_noun || self.spellings.keys().all(is_stressed);
-        let is_titled = self.in_heads >= HEADS_MIN;
-        (!is_label && !is_doubtful) || (is_titled && (!is_label || self.is_always_upper))
+        !is_label || (self.is_titled() && self.is_always_upper)
+    }
+
+    /// Returns whether the logs write about it, rather than mention it: a person, or what has titles, begins
+    /// statements, or has a place of its own. An abbreviation, a noun and the name of a place need more than others.
+    fn is_topic(&self) -> bool {
+        if self.is_person() {
+            return true;
+        }
+        let opens = self.openings >= OPENINGS_MIN;
+        let is_one_word = self.spellings.keys().all(|it| !it.contains(' '));
+        let is_abbreviation = self.spellings.keys().all(|it| {
+            is_stressed(it.trim_end_matches('s')) && it.chars().count() <= ABBREVIATION_LETTERS_MAX
+        });
+        let is_plain = self.spellings.keys().all(|it| is_plain_word(it));
+        if self.noun_uses * NOUN_SHARE >= self.uses && self.noun_uses > 1 {
+            return false;
+        }
+        if is_abbreviation {
+            return self.is_titled() && opens;
+        }
+        if is_one_word && is_plain && self.is_noun {
+            return self.is_in_path && (self.is_titled() || opens);
+        }
+        if self.place_uses * PLACE_SHARE >= self.uses {
+            return self.is_titled();
+        }
+        self.is_titled() || opens || self.is_in_path
+    }
+
+    fn is_titled(&self) -> bool {
+        self.head_days.len() >= HEAD_DAYS_MIN
+    }
+
+    fn is_person(&self) -> bool {
+        self.person_uses >= PERSON_USES_MIN
+            && self.person_uses * PERSON_SHARE >= self.uses
+            && self.name().is_some_and(|it| it.chars().all(|c| c.is_alphabetic() || c == ' '))
+    }
+
+    /// Returns its most frequent spelling.
+    fn name(&self) -> Option<&str> {
+        self.spellings.iter().max_by_key(|it| (it.1, it.0)).map(|it| it.0.as_str())
     }
 }
 
@@ -142,47 +221,77 @@ impl Entities {
             .retain(|_, it| it.spellings.values().sum::<usize>() > 1 && is_capitalised(it, &cases));
         let by_words = names.keys().map(|it| (*it, 0)).collect();
         let known = Self { all: Vec::new(), by_words };
+        let in_paths = squashed_parts_of_paths(pages);
+        for found in names.values_mut() {
+            found.is_in_path = found.name().is_some_and(|it| in_paths.contains(&squashed(it)));
+        }
         for page in pages {
-            let day = page.stem.date();
-            let texts = own(page).into_iter().map(|it| (&*page.statements[it].text, false));
-            for (text, is_head) in texts.chain(page.heads.iter().map(|it| (&*it.text, true))) {
-                let words = WordList::of(text);
-                for (hash, at, width) in known.names_in_words(&words) {
-                    let Some(found) = names.get_mut(&hash) else { continue };
-                    found.uses += 1;
-                    found.days.insert(day);
-                    found.in_heads += usize::from(is_head);
-                    let acts = |it: &str| WISDOM.person_verbs.contains(&it);
-                    let is_addressed = |it: &str| WISDOM.address_verbs.contains(&it);
-                    let is_person = words.get(at + width).is_some_and(acts)
-                        || at.checked_sub(1).and_then(|it| words.get(it)).is_some_and(is_addressed);
-                    found.person_uses += usize::from(is_person);
-                }
+            for at in own(page) {
+                known.count_uses(&page.statements[at].text, page, false, &mut names);
+            }
+            for head in &page.heads {
+                known.count_uses(&head.text, page, true, &mut names);
             }
         }
         let all_days: BTreeSet<NaiveDate> = pages.iter().map(|it| it.stem.date()).collect();
         Self::with_days(names, (all_days.len() / DAYS_MIN).clamp(1, DAYS_MIN))
     }
 
-    /// Returns the names that occur on at least as many days, the most frequent one first.
+    /// Counts how a text uses names.
+    fn count_uses(
+        &self,
+        text: &str,
+        page: &ParsedLog,
+        is_head: bool,
+        names: &mut HashedMap<Candidate>,
+    ) {
+        let day = page.stem.date();
+        let words = WordList::of(text);
+        for (hash, at, width) in self.names_in_words(&words) {
+            let Some(found) = names.get_mut(&hash) else { continue };
+            let before = at.checked_sub(1).and_then(|it| words.get(it));
+            let after = words.get(at + width);
+            let follows = |list: &[&'static str]| before.is_some_and(|it| list.contains(&it));
+            let acts = |it: &str| WISDOM.person_verbs.contains(&it);
+            found.uses += 1;
+            found.days.insert(day);
+            if is_head {
+                found.head_days.insert(day);
+            } else {
+                found.openings += usize::from(at == 0);
+            }
+            let is_person = after.is_some_and(acts) || follows(&WISDOM.address_verbs);
+            found.person_uses += usize::from(is_person);
+            let is_whole = after.is_none_or(is_stop_word);
+            found.noun_uses += usize::from(is_whole && follows(&WISDOM.noun_articles));
+            found.place_uses += usize::from(follows(&WISDOM.place_prepositions));
+        }
+    }
+
+    /// Returns the topics among the names that occur on at least as many days, the most frequent one first.
     fn with_days(names: HashedMap<Candidate>, days_min: usize) -> Self {
-        let frequent = names
-            .into_iter()
-            .filter(|(_, it)| it.days.len() >= days_min && it.uses > 1 && it.is_used_as_name());
-        let mut found: Vec<(Entity, u64)> = frequent
+        let topics = names.into_iter().filter(|(_, it)| {
+            it.days.len() >= days_min && it.uses > 1 && it.is_used_as_name() && it.is_topic()
+        });
+        let mut found: Vec<(Entity, u64)> = topics
             .filter_map(|(hash, it)| {
-                let spelled = it.spellings.into_iter().map(|(name, times)| (times, name)).max()?.1;
-                let is_person = it.person_uses >= PERSON_USES_MIN
-                    && it.person_uses * PERSON_SHARE >= it.uses
-                    && spelled.chars().all(|c| c.is_alphabetic() || c == ' ');
-                let is_platform = WISDOM.platform_names.contains(&&*spelled.to_lowercase());
-                let days = it.days.len();
-                Some((Entity { name: spelled, days, is_person, is_platform }, hash))
+                let name = it.name()?.to_owned();
+                let is_platform = WISDOM.platform_names.contains(&&*name.to_lowercase());
+                let (days, is_person) = (it.days.len(), it.is_person());
+                Some((Entity { name, days, is_person, is_platform }, hash))
             })
             .collect();
         found.sort_by(|(a, _), (b, _)| b.days.cmp(&a.days).then_with(|| a.name.cmp(&b.name)));
-        let by_words = found.iter().enumerate().map(|(at, (_, hash))| (*hash, at)).collect();
-        Self { all: found.into_iter().map(|it| it.0).collect(), by_words }
+        let (mut all, mut by_words) = (Vec::<Entity>::new(), HashedMap::default());
+        for (entity, hash) in found {
+            // The more frequent of two names for the same stays.
+            let at = all.iter().position(|it| it.is_same(&entity)).unwrap_or(all.len());
+            by_words.insert(hash, at);
+            if at == all.len() {
+                all.push(entity);
+            }
+        }
+        Self { all, by_words }
     }
 
     /// Returns where a text names entities, the longest name at each place.
@@ -223,6 +332,34 @@ impl Entities {
 fn follows_word(before: &str) -> bool {
     let word = before.strip_suffix(' ').and_then(|it| it.rsplit(' ').next());
     word.is_some_and(|it| it.ends_with(char::is_alphanumeric) && it.starts_with(char::is_lowercase))
+}
+
+/// Returns whether a word has capitals only.
+fn is_stressed(word: &str) -> bool {
+    word.chars().all(char::is_uppercase)
+}
+
+/// Returns a name as paths have it, without spaces and hyphens.
+fn squashed(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Returns the parts of the paths, addresses and identifiers in some logs.
+fn squashed_parts_of_paths(pages: &[ParsedLog]) -> BTreeSet<String> {
+    let is_path = |it: &Atom| {
+        matches!(it.kind, AtomKind::Url | AtomKind::Path | AtomKind::Code | AtomKind::Identifier)
+    };
+    let mut parts = BTreeSet::new();
+    for statement in pages.iter().flat_map(|it| &it.statements) {
+        let text = &*statement.text;
+        for atom in atom::find_atoms(text).iter().filter(|it| is_path(it)) {
+            let path = atom.text(text);
+            if path.contains(['/', '.', '@']) {
+                parts.extend(path.split(['/', '.', '@', ':', '?', '#']).map(squashed));
+            }
+        }
+    }
+    parts
 }
 
 /// Returns whether a word has a capital at its beginning at most.

@@ -1,7 +1,7 @@
 //! Chooses the bullets of `WISDOM.md`: what the newest logs say that a reader needs at the start of a session.
 //!
 //! Each statement of the logs has a section (a rule, a person, a lesson, a decision, a project, a place, an open
-//! item, something that was stopped), a worth, and terms. A greedy choice takes the statement that adds most for
+//! item, something that was stopped), a worth ([`worth`]), and terms. A greedy choice takes the statement that adds most for
 //! its length: terms count by their rarity among statements and by the days on which they occur, so that what an
 //! agent comes back to outweighs what happened once; a term that is already in the file counts less.
 //!
@@ -23,6 +23,7 @@ mod siblings;
 mod statements;
 mod titles;
 mod topics;
+mod worth;
 
 use std::{
     cmp::Ordering,
@@ -49,6 +50,12 @@ use crate::{
     privacy::SanitizedLog,
     text::hash::{HashedMap, HashedSet},
 };
+
+/// A statement is a bullet if it is worth as much: of those with less two in three are of no use.
+const WORTH_MIN: f64 = 0.8;
+
+/// How much the worth of a statement counts beside its terms.
+const WORTH_POWER: f64 = 1.5;
 
 /// How much a term counts once it is in the file, per bullet that has it.
 const REPEATED_TERM: f64 = 0.5;
@@ -149,7 +156,7 @@ pub struct ExplainedStatement {
     pub text: String,
     /// What it adds to the file per 100 characters when it was considered.
     pub value: f64,
-    /// What it is worth by its section, its words and its day, whatever else is in the file.
+    /// How useful it is at the start of a session, from 0 to about 3, whatever else is in the file.
     pub worth: f64,
     /// What became of it.
     pub why: DigestOutcome,
@@ -174,8 +181,9 @@ impl DigestOutcome {
 pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     /// How many statements of each outcome are listed.
     const SHOWN_MAX: usize = 20;
-    let LogStatements { statements, entities } = collect_statements(input.logs, input.kept_out);
-    let mut choice = DigestChoice::new(input, &statements, &entities);
+    let read = collect_statements(input.logs, input.kept_out);
+    let statements = &read.statements;
+    let mut choice = DigestChoice::new(input, &read);
     choice.run();
     let mut shown = BTreeMap::<DigestOutcome, usize>::new();
     let explained = choice.considered.iter().map(|&(at, gain, why)| {
@@ -206,9 +214,9 @@ pub struct Digest {
 /// Files the statements of the logs by topic, and chooses the bullets.
 pub(crate) fn digest(input: &DigestInput<'_>) -> Digest {
     let read = collect_statements(input.logs, input.kept_out);
-    let mut choice = DigestChoice::new(input, &read.statements, &read.entities);
+    let mut choice = DigestChoice::new(input, &read);
     choice.run();
-    let topics = topics::file_by_topic(input, &read, &choice.newer);
+    let topics = topics::file_by_topic(input, &read);
     Digest { bullets: choice.into_bullets(), topics }
 }
 
@@ -217,7 +225,7 @@ struct DigestChoice<'a> {
     statements: &'a [DigestStatement],
     entities: &'a Entities,
     weights: HashedMap<f64>,
-    newer: NewerStatements,
+    newer: &'a NewerStatements,
     /// How many bullets have a term.
     covered: HashedMap<i32>,
     entries: Vec<StatementTerms>,
@@ -249,11 +257,8 @@ impl PartialOrd for QueuedStatement {
 }
 
 impl<'a> DigestChoice<'a> {
-    fn new(
-        input: &'a DigestInput<'a>,
-        statements: &'a [DigestStatement],
-        entities: &'a Entities,
-    ) -> Self {
+    fn new(input: &'a DigestInput<'a>, read: &'a LogStatements) -> Self {
+        let LogStatements { statements, newer, entities } = read;
         let words = input.entries.iter().map(WisdomEntry::words);
         let entries: Vec<StatementTerms> = words.map(|it| StatementTerms::of(&it)).collect();
         let mut covered = HashedMap::default();
@@ -263,7 +268,6 @@ impl<'a> DigestChoice<'a> {
             }
         }
         let weights = term_weights(statements);
-        let newer = NewerStatements::of(statements);
         let used = [0; WisdomSection::ALL.len()];
         let (chosen, considered, lines) = (Vec::new(), Vec::new(), BTreeMap::new());
         Self {
@@ -306,12 +310,15 @@ impl<'a> DigestChoice<'a> {
 
     fn gain(&self, at: usize) -> f64 {
         let statement = &self.statements[at];
+        if statement.worth < WORTH_MIN {
+            return 0.0;
+        }
         let weight = |term: &u64| {
             let times = self.covered.get(term).copied().unwrap_or(0);
             self.weights.get(term).copied().unwrap_or(0.0) * REPEATED_TERM.powi(times)
         };
         let terms: f64 = statement.features().map(weight).sum();
-        terms * statement.worth * statement.worth
+        terms * statement.worth.powf(WORTH_POWER) * statement.recurrence.powi(2)
             / (as_f64(statement.text.chars().count()) + LENGTH_OFFSET)
     }
 

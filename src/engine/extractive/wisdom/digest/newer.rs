@@ -1,12 +1,15 @@
 //! Finds the statements that newer ones make obsolete.
 
 use super::{super::similarity::has_conflicting_values, statements::DigestStatement};
-use crate::{memory::statement::StatementKind, text::hash::HashedMap};
+use crate::{engine::extractive::as_f64, memory::statement::StatementKind, text::hash::HashedMap};
 
 /// A newer statement with this share of the content words of an older one continues it.
 const SERIES_OVERLAP: f64 = 0.6;
 
 const SERIES_STEMS_MIN: usize = 3;
+
+/// Of a word in many statements as many of the newest are read.
+const READ_MAX: usize = 200;
 
 /// Finds what makes a statement obsolete, without comparing each with each.
 pub(super) struct NewerStatements {
@@ -45,6 +48,27 @@ impl NewerStatements {
         self.before_last.get(&key).filter(|_| is_newest).map(|it| &statements[*it])
     }
 
+    /// Returns the largest share of the words of a statement in a later one that says that something was done.
+    pub(super) fn finished_share(
+        &self,
+        statements: &[DigestStatement],
+        older: &DigestStatement,
+    ) -> f64 {
+        let stems = older.terms.stems.hashes();
+        if stems.len() < SERIES_STEMS_MIN {
+            return 0.0;
+        }
+        let mut shared = HashedMap::<usize>::default();
+        for stem in stems {
+            let with = self.with_stem.get(stem).map_or(&[][..], |it| it);
+            let newer = with.iter().rev().take_while(|it| **it > older.order).take(READ_MAX);
+            for at in newer.filter(|it| statements[**it].is_done) {
+                *shared.entry(*at as u64).or_default() += 1;
+            }
+        }
+        as_f64(shared.values().copied().max().unwrap_or(0)) / as_f64(stems.len())
+    }
+
     /// Returns whether a newer statement replaces one: that of the same label, or one that shares most words with
     /// it, and therefore one of its few rarest words. Of a word in many statements only the newest ones are read.
     pub(super) fn is_replaced(
@@ -52,7 +76,6 @@ impl NewerStatements {
         statements: &[DigestStatement],
         older: &DigestStatement,
     ) -> bool {
-        const READ_MAX: usize = 200;
         let is_old = |key: &u64| self.last_of_key.get(key).is_some_and(|it| *it > older.order);
         if !older.keys.is_empty() && older.keys.iter().all(is_old) {
             return true;

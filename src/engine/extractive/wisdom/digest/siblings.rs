@@ -77,7 +77,7 @@ fn join(members: Vec<DigestStatement>, extractor: &mut TermExtractor) -> Option<
     let mut joined = members.next()?;
     let Some(title) = joined.title.filter(|_| members.len() > 0) else { return Some(joined) };
     let count = as_f64(members.len() + 1);
-    let (mut worth, mut best) = (joined.worth, joined.worth);
+    let mut worth = joined.worth;
     for statement in members {
         let own = statement.own_text();
         joined.text.truncate(joined.text.trim_end_matches(['.', ';', ',']).len());
@@ -85,16 +85,14 @@ fn join(members: Vec<DigestStatement>, extractor: &mut TermExtractor) -> Option<
         joined.citation.merge(&statement.citation);
         joined.own_citation.merge(&statement.own_citation);
         joined.names.extend(&statement.names);
-        joined.is_passing &= statement.is_passing;
         joined.keys.extend(&statement.keys);
         joined.due = joined.due.max(statement.due);
         worth += statement.worth;
-        best = best.max(statement.worth);
     }
     joined.value_length = None;
     joined.names.sort_unstable();
     joined.names.dedup();
-    joined.worth = f64::midpoint(worth / count, best);
+    joined.worth = worth / count;
     joined.terms = extractor.extract(&WordList::of(&joined.text));
     joined.own_terms = extractor.extract(&WordList::of(&joined.text[title.length..]));
     Some(joined)

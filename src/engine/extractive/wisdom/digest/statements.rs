@@ -2,41 +2,38 @@
 
 use std::borrow::Cow;
 
-use chrono::{NaiveDate, TimeDelta};
+use chrono::NaiveDate;
 
-use super::sections::{StatementRole, decides_label, is_passing, role_of, section_of};
+use super::sections::{decides_label, role_of, section_of};
 use super::{
     KeptOut,
     entities::{Entities, Entity},
+    newer::NewerStatements,
     siblings::join_siblings,
     titles,
+    worth::{own_worth, rate},
 };
 use crate::{
     engine::extractive::{
-        as_f64,
         candidates::headings::{is_meaningful, template_heads},
         cue_phrases,
         memories::roles::{BlockRole, role_of_label},
         parsed_log::{self, LogStatement, ParsedLog},
-        routine_reports::is_routine_report,
         sections::{self, StatementClass},
         statements::{
             terms::{StatementTerms, TermExtractor},
             word_list::WordList,
         },
-        summary::worth::worth_factor,
     },
     memory::{
         address::{Address, Citation},
         atom::{self, AtomKind},
-        authorship::Speaker,
         statement::StatementKind,
         wisdom::WisdomSection,
     },
     privacy::SanitizedLog,
     text::{
         hash::{HashedMap, hash_bytes},
-        lexicon::SECTIONS,
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
@@ -59,50 +56,6 @@ const CLEAR_STEMS: usize = 6;
 const COPIED_WORDS_MIN: usize = 8;
 
 const COPIED_DAYS_MIN: usize = 3;
-
-/// What a statement is worth whose words the logs never come back to.
-const BASE_WORTH: f64 = 0.3;
-
-/// Statements that begin alike on as many days are a series.
-const SERIES_DAYS_MIN: usize = 4;
-
-const SERIES_FACTOR: f64 = 0.4;
-
-/// What the last one of a series is worth.
-const SERIES_LAST_FACTOR: f64 = 0.7;
-
-/// What a mere list of words is worth.
-const WORD_LIST_FACTOR: f64 = 0.3;
-
-/// What is worth a statement that is mostly values of a moment.
-const MEASUREMENT_FACTOR: f64 = 0.4;
-
-/// The factor of a report with several amounts or marks.
-const TELEMETRY_FACTOR: f64 = 0.4;
-
-/// The factor of a change of code that has a number.
-const CHANGE_FACTOR: f64 = 0.6;
-
-/// What a state is worth that is about nothing that the logs come back to, and one that begins with its subject.
-const NO_SUBJECT_FACTOR: f64 = 0.7;
-
-const OPENING_SUBJECT_FACTOR: f64 = 1.2;
-
-/// What a line is worth that somebody marked to be kept.
-const KEEP_FACTOR: f64 = 3.0;
-
-/// What is worth a statement about the moment, and one about a moment that is over.
-const PASSING_FACTOR: f64 = 0.5;
-
-const PAST_FACTOR: f64 = 0.2;
-
-const PASSING_DAYS: TimeDelta = TimeDelta::days(3);
-
-/// What a state is worth when it is old.
-const OLD_STATE_FACTOR: f64 = 0.75;
-
-/// A state loses most of its freshness in as many days.
-const FRESH_DAYS: f64 = 45.0;
 
 /// On how many days each of some hashes occurs.
 #[derive(Default)]
@@ -148,15 +101,14 @@ pub(super) struct DigestStatement {
     pub(super) value_length: Option<usize>,
     /// Whether it reports that something was finished.
     pub(super) is_done: bool,
+    /// How useful it is at the start of a session, from 0 to about 3.
     pub(super) worth: f64,
-    /// Whether it is about the moment at which it was written.
-    pub(super) is_passing: bool,
+    /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
+    pub(super) recurrence: f64,
     /// The last day that an open item names.
     pub(super) due: Option<NaiveDate>,
-    /// The hash of its first words.
-    opening: Option<u64>,
     /// The hash of the heading above it.
-    heading: Option<u64>,
+    pub(super) heading: Option<u64>,
     /// What its words need before them, and where these words begin.
     pub(super) title: Option<StatementTitle>,
 }
@@ -216,6 +168,7 @@ pub(super) struct Subject {
 pub(super) struct LogStatements {
     /// Oldest first.
     pub(super) statements: Vec<DigestStatement>,
+    pub(super) newer: NewerStatements,
     pub(super) entities: Entities,
 }
 
@@ -239,9 +192,10 @@ pub(super) fn collect_statements(logs: &[SanitizedLog], kept_out: KeptOut<'_>) -
         }
     }
     let StatementCollector { found, extractor, .. } = &mut collector;
-    *found = join_siblings(std::mem::take(found), extractor, kept_out);
-    collector.rate();
-    LogStatements { statements: collector.found, entities: collector.entities }
+    let mut statements = join_siblings(std::mem::take(found), extractor, kept_out);
+    let newer = NewerStatements::of(&statements);
+    rate(&mut statements, &newer);
+    LogStatements { statements, newer, entities: collector.entities }
 }
 
 struct StatementCollector {
@@ -324,7 +278,6 @@ impl StatementCollector {
             return;
         }
         let words = WordList::of(own);
-        let (opening, is_passing) = (opening_of(&words), is_passing(&words));
         let own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
@@ -364,11 +317,7 @@ impl StatementCollector {
         let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
         let day = page.stem.date();
         let subject = self.subject_of(page, statement, &words);
-        let is_routine = is_routine_report(&statement.text);
-        let worth = role.worth(statement)
-            * worth_factor(statement, own, is_routine, class, day)
-            * self.factor_of(section, own, subject)
-            * if statement.keep { KEEP_FACTOR } else { 1.0 };
+        let worth = own_worth(page, statement, own, &role, class);
         let order = self.found.len();
         self.found.push(DigestStatement {
             kind: role.kind,
@@ -388,33 +337,11 @@ impl StatementCollector {
             terms,
             own_terms,
             worth,
-            is_passing,
-            opening,
+            recurrence: 1.0,
             heading: statement.heading.map(|it| page.heads[it].key),
             title: added_title,
             text,
         });
-    }
-
-    /// Returns how much more or less than others a statement with these words is worth.
-    fn factor_of(&self, section: WisdomSection, own: &str, subject: Option<Subject>) -> f64 {
-        let is_state = section.is_state();
-        let about = match subject {
-            _ if section != WisdomSection::Projects => 1.0,
-            Some(it) if self.entities.all[it.entity].is_platform => NO_SUBJECT_FACTOR,
-            None => NO_SUBJECT_FACTOR,
-            Some(it) if it.opens => OPENING_SUBJECT_FACTOR,
-            Some(_) => 1.0,
-        };
-        [
-            (is_word_list(own), WORD_LIST_FACTOR),
-            (is_state && is_measurement(own), MEASUREMENT_FACTOR),
-            (is_state && is_telemetry(own), TELEMETRY_FACTOR),
-            (is_state && names_change(own), CHANGE_FACTOR),
-        ]
-        .into_iter()
-        .filter(|it| it.0)
-        .fold(about, |all, it| all * it.1)
     }
 
     /// Returns what a statement is about: its lead-in or parent item, else a heading that says something; and what
@@ -438,50 +365,6 @@ impl StatementCollector {
         let above = nearest.filter(is_generic).and_then(|_| heads.find(|it| !is_generic(it)));
         (nearest, above)
     }
-
-    /// Raises the worth of what names things that the logs come back to.
-    fn rate(&mut self) {
-        let Some(newest) = self.found.last().map(|it| it.day) else { return };
-        let (mut stems, mut series) = (DayCounts::default(), DayCounts::default());
-        let mut last_of_series = HashedMap::<usize>::default();
-        for statement in &self.found {
-            for &stem in statement.terms.stems.hashes() {
-                stems.add(stem, statement.day);
-            }
-            for key in [statement.opening, statement.heading].into_iter().flatten() {
-                series.add(key, statement.day);
-                last_of_series.insert(key, statement.order);
-            }
-        }
-        let all = self.found.chunk_by(|a, b| a.day == b.day).count();
-        let most = as_f64(all).ln_1p();
-        for statement in &mut self.found {
-            let found = statement.terms.stems.hashes();
-            let sum: f64 = found.iter().map(|it| as_f64(stems.of(*it)).ln_1p() / most).sum();
-            statement.worth *= BASE_WORTH + sum / as_f64(found.len());
-            if !statement.section().is_state() {
-                continue;
-            }
-            // Reports of checks, prices and counts: the last value says how things are.
-            let is_series = |key: u64| series.of(key) >= SERIES_DAYS_MIN;
-            if let Some(opening) = statement.opening.filter(|it| is_series(*it)) {
-                let is_last = last_of_series.get(&opening) == Some(&statement.order);
-                statement.worth *= if is_last { SERIES_LAST_FACTOR } else { SERIES_FACTOR };
-            }
-            if statement.heading.is_some_and(is_series) {
-                statement.worth *= SERIES_LAST_FACTOR;
-            }
-            let age = newest - statement.day;
-            let is_past = statement.due.is_some_and(|it| it < newest);
-            if statement.is_passing || is_past {
-                let is_over = is_past || age > PASSING_DAYS;
-                statement.worth *= if is_over { PAST_FACTOR } else { PASSING_FACTOR };
-            }
-            let days = u32::try_from(age.num_days()).unwrap_or(0);
-            let is_fresh = (-f64::from(days) / FRESH_DAYS).exp();
-            statement.worth *= OLD_STATE_FACTOR + (1.0 - OLD_STATE_FACTOR) * is_fresh;
-        }
-    }
 }
 
 /// Returns whether the label of a statement only says what kind of statement it is, or when it was written:
@@ -493,63 +376,6 @@ fn says_label_alone(statement: &LogStatement) -> bool {
     let is_kind = |it: BlockRole| !matches!(it, BlockRole::Task | BlockRole::Reason);
     let role = || role_of_label(&sections::normalized_label(label));
     !label.is_empty() && (is_time() || role().is_some_and(is_kind))
-}
-
-/// Returns whether a text is mostly about values of a moment: clock times, counts, sizes, prices.
-pub(super) fn is_measurement(text: &str) -> bool {
-    let words = || {
-        let bare =
-            text.split_whitespace().map(|it| it.trim_matches(|c: char| !c.is_alphanumeric()));
-        bare.filter(|it| !it.is_empty())
-    };
-    let measured = words().filter(|it| it.starts_with(|c: char| c.is_ascii_digit())).count();
-    let has_time = || atom::find_atoms(text).iter().any(|it| it.kind == AtomKind::Time);
-    measured * 4 > words().count() || (measured > 0 && has_time())
-}
-
-/// Returns whether a text has several marks of a state or amounts: a report of a program.
-pub(super) fn is_telemetry(text: &str) -> bool {
-    const MARKS_MIN: usize = 2;
-    const AMOUNTS_MIN: usize = 3;
-    let marks = &SECTIONS.state_marks;
-    let is_mark = |c: char| {
-        let mut all = marks.done.iter().chain(&*marks.open).chain(&*marks.caution);
-        !c.is_ascii() && all.any(|it| it.starts_with(c))
-    };
-    let is_amount =
-        |it: &atom::Atom| matches!(it.kind, AtomKind::Money | AtomKind::Percent | AtomKind::Time);
-    text.chars().filter(|c| is_mark(*c)).count() >= MARKS_MIN
-        || atom::find_atoms(text).iter().filter(|it| is_amount(it)).count() >= AMOUNTS_MIN
-}
-
-/// Returns whether a text is about a change of code that has a number: it is in the code now.
-pub(super) fn names_change(text: &str) -> bool {
-    let is_number = |word: &str| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '#');
-        let digits = |it: &str| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit());
-        let is_hash = (7..=40).contains(&word.len())
-            && word.bytes().all(|b| b.is_ascii_hexdigit())
-            && word.bytes().any(|b| b.is_ascii_digit())
-            && word.bytes().any(|b| b.is_ascii_lowercase());
-        is_hash || word.rsplit_once('#').is_some_and(|it| digits(it.1) && it.1.len() > 1)
-    };
-    text.split_whitespace().any(is_number)
-}
-
-/// Returns whether a text is a list of words, such as the tags of a page or the keys of a search.
-fn is_word_list(text: &str) -> bool {
-    const ITEMS_MIN: usize = 6;
-    let items = || text.split([',', '，', '、']).map(str::trim);
-    let short =
-        items().filter(|it| it.split_whitespace().count() <= 2 && it.chars().count() <= 24).count();
-    short >= ITEMS_MIN && short * 4 >= items().count() * 3
-}
-
-/// Returns the hash of the first words of a text; in a script without spaces each character is a word.
-fn opening_of(words: &WordList) -> Option<u64> {
-    let count = if words.is_unspaced() { 5 } else { 2 };
-    let opening: Vec<&str> = words.iter().take(count).collect();
-    (opening.len() == count).then(|| hash_bytes(opening.join(" ").as_bytes()))
 }
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.
@@ -619,45 +445,4 @@ fn key_of(page: &ParsedLog, statement: &LogStatement, head: Option<usize>) -> Op
     }
     let under = under.unwrap_or_default();
     Some(hash_bytes(format!("{under}\n{label}").as_bytes()))
-}
-
-impl StatementRole {
-    /// Returns how much a statement of this role is worth, by who says it and how.
-    fn worth(&self, statement: &LogStatement) -> f64 {
-        let spoken = match statement.speaker {
-            Some(Speaker::Assistant) => 0.5,
-            Some(_) => 0.8,
-            None => 1.0,
-        };
-        spoken * self.factor
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_of_a_moment_are_measurements() {
-        for text in [
-            "Depth 4.2 m, wind 11 kn, swell 0.8 m",
-            "Time 18:16: check of the buoys complete",
-            "sensors.log: 2.3 KB, 14 lines",
-        ] {
-            assert!(is_measurement(text), "{text}");
-        }
-        for text in [
-            "The gauge of Brest is 40 cm too high since the storm",
-            "Uploads stay under 40 MB, because the mirror refuses larger ones",
-            "The pier house has a second key",
-        ] {
-            assert!(!is_measurement(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn lists_of_words_are_found() {
-        assert!(is_word_list("tide, gauge, pier, buoy, depth, wind"));
-        assert!(!is_word_list("The tide table of Brest, which is late, names the gauge"));
-    }
 }

@@ -38,6 +38,17 @@ fn titles<'a>(page: &'a ParsedLog, statement: &'a LogStatement) -> impl Iterator
     std::iter::once(statement.label_text()).chain(heads)
 }
 
+/// Returns whether a heading above a statement has a word that begins with one of these.
+pub(super) fn has_word(page: &ParsedLog, statement: &LogStatement, words: &[&'static str]) -> bool {
+    let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
+    above.map(|it| page.heads[it].text.to_lowercase()).any(|title| {
+        let begins = |at: usize, word: &str| {
+            !word.is_ascii() || !title[..at].ends_with(|c: char| c.is_alphanumeric())
+        };
+        words.iter().any(|word| title.match_indices(word).any(|(at, it)| begins(at, it)))
+    })
+}
+
 /// Returns whether a statement is about what is over or is not done.
 pub(super) fn is_former(page: &ParsedLog, statement: &LogStatement) -> bool {
     titles(page, statement).any(|it| is_in(it, &WISDOM.former_titles))

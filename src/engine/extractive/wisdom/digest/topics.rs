@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use super::{
     DigestInput,
     entities::Entity,
-    newer::NewerStatements,
     statements::{DigestStatement, LogStatements},
     without_name,
 };
@@ -22,7 +21,10 @@ const BODY_CHARS_MAX: usize = 3_600;
 const ENTITIES_MAX: usize = 24;
 
 /// An entity has a memory of its own with as many statements.
-const OWN_STATEMENTS_MIN: usize = 2;
+const OWN_STATEMENTS_MIN: usize = 3;
+
+/// A statement is filed if it is worth as much.
+const WORTH_MIN: f64 = 1.0;
 
 /// The longest former value, in characters.
 const FORMER_CHARS_MAX: usize = 40;
@@ -47,12 +49,8 @@ pub struct TopicMemory {
 type TopicKey = (MemoryType, Option<usize>);
 
 /// Files the statements of some logs by topic.
-pub(super) fn file_by_topic(
-    input: &DigestInput<'_>,
-    read: &LogStatements,
-    newer: &NewerStatements,
-) -> Vec<TopicMemory> {
-    let filer = TopicFiler { input, read, newer };
+pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> Vec<TopicMemory> {
+    let filer = TopicFiler { input, read };
     let mut topics = BTreeMap::<TopicKey, Vec<usize>>::new();
     for (at, statement) in read.statements.iter().enumerate() {
         if let Some(key) = filer.topic_of(statement) {
@@ -95,7 +93,6 @@ pub(super) fn file_by_topic(
 struct TopicFiler<'a> {
     input: &'a DigestInput<'a>,
     read: &'a LogStatements,
-    newer: &'a NewerStatements,
 }
 
 impl TopicFiler<'_> {
@@ -134,13 +131,14 @@ impl TopicFiler<'_> {
             let statement = &all[at];
             let count = &mut counts[statement.kind as usize];
             let chars = statement.text.chars().count() + statement.citation.to_string().len() + 6;
-            let is_over = stopped.is_some_and(|it| at < it && ends_with_topic(statement));
+            let is_over = stopped.is_some_and(|it| at < it && ends_with_topic(statement))
+                || statement.worth < WORTH_MIN;
             if *count == STATEMENTS_MAX || chars > room || is_over {
                 continue;
             }
             let said = |it: &usize| statement.terms.overlap(&all[*it].terms) >= SAME_STATEMENT;
             if chosen.iter().any(said)
-                || self.newer.is_replaced(all, statement)
+                || self.read.newer.is_replaced(all, statement)
                 || (self.input.kept_out_of_memory)(
                     statement.kind.memory_type(),
                     &statement.text,
@@ -171,7 +169,7 @@ impl TopicFiler<'_> {
     fn with_former_value(&self, at: usize, words: &str) -> Item {
         let statement = &self.read.statements[at];
         let plain = || Item { text: words.to_owned(), citation: Some(statement.citation.clone()) };
-        let former = self.newer.before(&self.read.statements, statement);
+        let former = self.read.newer.before(&self.read.statements, statement);
         let former = former.filter(|it| it.day < statement.day);
         let Some((former, value)) = former.and_then(|it| Some((it, it.value()?))) else {
             return plain();
