@@ -101,8 +101,8 @@ pub struct MemoryBlocks {
 
 /// Reads the entries of a `WISDOM.md`, without its head and its comments for programs.
 ///
-/// Sections on how to act come first, in the order of the file; then those on how things are: what shares words
-/// with `topic`, else the newest of each section in turn.
+/// Rules, people, and what has no section come first, in the order of the file; then what shares words with `topic`,
+/// else the newest of each other section in turn.
 pub fn wisdom_blocks(text: &str, topic: &str, notes: &SeenStatements) -> WisdomBlocks {
     let mut found = WisdomBlocks::default();
     let mut states = Vec::new();
@@ -124,7 +124,8 @@ pub fn wisdom_blocks(text: &str, topic: &str, notes: &SeenStatements) -> WisdomB
             found.open.push(SourcedBullet { text, citation: None, since: day });
             continue;
         }
-        if section.is_some_and(WisdomSection::is_state) {
+        let is_order = |it| matches!(it, WisdomSection::HowToWork | WisdomSection::People);
+        if section.is_some_and(|it| !is_order(it)) {
             let shared = shared_words(topic, bare);
             states.push((Reverse(shared), Reverse(day), section, found.lasting.len()));
         }
@@ -132,9 +133,10 @@ pub fn wisdom_blocks(text: &str, topic: &str, notes: &SeenStatements) -> WisdomB
         found.lasting.push(ContextBlock { heading, text: entry, rank: 0 });
     }
     states.sort_unstable();
+    // Two projects for each lesson, decision or place.
     let mut turns = [0; WisdomSection::ALL.len()];
     let mut turn_of = |section: WisdomSection| {
-        turns[section.index()] += 1;
+        turns[section.index()] += if section == WisdomSection::Projects { 1 } else { 2 };
         turns[section.index()]
     };
     let in_turn = |(shared, _, section, at): (_, _, Option<WisdomSection>, _)| {

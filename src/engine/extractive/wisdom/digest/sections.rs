@@ -104,7 +104,11 @@ pub(super) fn role_of(
             let opens = words.opens_with(cue_phrases::RULE_OPENERS);
             return role(StatementKind::Rule, if opens { 1.8 } else { 1.3 });
         }
-        if !is_report && !is_former && titles::is_guidance(statement) {
+        if !is_report
+            && !is_former
+            && statement.task.is_none()
+            && titles::is_guidance(page, statement)
+        {
             return role(StatementKind::Rule, 1.3);
         }
         if !is_report && statement.task.is_none() && titles::is_profile(page, statement) {

@@ -59,15 +59,24 @@ pub(super) fn is_wish(page: &ParsedLog, statement: &LogStatement) -> bool {
     titles(page, statement).take(2).any(|it| is_in(it, &WISDOM.wish_labels))
 }
 
-/// Returns whether the label of a statement says that it is guidance: `New rule`, `Preference learned from Ines`.
-pub(super) fn is_guidance(statement: &LogStatement) -> bool {
-    const WORDS_MAX: usize = 5;
+/// Returns whether the label of a statement says that it is guidance, `New rule`, `Preference learned from Ines`, or
+/// the title above it: `Operating instructions`.
+pub(super) fn is_guidance(page: &ParsedLog, statement: &LogStatement) -> bool {
+    const LABEL_WORDS_MAX: usize = 5;
+    const TITLE_WORDS_MAX: usize = 3;
     let label = statement.label_text();
-    label.len() <= TITLE_BYTES_MAX && {
+    let is_label = label.len() <= TITLE_BYTES_MAX && {
         let label = normalized_label(label);
         let words = || label.split(' ');
-        words().count() <= WORDS_MAX && words().any(|it| WISDOM.guidance_nouns.contains(&it))
-    }
+        words().count() <= LABEL_WORDS_MAX && words().any(|it| WISDOM.guidance_nouns.contains(&it))
+    };
+    let ends_with_noun = |title: &str| {
+        let title = normalized_label(title);
+        let last = title.rsplit(' ').next().unwrap_or_default();
+        title.split(' ').count() <= TITLE_WORDS_MAX && WISDOM.guidance_nouns.contains(&last)
+    };
+    let title = statement.heading.map(|it| &*page.heads[it].text);
+    is_label || title.is_some_and(|it| it.len() <= TITLE_BYTES_MAX && ends_with_noun(it))
 }
 
 /// Returns whether a statement is about a person, by its label or the titles above it.
@@ -98,11 +107,11 @@ mod tests {
         assert!(with_last("## Pump\n\n### Before\n\n- Two valves of steel\n", is_former));
         assert!(!with_last("## Pump\n\n- Two valves of steel\n", is_former));
         assert!(with_last("- Goal: every valve is closed at night\n", is_wish));
-        assert!(with_last("- New rule: close each valve at night\n", |_, it| is_guidance(it)));
-        assert!(with_last("- Preference learned from Ines: short reports\n", |_, it| {
-            is_guidance(it)
-        }));
-        assert!(!with_last("- Ruler: the steel one\n", |_, it| is_guidance(it)));
+        assert!(with_last("- New rule: close each valve at night\n", is_guidance));
+        assert!(with_last("- Preference learned from Ines: short reports\n", is_guidance));
+        assert!(with_last("## Operating instructions\n\n- Reports by noon\n", is_guidance));
+        assert!(!with_last("## Rule of the lock works again\n\n- By noon\n", is_guidance));
+        assert!(!with_last("- Ruler: the steel one\n", is_guidance));
         assert!(with_last("- Timezone: Europe/Berlin\n", is_profile));
         assert!(with_last("## First meeting\n\n- Keeps the lighthouse of Brest\n", is_profile));
         assert!(!with_last("## First boat\n\n- Keeps the lighthouse of Brest\n", is_profile));
