@@ -301,6 +301,9 @@ pub(crate) struct WisdomLexicon {
     pub(crate) lesson_words: LexiconWords,
     pub(crate) decision_words: LexiconWords,
     pub(crate) rule_words: LexiconWords,
+    pub(crate) round_words: LexiconWords,
+    pub(crate) review_words: LexiconWords,
+    pub(crate) done_words: LexiconWords,
     pub(crate) noun_articles: LexiconWords,
     pub(crate) place_prepositions: LexiconWords,
 }

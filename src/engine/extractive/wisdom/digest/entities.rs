@@ -118,8 +118,8 @@ struct Candidate {
     in_sentences: usize,
     /// Whether its words are never written small.
     is_always_upper: bool,
-    /// Whether it was only found in a language that writes all nouns with a capital.
-    is_noun: bool,
+    /// How often it was found in a language that writes all nouns with a capital.
+    in_nouns: usize,
     /// Whether a path, an address or an identifier has it.
     is_in_path: bool,
 }
@@ -155,7 +155,8 @@ impl Candidate {
         if is_abbreviation {
             return self.is_titled() && opens;
         }
-        if is_one_word && is_plain && self.is_noun {
+        let found: usize = self.spellings.values().sum();
+        if is_one_word && is_plain && self.in_nouns * 3 > found {
             return self.is_in_path && (self.is_titled() || opens);
         }
         if self.place_uses * PLACE_SHARE >= self.uses {
@@ -203,11 +204,9 @@ impl Entities {
                 count_cases(text, &words, &mut cases);
                 for (start, name) in names_in(text) {
                     let Some(hash) = hash_of_name(name) else { continue };
-                    let found = names
-                        .entry(hash)
-                        .or_insert_with(|| Candidate { is_noun: true, ..Candidate::default() });
+                    let found = names.entry(hash).or_default();
                     found.in_sentences += usize::from(follows_word(&text[..start]));
-                    found.is_noun &= page.language.capitalises_nouns();
+                    found.in_nouns += usize::from(page.language.capitalises_nouns());
                     *found.spellings.entry(name.to_owned()).or_default() += 1;
                 }
             }

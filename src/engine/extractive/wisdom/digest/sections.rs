@@ -20,7 +20,6 @@ use crate::{
         statement::StatementKind,
         wisdom::WisdomSection,
     },
-    text::lexicon::SECTIONS,
 };
 
 /// The longest statement about a place, in words: a longer one is a story.
@@ -129,7 +128,7 @@ pub(super) fn role_of(
             _ => {}
         }
     }
-    if class == StatementClass::Open && !has_done_mark(text) {
+    if class == StatementClass::Open && !is_report && !titles::is_finished(page, statement, text) {
         return role(StatementKind::Open, 0.8);
     }
     // Later in a sentence the same words say what an improvement did.
@@ -153,11 +152,6 @@ pub(super) fn role_of(
         return role(StatementKind::Environment, 1.1);
     }
     role(StatementKind::State, if is_report { EVENT_FACTOR } else { 1.0 })
-}
-
-/// Returns whether a text has a sign such as `✅`.
-fn has_done_mark(text: &str) -> bool {
-    !text.is_ascii() && SECTIONS.state_marks.done.iter().any(|it| text.contains(it))
 }
 
 /// Returns whether a statement says what to do whenever a case occurs.
@@ -201,14 +195,18 @@ fn asks_once(words: &WordList) -> bool {
 /// Returns whether a word such as `always` says how a thing is rather than what to do: `it always uses the default`,
 /// `the pump was never connected`.
 fn says_habit(words: &WordList, at: usize) -> bool {
-    let is_adverb = words.get(at).is_some_and(|it| matches!(it, "always" | "never"));
+    let is_adverb = words.get(at).is_some_and(|it| matches!(it, "always" | "never" | "immer"));
     let before = at.checked_sub(1).and_then(|it| words.get(it));
     let is_state = |it: &str| matches!(it, "was" | "were" | "been" | "has" | "have" | "had");
     let is_told = |it: &str| {
         let verb = it.len() > 3 && !it.ends_with("ss");
         verb && (it.ends_with('s') || it.ends_with("ed"))
     };
-    is_adverb && (words.get(at + 1).is_some_and(is_told) || before.is_some_and(is_state))
+    // `always $0.00`, `immer aktuell` after `=`.
+    let is_value = |it: &str| it.starts_with(|c: char| c.is_ascii_digit());
+    is_adverb
+        && (words.get(at + 1).is_some_and(|it| is_told(it) || is_value(it))
+            || before.is_some_and(is_state))
 }
 
 /// Returns whether a text says how things are at the moment: `tonight`, `right now`.

@@ -1,9 +1,6 @@
 //! Joins the short statements below one title into one.
 
-use super::{
-    KeptOut,
-    statements::{DigestStatement, TEXT_CHARS_MAX},
-};
+use super::{KeptOut, statements::DigestStatement};
 use crate::{
     engine::extractive::{
         as_f64,
@@ -11,6 +8,9 @@ use crate::{
     },
     text::hash::HashedMap,
 };
+
+/// The longest bullet of several statements, in characters: a list says little without its end.
+const JOINED_CHARS_MAX: usize = 400;
 
 /// Joins the statements of one section below one title, so that the title appears once: an item of a list
 /// says little without the others.
@@ -54,7 +54,7 @@ pub(super) fn join_siblings(
         };
         let chars = |it: &DigestStatement| it.own_text().chars().count() + 2;
         let all: usize = open[at].iter().map(chars).sum();
-        if title.length + all + chars(&statement) <= TEXT_CHARS_MAX {
+        if title.length + all + chars(&statement) <= JOINED_CHARS_MAX {
             open[at].push(statement);
         } else {
             let members = std::mem::replace(&mut open[at], vec![statement]);

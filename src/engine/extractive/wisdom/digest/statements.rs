@@ -380,9 +380,17 @@ fn says_label_alone(statement: &LogStatement) -> bool {
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.
 fn bare_title(title: &str) -> &str {
-    let is_mark = |c: char| !c.is_alphabetic();
-    let start = title.find(|c: char| !is_mark(c)).unwrap_or(0);
-    let quoted = title[..start].rfind(['`', '"', '[']).unwrap_or(start);
+    let letter = title.find(char::is_alphabetic).unwrap_or(0);
+    // `(10:30 ET) — Pump house` is about the pump house, `(Last three hours)` about these.
+    let opened = title[..letter].rfind(['(', '（']);
+    if let Some((open, close)) = opened.zip(title[letter..].find([')', '）'])) {
+        let rest = title[letter + close..].trim_start_matches([')', '）']);
+        let inside = title[open..letter + close].trim_start_matches(['(', '（']);
+        return bare_title(if rest.contains(char::is_alphabetic) { rest } else { inside });
+    }
+    // `3小时` and `4K` begin with their number.
+    let number = title[..letter].trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let quoted = title[..number].rfind(['`', '"', '[']).unwrap_or(number);
     let title = title[quoted..].trim_end_matches([':', '：', '.']);
     let end = title.find([' ', '（']).and_then(|_| title.find(['(', '（'])).filter(|it| *it > 2);
     title[..end.unwrap_or(title.len())].trim()

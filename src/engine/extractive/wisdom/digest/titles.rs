@@ -7,7 +7,7 @@ use crate::{
         parsed_log::{LogStatement, ParsedLog},
         sections::{is_attribute, normalized_label},
     },
-    text::lexicon::WISDOM,
+    text::lexicon::{SECTIONS, WISDOM},
 };
 
 /// The longest title that is looked up, in bytes: longer ones are sentences.
@@ -41,12 +41,38 @@ fn titles<'a>(page: &'a ParsedLog, statement: &'a LogStatement) -> impl Iterator
 /// Returns whether a heading above a statement has a word that begins with one of these.
 pub(super) fn has_word(page: &ParsedLog, statement: &LogStatement, words: &[&'static str]) -> bool {
     let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
-    above.map(|it| page.heads[it].text.to_lowercase()).any(|title| {
-        let begins = |at: usize, word: &str| {
-            !word.is_ascii() || !title[..at].ends_with(|c: char| c.is_alphanumeric())
-        };
-        words.iter().any(|word| title.match_indices(word).any(|(at, it)| begins(at, it)))
-    })
+    above.map(|it| &page.heads[it].text).any(|it| names_word(it, words))
+}
+
+/// Returns whether a statement is of a round of checks, by its label or the titles nearest to it: `Heartbeat`.
+pub(super) fn is_round(page: &ParsedLog, statement: &LogStatement) -> bool {
+    titles(page, statement).take(3).any(|it| names_word(it, &WISDOM.round_words))
+}
+
+/// Returns whether a statement is a remark on a change of code: its life ends with the change.
+pub(super) fn is_review(page: &ParsedLog, statement: &LogStatement) -> bool {
+    titles(page, statement).take(3).any(|it| names_word(it, &WISDOM.review_words))
+}
+
+/// Returns whether a title has a word that begins with one of these.
+fn names_word(title: &str, words: &[&'static str]) -> bool {
+    let title = title.to_lowercase();
+    let begins = |at: usize, word: &str| {
+        !word.is_ascii() || !title[..at].ends_with(|c: char| c.is_alphanumeric())
+    };
+    words.iter().any(|word| title.match_indices(word).any(|(at, it)| begins(at, it)))
+}
+
+/// Returns whether an item that looks open is done, by a sign such as `✅`, or by its label or title: `Fix`, `Done`.
+pub(super) fn is_finished(page: &ParsedLog, statement: &LogStatement, text: &str) -> bool {
+    let has_mark =
+        |it: &str| !it.is_ascii() && SECTIONS.state_marks.done.iter().any(|mark| it.contains(mark));
+    has_mark(text)
+        || titles(page, statement).take(2).any(|title| {
+            let label = normalized_label(title);
+            let mut words = label.split(' ');
+            has_mark(title) || words.any(|it| WISDOM.done_words.contains(&it))
+        })
 }
 
 /// Returns whether a statement is about what is over or is not done.

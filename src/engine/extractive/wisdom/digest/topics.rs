@@ -24,7 +24,7 @@ const ENTITIES_MAX: usize = 24;
 const OWN_STATEMENTS_MIN: usize = 3;
 
 /// A statement is filed if it is worth as much.
-const WORTH_MIN: f64 = 1.0;
+const WORTH_MIN: f64 = 1.15;
 
 /// The longest former value, in characters.
 const FORMER_CHARS_MAX: usize = 40;

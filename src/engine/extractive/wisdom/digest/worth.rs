@@ -88,7 +88,7 @@ pub(super) fn own_worth(
     let opens_with_sign = own.starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric());
     let day = page.stem.date();
     let is_routine = is_routine_report(&statement.text);
-    let signs: [(bool, f64); 18] = [
+    let signs: [(bool, f64); 20] = [
         (is_kind(StatementKind::Rule), 0.77),
         (is_about_person, 1.08),
         (is_kind(StatementKind::Open), 0.26),
@@ -103,6 +103,8 @@ pub(super) fn own_worth(
         (is_under(&WISDOM.lesson_words), 0.23),
         (is_under(&WISDOM.decision_words), 0.43),
         (is_under(&WISDOM.rule_words), 0.33),
+        (titles::is_round(page, statement), -0.25),
+        (titles::is_review(page, statement), -0.55),
         (opens_with_sign, -0.19),
         (is_passing(&WordList::of(own)), -0.26),
         (names_change(own), -0.39),
