@@ -55,7 +55,7 @@ pub(crate) struct TopicWriter<'a> {
     pub(crate) rules: &'a PrivacyRules,
 }
 
-/// What must not be in the memories about topics: what a person deleted, and what is said elsewhere.
+/// What must not be in the memories about topics: what a person deleted, and what other files have already.
 pub(crate) struct TopicExclusions<'a> {
     /// The lines of memories that are not made again, and of statements that a person wrote.
     said: Vec<Citation>,

@@ -84,23 +84,25 @@ impl ModelEngine {
         if blocks.is_empty() {
             return Ok(Extraction::default());
         }
-        let empty = self.extract_request(input, "");
+        // At most half of the room, so that the log is not split into many parts.
+        let room = self.room_chars(&self.extract_request(input, 0, "")) / 2;
+        let empty = self.extract_request(input, room, "");
         let check = StatementCheck { logs, existing: input.existing, verdict: input.check };
         let replies = self.ask_in_parts(&blocks, &empty, |parts, i| {
             let data = request_data::fenced_blocks(&parts[i], &self.nonce);
             let labels = request_data::LineLabels::of(&parts[i]);
-            self.ask_checked(self.extract_request(input, &data), &|text| {
+            self.ask_checked(self.extract_request(input, room, &data), &|text| {
                 Ok(check_statements(parse_reply(text)?, &labels, &check))
             })
         })?;
         Ok(into_extraction(replies.into_iter().flatten()))
     }
 
-    fn extract_request(&self, input: &ExtractInput<'_>, data: &str) -> ModelRequest {
+    /// Returns a request with at most `room` characters of existing memories.
+    fn extract_request(&self, input: &ExtractInput<'_>, room: usize, data: &str) -> ModelRequest {
         let prompt = self.prompts.get(PromptName::Extract);
         // Memories are derived from logs, so they are untrusted data, too.
-        let existing =
-            existing_memories(std::slice::from_ref(input.log), input.existing, usize::MAX);
+        let existing = existing_memories(std::slice::from_ref(input.log), input.existing, room);
         let existing = request_data::fence(&existing, &self.nonce);
         let messages = vec![Message::user(format!("{existing}\n\n{data}\n\n{REMINDER}"))];
         let period = input.log.stem().to_string();

@@ -73,11 +73,14 @@ impl ModelEngine {
         if blocks.is_empty() {
             return Ok(Distillation::default());
         }
-        let empty = self.wisdom_request(input, "");
+        // At most half of the room, so that the month is not split into many parts.
+        let room = self.room_chars(&self.wisdom_request(input, 0, "")) / 2;
+        let room = room.min(MEMORIES_CHARS_MAX);
+        let empty = self.wisdom_request(input, room, "");
         let parts = self.ask_in_parts(&blocks, &empty, |parts, i| {
             let data = request_data::fenced_blocks(&parts[i], &self.nonce);
             let labels = request_data::LineLabels::of(&parts[i]);
-            self.ask_checked(self.wisdom_request(input, &data), &|text| {
+            self.ask_checked(self.wisdom_request(input, room, &data), &|text| {
                 let ops = parse_reply(text, input, &labels)?;
                 Ok(checked::check_items(ops, |op| (input.check)(op)))
             })
@@ -86,7 +89,13 @@ impl ModelEngine {
         Ok(Distillation { ops, unreadable })
     }
 
-    fn wisdom_request(&self, input: &DistillInput<'_>, data: &str) -> ModelRequest {
+    /// Returns a request with at most `room` characters of memories.
+    fn wisdom_request(
+        &self,
+        input: &DistillInput<'_>,
+        mut room: usize,
+        data: &str,
+    ) -> ModelRequest {
         let prompt = self.prompts.get(PromptName::Wisdom);
         let mut current = String::from("Entries:\n");
         for entry in input.entries {
@@ -95,7 +104,6 @@ impl ModelEngine {
         current.push_str("Memories:\n");
         let mut newest: Vec<&TypedMemory> = input.memories.iter().collect();
         newest.sort_by_key(|it| std::cmp::Reverse(it.updated));
-        let mut room = MEMORIES_CHARS_MAX;
         for memory in newest {
             let listed = memories::heading_of(memory) + &memories::statement_lines(memory);
             let Some(left) = room.checked_sub(listed.chars().count()) else { break };
