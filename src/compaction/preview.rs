@@ -3,11 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    memories::{
-        day_reader::KnownMemories,
-        memory_match::{self, MaskedNames},
-        seen_lines::SeenLines,
-    },
+    memories::{day_reader::KnownMemories, memory_match, seen_lines::SeenLines},
     plan::{CompactionJob, CompactionPlan, DueReason},
     snapshot::RootSnapshot,
     summary::{
@@ -50,8 +46,7 @@ pub(crate) fn preview_requests(
     let (days, weeks) = (of_tier(Tier::Extract), of_tier(Tier::Weekly));
     let memories = &view.inventory.memories;
     let known = KnownMemories::of(vault, &days, memories, rules);
-    let names = MaskedNames::of(memories, &view.inventory, vault);
-    let existing = memory_match::sanitized_memories(&known.intact(), &names, vault, rules);
+    let existing = memory_match::sanitized_memories(&known.intact(), vault, rules);
     let mut seen_lines = SeenLines::of(vault, &days, view)?;
     let mut batch = WeekBatch::new(drafter(), &weeks, &days);
     let mut asked = BTreeSet::new();

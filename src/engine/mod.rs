@@ -23,6 +23,7 @@ use crate::{
         authorship::OriginReason,
         item::{Item, SummarySection},
         period::Period,
+        statement::StatementKind,
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomEntry,
     },
@@ -143,8 +144,8 @@ pub struct ExtractInput<'a> {
     pub log: &'a SanitizedLog,
     /// The existing typed memories, sanitized.
     pub existing: &'a [TypedMemory],
-    /// Returns what is wrong with a draft, for an engine that can correct it.
-    pub check: &'a dyn Fn(&MemoryDraft) -> Result<(), String>,
+    /// Returns what is wrong with a statement, for an engine that can correct it.
+    pub check: &'a dyn Fn(&StatementDraft) -> Result<(), String>,
 }
 
 /// What an engine needs, besides the logs, to extract the typed memories of a week's days.
@@ -152,8 +153,8 @@ pub struct ExtractInput<'a> {
 pub struct WeekExtractInput<'a> {
     /// The existing typed memories, sanitized.
     pub existing: &'a [TypedMemory],
-    /// Returns what is wrong with a draft.
-    pub check: &'a dyn Fn(&MemoryDraft) -> Result<(), String>,
+    /// Returns what is wrong with a statement.
+    pub check: &'a dyn Fn(&StatementDraft) -> Result<(), String>,
 }
 
 impl<'a> ExtractInput<'a> {
@@ -166,15 +167,17 @@ impl<'a> ExtractInput<'a> {
 /// What an engine extracts from a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extraction {
-    /// The proposed memories.
+    /// The proposed memories of one statement.
     pub drafts: Vec<MemoryDraft>,
-    /// Proposals that could not be read as a memory, even after a retry.
-    pub unreadable: Vec<UnreadableMemory>,
+    /// The proposed statements for memories about topics.
+    pub statements: Vec<StatementDraft>,
+    /// Proposals that could not be read, even after a retry.
+    pub unreadable: Vec<UnreadableItem>,
 }
 
-/// A part of a reply that could not be read as a memory.
+/// A part of a reply that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnreadableMemory {
+pub struct UnreadableItem {
     /// The unchanged text of the part.
     pub text: String,
     /// What is wrong with it.
@@ -183,7 +186,22 @@ pub struct UnreadableMemory {
     pub citation: Option<Citation>,
 }
 
-/// A typed memory that an engine proposes. Engines do not choose file names.
+/// A statement that an engine proposes for the memory about its topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatementDraft {
+    /// What it says, which also decides the type of the memory.
+    pub kind: StatementKind,
+    /// The name of the topic, at most 120 characters.
+    pub topic: String,
+    /// One or two sentences; `label: value` if a newer value is to replace it.
+    pub text: String,
+    /// Its source lines.
+    pub citation: Citation,
+    /// The existing statement that it replaces: the hash of its words ([`Item::hash`]).
+    pub replaces: Option<String>,
+}
+
+/// A typed memory of one statement that an engine proposes. Engines do not choose file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryDraft {
     /// What kind of memory.
@@ -202,12 +220,10 @@ pub struct MemoryDraft {
     pub how_to_apply: Option<String>,
     /// The source lines of the whole memory.
     pub citation: Citation,
-    /// The existing memory that this one replaces: its file name without `.md`.
-    pub updates: Option<String>,
 }
 
 /// The sources of the edits of `WISDOM.md`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct DistillInput<'a> {
     /// The month that is distilled.
     pub month: Period,
@@ -221,6 +237,17 @@ pub struct DistillInput<'a> {
     pub memories: &'a [TypedMemory],
     /// The categories to use; if empty, the engine chooses.
     pub categories: &'a [String],
+    /// Returns what is wrong with an operation, for an engine that can correct it.
+    pub check: &'a dyn Fn(&WisdomOp) -> Result<(), String>,
+}
+
+/// What an engine proposes for `WISDOM.md`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Distillation {
+    /// The edits.
+    pub ops: Vec<WisdomOp>,
+    /// Proposals that could not be read, even after a retry.
+    pub unreadable: Vec<UnreadableItem>,
 }
 
 /// One edit of `WISDOM.md`.
@@ -341,7 +368,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Returns why the month could not be distilled.
-    fn distill(&self, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError>;
+    fn distill(&self, input: &DistillInput<'_>) -> Result<Distillation, EngineError>;
 
     /// Returns why the model would not be asked now; `None` if it would, or if there is no model.
     /// Sends nothing.

@@ -342,7 +342,7 @@ impl Citation {
     }
 
     /// Returns the part in the files for which `keeps` is true; `None` when that is nothing.
-    pub(super) fn filter_files(&self, mut keeps: impl FnMut(&Stem) -> bool) -> Option<Self> {
+    pub fn filter_files(&self, mut keeps: impl FnMut(&Stem) -> bool) -> Option<Self> {
         let kept = self.0.iter().filter(|(stem, _)| keeps(stem));
         let kept: BTreeMap<_, _> =
             kept.map(|(stem, lines)| (stem.clone(), lines.clone())).collect();

@@ -101,6 +101,16 @@ impl StatementKind {
         Self::ALL.into_iter().find(|it| it.title() == title.trim())
     }
 
+    /// Returns the kind of what a memory of one statement says.
+    pub fn of_memory(kind: MemoryType) -> Self {
+        match kind {
+            MemoryType::User => Self::Profile,
+            MemoryType::Feedback => Self::Rule,
+            MemoryType::Project => Self::Decision,
+            MemoryType::Reference => Self::Environment,
+        }
+    }
+
     /// Returns the type of the memories that hold statements of this kind.
     pub fn memory_type(self) -> MemoryType {
         match self {

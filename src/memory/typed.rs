@@ -33,7 +33,7 @@ use super::{
     hash::ContentHash,
     item::Item,
     joined,
-    statement::{self, MemoryStatement},
+    statement::{self, MemoryStatement, StatementKind},
     typed_record::{MemoryRecord, parse_source},
 };
 
@@ -318,6 +318,20 @@ impl TypedMemory {
     /// Returns the statements of a memory about a topic; none if it is about one statement.
     pub fn statements(&self) -> Vec<MemoryStatement> {
         statement::statements_of(&self.body)
+    }
+
+    /// Returns its statements; of a memory of one statement that one, as it would be in a memory about a topic.
+    pub fn known_statements(&self) -> Vec<MemoryStatement> {
+        let statements = self.statements();
+        if !statements.is_empty() {
+            return statements;
+        }
+        let texts: Vec<String> =
+            statements_of_body(&self.body).into_iter().map(|it| it.text).collect();
+        let citation = Citation::from_addresses(self.sources.iter().map(|(at, _)| at));
+        let item = Item { text: texts.join(" "), citation };
+        let one = MemoryStatement { kind: StatementKind::of_memory(self.kind), line: 1, item };
+        if one.item.text.is_empty() { Vec::new() } else { vec![one] }
     }
 
     /// Replaces the sources, and in the statements the citations of lines that moved. Lines are matched by their

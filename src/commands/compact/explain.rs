@@ -23,8 +23,8 @@ use crate::{
     },
     config::settings::EngineKind,
     engine::{
-        DistillInput, Engine, EngineDraft, EngineError, ExtractInput, Extraction, SummaryInput,
-        WisdomOp,
+        DistillInput, Distillation, Engine, EngineDraft, EngineError, ExtractInput, Extraction,
+        SummaryInput,
         extractive::{
             self, DigestExplanation, ExplainedStatement, ExplainedUnit, Extractive,
             SummaryExplanation,
@@ -79,8 +79,8 @@ impl Engine for ExplainingEngine {
         Ok(Extraction::default())
     }
 
-    fn distill(&self, _: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
-        Ok(Vec::new())
+    fn distill(&self, _: &DistillInput<'_>) -> Result<Distillation, EngineError> {
+        Ok(Distillation::default())
     }
 }
 

@@ -3,14 +3,14 @@
 use std::{
     borrow::Cow,
     cell::{Cell, OnceCell},
-    collections::BTreeSet,
     path::Path,
 };
 
 use super::{
-    memory_match::{self, MaskedNames, MemoryUpdate, NamedMemories},
+    memory_match,
     seen_lines::SeenLines,
-    validate::validate,
+    topics::TopicExclusions,
+    validate::{check_statement, validate},
 };
 use crate::compaction::{
     error::{JobFailure, ask_engine},
@@ -25,10 +25,12 @@ use crate::compaction::{
     summary::{draft::read_logs, week_batch::WeekExtraction},
 };
 use crate::{
-    engine::{Engine, ExtractInput, Extraction, MemoryDraft},
+    engine::{Engine, ExtractInput, Extraction, MemoryDraft, StatementDraft},
     memory::{
         address::{Address, Citation, Stem},
         decision::Decisions,
+        item::Item,
+        statement,
         typed::{MemoryType, TypedMemory},
     },
     privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
@@ -55,6 +57,10 @@ pub(crate) struct KnownMemories {
 /// The result of reading a day.
 pub(super) struct ExtractedDay {
     pub(super) memories: Vec<TypedMemory>,
+    /// New statements for memories about topics.
+    pub(super) statements: Vec<StatementDraft>,
+    /// The logs of the day.
+    pub(super) logs: Vec<SanitizedLog>,
     /// Memories whose lines changed or moved.
     pub(super) revised: Vec<MemoryRevision>,
     /// Memories whose lines changed and that nothing supports any more.
@@ -121,6 +127,20 @@ impl KnownMemories {
         self.memories.extend(memories);
     }
 
+    /// Returns the memories that no day has to decide about any more.
+    pub(super) fn settled(&self) -> Vec<TypedMemory> {
+        let is_stale =
+            |it: &&TypedMemory| self.stale.iter().any(|at| at.memory.file_name == it.file_name);
+        self.memories.iter().filter(|it| !is_stale(it)).cloned().collect()
+    }
+
+    /// Replaces a memory by what is in its file now.
+    pub(super) fn update_file(&mut self, path: &str, text: Option<&str>) {
+        let Some(name) = Path::new(path).file_name() else { return };
+        self.memories.retain(|it| it.file_name.as_os_str() != name);
+        self.memories.extend(text.and_then(|it| TypedMemory::parse(name.as_ref(), it).ok()));
+    }
+
     fn settle(&mut self, file_name: &Path) {
         self.stale.retain(|it| it.memory.file_name != file_name);
     }
@@ -134,8 +154,6 @@ pub(super) struct DayExtractor<'a> {
     pub(super) rules: &'a PrivacyRules,
     /// Lines that need not be read again.
     pub(super) seen_lines: Option<&'a SeenLines>,
-    /// The names of memories that a model sees.
-    pub(super) names: &'a MaskedNames,
     /// Whether the statements of the newest logs are filed by topic, so that a day has no memories of its own.
     pub(super) by_topic: bool,
 }
@@ -158,23 +176,21 @@ impl DayExtractor<'_> {
         logs: &'b [SanitizedLog],
         known: &'b KnownMemories,
     ) -> DayContext<'b> {
-        DayContext {
-            reader: self,
-            logs,
-            known,
-            intact: known.intact(),
-            secrets: OnceCell::new(),
-            is_reextraction: matches!(job.reason, DueReason::Forced | DueReason::OtherEngine(_)),
+        let mut intact = known.intact();
+        // A model that reads a day again does not know what it said about it.
+        if self.engine.is_model() && is_reread(job) {
+            intact = intact.into_iter().filter_map(|it| without_statements_of(it, logs)).collect();
         }
+        DayContext { reader: self, logs, known, intact, secrets: OnceCell::new() }
     }
 
-    /// Returns what is wrong with a draft about the week of a day.
+    /// Returns what is wrong with a statement of the week of a day.
     pub(super) fn check(
         &self,
         job: &CompactionJob,
         logs: &[SanitizedLog],
         known: &KnownMemories,
-        draft: &MemoryDraft,
+        draft: &StatementDraft,
     ) -> Result<(), String> {
         self.context(job, logs, known).check(draft)
     }
@@ -192,6 +208,8 @@ impl DayExtractor<'_> {
         let reading = self.context(job, &logs, known);
         let mut day = ExtractedDay {
             memories: Vec::new(),
+            statements: Vec::new(),
+            logs: Vec::new(),
             revised: Vec::new(),
             withdrawn: Vec::new(),
             proposed: Vec::new(),
@@ -200,12 +218,11 @@ impl DayExtractor<'_> {
             recorded: RecordedChanges::default(),
             source_chars: 0,
         };
-        let mut again: Vec<MemoryUpdate> = Vec::new();
         for log in &logs {
             day.source_chars += log.chars();
             let news =
                 || self.seen_lines.map_or_else(|| Some(log.clone()), |it| it.unseen_lines(log));
-            let Extraction { drafts, unreadable: unread } = match proposed {
+            let Extraction { drafts, statements, unreadable: unread } = match proposed {
                 Some(proposed) => proposed.get(log.stem()).cloned().unwrap_or_default(),
                 None => match news().filter(|_| !self.by_topic) {
                     Some(log) => reading.ask_engine(&log, &day.memories)?,
@@ -215,19 +232,16 @@ impl DayExtractor<'_> {
             day.rejected += unread.len();
             day.kept_out.extend(unread.into_iter().map(exclude_unreadable));
             for draft in drafts {
-                reading.add_draft(&draft, &mut day, &mut again)?;
+                reading.add_draft(&draft, &mut day)?;
+            }
+            for statement in statements {
+                reading.add_statement(statement, &mut day);
             }
             day.recorded.extracted.push((log.stem().clone(), log.input_hash()));
             day.recorded.read_paths.push(layout.source_path(log.stem()));
             day.recorded.logs.push(LogRecord::of(log, layout.source_path(log.stem())));
         }
         let mut settled = stale::match_successors(&mut day.memories, &known.stale);
-        for again in again {
-            match again {
-                MemoryUpdate::Revise(it) => settled.revised.push(it),
-                MemoryUpdate::Propose(it) => settled.proposed.push(it),
-            }
-        }
         stale::decide_remaining(self.vault, job.period.first(), &known.stale, &mut settled, rules)?;
         day.revised = settled.revised;
         day.withdrawn = settled.withdrawn;
@@ -241,6 +255,8 @@ impl DayExtractor<'_> {
             proposals_of_items(&day.kept_out, &index, self.engine, self.decisions, rules);
         day.recorded.kept_out = Some((job.fingerprint, job.period, index, proposals));
         day.proposed = settled.proposed.into_iter().map(|it| it.before).collect();
+        drop(reading);
+        day.logs = logs;
         Ok(day)
     }
 }
@@ -253,8 +269,6 @@ struct DayContext<'a> {
     /// Those of them that lost no line.
     intact: Vec<TypedMemory>,
     secrets: OnceCell<FileNameSecrets>,
-    /// Whether the day is extracted again from scratch.
-    is_reextraction: bool,
 }
 
 impl DayContext<'_> {
@@ -264,37 +278,53 @@ impl DayContext<'_> {
         log: &SanitizedLog,
         new: &[TypedMemory],
     ) -> Result<Extraction, JobFailure> {
-        let DayExtractor { engine, rules, vault, names, .. } = self.reader;
-        let check = |draft: &MemoryDraft| self.check(draft);
+        let DayExtractor { engine, rules, vault, .. } = self.reader;
+        let check = |draft: &StatementDraft| self.check(draft);
         let mut known = Cow::Borrowed(&self.intact[..]);
         if !new.is_empty() {
             known.to_mut().extend_from_slice(new);
         }
         if engine.is_model() {
-            known = Cow::Owned(memory_match::sanitized_memories(&known, names, vault, rules));
+            known = Cow::Owned(memory_match::sanitized_memories(&known, vault, rules));
         }
         let input = ExtractInput { log, existing: &known, check: &check };
         ask_engine(*engine, |engine| engine.extract(&input))
     }
 
-    /// Returns what is wrong with a draft.
-    fn check(&self, draft: &MemoryDraft) -> Result<(), String> {
-        if let Some(fault) = memory_match::draft_fault(draft, self.named(), self.is_reextraction) {
-            return Err(fault);
+    /// Returns what is wrong with a statement.
+    fn check(&self, draft: &StatementDraft) -> Result<(), String> {
+        if !self.logs.iter().any(|it| draft.citation.lines_of(it.stem()).is_some()) {
+            return Err("`citations` names no line of these logs".to_owned());
         }
-        let lines = self.cited_logs(self.target(draft));
-        let accepted =
-            validate(draft, &lines, &|_| false, self.reader.rules, self.spelled_secrets());
-        accepted.map(drop).map_err(|it| it.reason)
+        let ids = || memory_match::statement_ids(&self.intact, self.reader.rules);
+        if draft.replaces.as_ref().is_some_and(|it| !ids().contains(it)) {
+            return Err("`replaces` names no statement that exists".to_owned());
+        }
+        check_statement(draft, &self.cited_logs(&draft.citation)).map_err(|it| it.reason)
+    }
+
+    /// Adds a statement to the day, or keeps it out.
+    fn add_statement(&self, draft: StatementDraft, day: &mut ExtractedDay) {
+        let DayExtractor { vault, decisions, .. } = self.reader;
+        let lines = self.cited_logs(&draft.citation);
+        if let Err(kept_out) = check_statement(&draft, &lines) {
+            day.rejected += 1;
+            day.kept_out.push(kept_out);
+            return;
+        }
+        if grounding::is_external(&draft.text, &draft.citation, &*lines).unwrap_or(true) {
+            day.rejected += 1;
+            day.recorded.quarantined.extend(external_lines(&draft.citation));
+            return;
+        }
+        let exclusions = TopicExclusions::of(&self.intact, decisions, vault.layout(), &lines);
+        if !exclusions.contain(draft.kind.memory_type(), &draft.citation) {
+            day.statements.push(draft);
+        }
     }
 
     /// Adds a draft to the day, or keeps it out.
-    fn add_draft(
-        &self,
-        draft: &MemoryDraft,
-        day: &mut ExtractedDay,
-        again: &mut Vec<MemoryUpdate>,
-    ) -> Result<(), JobFailure> {
+    fn add_draft(&self, draft: &MemoryDraft, day: &mut ExtractedDay) -> Result<(), JobFailure> {
         let DayExtractor { vault, decisions, rules, .. } = self.reader;
         let layout = vault.layout();
         let failed = Cell::new(None);
@@ -307,12 +337,8 @@ impl DayContext<'_> {
                     false
                 })
         };
-        // A memory is updated once a day; another draft with its name is a new memory.
-        let is_free =
-            |it: &&TypedMemory| again.iter().all(|there| there.file_name() != it.file_name);
-        let target = self.target(draft).filter(is_free);
-        let lines = self.cited_logs(target);
-        let memory = validate(draft, &lines, &is_taken, rules, self.spelled_secrets());
+        let lines = self.logs;
+        let memory = validate(draft, lines, &is_taken, rules, self.spelled_secrets());
         if let Some(error) = failed.into_inner() {
             return Err(error.into());
         }
@@ -325,43 +351,24 @@ impl DayContext<'_> {
             }
         };
         let words = [&memory.name[..], &memory.description, &memory.body].join(" ");
-        if grounding::is_external(&words, &draft.citation, &*lines).unwrap_or(true) {
+        if grounding::is_external(&words, &draft.citation, lines).unwrap_or(true) {
             day.rejected += 1;
             day.recorded.quarantined.extend(external_lines(&draft.citation));
             return Ok(());
         }
-        let barred = is_deleted_in_type(draft.kind, &draft.citation, decisions, layout, &lines);
-        match target {
-            _ if barred => {}
-            Some(old) => {
-                let after = memory_match::updated_memory(draft, &memory, old, self.is_reextraction);
-                // As it is in its file, with the old addresses.
-                let stale = self.known.stale.iter().find(|it| it.memory.file_name == old.file_name);
-                let before = stale.map_or(old, |it| &it.memory).clone();
-                again.extend(after.map(|after| MemoryUpdate::new(before, after)));
-            }
-            None if memory_match::is_duplicate(&memory, &self.intact) => {}
-            None => day.memories.push(memory),
+        if !is_deleted_in_type(draft.kind, &draft.citation, decisions, layout, lines)
+            && !memory_match::is_duplicate(&memory, &self.intact)
+        {
+            day.memories.push(memory);
         }
         Ok(())
     }
 
-    fn named(&self) -> NamedMemories<'_> {
-        NamedMemories { memories: &self.intact, names: self.reader.names }
-    }
-
-    /// Returns the memory that a draft updates. The built-in engine searches for itself.
-    fn target(&self, draft: &MemoryDraft) -> Option<&TypedMemory> {
-        let target = memory_match::target_memory(draft, self.named(), self.is_reextraction);
-        target.filter(|_| self.reader.engine.is_model())
-    }
-
-    /// Returns the logs of the day, and those that the updated memory cites.
-    fn cited_logs(&self, target: Option<&TypedMemory>) -> Cow<'_, [SanitizedLog]> {
-        let stems: BTreeSet<&Stem> =
-            target.iter().flat_map(|it| &it.sources).map(|(at, _)| &at.stem).collect();
+    /// Returns the logs of the day, and the others that are cited.
+    fn cited_logs(&self, citation: &Citation) -> Cow<'_, [SanitizedLog]> {
+        let stems = citation.files().map(|(stem, _)| stem);
         let mut lines = Cow::Borrowed(self.logs);
-        for stem in stems.into_iter().filter(|stem| self.logs.iter().all(|it| it.stem() != *stem)) {
+        for stem in stems.filter(|stem| self.logs.iter().all(|it| it.stem() != *stem)) {
             // A log that cannot be read supports nothing, and is reported elsewhere.
             if let Ok(Some(log)) = self.reader.vault.read_log(stem) {
                 lines.to_mut().push(privacy::sanitize(&log, self.reader.rules));
@@ -382,6 +389,29 @@ impl DayContext<'_> {
             secrets
         })
     }
+}
+
+/// Returns whether a day is extracted again from scratch.
+pub(super) fn is_reread(job: &CompactionJob) -> bool {
+    matches!(job.reason, DueReason::Forced | DueReason::OtherEngine(_))
+}
+
+/// Returns a memory without those statements of ours that cite only these logs; `None` if it has no others.
+fn without_statements_of(memory: TypedMemory, logs: &[SanitizedLog]) -> Option<TypedMemory> {
+    let is_of_day = |item: &Item| {
+        let mut files = item.citation.iter().flat_map(Citation::files).peekable();
+        files.peek().is_some() && files.all(|(stem, _)| logs.iter().any(|it| it.stem() == stem))
+    };
+    if !memory.is_about_topic() {
+        let is_of_day = memory.known_statements().iter().all(|it| is_of_day(&it.item));
+        return (!memory.is_managed() || !is_of_day).then_some(memory);
+    }
+    let (mut left, own) = memory.statements_by_owner();
+    left.retain(|it| !is_of_day(&it.item));
+    left.extend(own);
+    left.sort_by_key(|it| it.kind);
+    let body = statement::body_of(left.iter().map(|it| (it.kind, &it.item)));
+    (!left.is_empty()).then(|| TypedMemory { body, ..memory })
 }
 
 /// Returns the lines that cannot support anything durable alone, for the quarantine.

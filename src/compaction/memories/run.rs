@@ -1,9 +1,10 @@
 //! Extracts typed memories from days and writes them.
 
 use super::{
-    day_reader::{DayExtractor, ExtractedDay, KnownMemories},
-    memory_match::{self, MaskedNames},
+    day_reader::{DayExtractor, ExtractedDay, KnownMemories, is_reread},
+    memory_match,
     seen_lines::SeenLines,
+    topics::TopicWriter,
 };
 use crate::compaction::{
     context::{JobOutput, RunContext, TierRun},
@@ -23,10 +24,10 @@ use crate::compaction::{
     },
 };
 use crate::{
-    engine::MemoryDraft,
+    engine::StatementDraft,
     memory::typed::TypedMemory,
     parallel,
-    privacy::SanitizedLog,
+    privacy::{PrivacyRules, SanitizedLog},
     store::{
         db::lineage::{
             jobs::{JobId, JobOutcome, JobStage, NewJob, Receipt, RunId},
@@ -81,8 +82,7 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
                 break;
             }
             tier.watcher.job_started(&chunk[0], jobs.len() - i * DAYS_AT_ONCE - 1);
-            let names = MaskedNames::default();
-            let reader = self.day_extractor(&tier.view.inventory, None, &names);
+            let reader = self.day_extractor(&tier.view.inventory, None);
             let days = parallel::map(chunk, |job| reader.extract(job, &known, None));
             let mut empty_days: Vec<(NewJob, Receipt, RecordedChanges)> = Vec::new();
             for (job, day) in chunk.iter().zip(days) {
@@ -132,7 +132,6 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         };
         let rules = &view.inventory.rules;
         let mut batch = WeekBatch::new(drafter, weeks, jobs);
-        let names = MaskedNames::of(&known.memories, &view.inventory, self.context.vault);
         let mut seen_lines = SeenLines::of(self.context.vault, jobs, view)?;
         for (i, job) in jobs.iter().rev().enumerate() {
             if tier.watcher.should_stop() || tier.report.model.is_some() {
@@ -144,19 +143,16 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
             self.context.lineage.set_job_stage(id, JobStage::Called)?;
             // A forced day is read completely.
             let seen = (job.reason != DueReason::Forced).then_some(&seen_lines);
-            let reader = self.day_extractor(&view.inventory, seen, &names);
-            let shown = memory_match::sanitized_memories(
-                &known.intact(),
-                &names,
-                self.context.vault,
-                rules,
-            );
-            let check =
-                |logs: &[SanitizedLog], draft: &MemoryDraft| reader.check(job, logs, &known, draft);
+            let reader = self.day_extractor(&view.inventory, seen);
+            let shown =
+                memory_match::sanitized_memories(&known.intact(), self.context.vault, rules);
+            let check = |logs: &[SanitizedLog], draft: &StatementDraft| {
+                reader.check(job, logs, &known, draft)
+            };
             let day = batch
                 .extraction_for(job, &shown, &check)
                 .and_then(|proposed| reader.extract(job, &known, proposed));
-            let made = day.and_then(|it| self.write_day(job, id, it, &mut known));
+            let made = day.and_then(|it| self.write_day(job, id, it, &mut known, rules));
             // What was rejected may be said better another day.
             if made.as_ref().is_ok_and(|it| it.receipt.metrics.rejected == 0) {
                 let logs = read_logs(self.context.vault, job, rules);
@@ -171,7 +167,6 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         &self,
         inventory: &'d Inventory,
         seen_lines: Option<&'d SeenLines>,
-        names: &'d MaskedNames,
     ) -> DayExtractor<'d>
     where
         'a: 'd,
@@ -182,7 +177,6 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
             decisions: &inventory.decisions,
             rules: &inventory.rules,
             seen_lines,
-            names,
             by_topic: self.context.engine.files_by_topic()
                 && self.context.settings.settings.wisdom.has_digest(),
         }
@@ -200,10 +194,11 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         let Some(id) = self.context.begin_job(tier.run, job)? else { return Ok(None) };
         // An earlier day may have the same memory, so each day is compared again in turn.
         let day = first.and_then(|()| {
-            let names = MaskedNames::default();
-            self.day_extractor(&tier.view.inventory, None, &names).extract(job, known, None)
+            self.day_extractor(&tier.view.inventory, None).extract(job, known, None)
         });
-        let made = match day.and_then(|day| self.write_day(job, id, day, known)) {
+        let made = match day
+            .and_then(|day| self.write_day(job, id, day, known, &tier.view.inventory.rules))
+        {
             Ok(made) => made,
             Err(JobFailure::Critical(error)) => return Err(error),
             Err(error) => self.context.record_failure(job, id, &error)?,
@@ -245,6 +240,7 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         id: JobId,
         mut day: ExtractedDay,
         known: &mut KnownMemories,
+        rules: &PrivacyRules,
     ) -> Result<JobOutput, JobFailure> {
         let mut files = Vec::new();
         for memory in &day.memories {
@@ -262,7 +258,17 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
                 files.push(FileWrite { path, text: Some(text), current: Some(current) });
             }
         }
-        let paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
+        let mut paths: Vec<String> = files.iter().map(|it| it.path.clone()).collect();
+        let mut topics = Vec::new();
+        if self.context.engine.is_model() {
+            let memories = known.settled();
+            let vault = self.context.vault;
+            let writer = TopicWriter { vault, memories: &memories, logs: &day.logs, rules };
+            writer.add_day(&day.statements, is_reread(job), &mut topics, &mut day.recorded)?;
+        }
+        let written = topics.iter().filter(|it| it.text.is_some());
+        paths.extend(written.map(|it| it.path.clone()));
+        files.extend(topics.iter().cloned());
         for memory in &day.withdrawn {
             let (path, current) = self.unchanged_memory_file(memory)?;
             day.recorded.removed.push(path.clone());
@@ -283,6 +289,9 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
             &day.recorded,
         )?;
         known.apply(day);
+        for file in &topics {
+            known.update_file(&file.path, file.text.as_deref());
+        }
         Ok(JobOutput { receipt, paths })
     }
 
@@ -318,8 +327,9 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         receipt.metrics.source_chars = day.source_chars as u64;
         let written = day.memories.iter().chain(day.revised.iter().map(|it| &it.after));
         receipt.metrics.output_chars =
-            written.clone().map(|it| it.body.chars().count() as u64).sum();
-        receipt.metrics.items = count_u32(written.count());
+            written.clone().map(|it| it.body.chars().count() as u64).sum::<u64>()
+                + day.statements.iter().map(|it| it.text.chars().count() as u64).sum::<u64>();
+        receipt.metrics.items = count_u32(written.count() + day.statements.len());
         receipt.metrics.rejected = count_u32(day.rejected);
         receipt
     }

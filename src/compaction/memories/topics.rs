@@ -1,14 +1,16 @@
 //! Writes the typed memories by topic, together with the bullets of `WISDOM.md` that are chosen from the same statements.
 //!
-//! A memory about a topic is made again from the newest logs whenever they change. Its statements from older logs stay
-//! as they are. A file that a person changed is theirs.
+//! Without a model, a memory about a topic is made again from the newest logs whenever they change
+//! ([`TopicWriter::add_changes`]). Its statements from older logs stay as they are. With a model, each day adds its
+//! statements ([`TopicWriter::add_day`]); those of the other days stay. In both cases a newer statement replaces an
+//! older one with the same label or words, and what a person wrote or deleted stays so.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
 };
 
-use super::{day_reader::is_deleted_in_type, own_text::OwnText};
+use super::{day_reader::is_deleted_in_type, memory_match, own_text::OwnText};
 use crate::compaction::{
     error::JobFailure,
     journal::{
@@ -17,7 +19,10 @@ use crate::compaction::{
     },
 };
 use crate::{
-    engine::extractive::{SeenStatements, TopicMemory},
+    engine::{
+        StatementDraft,
+        extractive::{SeenStatements, TopicMemory},
+    },
     memory::{
         address::{Address, Citation},
         correction::shorten,
@@ -30,7 +35,6 @@ use crate::{
     },
     privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
     store::fs::{
-        inventory::Inventory,
         layout::Layout,
         vault::{Vault, VaultError},
     },
@@ -51,7 +55,7 @@ pub(crate) struct TopicWriter<'a> {
     pub(crate) rules: &'a PrivacyRules,
 }
 
-/// What must not be in the memories about topics: what a person deleted, and what stands elsewhere.
+/// What must not be in the memories about topics: what a person deleted, and what other files have already.
 pub(crate) struct TopicExclusions<'a> {
     /// The lines of memories that are not made again, and of statements that a person wrote.
     said: Vec<Citation>,
@@ -62,11 +66,11 @@ pub(crate) struct TopicExclusions<'a> {
 
 impl<'a> TopicExclusions<'a> {
     pub(crate) fn of(
-        inventory: &'a Inventory,
+        memories: &[TypedMemory],
+        decisions: &'a Decisions,
         layout: &'a Layout,
         logs: &'a [SanitizedLog],
     ) -> Self {
-        let Inventory { memories, decisions, .. } = inventory;
         // A copy of a file of ours that lost its record says nothing itself.
         let is_copy = |copy: &TypedMemory| {
             let is_original = |it: &TypedMemory| {
@@ -101,59 +105,21 @@ impl TopicWriter<'_> {
         files: &mut Vec<FileWrite>,
         recorded: &mut RecordedChanges,
     ) -> Result<(), JobFailure> {
-        let mut secrets = FileNameSecrets::default();
-        let raw = self.logs.iter().filter_map(SanitizedLog::raw);
-        raw.for_each(|it| secrets.add_from(self.rules, it));
-        let mut names: Vec<String> = Vec::new();
+        let mut names = NewNames::of(self);
         let mut written: Vec<&TypedMemory> = Vec::new();
         for topic in topics {
-            let name = shorten(&self.rules.sanitize_output(&topic.name), LINE_CHARS_MAX);
+            let name = self.shown_name(&topic.name);
             let known = self.known_memory(topic.kind, &name);
             let is_done = known.is_some_and(|it| written.contains(&it));
             written.extend(known);
             if is_done || known.is_some_and(|it| it.recorded_body.is_none()) {
                 continue;
             }
-            let file_name = known.map_or_else(
-                || {
-                    let bare = self.rules.without_marks(&topic.name);
-                    let is_taken = |it: &str| self.is_taken(it, &names);
-                    let free = secrets.free_file_name(self.rules, topic.kind, &bare, is_taken);
-                    names.push(free.clone());
-                    PathBuf::from(free)
-                },
-                |it| it.file_name.clone(),
-            );
-            let new: Vec<(StatementKind, Item)> = topic
-                .statements
-                .iter()
-                .map(|(kind, item)| {
-                    let text = self.rules.sanitize_output(&item.text);
-                    (*kind, Item { text, citation: item.citation.clone() })
-                })
-                .collect();
+            let new = topic.statements.iter().map(|(kind, item)| (*kind, self.sanitized(item)));
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
-            let statements = with_older(new, older);
-            let description =
-                shorten(&self.rules.sanitize_output(&topic.description), LINE_CHARS_MAX);
-            // What a person wrote there stays.
-            let described = known.filter(|it| it.has_own_description()).map(|it| &it.description);
-            let name = known.map_or(name, |it| it.name.clone());
-            let memory = TypedMemory {
-                file_name,
-                kind: topic.kind,
-                name,
-                description: described.unwrap_or(&description).clone(),
-                recorded_description: Some(description_hash(&description)),
-                created: None,
-                updated: None,
-                sources: Vec::new(),
-                supersedes: known.and_then(|it| it.supersedes.clone()),
-                recorded_body: None,
-                items: Vec::new(),
-                other_keys: known.map_or_else(OtherKeys::default, |it| it.other_keys.clone()),
-                body: String::new(),
-            };
+            let statements = with_older(new.collect(), older);
+            let memory =
+                self.memory(topic.kind, &topic.name, &topic.description, known, &mut names);
             self.add_file(memory, known, statements, files, recorded)?;
         }
         let is_over = |it: &&TypedMemory| {
@@ -168,14 +134,173 @@ impl TopicWriter<'_> {
         Ok(())
     }
 
+    /// Files the statements of a day. The others of its topics stay if their lines are unchanged and no new one
+    /// replaces them: by its id, its label or its words, or by its lines if the day is read again from scratch.
+    pub(crate) fn add_day(
+        &self,
+        drafts: &[StatementDraft],
+        is_reread: bool,
+        files: &mut Vec<FileWrite>,
+        recorded: &mut RecordedChanges,
+    ) -> Result<(), JobFailure> {
+        let mut names = NewNames::of(self);
+        let ends = |memory: &TypedMemory, item: &Item| {
+            // Whether one statement alone still has its lines is decided elsewhere.
+            memory.is_about_topic() && !self.is_current(memory, item)
+                || drafts.iter().any(|it| self.replaces(it, memory.kind, item, is_reread))
+        };
+        let mut topics = self.topics_of(drafts, is_reread);
+        for memory in self.memories.iter().filter(|it| is_ours(it)) {
+            let is_there = |it: &DayTopic<'_>| it.known.is_some_and(|it| it == memory);
+            let mut statements = our_statements(memory).into_iter();
+            if !topics.iter().any(is_there) && statements.any(|it| ends(memory, &it.1)) {
+                topics.push(DayTopic { known: Some(memory), name: &memory.name, new: Vec::new() });
+            }
+        }
+        for DayTopic { known, name, new } in topics {
+            let mut current = known.map(our_statements).unwrap_or_default();
+            current.retain(|it| known.is_none_or(|known| !ends(known, &it.1)));
+            let statements = self.with_new(current, &new);
+            let Some(kind) =
+                known.map(|it| it.kind).or(new.first().map(|it| it.kind.memory_type()))
+            else {
+                continue;
+            };
+            // What a thing is says most about it.
+            let first = statements.iter().find(|it| it.0 == StatementKind::State);
+            let first = first.or(statements.first()).map_or("", |it| &it.1.text);
+            let described = known.filter(|it| !it.is_about_topic() || statements.is_empty());
+            let description = described.map_or(first, |it| &it.description);
+            let memory = self.memory(kind, name, description, known, &mut names);
+            self.add_file(memory, known, statements, files, recorded)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the topics of some statements. One that replaces another of its type is about the same topic.
+    fn topics_of<'d>(&'d self, drafts: &'d [StatementDraft], is_reread: bool) -> Vec<DayTopic<'d>> {
+        let mut topics: Vec<DayTopic<'_>> = Vec::new();
+        for draft in drafts {
+            let kind = draft.kind.memory_type();
+            let name = self.shown_name(&draft.topic);
+            let ours = || self.memories.iter().filter(|it| it.kind == kind && is_ours(it));
+            let is_replaced = |it: &&TypedMemory| {
+                our_statements(it).iter().any(|it| self.replaces(draft, kind, &it.1, is_reread))
+            };
+            let known = ours()
+                .find(is_replaced)
+                .or_else(|| self.known_memory(kind, &name).filter(|it| is_ours(it)))
+                .or_else(|| ours().find(|it| self.has_name(it, &name)));
+            let is_same = |it: &&mut DayTopic<'_>| {
+                it.known == known
+                    && (known.is_some()
+                        || it.new.iter().any(|it| it.kind.memory_type() == kind)
+                            && it.name.to_lowercase() == draft.topic.to_lowercase())
+            };
+            match topics.iter_mut().find(is_same) {
+                Some(topic) => topic.new.push(draft),
+                None => topics.push(DayTopic { known, name: &draft.topic, new: vec![draft] }),
+            }
+        }
+        topics
+    }
+
+    /// Returns whether a statement of a day names one that is not newer, or has a line of it if the day is read again.
+    fn replaces(
+        &self,
+        draft: &StatementDraft,
+        kind: MemoryType,
+        item: &Item,
+        is_reread: bool,
+    ) -> bool {
+        let Some(citation) = &item.citation else { return false };
+        let is_named = || {
+            let id = draft.replaces.as_ref();
+            id.is_some_and(|id| *id == memory_match::shown_id(item, self.rules))
+        };
+        let is_said_again =
+            || is_reread && kind == draft.kind.memory_type() && citation.overlaps(&draft.citation);
+        citation.newest_date() <= draft.citation.newest_date() && (is_named() || is_said_again())
+    }
+
+    /// Returns whether the lines of a statement are unchanged, as far as they are in the logs of the day.
+    fn is_current(&self, memory: &TypedMemory, item: &Item) -> bool {
+        let log = |at: &Address| self.logs.iter().find(|it| *it.stem() == at.stem);
+        let mut lines = item.citation.iter().flat_map(Citation::addresses);
+        lines.all(|at| log(&at).is_none_or(|it| is_line_in(it, &at, memory)))
+    }
+
+    /// Returns the statements of a topic with new ones. Those of newer days replace the new ones, not the reverse.
+    fn with_new(
+        &self,
+        current: Vec<(StatementKind, Item)>,
+        drafts: &[&StatementDraft],
+    ) -> Vec<(StatementKind, Item)> {
+        let day = drafts.iter().map(|it| it.citation.newest_date()).max();
+        let is_newer = |it: &(StatementKind, Item)| {
+            day.is_some() && it.1.citation.as_ref().map(Citation::newest_date) > day
+        };
+        let (newer, older): (Vec<_>, Vec<_>) = current.into_iter().partition(is_newer);
+        let mut new: Vec<(StatementKind, Item)> = Vec::new();
+        let mut said = SeenStatements::default();
+        for StatementDraft { kind, text, citation, .. } in drafts {
+            let is_known = |it: &(StatementKind, Item)| {
+                it.0 == *kind && it.1.citation.as_ref().is_some_and(|it| it.covers(citation))
+            };
+            if older.iter().any(is_known) || said.find_repeated(text).is_some() {
+                continue;
+            }
+            said.add(text);
+            let item = Item { text: text.clone(), citation: Some(citation.clone()) };
+            new.push((*kind, with_former_value(*kind, self.sanitized(&item), &older)));
+        }
+        let newer = newer.into_iter().map(|(kind, it)| (kind, with_former_value(kind, it, &new)));
+        with_older(newer.collect(), with_older(new, older))
+    }
+
+    fn shown_name(&self, name: &str) -> String {
+        shorten(&self.rules.sanitize_output(name), LINE_CHARS_MAX)
+    }
+
+    fn sanitized(&self, item: &Item) -> Item {
+        Item { text: self.rules.sanitize_output(&item.text), citation: item.citation.clone() }
+    }
+
+    /// Returns a memory without its statements.
+    fn memory(
+        &self,
+        kind: MemoryType,
+        topic: &str,
+        description: &str,
+        known: Option<&TypedMemory>,
+        names: &mut NewNames,
+    ) -> TypedMemory {
+        let file_name = known
+            .map_or_else(|| names.free_file_name(self, kind, topic), |it| it.file_name.clone());
+        let description = shorten(&self.rules.sanitize_output(description), LINE_CHARS_MAX);
+        // What a person wrote there stays.
+        let described = known.filter(|it| it.has_own_description()).map(|it| &it.description);
+        TypedMemory {
+            file_name,
+            kind,
+            name: known.map_or_else(|| self.shown_name(topic), |it| it.name.clone()),
+            description: described.unwrap_or(&description).clone(),
+            recorded_description: Some(description_hash(&description)),
+            created: None,
+            updated: None,
+            sources: Vec::new(),
+            supersedes: known.and_then(|it| it.supersedes.clone()),
+            recorded_body: None,
+            items: Vec::new(),
+            other_keys: known.map_or_else(OtherKeys::default, |it| it.other_keys.clone()),
+            body: String::new(),
+        }
+    }
+
     /// Returns the memory about a topic: by its name, or by the name of its file where a person gave it another one.
     fn known_memory(&self, kind: MemoryType, name: &str) -> Option<&TypedMemory> {
-        let file = typed::file_name(kind, name);
-        let is_same = |it: &&TypedMemory| {
-            it.kind == kind
-                && it.is_about_topic()
-                && (it.name == name || it.file_name.as_os_str() == file.as_str())
-        };
+        let is_same =
+            |it: &&TypedMemory| it.kind == kind && it.is_about_topic() && self.has_name(it, name);
         let mut found = self.memories.iter().filter(is_same);
         let first = found.next()?;
         // A copy that a sync tool made has no record.
@@ -183,6 +308,13 @@ impl TopicWriter<'_> {
             return Some(first);
         }
         found.find(|it| it.recorded_body.is_some()).or(Some(first))
+    }
+
+    fn has_name(&self, memory: &TypedMemory, name: &str) -> bool {
+        memory.name == name
+            || memory.file_name.as_os_str() == typed::file_name(memory.kind, name).as_str()
+            // A model reads names without secrets.
+            || self.rules.mask_secrets(&memory.name) == name
     }
 
     fn is_taken(&self, name: &str, names: &[String]) -> bool {
@@ -217,9 +349,7 @@ impl TopicWriter<'_> {
                 }
                 // A log that vanished removes nothing.
                 let Some(log) = logs.get(&at.stem).and_then(Option::as_ref) else { continue };
-                let then = memory.sources.iter().find(|it| it.0 == at).map(|it| &it.1);
-                let now = log.line(at.line).map(|it| it.hash().hex4());
-                is_there &= then.is_some() && now.as_ref() == then;
+                is_there &= is_line_in(log, &at, memory);
             }
             if is_there {
                 found.push((kind, item));
@@ -248,7 +378,7 @@ impl TopicWriter<'_> {
             }
             None => None,
         };
-        let own = known.map(OwnText::of).unwrap_or_default();
+        let own = known.filter(|it| it.is_about_topic()).map(OwnText::of).unwrap_or_default();
         let deleted = known.map(deleted_items).unwrap_or_default();
         statements.retain(|it| !deleted.contains(&it.1.hash()) && !own.says(&it.1));
         statements.sort_by_key(|it| it.0);
@@ -325,29 +455,123 @@ impl TopicWriter<'_> {
     }
 }
 
+/// The names of new files.
+struct NewNames {
+    secrets: FileNameSecrets,
+    names: Vec<String>,
+}
+
+impl NewNames {
+    fn of(writer: &TopicWriter<'_>) -> Self {
+        let mut secrets = FileNameSecrets::default();
+        let raw = writer.logs.iter().filter_map(SanitizedLog::raw);
+        raw.for_each(|it| secrets.add_from(writer.rules, it));
+        Self { secrets, names: Vec::new() }
+    }
+
+    fn free_file_name(
+        &mut self,
+        writer: &TopicWriter<'_>,
+        kind: MemoryType,
+        topic: &str,
+    ) -> PathBuf {
+        let bare = writer.rules.without_marks(topic);
+        let is_taken = |it: &str| writer.is_taken(it, &self.names);
+        let free = self.secrets.free_file_name(writer.rules, kind, &bare, is_taken);
+        self.names.push(free.clone());
+        PathBuf::from(free)
+    }
+}
+
+/// The statements of a day about a topic.
+struct DayTopic<'d> {
+    /// The memory that has others about it.
+    known: Option<&'d TypedMemory>,
+    /// As the statements call it.
+    name: &'d str,
+    new: Vec<&'d StatementDraft>,
+}
+
+/// Returns whether the words of a memory are ours to replace.
+fn is_ours(memory: &TypedMemory) -> bool {
+    if memory.is_about_topic() { memory.recorded_body.is_some() } else { memory.is_managed() }
+}
+
+/// Returns the statements of a memory that we wrote; of a memory of one statement that one.
+fn our_statements(memory: &TypedMemory) -> Vec<(StatementKind, Item)> {
+    let ours = if memory.is_about_topic() {
+        memory.statements_by_owner().0
+    } else {
+        memory.known_statements()
+    };
+    ours.into_iter().map(|it| (it.kind, it.item)).collect()
+}
+
+/// Returns whether a line that a memory cites is unchanged.
+fn is_line_in(log: &SanitizedLog, at: &Address, memory: &TypedMemory) -> bool {
+    let then = memory.sources.iter().find(|it| it.0 == *at).map(|it| &it.1);
+    let now = log.line(at.line).map(|it| it.hash().hex4());
+    then.is_some() && now.as_ref() == then
+}
+
+/// Returns the label and the value of a statement such as `Poll interval: 5 minutes (was 10 minutes until 2026-04-10)`.
+/// Rules and lessons have none: two of the same label may both hold.
+fn label_and_value(kind: StatementKind, text: &str) -> Option<(String, &str)> {
+    const LABEL_WORDS_MAX: usize = 6;
+    let (label, value) = text.split_once(": ")?;
+    let is_guidance = matches!(kind, StatementKind::Rule | StatementKind::Lesson);
+    let is_label = label.split_whitespace().count() <= LABEL_WORDS_MAX && !is_guidance;
+    let value = value.split_once(" (was ").map_or(value, |it| it.0);
+    is_label.then(|| (label.to_lowercase(), value.trim_end_matches(['.', ';'])))
+}
+
+/// Adds the value that a state replaces, with its lines.
+fn with_former_value(kind: StatementKind, item: Item, older: &[(StatementKind, Item)]) -> Item {
+    const VALUE_CHARS_MAX: usize = 40;
+    let is_state = matches!(kind, StatementKind::State | StatementKind::Environment)
+        && !item.text.contains(" (was ");
+    let (Some((label, value)), Some(lines)) = (label_and_value(kind, &item.text), &item.citation)
+    else {
+        return item;
+    };
+    let former = older.iter().rev().filter(|it| it.0 == kind).find_map(|it| {
+        let (older_label, former) = label_and_value(it.0, &it.1.text)?;
+        let citation = it.1.citation.as_ref()?;
+        let is_older = citation.newest_date() < lines.newest_date();
+        (older_label == label && is_older).then_some((former, citation))
+    });
+    let is_short = |it: &str| it.chars().count() <= VALUE_CHARS_MAX;
+    match former.filter(|it| is_state && it.0 != value && is_short(it.0)) {
+        Some((former, former_lines)) => {
+            let bare = item.text.trim_end_matches(['.', ';']);
+            let mut citation = lines.clone();
+            citation.merge(former_lines);
+            let text = format!("{bare} (was {former} until {})", lines.newest_date());
+            Item { text, citation: Some(citation) }
+        }
+        None => item,
+    }
+}
+
 /// Returns new statements with those older ones that still hold: no new one has their label or words, and their topic
 /// was not stopped. Of each kind the newest ones stay.
 fn with_older(
     new: Vec<(StatementKind, Item)>,
     mut older: Vec<(StatementKind, Item)>,
 ) -> Vec<(StatementKind, Item)> {
-    const LABEL_WORDS_MAX: usize = 6;
-    let label = |it: &Item| {
-        let (label, _) = it.text.split_once(": ")?;
-        (label.split_whitespace().count() <= LABEL_WORDS_MAX).then(|| label.to_lowercase())
-    };
+    let label = |it: &(StatementKind, Item)| label_and_value(it.0, &it.1.text).map(|it| it.0);
     let mut said = SeenStatements::default();
     for (_, item) in &new {
         said.add(&item.text);
     }
-    let labels: BTreeSet<String> = new.iter().filter_map(|it| label(&it.1)).collect();
+    let labels: BTreeSet<String> = new.iter().filter_map(label).collect();
     let is_stopped = new.iter().any(|it| it.0 == StatementKind::Retired);
-    older.retain(|(kind, item)| {
+    older.retain(|it| {
         let is_state =
-            matches!(kind, StatementKind::State | StatementKind::Open | StatementKind::Environment);
+            matches!(it.0, StatementKind::State | StatementKind::Open | StatementKind::Environment);
         !(is_stopped && is_state)
-            && label(item).is_none_or(|it| !labels.contains(&it))
-            && said.find_repeated(&item.text).is_none()
+            && label(it).is_none_or(|it| !labels.contains(&it))
+            && said.find_repeated(&it.1.text).is_none()
     });
     let mut counts = BTreeMap::<StatementKind, usize>::new();
     for (kind, _) in &new {

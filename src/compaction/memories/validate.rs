@@ -1,15 +1,15 @@
-//! Turns the draft of an engine into a typed memory, or says why it is none. Pure.
+//! Checks the drafts of an engine: turns one into a typed memory, or says why it is none. Pure.
 
 use crate::compaction::{grounding, proposals::items::ExcludedItem};
 use crate::{
-    engine::MemoryDraft,
+    engine::{MemoryDraft, StatementDraft},
     memory::{
         address::Address,
         item::Item,
         typed::{self, TypedMemory},
         typed_schema,
     },
-    privacy::{FileNameSecrets, PrivacyRules, SanitizedLog},
+    privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
 };
 
 /// Turns a draft into a memory file, or rejects it: the cited lines must support its words, and the
@@ -64,4 +64,26 @@ pub(crate) fn validate(
         Ok(()) => Ok(memory),
         Err(why) => Err(kept_out(why.to_string(), false)),
     }
+}
+
+/// Rejects a statement that its lines do not support, or whose topic looks like an attack.
+pub(crate) fn check_statement(
+    draft: &StatementDraft,
+    logs: &[SanitizedLog],
+) -> Result<(), ExcludedItem> {
+    let item = Item { text: draft.text.clone(), citation: Some(draft.citation.clone()) };
+    let (reason, is_suspicious) = match grounding::check(&item, logs) {
+        Err(why) => (why.to_string(), why.is_suspicious()),
+        Ok(()) if !privacy::suspicious_lines(&draft.topic).is_empty() => {
+            ("`topic` looks like an attack".to_owned(), true)
+        }
+        Ok(()) => return Ok(()),
+    };
+    Err(ExcludedItem {
+        text: format!("{}: {}", draft.topic, draft.text),
+        citation: item.citation,
+        reason,
+        looks_like_attack: is_suspicious,
+        may_be_accepted: false,
+    })
 }

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 
 use super::change::ProposedChange;
 use crate::{
-    engine::{Engine, UnreadableMemory},
+    engine::{Engine, UnreadableItem},
     memory::{
         address::{Citation, Stem},
         decision::{Decision, DecisionKind, Decisions, Verdict},
@@ -38,8 +38,8 @@ pub(crate) struct ExcludedItem {
 const REPLY_CHARS_MAX: usize = 2000;
 
 /// Turns an unreadable part of a reply into an excluded item.
-pub(crate) fn exclude_unreadable(unread: UnreadableMemory) -> ExcludedItem {
-    let UnreadableMemory { text, reason, citation } = unread;
+pub(crate) fn exclude_unreadable(unread: UnreadableItem) -> ExcludedItem {
+    let UnreadableItem { text, reason, citation } = unread;
     let text = text.chars().take(REPLY_CHARS_MAX).collect();
     ExcludedItem { text, citation, reason, looks_like_attack: false, may_be_accepted: false }
 }

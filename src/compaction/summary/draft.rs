@@ -21,8 +21,8 @@ use crate::compaction::{
 use crate::{
     config::settings::{Compaction, Length},
     engine::{
-        DraftFault, Engine, EngineDraft, EngineError, Extraction, LengthBudget, MemoryDraft,
-        OmissionReason, SummaryInput, WeekExtractInput, WeekSource,
+        DraftFault, Engine, EngineDraft, EngineError, Extraction, LengthBudget, OmissionReason,
+        StatementDraft, SummaryInput, WeekExtractInput, WeekSource,
         extractive::corpus_stats::{self, Corpus, CorpusCounts},
         model::summary,
     },
@@ -250,7 +250,7 @@ impl SummaryDrafter<'_> {
             budget: kept.remaining_budget(budget, sources.chars, max_chars),
             counts: &CorpusCounts::default(),
         };
-        let check = |draft: &MemoryDraft| check(&sources.logs, draft);
+        let check = |draft: &StatementDraft| check(&sources.logs, draft);
         let days = WeekExtractInput { existing, check: &check };
         let reply = ask_engine(self.engine, |engine| engine.extract_week(&input, &days, may_ask))?;
         Ok(reply.map(|it| (it, sources.logs)))

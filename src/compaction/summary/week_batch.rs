@@ -13,7 +13,7 @@ use crate::compaction::{
     plan::{CompactionJob, DueReason},
 };
 use crate::{
-    engine::{Extraction, MemoryDraft},
+    engine::{Extraction, StatementDraft},
     memory::{
         address::{Address, Citation, Stem},
         log::TextOrigin,
@@ -28,7 +28,7 @@ pub(crate) type WeekExtraction = HashMap<Stem, Extraction>;
 
 /// Returns what is wrong with a draft, by the logs of the week.
 pub(crate) type WeekDraftCheck<'a> =
-    dyn Fn(&[SanitizedLog], &MemoryDraft) -> Result<(), String> + 'a;
+    dyn Fn(&[SanitizedLog], &StatementDraft) -> Result<(), String> + 'a;
 
 /// Weeks that are asked together with their days.
 pub(crate) struct WeekBatch<'a> {
@@ -84,7 +84,8 @@ impl<'a> WeekBatch<'a> {
         let is_due = |stem: &Stem| self.due.contains(&stem.to_string());
         let may_ask = job.inputs.keys().all(|it| self.due.contains(it));
         // Drafts for a day that is done already are not checked.
-        let check = |logs: &[SanitizedLog], draft: &MemoryDraft| match for_last_log(draft, logs) {
+        let check = |logs: &[SanitizedLog], draft: &StatementDraft| match for_last_log(draft, logs)
+        {
             Some((stem, _)) if !is_due(&stem) => Ok(()),
             Some((_, draft)) => check(logs, &draft),
             None => check(logs, draft),
@@ -108,7 +109,7 @@ impl<'a> WeekBatch<'a> {
     }
 }
 
-/// Assigns each memory to the last of these logs that it cites. Drafts that cannot be parsed and
+/// Assigns each statement to the last of these logs that it cites. Drafts that cannot be parsed and
 /// cite no line go to `last`.
 fn split_by_log(
     extraction: Extraction,
@@ -116,11 +117,11 @@ fn split_by_log(
     last: Option<&Stem>,
 ) -> WeekExtraction {
     let mut proposed = WeekExtraction::new();
-    for draft in &extraction.drafts {
+    for draft in &extraction.statements {
         // A draft that cites none of them is kept out with the last log.
         let whose = for_last_log(draft, logs).or_else(|| Some((last?.clone(), draft.clone())));
         if let Some((stem, draft)) = whose {
-            proposed.entry(stem).or_default().drafts.push(draft);
+            proposed.entry(stem).or_default().statements.push(draft);
         }
     }
     for unread in extraction.unreadable {
@@ -132,14 +133,14 @@ fn split_by_log(
     proposed
 }
 
-/// Returns the last of these logs that a memory cites, and the memory without the lines of the
+/// Returns the last of these logs that a statement cites, and the statement without the lines of the
 /// others: a day can be extracted again by itself.
-fn for_last_log(draft: &MemoryDraft, logs: &[SanitizedLog]) -> Option<(Stem, MemoryDraft)> {
+fn for_last_log(draft: &StatementDraft, logs: &[SanitizedLog]) -> Option<(Stem, StatementDraft)> {
     let stem = last_cited_log(&draft.citation, logs)?;
     let is_own = |it: &Address| it.stem == *stem || logs.iter().all(|log| *log.stem() != it.stem);
     let lines: Vec<Address> = draft.citation.addresses().filter(is_own).collect();
     let citation = Citation::from_addresses(&lines)?;
-    Some((stem.clone(), MemoryDraft { citation, ..draft.clone() }))
+    Some((stem.clone(), StatementDraft { citation, ..draft.clone() }))
 }
 
 /// Returns the last of these logs that is cited: one with a line of a person or agent before one
@@ -161,29 +162,22 @@ fn last_cited_log<'a>(citation: &Citation, logs: &'a [SanitizedLog]) -> Option<&
 mod tests {
     use super::*;
     use crate::{
-        engine::UnreadableMemory,
-        memory::{log::DailyLog, typed::MemoryType},
+        engine::UnreadableItem,
+        memory::{log::DailyLog, statement::StatementKind},
         privacy::{self, PrivacyRules},
     };
 
     #[test]
-    fn each_memory_goes_to_the_last_day_of_the_week_that_says_it() {
-        let draft = |lines: &str| MemoryDraft {
-            kind: MemoryType::User,
+    fn each_statement_goes_to_the_last_day_of_the_week_that_says_it() {
+        let draft = |lines: &str| StatementDraft {
+            kind: StatementKind::Profile,
             topic: "a".to_owned(),
-            name: "A".to_owned(),
-            description: "A".to_owned(),
-            statement: "A.".to_owned(),
-            why: None,
-            how_to_apply: None,
+            text: "A.".to_owned(),
             citation: lines.parse().unwrap(),
-            updates: None,
+            replaces: None,
         };
-        let unread = UnreadableMemory {
-            text: "{}".to_owned(),
-            reason: "no type".to_owned(),
-            citation: None,
-        };
+        let unread =
+            UnreadableItem { text: "{}".to_owned(), reason: "no type".to_owned(), citation: None };
         let log = |(stem, origin): (&str, &str)| {
             let text = format!("---\norigin: {origin}\n---\n- b\n- c\n- d\n- e\n");
             let log = DailyLog::parse(stem.parse().unwrap(), text.as_bytes()).unwrap();
@@ -200,7 +194,7 @@ mod tests {
         let cases = [
             ("2026-04-07:4", "2026-04-07", "2026-04-07:4"),
             ("2026-04-07:4; 2026-04-09:4,6", "2026-04-09", "2026-04-09:4,6"),
-            // Lines of an updated memory stay.
+            // Lines of an earlier statement stay.
             (
                 "2026-01-09:2; 2026-04-07:4; 2026-04-08:5",
                 "2026-04-08",
@@ -214,12 +208,15 @@ mod tests {
             ("2026-04-09-mail:5", "2026-04-09-mail", "2026-04-09-mail:5"),
         ];
         for (cited, stem, left) in cases {
-            let extraction =
-                Extraction { drafts: vec![draft(cited)], unreadable: vec![unread.clone()] };
+            let extraction = Extraction {
+                statements: vec![draft(cited)],
+                unreadable: vec![unread.clone()],
+                ..Extraction::default()
+            };
             let last: Stem = "2026-04-10".parse().unwrap();
             let proposed = split_by_log(extraction, &logs, Some(&last));
             let stem: Stem = stem.parse().unwrap();
-            assert_eq!(proposed[&stem].drafts[0].citation.to_string(), left, "{cited}");
+            assert_eq!(proposed[&stem].statements[0].citation.to_string(), left, "{cited}");
             assert_eq!(proposed[&last].unreadable.len(), 1);
         }
     }

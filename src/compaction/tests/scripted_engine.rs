@@ -6,13 +6,14 @@ use crate::compaction::{Compactor, RunContext};
 use crate::{
     config::{Config, environment::Environment},
     engine::{
-        DistillInput, Engine, EngineDraft, EngineError, ExtractInput, Extraction, MemoryDraft,
-        SummaryInput, WisdomOp,
+        DistillInput, Distillation, Engine, EngineDraft, EngineError, ExtractInput, Extraction,
+        MemoryDraft, StatementDraft, SummaryInput, WisdomOp,
     },
     memory::{
         address::Citation,
         item::{Item, SummarySection},
         period::Grain,
+        statement::StatementKind,
         typed::MemoryType,
     },
     privacy::SanitizedLog,
@@ -75,15 +76,23 @@ impl Engine for ScriptedEngine {
             why: Some(text.clone()),
             how_to_apply: Some(text),
             citation,
-            updates: None,
         };
-        Ok(Extraction {
-            drafts: self.lines(input.log).map(draft).collect(),
-            unreadable: Vec::new(),
+        let statement = |(text, citation): (String, Citation)| StatementDraft {
+            kind: StatementKind::Rule,
+            topic: text.chars().take(60).collect(),
+            text,
+            citation,
+            replaces: None,
+        };
+        let lines = self.lines(input.log);
+        Ok(if self.is_model {
+            Extraction { statements: lines.map(statement).collect(), ..Extraction::default() }
+        } else {
+            Extraction { drafts: lines.map(draft).collect(), ..Extraction::default() }
         })
     }
 
-    fn distill(&self, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
+    fn distill(&self, input: &DistillInput<'_>) -> Result<Distillation, EngineError> {
         let add = |(text, citation): (String, Citation)| WisdomOp::Add {
             title: text.chars().take(60).collect(),
             text,
@@ -91,7 +100,8 @@ impl Engine for ScriptedEngine {
             reason: "it was said".to_owned(),
             citation,
         };
-        Ok(input.logs.iter().flat_map(|it| self.lines(it)).map(add).collect())
+        let ops = input.logs.iter().flat_map(|it| self.lines(it)).map(add).collect();
+        Ok(Distillation { ops, ..Distillation::default() })
     }
 }
 

@@ -55,7 +55,7 @@ impl WisdomEditor<'_, '_> {
         let room = self.context.settings.settings.wisdom.max_chars;
         let layout = self.context.vault.layout();
         let memories = &view.inventory.memories;
-        let exclusions = TopicExclusions::of(&view.inventory, layout, &logs);
+        let exclusions = TopicExclusions::of(memories, decisions, layout, &logs);
         let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
         let notes = what_notes_say(&view.inventory);
         let digest = edit.choose_bullets(&mut file, &notes, room, &is_out);
@@ -83,8 +83,10 @@ impl WisdomEditor<'_, '_> {
         } else {
             vec![FileWrite { path: path.clone(), text: Some(text), current: old }]
         };
-        let writer = TopicWriter { vault: self.context.vault, memories, logs: &logs, rules };
-        writer.add_changes(&digest.topics, &mut files, &mut recorded)?;
+        if self.context.engine.files_by_topic() {
+            let writer = TopicWriter { vault: self.context.vault, memories, logs: &logs, rules };
+            writer.add_changes(&digest.topics, &mut files, &mut recorded)?;
+        }
         if !files.is_empty() {
             receipt.outcome = JobOutcome::Written;
         }

@@ -19,7 +19,7 @@ use crate::compaction::{
     plan::{CompactionJob, DueReason},
     proposals::{
         self,
-        items::{ExcludedItem, exclusion_note, proposals_of_items},
+        items::{ExcludedItem, exclude_unreadable, exclusion_note, proposals_of_items},
         waiting_message,
         wisdom::proposals_of_edit,
     },
@@ -33,7 +33,7 @@ use crate::compaction::{
 };
 use crate::{
     config::settings::Review,
-    engine::{DistillInput, WisdomOp},
+    engine::{DistillInput, Distillation, WisdomOp},
     memory::{
         address::{Address, Citation, LineSet, Stem},
         document::Summary,
@@ -219,37 +219,50 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
                 && !self.is_held(it, rules)
         };
         let entries: Vec<WisdomEntry> = file.entries().filter(is_sound).cloned().collect();
+        let engine = self.context.engine;
         let mut memories = memories_in_month(job.period, &view.inventory.memories);
-        // Those about topics are made from the same logs, after the months of a first run and before later ones:
-        // what is distilled must not depend on which came first.
-        memories.retain(|it| !it.is_about_topic());
-        memories.retain(|it| !memory_match::is_held(it, self.context.vault, rules));
+        // Without a model those about topics are made from the same logs, after the months of a first run and before
+        // later ones: what is distilled must not depend on which came first.
+        memories.retain(|it| !engine.files_by_topic() || !it.is_about_topic());
+        let shown = memory_match::sanitized_memories(&memories, self.context.vault, rules);
+        memories.retain(|it| shown.iter().any(|shown| shown.file_name == it.file_name));
         let wisdom = &self.context.settings.settings.wisdom;
-        let ops = ask_engine(self.context.engine, |engine| {
-            engine.distill(&DistillInput {
-                month: job.period,
-                items,
-                logs,
-                entries: &entries,
-                memories: &memories,
-                categories: &wisdom.categories,
-            })
-        })?;
         let limits = WisdomLimits { entries: wisdom.max_entries, chars: wisdom.max_chars };
         // Entries are also checked against what people wrote in the summaries.
         let written = summaries.iter().map(|(_, log)| log);
         let mut lines: Vec<SanitizedLog> = written.chain(logs).cloned().collect();
+        let elsewhere = if engine.is_model() {
+            stems_cited_elsewhere(&entries, &memories, &lines)
+        } else {
+            Vec::new()
+        };
+        lines.extend(read_logs(self.context.vault, &elsewhere, rules)?);
         lines.sort_by(|a, b| a.stem().cmp(b.stem()));
         let edit = WisdomEdit {
             is_redistillation: matches!(job.reason, DueReason::Changed(_)),
+            is_by_model: engine.is_model(),
             logs: &lines,
+            elsewhere: &elsewhere,
             memories: &memories,
             is_deleted: &|citation| decisions.is_deleted(&path, line_texts(citation, &lines)),
             rules,
             stale_entries: &stale,
         };
+        let Distillation { ops, unreadable } = ask_engine(engine, |engine| {
+            engine.distill(&DistillInput {
+                month: job.period,
+                items,
+                logs,
+                entries: &entries,
+                memories: &shown,
+                categories: &wisdom.categories,
+                check: &|op| edit.check(file, op).map_err(|it| it.to_string()),
+            })
+        })?;
         let before = file.clone();
-        let done = edit.apply(file, &ops, limits);
+        let mut done = edit.apply(file, &ops, limits);
+        done.rejected += unreadable.len();
+        done.kept_out.extend(unreadable.into_iter().map(exclude_unreadable));
         Ok((before, done))
     }
 
@@ -336,6 +349,11 @@ fn receipt_reason(job: &CompactionJob, done: &WisdomEditResult, proposed: usize)
     for id in &done.dropped {
         reason.extend(["; entry ", id, " dropped: its source changed"]);
     }
+    for op in &done.ops {
+        if let WisdomOp::Drop { id, .. } = op {
+            reason.extend(["; entry ", id, " dropped by the model"]);
+        }
+    }
     reason + &kept_out
 }
 
@@ -394,6 +412,20 @@ fn memories_in_month(month: Period, memories: &[TypedMemory]) -> Vec<TypedMemory
     memories.iter().filter(inside).cloned().collect()
 }
 
+/// Returns the logs that entries and memories cite, without those that were read.
+fn stems_cited_elsewhere(
+    entries: &[WisdomEntry],
+    memories: &[TypedMemory],
+    read: &[SanitizedLog],
+) -> Vec<Stem> {
+    let of_entries = entries.iter().filter_map(|it| it.meta.as_ref());
+    let of_entries = of_entries.flat_map(|it| it.sources.files()).map(|it| it.0);
+    let of_memories = memories.iter().flat_map(|it| &it.sources).map(|it| &it.0.stem);
+    let cited: BTreeSet<&Stem> = of_entries.chain(of_memories).collect();
+    let is_unread = |it: &&Stem| !it.is_summary() && read.iter().all(|log| log.stem() != *it);
+    cited.into_iter().filter(is_unread).cloned().collect()
+}
+
 /// Returns the short hashes of cited lines.
 pub(super) fn line_hashes(citation: &Citation, logs: &[SanitizedLog]) -> Vec<(Address, String)> {
     let line = |at: Address| {
@@ -408,8 +440,12 @@ pub(crate) struct WisdomEdit<'a> {
     /// Whether the month was distilled before: then only entries that cite it are changed, and only
     /// what a person wrote is added.
     pub(crate) is_redistillation: bool,
+    /// Whether a model drafted the operations: then entries are dropped as it says.
+    pub(crate) is_by_model: bool,
     /// The logs, and the summaries in which people wrote.
     pub(crate) logs: &'a Vec<SanitizedLog>,
+    /// Those of these logs that are of other months.
+    pub(crate) elsewhere: &'a [Stem],
     pub(crate) memories: &'a [TypedMemory],
     pub(crate) is_deleted: &'a dyn Fn(&Citation) -> bool,
     /// The rules by which the written text is sanitized.
@@ -427,7 +463,9 @@ impl<'a> WisdomEdit<'a> {
     ) -> Self {
         Self {
             is_redistillation: false,
+            is_by_model: false,
             logs,
+            elsewhere: &[],
             memories: &[],
             is_deleted,
             rules,
@@ -507,8 +545,14 @@ impl WisdomEdit<'_> {
                     let is_merged = self.merge_entry(file, id, words, citation, &mut done);
                     (is_merged.then(|| id.clone()), citation)
                 }
-                // An entry that nothing reinforced is dropped only when room is needed.
-                WisdomOp::Drop { .. } => continue,
+                WisdomOp::Drop { id, .. } => {
+                    // Without a model, an entry that nothing reinforced is dropped only when room is needed.
+                    if self.is_by_model && self.may_change(file, id) && file.remove_entry(id) {
+                        done.ops.push(op.clone());
+                        done.changed += 1;
+                    }
+                    continue;
+                }
             };
             let Some(id) = id else { continue };
             file.record_line_hashes(&id, line_hashes(citation, self.logs));
@@ -582,7 +626,7 @@ impl WisdomEdit<'_> {
         let words = words.map(|(title, text)| self.sanitized_text(title, text));
         let words = words.as_ref().map(|(title, text)| (&title[..], &text[..]));
         if let Some((title, text)) = words
-            && let Err(why) = self.check_grounding(title, text, citation)
+            && let Err(why) = self.check_merged(file, id, (title, text), citation)
         {
             done.reject(title, text, citation, &why);
             return false;
@@ -593,8 +637,46 @@ impl WisdomEdit<'_> {
             done.rejected += 1;
             return false;
         }
-        (!self.is_redistillation || self.cites_this_month(file, id))
-            && file.reinforce(id, words, citation)
+        self.may_change(file, id) && file.reinforce(id, words, citation)
+    }
+
+    /// Returns what is wrong with an operation.
+    fn check(&self, file: &WisdomFile, op: &WisdomOp) -> Result<(), Violation> {
+        match op {
+            WisdomOp::Add { title, text, citation, .. } => {
+                self.check_grounding(title, text, citation)
+            }
+            WisdomOp::Merge { id, words: Some((title, text)), citation, .. } => {
+                self.check_merged(file, id, (title, text), citation)
+            }
+            WisdomOp::Merge { .. } | WisdomOp::Drop { .. } => Ok(()),
+        }
+    }
+
+    /// Checks the new words of an entry against the new lines, or together with its old ones.
+    fn check_merged(
+        &self,
+        file: &WisdomFile,
+        id: &str,
+        (title, text): (&str, &str),
+        citation: &Citation,
+    ) -> Result<(), Violation> {
+        let checked = self.check_grounding(title, text, citation);
+        let entry = file.entries().find(|it| it.id() == Some(id));
+        let is_read = |stem: &Stem| self.logs.iter().any(|it| it.stem() == stem);
+        let Some(mut all) = entry
+            .and_then(|it| it.meta.as_ref()?.sources.filter_files(is_read))
+            .filter(|_| checked.is_err())
+        else {
+            return checked;
+        };
+        all.merge(citation);
+        self.check_grounding(title, text, &all)
+    }
+
+    /// Returns whether an entry may be changed: if the month was distilled before, only one that cites it.
+    fn may_change(&self, file: &WisdomFile, id: &str) -> bool {
+        !self.is_redistillation || self.cites_this_month(file, id)
     }
 
     fn sanitized_text(&self, title: &str, text: &str) -> (String, String) {
@@ -628,7 +710,10 @@ impl WisdomEdit<'_> {
     fn cites_this_month(&self, file: &WisdomFile, id: &str) -> bool {
         let entry = file.entries().find(|it| it.id() == Some(id));
         entry.and_then(|it| it.meta.as_ref()).is_some_and(|mark| {
-            mark.sources.files().any(|(stem, _)| self.logs.iter().any(|it| it.stem() == stem))
+            let is_here = |it: &Stem| {
+                self.logs.iter().any(|log| log.stem() == it) && !self.elsewhere.contains(it)
+            };
+            mark.sources.files().any(|(stem, _)| is_here(stem))
         })
     }
 }

@@ -43,8 +43,8 @@ pub use self::wisdom::{
 pub use explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation};
 
 use super::{
-    DistillInput, Engine, EngineDraft, EngineError, ExtractInput, Extraction, SummaryInput,
-    WisdomOp,
+    DistillInput, Distillation, Engine, EngineDraft, EngineError, ExtractInput, Extraction,
+    SummaryInput,
 };
 use crate::{
     memory::item::{Item, SummarySection},
@@ -99,11 +99,11 @@ impl Engine for Extractive {
     }
 
     fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError> {
-        Ok(Extraction { drafts: memories::extract(input), unreadable: Vec::new() })
+        Ok(Extraction { drafts: memories::extract(input), ..Extraction::default() })
     }
 
-    fn distill(&self, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
-        Ok(wisdom::distill(input))
+    fn distill(&self, input: &DistillInput<'_>) -> Result<Distillation, EngineError> {
+        Ok(Distillation { ops: wisdom::distill(input), ..Distillation::default() })
     }
 }
 

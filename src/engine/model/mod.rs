@@ -7,14 +7,16 @@
 //! - [`request_data`]: the data of a request, between markers that no log author can guess.
 //! - [`summary`]: weeks and months, as Markdown.
 //! - [`align`]: finds source lines for a bullet without a citation.
+//! - [`checked`]: the items of a reply after the checks, with a second try.
 //! - [`json`]: finds the JSON value in a reply.
-//! - [`memories`]: typed memories, as JSON.
+//! - [`memories`]: statements for typed memories, as JSON.
 //! - [`week_batch`]: a week and the memories of its days, in one request.
 //! - [`session`]: the summary of a coding agent's session, in nine sections.
 //! - [`handoff`]: a session handover, written by a model that uses tools.
 //! - [`wisdom`]: edits of `WISDOM.md`, as JSON.
 
 pub mod align;
+mod checked;
 pub mod handoff;
 pub mod json;
 mod memories;
@@ -28,8 +30,8 @@ use chrono::{DateTime, Utc};
 
 use self::request_data::DataBlock;
 use super::{
-    DistillInput, DraftFault, Engine, EngineDraft, EngineError, ExtractInput, Extraction,
-    SummaryInput, WeekExtractInput, WisdomOp, extractive::Extractive,
+    DistillInput, Distillation, DraftFault, Engine, EngineDraft, EngineError, ExtractInput,
+    Extraction, SummaryInput, WeekExtractInput, extractive::Extractive,
 };
 use crate::{
     config::settings::{Compaction, Wisdom},
@@ -110,7 +112,7 @@ impl Engine for ModelEngine {
         self.extract_week_by_model(input, days, may_ask)
     }
 
-    fn distill(&self, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, EngineError> {
+    fn distill(&self, input: &DistillInput<'_>) -> Result<Distillation, EngineError> {
         self.distill_by_model(input)
     }
 
@@ -185,21 +187,6 @@ impl ModelEngine {
             room = self.room_chars(empty).min(longest / 2);
             cuts += 1;
         }
-    }
-
-    /// Asks for a list as JSON. If the reply cannot be read, asks once more and names the problem.
-    fn ask_for_list<T>(
-        &self,
-        request: ModelRequest,
-        read: &dyn Fn(&str) -> Result<Vec<T>, String>,
-    ) -> Result<Vec<T>, EngineError> {
-        let text = self.ask(&request)?;
-        let why = match read(&text) {
-            Ok(list) => return Ok(list),
-            Err(why) => why,
-        };
-        let retry = with_follow_up(request, &text, unreadable_message(&why));
-        read(&self.ask(&retry)?).map_err(unreadable)
     }
 
     fn request(

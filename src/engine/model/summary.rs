@@ -155,8 +155,8 @@ impl ModelEngine {
     ) -> String {
         let days = format!("{} to {}", period.first(), period.last());
         format!(
-            "{period} ({days}). Write about {target} characters, never more than {limit}; citations \
-             do not count.\n\n{}",
+            "{period} ({days})\n\n{}\n\nWrite about {target} characters, never more than {limit}; \
+             citations do not count.",
             request_data::fenced_blocks(part, &self.nonce)
         )
     }

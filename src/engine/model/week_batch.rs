@@ -12,14 +12,12 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    ModelEngine, json as reply,
-    memories::{self, CheckedMemory},
-    request_data, summary, unreadable, unreadable_message, with_follow_up,
+    ModelEngine,
+    checked::{self, Checked, ReadItems},
+    json as reply, memories, request_data, summary, unreadable, unreadable_message, with_follow_up,
 };
 use crate::{
-    engine::{
-        EngineError, Extraction, MemoryDraft, SummaryInput, UnreadableMemory, WeekExtractInput,
-    },
+    engine::{EngineError, Extraction, StatementDraft, SummaryInput, WeekExtractInput},
     memory::{hash::ContentHash, item::SummarySection, period::Period},
     model::{
         CallError, Message, ModelRequest, OutputSchema, Stage, failure::ErrorClass,
@@ -30,8 +28,8 @@ use crate::{
 /// The most characters that existing memories take in a request.
 const EXISTING_CHARS_MAX: usize = 24_000;
 
-/// The most tokens that the memories of a week take in a reply: about eight memories.
-const MEMORIES_TOKENS: u32 = 1200;
+/// The most tokens that the statements of a week take in a reply: about 20 statements.
+const MEMORIES_TOKENS: u32 = 1600;
 
 /// Weeks whose combined request is not answered yet, so that the week is not requested separately.
 #[derive(Debug, Default)]
@@ -40,7 +38,7 @@ pub struct PendingWeeks(Mutex<BTreeSet<Period>>);
 struct WeekReply {
     /// The week's summary, as Markdown.
     week: String,
-    memories: Vec<CheckedMemory>,
+    statements: Vec<Checked<StatementDraft>>,
 }
 
 /// Returns the reply to a request, or `None` if there is none and none is requested.
@@ -75,7 +73,7 @@ impl ModelEngine {
         };
         self.pending_weeks.set(input.period, false);
         match self.week_reply(input, days, &get) {
-            Ok(both) => Ok(both.map(|it| memories::into_extraction(it.memories.into_iter()))),
+            Ok(both) => Ok(both.map(|it| memories::into_extraction(it.statements))),
             // Two smaller requests may succeed.
             Err(EngineError::Model(error)) if is_reply_fault(&error) => Ok(None),
             Err(error) => {
@@ -128,8 +126,12 @@ impl ModelEngine {
         );
         let week = self.summary_message(input.period, &blocks, lengths);
         let name = format!("{lengths:?}\n{}", request_data::fenced_blocks(&blocks, &self.nonce));
-        let request = self.combined_request(input.period, name, format!("{existing}\n\n{week}"));
-        let check = memories::MemoryCheck {
+        let request = self.combined_request(
+            input.period,
+            name,
+            format!("{existing}\n\n{week}\n\n{}", memories::REMINDER),
+        );
+        let check = memories::StatementCheck {
             logs: input.logs,
             existing: days.existing,
             verdict: days.check,
@@ -174,21 +176,23 @@ impl PendingWeeks {
     }
 }
 
-/// Asks for a week and its memories. If the reply or one of its memories fails the checks, asks once
+/// Asks for a week and its memories. If the reply or one of its statements fails the checks, asks once
 /// more and names the problems.
 fn ask_for_week(
     request: ModelRequest,
     labels: &request_data::LineLabels<'_>,
-    check: &memories::MemoryCheck<'_>,
+    check: &memories::StatementCheck<'_>,
     get: &GetReply<'_>,
 ) -> Result<Option<WeekReply>, EngineError> {
     let Some(text) = get(&request)? else { return Ok(None) };
-    let both =
-        |(week, list)| WeekReply { week, memories: memories::check_memories(list, labels, check) };
+    let both = |(week, list)| WeekReply {
+        week,
+        statements: memories::check_statements(list, labels, check),
+    };
     let first = parse_reply(&text).map(both);
     let message = match &first {
         Ok(first) => {
-            memories::retry_message(&first.memories).map(|it| it + "\nLeave `week` empty.")
+            checked::retry_message(&first.statements).map(|it| it + "\nLeave `week` empty.")
         }
         Err(why) => Some(unreadable_message(why)),
     };
@@ -200,18 +204,16 @@ fn ask_for_week(
         let Some(second) = second? else { return Ok(None) };
         return parse_reply(&second).map(|it| Some(both(it))).map_err(unreadable);
     };
-    let is_all_bad = !first.memories.iter().any(|it| it.problem().is_none());
+    let is_all_bad = !first.statements.iter().any(|it| it.problem().is_none());
     match second {
         Ok(Some(second)) => {
             if let Ok(list) = memories::parse_reply(&second) {
-                memories::merge_retry(
-                    &mut first.memories,
-                    memories::check_memories(list, labels, check),
-                );
+                let list = memories::check_statements(list, labels, check);
+                checked::merge_retry(&mut first.statements, list);
             }
         }
         Err(error) if is_all_bad => return Err(error),
-        // The valid memories of the first reply are enough.
+        // The valid statements of the first reply are enough.
         Ok(None) | Err(_) => {}
     }
     Ok(Some(first))
@@ -231,14 +233,14 @@ fn may_be_too_large(error: &CallError) -> bool {
 }
 
 fn schema() -> OutputSchema {
-    let mut schema = OutputSchema { name: "week_and_memories".to_owned(), ..memories::schema() };
-    schema.schema["required"] = json!(["week", "memories"]);
+    let mut schema = OutputSchema { name: "week_and_statements".to_owned(), ..memories::schema() };
+    schema.schema["required"] = json!(["week", "statements"]);
     schema.schema["properties"]["week"] = json!({ "type": "string" });
     schema
 }
 
-/// Parses a reply: `{"week": "…", "memories": […]}`. The error is worded for the model.
-fn parse_reply(text: &str) -> Result<(String, Vec<Result<MemoryDraft, UnreadableMemory>>), String> {
+/// Parses a reply: `{"week": "…", "statements": […]}`. The error is worded for the model.
+fn parse_reply(text: &str) -> Result<(String, ReadItems<StatementDraft>), String> {
     let Some(Value::Object(mut object)) = reply::find_value(text) else {
         return Err("it contains no JSON object".to_owned());
     };
@@ -248,8 +250,8 @@ fn parse_reply(text: &str) -> Result<(String, Vec<Result<MemoryDraft, Unreadable
     if summary::parse_reply(&week, &SummarySection::WEEKLY).sections.is_empty() {
         return Err("`week` has no bullet under a requested heading".to_owned());
     }
-    let memories = memories::parse_reply(&Value::Object(object).to_string())?;
-    Ok((week, memories))
+    let statements = memories::parse_reply(&Value::Object(object).to_string())?;
+    Ok((week, statements))
 }
 
 #[cfg(test)]
@@ -261,14 +263,14 @@ mod tests {
         let week = "### Decisions\n- SQLite, since one file [2026-04-02:4]";
         for (reply, expected) in [
             (json!([week]), "no JSON object"),
-            (json!({ "week": 3, "memories": [] }), "`week` is not a string"),
-            (json!({ "week": "All went well.", "memories": [] }), "no bullet"),
-            (json!({ "week": week }), "`memories` is not a list"),
+            (json!({ "week": 3, "statements": [] }), "`week` is not a string"),
+            (json!({ "week": "All went well.", "statements": [] }), "no bullet"),
+            (json!({ "week": week }), "`statements` is not a list"),
         ] {
             let error = parse_reply(&reply.to_string()).err().unwrap();
             assert!(error.contains(expected), "{reply}: {error}");
         }
-        let parsed = parse_reply(&json!({ "week": week, "memories": [] }).to_string()).unwrap();
+        let parsed = parse_reply(&json!({ "week": week, "statements": [] }).to_string()).unwrap();
         assert_eq!(parsed, (week.to_owned(), vec![]));
     }
 }

@@ -5,11 +5,18 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ModelEngine, align, json as reply, request_data, summary};
+use super::{
+    ModelEngine, align,
+    checked::{self, ReadItems, ReplyItem},
+    json as reply, memories,
+    request_data::{self, LineLabels},
+    summary,
+};
 use crate::{
-    engine::{DistillInput, EngineError, WisdomOp},
+    engine::{DistillInput, Distillation, EngineError, WisdomOp},
     memory::{
         address::Citation,
+        typed::TypedMemory,
         wisdom::{WisdomEntry, WisdomFile},
     },
     model::{Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
@@ -17,6 +24,13 @@ use crate::{
 
 /// The most operations in a reply; a month changes few entries.
 const OPERATIONS_MAX: usize = 50;
+
+/// The most characters of the memories in a request, newest first.
+const MEMORIES_CHARS_MAX: usize = 24_000;
+
+/// The end of a request.
+const REMINDER: &str = "Reply with the JSON object only. An operation is supported by all that it cites, in \
+    `citations` or by `from`.";
 
 #[derive(Debug, Deserialize)]
 struct RawWisdomOp {
@@ -27,47 +41,74 @@ struct RawWisdomOp {
     category: Option<String>,
     #[serde(default)]
     reason: String,
+    #[serde(default)]
+    from: Vec<String>,
     citations: Option<String>,
+}
+
+impl ReplyItem for WisdomOp {
+    const NOUN: &'static str = "operation";
+
+    fn subject(&self) -> &str {
+        match self {
+            Self::Add { title, .. } => title,
+            Self::Merge { id, .. } | Self::Drop { id, .. } => id,
+        }
+    }
+
+    fn citation(&self) -> Option<&Citation> {
+        match self {
+            Self::Add { citation, .. } | Self::Merge { citation, .. } => Some(citation),
+            Self::Drop { .. } => None,
+        }
+    }
 }
 
 impl ModelEngine {
     pub(super) fn distill_by_model(
         &self,
         input: &DistillInput<'_>,
-    ) -> Result<Vec<WisdomOp>, EngineError> {
+    ) -> Result<Distillation, EngineError> {
         let blocks = request_data::blocks_of_bullets(std::iter::once((input.month, input.items)));
         if blocks.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Distillation::default());
         }
-        let empty = self.wisdom_request(input, "");
-        let read_part = |parts: &[Vec<request_data::DataBlock>], i: usize| {
-            let request =
-                self.wisdom_request(input, &request_data::fenced_blocks(&parts[i], &self.nonce));
-            let mut ops = self.ask_for_list(request, &|text| parse_reply(text, input))?;
+        // At most half of the room, so that the month is not split into many parts.
+        let room = self.room_chars(&self.wisdom_request(input, 0, "")) / 2;
+        let room = room.min(MEMORIES_CHARS_MAX);
+        let empty = self.wisdom_request(input, room, "");
+        let parts = self.ask_in_parts(&blocks, &empty, |parts, i| {
+            let data = request_data::fenced_blocks(&parts[i], &self.nonce);
             let labels = request_data::LineLabels::of(&parts[i]);
-            for op in &mut ops {
-                match op {
-                    WisdomOp::Add { citation, .. } | WisdomOp::Merge { citation, .. } => {
-                        *citation = labels.expand(citation);
-                    }
-                    WisdomOp::Drop { .. } => {}
-                }
-            }
-            Ok(ops)
-        };
-        Ok(self.ask_in_parts(&blocks, &empty, read_part)?.into_iter().flatten().collect())
+            self.ask_checked(self.wisdom_request(input, room, &data), &|text| {
+                let ops = parse_reply(text, input, &labels)?;
+                Ok(checked::check_items(ops, |op| (input.check)(op)))
+            })
+        })?;
+        let (ops, unreadable) = checked::split_unreadable(parts.into_iter().flatten());
+        Ok(Distillation { ops, unreadable })
     }
 
-    fn wisdom_request(&self, input: &DistillInput<'_>, data: &str) -> ModelRequest {
+    /// Returns a request with at most `room` characters of memories.
+    fn wisdom_request(
+        &self,
+        input: &DistillInput<'_>,
+        mut room: usize,
+        data: &str,
+    ) -> ModelRequest {
         let prompt = self.prompts.get(PromptName::Wisdom);
-        let mut current = String::from("## Entries\n");
+        let mut current = String::from("Entries:\n");
         for entry in input.entries {
             write_entry(&mut current, entry);
         }
-        current.push_str("## New memories\n");
-        for memory in input.memories {
-            let body = memory.body.trim().replace('\n', " ");
-            let _ = writeln!(current, "{}: {body}", memory.name);
+        current.push_str("Memories:\n");
+        let mut newest: Vec<&TypedMemory> = input.memories.iter().collect();
+        newest.sort_by_key(|it| std::cmp::Reverse(it.updated));
+        for memory in newest {
+            let listed = memories::heading_of(memory) + &memories::statement_lines(memory);
+            let Some(left) = room.checked_sub(listed.chars().count()) else { break };
+            room = left;
+            current.push_str(&listed);
         }
         let current = request_data::fence(&current, &self.nonce);
         let categories = if input.categories.is_empty() {
@@ -77,7 +118,8 @@ impl ModelEngine {
         };
         let max_entries = self.wisdom.max_entries.to_string();
         let system = prompt.fill(&[("max_entries", &max_entries), ("categories", &categories)]);
-        let messages = vec![Message::user(format!("{current}\n\n{}\n\n{data}", input.month))];
+        let month = input.month;
+        let messages = vec![Message::user(format!("{current}\n\n{month}\n\n{data}\n\n{REMINDER}"))];
         ModelRequest {
             schema: Some(schema()),
             ..self.request(Stage::Wisdom, input.month.to_string(), prompt, system, messages)
@@ -90,8 +132,8 @@ fn write_entry(out: &mut String, entry: &WisdomEntry) {
     let _ = match &entry.meta {
         Some(mark) if entry.is_managed() => writeln!(
             out,
-            "id {}, first seen {}, last {}: {}. {text}",
-            mark.id, mark.first_seen, mark.last_reinforced, entry.title
+            "id {}, first seen {}, last {}: {}. {text} [{}]",
+            mark.id, mark.first_seen, mark.last_reinforced, entry.title, mark.sources
         ),
         _ => writeln!(out, "a person's own: {}. {text}", entry.title),
     };
@@ -107,22 +149,27 @@ fn schema() -> OutputSchema {
         "text": text_or_null,
         "category": text_or_null,
         "reason": text,
+        "from": { "type": "array", "items": text },
         "citations": text_or_null,
     }));
     reply::list_schema("operations", &operation)
 }
 
-/// Parses a reply. The error is worded for the model.
-fn parse_reply(text: &str, input: &DistillInput<'_>) -> Result<Vec<WisdomOp>, String> {
-    let Some(value) = reply::find_value(text) else { return operations_from_file(text, input) };
+/// Parses a reply. The error is worded for the model. An unreadable operation is an error in the list.
+fn parse_reply(
+    text: &str,
+    input: &DistillInput<'_>,
+    labels: &LineLabels<'_>,
+) -> Result<ReadItems<WisdomOp>, String> {
+    let Some(value) = reply::find_value(text) else {
+        return Ok(operations_from_file(text, input)?.into_iter().map(Ok).collect());
+    };
     let list = reply::find_list(value, "operations", OPERATIONS_MAX)?;
-    let ops = list.into_iter().enumerate().map(|(i, it)| {
-        let written: Result<RawWisdomOp, _> = serde_json::from_value(it);
-        let op = written.map_err(|e| e.to_string()).and_then(|it| parse_operation(it, input));
-        op.map_err(|e| format!("operation {}: {e}", i + 1))
+    let ops = checked::read_items(list, |it| {
+        let written = RawWisdomOp::deserialize(it).map_err(|e| e.to_string())?;
+        parse_operation(written, input, labels)
     });
-    let ops = ops.collect::<Result<Vec<_>, _>>()?;
-    let drops = ops.iter().filter(|it| matches!(it, WisdomOp::Drop { .. })).count();
+    let drops = ops.iter().filter(|it| matches!(it, Ok(WisdomOp::Drop { .. }))).count();
     let managed = input.entries.iter().filter(|it| it.is_managed()).count();
     // A reply that drops most entries has misunderstood the task.
     if drops > 3 && drops * 2 > managed {
@@ -185,13 +232,32 @@ fn has_same_title(a: &WisdomEntry, b: &WisdomEntry) -> bool {
     bare(a) == bare(b)
 }
 
-fn parse_operation(written: RawWisdomOp, input: &DistillInput<'_>) -> Result<WisdomOp, String> {
-    let RawWisdomOp { op, id, title, text, category, reason, citations } = written;
+fn parse_operation(
+    written: RawWisdomOp,
+    input: &DistillInput<'_>,
+    labels: &LineLabels<'_>,
+) -> Result<WisdomOp, String> {
+    let RawWisdomOp { op, id, title, text, category, reason, from, citations } = written;
     let some = |it: Option<String>| it.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
+    // The lines that it names, and those of the statements that it names.
     let citation = || -> Result<Citation, String> {
-        let named = some(citations.clone()).ok_or("`citations` is empty")?;
-        let named = named.trim_start_matches('[').trim_end_matches(']');
-        named.parse().map_err(|_| "`citations` names no lines".to_owned())
+        let named = some(citations.clone()).map(|it| {
+            let named = checked::parse_citation(&it).ok_or("`citations` names no lines")?;
+            Ok::<_, &str>(labels.expand(&named))
+        });
+        let mut all = named.transpose()?;
+        for id in &from {
+            let mut statements = input.memories.iter().flat_map(TypedMemory::known_statements);
+            let lines =
+                statements.find(|it| it.item.hash() == id.trim()).map(|it| it.item.citation);
+            let lines =
+                lines.ok_or_else(|| format!("there is no statement `{}`", truncated(id)))?;
+            all = all.into_iter().chain(lines).reduce(|mut all, lines| {
+                all.merge(&lines);
+                all
+            });
+        }
+        all.ok_or_else(|| "`citations` and `from` are empty".to_owned())
     };
     let existing_id = |id: Option<String>| -> Result<String, String> {
         let id = some(id).ok_or("`id` is missing")?;

@@ -9,17 +9,15 @@ const DAY: &str = "memory/2026-04-07.md";
 
 #[test]
 fn quarantined_memories_stay_so_after_the_database_is_lost() {
-    let memory = json!({
-        "type": "project", "topic": "parser language", "name": "Parser in Rust",
-        "description": "What the parser is written in",
-        "statement": "Decided to keep the parser in Rust.", "why": null,
-        "how_to_apply": null, "citations": "2026-04-07:3",
+    let statement = json!({
+        "kind": "decision", "topic": "Parser", "text": "Decided to keep the parser in Rust.",
+        "citations": "2026-04-07:3", "replaces": null,
     });
-    let memories = json!({ "memories": [memory] }).to_string();
+    let statements = json!({ "statements": [statement] }).to_string();
     let server = Server::answering(move |request| {
-        let is_of_days = request.system().contains("{\"memories\":");
+        let is_of_days = request.system().contains("{\"statements\":");
         request.reply_with(
-            &if is_of_days { memories.clone() } else { valid_reply(request) },
+            &if is_of_days { statements.clone() } else { valid_reply(request) },
             StopReason::Complete,
         )
     });

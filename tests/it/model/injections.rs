@@ -185,11 +185,10 @@ fn an_empty_repair_leaves_the_true_bullets() {
 }
 
 #[test]
-fn faults_in_memories_and_wisdom_are_rejected_and_listed() {
-    let memory = json!({
-        "type": "project", "topic": "hosting", "name": "Mail is hosted", "description": "Where mail is",
-        "statement": "Paid $480 to Fastmail for the year.", "why": null, "how_to_apply": null,
-        "citations": "2026-03-10:6", "updates": null,
+fn faults_in_statements_and_wisdom_are_rejected_and_listed() {
+    let statement = json!({
+        "kind": "state", "topic": "hosting", "text": "Paid $480 to Fastmail for the year.",
+        "citations": "2026-03-10:6", "replaces": null,
     });
     let operation = json!({
         "op": "add", "id": null, "title": "Deploys", "text": "Deploy on Fridays, said Alice.",
@@ -200,8 +199,8 @@ fn faults_in_memories_and_wisdom_are_rejected_and_listed() {
             reply if reply.starts_with("{\"operations\"") => {
                 json!({ "operations": [operation] }).to_string()
             }
-            reply if reply.starts_with("{\"memories\"") => {
-                json!({ "memories": [memory] }).to_string()
+            reply if reply.starts_with("{\"statements\"") => {
+                json!({ "statements": [statement] }).to_string()
             }
             reply => reply,
         };
@@ -210,7 +209,7 @@ fn faults_in_memories_and_wisdom_are_rejected_and_listed() {
     let mut workspace = Workspace::new(Wire::Openai, server);
     workspace.set("/compaction/extract", json!(true));
     workspace.root.write("memory/2026-03-10.md", LOG);
-    // The day alone first, so that its memories have a request of their own.
+    // The day alone first, so that its statements have a request of their own.
     workspace.run(&["compact", "extract", "--period", "2026-03-10"]).ok();
     workspace.run(&["compact", "--period", "2026-W11"]).ok();
     let last = workspace.run(&["compact", "--json"]);

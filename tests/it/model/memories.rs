@@ -1,37 +1,36 @@
-//! Typed memories from a model: bad ones beside good ones, and ones that update an older memory.
+//! Statements from a model, filed by topic: bad ones beside good ones, and ones that replace older statements.
 
 use serde_json::{Value, json};
 
 use super::{
     Wire, Workspace,
-    replies::{MEMORY, extract, memory},
+    replies::{MEMORY, extract, statement},
 };
 use crate::support::{
     CommandOutput,
     server::{ModelRequest, Server, StopReason},
 };
 
-/// Returns a reply with these memories.
-fn reply(memories: &[Value]) -> String {
-    json!({ "memories": memories }).to_string()
+/// Returns a reply with these statements.
+fn reply(statements: &[Value]) -> String {
+    json!({ "statements": statements }).to_string()
 }
 
-/// A second memory of the day.
+/// A second statement of the day.
 fn importer() -> Value {
     json!({
-        "type": "project", "topic": "importer store", "name": "The importer uses SQLite",
-        "description": "Where the importer keeps its rows",
-        "statement": "Moved the importer to SQLite, since a crash then loses at most one row.",
-        "why": null, "how_to_apply": null, "citations": "2026-04-07:3", "updates": null,
+        "kind": "decision", "topic": "Importer",
+        "text": "Moved the importer to SQLite, since a crash then loses at most one row.",
+        "citations": "2026-04-07:3", "replaces": null,
     })
 }
 
-const IMPORTER: &str = "memory/project_importer-store.md";
+const IMPORTER: &str = "memory/project_importer.md";
 
-/// Returns the memory with another value in one field.
-fn with(mut memory: Value, key: &str, value: Value) -> Value {
-    memory[key] = value;
-    memory
+/// Returns the statement with another value in one field.
+fn with(mut statement: Value, key: &str, value: Value) -> Value {
+    statement[key] = value;
+    statement
 }
 
 /// Returns the items that `review` lists.
@@ -40,23 +39,23 @@ fn review_items(workspace: &Workspace) -> Vec<Value> {
 }
 
 #[test]
-fn a_bad_memory_does_not_drop_a_good_one() {
-    let odd = with(importer(), "type", json!("instruction"));
-    let invented = with(importer(), "statement", json!("The importer has 77 tables."));
-    let long = with(importer(), "name", json!("n".repeat(121)));
+fn a_bad_statement_does_not_drop_a_good_one() {
+    let odd = with(importer(), "kind", json!("instruction"));
+    let invented = with(importer(), "text", json!("The importer has 77 tables."));
+    let long = with(importer(), "topic", json!("n".repeat(121)));
     let more = with(importer(), "trust", json!("human"));
     for wire in Wire::BOTH {
         for (bad, why) in [
-            (&odd, "`type` must be one of"),
+            (&odd, "`kind` must be one of"),
             (&invented, "`77` is in none of the cited lines"),
-            (&long, "`name` is over 120 characters"),
+            (&long, "`topic` is over 120 characters"),
             (&more, "unknown field `trust`"),
         ] {
-            let (workspace, ran) = extract(wire, &[reply(&[memory(), bad.clone()])]);
+            let (workspace, ran) = extract(wire, &[reply(&[statement(), bad.clone()])]);
             assert_eq!((ran.code, workspace.server.count()), (0, 2), "{bad} {ran}");
             let turns = workspace.server.requests()[1].turns();
-            assert!(turns[2].contains("memory 2: ") && turns[2].contains(why), "{}", turns[2]);
-            assert!(!turns[2].contains("memory 1"), "{}", turns[2]);
+            assert!(turns[2].contains("statement 2: ") && turns[2].contains(why), "{}", turns[2]);
+            assert!(!turns[2].contains("statement 1"), "{}", turns[2]);
             let files = workspace.root.files();
             assert!(files.contains_key(MEMORY) && !files.contains_key(IMPORTER), "{ran}");
             let job = &ran.json()["jobs"][0];
@@ -65,7 +64,7 @@ fn a_bad_memory_does_not_drop_a_good_one() {
             assert_eq!(items.len(), 1, "{items:?}");
             assert!(items[0]["why"][0].as_str().unwrap().contains(why), "{items:?}");
             assert_eq!(items[0]["source_lines"][0]["address"], "2026-04-07:3");
-            // A memory that could not be read is listed as the model wrote it.
+            // A statement that could not be read is listed as the model wrote it.
             let text = items[0]["text"].as_str().unwrap();
             assert!(
                 text.contains(if bad == &invented { "77 tables" } else { "\"topic\"" }),
@@ -79,15 +78,19 @@ fn a_bad_memory_does_not_drop_a_good_one() {
 }
 
 #[test]
-fn bad_memories_are_repaired_in_one_request() {
-    let odd = with(memory(), "citations", json!("the fifth line"));
-    let invented = with(importer(), "statement", json!("The importer has 77 tables."));
-    for second in [vec![memory(), importer()], vec![importer(), memory(), importer()]] {
+fn bad_statements_are_repaired_in_one_request() {
+    let odd = with(statement(), "citations", json!("the fifth line"));
+    let invented = with(importer(), "text", json!("The importer has 77 tables."));
+    for second in [vec![statement(), importer()], vec![importer(), statement(), importer()]] {
         let replies = [reply(&[odd.clone(), invented.clone()]), reply(&second)];
         let (workspace, ran) = extract(Wire::Anthropic, &replies);
         assert_eq!((ran.code, workspace.server.count()), (0, 2), "{ran}");
         let turns = workspace.server.requests()[1].turns();
-        assert!(turns[2].contains("memory 1: ") && turns[2].contains("memory 2: "), "{}", turns[2]);
+        assert!(
+            turns[2].contains("statement 1: ") && turns[2].contains("statement 2: "),
+            "{}",
+            turns[2]
+        );
         let files = workspace.root.files();
         assert!(files.contains_key(MEMORY) && files.contains_key(IMPORTER), "{ran}");
         assert_eq!(files.keys().filter(|it| it.contains("-2.md")).count(), 0, "{ran}");
@@ -99,10 +102,10 @@ fn bad_memories_are_repaired_in_one_request() {
 }
 
 #[test]
-fn good_memories_are_written_even_if_the_repair_is_empty() {
-    let bad = with(importer(), "type", json!(7));
-    for second in ["Sorry.", "{}", "", "{\"memories\": []}"] {
-        let replies = [reply(&[memory(), bad.clone()]), second.to_owned()];
+fn good_statements_are_written_even_if_the_repair_is_empty() {
+    let bad = with(importer(), "kind", json!(7));
+    for second in ["Sorry.", "{}", "", "{\"statements\": []}"] {
+        let replies = [reply(&[statement(), bad.clone()]), second.to_owned()];
         let (workspace, ran) = extract(Wire::Openai, &replies);
         assert_eq!((ran.code, workspace.server.count()), (0, 2), "{second} {ran}");
         assert!(workspace.root.files().contains_key(MEMORY), "{second} {ran}");
@@ -113,30 +116,27 @@ fn good_memories_are_written_even_if_the_repair_is_empty() {
 /// The newer day.
 const LATER: &str = "memory/2026-04-08.md";
 
-/// A newer statement about replies.
-const GERMAN: &str = "- Alice wants her short replies in German from now on\n";
-
-/// The memory that a model extracts from it.
-fn german(updates: Value) -> Value {
-    let statement = "Alice wants her short replies in German.";
-    let german = with(memory(), "statement", json!(statement));
-    let german = with(german, "citations", json!("2026-04-07:5; 2026-04-08:1"));
-    with(with(german, "topic", json!("language")), "updates", updates)
-}
-
-/// Returns a workspace with the memory of one day and, not yet extracted, the log of the next.
-fn two_days(second: Vec<Value>) -> Workspace {
+/// Returns a workspace with the statements of one day and, not yet extracted, the log of the next. `second` are the
+/// replies about that, given the id of the statement about replies.
+fn two_days(
+    first: Vec<Value>,
+    later: &str,
+    second: impl Fn(String) -> Vec<Value> + Send + 'static,
+) -> Workspace {
     let mut at = 0;
     let server = Server::answering(move |request: &ModelRequest| {
         at += 1;
-        let memory =
-            if at == 1 { memory() } else { second[(at - 2).min(second.len() - 1)].clone() };
-        request.reply_with(&reply(&[memory]), StopReason::Complete)
+        let turn = &request.turns()[0];
+        let id =
+            turn.lines().find(|it| it.contains(" preference | ") || it.contains(" profile | "));
+        let id = id.map(|it| it[..8].to_owned()).unwrap_or_default();
+        let statements = if at == 1 { first.clone() } else { second(id) };
+        request.reply_with(&reply(&statements), StopReason::Complete)
     });
     let mut workspace = Workspace::new(Wire::Openai, server);
     workspace.set("/compaction/extract", json!(true));
     workspace.run(&["compact", "extract"]).ok();
-    workspace.root.write(LATER, GERMAN);
+    workspace.root.write(LATER, later);
     workspace
 }
 
@@ -149,92 +149,191 @@ fn memories(workspace: &Workspace) -> Vec<String> {
     workspace.root.typed_memories()
 }
 
-#[test]
-fn a_memory_named_in_updates_is_rewritten() {
-    for name in ["user_reply-style", "Alice likes short replies"] {
-        let workspace = two_days(vec![german(json!(name))]);
-        let old = workspace.root.read(MEMORY);
-        let ran = extract_again(&workspace);
-        assert_eq!(workspace.server.count(), 2, "{ran}");
-        let prompt = workspace.server.requests()[1].turns()[0].clone();
-        for words in [
-            "- user_reply-style | Alice likes short replies: How long",
-            "  says: Alice prefers short replies in the morning. [2026-04-07:5]",
-        ] {
-            assert!(prompt.contains(words), "{prompt}");
-        }
-        assert_eq!(memories(&workspace), [MEMORY], "{ran}");
-        let new = workspace.root.read(MEMORY);
-        assert!(new.contains("short replies in German.") && !new.contains("morning"), "{new}");
-        let record = workspace.root.read_record(MEMORY);
-        for value in [
-            "\"created\": \"2026-04-07\"",
-            "\"updated\": \"2026-04-08\"",
-            "2026-04-07:5#",
-            "2026-04-08:1#",
-        ] {
-            assert!(record.contains(value), "{value} {record}");
-        }
-        let history = workspace.run(&["history", MEMORY, "--json"]).ok().json_as("history");
-        let versions = history["versions"].as_array().unwrap();
-        assert_eq!(versions.len(), 2, "{history:#}");
-        let oldest = versions.iter().filter_map(|it| it["version"].as_i64()).min().unwrap();
-        let first = workspace.run(&["show", MEMORY, "--version", &oldest.to_string()]).ok();
-        assert!(first.stdout.contains("short replies in the morning"), "{first}");
-        workspace.run(&["undo", "--yes"]).ok();
-        assert_eq!(workspace.root.read(MEMORY), old);
-        workspace.run(&["doctor"]).ok();
-    }
+/// A newer line about replies, and its statement.
+const GERMAN: &str = "- Alice wants her short replies in German from now on\n";
+
+fn german(replaces: &str) -> Vec<Value> {
+    let german = with(statement(), "text", json!("Alice wants her short replies in German."));
+    let german = with(german, "citations", json!("2026-04-08:1"));
+    let german = with(german, "topic", json!("Language"));
+    vec![with(german, "replaces", json!(replaces))]
 }
 
 #[test]
-fn a_memory_of_the_same_name_is_reported_and_then_merged() {
-    let same = with(german(Value::Null), "topic", json!("reply style"));
-    let workspace = two_days(vec![same]);
-    let ran = extract_again(&workspace);
-    assert_eq!(workspace.server.count(), 3, "{ran}");
-    let turns = workspace.server.requests()[2].turns();
-    assert!(turns[2].contains("a memory `user_reply-style` exists"), "{}", turns[2]);
-    // Even without `updates` there is no second memory of the same name.
+fn statements_of_a_day_are_filed_by_topic() {
+    let build = json!({
+        "kind": "state", "topic": "Importer", "text": "Speed: 3.2 s per GB",
+        "citations": "2026-04-07:4", "replaces": null,
+    });
+    let (workspace, ran) =
+        extract(Wire::Anthropic, &[reply(&[statement(), importer(), build.clone()])]);
+    assert_eq!((ran.code, workspace.server.count()), (0, 1), "{ran}");
+    assert_eq!(memories(&workspace), [IMPORTER, MEMORY]);
     assert_eq!(
-        (memories(&workspace), review_items(&workspace).len()),
-        (vec![MEMORY.to_owned()], 0),
-        "{ran}"
+        workspace.root.read(IMPORTER),
+        "---\n\
+         name: Importer\n\
+         description: \"Speed: 3.2 s per GB\"\n\
+         type: project\n\
+         ---\n\
+         \n\
+         ## State\n\
+         \n\
+         - Speed: 3.2 s per GB [2026-04-07:4]\n\
+         \n\
+         ## Decisions\n\
+         \n\
+         - Moved the importer to SQLite, since a crash then loses at most one row. [2026-04-07:3]\n"
     );
-    assert!(workspace.root.read(MEMORY).contains("in German"));
+    let traced = workspace.run(&["trace", &format!("{IMPORTER}:9")]).ok().to_string();
+    assert!(traced.contains("2026-04-07.md:4") && !traced.contains("07.md:3"), "{traced}");
+    workspace.run(&["doctor"]).ok();
+    // The bullets of `WISDOM.md` are chosen without the model; the memories stay as it made them.
+    let before = workspace.root.read(IMPORTER);
+    workspace.run_with(&["compact", "wisdom"], &[("MEMOIRD_WISDOM_DIGEST", "true")]).ok();
+    assert!(workspace.root.read("WISDOM.md").contains("SQLite"));
+    assert_eq!((workspace.root.read(IMPORTER), memories(&workspace).len()), (before, 2));
+    // A forced repetition rewrites what has the same lines, and keeps the rest.
+    let before = workspace.root.files();
+    workspace.run(&["compact", "extract", "--period", "2026-04-07", "--force"]).ok();
+    assert_eq!(workspace.root.files(), before);
 }
 
 #[test]
-fn an_older_day_does_not_replace_a_newer_memory() {
-    let workspace = two_days(vec![german(json!("user_reply-style"))]);
+fn a_newer_value_replaces_the_older_one_of_its_label() {
+    let speed = |text: &str, lines: &str| {
+        let speed = with(importer(), "kind", json!("state"));
+        with(with(speed, "text", json!(text)), "citations", json!(lines))
+    };
+    let first = vec![importer(), speed("Speed: 3.2 s per GB", "2026-04-07:4")];
+    let second = move |_| vec![speed("Speed: 2.1 s per GB", "2026-04-08:1")];
+    let workspace = two_days(first, "- The importer now takes 2.1 s per GB\n", second);
+    let ran = extract_again(&workspace);
+    let text = workspace.root.read(IMPORTER);
+    let expected =
+        "- Speed: 2.1 s per GB (was 3.2 s per GB until 2026-04-08) [2026-04-07:4; 2026-04-08:1]\n";
+    assert!(text.contains(expected) && text.contains("to SQLite"), "{text} {ran}");
+    let prompt = workspace.server.requests()[1].turns()[0].clone();
+    for words in
+        ["## project | Importer | 2026-04-07\n", " state | Speed: 3.2 s per GB [2026-04-07:4]\n"]
+    {
+        assert!(prompt.contains(words), "{prompt}");
+    }
+    let places = ["Memories that exist", "2026-04-08:1 | ", "Reply with the JSON"];
+    let places = places.map(|it| prompt.find(it).unwrap());
+    assert!(places.is_sorted(), "{prompt}");
+    // An older day changes nothing about it.
+    workspace.root.write("memory/2026-04-06.md", "- The importer now takes 2.1 s per GB\n");
+    workspace.run(&["undo", "--yes"]).ok();
+    assert!(workspace.root.read(IMPORTER).contains("- Speed: 3.2 s per GB [2026-04-07:4]\n"));
+}
+
+#[test]
+fn a_statement_named_in_replaces_goes() {
+    let workspace = two_days(vec![statement()], GERMAN, |id| german(&id));
+    let old = workspace.root.read(MEMORY);
+    let ran = extract_again(&workspace);
+    assert_eq!(workspace.server.count(), 2, "{ran}");
+    assert_eq!(memories(&workspace), [MEMORY], "{ran}");
+    let new = workspace.root.read(MEMORY);
+    assert!(new.contains("short replies in German.") && !new.contains("morning"), "{new}");
+    let history = workspace.run(&["history", MEMORY, "--json"]).ok().json_as("history");
+    assert_eq!(history["versions"].as_array().unwrap().len(), 2, "{history:#}");
+    workspace.run(&["undo", "--yes"]).ok();
+    assert_eq!(workspace.root.read(MEMORY), old);
+    workspace.run(&["doctor"]).ok();
+}
+
+#[test]
+fn an_unknown_id_in_replaces_is_reported() {
+    let workspace = two_days(vec![statement()], GERMAN, |_| german("00000000"));
+    let ran = extract_again(&workspace);
+    let turns = workspace.server.requests()[2].turns();
+    assert!(turns[2].contains("`replaces` names no statement"), "{}", turns[2]);
+    // What its lines support is filed nevertheless.
+    assert_eq!(memories(&workspace), ["memory/user_language.md", MEMORY], "{ran}");
+}
+
+#[test]
+fn an_older_day_does_not_replace_a_newer_statement() {
+    let workspace = two_days(vec![statement()], GERMAN, |id| german(&id));
     extract_again(&workspace);
     let new = workspace.root.read(MEMORY);
-    workspace
-        .root
-        .write("memory/2026-04-06.md", "- Alice wants her short replies in German, on paper\n");
+    workspace.root.write("memory/2026-04-06.md", GERMAN);
     let ran = workspace.run(&["compact", "extract", "--json"]).ok();
     assert_eq!((workspace.root.read(MEMORY), memories(&workspace).len()), (new, 1), "{ran}");
 }
 
 #[test]
-fn a_user_edited_memory_changes_only_after_review() {
-    let workspace = two_days(vec![german(json!("user_reply-style"))]);
+fn a_user_edited_statement_stays() {
+    let workspace = two_days(vec![statement()], GERMAN, |id| german(&id));
     let own = workspace.root.read(MEMORY).replace("in the morning", "before ten");
     workspace.root.write(MEMORY, &own);
     extract_again(&workspace);
-    assert_eq!((workspace.root.read(MEMORY), memories(&workspace).len()), (own, 1));
-    let items = review_items(&workspace);
-    assert_eq!(items.len(), 1, "{items:?}");
-    assert!(items[0]["text"].as_str().unwrap().contains("in German"), "{items:?}");
-    assert!(items[0].to_string().contains("a newer line says more about it"), "{items:?}");
-    workspace.run(&["review", "accept", items[0]["id"].as_str().unwrap()]).ok();
-    assert!(workspace.root.read(MEMORY).contains("in German"));
+    assert_eq!(memories(&workspace), ["memory/user_language.md", MEMORY]);
+    assert!(workspace.root.read(MEMORY).contains("before ten"));
+    assert!(workspace.root.read("memory/user_language.md").contains("in German"));
 }
 
 #[test]
-fn a_memory_may_not_cite_a_line_that_was_not_shown() {
-    let far = with(memory(), "citations", json!("2026-04-07:5; 2026-01-01:1"));
-    let (workspace, ran) = extract(Wire::Anthropic, &[reply(&[far]), reply(&[memory()])]);
+fn a_statement_of_a_changed_line_goes_and_the_others_stay() {
+    let workspace = two_days(vec![statement(), importer()], "- Nothing new\n", |_| Vec::new());
+    extract_again(&workspace);
+    let log = workspace.root.read("memory/2026-04-07.md");
+    let log = log
+        .replace("Alice prefers short", "Bob prefers long")
+        .replace("# Importer\n", "# Importer\n\nMonday\n");
+    workspace.root.write("memory/2026-04-07.md", &log);
+    let ran = extract_again(&workspace);
+    assert_eq!(memories(&workspace), [IMPORTER], "{ran}");
+    assert!(workspace.root.read(IMPORTER).contains("one row. [2026-04-07:5]"), "{ran}");
+    workspace.run(&["doctor"]).ok();
+}
+
+/// A memory of one statement, as earlier versions wrote it.
+const ONE: &str = "---\nname: Reply style\ndescription: How long a reply to Alice may be\ntype: user\n\
+    created: 2026-04-07\nupdated: 2026-04-07\nsources: [\"2026-04-07:5#HASH\"]\nmemoird: { body: \"BODY\" }\n---\n\n\
+    Alice prefers short replies in the morning.\n";
+
+#[test]
+fn a_memory_of_one_statement_is_carried_on_in_its_file() {
+    let hex =
+        |text: &str, digits: usize| blake3::hash(text.as_bytes()).to_hex()[..digits].to_owned();
+    let body = hex("\nAlice prefers short replies in the morning.\n", 16);
+    let line = hex("- Alice prefers short replies in the morning", 4);
+    let paper = "Alice reads the reports of the parser on paper.";
+    for is_replaced in [true, false] {
+        let later = format!("{GERMAN}- {paper}\n");
+        let workspace = two_days(Vec::new(), &later, move |id| {
+            let mut said = german(&id);
+            said[0]["topic"] = json!("Reply style");
+            if !is_replaced {
+                said[0]["text"] = json!(paper);
+                said[0]["citations"] = json!("2026-04-08:2");
+                said[0]["replaces"] = Value::Null;
+            }
+            said
+        });
+        let one = ONE.replace("HASH", &line).replace("BODY", &body);
+        workspace.root.write(MEMORY, &one);
+        let ran = extract_again(&workspace);
+        assert_eq!(memories(&workspace), [MEMORY], "{ran}");
+        let new = workspace.root.read(MEMORY);
+        let said = "## Profile\n\n- Alice prefers short replies in the morning. [2026-04-07:5]\n";
+        assert_eq!(new.contains(said), !is_replaced, "{new}");
+        assert!(
+            new.contains(if is_replaced { "in German. [2026-04-08:1]" } else { paper }),
+            "{new}"
+        );
+        assert!(new.contains("How long a reply"), "{new}");
+        workspace.run(&["doctor"]).ok();
+    }
+}
+
+#[test]
+fn a_statement_may_not_cite_a_line_that_was_not_shown() {
+    let far = with(statement(), "citations", json!("2026-04-07:5; 2026-01-01:1"));
+    let (workspace, ran) = extract(Wire::Anthropic, &[reply(&[far]), reply(&[statement()])]);
     assert_eq!((ran.code, workspace.server.count()), (0, 2), "{ran}");
     assert!(workspace.server.requests()[1].turns()[2].contains("2026-01-01:1 was not shown"));
     assert!(workspace.root.files().contains_key(MEMORY));
@@ -255,7 +354,10 @@ fn a_secret_in_a_user_written_memory_is_not_sent() {
     );
     workspace.run(&["compact", "extract"]).ok();
     let sent = workspace.server.requests()[0].body.to_string();
-    assert!(sent.contains("user_reply-style | Alice") && sent.contains("says: "), "{sent}");
+    assert!(
+        sent.contains("## user | Alice prefers") && sent.contains(" profile | In the morning"),
+        "{sent}"
+    );
     assert!(!sent.contains(secret), "{sent}");
 }
 
@@ -263,13 +365,10 @@ fn a_secret_in_a_user_written_memory_is_not_sent() {
 fn a_memory_name_containing_a_secret_is_not_sent() {
     let server = Server::answering(|request: &ModelRequest| {
         let prompt = request.turns().remove(0);
-        let name = prompt.lines().filter_map(|it| it.strip_prefix("- ")?.split_once(" | "));
-        let name = name.map(|it| it.0).find(|it| it.starts_with("user_")).unwrap_or_default();
+        let name = prompt.lines().find_map(|it| it.strip_prefix("## user | ")?.split_once(" | "));
         let door = json!({
-            "type": "user", "topic": "lab door", "name": "The lab door",
-            "description": "How the door opens",
-            "statement": "The lab door opens with a card.", "why": null, "how_to_apply": null,
-            "citations": "2026-04-08:1", "updates": name,
+            "kind": "profile", "topic": name.map(|it| it.0).unwrap_or_default(),
+            "text": "The lab door opens with a card.", "citations": "2026-04-08:1", "replaces": null,
         });
         request.reply_with(&reply(&[door]), StopReason::Complete)
     });
@@ -292,34 +391,16 @@ fn a_memory_name_containing_a_secret_is_not_sent() {
     assert!(workspace.server.count() > 0, "{ran}");
     for request in workspace.server.requests() {
         let sent = request.body.to_string().to_lowercase();
-        assert!(sent.contains("user_unnamed-") && !sent.contains("4711"), "{sent}");
+        assert!(sent.contains("## user | ") && !sent.contains("4711"), "{sent}");
     }
-    // The placeholder name that the model returns is resolved to the file.
+    // The masked name that the model returns is resolved to the file.
     assert_eq!(files_with_code(&workspace), old);
     assert!(workspace.root.read(&old[0]).contains("opens with a card"), "{ran}");
 }
 
 #[test]
-fn a_user_given_name_matching_a_secret_in_a_log_is_not_sent() {
-    let server = Server::answering(|request: &ModelRequest| {
-        request.reply_with(&reply(&[]), StopReason::Complete)
-    });
-    let mut workspace = Workspace::new(Wire::Openai, server);
-    workspace.set("/compaction/extract", json!(true));
-    workspace.root.write("../.config/memoird/secrets.yaml", DOOR_CODES);
-    workspace.root.write(
-        "memory/user_lab-4711-xyz.md",
-        "---\nname: The lab door\ndescription: How it opens\ntype: user\n---\nWith a code.\n",
-    );
-    workspace.root.write("memory/2026-04-07.md", "- The lab door opens with LAB-4711-XYZ.\n");
-    workspace.run(&["compact", "extract"]).ok();
-    let sent = workspace.server.requests()[0].body.to_string().to_lowercase();
-    assert!(sent.contains("user_unnamed-") && !sent.contains("4711"), "{sent}");
-}
-
-#[test]
 fn an_unreadable_log_does_not_block_other_days() {
-    let workspace = two_days(vec![german(json!("user_reply-style"))]);
+    let workspace = two_days(vec![statement()], GERMAN, |id| german(&id));
     // The log of the memory now has a second hard link, so it is not read.
     std::fs::hard_link(workspace.root.path("memory/2026-04-07.md"), workspace.root.home("copy"))
         .unwrap();

@@ -189,14 +189,14 @@ fn the_claude_cli_gets_the_schema_and_returns_structured_output() {
     let mut workspace = Workspace::new(Wire::Openai, Server::well_behaved());
     workspace.set("/compaction/extract", json!(true));
     let mut answer = claude_output("Here you are.");
-    answer["structured_output"] = json!({ "memories": [super::replies::memory()] });
+    answer["structured_output"] = json!({ "statements": [super::replies::statement()] });
     install_claude(&mut workspace, &answer.to_string(), 0);
     let ran = run_with_path(&workspace, &["compact", "extract"]).ok();
     assert!(workspace.root.files().contains_key(super::replies::MEMORY), "{ran}");
     let arguments = fs::read_to_string(workspace.root.home("arguments")).unwrap();
     let schema = arguments.split("<--json-schema>\n<").nth(1).unwrap();
     let schema: Value = serde_json::from_str(schema.split(">\n").next().unwrap()).unwrap();
-    assert_eq!(schema["required"], json!(["memories"]));
+    assert_eq!(schema["required"], json!(["statements"]));
 }
 
 #[test]

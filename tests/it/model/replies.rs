@@ -315,13 +315,12 @@ fn a_reply_without_usage_is_charged_at_the_worst_case() {
     }
 }
 
-/// A valid memory as a model writes it.
-pub(super) fn memory() -> Value {
+/// A valid statement as a model writes it.
+pub(super) fn statement() -> Value {
     json!({
-        "type": "user", "topic": "reply style", "name": "Alice likes short replies",
-        "description": "How long a reply to Alice may be",
-        "statement": "Alice prefers short replies in the morning.", "why": null,
-        "how_to_apply": null, "citations": "2026-04-07:5",
+        "kind": "preference", "topic": "Reply style",
+        "text": "Alice prefers short replies in the morning.",
+        "citations": "2026-04-07:5", "replaces": null,
     })
 }
 
@@ -345,13 +344,13 @@ pub(super) fn extract(
 pub(super) const MEMORY: &str = "memory/user_reply-style.md";
 
 #[test]
-fn memories_are_read_from_json_inside_other_text() {
-    let json = json!({ "memories": [memory()] }).to_string();
+fn statements_are_read_from_json_inside_other_text() {
+    let json = json!({ "statements": [statement()] }).to_string();
     for reply in [
         json.clone(),
         format!("```json\n{json}\n```"),
         format!("Sure {{as asked}}: {json}\nAnything else?"),
-        json!([memory()]).to_string(),
+        json!([statement()]).to_string(),
     ] {
         for wire in Wire::ALL {
             let (workspace, ran) = extract(wire, std::slice::from_ref(&reply));
@@ -366,17 +365,17 @@ fn memories_are_read_from_json_inside_other_text() {
 }
 
 #[test]
-fn an_unreadable_memory_reply_is_retried_once() {
-    let json = json!({ "memories": [memory()] }).to_string();
-    let mut odd = memory();
-    odd["type"] = json!("instruction");
-    let odd = json!({ "memories": [odd] }).to_string();
+fn an_unreadable_list_of_statements_is_retried_once() {
+    let json = json!({ "statements": [statement()] }).to_string();
+    let mut odd = statement();
+    odd["kind"] = json!("instruction");
+    let odd = json!({ "statements": [odd] }).to_string();
     for wire in Wire::BOTH {
         for (bad, fault) in [
             ("I found one.", "it contains no JSON"),
-            ("{\"memories\": 3}", "`memories` is not a list"),
-            (&odd[..], "`type` must be one of"),
-            (&json[..json.len() - 2], "`memories` is not a list"),
+            ("{\"statements\": 3}", "`statements` is not a list"),
+            (&odd[..], "`kind` must be one of"),
+            (&json[..json.len() - 2], "`statements` is not a list"),
         ] {
             let (workspace, ran) = extract(wire, &[bad.to_owned(), json.clone()]);
             assert_eq!((ran.code, workspace.server.count()), (0, 2), "{bad} {ran}");
@@ -398,10 +397,10 @@ fn an_unreadable_memory_reply_is_retried_once() {
 }
 
 #[test]
-fn an_empty_list_and_an_invented_memory_leave_no_file() {
-    let mut invented = memory();
-    invented["statement"] = json!("Alice earns 90,000 EUR.");
-    for reply in [json!({ "memories": [] }), json!({ "memories": [invented] })] {
+fn an_empty_list_and_an_invented_statement_leave_no_file() {
+    let mut invented = statement();
+    invented["text"] = json!("Alice earns 90,000 EUR.");
+    for reply in [json!({ "statements": [] }), json!({ "statements": [invented] })] {
         let (workspace, ran) = extract(Wire::Anthropic, &[reply.to_string()]);
         assert_eq!(ran.code, 0, "{ran}");
         assert!(!workspace.root.files().contains_key(MEMORY), "{ran}");
@@ -411,10 +410,10 @@ fn an_empty_list_and_an_invented_memory_leave_no_file() {
 #[test]
 fn a_topic_from_the_model_cannot_escape_the_folder() {
     for topic in ["../../etc/passwd", "/tmp/x", "a\u{0}b", "x\ny", "....//....//x", "CON"] {
-        let mut memory = memory();
-        memory["topic"] = json!(topic);
+        let mut statement = statement();
+        statement["topic"] = json!(topic);
         let (workspace, ran) =
-            extract(Wire::Openai, &[json!({ "memories": [memory] }).to_string()]);
+            extract(Wire::Openai, &[json!({ "statements": [statement] }).to_string()]);
         assert_eq!(ran.code, 0, "{topic:?} {ran}");
         let new = workspace.root.typed_memories();
         assert!(
@@ -470,8 +469,7 @@ fn wisdom_changes_only_by_valid_operations() {
         assert!(workspace.root.read("WISDOM.md").contains("importer to SQLite"), "{ran}");
         for bad in [
             "WISDOM.md is fine as it is.",
-            "{\"operations\": [{\"op\": \"drop\", \"id\": \"nobody\", \"reason\": \"\"}]}",
-            "{\"operations\": [{\"op\": \"burn\", \"reason\": \"\"}]}",
+            "{\"operations\": 3}",
             "# Wisdom\n\n## Everything\n\nnew",
         ] {
             let (workspace, ran) = distill(wire, vec![bad.to_owned()]);
@@ -480,4 +478,115 @@ fn wisdom_changes_only_by_valid_operations() {
             assert!(ran.stdout.contains("not what was asked for"), "{bad} {ran}");
         }
     }
+}
+
+#[test]
+fn a_bad_operation_is_corrected_once_and_then_listed() {
+    let add = |text: &str, op: &str| {
+        json!({
+            "op": op, "id": null, "title": "The store", "text": text, "category": null,
+            "reason": "It lasts.", "from": [], "citations": "2026-03-10:3",
+        })
+    };
+    let good = add("Moved the importer to SQLite, since a crash then loses at most one row", "add");
+    let short = add("Moved the importer to SQLite.", "add");
+    for bad in [add("Moved the importer to 77 tables.", "add"), add("It burns.", "burn")] {
+        let reply = |ops: &[&Value]| json!({ "operations": ops }).to_string();
+        for (second, is_there) in [(reply(&[&short]), true), (reply(&[&bad]), false)] {
+            let (workspace, ran) = distill(Wire::Openai, vec![reply(&[&bad]), second]);
+            assert_eq!(ran.code, 0, "{ran}");
+            let requests = workspace.server.requests();
+            assert!(requests.last().unwrap().turns()[2].contains("operation 1: "), "{ran}");
+            let wisdom = workspace.root.read("WISDOM.md");
+            assert_eq!(wisdom.contains("importer to SQLite"), is_there, "{wisdom}");
+            let listed = workspace.run(&["review", "--json"]).ok().json_as("review");
+            assert_eq!(listed["items"].as_array().unwrap().is_empty(), is_there, "{listed}");
+        }
+        // Beside a good one it is refused alone.
+        let (workspace, ran) = distill(Wire::Anthropic, vec![reply(&[&good, &bad])]);
+        assert!(workspace.root.read("WISDOM.md").contains("at most one row"), "{ran}");
+    }
+}
+
+#[test]
+fn operations_cite_statements_and_the_old_lines_of_entries() {
+    let op = |op: &str, id: Value, text: Value, from: Value, lines: Value| {
+        let title = text.as_str().map(|_| "The archive");
+        json!({
+            "op": op, "id": id, "title": title, "text": text, "category": null, "reason": "It lasts.",
+            "from": from, "citations": lines,
+        })
+    };
+    let store = json!({
+        "kind": "decision", "topic": "Archive", "text": "Moved the archive to SQLite.",
+        "citations": "2026-03-10:3", "replaces": null,
+    });
+    let id_before = |turn: &str, mark: &str| -> Value {
+        let line = turn.lines().find(|it| it.contains(mark)).unwrap_or_default();
+        json!(line.trim_start_matches("id ").split([' ', ',']).next())
+    };
+    let server = Server::answering(move |request: &ModelRequest| {
+        let turn = &request.turns()[0];
+        let is_march = turn.contains("\n2026-03-10:3 | ");
+        let reply = match valid_reply(request) {
+            text if text.starts_with("{\"operations\"") => {
+                let statement = id_before(turn, " decision | Moved the archive");
+                let entry = id_before(turn, "The archive. Moved");
+                let ops = if is_march {
+                    let whole = json!("Moved the archive to SQLite.");
+                    vec![
+                        op("add", Value::Null, whole, json!([statement]), Value::Null),
+                        op(
+                            "add",
+                            Value::Null,
+                            json!("Measured 38 GB of data."),
+                            json!([]),
+                            json!("2026-03-10:4"),
+                        ),
+                    ]
+                } else {
+                    let both = json!("Moved the archive to SQLite; Carol tests it on Mondays.");
+                    let data = id_before(turn, "Measured 38 GB");
+                    vec![
+                        op("merge", entry, both, json!([]), json!("2026-04-02:1")),
+                        op("drop", data, Value::Null, json!([]), Value::Null),
+                    ]
+                };
+                json!({ "operations": ops }).to_string()
+            }
+            text if text.starts_with("{\"statements\"") && is_march => {
+                json!({ "statements": [store] }).to_string()
+            }
+            text => text,
+        };
+        request.reply_with(&reply, StopReason::Complete)
+    });
+    let mut workspace = Workspace::new(Wire::Openai, server);
+    workspace.set("/compaction/extract", json!(true));
+    workspace.root.write(
+        "memory/2026-03-10.md",
+        "# Store\n\n- Moved the archive to SQLite on one disk\n- Measured 38 GB of data in the archive\n",
+    );
+    for args in [&["compact", "extract"][..], &["compact"]] {
+        workspace.run(args).ok();
+    }
+    let wisdom = workspace.root.read("WISDOM.md");
+    assert!(wisdom.contains("to SQLite") && wisdom.contains("38 GB"), "{wisdom}");
+    workspace.root.write("memory/2026-04-02.md", "- Carol tests the archive on Mondays\n");
+    workspace.root.set_now("2026-05-12T09:00:00+02:00");
+    let ran = workspace.run(&["compact", "--json"]).ok();
+    let wisdom = workspace.root.read("WISDOM.md");
+    assert!(
+        wisdom.contains("SQLite; Carol tests it") && !wisdom.contains("38 GB"),
+        "{wisdom} {ran}"
+    );
+    assert!(ran.stdout.contains("dropped by the model"), "{ran}");
+    let requests = workspace.server.requests();
+    let last = requests.iter().rev().find(|it| it.system().contains("{\"operations\":")).unwrap();
+    let turn = &last.turns()[0];
+    assert!(turn.contains("Moved the archive to SQLite. [2026-03-10:3]"), "{turn}");
+    let line = crate::support::line_of(&wisdom, "SQLite; Carol");
+    let traced = workspace.run(&["trace", &format!("WISDOM.md:{line}")]).ok().to_string();
+    assert!(traced.contains("2026-03-10.md:3") && traced.contains("2026-04-02.md:1"), "{traced}");
+    workspace.run(&["doctor"]).ok();
 }

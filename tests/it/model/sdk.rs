@@ -38,7 +38,7 @@ fn requests_and_replies_match_the_sdk_types() {
         let requests = requests(wire);
         let has_request_with = |key: &str| requests.iter().any(|it| it.system().contains(key));
         assert!(
-            has_request_with("{\"memories\":") && has_request_with("{\"operations\":"),
+            has_request_with("{\"statements\":") && has_request_with("{\"operations\":"),
             "{wire:?}"
         );
         assert!(requests.iter().any(|it| it.turns().len() == 3), "{wire:?}");

@@ -285,11 +285,11 @@ fn redo_with_a_model_first_shows_the_cost() {
 fn redo_extracts_days_that_only_the_built_in_engine_read() {
     let server = Server::answering(|request| match valid_reply(request) {
         reply
-            if reply.starts_with("{\"memories")
+            if reply.starts_with("{\"statements")
                 && request.turns()[0].contains("\n2026-04-07:5 | ") =>
         {
-            let memories = json!({ "memories": [super::replies::memory()] });
-            request.reply_with(&memories.to_string(), StopReason::Complete)
+            let statements = json!({ "statements": [super::replies::statement()] });
+            request.reply_with(&statements.to_string(), StopReason::Complete)
         }
         reply => request.reply_with(&reply, StopReason::Complete),
     });
@@ -323,7 +323,10 @@ fn redo_extracts_days_that_only_the_built_in_engine_read() {
     // The memory that the built-in engine extracted from the line is rewritten in place.
     let files = workspace.root.files();
     let memories: Vec<_> = files.iter().filter(|it| it.0.contains("/user_")).collect();
-    assert!(matches!(&memories[..], [one] if one.1.contains("Alice likes short")), "{memories:?}");
+    assert!(
+        matches!(&memories[..], [one] if one.1.contains("short replies in the morning")),
+        "{memories:?}"
+    );
     assert_eq!(count(workspace.run(&["status", "--json"]).ok().json()), 1);
     // A second redo finds nothing to do.
     workspace.run(&["compact", "extract", "--redo", "--since", "2026-04-01"]).ok();

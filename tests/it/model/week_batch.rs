@@ -26,28 +26,26 @@ fn workspace(wire: Wire, replies: Vec<(String, StopReason)>) -> Workspace {
     workspace
 }
 
-fn memory(statement: &str, citations: &str) -> Value {
+fn statement(text: &str, citations: &str) -> Value {
     json!({
-        "type": "user", "topic": "reply style", "name": "Alice likes short replies",
-        "description": "How long a reply to Alice may be", "statement": statement, "why": null,
-        "how_to_apply": null, "citations": citations,
+        "kind": "preference", "topic": "Reply style", "text": text, "citations": citations,
+        "replaces": null,
     })
 }
 
 const ARCHIVE: &str = "- Decided to keep the archive in Ghent, because the lease runs to 2028";
 
-fn combined_reply(memories: &[Value]) -> String {
+fn combined_reply(statements: &[Value]) -> String {
     let week = format!("### Decisions\n{ARCHIVE} [2026-04-09:4]");
-    json!({ "week": week, "memories": memories }).to_string()
+    json!({ "week": week, "statements": statements }).to_string()
 }
 
 #[test]
 fn one_request_covers_the_week_and_its_days() {
     for wire in Wire::ALL {
         // The statement is in both logs; the memory cites the later one.
-        let valid_memory = memory("Alice prefers short replies in the morning.", "2026-04-07:5");
-        let workspace =
-            workspace(wire, vec![(combined_reply(&[valid_memory]), StopReason::Complete)]);
+        let valid = statement("Alice prefers short replies in the morning.", "2026-04-07:5");
+        let workspace = workspace(wire, vec![(combined_reply(&[valid]), StopReason::Complete)]);
         let preview = workspace.run(&["compact", "--dry-run"]);
         assert!(preview.to_string().contains("would take 1 call "), "{preview}");
         let prompt = workspace.run(&["compact", "--show-prompt", "--json"]).ok().json();
@@ -69,13 +67,13 @@ fn one_request_covers_the_week_and_its_days() {
 }
 
 #[test]
-fn memories_from_a_combined_reply_are_checked() {
-    let mut invented = memory("The lease of the archive runs to 2031.", "2026-04-09:4");
+fn statements_from_a_combined_reply_are_checked() {
+    let mut invented = statement("The lease of the archive runs to 2031.", "2026-04-09:4");
     invented["topic"] = json!("lease");
-    let valid_memory = memory("Alice prefers short replies in the morning.", "2026-04-09:3");
+    let valid = statement("Alice prefers short replies in the morning.", "2026-04-09:3");
     let workspace = workspace(
         Wire::Anthropic,
-        vec![(combined_reply(&[invented, valid_memory]), StopReason::Complete)],
+        vec![(combined_reply(&[invented, valid]), StopReason::Complete)],
     );
     let report = workspace.run(&["compact", "--json"]).ok().json_as("compact");
     let files = workspace.root.files();
@@ -115,7 +113,7 @@ fn an_unreadable_combined_reply_is_retried_once_and_then_split() {
 #[test]
 fn a_rejected_bullet_of_a_combined_reply_is_repaired_alone() {
     let week = format!("### Decisions\n{ARCHIVE} [2026-04-09:4]\n- Bob left [2026-04-09:4]");
-    let reply = json!({ "week": week, "memories": [] }).to_string();
+    let reply = json!({ "week": week, "statements": [] }).to_string();
     let workspace = workspace(Wire::Anthropic, vec![(reply, StopReason::Complete)]);
     workspace.run(&["compact"]).ok();
     let requests = workspace.server.requests();
@@ -211,12 +209,9 @@ fn a_reply_survives_a_failed_write() {
     // The memory is staged first, the week second.
     for step in ["vault.stage.write", "vault.stage.sync", "vault.place.rename"] {
         for nth in 1..=2 {
-            let valid_memory =
-                memory("Alice prefers short replies in the morning.", "2026-04-09:3");
-            let workspace = workspace(
-                Wire::Anthropic,
-                vec![(combined_reply(&[valid_memory]), StopReason::Complete)],
-            );
+            let valid = statement("Alice prefers short replies in the morning.", "2026-04-09:3");
+            let workspace =
+                workspace(Wire::Anthropic, vec![(combined_reply(&[valid]), StopReason::Complete)]);
             let fail = format!("enospc@{step}#{nth}");
             let ran = workspace.run_with(&["compact"], &[("MEMOIRD_FAIL", &fail)]);
             assert_ne!(ran.code, 0, "{fail} {ran}");
@@ -234,11 +229,12 @@ fn a_reply_survives_a_failed_write() {
 
 #[test]
 fn an_unreadable_weekly_file_does_not_block_extraction() {
-    let valid_memory = memory("Alice prefers short replies in the morning.", "2026-04-09:3");
-    let only = json!({ "memories": [valid_memory] }).to_string();
+    let valid = statement("Alice prefers short replies in the morning.", "2026-04-09:3");
+    let only = json!({ "statements": [valid] }).to_string();
     let server = Server::answering(move |request: &ModelRequest| {
         let is_day = request.turns()[0].contains("2026-04-09:3");
-        request.reply_with(if is_day { &only } else { "{\"memories\": []}" }, StopReason::Complete)
+        request
+            .reply_with(if is_day { &only } else { "{\"statements\": []}" }, StopReason::Complete)
     });
     let mut workspace = Workspace::new(Wire::Openai, server);
     workspace.set("/compaction/extract", json!(true));

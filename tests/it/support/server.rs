@@ -269,10 +269,10 @@ pub(crate) fn valid_reply(request: &ModelRequest) -> String {
         return json!({ "answer": "ready" }).to_string();
     }
     if request.is_combined() {
-        return json!({ "week": week(request), "memories": [] }).to_string();
+        return json!({ "week": week(request), "statements": [] }).to_string();
     }
-    if system.contains("{\"memories\":") {
-        return json!({ "memories": [] }).to_string();
+    if system.contains("{\"statements\":") {
+        return json!({ "statements": [] }).to_string();
     }
     if system.contains("{\"operations\":") {
         return json!({ "operations": [] }).to_string();

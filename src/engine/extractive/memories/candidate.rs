@@ -46,7 +46,6 @@ impl MemoryCandidate {
             why: self.why,
             how_to_apply: self.how_to_apply,
             citation,
-            updates: None,
         }
     }
 }

@@ -38,6 +38,7 @@ fn edits(days: &[&str], entries: &[WisdomEntry], memories: &[TypedMemory]) -> Ve
         entries,
         memories,
         categories: &[],
+        check: &|_| Ok(()),
     };
     let ops = distill(&input);
     assert_eq!(ops, distill(&input), "the same input gives the same edits");
@@ -309,6 +310,7 @@ fn a_bullet_corrected_by_a_person_wins() {
         entries: &[],
         memories: &[],
         categories: &["Team".to_owned(), "Facts & limits".to_owned()],
+        check: &|_| Ok(()),
     });
     let [WisdomOp::Add { text, category, .. }] = ops.as_slice() else { panic!("{ops:?}") };
     assert_eq!(text, "The upload limit is 50 MB");
