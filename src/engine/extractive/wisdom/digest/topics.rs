@@ -23,8 +23,12 @@ const ENTITIES_MAX: usize = 24;
 /// An entity has a memory of its own with as many statements.
 const OWN_STATEMENTS_MIN: usize = 3;
 
-/// A statement is filed if it is worth as much.
+/// A statement is filed if it is worth as much, and if there are only a few if it is worth [`WORTH_OF_FEW`].
 const WORTH_MIN: f64 = 1.15;
+
+const WORTH_OF_FEW: f64 = 0.8;
+
+const FEW_STATEMENTS: usize = 100;
 
 /// The longest former value, in characters.
 const FORMER_CHARS_MAX: usize = 40;
@@ -57,6 +61,12 @@ pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> Ve
             topics.entry(key).or_default().push(at);
         }
     }
+    let mut by_entity = BTreeMap::<usize, usize>::new();
+    for ((_, entity), members) in &topics {
+        if let Some(entity) = entity {
+            *by_entity.entry(*entity).or_default() += members.len();
+        }
+    }
     let mut found: Vec<(TopicKey, Vec<usize>)> = Vec::new();
     let mut general = BTreeMap::<MemoryType, Vec<usize>>::new();
     let mut counts = BTreeMap::<MemoryType, usize>::new();
@@ -68,8 +78,13 @@ pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> Ve
         };
         let chosen = filer.choose(&members);
         let count = counts.entry(kind).or_default();
-        // What one person wants is not what another does.
-        let least = if kind == MemoryType::User { 1 } else { OWN_STATEMENTS_MIN };
+        let of_entity: usize = by_entity.get(&entity).copied().unwrap_or(0);
+        let least = match kind {
+            // What one person wants is not what another does.
+            MemoryType::User => 1,
+            _ if of_entity > OWN_STATEMENTS_MIN => OWN_STATEMENTS_MIN - 1,
+            _ => OWN_STATEMENTS_MIN,
+        };
         if chosen.len() < least || *count == ENTITIES_MAX {
             // What must be done counts wherever it is filed.
             let kept = chosen.into_iter().filter(|it| is_general(&read.statements[*it]));
@@ -122,6 +137,8 @@ impl TopicFiler<'_> {
     /// Chooses among the statements of a topic, oldest first: the best ones of each kind that hold.
     fn choose(&self, members: &[usize]) -> Vec<usize> {
         let all = &self.read.statements;
+        let is_few = all.len() <= FEW_STATEMENTS;
+        let worth_min = if is_few { WORTH_OF_FEW } else { WORTH_MIN };
         let stopped = self.stopped_at(members);
         let mut by_worth: Vec<usize> = members.to_vec();
         by_worth.sort_by(|a, b| all[*b].worth.total_cmp(&all[*a].worth).then(b.cmp(a)));
@@ -132,7 +149,7 @@ impl TopicFiler<'_> {
             let count = &mut counts[statement.kind as usize];
             let chars = statement.text.chars().count() + statement.citation.to_string().len() + 6;
             let is_over = stopped.is_some_and(|it| at < it && ends_with_topic(statement))
-                || statement.worth < WORTH_MIN;
+                || statement.worth < worth_min;
             if *count == STATEMENTS_MAX || chars > room || is_over {
                 continue;
             }
