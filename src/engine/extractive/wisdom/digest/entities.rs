@@ -39,28 +39,28 @@ const PERSON_SHARE: usize = 12;
 
 /// Something that the logs come back to.
 #[derive(Debug)]
-pub(super) struct Entity {
+pub(in crate::engine::extractive) struct Entity {
     /// Its name as written most often.
-    pub(super) name: String,
+    pub(in crate::engine::extractive) name: String,
     /// The days that name it.
-    pub(super) days: usize,
-    pub(super) is_person: bool,
+    pub(in crate::engine::extractive) days: usize,
+    pub(in crate::engine::extractive) is_person: bool,
     /// Whether it is a product of others that serves many ends.
-    pub(super) is_platform: bool,
+    pub(in crate::engine::extractive) is_platform: bool,
 }
 
 /// A place where a text names an entity.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EntityMention {
-    pub(super) entity: usize,
+pub(in crate::engine::extractive) struct EntityMention {
+    pub(in crate::engine::extractive) entity: usize,
     /// The index of its first word.
-    pub(super) word: usize,
+    pub(in crate::engine::extractive) word: usize,
 }
 
 /// The entities of some logs, by their words.
 #[derive(Debug, Default)]
-pub(super) struct Entities {
-    pub(super) all: Vec<Entity>,
+pub(in crate::engine::extractive) struct Entities {
+    pub(in crate::engine::extractive) all: Vec<Entity>,
     /// The index of each, by the hash of its words.
     by_words: HashedMap<usize>,
 }
@@ -110,7 +110,7 @@ struct WordCase {
 
 impl Entities {
     /// Finds the entities of logs, which are sorted by day.
-    pub(super) fn of(pages: &[ParsedLog]) -> Self {
+    pub(in crate::engine::extractive) fn of(pages: &[ParsedLog]) -> Self {
         let own = |page: &'_ ParsedLog| -> Vec<usize> {
             (0..page.statements.len()).filter(|&it| page.statements[it].is_own_words()).collect()
         };
@@ -186,7 +186,7 @@ impl Entities {
     }
 
     /// Returns where a text names entities, the longest name at each place.
-    pub(super) fn mentions(&self, words: &WordList) -> Vec<EntityMention> {
+    pub(in crate::engine::extractive) fn mentions(&self, words: &WordList) -> Vec<EntityMention> {
         self.names_in_words(words)
             .filter_map(|(hash, word, _)| {
                 Some(EntityMention { entity: *self.by_words.get(&hash)?, word })
