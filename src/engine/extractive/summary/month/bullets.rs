@@ -7,11 +7,14 @@ use crate::{
     engine::extractive::{
         as_f64,
         parsed_log::ParsedLog,
-        statements::{terms::StatementTerms, terms::TermExtractor, word_list::WordList},
+        statements::{
+            self_contained::code_share, terms::StatementTerms, terms::TermExtractor,
+            word_list::WordList,
+        },
         wisdom::digest::{
             entities::Entities,
             newer::NewerStatements,
-            statements::{DigestStatement, LogStatements, collect_from_pages, is_telemetry},
+            statements::{DigestStatement, LogStatements, collect_from_pages},
         },
     },
     memory::{
@@ -24,8 +27,8 @@ use crate::{
 
 use std::collections::HashMap;
 
-/// What a bullet is worth, and each part of it, whose words are no statement of the log's author.
-const UNKNOWN_WORTH: f64 = 0.25;
+/// What a bullet is worth, and each part of it, of which the logs have no statement by itself.
+const UNKNOWN_WORTH: f64 = 0.4;
 
 /// A statement is in a bullet with this overlap.
 const IN_BULLET: f64 = 0.6;
@@ -33,11 +36,16 @@ const IN_BULLET: f64 = 0.6;
 /// The factor of a state that a newer statement replaced: only the first of its topic says how things were.
 const REPLACED_FACTOR: f64 = 0.5;
 
-/// The factor of a bullet with several marks or amounts.
-const TELEMETRY_FACTOR: f64 = 0.6;
-
 /// The factor of a bullet of which a sentence was cut.
 const CUT_FACTOR: f64 = 0.7;
+
+/// A bullet with a larger share of paths and code, or of fewer content words, says too little of what happened.
+const CODE_SHARE_MAX: f64 = 0.3;
+
+const STEMS_MIN: usize = 5;
+
+/// The factor of a bullet that does not name its topic.
+const UNNAMED_FACTOR: f64 = 0.7;
 
 /// A bullet of a week, as it may be in the month.
 pub(super) struct MonthBullet {
@@ -49,6 +57,8 @@ pub(super) struct MonthBullet {
     /// The entity that it is about.
     pub(super) topic: Option<usize>,
     pub(super) worth: f64,
+    /// Whether it is more than names of files or a few words.
+    pub(super) is_worth_reading: bool,
     pub(super) terms: StatementTerms,
     pub(super) chars: usize,
 }
@@ -116,20 +126,27 @@ impl BulletRater<'_> {
         let mut worth = (sum + UNKNOWN_WORTH * uncovered) / (covered + uncovered).max(1.0);
         let best = parts.iter().copied().max_by(|a, b| weight(a).total_cmp(&weight(b)));
         let kind = self.kind_of(bullet.section, best);
-        if kind == StatementKind::State && is_telemetry(&item.text) {
-            worth *= TELEMETRY_FACTOR;
-        }
         if item.text.contains(" … ") {
             worth *= CUT_FACTOR;
         }
+        let topic = self.topic_of(words, &parts, weight);
+        let mut named = self.entities.mentions(words).into_iter();
+        let is_named = topic.is_none_or(|it| named.any(|of| self.main_of[of.entity] == it));
+        let is_guidance = !matches!(kind, StatementKind::State | StatementKind::Open);
+        if !is_named {
+            worth *= UNNAMED_FACTOR;
+        }
+        let is_short = terms.stems.len() < STEMS_MIN && !is_guidance;
+        let is_worth_reading = !is_short && code_share(&item.text) <= CODE_SHARE_MAX;
         let day = item.citation.as_ref().map_or(NaiveDate::MIN, Citation::oldest_date);
         MonthBullet {
             section: bullet.section,
             item: item.clone(),
             day,
             kind,
-            topic: self.topic_of(words, &parts, weight),
+            topic,
             worth,
+            is_worth_reading,
             terms,
             chars,
         }

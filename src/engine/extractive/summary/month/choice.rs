@@ -13,7 +13,7 @@ use chrono::{NaiveDate, TimeDelta};
 use super::bullets::MonthBullet;
 use crate::{
     engine::extractive::{as_f64, candidates::CandidateSet, render},
-    memory::{item::SummarySection, period::Period, statement::StatementKind},
+    memory::{address::Citation, item::SummarySection, period::Period, statement::StatementKind},
     text::hash::{HashedMap, HashedSet},
 };
 
@@ -26,7 +26,7 @@ const TOPIC_DAYS_MIN: usize = 2;
 const TOPIC_BULLETS_MIN: usize = 3;
 
 /// The parts of the room in percent: of all topics, of one topic, of rules and what was stopped, of open items.
-const TOPICS_SHARE: usize = 55;
+const TOPICS_SHARE: usize = 45;
 
 const TOPIC_SHARE_MAX: usize = 18;
 
@@ -37,8 +37,17 @@ const OPEN_SHARE: usize = 12;
 /// The last days of a month whose open items are carried forward.
 const CARRIED_DAYS: TimeDelta = TimeDelta::days(9);
 
-/// What is worth less is left out, even if there is room.
-const WORTH_MIN: f64 = 0.3;
+/// What is worth a smaller share of what most are worth is left out, even if there is room.
+const WORTH_SHARE_MIN: f64 = 0.4;
+
+/// How much a number, a date or the like counts: a month is read for what happened.
+const FIGURE_FACTOR: f64 = 0.8;
+
+/// The factor of names of files and bullets of a few words.
+const NOT_WORTH_READING_FACTOR: f64 = 0.3;
+
+/// The factor of an open item from the earlier part of a month; most are settled by its end.
+const EARLY_OPEN_FACTOR: f64 = 0.5;
 
 /// A bullet says the same as another one with this share of common words, or if that has this share of its words.
 const SAME_WORDS: f64 = 0.6;
@@ -46,7 +55,7 @@ const SAME_WORDS: f64 = 0.6;
 const CONTAINED_WORDS: f64 = 0.85;
 
 /// Added to the length of a bullet: short ones would else win by their length alone.
-const LENGTH_OFFSET: f64 = 60.0;
+const LENGTH_OFFSET: f64 = 150.0;
 
 /// What became of a bullet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,23 +69,33 @@ pub(super) enum BulletOutcome {
 /// The choice of bullets, and how it came about.
 pub(super) struct MonthChoice<'a> {
     bullets: &'a [MonthBullet],
-    weights: &'a [f64],
+    /// The weight of each feature.
+    weights: Vec<f64>,
     /// The features of each bullet, and the factor of its words.
     features: Vec<(Vec<u32>, f64)>,
     /// How many chosen bullets have a feature.
     covered: Vec<u32>,
     with_stem: HashedMap<Vec<usize>>,
-    /// The topics of the month by weight, each with the bullets about it.
-    topics: Vec<Vec<usize>>,
+    /// The heaviest first.
+    topics: Vec<MonthTopic>,
     /// The place among `topics` of each bullet.
     topic_of: Vec<Option<usize>>,
     carried: NaiveDate,
+    worth_min: f64,
     target: usize,
     used: usize,
     opened: BTreeSet<SummarySection>,
     pub(super) outcomes: Vec<BulletOutcome>,
     /// The gain of each bullet when it was considered last.
     pub(super) values: Vec<f64>,
+}
+
+/// What several days of the month are about.
+struct MonthTopic {
+    /// √(days × lines), by which the topics share the room.
+    weight: f64,
+    /// The bullets about it, older ones first.
+    members: Vec<usize>,
 }
 
 /// A bullet in the queue, by the gain that it had when it was put there.
@@ -120,9 +139,16 @@ impl<'a> MonthChoice<'a> {
             (all, if chars > 0.0 { factor / chars } else { 0.0 })
         });
         let last = bullets.iter().map(|it| it.day).max().unwrap_or_else(|| period.last());
+        let mut worths: Vec<f64> = bullets.iter().map(|it| it.worth).collect();
+        worths.sort_by(f64::total_cmp);
+        let usual = worths.get(worths.len() / 2).copied().unwrap_or(0.0);
+        let weight = |(weight, is_exact): (&f64, &bool)| {
+            weight * if *is_exact { FIGURE_FACTOR } else { 1.0 }
+        };
         let mut choice = Self {
             bullets,
-            weights: &material.weights,
+            weights: material.weights.iter().zip(&material.is_exact).map(weight).collect(),
+            worth_min: usual * WORTH_SHARE_MIN,
             features: features.collect(),
             covered: vec![0; material.weights.len()],
             with_stem: HashedMap::default(),
@@ -151,28 +177,25 @@ impl<'a> MonthChoice<'a> {
                 members.entry(topic).or_default().push(at);
             }
         }
-        let mut topics: Vec<(f64, usize, Vec<usize>)> = members
-            .into_iter()
-            .filter_map(|(topic, mut members)| {
-                members.sort_by_key(|it| (self.bullets[*it].day, *it));
-                let days: BTreeSet<NaiveDate> =
-                    members.iter().map(|it| self.bullets[*it].day).collect();
-                let citations =
-                    members.iter().filter_map(|it| self.bullets[*it].item.citation.as_ref());
-                let lines: usize = citations.flat_map(|it| it.files()).map(|it| it.1.len()).sum();
-                let weight = (as_f64(days.len()) * as_f64(lines)).sqrt();
-                let is_topic = days.len() >= TOPIC_DAYS_MIN && members.len() >= TOPIC_BULLETS_MIN;
-                is_topic.then_some((weight, topic, members))
-            })
-            .collect();
-        topics.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        topics.truncate(TOPICS_MAX);
-        for (place, (_, _, members)) in topics.iter().enumerate() {
-            for &at in members {
+        self.topics = members.into_values().filter_map(|it| self.topic_with(it)).collect();
+        self.topics.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        self.topics.truncate(TOPICS_MAX);
+        for (place, topic) in self.topics.iter().enumerate() {
+            for &at in &topic.members {
                 self.topic_of[at] = Some(place);
             }
         }
-        self.topics = topics.into_iter().map(|it| it.2).collect();
+    }
+
+    /// Returns a topic with these bullets, if they are enough.
+    fn topic_with(&self, mut members: Vec<usize>) -> Option<MonthTopic> {
+        members.sort_by_key(|it| (self.bullets[*it].day, *it));
+        let days: BTreeSet<NaiveDate> = members.iter().map(|it| self.bullets[*it].day).collect();
+        let citations = members.iter().filter_map(|it| self.bullets[*it].item.citation.as_ref());
+        let lines: usize = citations.flat_map(Citation::files).map(|it| it.1.len()).sum();
+        let weight = (as_f64(days.len()) * as_f64(lines)).sqrt();
+        let is_topic = days.len() >= TOPIC_DAYS_MIN && members.len() >= TOPIC_BULLETS_MIN;
+        is_topic.then_some(MonthTopic { weight, members })
     }
 
     /// Chooses until `target` characters of the body are used.
@@ -181,12 +204,11 @@ impl<'a> MonthChoice<'a> {
         let room = target.saturating_sub(self.used);
         let all: Vec<usize> = (0..self.bullets.len()).filter(|it| self.is_worth_it(*it)).collect();
         let topics = std::mem::take(&mut self.topics);
-        let weights: Vec<f64> = topics.iter().map(|it| self.weight_of(it)).collect();
-        let sum: f64 = weights.iter().sum();
-        for (members, weight) in topics.iter().zip(weights) {
+        let sum: f64 = topics.iter().map(|it| it.weight).sum();
+        for topic in &topics {
             let most = as_f64(room * TOPIC_SHARE_MAX / 100);
-            let share = (as_f64(room * TOPICS_SHARE / 100) * weight / sum).min(most);
-            self.choose_of_topic(members, floor(share));
+            let share = (as_f64(room * TOPICS_SHARE / 100) * topic.weight / sum).min(most);
+            self.choose_of_topic(&topic.members, floor(share));
         }
         self.topics = topics;
         let of = |sections: &[SummarySection]| -> Vec<usize> {
@@ -207,7 +229,10 @@ impl<'a> MonthChoice<'a> {
             }
         }
         self.choose_best(others.into_values().collect(), room);
-        self.choose_best(all, room);
+        self.choose_best(
+            (0..self.bullets.len()).filter(|it| self.is_candidate(*it)).collect(),
+            room,
+        );
     }
 
     /// Chooses the best bullet of all that fits, whatever it is worth.
@@ -261,15 +286,13 @@ impl<'a> MonthChoice<'a> {
         }
     }
 
-    fn weight_of(&self, members: &[usize]) -> f64 {
-        let days: BTreeSet<NaiveDate> = members.iter().map(|it| self.bullets[*it].day).collect();
-        let citations = members.iter().filter_map(|it| self.bullets[*it].item.citation.as_ref());
-        let lines: usize = citations.flat_map(|it| it.files()).map(|it| it.1.len()).sum();
-        (as_f64(days.len()) * as_f64(lines)).sqrt()
+    /// Returns whether a bullet may be chosen before all others are.
+    fn is_worth_it(&self, at: usize) -> bool {
+        self.is_candidate(at) && self.bullets[at].is_worth_reading
     }
 
-    fn is_worth_it(&self, at: usize) -> bool {
-        self.features[at].1 > 0.0 && self.bullets[at].worth >= WORTH_MIN
+    fn is_candidate(&self, at: usize) -> bool {
+        self.features[at].1 > 0.0 && self.bullets[at].worth >= self.worth_min
     }
 
     /// Chooses how a topic was at first, how it was at last, and what adds most of the rest.
@@ -355,7 +378,11 @@ impl<'a> MonthChoice<'a> {
                 self.weights[it as usize] * ((times + 1.0).sqrt() - times.sqrt())
             })
             .sum();
-        words * factor * bullet.worth * kind_factor(bullet.kind)
+        let is_early = bullet.kind == StatementKind::Open && bullet.day < self.carried;
+        let less =
+            [(is_early, EARLY_OPEN_FACTOR), (!bullet.is_worth_reading, NOT_WORTH_READING_FACTOR)];
+        let less: f64 = less.into_iter().filter(|it| it.0).map(|it| it.1).product();
+        words * factor * bullet.worth.sqrt() * kind_factor(bullet.kind) * less
             / (as_f64(bullet.chars) + LENGTH_OFFSET)
     }
 

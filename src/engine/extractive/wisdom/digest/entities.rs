@@ -268,6 +268,9 @@ fn names_in(text: &str) -> Vec<(usize, &str)> {
 fn count_cases(text: &str, words: &WordList, cases: &mut HashedMap<WordCase>) {
     for (at, word) in words.iter().enumerate().skip(1) {
         let Some(offset) = words.offset(at) else { continue };
+        if is_in_identifier(text, offset, word.len()) {
+            continue;
+        }
         let opens = text[..offset].trim_end().ends_with(['.', '!', '?', ':', '"', '“', '(']);
         let case = cases.entry(hash_bytes(word.as_bytes())).or_default();
         if text[offset..].starts_with(char::is_uppercase) {
@@ -276,6 +279,16 @@ fn count_cases(text: &str, words: &WordList, cases: &mut HashedMap<WordCase>) {
             case.lower += 1;
         }
     }
+}
+
+/// Returns whether a word of `length` bytes is a part of a path, a file name or another identifier: they are written
+/// small whatever they name.
+fn is_in_identifier(text: &str, offset: usize, length: usize) -> bool {
+    let joins = |c: char| matches!(c, '/' | '-' | '_' | '.' | '@' | '`');
+    let mut before = text[..offset].chars().rev();
+    let mut after = text.get(offset + length..).unwrap_or_default().chars();
+    before.next().is_some_and(joins)
+        || (after.next().is_some_and(joins) && after.next().is_some_and(char::is_alphanumeric))
 }
 
 /// Returns whether a name is one: not a word of every text, and not one that is usually written small.
