@@ -132,11 +132,14 @@ impl BulletRater<'_> {
         let topic = self.topic_of(words, &parts, weight);
         let mut named = self.entities.mentions(words).into_iter();
         let is_named = topic.is_none_or(|it| named.any(|of| self.main_of[of.entity] == it));
-        let is_guidance = !matches!(kind, StatementKind::State | StatementKind::Open);
+        let is_guidance = !matches!(
+            kind,
+            StatementKind::State | StatementKind::Open | StatementKind::Environment
+        );
         if !is_named {
             worth *= UNNAMED_FACTOR;
         }
-        let is_short = terms.stems.len() < STEMS_MIN && !is_guidance;
+        let is_short = plain_stems(&item.text) < STEMS_MIN && !is_guidance;
         let is_worth_reading = !is_short && code_share(&item.text) <= CODE_SHARE_MAX;
         let day = item.citation.as_ref().map_or(NaiveDate::MIN, Citation::oldest_date);
         MonthBullet {
@@ -197,6 +200,18 @@ impl BulletRater<'_> {
         let named = self.entities.mentions(words).into_iter().map(|it| self.main_of[it.entity]);
         weights.first().map(|it| it.0).or_else(|| named.filter(is_topic).min())
     }
+}
+
+/// Returns the number of content words of a text that are in no path, address or name of a file.
+fn plain_stems(text: &str) -> usize {
+    let is_file = |word: &str| {
+        let name = word.trim_end_matches(['.', ',', ';', ':', ')']).rsplit_once('.');
+        name.is_some_and(|(stem, ending)| !stem.is_empty() && (1..=5).contains(&ending.len()))
+    };
+    let is_name = |it: &str| it.contains(['/', '@', '_', '`', '[', ']']) || is_file(it);
+    let is_plain = |it: &&str| !it.is_ascii() || !is_name(it);
+    let words: Vec<&str> = text.split_whitespace().filter(is_plain).collect();
+    StatementTerms::of(&words.join(" ")).stems.len()
 }
 
 /// Returns for each entity the most frequent one whose name is part of its name, or itself.

@@ -37,7 +37,7 @@ const OPEN_SHARE: usize = 12;
 /// The last days of a month whose open items are carried forward.
 const CARRIED_DAYS: TimeDelta = TimeDelta::days(9);
 
-/// What is worth a smaller share of what most are worth is left out, even if there is room.
+/// What is worth a smaller share of what most are worth is chosen only where there is room left.
 const WORTH_SHARE_MIN: f64 = 0.4;
 
 /// How much a number, a date or the like counts: a month is read for what happened.
@@ -239,7 +239,7 @@ impl<'a> MonthChoice<'a> {
     pub(super) fn choose_any(&mut self, limit: usize) {
         self.target = limit;
         let mut all: Vec<usize> =
-            (0..self.bullets.len()).filter(|it| self.features[*it].1 > 0.0).collect();
+            (0..self.bullets.len()).filter(|it| self.is_candidate(*it)).collect();
         all.sort_by(|a, b| self.gain(*b).total_cmp(&self.gain(*a)).then(a.cmp(b)));
         if let Some(at) = all.into_iter().find(|it| self.added_chars(*it) + self.used <= limit) {
             self.choose(at);
@@ -286,13 +286,14 @@ impl<'a> MonthChoice<'a> {
         }
     }
 
-    /// Returns whether a bullet may be chosen before all others are.
+    /// Returns whether a bullet may be chosen before all others are considered.
     fn is_worth_it(&self, at: usize) -> bool {
-        self.is_candidate(at) && self.bullets[at].is_worth_reading
+        let bullet = &self.bullets[at];
+        self.is_candidate(at) && bullet.is_worth_reading && bullet.worth >= self.worth_min
     }
 
     fn is_candidate(&self, at: usize) -> bool {
-        self.features[at].1 > 0.0 && self.bullets[at].worth >= self.worth_min
+        self.features[at].1 > 0.0
     }
 
     /// Chooses how a topic was at first, how it was at last, and what adds most of the rest.

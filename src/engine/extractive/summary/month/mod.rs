@@ -37,6 +37,7 @@ use crate::{
     memory::{
         address::Citation,
         item::{Item, SummarySection},
+        statement::StatementKind,
     },
     text::stems::StemCache,
 };
@@ -203,6 +204,10 @@ fn add_notes(bullets: &mut [MonthBullet], material: &CandidateSet, units_of: &[V
                     continue;
                 }
                 bullet.item.text.insert_str(at, &added);
+                // What is done is carried no further.
+                if !note.citations.is_empty() && bullet.kind == StatementKind::Open {
+                    bullet.kind = StatementKind::State;
+                }
                 if let (Some(citation), Some(more)) =
                     (&mut bullet.item.citation, Citation::from_addresses(&note.citations))
                 {
