@@ -218,3 +218,6 @@ fn add_notes(bullets: &mut [MonthBullet], material: &CandidateSet, units_of: &[V
         bullet.chars = bullet.item.text.chars().count();
     }
 }
+
+#[cfg(test)]
+mod tests;
