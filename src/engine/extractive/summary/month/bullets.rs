@@ -54,6 +54,8 @@ pub(super) struct MonthBullet {
     pub(super) item: Item,
     pub(super) day: NaiveDate,
     pub(super) kind: StatementKind,
+    /// Whether a later line of the month says that it was done.
+    pub(super) is_resolved: bool,
     /// The entity that it is about.
     pub(super) topic: Option<usize>,
     pub(super) worth: f64,
@@ -147,6 +149,7 @@ impl BulletRater<'_> {
             item: item.clone(),
             day,
             kind,
+            is_resolved: false,
             topic,
             worth,
             is_worth_reading,

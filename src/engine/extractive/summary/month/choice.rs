@@ -269,7 +269,9 @@ impl<'a> MonthChoice<'a> {
         let bullet = &self.bullets[at];
         let is_of_topic = self.topic_of[at].is_some();
         match bullet.kind {
-            StatementKind::Open if bullet.day >= self.carried => SummarySection::CarriedForward,
+            StatementKind::Open if bullet.day >= self.carried && !bullet.is_resolved => {
+                SummarySection::CarriedForward
+            }
             StatementKind::Rule
             | StatementKind::Preference
             | StatementKind::Profile
@@ -400,8 +402,11 @@ impl<'a> MonthChoice<'a> {
         let found: HashedSet = found.map(|it| *it as u64).collect();
         found.into_iter().any(|it| {
             let Ok(it) = usize::try_from(it) else { return false };
+            let is_open = |it: usize| self.bullets[it].kind == StatementKind::Open;
             let other = &self.bullets[it].terms;
-            terms.values.is_subset(&other.values)
+            // That something was done has the words of the open item.
+            is_open(at) == is_open(it)
+                && terms.values.is_subset(&other.values)
                 && (terms.similarity(other) >= SAME_WORDS
                     || terms.stem_containment(other) >= CONTAINED_WORDS)
         })

@@ -204,10 +204,8 @@ fn add_notes(bullets: &mut [MonthBullet], material: &CandidateSet, units_of: &[V
                     continue;
                 }
                 bullet.item.text.insert_str(at, &added);
-                // What is done is carried no further.
-                if !note.citations.is_empty() && bullet.kind == StatementKind::Open {
-                    bullet.kind = StatementKind::State;
-                }
+                bullet.is_resolved |=
+                    bullet.kind == StatementKind::Open && !note.citations.is_empty();
                 if let (Some(citation), Some(more)) =
                     (&mut bullet.item.citation, Citation::from_addresses(&note.citations))
                 {
