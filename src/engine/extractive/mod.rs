@@ -31,6 +31,7 @@ mod summary;
 mod table_rows;
 mod tokens;
 mod wisdom;
+mod worth;
 
 pub use self::wisdom::{
     digest::{

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use crate::{engine::SummaryInput, text::stems::StemCache};
+use crate::{engine::SummaryInput, memory::period::Grain, text::stems::StemCache};
 
 use super::{
     super::{
         explain::{ExplainedUnit, SelectionOutcome, SummaryExplanation, heaviest_terms},
         render,
     },
-    SummaryBuilder,
+    SummaryBuilder, month,
 };
 
 /// The most left-out units that are listed, and the most repeating ones.
@@ -17,6 +17,9 @@ const OMITTED_SHOWN_MAX: usize = 20;
 
 /// Explains the selection for a week or a month: the candidates, their values, and where it ended.
 pub(in super::super) fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
+    if input.period.grain() == Grain::Month && !input.budget.verbatim {
+        return month::explain_month(input);
+    }
     let builder = SummaryBuilder::new(input);
     let material = &builder.material;
     let mut explanation = SummaryExplanation {
@@ -32,7 +35,7 @@ pub(in super::super) fn explain(input: &SummaryInput<'_>) -> SummaryExplanation 
         return explanation;
     }
     let ranking = builder.rank();
-    let section_of = builder.section_rule(&ranking.order, &ranking.values);
+    let section_of = builder.section_rule(&ranking.order);
     let order = builder.choose_units(&ranking, &section_of);
     let sections = builder.render(&ranking, &order, &section_of);
     explanation.chars = render::body_chars(input.period, &sections);

@@ -22,8 +22,6 @@ pub(super) struct LengthEstimator<'f, S> {
     ranking: &'f UnitRanking,
     section_of: &'f S,
     pages: Vec<MeasuredPage>,
-    /// The characters of bullets that people wrote, per section.
-    user_chars: Vec<(SummarySection, usize)>,
 }
 
 impl<'f, S: Fn(usize) -> SummarySection> LengthEstimator<'f, S> {
@@ -32,13 +30,11 @@ impl<'f, S: Fn(usize) -> SummarySection> LengthEstimator<'f, S> {
         ranking: &'f UnitRanking,
         section_of: &'f S,
     ) -> Self {
-        let user_items = builder.user_items.iter();
-        let user_chars = user_items.map(|(section, it)| (*section, render::bullet_chars(&it.text)));
         let pages = vec![MeasuredPage::default(); builder.material.pages.len()];
-        Self { builder, ranking, section_of, pages, user_chars: user_chars.collect() }
+        Self { builder, ranking, section_of, pages }
     }
 
-    /// Returns the length of the body with these units and the bullets that people wrote.
+    /// Returns the length of the body with these units.
     pub(super) fn body_chars(&mut self, order: &[usize]) -> usize {
         let material = &self.builder.material;
         let mut units: Vec<Vec<usize>> = vec![Vec::new(); self.pages.len()];
@@ -55,9 +51,7 @@ impl<'f, S: Fn(usize) -> SummarySection> LengthEstimator<'f, S> {
         }
         let mut heads = BTreeSet::new();
         let mut chars = render::title_chars(self.builder.input.period);
-        for &(section, taken) in
-            self.pages.iter().flat_map(|page| &page.chars).chain(&self.user_chars)
-        {
+        for &(section, taken) in self.pages.iter().flat_map(|page| &page.chars) {
             chars += taken;
             if heads.insert(section) {
                 chars += render::head_chars(section);

@@ -1,19 +1,15 @@
 //! Drafts a week or a month.
 //!
-//! The candidates of a month are the pieces of log lines that its weeks' bullets contain, and the bullets
-//! that a person or another program wrote.
+//! A week is made of pieces of log lines, a [month](month) of bullets of its weeks.
 
 mod conversation;
 mod explain;
 mod length;
-mod month_sources;
+mod month;
 mod pinned;
 mod verbatim;
-pub(super) mod worth;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-
-use chrono::NaiveDate;
 
 use crate::{
     engine::{EngineDraft, EngineError, OmissionReason, SummaryInput},
@@ -26,7 +22,6 @@ use crate::{
 };
 
 use self::conversation::{Conversations, SpokenKind};
-use self::month_sources::{UserBullets, pieces_in_weeks, user_bullets};
 use self::pinned::keep_items;
 use length::{LengthEstimator, units_that_fit};
 
@@ -40,6 +35,7 @@ use super::{
     render,
     sections::{self, StatementClass},
     select::{self, UnitRanking},
+    worth,
 };
 
 /// The bonus of a decision with its reason, which readers look for months later.
@@ -48,17 +44,13 @@ const REASONED_DECISION_FACTOR: f64 = 1.5;
 /// The bonus of an outcome, which most readers look for first.
 const OUTCOME_FACTOR: f64 = 1.08;
 
-/// The factor of an open item from the earlier part of a month; most are settled by its end.
-const EARLY_OPEN_FACTOR: f64 = 0.6;
-
-/// The last days of a month whose open items are carried forward.
-const CARRIED_DAYS: i64 = 10;
-
 /// Drafts a week or a month. Fails with [`EngineError::EmptySources`] if the sources contain no text or no
 /// statement fits the budget.
 pub(super) fn summarize(input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError> {
     let draft = if input.budget.verbatim {
         verbatim::copy_verbatim(input)
+    } else if input.period.grain() == Grain::Month {
+        month::draft_month(input)
     } else {
         SummaryBuilder::new(input).draft()
     };
@@ -72,38 +64,23 @@ struct SummaryBuilder<'a> {
     input: &'a SummaryInput<'a>,
     material: CandidateSet,
     classes: Vec<StatementClass>,
-    /// For a month, the section of the weekly bullet that contains a piece.
-    week_sections: BTreeMap<PiecePosition, SummarySection>,
     keep_items: Vec<(SummarySection, Item)>,
-    /// For a month, the bullets that a person wrote or changed.
-    user_items: Vec<(SummarySection, Item)>,
 }
 
 impl<'a> SummaryBuilder<'a> {
     fn new(input: &'a SummaryInput<'a>) -> Self {
         let read = |log| parsed_log::parse_with_language(log, |page| input.counts.language(page));
-        let mut pages: Vec<ParsedLog> = input.logs.iter().map(read).collect();
-        let month = input.period.grain() == Grain::Month;
-        let bullets = if month { user_bullets(input) } else { UserBullets::default() };
-        let week_sections = if month {
-            pieces_in_weeks(&mut pages, input.weeks, &bullets)
-        } else {
-            BTreeMap::new()
-        };
+        let pages: Vec<ParsedLog> = input.logs.iter().map(read).collect();
         let keep_items = keep_items(&pages, input);
         let conversations = Conversations::of(&pages);
-        let is_candidate = |pages: &[ParsedLog], at: PiecePosition| {
-            if month { week_sections.contains_key(&at) } else { conversations.allows(pages, at) }
-        };
+        let is_candidate = |pages: &[ParsedLog], at| conversations.allows(pages, at);
         let mut material = candidates::collect_candidates(pages, input.counts, is_candidate);
-        let units = material.units.iter();
-        let mut classes: Vec<StatementClass> = units
-            .map(|unit| {
-                let spoken = conversations.kind_of(unit.at).filter(|_| !month);
-                let class = || class_at(&material, &week_sections, unit.at);
-                spoken.map_or_else(class, SpokenKind::class)
-            })
-            .collect();
+        let class_of = |unit: &CandidateUnit| {
+            let (page, statement) = unit.at.statement_in(&material.pages);
+            let class = || sections::class_of(page, statement, statement.piece_text(unit.at.piece));
+            conversations.kind_of(unit.at).map_or_else(class, SpokenKind::class)
+        };
+        let mut classes: Vec<StatementClass> = material.units.iter().map(class_of).collect();
         // A statement that refers to the one before it goes into the same section.
         for (index, unit) in material.units.iter().enumerate() {
             let (_, statement) = unit.at.statement_in(&material.pages);
@@ -114,25 +91,23 @@ impl<'a> SummaryBuilder<'a> {
         annotations::annotate(&mut material, &classes, |at| {
             conversations.kind_of(at) == Some(SpokenKind::Request)
         });
-        Self { input, material, classes, week_sections, keep_items, user_items: bullets.items }
-    }
-
-    fn is_month(&self) -> bool {
-        self.input.period.grain() == Grain::Month
+        Self { input, material, classes, keep_items }
     }
 
     fn draft(self) -> EngineDraft {
         let ranking = self.rank();
-        let section_of = self.section_rule(&ranking.order, &ranking.values);
+        let section_of = self.section_rule(&ranking.order);
         let order = self.choose_units(&ranking, &section_of);
         let mut sections = self.render(&ranking, &order, &section_of);
         if sections.is_empty() && self.keep_items.is_empty() {
-            sections.extend(self.cut_to_fit(ranking.order.first().copied()));
+            let best = ranking.order.first().map(|it| self.material.units[*it].at);
+            let section = SummarySection::Context;
+            sections.extend(cut_to_fit(self.input, &self.material, section, best, |_| true));
         }
         for (section, item) in &self.keep_items {
             insert_item(&mut sections, *section, item.clone());
         }
-        let omitted = self.omissions(&sections, &ranking.repeats);
+        let omitted = omissions(&self.material, &sections, &ranking.repeats, false);
         EngineDraft { sections, omitted, ..EngineDraft::default() }
     }
 
@@ -145,14 +120,12 @@ impl<'a> SummaryBuilder<'a> {
     /// length.
     fn rank(&self) -> UnitRanking {
         let factors = self.factors();
-        let user_chars: usize =
-            self.user_items.iter().map(|(_, item)| render::bullet_chars(&item.text)).sum();
-        let room = self.target().saturating_sub(user_chars);
-        let day_share = if self.is_month() { 0.0 } else { select::DAY_SHARE };
-        select::rank_units(&self.material, |unit| factors[unit], day_share, room + room / 3 + 200)
+        let room = self.target();
+        let chars = room + room / 3 + 200;
+        select::rank_units(&self.material, |unit| factors[unit], select::DAY_SHARE, chars)
     }
 
-    /// Joins units into bullets in sections and inserts the bullets that people wrote.
+    /// Joins units into bullets in sections.
     fn render(
         &self,
         ranking: &UnitRanking,
@@ -161,11 +134,7 @@ impl<'a> SummaryBuilder<'a> {
     ) -> Vec<(SummarySection, Vec<Item>)> {
         let opened = order.iter().filter_map(|unit| ranking.opened_heads.get(unit)).flatten();
         let opened: HashSet<usize> = opened.copied().collect();
-        let mut sections = render::render_sections(&self.material, order, section_of, &opened);
-        for (section, item) in &self.user_items {
-            insert_item(&mut sections, *section, item.clone());
-        }
-        sections
+        render::render_sections(&self.material, order, section_of, &opened)
     }
 
     /// Returns the units that fill the target, in the order of their ranking.
@@ -185,7 +154,7 @@ impl<'a> SummaryBuilder<'a> {
             order.pop();
         }
         self.ensure_decision(&mut order, &ranking.order, |order| file.body_chars(order) <= target);
-        if order.is_empty() && self.user_items.is_empty() {
+        if order.is_empty() {
             // One statement over the target is better than an empty file.
             let fits_limit = |unit: &&usize| {
                 self.material.units[**unit].requires.is_none()
@@ -220,37 +189,6 @@ impl<'a> SummaryBuilder<'a> {
         if fits(&with) {
             *order = with;
         }
-    }
-
-    /// Returns as much of the best statement as fits, for the case that no whole statement does.
-    fn cut_to_fit(&self, best: Option<usize>) -> Option<(SummarySection, Vec<Item>)> {
-        let section =
-            if self.is_month() { SummarySection::Themes } else { SummarySection::Context };
-        let head = render::body_chars(self.input.period, &[(section, Vec::new())]);
-        let room = self.input.budget.limit_chars.saturating_sub(head + render::bullet_chars(""));
-        let mut all = self.material.pages.iter().enumerate().flat_map(|(page, p)| {
-            (0..p.statements.len()).map(move |statement| PiecePosition {
-                page,
-                statement,
-                piece: 0,
-            })
-        });
-        let has_words = |at: &PiecePosition| {
-            let (_, statement) = self.statement(*at);
-            (!self.is_month() || self.week_sections.contains_key(at))
-                && statement.text.contains(char::is_alphanumeric)
-        };
-        let best = best.map(|unit| self.material.units[unit].at);
-        let at = best.or_else(|| all.find(has_words))?;
-        let (page, statement) = self.statement(at);
-        let from = statement.pieces.get(at.piece).map_or(0, |piece| piece.start);
-        let text = pieces::truncate_at_clause(&statement.text[from..], room);
-        let mut lines: Vec<u32> = statement.lines_of(from, from + text.len()).collect();
-        lines.extend(statement.header);
-        let addresses: Vec<Address> = lines.into_iter().map(|line| page.address(line)).collect();
-        let citation = statement.cites.clone().or_else(|| Citation::from_addresses(&addresses));
-        let text = render::without_unbalanced_marks(text);
-        (!text.is_empty()).then(|| (section, vec![Item { text, citation }]))
     }
 
     /// Adds lower-ranked units that still fit into the remaining room.
@@ -295,18 +233,10 @@ impl<'a> SummaryBuilder<'a> {
         at.statement_in(&self.material.pages)
     }
 
-    /// Returns the factor of each unit for its class.
-    ///
-    /// Readers look for decisions months later; most items that were open in the first weeks of a month
-    /// are settled by its end.
+    /// Returns the factor of each unit for its class. Readers look for decisions months later.
     fn factors(&self) -> Vec<f64> {
-        let month = self.is_month();
-        let carried = self.first_carried_day();
         let factor = |(at, class): (PiecePosition, StatementClass)| match class {
             StatementClass::Decision => self.decision_factor(at),
-            StatementClass::Open if month && self.material.pages[at.page].stem.date() < carried => {
-                EARLY_OPEN_FACTOR
-            }
             StatementClass::Outcome => OUTCOME_FACTOR,
             StatementClass::Open | StatementClass::Context => 1.0,
         };
@@ -335,20 +265,10 @@ impl<'a> SummaryBuilder<'a> {
         }
     }
 
-    fn first_carried_day(&self) -> NaiveDate {
-        let last = self.material.pages.iter().map(|p| p.stem.date()).max();
-        let last = last.unwrap_or_else(|| self.input.period.last());
-        last - chrono::TimeDelta::days(CARRIED_DAYS - 1)
-    }
-
-    /// Returns the function that gives each unit its section; `worth` holds the values of units.
-    fn section_rule(
-        &self,
-        order: &[usize],
-        worth: &HashMap<usize, f64>,
-    ) -> impl Fn(usize) -> SummarySection {
+    /// Returns the function that gives each unit its section.
+    fn section_rule(&self, order: &[usize]) -> impl Fn(usize) -> SummarySection {
         let mut table = HashMap::new();
-        if !self.is_month() {
+        {
             let mut done: BTreeSet<usize> = BTreeSet::new();
             for &unit in order {
                 let found = &self.material.units[unit];
@@ -370,93 +290,85 @@ impl<'a> SummaryBuilder<'a> {
             }
             return section_lookup(table, SummarySection::Context);
         }
-        let classes: Vec<(usize, StatementClass)> =
-            order.iter().map(|&u| (u, self.classes[u])).collect();
-        let mut worths: Vec<f64> = classes
-            .iter()
-            .filter(|(_, class)| {
-                matches!(class, StatementClass::Outcome | StatementClass::Decision)
-            })
-            .map(|(unit, _)| worth.get(unit).copied().unwrap_or(0.0))
-            .collect();
-        worths.sort_by(f64::total_cmp);
-        let middle = worths.get(worths.len() / 2).copied().unwrap_or(0.0);
-        let carried = self.first_carried_day();
-        for (unit, class) in classes {
-            let at = self.material.units[unit].at;
-            let (page, statement) = self.statement(at);
-            let weighty = worth.get(&unit).copied().unwrap_or(0.0) >= middle;
-            let section = match class {
-                StatementClass::Open if page.stem.date() >= carried => {
-                    SummarySection::CarriedForward
-                }
-                StatementClass::Outcome if weighty => SummarySection::Milestones,
-                StatementClass::Decision => SummarySection::Trajectory,
-                _ if sections::mentions_change(&statement.text)
-                    && !statement.is_pasted
-                    && class != StatementClass::Open =>
-                {
-                    SummarySection::Trajectory
-                }
-                _ => SummarySection::Themes,
-            };
-            table.insert(unit, section);
-        }
-        section_lookup(table, SummarySection::Themes)
     }
+}
 
-    /// Returns why lines were left out, where the reason is not the budget.
-    fn omissions(
-        &self,
-        sections: &[(SummarySection, Vec<Item>)],
-        repeats: &[usize],
-    ) -> Vec<(Address, OmissionReason)> {
-        let mut reached: BTreeSet<(&Stem, u32)> = BTreeSet::new();
-        for citation in
-            sections.iter().flat_map(|(_, items)| items).filter_map(|i| i.citation.as_ref())
-        {
-            for (stem, lines) in citation.files() {
-                reached.extend(lines.iter().map(|line| (stem, line)));
-            }
+/// Returns as much of the best statement as fits, for the case that no whole one does.
+fn cut_to_fit(
+    input: &SummaryInput<'_>,
+    material: &CandidateSet,
+    section: SummarySection,
+    best: Option<PiecePosition>,
+    is_allowed: impl Fn(PiecePosition) -> bool,
+) -> Option<(SummarySection, Vec<Item>)> {
+    let head = render::body_chars(input.period, &[(section, Vec::new())]);
+    let room = input.budget.limit_chars.saturating_sub(head + render::bullet_chars(""));
+    let mut all = material.pages.iter().enumerate().flat_map(|(page, p)| {
+        let statements = 0..p.statements.len();
+        statements.map(move |statement| PiecePosition { page, statement, piece: 0 })
+    });
+    let has_words = |at: &PiecePosition| {
+        let (_, statement) = at.statement_in(&material.pages);
+        is_allowed(*at) && statement.text.contains(char::is_alphanumeric)
+    };
+    let at = best.or_else(|| all.find(has_words))?;
+    let (page, statement) = at.statement_in(&material.pages);
+    let from = statement.pieces.get(at.piece).map_or(0, |piece| piece.start);
+    let text = pieces::truncate_at_clause(&statement.text[from..], room);
+    let mut lines: Vec<u32> = statement.lines_of(from, from + text.len()).collect();
+    lines.extend(statement.header);
+    let addresses: Vec<Address> = lines.into_iter().map(|line| page.address(line)).collect();
+    let citation = statement.cites.clone().or_else(|| Citation::from_addresses(&addresses));
+    let text = render::without_unbalanced_marks(text);
+    (!text.is_empty()).then(|| (section, vec![Item { text, citation }]))
+}
+
+/// Returns why lines were left out, where the reason is not the budget.
+fn omissions(
+    material: &CandidateSet,
+    sections: &[(SummarySection, Vec<Item>)],
+    repeats: &[usize],
+    is_month: bool,
+) -> Vec<(Address, OmissionReason)> {
+    let mut reached: BTreeSet<(&Stem, u32)> = BTreeSet::new();
+    for citation in sections.iter().flat_map(|(_, items)| items).filter_map(|i| i.citation.as_ref())
+    {
+        for (stem, lines) in citation.files() {
+            reached.extend(lines.iter().map(|line| (stem, line)));
         }
-        let mut reasons: BTreeMap<Address, OmissionReason> = BTreeMap::new();
-        let mut add = |page: &ParsedLog, line: u32, reason: OmissionReason| {
-            if !reached.contains(&(&page.stem, line)) {
-                reasons.insert(page.address(line), reason);
-            }
-        };
-        let pieces_with_content: BTreeSet<PiecePosition> = self
-            .material
-            .units
-            .iter()
-            .map(|u| u.at)
-            .chain(self.material.repeats.iter().copied())
-            .collect();
-        for (p, page) in self.material.pages.iter().enumerate() {
-            for head in page.heads.iter().filter(|h| h.statement.is_none()) {
-                add(page, head.line, OmissionReason::Structure);
-            }
-            for (s, statement) in page.statements.iter().enumerate() {
-                let has_content = (0..statement.pieces.len()).any(|piece| {
-                    pieces_with_content.contains(&PiecePosition { page: p, statement: s, piece })
-                });
-                if !self.is_month() && !has_content {
-                    for &(_, line) in &statement.lines {
-                        add(page, line, OmissionReason::Structure);
-                    }
+    }
+    let mut reasons: BTreeMap<Address, OmissionReason> = BTreeMap::new();
+    let mut add = |page: &ParsedLog, line: u32, reason: OmissionReason| {
+        if !reached.contains(&(&page.stem, line)) {
+            reasons.insert(page.address(line), reason);
+        }
+    };
+    let pieces_with_content: BTreeSet<PiecePosition> =
+        material.units.iter().map(|u| u.at).chain(material.repeats.iter().copied()).collect();
+    for (p, page) in material.pages.iter().enumerate() {
+        for head in page.heads.iter().filter(|h| h.statement.is_none()) {
+            add(page, head.line, OmissionReason::Structure);
+        }
+        for (s, statement) in page.statements.iter().enumerate() {
+            let has_content = (0..statement.pieces.len()).any(|piece| {
+                pieces_with_content.contains(&PiecePosition { page: p, statement: s, piece })
+            });
+            if !is_month && !has_content {
+                for &(_, line) in &statement.lines {
+                    add(page, line, OmissionReason::Structure);
                 }
             }
         }
-        let near = repeats.iter().map(|&unit| self.material.units[unit].at);
-        for at in near.chain(self.material.repeats.iter().copied()) {
-            let (page, statement) = self.statement(at);
-            let piece = statement.pieces[at.piece];
-            for line in statement.lines_of(piece.start, piece.end) {
-                add(page, line, OmissionReason::Repeat);
-            }
-        }
-        reasons.into_iter().collect()
     }
+    let near = repeats.iter().map(|&unit| material.units[unit].at);
+    for at in near.chain(material.repeats.iter().copied()) {
+        let (page, statement) = at.statement_in(&material.pages);
+        let piece = statement.pieces[at.piece];
+        for line in statement.lines_of(piece.start, piece.end) {
+            add(page, line, OmissionReason::Repeat);
+        }
+    }
+    reasons.into_iter().collect()
 }
 
 fn section_lookup(
@@ -464,20 +376,6 @@ fn section_lookup(
     other: SummarySection,
 ) -> impl Fn(usize) -> SummarySection {
     move |unit| table.get(&unit).copied().unwrap_or(other)
-}
-
-/// Returns the class of a piece: from the weekly section that contains it, else from structure, else from
-/// its words.
-fn class_at(
-    material: &CandidateSet,
-    weekly: &BTreeMap<PiecePosition, SummarySection>,
-    at: PiecePosition,
-) -> StatementClass {
-    if let Some(section) = weekly.get(&at) {
-        return class_of_section(*section);
-    }
-    let (page, statement) = at.statement_in(&material.pages);
-    sections::class_of(page, statement, statement.piece_text(at.piece))
 }
 
 fn section_of_class(class: StatementClass) -> SummarySection {

@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-use super::{month_section, month_sources::user_bullets, section_of_class};
+use super::{month::sources::user_bullets, month_section, section_of_class};
 use crate::engine::extractive::{
     parsed_log::{self, ParsedLog},
     sections,

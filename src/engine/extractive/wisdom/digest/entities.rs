@@ -52,14 +52,14 @@ const PERSON_SHARE: usize = 12;
 
 /// Something that the logs come back to.
 #[derive(Debug)]
-pub(super) struct Entity {
+pub(in crate::engine::extractive) struct Entity {
     /// Its name as written most often.
-    pub(super) name: String,
+    pub(in crate::engine::extractive) name: String,
     /// The days that name it.
-    pub(super) days: usize,
-    pub(super) is_person: bool,
+    pub(in crate::engine::extractive) days: usize,
+    pub(in crate::engine::extractive) is_person: bool,
     /// Whether it is a product of others that serves many ends.
-    pub(super) is_platform: bool,
+    pub(in crate::engine::extractive) is_platform: bool,
 }
 
 impl Entity {
@@ -84,16 +84,16 @@ impl Entity {
 
 /// A place where a text names an entity.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EntityMention {
-    pub(super) entity: usize,
+pub(in crate::engine::extractive) struct EntityMention {
+    pub(in crate::engine::extractive) entity: usize,
     /// The index of its first word.
-    pub(super) word: usize,
+    pub(in crate::engine::extractive) word: usize,
 }
 
 /// The entities of some logs, by their words.
 #[derive(Debug, Default)]
-pub(super) struct Entities {
-    pub(super) all: Vec<Entity>,
+pub(in crate::engine::extractive) struct Entities {
+    pub(in crate::engine::extractive) all: Vec<Entity>,
     /// The index of each, by the hash of its words.
     by_words: HashedMap<usize>,
 }
@@ -190,7 +190,7 @@ struct WordCase {
 
 impl Entities {
     /// Finds the entities of logs, which are sorted by day.
-    pub(super) fn of(pages: &[ParsedLog]) -> Self {
+    pub(in crate::engine::extractive) fn of(pages: &[ParsedLog]) -> Self {
         let own = |page: &'_ ParsedLog| -> Vec<usize> {
             (0..page.statements.len()).filter(|&it| page.statements[it].is_own_words()).collect()
         };
@@ -294,7 +294,7 @@ impl Entities {
     }
 
     /// Returns where a text names entities, the longest name at each place.
-    pub(super) fn mentions(&self, words: &WordList) -> Vec<EntityMention> {
+    pub(in crate::engine::extractive) fn mentions(&self, words: &WordList) -> Vec<EntityMention> {
         self.names_in_words(words)
             .filter_map(|(hash, word, _)| {
                 Some(EntityMention { entity: *self.by_words.get(&hash)?, word })
@@ -404,6 +404,9 @@ fn names_in(text: &str) -> Vec<(usize, &str)> {
 fn count_cases(text: &str, words: &WordList, cases: &mut HashedMap<WordCase>) {
     for (at, word) in words.iter().enumerate().skip(1) {
         let Some(offset) = words.offset(at) else { continue };
+        if is_in_identifier(text, offset, word.len()) {
+            continue;
+        }
         let opens = text[..offset].trim_end().ends_with(['.', '!', '?', ':', '"', '“', '(']);
         let case = cases.entry(hash_bytes(word.as_bytes())).or_default();
         if text[offset..].starts_with(char::is_uppercase) {
@@ -412,6 +415,16 @@ fn count_cases(text: &str, words: &WordList, cases: &mut HashedMap<WordCase>) {
             case.lower += 1;
         }
     }
+}
+
+/// Returns whether a word of `length` bytes is a part of a path, a file name or another identifier: they are written
+/// small whatever they name.
+fn is_in_identifier(text: &str, offset: usize, length: usize) -> bool {
+    let joins = |c: char| matches!(c, '/' | '-' | '_' | '.' | '@' | '`');
+    let mut before = text[..offset].chars().rev();
+    let mut after = text.get(offset + length..).unwrap_or_default().chars();
+    before.next().is_some_and(joins)
+        || (after.next().is_some_and(joins) && after.next().is_some_and(char::is_alphanumeric))
 }
 
 /// Returns whether a name is one: not a word of every text, and not one that is usually written small.

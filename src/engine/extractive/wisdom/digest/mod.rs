@@ -16,11 +16,11 @@
 //! - The same logs give the same bullets: nothing depends on the clock or on the file as it was.
 
 pub(in crate::engine::extractive) mod contradictions;
-mod entities;
-mod newer;
+pub(in crate::engine::extractive) mod entities;
+pub(in crate::engine::extractive) mod newer;
 mod sections;
 mod siblings;
-mod statements;
+pub(in crate::engine::extractive) mod statements;
 mod titles;
 mod topics;
 mod worth;

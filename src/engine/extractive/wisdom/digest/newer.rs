@@ -12,7 +12,7 @@ const SERIES_STEMS_MIN: usize = 3;
 const READ_MAX: usize = 200;
 
 /// Finds what makes a statement obsolete, without comparing each with each.
-pub(super) struct NewerStatements {
+pub(in crate::engine::extractive) struct NewerStatements {
     /// The newest statement of each key.
     last_of_key: HashedMap<usize>,
     /// The one before it.
@@ -22,7 +22,7 @@ pub(super) struct NewerStatements {
 }
 
 impl NewerStatements {
-    pub(super) fn of(statements: &[DigestStatement]) -> Self {
+    pub(in crate::engine::extractive) fn of(statements: &[DigestStatement]) -> Self {
         let (mut last_of_key, mut before_last) = (HashedMap::default(), HashedMap::default());
         let mut with_stem = HashedMap::<Vec<usize>>::default();
         for statement in statements {
@@ -38,7 +38,7 @@ impl NewerStatements {
     }
 
     /// Returns the statement before the newest one of a label.
-    pub(super) fn before<'a>(
+    pub(in crate::engine::extractive) fn before<'a>(
         &self,
         statements: &'a [DigestStatement],
         newest: &DigestStatement,
@@ -71,7 +71,7 @@ impl NewerStatements {
 
     /// Returns whether a newer statement replaces one: that of the same label, or one that shares most words with
     /// it, and therefore one of its few rarest words. Of a word in many statements only the newest ones are read.
-    pub(super) fn is_replaced(
+    pub(in crate::engine::extractive) fn is_replaced(
         &self,
         statements: &[DigestStatement],
         older: &DigestStatement,

@@ -77,22 +77,22 @@ impl DayCounts {
 }
 
 /// A statement of the logs that may become a bullet.
-pub(super) struct DigestStatement {
-    pub(super) kind: StatementKind,
+pub(in crate::engine::extractive) struct DigestStatement {
+    pub(in crate::engine::extractive) kind: StatementKind,
     pub(super) text: String,
     pub(super) citation: Citation,
     /// The lines of its words without its titles.
-    pub(super) own_citation: Citation,
-    pub(super) day: NaiveDate,
+    pub(in crate::engine::extractive) own_citation: Citation,
+    pub(in crate::engine::extractive) day: NaiveDate,
     /// Its place among all statements; newer ones are higher.
     pub(super) order: usize,
-    pub(super) terms: StatementTerms,
+    pub(in crate::engine::extractive) terms: StatementTerms,
     /// The terms without those of its heading.
-    pub(super) own_terms: StatementTerms,
+    pub(in crate::engine::extractive) own_terms: StatementTerms,
     /// Stems of the names in it.
     pub(super) names: Vec<u64>,
     /// The entity that it is about.
-    pub(super) subject: Option<Subject>,
+    pub(in crate::engine::extractive) subject: Option<Subject>,
     /// The person whom it names first.
     pub(super) person: Option<usize>,
     /// What its labels say it is the values of.
@@ -100,9 +100,9 @@ pub(super) struct DigestStatement {
     /// The length of its value in bytes, at the end of its words, if it is one value of one label.
     pub(super) value_length: Option<usize>,
     /// Whether it reports that something was finished.
-    pub(super) is_done: bool,
+    pub(in crate::engine::extractive) is_done: bool,
     /// How useful it is at the start of a session, from 0 to about 3.
-    pub(super) worth: f64,
+    pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
     pub(super) recurrence: f64,
     /// The last day that an open item names.
@@ -124,7 +124,7 @@ pub(super) struct StatementTitle {
 
 impl DigestStatement {
     /// Returns the section of `WISDOM.md` that it belongs to.
-    pub(super) fn section(&self) -> WisdomSection {
+    pub(in crate::engine::extractive) fn section(&self) -> WisdomSection {
         section_of(self.kind)
     }
 
@@ -145,7 +145,7 @@ impl DigestStatement {
     }
 
     /// Returns its words without its title.
-    pub(super) fn own_text(&self) -> &str {
+    pub(in crate::engine::extractive) fn own_text(&self) -> &str {
         &self.text[self.title.map_or(0, |it| it.length)..]
     }
 
@@ -157,30 +157,38 @@ impl DigestStatement {
 
 /// The entity that a statement is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Subject {
+pub(in crate::engine::extractive) struct Subject {
     /// Its index among the entities.
-    pub(super) entity: usize,
+    pub(in crate::engine::extractive) entity: usize,
     /// Whether the words of the statement begin with its name.
     pub(super) opens: bool,
 }
 
 /// The statements of some logs.
-pub(super) struct LogStatements {
+pub(in crate::engine::extractive) struct LogStatements {
     /// Oldest first.
-    pub(super) statements: Vec<DigestStatement>,
+    pub(in crate::engine::extractive) statements: Vec<DigestStatement>,
     pub(super) newer: NewerStatements,
-    pub(super) entities: Entities,
+    pub(in crate::engine::extractive) entities: Entities,
 }
 
 /// Returns the statements of logs that are not external.
 pub(super) fn collect_statements(logs: &[SanitizedLog], kept_out: KeptOut<'_>) -> LogStatements {
     let pages: Vec<ParsedLog> = logs.iter().map(parsed_log::parse).collect();
-    let templates = template_heads(&pages);
-    let copied = copied_texts(&pages);
+    collect_from_pages(&pages, kept_out)
+}
+
+/// Returns the statements of logs that are parsed already.
+pub(in crate::engine::extractive) fn collect_from_pages(
+    pages: &[ParsedLog],
+    kept_out: KeptOut<'_>,
+) -> LogStatements {
+    let templates = template_heads(pages);
+    let copied = copied_texts(pages);
     let mut collector = StatementCollector {
         templates,
         copied,
-        entities: Entities::of(&pages),
+        entities: Entities::of(pages),
         named_by_heads: Vec::new(),
         extractor: TermExtractor::default(),
         found: Vec::new(),

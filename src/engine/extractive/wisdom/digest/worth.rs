@@ -19,7 +19,7 @@ use crate::{
         routine_reports::is_routine_report,
         sections::StatementClass,
         statements::word_list::WordList,
-        summary::worth::worth_factor,
+        worth::worth_factor,
     },
     memory::{
         atom::{self, AtomKind},
@@ -65,6 +65,9 @@ const WORD_LIST: f64 = -0.4;
 
 /// The weight of the logarithm of the factor that reports without news have in the summaries.
 const ROUTINE: f64 = 0.5;
+
+/// The least worth.
+const NO_USE: f64 = 0.05;
 
 /// The recurrence of a statement whose words the logs never come back to.
 const NEVER_AGAIN: f64 = 0.3;
@@ -162,6 +165,7 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
             + COPIES * logarithm(copies.get(&words(statement)).copied().unwrap_or(1))
             + if is_open && age > OLD_OPEN_DAYS { OLD_OPEN } else { 0.0 }
             + if statement.due.is_some_and(|it| it < newest) { PAST_DUE } else { 0.0 };
+        statement.worth = statement.worth.max(NO_USE);
     }
 }
 
@@ -178,7 +182,7 @@ pub(super) fn is_measurement(text: &str) -> bool {
 }
 
 /// Returns whether a text has several marks of a state or amounts: a report of a program.
-pub(super) fn is_telemetry(text: &str) -> bool {
+pub(in crate::engine::extractive) fn is_telemetry(text: &str) -> bool {
     const MARKS_MIN: usize = 2;
     const AMOUNTS_MIN: usize = 3;
     let marks = &SECTIONS.state_marks;

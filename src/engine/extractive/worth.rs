@@ -36,7 +36,7 @@ const STAMP_LETTERS_MAX: usize = 10;
 const STAMP_LABEL_BYTES_MAX: usize = 60;
 
 /// Returns the factor of a statement in a log of the day `day`, of which `words` may be chosen.
-pub(in crate::engine::extractive) fn worth_factor(
+pub(super) fn worth_factor(
     statement: &LogStatement,
     words: &str,
     is_routine: bool,
