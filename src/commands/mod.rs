@@ -253,7 +253,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
         CliCommand::Review(args) => review::run(&global, &args, ui),
         CliCommand::Forget(args) => forget::run(&global, &args, ui),
         CliCommand::Doctor(args) => doctor::run(&global, &args, ui),
-        CliCommand::Rebuild(args) => rebuild::run(&global, args, ui),
+        CliCommand::Rebuild(args) => rebuild::run(&global, &args, ui),
         CliCommand::Run(args) => run::run(&global, &args, ui),
         CliCommand::Service(args) => service::run(&global, &args, ui),
         CliCommand::Session(args) => session::run(&global, &args, ui),

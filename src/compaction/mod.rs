@@ -28,11 +28,13 @@
 //! - [`review`]: the queue of what waits, and the verdicts.
 //! - [`redact`]: removes stored secrets.
 //! - [`integrity`]: checks, repair, and the database rebuilt from the files.
+//! - [`adopt`]: takes back files whose records are lost.
 //! - [`preview`]: what a model would be asked.
 //!
 //! They use [`snapshot`] (files and record at one moment), [`prepare`] (what comes before any change),
 //! [`up_to_date`] (whether a run would find nothing to do), [`report`], [`error`] and [`safety_copies`].
 
+pub(crate) mod adopt;
 pub(crate) mod archive;
 mod context;
 pub(crate) mod correct;
@@ -69,6 +71,7 @@ pub(crate) use self::{
     snapshot::{RootSnapshot, plan_snapshot, read_snapshot, read_snapshot_with_receipts},
 };
 use self::{
+    adopt::{Adopter, AdoptionPlan},
     forget::{ForgetOutcome, Forgetter, targets::ForgetRequest},
     integrity::{
         rebuild::{PendingRebuild, RebuildResult, Rebuilder},
@@ -157,5 +160,12 @@ impl<'a> Compactor<'a> {
         now: DateTime<Utc>,
     ) -> Result<RebuildResult, CompactionError> {
         Rebuilder::new(&mut self.context).rebuild_recovered(pending, now)
+    }
+    /// Takes back files whose records are lost, as a run; returns its number, if there was anything.
+    pub(crate) fn adopt(
+        &mut self,
+        now: DateTime<Utc>,
+    ) -> Result<(Option<RunId>, AdoptionPlan), CompactionError> {
+        Adopter::new(&mut self.context).adopt(now)
     }
 }

@@ -134,8 +134,7 @@ impl TopicWriter<'_> {
                 .collect();
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
             let statements = with_older(new, older);
-            let description =
-                shorten(&self.rules.sanitize_output(&topic.description), LINE_CHARS_MAX);
+            let description = describe(self.rules, &topic.description);
             // What a person wrote there stays.
             let described = known.filter(|it| it.has_own_description()).map(|it| &it.description);
             let name = known.map_or(name, |it| it.name.clone());
@@ -323,6 +322,11 @@ impl TopicWriter<'_> {
         let log = self.logs.iter().find(|it| *it.stem() == at.stem)?;
         Some(log.line(at.line)?.hash().hex4())
     }
+}
+
+/// Returns the description of a memory as it is written.
+pub(crate) fn describe(rules: &PrivacyRules, description: &str) -> String {
+    shorten(&rules.sanitize_output(description), LINE_CHARS_MAX)
 }
 
 /// Returns new statements with those older ones that still hold: no new one has their label or words, and their topic

@@ -13,7 +13,7 @@ use crate::{
         },
         memories::{
             day_reader::line_texts,
-            topics::{TopicExclusions, TopicWriter},
+            topics::{TopicExclusions, TopicWriter, describe},
         },
         plan::CompactionJob,
         report::count_u32,
@@ -21,10 +21,11 @@ use crate::{
     },
     config::root::RootSettings,
     engine::extractive::{
-        self, Digest, DigestExplanation, DigestInput, DigestOutcome, SeenStatements,
+        self, Digest, DigestExplanation, DigestInput, DigestOutcome, SeenStatements, TopicMemory,
     },
     memory::{
         address::{Citation, Stem},
+        item::Item,
         typed::MemoryType,
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
     },
@@ -138,6 +139,66 @@ pub(crate) fn explain_bullets(
         };
     }
     Ok(explanation)
+}
+
+/// What is chosen from the newest logs where nothing is recorded yet.
+#[derive(Default)]
+pub(crate) struct RedraftedDigest {
+    bullets: Vec<(WisdomSection, String, Citation)>,
+    topics: Vec<TopicMemory>,
+}
+
+impl RedraftedDigest {
+    /// Returns the section and the lines of a bullet in a section of this title.
+    pub(crate) fn bullet(
+        &self,
+        text: &str,
+        section: Option<&str>,
+    ) -> Option<(WisdomSection, Citation)> {
+        let is_same = |it: &&(WisdomSection, String, Citation)| {
+            it.1 == text && Some(it.0.title()) == section
+        };
+        self.bullets.iter().find(is_same).map(|it| (it.0, it.2.clone()))
+    }
+
+    /// Returns whether a memory of this type has a statement, with its citation.
+    pub(crate) fn states(&self, kind: MemoryType, item: &Item) -> bool {
+        let topics = self.topics.iter().filter(|it| it.kind == kind);
+        topics.flat_map(|it| &it.statements).any(|it| it.1 == *item)
+    }
+
+    /// Returns whether a memory of this type has a description.
+    pub(crate) fn describes(&self, kind: MemoryType, description: &str) -> bool {
+        self.topics.iter().any(|it| it.kind == kind && it.description == description)
+    }
+}
+
+/// Chooses bullets and statements from the logs of a job, as if `WISDOM.md` had none and there were no memories.
+pub(crate) fn redraft(
+    vault: &Vault,
+    settings: &RootSettings,
+    view: &RootSnapshot,
+    job: &CompactionJob,
+) -> Result<RedraftedDigest, VaultError> {
+    let Inventory { rules, .. } = &view.inventory;
+    let logs = logs_of_job(vault, job, rules)?;
+    let text = vault.read_text(&vault.layout().wisdom())?.unwrap_or_default();
+    let kept: Vec<&str> =
+        text.split_inclusive('\n').filter(|it| !it.starts_with("- ")).collect();
+    let mut file = WisdomFile::parse(&kept.concat());
+    let edit = WisdomEdit::new(&logs, rules, &|_| false);
+    let notes = what_notes_say(&view.inventory);
+    let room = settings.settings.wisdom.max_chars;
+    let digest = edit.choose_bullets(&mut file, &notes, room, &|_, _| false);
+    let shown = |text: &str| rules.sanitize_output(text);
+    let bullets = digest.bullets.iter();
+    let bullets = bullets.map(|it| (it.section, shown(&it.text), it.citation.clone())).collect();
+    let mut topics = digest.topics;
+    for topic in &mut topics {
+        topic.description = describe(rules, &topic.description);
+        topic.statements.iter_mut().for_each(|it| it.1.text = shown(&it.1.text));
+    }
+    Ok(RedraftedDigest { bullets, topics })
 }
 
 impl WisdomEdit<'_> {
