@@ -24,7 +24,7 @@ use crate::{
         log::DailyLog,
         period::{Grain, Period},
         typed::{self, TypedMemory, description_hash},
-        wisdom::{WisdomFile, WisdomPart, is_beginning_of},
+        wisdom::{WisdomFile, WisdomPart, WisdomSection, is_beginning_of},
     },
     privacy,
     store::fs::vault::Vault,
@@ -242,18 +242,24 @@ impl FileAdopter<'_> {
         let mut users = 0;
         let mut bullets = Vec::new();
         let mut section = None;
-        let mut titled: Vec<(String, Citation)> = Vec::new();
+        let mut count = 0;
+        let has_digest = self.settings.settings.wisdom.has_digest();
         for part in file.parts() {
             match part {
                 WisdomPart::Heading(line) => section = line.strip_prefix("## "),
                 WisdomPart::Text(text) => {
+                    let kind = WisdomSection::ALL.into_iter().find(|it| Some(it.title()) == section);
                     for bullet in text.lines().filter_map(|it| it.strip_prefix("- ")) {
-                        if let Some((section, citation)) = self.redrafted.bullet(bullet, section) {
-                            bullets.push((section, bullet.to_owned(), citation));
-                        } else if let Some(citation) = self.finder.find(bullet) {
-                            titled.push((ours.add(bullet, bullet, section, citation.clone()), citation));
-                        } else {
-                            users += 1;
+                        let found = kind.and_then(|it| self.redrafted.citation(it, bullet));
+                        match (found.or_else(|| self.finder.find(bullet)), kind) {
+                            (Some(citation), Some(kind)) if has_digest => {
+                                bullets.push((kind, bullet.to_owned(), citation));
+                            }
+                            (Some(citation), _) => {
+                                count += 1;
+                                ours.add(bullet, bullet, section, citation);
+                            }
+                            (None, _) => users += 1,
                         }
                     }
                 }
@@ -265,12 +271,12 @@ impl FileAdopter<'_> {
                     };
                     let mut citation = title;
                     citation.merge(&text);
-                    let id = ours.add(&entry.title, &entry.text, section, citation.clone());
-                    titled.push((id, citation));
+                    count += 1;
+                    ours.add(&entry.title, &entry.text, section, citation);
                 }
             }
         }
-        let count = bullets.len() + titled.len();
+        count += bullets.len();
         if count == 0 {
             return Err("none of its entries is in the words of log lines");
         }

@@ -19,29 +19,29 @@ type Clause = Vec<String>;
 /// The words that memoird itself puts before a date.
 const DATE_LABELS: [&str; 3] = ["resolved", "since", "until"];
 
-/// Returns whether each clause of a text is one, or several in a row, of these lines. Dates of the lines count as
-/// stated, and a former value where it is in any line: `(was 10 minutes until 2026-04-10)`.
+/// Returns whether each clause of a text consists of whole clauses of these lines: one, several in a row, or those of
+/// the cells of a table. Dates of the lines count as stated, and a former value where it is in any line:
+/// `(was 10 minutes until 2026-04-10)`.
 pub(super) fn is_stated<'l>(
     text: &str,
     lines: impl Iterator<Item = &'l str>,
     dates: &BTreeSet<NaiveDate>,
 ) -> bool {
     let lines: Vec<Vec<Clause>> = lines.map(clauses).collect();
+    let parts: Vec<&Clause> = lines.iter().flatten().collect();
     let has_run = |words: &[String]| {
         lines.iter().any(|line| line.concat().windows(words.len()).any(|it| it == words))
     };
+    let is_stated = |clause: &Clause| {
+        let words = without_date(clause, dates);
+        let is_former = words.len() < clause.len() && words.len() > 1 && words[0] == "was";
+        words.is_empty()
+            || consists_of(clause, &parts)
+            || consists_of(words, &parts)
+            || is_former && has_run(&words[1..])
+    };
     let clauses = clauses(text);
-    !clauses.is_empty()
-        && clauses.iter().all(|clause| {
-            let words = without_date(clause, dates);
-            match words {
-                [] => true,
-                [was, value @ ..] if was == "was" && !value.is_empty() && words.len() < clause.len() => {
-                    has_run(value)
-                }
-                words => lines.iter().any(|line| has_clauses(line, words)),
-            }
-        })
+    !clauses.is_empty() && clauses.iter().all(is_stated)
 }
 
 /// Finds the newest lines that state texts without citations.
@@ -91,19 +91,16 @@ pub(super) fn dates_of(citation: &Citation) -> BTreeSet<NaiveDate> {
     citation.files().map(|(stem, _)| stem.date()).collect()
 }
 
-/// Returns whether these words are clauses of a line in a row.
-fn has_clauses(line: &[Clause], words: &[String]) -> bool {
-    (0..line.len()).any(|from| {
-        let mut left = words;
-        for clause in &line[from..] {
-            match left.strip_prefix(&clause[..]) {
-                Some([]) => return true,
-                Some(rest) => left = rest,
-                None => return false,
-            }
-        }
-        false
-    })
+/// Returns whether these words are some of these clauses, one after the other.
+fn consists_of(words: &[String], clauses: &[&Clause]) -> bool {
+    // Whether the words from each position on consist of clauses.
+    let mut is_done = vec![false; words.len() + 1];
+    is_done[words.len()] = true;
+    for from in (0..words.len()).rev() {
+        is_done[from] =
+            clauses.iter().any(|it| words[from..].starts_with(it) && is_done[from + it.len()]);
+    }
+    is_done[0]
 }
 
 /// Returns a clause without a date at its end, if it is one of these, and without the word that we put before it.
@@ -127,7 +124,7 @@ fn clauses(text: &str) -> Vec<Clause> {
         let is_mark = match mark {
             '.' | '!' | '?' | ':' | ';' => is_end,
             '-' => is_end && text[..at].ends_with(char::is_whitespace),
-            _ => "—–()[]…|\n。！？；：".contains(mark),
+            _ => "—–()[]…|\n。！？；：，（）".contains(mark),
         };
         if is_mark {
             parts.push(&text[from..at]);
@@ -161,6 +158,9 @@ mod tests {
         check("valves of steel", LINE, false);
         check("Two valves of steel (2026-04-11)", LINE, false);
         check("", LINE, false);
+        const ROW: &str = "| Gauge | Place |\n| north | pier 2026.4.10 |";
+        check("Gauge north, Place pier 2026.4.10", ROW, true);
+        check("Gauge south, Place pier 2026.4.10", ROW, false);
     }
 
     #[test]

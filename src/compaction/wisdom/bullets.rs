@@ -149,16 +149,10 @@ pub(crate) struct RedraftedDigest {
 }
 
 impl RedraftedDigest {
-    /// Returns the section and the lines of a bullet in a section of this title.
-    pub(crate) fn bullet(
-        &self,
-        text: &str,
-        section: Option<&str>,
-    ) -> Option<(WisdomSection, Citation)> {
-        let is_same = |it: &&(WisdomSection, String, Citation)| {
-            it.1 == text && Some(it.0.title()) == section
-        };
-        self.bullets.iter().find(is_same).map(|it| (it.0, it.2.clone()))
+    /// Returns the lines of a bullet in a section.
+    pub(crate) fn citation(&self, section: WisdomSection, text: &str) -> Option<Citation> {
+        let found = self.bullets.iter().find(|it| it.0 == section && it.1 == text);
+        found.map(|it| it.2.clone())
     }
 
     /// Returns whether a memory of this type has a statement, with its citation.
