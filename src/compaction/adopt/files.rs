@@ -1,11 +1,11 @@
 //! Which items of one file are ours, and the record that says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Duration, Utc};
 use serde_json::json;
 
-use super::stated::{LineFinder, dates_of, is_stated};
+use super::stated::{LineFinder, is_stated};
 use crate::compaction::{
     grounding::{self, LineLookup as _},
     reconcile::source_match::LogsByStem,
@@ -23,7 +23,7 @@ use crate::{
         joined,
         log::DailyLog,
         period::{Grain, Period},
-        typed::{self, TypedMemory, description_hash},
+        typed::{self, MemoryType, TypedMemory, description_hash},
         wisdom::{WisdomFile, WisdomPart, WisdomSection, is_beginning_of},
     },
     privacy,
@@ -45,6 +45,8 @@ pub(super) struct FileAdopter<'a> {
     pub(super) finder: LineFinder,
     /// What is chosen from the newest logs today.
     pub(super) redrafted: RedraftedDigest,
+    /// The lines of the memories of one statement that are extracted today, by type and body.
+    pub(super) extracted: BTreeMap<(MemoryType, String), Citation>,
 }
 
 /// A file with a record.
@@ -156,13 +158,17 @@ impl FileAdopter<'_> {
     /// Returns whether the lines that an item cites are there and state its words.
     fn is_cited_and_stated(&self, item: &Item) -> bool {
         let Some(citation) = &item.citation else { return false };
-        let line = |at: Address| match at.stem.summary_period() {
-            Some(period) => self.line_of_summary(period, &at),
-            None => Some(self.logs.line(&at.stem, at.line)?.text().to_owned()),
+        let line = |at: Address| {
+            let text = match at.stem.summary_period() {
+                Some(period) => self.line_of_summary(period, &at)?,
+                None => self.logs.line(&at.stem, at.line)?.text().to_owned(),
+            };
+            Some((at, text))
         };
-        let lines: Option<Vec<String>> = citation.addresses().map(line).collect();
+        let lines: Option<Vec<(Address, String)>> = citation.addresses().map(line).collect();
         lines.is_some_and(|it| {
-            is_stated(&item.text, it.iter().map(String::as_str), &dates_of(citation))
+            let lines: Vec<_> = it.iter().map(|(at, text)| (at.clone(), &text[..])).collect();
+            is_stated(&item.text, &lines)
         })
     }
 
@@ -216,6 +222,15 @@ impl FileAdopter<'_> {
 
     /// A memory in our form has its statement, and perhaps why and how to apply it, and no citation.
     fn adopt_single_statement(&self, memory: &mut TypedMemory) -> (usize, usize) {
+        let known = self.extracted.get(&(memory.kind, memory.body.clone())).cloned();
+        let Some(citation) = known.or_else(|| self.lines_of_single_statement(memory)) else {
+            return (0, 1);
+        };
+        memory.sources = citation.addresses().filter_map(|it| self.hashed(&it)).collect();
+        (1, 0)
+    }
+
+    fn lines_of_single_statement(&self, memory: &TypedMemory) -> Option<Citation> {
         let paragraphs: Vec<&str> = memory.body.trim().split("\n\n").map(str::trim).collect();
         let part = |label: &str| {
             paragraphs[1..].iter().copied().find_map(|it| it.strip_prefix(label)).map(str::trim)
@@ -223,12 +238,14 @@ impl FileAdopter<'_> {
         let (why, how) = (part("**Why:**"), part("**How to apply:**"));
         let is_our_form = memory.body == typed::format_body(paragraphs[0], why, how);
         let words = [Some(paragraphs[0]), why, how];
-        let lines: Option<Vec<Citation>> =
+        let found: Option<Vec<Citation>> =
             words.into_iter().flatten().map(|it| self.finder.find(it)).collect();
-        let Some(lines) = lines.filter(|_| is_our_form) else { return (0, 1) };
-        let cited: BTreeSet<Address> = lines.iter().flat_map(Citation::addresses).collect();
-        memory.sources = cited.iter().filter_map(|it| self.hashed(it)).collect();
-        (1, 0)
+        let mut found = found.filter(|_| is_our_form)?.into_iter();
+        let first = found.next()?;
+        Some(found.fold(first, |mut all, more| {
+            all.merge(&more);
+            all
+        }))
     }
 
     /// Returns a line with the short hash of its words.

@@ -31,17 +31,17 @@ use super::{
 };
 use crate::{
     config::root::RootSettings,
-    engine::{Engine as _, extractive::Extractive},
+    engine::{Engine as _, ExtractInput, MemoryDraft, extractive::Extractive},
     memory::{
-        address::Stem,
+        address::{Citation, Stem},
         hash::ContentHash,
         item::Tier,
         joined,
         period::{Grain, Period},
-        typed,
+        typed::{self, MemoryType, TypedMemory},
         wisdom::WisdomFile,
     },
-    privacy,
+    privacy::{self, PrivacyRules, SanitizedLog},
     store::{
         db::lineage::{Lineage, jobs::RunId},
         fs::vault::{Vault, VaultError},
@@ -173,7 +173,13 @@ pub(crate) fn plan_adoption(
     let uncited = lost.values().flat_map(|it| uncited_texts(it));
     let finder = LineFinder::new(uncited, logs.values().flatten());
     let redrafted = redraft(vault, view, settings, now)?;
-    let adopter = FileAdopter { vault, view, settings, now, logs, finder, redrafted };
+    let is_single = |it: &TypedMemory| it.recorded_body.is_none() && !it.is_about_topic();
+    let extracted = if inventory.memories.iter().any(is_single) {
+        extract_again(logs.values().flatten(), &inventory.rules)
+    } else {
+        BTreeMap::new()
+    };
+    let adopter = FileAdopter { vault, view, settings, now, logs, finder, redrafted, extracted };
     for (path, current) in lost {
         match adopter.adopt(&path, &current) {
             Ok(found) => {
@@ -213,6 +219,22 @@ fn uncited_texts(text: &str) -> Vec<String> {
     let lines = text.lines().map(|it| it.trim_start_matches("- ").replace("**", ""));
     let memories = typed::statements_of_body(text).into_iter().map(|it| it.text);
     lines.chain(memories).collect()
+}
+
+/// Extracts the memories of all days without a model.
+fn extract_again<'l>(
+    logs: impl Iterator<Item = &'l SanitizedLog>,
+    rules: &PrivacyRules,
+) -> BTreeMap<(MemoryType, String), Citation> {
+    let drafts = logs.flat_map(|log| {
+        let made = Extractive.extract(&ExtractInput::unchecked(log, &[]));
+        made.map(|it| it.drafts).unwrap_or_default()
+    });
+    let body = |it: &MemoryDraft| {
+        let (why, how) = (it.why.as_deref(), it.how_to_apply.as_deref());
+        rules.sanitize_output(&typed::format_body(&it.statement, why, how))
+    };
+    drafts.map(|it| ((it.kind, body(&it)), it.citation)).collect()
 }
 
 /// Chooses the bullets of `WISDOM.md` and the statements of memories as they are chosen from the logs today.

@@ -22,18 +22,18 @@ const DATE_LABELS: [&str; 3] = ["resolved", "since", "until"];
 /// Returns whether each clause of a text consists of whole clauses of these lines: one, several in a row, or those of
 /// the cells of a table. Dates of the lines count as stated, and a former value where it is in any line:
 /// `(was 10 minutes until 2026-04-10)`.
-pub(super) fn is_stated<'l>(
-    text: &str,
-    lines: impl Iterator<Item = &'l str>,
-    dates: &BTreeSet<NaiveDate>,
-) -> bool {
-    let lines: Vec<Vec<Clause>> = lines.map(clauses).collect();
+pub(super) fn is_stated(text: &str, lines: &[(Address, &str)]) -> bool {
+    let dates = lines.iter().map(|it| it.0.stem.date()).collect();
+    let single = lines.iter().map(|it| clauses(it.1));
+    let paragraphs = paragraphs(lines).into_iter();
+    let paragraphs = paragraphs.map(|it| it.into_iter().map(|it| it.0).collect());
+    let lines: Vec<Vec<Clause>> = single.chain(paragraphs).collect();
     let parts: Vec<&Clause> = lines.iter().flatten().collect();
     let has_run = |words: &[String]| {
         lines.iter().any(|line| line.concat().windows(words.len()).any(|it| it == words))
     };
     let is_stated = |clause: &Clause| {
-        let words = without_date(clause, dates);
+        let words = without_date(clause, &dates);
         let is_former = words.len() < clause.len() && words.len() > 1 && words[0] == "was";
         words.is_empty()
             || consists_of(clause, &parts)
@@ -46,7 +46,7 @@ pub(super) fn is_stated<'l>(
 
 /// Finds the newest lines that state texts without citations.
 pub(super) struct LineFinder {
-    lines: BTreeMap<Clause, Address>,
+    lines: BTreeMap<Clause, Vec<Address>>,
 }
 
 impl LineFinder {
@@ -59,11 +59,17 @@ impl LineFinder {
             texts.flat_map(|it| clauses(&it)).filter(|it| !it.is_empty()).collect();
         let mut lines = BTreeMap::new();
         for log in logs.take_while(|_| !wanted.is_empty()) {
-            for line in log.lines() {
-                let clauses = clauses(line.text());
-                let whole = (clauses.len() > 1).then(|| clauses.concat());
-                for clause in clauses.into_iter().chain(whole).filter(|it| wanted.contains(it)) {
-                    lines.insert(clause, log.address(line));
+            let read: Vec<(Address, &str)> =
+                log.lines().iter().map(|it| (log.address(it), it.text())).collect();
+            for (clause, at) in paragraphs(&read).into_iter().flatten() {
+                if wanted.contains(&clause) {
+                    lines.insert(clause, at);
+                }
+            }
+            for (at, text) in read {
+                let whole = clauses(text).concat();
+                if wanted.contains(&whole) {
+                    lines.insert(whole, vec![at]);
                 }
             }
         }
@@ -76,19 +82,57 @@ impl LineFinder {
         let mut dated = Vec::new();
         for clause in clauses(text) {
             match self.lines.get(&clause) {
-                Some(at) => found.push(at.clone()),
+                Some(at) => found.extend(at.iter().cloned()),
                 None => dated.push(clause),
             }
         }
         let citation = Citation::from_addresses(&found)?;
-        let dates = dates_of(&citation);
+        let dates = citation.files().map(|(stem, _)| stem.date()).collect();
         dated.iter().all(|it| without_date(it, &dates).is_empty()).then_some(citation)
     }
 }
 
-/// Returns the days of the cited logs.
-pub(super) fn dates_of(citation: &Citation) -> BTreeSet<NaiveDate> {
-    citation.files().map(|(stem, _)| stem.date()).collect()
+/// Returns the clauses of each paragraph or list item, each with its lines: a sentence may go on in the next line.
+fn paragraphs(lines: &[(Address, &str)]) -> Vec<Vec<(Clause, Vec<Address>)>> {
+    let mut blocks: Vec<Vec<&(Address, &str)>> = Vec::new();
+    for line in lines {
+        match blocks.last_mut() {
+            Some(block) if block.last().is_some_and(|it| continues(it, line)) => block.push(line),
+            _ => blocks.push(vec![line]),
+        }
+    }
+    let clauses_of = |block: Vec<&(Address, &str)>| {
+        let text: Vec<&str> = block.iter().map(|it| it.1).collect();
+        let line_of_word: Vec<&Address> = block
+            .iter()
+            .flat_map(|(at, text)| std::iter::repeat_n(at, lowercase_runs(text).count()))
+            .collect();
+        let mut from = 0;
+        let clauses = clauses(&text.join(" ")).into_iter();
+        let with_lines = clauses.map(|clause| {
+            let words = &line_of_word[from..from + clause.len()];
+            from += clause.len();
+            let lines: BTreeSet<&Address> = words.iter().copied().collect();
+            (clause, lines.into_iter().cloned().collect())
+        });
+        with_lines.collect()
+    };
+    blocks.into_iter().map(clauses_of).collect()
+}
+
+/// Returns whether a line goes on with the one above it.
+fn continues((above, heading): &(Address, &str), (at, text): &(Address, &str)) -> bool {
+    let text = text.trim_start();
+    let is_item = |text: &str| {
+        text.starts_with(['-', '*', '+', '#', '>', '|', '['])
+            || text.starts_with(|c: char| c.is_ascii_digit()) && text.contains(['.', ')', ':'])
+    };
+    at.stem == above.stem
+        && at.line == above.line + 1
+        && !text.is_empty()
+        && !is_item(text)
+        && !heading.trim_start().starts_with(['#', '|'])
+        && !heading.trim().is_empty()
 }
 
 /// Returns whether these words are some of these clauses, one after the other.
@@ -142,8 +186,13 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, line: &str, expected: bool) {
-        let dates = BTreeSet::from(["2026-04-10".parse().unwrap()]);
-        assert_eq!(is_stated(text, [line].into_iter(), &dates), expected, "{text}");
+        let lines: Vec<_> =
+            line.lines().zip(4..).map(|(text, at)| (address("2026-04-10", at), text)).collect();
+        assert_eq!(is_stated(text, &lines), expected, "{text}");
+    }
+
+    fn address(day: &str, line: u32) -> Address {
+        Address { stem: day.parse().unwrap(), line }
     }
 
     #[test]
@@ -161,13 +210,19 @@ mod tests {
         const ROW: &str = "| Gauge | Place |\n| north | pier 2026.4.10 |";
         check("Gauge north, Place pier 2026.4.10", ROW, true);
         check("Gauge south, Place pier 2026.4.10", ROW, false);
+        const WRAPPED: &str = "The boiler is of steel, and the\nvalves are new. Ask Jo.\n- Next";
+        check("The boiler is of steel, and the valves are new", WRAPPED, true);
+        check("Ask Jo next", WRAPPED, true);
+        check("and the valves are new", WRAPPED, false);
     }
 
     #[test]
     fn a_former_value_may_be_anywhere_in_the_lines() {
-        let lines = ["- Poll interval: 10 minutes", "- Poll interval: 5 minutes"];
-        let dates = BTreeSet::from(["2026-04-10".parse().unwrap()]);
-        let is = |text: &str| is_stated(text, lines.into_iter(), &dates);
+        let lines = [
+            (address("2026-04-09", 3), "- Poll interval: 10 minutes"),
+            (address("2026-04-10", 3), "- Poll interval: 5 minutes"),
+        ];
+        let is = |text: &str| is_stated(text, &lines);
         assert!(is("Poll interval: 5 minutes (was 10 minutes until 2026-04-10)"));
         assert!(!is("Poll interval: 5 minutes (was 20 minutes until 2026-04-10)"));
         assert!(!is("Poll interval: 5 minutes (was 10 minutes)"));
