@@ -62,6 +62,12 @@ struct RebuildReport {
     adoption: Option<AdoptionReport>,
 }
 
+/// What `--json` prints with `--dry-run`.
+#[derive(Serialize)]
+struct AdoptionPreview {
+    adoption: AdoptionReport,
+}
+
 /// What `--adopt` did, or would do.
 #[derive(Serialize)]
 struct AdoptionReport {
@@ -137,7 +143,7 @@ fn preview_adoption(call: &Invocation, root: &MemoryRoot, ui: &Ui) -> CommandRes
         adopt::plan_adoption(&root.vault, lineage.as_ref(), &view, &root.settings, call.now)?;
     let report = AdoptionReport::of(None, true, plan);
     if ui.is_json() {
-        ui.json(&report);
+        ui.json(&AdoptionPreview { adoption: report });
     } else {
         report.show(ui);
         ui.note("nothing was changed");

@@ -398,7 +398,9 @@ pub(super) fn yaml_line(key: &str, value: &str) -> String {
 
 /// Returns the line with the form of the files.
 pub(super) fn format_line() -> String {
-    format!("format: {FOLDER_FORMAT}  # the form of the files; an older memoird refuses a newer one")
+    format!(
+        "format: {FOLDER_FORMAT}  # the form of the files; an older memoird refuses a newer one"
+    )
 }
 
 /// Refuses a folder whose files have a form that this version does not know. This comes before all other keys, which

@@ -265,7 +265,8 @@ impl FileAdopter<'_> {
             match part {
                 WisdomPart::Heading(line) => section = line.strip_prefix("## "),
                 WisdomPart::Text(text) => {
-                    let kind = WisdomSection::ALL.into_iter().find(|it| Some(it.title()) == section);
+                    let kind =
+                        WisdomSection::ALL.into_iter().find(|it| Some(it.title()) == section);
                     for bullet in text.lines().filter_map(|it| it.strip_prefix("- ")) {
                         let found = kind.and_then(|it| self.redrafted.citation(it, bullet));
                         match (found.or_else(|| self.finder.find(bullet)), kind) {

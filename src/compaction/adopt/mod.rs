@@ -17,7 +17,7 @@ use chrono::{DateTime, Utc};
 use self::{files::FileAdopter, stated::LineFinder};
 use super::{
     context::RunContext,
-    error::{CompactionError, JobFailure},
+    error::CompactionError,
     journal::{
         Journal,
         commit::{FileWrite, RecordedChanges},
@@ -44,7 +44,7 @@ use crate::{
     privacy::{self, PrivacyRules, SanitizedLog},
     store::{
         db::lineage::{Lineage, jobs::RunId},
-        fs::vault::{Vault, VaultError},
+        fs::vault::Vault,
     },
 };
 
@@ -121,15 +121,7 @@ impl<'c, 'a> Adopter<'c, 'a> {
         let run = self.context.ensure_run(&mut None, ADOPT_TRIGGER, now)?;
         let written = Journal::new(self.context).write_files(Some(run), None, &files, &recorded);
         self.context.end_run(run)?;
-        match written {
-            Ok(()) => Ok((Some(run), plan)),
-            Err(JobFailure::Critical(error)) => Err(error),
-            Err(JobFailure::Vault(error)) => Err(error.into()),
-            Err(other) => {
-                let source = std::io::Error::other(other.to_string());
-                Err(VaultError::Io { action: "write", path: layout.root().into(), source }.into())
-            }
-        }
+        written.map(|()| (Some(run), plan)).map_err(|it| it.into_compaction_error(ADOPT_TRIGGER))
     }
 }
 
@@ -154,8 +146,7 @@ pub(crate) fn plan_adoption(
     let mut lost: BTreeMap<String, String> = BTreeMap::new();
     for path in paths_without_record(vault, view) {
         let text = vault.read_text(&path)?;
-        let restored =
-            lineage.map(|it| hidden_records::lost_record(it, &path, Ok(text.clone())));
+        let restored = lineage.map(|it| hidden_records::lost_record(it, &path, Ok(text.clone())));
         if let (Some(text), None) = (text, restored.transpose()?.flatten()) {
             lost.insert(path, text);
         }
@@ -207,7 +198,8 @@ fn paths_without_record(vault: &Vault, view: &RootSnapshot) -> Vec<String> {
     let memories = inventory.memories.iter().filter(|it| it.recorded_body.is_none());
     let memories = memories.map(|it| layout.typed_memory(&it.file_name.to_string_lossy()));
     let has_no_record = |text: &&String| {
-        joined::split(text).1.is_none() && WisdomFile::parse(text).entries().all(|it| it.meta.is_none())
+        joined::split(text).1.is_none()
+            && WisdomFile::parse(text).entries().all(|it| it.meta.is_none())
     };
     let wisdom = inventory.wisdom.as_ref().filter(has_no_record).map(|_| layout.wisdom());
     let paths = summaries.chain(memories).chain(wisdom);

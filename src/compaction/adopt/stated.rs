@@ -164,7 +164,8 @@ fn clauses(text: &str) -> Vec<Clause> {
     let mut from = 0;
     let mut chars = text.char_indices().peekable();
     while let Some((at, mark)) = chars.next() {
-        let is_end = chars.peek().is_none_or(|it| it.1.is_whitespace() || "*_`\"'”’)".contains(it.1));
+        let is_end =
+            chars.peek().is_none_or(|it| it.1.is_whitespace() || "*_`\"'”’)".contains(it.1));
         let is_mark = match mark {
             '.' | '!' | '?' | ':' | ';' => is_end,
             '-' => is_end && text[..at].ends_with(char::is_whitespace),
@@ -197,7 +198,8 @@ mod tests {
 
     #[test]
     fn only_whole_clauses_in_the_words_of_the_line_are_stated() {
-        const LINE: &str = "- **Pump house**: two valves of steel; the boiler is from 1962. Ask Jo first!";
+        const LINE: &str =
+            "- **Pump house**: two valves of steel; the boiler is from 1962. Ask Jo first!";
         check("Pump house: two valves of steel", LINE, true);
         check("Two valves of steel (2026-04-10)", LINE, true);
         check("two valves of steel; Ask Jo first", LINE, true);

@@ -1,5 +1,7 @@
 //! The bullets of `WISDOM.md`, chosen again whenever the newest logs change.
 
+use std::collections::BTreeSet;
+
 use super::edit::{WisdomEdit, WisdomEditor, line_hashes, read_logs};
 use crate::{
     compaction::{
@@ -26,7 +28,7 @@ use crate::{
     memory::{
         address::{Citation, Stem},
         item::Item,
-        typed::MemoryType,
+        typed::{MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
     },
     privacy::{self, PrivacyRules, SanitizedLog, quarantine::PLACEHOLDER},
@@ -141,6 +143,72 @@ pub(crate) fn explain_bullets(
     Ok(explanation)
 }
 
+/// Memories of one statement whose statement is in the memory about its topic instead.
+#[derive(Default)]
+pub(crate) struct JoinedMemories {
+    /// Their paths.
+    pub(crate) joined: BTreeSet<String>,
+    /// They are removed, and the memories about topics written.
+    pub(crate) files: Vec<FileWrite>,
+    pub(crate) recorded: RecordedChanges,
+}
+
+/// Files the statements of the newest logs by topic as if the memories of one statement that memoird wrote were not
+/// there, and removes those whose lines a statement about a topic has. The others stay; writes nothing.
+pub(crate) fn join_memories(
+    vault: &Vault,
+    settings: &RootSettings,
+    view: &RootSnapshot,
+    job: &CompactionJob,
+) -> Result<JoinedMemories, JobFailure> {
+    let Inventory { decisions, rules, .. } = &view.inventory;
+    let layout = vault.layout();
+    let logs = logs_of_job(vault, job, rules)?;
+    let (_, file) = read_wisdom(vault, settings, rules)?;
+    let path = layout.wisdom();
+    let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
+    let edit = WisdomEdit::new(&logs, rules, &is_deleted);
+    let notes = what_notes_say(&view.inventory);
+    let room = settings.settings.wisdom.max_chars;
+    let is_single = |it: &&TypedMemory| it.is_managed() && !it.is_about_topic();
+    let mut joined: Vec<TypedMemory> =
+        view.inventory.memories.iter().filter(is_single).cloned().collect();
+    loop {
+        let mut rest = view.inventory.clone();
+        rest.memories.retain(|it| !joined.contains(it));
+        let exclusions = TopicExclusions::of(&rest, layout, &logs);
+        let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
+        let topics =
+            edit.with_digest_input((&file, &notes), room, &is_out, extractive::digest).topics;
+        let is_stated = |memory: &TypedMemory| {
+            let lines = Citation::from_addresses(memory.sources.iter().map(|it| &it.0));
+            let of_type = topics.iter().filter(|it| it.kind == memory.kind);
+            let mut cited =
+                of_type.flat_map(|it| &it.statements).filter_map(|it| it.1.citation.as_ref());
+            lines.is_some_and(|lines| cited.any(|it| it.covers(&lines)))
+        };
+        let before = joined.len();
+        joined.retain(is_stated);
+        if joined.len() < before {
+            continue;
+        }
+        let mut made = JoinedMemories::default();
+        if joined.is_empty() {
+            return Ok(made);
+        }
+        let writer = TopicWriter { vault, memories: &rest.memories, logs: &logs, rules };
+        writer.add_changes(&topics, &mut made.files, &mut made.recorded)?;
+        for memory in joined {
+            let path = layout.typed_memory(&memory.file_name.to_string_lossy());
+            let current = vault.read_text(&path)?;
+            made.recorded.removed.push(path.clone());
+            made.files.push(FileWrite { path: path.clone(), text: None, current });
+            made.joined.insert(path);
+        }
+        return Ok(made);
+    }
+}
+
 /// What is chosen from the newest logs where nothing is recorded yet.
 #[derive(Default)]
 pub(crate) struct RedraftedDigest {
@@ -177,8 +245,7 @@ pub(crate) fn redraft(
     let Inventory { rules, .. } = &view.inventory;
     let logs = logs_of_job(vault, job, rules)?;
     let text = vault.read_text(&vault.layout().wisdom())?.unwrap_or_default();
-    let kept: Vec<&str> =
-        text.split_inclusive('\n').filter(|it| !it.starts_with("- ")).collect();
+    let kept: Vec<&str> = text.split_inclusive('\n').filter(|it| !it.starts_with("- ")).collect();
     let mut file = WisdomFile::parse(&kept.concat());
     let edit = WisdomEdit::new(&logs, rules, &|_| false);
     let notes = what_notes_say(&view.inventory);
