@@ -121,13 +121,16 @@ impl<'c, 'a> Upgrader<'c, 'a> {
             if files.is_empty() {
                 continue;
             }
-            CitationUpdater::new(self.context).update_citations_of_written(
-                &view,
-                &BTreeSet::new(),
-                &mut files,
-                &mut recorded,
-            )?;
+            let citations = CitationUpdater::new(self.context);
+            let nothing = BTreeSet::new();
+            citations.update_citations_of_written(&view, &nothing, &mut files, &mut recorded)?;
             Journal::new(self.context).write_files(Some(run), None, &files, &recorded)?;
+            CitationUpdater::new(self.context).mark_months_distilled(
+                run,
+                &view,
+                &files,
+                UPGRADE_TRIGGER,
+            )?;
             view = self.context.take_snapshot(now)?;
         }
         if plan.iter().any(|it| it.1 == FileUpgrade::Joined) {
