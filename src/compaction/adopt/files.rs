@@ -81,8 +81,8 @@ impl FileAdopter<'_> {
         let Ok(plain) = Summary::parse(period, text) else {
             return Err("its frontmatter cannot be read");
         };
-        let has_our_keys = ["period:", "pointers:"].iter().all(|it| keys.contains(it));
-        if !has_our_keys || !keys.lines().any(|it| it.trim_end() == tier) {
+        let has = |key: &str| keys.lines().any(|it| it.starts_with(key));
+        if !has("period:") || !has("pointers:") || !keys.lines().any(|it| it.trim_end() == tier) {
             return Err("it does not have the frontmatter of a weekly or monthly file");
         }
         if !plain.body().lines().any(|it| it.trim_end() == Summary::title(period)) {
