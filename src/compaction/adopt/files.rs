@@ -113,7 +113,7 @@ impl FileAdopter<'_> {
         };
         let mut extracted = Vec::new();
         if let Some(header) = &mut summary.header {
-            header.engine = UNKNOWN_ENGINE.to_owned();
+            UNKNOWN_ENGINE.clone_into(&mut header.engine);
             header.external = external;
             header.partial = !self.is_closed(period);
             for pointer in header.pointers.clone() {

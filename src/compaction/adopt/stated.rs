@@ -79,16 +79,16 @@ impl LineFinder {
     /// Returns the lines that state a text; `None` if a clause is in no line.
     pub(super) fn find(&self, text: &str) -> Option<Citation> {
         let mut found: Vec<Address> = Vec::new();
-        let mut dated = Vec::new();
+        let mut missing = Vec::new();
         for clause in clauses(text) {
             match self.lines.get(&clause) {
                 Some(at) => found.extend(at.iter().cloned()),
-                None => dated.push(clause),
+                None => missing.push(clause),
             }
         }
         let citation = Citation::from_addresses(&found)?;
         let dates = citation.files().map(|(stem, _)| stem.date()).collect();
-        dated.iter().all(|it| without_date(it, &dates).is_empty()).then_some(citation)
+        missing.iter().all(|it| without_date(it, &dates).is_empty()).then_some(citation)
     }
 }
 
@@ -200,6 +200,8 @@ mod tests {
     fn only_whole_clauses_in_the_words_of_the_line_are_stated() {
         const LINE: &str =
             "- **Pump house**: two valves of steel; the boiler is from 1962. Ask Jo first!";
+        const ROW: &str = "| Gauge | Place |\n| north | pier 2026.4.10 |";
+        const WRAPPED: &str = "The boiler is of steel, and the\nvalves are new. Ask Jo.\n- Next";
         check("Pump house: two valves of steel", LINE, true);
         check("Two valves of steel (2026-04-10)", LINE, true);
         check("two valves of steel; Ask Jo first", LINE, true);
@@ -209,10 +211,8 @@ mod tests {
         check("valves of steel", LINE, false);
         check("Two valves of steel (2026-04-11)", LINE, false);
         check("", LINE, false);
-        const ROW: &str = "| Gauge | Place |\n| north | pier 2026.4.10 |";
         check("Gauge north, Place pier 2026.4.10", ROW, true);
         check("Gauge south, Place pier 2026.4.10", ROW, false);
-        const WRAPPED: &str = "The boiler is of steel, and the\nvalves are new. Ask Jo.\n- Next";
         check("The boiler is of steel, and the valves are new", WRAPPED, true);
         check("Ask Jo next", WRAPPED, true);
         check("and the valves are new", WRAPPED, false);
