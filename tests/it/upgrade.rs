@@ -135,6 +135,19 @@ fn without_memories_by_topic_memories_of_one_statement_keep_their_files() {
 }
 
 #[test]
+fn a_statement_stays_where_no_file_of_ours_takes_it() {
+    let root = older();
+    let own = "---\nname: Owner\ndescription: The baker\ntype: user\n---\n\n## Preferences\n\n- Rye before wheat\n";
+    root.write("memory/user_owner.md", own);
+    root.run_with_digest(&["upgrade", "--yes"]).ok();
+    let [rule, decision, preference] = JOINED;
+    assert!(!root.path(rule).exists() && !root.path(decision).exists());
+    assert!(root.read(preference).contains("three lines"));
+    assert!(root.path(&Root::record_path(preference)).exists());
+    assert_eq!(root.read("memory/user_owner.md"), own);
+}
+
+#[test]
 fn a_folder_of_a_newer_format_is_refused_by_name_and_nothing_is_written() {
     let root = older();
     root.append("memoird.yaml", "format: 3\nlayout: something new\n");

@@ -153,6 +153,38 @@ pub(crate) struct JoinedMemories {
     pub(crate) recorded: RecordedChanges,
 }
 
+impl JoinedMemories {
+    /// Drops the files without a statement of these memories: they are written when they are due. Returns the
+    /// memories that a file states.
+    fn keep_files_that_state(&mut self, joined: &[TypedMemory]) -> Vec<TypedMemory> {
+        let mut stated = BTreeSet::<usize>::new();
+        self.files.retain(|file| {
+            let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+            let text = file.text.as_deref().unwrap_or_default();
+            let memory = TypedMemory::parse(name.as_ref(), text);
+            let statements = memory.map(|it| it.statements()).unwrap_or_default();
+            let states = |lines: Citation| {
+                let mut cited = statements.iter().filter_map(|it| it.item.citation.as_ref());
+                cited.any(|it| it.covers(&lines))
+            };
+            let found: Vec<usize> = (0..joined.len())
+                .filter(|it| cited_lines(&joined[*it]).is_some_and(&states))
+                .collect();
+            stated.extend(&found);
+            !found.is_empty()
+        });
+        let is_written = |path: &str| self.files.iter().any(|it| it.path == path);
+        self.recorded.documents.retain(|it| is_written(&it.path));
+        self.recorded.removed.clear();
+        stated.into_iter().map(|it| joined[it].clone()).collect()
+    }
+}
+
+/// Returns the lines that a memory cites.
+fn cited_lines(memory: &TypedMemory) -> Option<Citation> {
+    Citation::from_addresses(memory.sources.iter().map(|it| &it.0))
+}
+
 /// Files the statements of the newest logs by topic as if the memories of one statement that memoird wrote were not
 /// there, and removes those whose lines a statement about a topic has. The others stay; writes nothing.
 pub(crate) fn join_memories(
@@ -181,7 +213,7 @@ pub(crate) fn join_memories(
         let topics =
             edit.with_digest_input((&file, &notes), room, &is_out, extractive::digest).topics;
         let is_stated = |memory: &TypedMemory| {
-            let lines = Citation::from_addresses(memory.sources.iter().map(|it| &it.0));
+            let lines = cited_lines(memory);
             let of_type = topics.iter().filter(|it| it.kind == memory.kind);
             let mut cited =
                 of_type.flat_map(|it| &it.statements).filter_map(|it| it.1.citation.as_ref());
@@ -198,6 +230,12 @@ pub(crate) fn join_memories(
         }
         let writer = TopicWriter { vault, memories: &rest.memories, logs: &logs, rules };
         writer.add_changes(&topics, &mut made.files, &mut made.recorded)?;
+        // A file about the topic may be a person's, or have no room.
+        let stated = made.keep_files_that_state(&joined);
+        if stated.len() < joined.len() {
+            joined = stated;
+            continue;
+        }
         for memory in joined {
             let path = layout.typed_memory(&memory.file_name.to_string_lossy());
             let current = vault.read_text(&path)?;
