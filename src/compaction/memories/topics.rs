@@ -51,7 +51,7 @@ pub(crate) struct TopicWriter<'a> {
     pub(crate) rules: &'a PrivacyRules,
 }
 
-/// What must not be in the memories about topics: what a person deleted, and what stands elsewhere.
+/// What must not be in the memories about topics: what a person deleted, and what other files say.
 pub(crate) struct TopicExclusions<'a> {
     /// The lines of memories that are not made again, and of statements that a person wrote.
     said: Vec<Citation>,
