@@ -344,13 +344,10 @@ impl ConfigError {
             | Self::Invalid { origin: ConfigSource::File(file), .. } => {
                 Some(format!("correct {}, then `memoird status`", file.display()))
             }
-            Self::NewerFormat { .. } => Some(
-                concat!(
-                    "use the newer memoird that wrote it; this is memoird ",
-                    env!("CARGO_PKG_VERSION")
-                )
-                .to_owned(),
-            ),
+            Self::NewerFormat { .. } => Some(format!(
+                "install the version that wrote it, or a newer one; this is version {}",
+                env!("CARGO_PKG_VERSION")
+            )),
             Self::NoRootSelected { roots, .. } => Some(match roots.first() {
                 Some(root) => format!("name one: `--root {}`", root.display()),
                 None => "create one: `memoird init DIR`".to_owned(),

@@ -169,7 +169,7 @@ fn a_folder_of_a_newer_format_is_refused_by_name_and_nothing_is_written() {
             shown.stderr.contains("has format 3, this memoird knows formats up to 2"),
             "{shown}"
         );
-        assert!(shown.stderr.contains("hint: use the newer memoird"), "{shown}");
+        assert!(shown.stderr.contains("hint: install the version that wrote it"), "{shown}");
         assert_eq!(root.files(), before, "{shown}");
         assert!(!root.path(".memoird").exists(), "{shown}");
     }
