@@ -163,12 +163,12 @@ impl JoinedMemories {
             let text = file.text.as_deref().unwrap_or_default();
             let memory = TypedMemory::parse(name.as_ref(), text);
             let statements = memory.map(|it| it.statements()).unwrap_or_default();
-            let states = |lines: Citation| {
+            let has_statement = |lines: Citation| {
                 let mut cited = statements.iter().filter_map(|it| it.item.citation.as_ref());
                 cited.any(|it| it.covers(&lines))
             };
             let found: Vec<usize> = (0..joined.len())
-                .filter(|it| cited_lines(&joined[*it]).is_some_and(&states))
+                .filter(|it| cited_lines(&joined[*it]).is_some_and(&has_statement))
                 .collect();
             stated.extend(&found);
             !found.is_empty()
