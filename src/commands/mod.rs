@@ -45,6 +45,7 @@ pub(crate) mod show;
 mod status;
 pub(crate) mod trace;
 mod undo;
+mod upgrade;
 mod usage;
 pub(crate) mod workspace;
 
@@ -88,6 +89,7 @@ Maintain:
   forget       Remove lines of logs and everything derived from them
   doctor       Check files, database, and settings
   rebuild      Rebuild the database from the files
+  upgrade      Write the generated files of an older version in the present form
   model test   Test the configured model and estimate its cost
 
 Plumbing:
@@ -169,6 +171,7 @@ enum CliCommand {
     Forget(forget::ForgetArgs),
     Doctor(doctor::DoctorArgs),
     Rebuild(rebuild::RebuildArgs),
+    Upgrade(upgrade::UpgradeArgs),
     Run(run::RunArgs),
     Service(service::ServiceArgs),
     Session(session::SessionArgs),
@@ -253,7 +256,8 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
         CliCommand::Review(args) => review::run(&global, &args, ui),
         CliCommand::Forget(args) => forget::run(&global, &args, ui),
         CliCommand::Doctor(args) => doctor::run(&global, &args, ui),
-        CliCommand::Rebuild(args) => rebuild::run(&global, args, ui),
+        CliCommand::Rebuild(args) => rebuild::run(&global, &args, ui),
+        CliCommand::Upgrade(args) => upgrade::run(&global, &args, ui),
         CliCommand::Run(args) => run::run(&global, &args, ui),
         CliCommand::Service(args) => service::run(&global, &args, ui),
         CliCommand::Session(args) => session::run(&global, &args, ui),

@@ -353,8 +353,11 @@ impl TraceSources for MemoryRoot {
 
 impl From<config::ConfigError> for CommandError {
     fn from(error: config::ConfigError) -> Self {
-        let kind =
-            if error.is_usage() { CommandErrorKind::Usage } else { CommandErrorKind::Config };
+        let kind = match &error {
+            config::ConfigError::NewerFormat { .. } => CommandErrorKind::Data,
+            error if error.is_usage() => CommandErrorKind::Usage,
+            _ => CommandErrorKind::Config,
+        };
         let hint = error.hint();
         Self::new(kind, error).hints_from(hint)
     }

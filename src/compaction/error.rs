@@ -116,6 +116,18 @@ impl JobFailure {
             _ => false,
         }
     }
+
+    /// Returns the failure of a step that belongs to no job.
+    pub(crate) fn into_compaction_error(self, step: &'static str) -> CompactionError {
+        match self {
+            Self::Critical(error) => error,
+            Self::Vault(error) => error.into(),
+            other => {
+                let source = std::io::Error::other(other.to_string());
+                VaultError::Io { action: "write", path: step.into(), source }.into()
+            }
+        }
+    }
 }
 
 impl From<LineageError> for JobFailure {

@@ -28,11 +28,14 @@
 //! - [`review`]: the queue of what waits, and the verdicts.
 //! - [`redact`]: removes stored secrets.
 //! - [`integrity`]: checks, repair, and the database rebuilt from the files.
+//! - [`adopt`]: takes back files whose records are lost.
+//! - [`upgrade`]: writes files of an older form in the present one.
 //! - [`preview`]: what a model would be asked.
 //!
 //! They use [`snapshot`] (files and record at one moment), [`prepare`] (what comes before any change),
 //! [`up_to_date`] (whether a run would find nothing to do), [`report`], [`error`] and [`safety_copies`].
 
+pub(crate) mod adopt;
 pub(crate) mod archive;
 mod context;
 pub(crate) mod correct;
@@ -58,17 +61,14 @@ pub(crate) mod summary;
 mod tests;
 pub(crate) mod undo;
 pub(crate) mod up_to_date;
+pub(crate) mod upgrade;
 pub(crate) mod wisdom;
 
 use chrono::{DateTime, Utc};
 
 pub(crate) use self::context::RunContext;
-pub(crate) use self::{
-    error::{CompactionError, VanishedFiles},
-    report::{RunObserver, RunOutcome},
-    snapshot::{RootSnapshot, plan_snapshot, read_snapshot, read_snapshot_with_receipts},
-};
 use self::{
+    adopt::{Adopter, AdoptionPlan},
     forget::{ForgetOutcome, Forgetter, targets::ForgetRequest},
     integrity::{
         rebuild::{PendingRebuild, RebuildResult, Rebuilder},
@@ -78,6 +78,12 @@ use self::{
     prepare::RunPreparation,
     run::CompactionRun,
     undo::{UndoPlan, UndoRequest, Undoer, error::UndoError},
+    upgrade::{UpgradePlan, Upgrader},
+};
+pub(crate) use self::{
+    error::{CompactionError, VanishedFiles},
+    report::{RunObserver, RunOutcome},
+    snapshot::{RootSnapshot, plan_snapshot, read_snapshot, read_snapshot_with_receipts},
 };
 use crate::store::db::lineage::jobs::RunId;
 
@@ -157,5 +163,21 @@ impl<'a> Compactor<'a> {
         now: DateTime<Utc>,
     ) -> Result<RebuildResult, CompactionError> {
         Rebuilder::new(&mut self.context).rebuild_recovered(pending, now)
+    }
+
+    /// Takes back files whose records are lost, as a run; returns its number, if there was anything.
+    pub(crate) fn adopt(
+        &mut self,
+        now: DateTime<Utc>,
+    ) -> Result<(Option<RunId>, AdoptionPlan), CompactionError> {
+        Adopter::new(&mut self.context).adopt(now)
+    }
+
+    /// Writes files of an older form in the present one, as a run; returns its number, if there were any.
+    pub(crate) fn upgrade(
+        &mut self,
+        now: DateTime<Utc>,
+    ) -> Result<(Option<RunId>, UpgradePlan), CompactionError> {
+        Upgrader::new(&mut self.context).upgrade(now)
     }
 }

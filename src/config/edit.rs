@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{
     ConfigError, ConfigSource,
     layers::{self, CONFIG_SCHEMA, ConfigKeys},
-    root::{RootFile, curated_line, yaml_line},
+    root::{RootFile, curated_line, format_line, yaml_line},
 };
 
 /// Returns the text of a `config.yaml` with one more root, first in the list, and with the root's project, if
@@ -98,6 +98,20 @@ pub(crate) fn add_curated(
 ) -> Result<String, ConfigError> {
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let new = format!("{text}{end}{}\n", curated_line(paths));
+    RootFile::parse(&new, file)?;
+    Ok(new)
+}
+
+/// Returns the text of a `memoird.yaml` that says the form of the files.
+pub(crate) fn set_format(text: &str, file: &Path) -> Result<String, ConfigError> {
+    RootFile::parse(text, file)?;
+    let new = format_line();
+    let mut lines: Vec<&str> = text.lines().collect();
+    match lines.iter().position(|it| it.starts_with("format:")) {
+        Some(at) => lines[at] = &new,
+        None => lines.push(&new),
+    }
+    let new = lines.join("\n") + "\n";
     RootFile::parse(&new, file)?;
     Ok(new)
 }

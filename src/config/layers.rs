@@ -65,6 +65,9 @@ pub(super) struct RootEntryKeys {
 /// The keys of `memoird.yaml` in a root.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(super) struct RootFileKeys {
+    /// The form of the files, as [`super::root::FOLDER_FORMAT`].
+    #[serde(rename = "format")]
+    pub(super) _format: Option<u64>,
     /// The agent's name.
     #[schemars(extend("format" = "name"))]
     pub(super) agent_name: Option<String>,

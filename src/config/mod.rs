@@ -121,6 +121,18 @@ pub enum ConfigError {
         /// All of them.
         problems: Vec<ConfigProblem>,
     },
+    /// A newer memoird wrote the files of a folder.
+    #[error(
+        "`{}` has format {found}, this memoird knows formats up to {}; nothing was read or written",
+        folder.display(),
+        root::FOLDER_FORMAT
+    )]
+    NewerFormat {
+        /// The folder.
+        folder: PathBuf,
+        /// Its format.
+        found: u64,
+    },
     /// An argument of `--set` that is not `KEY=VALUE`.
     #[error(
         "--set: `{}` is not KEY=VALUE (like compaction.weekly.ratio=0.1)",
@@ -332,6 +344,10 @@ impl ConfigError {
             | Self::Invalid { origin: ConfigSource::File(file), .. } => {
                 Some(format!("correct {}, then `memoird status`", file.display()))
             }
+            Self::NewerFormat { .. } => Some(format!(
+                "install the version that wrote it, or a newer one; this is version {}",
+                env!("CARGO_PKG_VERSION")
+            )),
             Self::NoRootSelected { roots, .. } => Some(match roots.first() {
                 Some(root) => format!("name one: `--root {}`", root.display()),
                 None => "create one: `memoird init DIR`".to_owned(),

@@ -34,6 +34,10 @@ use super::{
 /// The name of the file that travels with a root.
 pub const ROOT_FILE_NAME: &str = "memoird.yaml";
 
+/// The form of the files that this version writes and the newest that it reads. 1 has the records in the visible
+/// files, 2 in hidden files beside them; both are read.
+pub const FOLDER_FORMAT: u64 = 2;
+
 /// The default folder of the logs.
 const MEMORY_DIR_DEFAULT: &str = "memory";
 
@@ -137,6 +141,7 @@ impl RootFile {
     /// Returns all mistakes in it, each with its path.
     pub(crate) fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
         let origin = ConfigSource::File(file.to_path_buf());
+        refuse_newer_format(text, file)?;
         let keys: RootFileKeys = layers::parse_keys(text, &ROOT_FILE_SCHEMA, &origin)?;
         let problems: Vec<ConfigProblem> = USER_CONFIG_ONLY
             .iter()
@@ -165,6 +170,8 @@ impl RootFile {
             "# Settings of this memory folder; they travel with it.\n\
              # Sections of config.yaml may follow here; they apply to this folder only.\n",
         );
+        text.push_str(&format_line());
+        text.push('\n');
         let zone = self.zone.map(|it| it.to_string());
         for (key, value, comment) in [
             ("agent_name", &self.agent_name, ""),
@@ -387,6 +394,26 @@ fn contains_path(layer: &Layer, path: &[&str]) -> bool {
 /// Returns a line with a key and a text in double quotes, which every YAML parser reads as text.
 pub(super) fn yaml_line(key: &str, value: &str) -> String {
     format!("{key}: {}", Value::from(value))
+}
+
+/// Returns the line with the form of the files.
+pub(super) fn format_line() -> String {
+    format!(
+        "format: {FOLDER_FORMAT}  # the form of the files; an older memoird refuses a newer one"
+    )
+}
+
+/// Refuses a folder whose files have a form that this version does not know. This comes before all other keys, which
+/// may be new as well.
+fn refuse_newer_format(text: &str, file: &Path) -> Result<(), ConfigError> {
+    let format = yaml::read_mapping(text).ok().and_then(|it| it.get("format")?.as_u64());
+    match format {
+        Some(found) if found > FOLDER_FORMAT => {
+            let folder = file.parent().unwrap_or(file).to_path_buf();
+            Err(ConfigError::NewerFormat { folder, found })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the line that names curated files.

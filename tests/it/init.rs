@@ -31,6 +31,7 @@ fn init_creates_a_folder_and_a_second_call_changes_nothing() {
     insta::assert_snapshot!(root.read("lexicon/memoird.yaml"), @r#"
     # Settings of this memory folder; they travel with it.
     # Sections of config.yaml may follow here; they apply to this folder only.
+    format: 2  # the form of the files; an older memoird refuses a newer one
     agent_name: "Lexicon"
     zone: "Europe/Berlin"  # the time zone of the days in the names of logs
     memory_dir: "memory"  # where the logs are; "." for this folder

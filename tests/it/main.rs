@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod adopt;
 mod api_keys;
 mod archive;
 mod bad_inputs;
@@ -62,6 +63,7 @@ mod trace;
 mod two_hosts;
 mod undo;
 mod up_to_date;
+mod upgrade;
 mod user_manager;
 mod vanished_files;
 

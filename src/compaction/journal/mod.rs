@@ -2,7 +2,7 @@
 
 pub(crate) mod commit;
 pub(crate) mod decision_file;
-mod hidden_records;
+pub(crate) mod hidden_records;
 mod history;
 pub(crate) mod records;
 mod recovery;

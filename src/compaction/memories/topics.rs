@@ -277,7 +277,7 @@ impl TopicWriter<'_> {
     ) -> TypedMemory {
         let file_name = known
             .map_or_else(|| names.free_file_name(self, kind, topic), |it| it.file_name.clone());
-        let description = shorten(&self.rules.sanitize_output(description), LINE_CHARS_MAX);
+        let description = describe(self.rules, description);
         // What a person wrote there stays.
         let described = known.filter(|it| it.has_own_description()).map(|it| &it.description);
         TypedMemory {
@@ -453,6 +453,11 @@ impl TopicWriter<'_> {
         let log = self.logs.iter().find(|it| *it.stem() == at.stem)?;
         Some(log.line(at.line)?.hash().hex4())
     }
+}
+
+/// Returns the description of a memory as it is written.
+pub(crate) fn describe(rules: &PrivacyRules, description: &str) -> String {
+    shorten(&rules.sanitize_output(description), LINE_CHARS_MAX)
 }
 
 /// The names of new files.

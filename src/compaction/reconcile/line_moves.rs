@@ -352,7 +352,7 @@ impl<'c, 'a> CitationUpdater<'c, 'a> {
 
     /// Marks months as distilled in which only citations changed: their facts are in `WISDOM.md`
     /// already. After a crash before this they are distilled once more.
-    fn mark_months_distilled(
+    pub(crate) fn mark_months_distilled(
         &mut self,
         run: RunId,
         view: &RootSnapshot,

@@ -36,7 +36,7 @@ use self::{
 };
 use crate::compaction::{
     context::{RunContext, UNDO_TRIGGER},
-    error::{CompactionError, JobFailure},
+    error::CompactionError,
     journal::{
         Journal,
         commit::{FileWrite, RecordedChanges, reach_failpoint},
@@ -53,13 +53,10 @@ use crate::{
         decision::{Decision, Decisions},
         hash::ContentHash,
     },
-    store::{
-        db::lineage::{
-            history::VersionId,
-            jobs::{RunId, RunRow},
-            record::Commit,
-        },
-        fs::vault::VaultError,
+    store::db::lineage::{
+        history::VersionId,
+        jobs::{RunId, RunRow},
+        record::Commit,
     },
 };
 
@@ -279,7 +276,7 @@ impl<'c, 'a> Undoer<'c, 'a> {
         let whole: BTreeSet<&str> = whole.collect();
         CitationUpdater::new(self.context)
             .update_citations_of_written(view, &whole, &mut files, &mut recorded)
-            .map_err(compaction_error)?;
+            .map_err(|it| it.into_compaction_error(UNDO_TRIGGER))?;
         self.write_undo(run, &files, &recorded)?;
         reach_failpoint("undo.written")?;
         self.update_index_after_undo(run, undo_plan, history, now)?;
@@ -298,7 +295,7 @@ impl<'c, 'a> Undoer<'c, 'a> {
     ) -> Result<(), CompactionError> {
         Journal::new(self.context)
             .write_files(Some(run), None, files, recorded)
-            .map_err(compaction_error)
+            .map_err(|it| it.into_compaction_error(UNDO_TRIGGER))
     }
 
     /// Updates the index; an index that the runs created is removed with the last memory.
@@ -383,17 +380,6 @@ impl UndoOutcome {
             Self::Unchanged => "unchanged",
             Self::Kept => "kept",
             Self::Lost => "lost",
-        }
-    }
-}
-
-fn compaction_error(error: JobFailure) -> CompactionError {
-    match error {
-        JobFailure::Critical(error) => error,
-        JobFailure::Vault(error) => error.into(),
-        other => {
-            let source = std::io::Error::other(other.to_string());
-            VaultError::Io { action: "write", path: "undo".into(), source }.into()
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The bullets of `WISDOM.md`, chosen again whenever the newest logs change.
 
+use std::collections::BTreeSet;
+
 use super::edit::{WisdomEdit, WisdomEditor, line_hashes, read_logs};
 use crate::{
     compaction::{
@@ -13,7 +15,7 @@ use crate::{
         },
         memories::{
             day_reader::line_texts,
-            topics::{TopicExclusions, TopicWriter},
+            topics::{TopicExclusions, TopicWriter, describe},
         },
         plan::CompactionJob,
         report::count_u32,
@@ -21,11 +23,12 @@ use crate::{
     },
     config::root::RootSettings,
     engine::extractive::{
-        self, Digest, DigestExplanation, DigestInput, DigestOutcome, SeenStatements,
+        self, Digest, DigestExplanation, DigestInput, DigestOutcome, SeenStatements, TopicMemory,
     },
     memory::{
         address::{Citation, Stem},
-        typed::MemoryType,
+        item::Item,
+        typed::{MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
     },
     privacy::{self, PrivacyRules, SanitizedLog, quarantine::PLACEHOLDER},
@@ -140,6 +143,163 @@ pub(crate) fn explain_bullets(
         };
     }
     Ok(explanation)
+}
+
+/// Memories of one statement whose statement is in the memory about its topic instead.
+#[derive(Default)]
+pub(crate) struct JoinedMemories {
+    /// Their paths.
+    pub(crate) joined: BTreeSet<String>,
+    /// They are removed, and the memories about topics written.
+    pub(crate) files: Vec<FileWrite>,
+    pub(crate) recorded: RecordedChanges,
+}
+
+impl JoinedMemories {
+    /// Drops the files without a statement of these memories: they are written when they are due. Returns the
+    /// memories that a file states.
+    fn keep_files_that_state(&mut self, joined: &[TypedMemory]) -> Vec<TypedMemory> {
+        let mut stated = BTreeSet::<usize>::new();
+        self.files.retain(|file| {
+            let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+            let text = file.text.as_deref().unwrap_or_default();
+            let memory = TypedMemory::parse(name.as_ref(), text);
+            let statements = memory.map(|it| it.statements()).unwrap_or_default();
+            let has_statement = |lines: Citation| {
+                let mut cited = statements.iter().filter_map(|it| it.item.citation.as_ref());
+                cited.any(|it| it.covers(&lines))
+            };
+            let found: Vec<usize> = (0..joined.len())
+                .filter(|it| cited_lines(&joined[*it]).is_some_and(&has_statement))
+                .collect();
+            stated.extend(&found);
+            !found.is_empty()
+        });
+        let is_written = |path: &str| self.files.iter().any(|it| it.path == path);
+        self.recorded.documents.retain(|it| is_written(&it.path));
+        self.recorded.removed.clear();
+        stated.into_iter().map(|it| joined[it].clone()).collect()
+    }
+}
+
+/// Returns the lines that a memory cites.
+fn cited_lines(memory: &TypedMemory) -> Option<Citation> {
+    Citation::from_addresses(memory.sources.iter().map(|it| &it.0))
+}
+
+/// Files the statements of the newest logs by topic as if the memories of one statement that memoird wrote were not
+/// there, and removes those whose lines a statement about a topic has. The others stay; writes nothing.
+pub(crate) fn join_memories(
+    vault: &Vault,
+    settings: &RootSettings,
+    view: &RootSnapshot,
+    job: &CompactionJob,
+) -> Result<JoinedMemories, JobFailure> {
+    let Inventory { decisions, rules, .. } = &view.inventory;
+    let layout = vault.layout();
+    let logs = logs_of_job(vault, job, rules)?;
+    let (_, file) = read_wisdom(vault, settings, rules)?;
+    let path = layout.wisdom();
+    let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
+    let edit = WisdomEdit::new(&logs, rules, &is_deleted);
+    let notes = what_notes_say(&view.inventory);
+    let room = settings.settings.wisdom.max_chars;
+    let is_single = |it: &&TypedMemory| it.is_managed() && !it.is_about_topic();
+    let mut joined: Vec<TypedMemory> =
+        view.inventory.memories.iter().filter(is_single).cloned().collect();
+    loop {
+        let mut rest = view.inventory.clone();
+        rest.memories.retain(|it| !joined.contains(it));
+        let exclusions = TopicExclusions::of(&rest.memories, decisions, layout, &logs);
+        let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
+        let topics =
+            edit.with_digest_input((&file, &notes), room, &is_out, extractive::digest).topics;
+        let is_stated = |memory: &TypedMemory| {
+            let lines = cited_lines(memory);
+            let of_type = topics.iter().filter(|it| it.kind == memory.kind);
+            let mut cited =
+                of_type.flat_map(|it| &it.statements).filter_map(|it| it.1.citation.as_ref());
+            lines.is_some_and(|lines| cited.any(|it| it.covers(&lines)))
+        };
+        let before = joined.len();
+        joined.retain(is_stated);
+        if joined.len() < before {
+            continue;
+        }
+        let mut made = JoinedMemories::default();
+        if joined.is_empty() {
+            return Ok(made);
+        }
+        let writer = TopicWriter { vault, memories: &rest.memories, logs: &logs, rules };
+        writer.add_changes(&topics, &mut made.files, &mut made.recorded)?;
+        // A file about the topic may be a person's, or have no room.
+        let stated = made.keep_files_that_state(&joined);
+        if stated.len() < joined.len() {
+            joined = stated;
+            continue;
+        }
+        for memory in joined {
+            let path = layout.typed_memory(&memory.file_name.to_string_lossy());
+            let current = vault.read_text(&path)?;
+            made.recorded.removed.push(path.clone());
+            made.files.push(FileWrite { path: path.clone(), text: None, current });
+            made.joined.insert(path);
+        }
+        return Ok(made);
+    }
+}
+
+/// What is chosen from the newest logs where nothing is recorded yet.
+#[derive(Default)]
+pub(crate) struct RedraftedDigest {
+    bullets: Vec<(WisdomSection, String, Citation)>,
+    topics: Vec<TopicMemory>,
+}
+
+impl RedraftedDigest {
+    /// Returns the lines of a bullet in a section.
+    pub(crate) fn citation(&self, section: WisdomSection, text: &str) -> Option<Citation> {
+        let found = self.bullets.iter().find(|it| it.0 == section && it.1 == text);
+        found.map(|it| it.2.clone())
+    }
+
+    /// Returns whether a memory of this type has a statement, with its citation.
+    pub(crate) fn states(&self, kind: MemoryType, item: &Item) -> bool {
+        let topics = self.topics.iter().filter(|it| it.kind == kind);
+        topics.flat_map(|it| &it.statements).any(|it| it.1 == *item)
+    }
+
+    /// Returns whether a memory of this type has a description.
+    pub(crate) fn describes(&self, kind: MemoryType, description: &str) -> bool {
+        self.topics.iter().any(|it| it.kind == kind && it.description == description)
+    }
+}
+
+/// Chooses bullets and statements from the logs of a job, as if `WISDOM.md` had none and there were no memories.
+pub(crate) fn redraft(
+    vault: &Vault,
+    settings: &RootSettings,
+    view: &RootSnapshot,
+    job: &CompactionJob,
+) -> Result<RedraftedDigest, VaultError> {
+    let Inventory { rules, .. } = &view.inventory;
+    let logs = logs_of_job(vault, job, rules)?;
+    let text = vault.read_text(&vault.layout().wisdom())?.unwrap_or_default();
+    let kept: Vec<&str> = text.split_inclusive('\n').filter(|it| !it.starts_with("- ")).collect();
+    let mut file = WisdomFile::parse(&kept.concat());
+    let edit = WisdomEdit::new(&logs, rules, &|_| false);
+    let notes = what_notes_say(&view.inventory);
+    let room = settings.settings.wisdom.max_chars;
+    let digest = edit.choose_bullets(&mut file, &notes, room, &|_, _| false);
+    let shown = |text: &str| rules.sanitize_output(text);
+    let bullets = digest.bullets.iter();
+    let bullets = bullets.map(|it| (it.section, shown(&it.text), it.citation.clone())).collect();
+    let mut topics = digest.topics;
+    for topic in &mut topics {
+        topic.description = describe(rules, &topic.description);
+        topic.statements.iter_mut().for_each(|it| it.1.text = shown(&it.1.text));
+    }
+    Ok(RedraftedDigest { bullets, topics })
 }
 
 impl WisdomEdit<'_> {

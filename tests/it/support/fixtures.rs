@@ -21,6 +21,14 @@ impl Root {
         copy
     }
 
+    /// Creates a home with a copy of the folder `tests/data/NAME`.
+    pub(crate) fn from_data(name: &str) -> Self {
+        let root = Self::empty(name);
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+        copy_folder(&data, &root.path);
+        root
+    }
+
     /// Makes all files look as if they had not been modified for days.
     pub(crate) fn age_files(&self) {
         for path in self.files().keys() {
