@@ -268,28 +268,25 @@ impl<'a> SummaryBuilder<'a> {
     /// Returns the function that gives each unit its section.
     fn section_rule(&self, order: &[usize]) -> impl Fn(usize) -> SummarySection {
         let mut table = HashMap::new();
-        {
-            let mut done: BTreeSet<usize> = BTreeSet::new();
-            for &unit in order {
-                let found = &self.material.units[unit];
-                let section = section_of_class(self.classes[unit]);
-                if section == SummarySection::KeyOutcomes {
-                    done.extend(found.heading);
-                }
-                table.insert(unit, section);
+        let mut done: BTreeSet<usize> = BTreeSet::new();
+        for &unit in order {
+            let found = &self.material.units[unit];
+            let section = section_of_class(self.classes[unit]);
+            if section == SummarySection::KeyOutcomes {
+                done.extend(found.heading);
             }
-            // Context under the heading of an outcome goes to the same section.
-            for (unit, section) in &mut table {
-                let found = &self.material.units[*unit];
-                let is_own = !self.statement(found.at).1.is_pasted;
-                let heading = found.heading.filter(|_| is_own);
-                if *section == SummarySection::Context && heading.is_some_and(|h| done.contains(&h))
-                {
-                    *section = SummarySection::KeyOutcomes;
-                }
-            }
-            return section_lookup(table, SummarySection::Context);
+            table.insert(unit, section);
         }
+        // Context under the heading of an outcome goes to the same section.
+        for (unit, section) in &mut table {
+            let found = &self.material.units[*unit];
+            let is_own = !self.statement(found.at).1.is_pasted;
+            let heading = found.heading.filter(|_| is_own);
+            if *section == SummarySection::Context && heading.is_some_and(|h| done.contains(&h)) {
+                *section = SummarySection::KeyOutcomes;
+            }
+        }
+        section_lookup(table, SummarySection::Context)
     }
 }
 

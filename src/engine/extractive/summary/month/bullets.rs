@@ -127,7 +127,7 @@ impl BulletRater<'_> {
         let sum: f64 = parts.iter().map(|it| weight(it)).sum();
         let mut worth = (sum + UNKNOWN_WORTH * uncovered) / (covered + uncovered).max(1.0);
         let best = parts.iter().copied().max_by(|a, b| weight(a).total_cmp(&weight(b)));
-        let kind = self.kind_of(bullet.section, best);
+        let kind = kind_of(bullet.section, best);
         if item.text.contains(" … ") {
             worth *= CUT_FACTOR;
         }
@@ -158,25 +158,6 @@ impl BulletRater<'_> {
         }
     }
 
-    /// Returns the kind of a bullet: the week decides what was decided and what is open.
-    fn kind_of(&self, section: SummarySection, best: Option<&DigestStatement>) -> StatementKind {
-        let kind = best.map(|it| it.kind);
-        match section {
-            SummarySection::BlockersAndOpenItems | SummarySection::CarriedForward => {
-                StatementKind::Open
-            }
-            SummarySection::Decisions | SummarySection::Trajectory => kind
-                .filter(|it| {
-                    !matches!(
-                        it,
-                        StatementKind::State | StatementKind::Open | StatementKind::Environment
-                    )
-                })
-                .unwrap_or(StatementKind::Decision),
-            _ => kind.filter(|it| *it != StatementKind::Open).unwrap_or(StatementKind::State),
-        }
-    }
-
     /// Returns the entity that most of a bullet is about.
     fn topic_of(
         &self,
@@ -202,6 +183,25 @@ impl BulletRater<'_> {
         weights.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let named = self.entities.mentions(words).into_iter().map(|it| self.main_of[it.entity]);
         weights.first().map(|it| it.0).or_else(|| named.filter(is_topic).min())
+    }
+}
+
+/// Returns the kind of a bullet: the week decides what was decided and what is open.
+fn kind_of(section: SummarySection, best: Option<&DigestStatement>) -> StatementKind {
+    let kind = best.map(|it| it.kind);
+    match section {
+        SummarySection::BlockersAndOpenItems | SummarySection::CarriedForward => {
+            StatementKind::Open
+        }
+        SummarySection::Decisions | SummarySection::Trajectory => kind
+            .filter(|it| {
+                !matches!(
+                    it,
+                    StatementKind::State | StatementKind::Open | StatementKind::Environment
+                )
+            })
+            .unwrap_or(StatementKind::Decision),
+        _ => kind.filter(|it| *it != StatementKind::Open).unwrap_or(StatementKind::State),
     }
 }
 

@@ -300,13 +300,13 @@ impl<'a> MonthChoice<'a> {
 
     /// Chooses how a topic was at first, how it was at last, and what adds most of the rest.
     fn choose_of_topic(&mut self, members: &[usize], room: usize) {
+        /// The first and the last of the bullets are a part of them.
+        const ENDS: usize = 5;
         let members: Vec<usize> = members
             .iter()
             .copied()
             .filter(|it| self.section_of(*it) == SummarySection::Themes)
             .collect();
-        /// The first and the last of the bullets are a part of them.
-        const ENDS: usize = 5;
         let width = members.len().div_ceil(ENDS);
         let is_state = |it: &&usize| self.bullets[**it].kind == StatementKind::State;
         let first: Vec<usize> = members.iter().filter(is_state).take(width).copied().collect();
