@@ -14,7 +14,8 @@ use crate::{
 fn weeks(days: &[(&str, &[(SummarySection, &str)])]) -> (Vec<SanitizedLog>, Vec<WeekSource>) {
     let (mut logs, mut weeks) = (Vec::new(), Vec::<WeekSource>::new());
     for (day, lines) in days {
-        let text: String = lines.iter().map(|(_, it)| format!("- {it}\n")).collect();
+        let items: Vec<String> = lines.iter().map(|(_, it)| format!("- {it}\n")).collect();
+        let text = items.concat();
         logs.push(log(day, &text));
         let period = Period::containing(Grain::Week, day.parse().unwrap());
         if weeks.last().is_none_or(|it| it.period != period) {
