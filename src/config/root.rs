@@ -624,6 +624,7 @@ roots:
         insta::assert_snapshot!(file.print(), @r#"
         # Settings of this memory folder; they travel with it.
         # Sections of config.yaml may follow here; they apply to this folder only.
+        format: 2  # the form of the files; an older memoird refuses a newer one
         agent_name: "Lexicon \"the\" first"
         zone: "Europe/Berlin"  # the time zone of the days in the names of logs
         memory_dir: "."  # where the logs are; "." for this folder

@@ -28,7 +28,7 @@ use crate::{
 use std::collections::HashMap;
 
 /// What a bullet is worth, and each part of it, of which the logs have no statement by itself.
-const UNKNOWN_WORTH: f64 = 0.4;
+const UNKNOWN_WORTH: f64 = 0.9;
 
 /// A statement is in a bullet with this overlap.
 const IN_BULLET: f64 = 0.6;

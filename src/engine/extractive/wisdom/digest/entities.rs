@@ -149,6 +149,10 @@ impl Candidate {
             is_stressed(it.trim_end_matches('s')) && it.chars().count() <= ABBREVIATION_LETTERS_MAX
         });
         let is_plain = self.spellings.keys().all(|it| is_plain_word(it));
+        // `TideBoard` is nothing but a name.
+        if is_one_word && !is_plain && !is_abbreviation && self.openings > 0 {
+            return true;
+        }
         if self.noun_uses * NOUN_SHARE >= self.uses && self.noun_uses > 1 {
             return false;
         }
@@ -257,7 +261,8 @@ impl Entities {
             if is_head {
                 found.head_days.insert(day);
             } else {
-                found.openings += usize::from(at == 0);
+                let is_article = || words.get(0).is_some_and(is_stop_word);
+                found.openings += usize::from(at == 0 || (at == 1 && is_article()));
             }
             let is_person = after.is_some_and(acts) || follows(&WISDOM.address_verbs);
             found.person_uses += usize::from(is_person);

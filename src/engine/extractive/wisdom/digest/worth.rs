@@ -64,7 +64,7 @@ const KEEP: f64 = 1.5;
 const WORD_LIST: f64 = -0.4;
 
 /// The weight of the logarithm of the factor that reports without news have in the summaries.
-const ROUTINE: f64 = 0.5;
+const ROUTINE: f64 = 1.0;
 
 /// The least worth.
 const NO_USE: f64 = 0.05;
