@@ -440,8 +440,8 @@ fn edit_by_hand(root: &Root, path: &str) -> (String, String, String) {
 
 #[test]
 fn without_a_database_user_edits_are_recognized_from_the_file() {
-    const WEEK: &str = "memory/weekly/2026-W12.md";
-    const LOG: &str = "memory/2026-03-18.md";
+    const WEEK: &str = "memory/weekly/2026-W13.md";
+    const LOG: &str = "memory/2026-03-25.md";
     let root = compacted("mara");
     let month = root.read(MONTH);
     let (edited_bullet, deleted, lines) = edit_by_hand(&root, WEEK);

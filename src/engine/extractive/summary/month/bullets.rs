@@ -30,6 +30,9 @@ use std::collections::HashMap;
 /// What a bullet is worth, and each part of it, of which the logs have no statement by itself.
 const UNKNOWN_WORTH: f64 = 0.9;
 
+/// What a bullet is worth in words that no log has: a person wrote it into the week.
+const OWN_WORDS_WORTH: f64 = 2.0;
+
 /// A statement is in a bullet with this overlap.
 const IN_BULLET: f64 = 0.6;
 
@@ -125,7 +128,8 @@ impl BulletRater<'_> {
         let covered: f64 = parts.iter().map(|it| length(it)).sum();
         let uncovered = (as_f64(chars) - covered).max(0.0) / 2.0;
         let sum: f64 = parts.iter().map(|it| weight(it)).sum();
-        let mut worth = (sum + UNKNOWN_WORTH * uncovered) / (covered + uncovered).max(1.0);
+        let unknown = if parts.is_empty() { OWN_WORDS_WORTH } else { UNKNOWN_WORTH };
+        let mut worth = (sum + unknown * uncovered) / (covered + uncovered).max(1.0);
         let best = parts.iter().copied().max_by(|a, b| weight(a).total_cmp(&weight(b)));
         let kind = kind_of(bullet.section, best);
         if item.text.contains(" … ") {
