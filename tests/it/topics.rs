@@ -56,7 +56,6 @@ fn statements_are_filed_by_what_they_are_about() {
          \n\
          ## State\n\
          \n\
-         - Installed the new gauge of TideBoard at the harbour of Brest [2026-04-08:3]\n\
          - the harbour master reads the charts on a tablet [2026-04-09:4]\n\
          - Poll interval of TideBoard: 5 minutes (was 10 minutes until 2026-04-10) [2026-04-09:5; 2026-04-10:3]\n\
          \n\

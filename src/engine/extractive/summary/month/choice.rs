@@ -66,7 +66,7 @@ pub(super) enum BulletOutcome {
     WorthLess,
 }
 
-/// The choice of bullets, and how it came about.
+/// The choice of bullets, with the reasons.
 pub(super) struct MonthChoice<'a> {
     bullets: &'a [MonthBullet],
     /// The weight of each feature.
