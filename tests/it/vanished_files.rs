@@ -44,7 +44,7 @@ fn move_away(root: &Root, path: &str) -> impl FnOnce() + use<> {
 fn items_of_a_vanished_log_fit_the_limit_and_are_unchanged_when_it_returns() {
     for is_edited in [false, true] {
         let root = compacted_with_limit(2_000);
-        let bullet = bullets_of(&root.read(WEEK), "2026-03-12").remove(0);
+        let bullet = bullets_of(&root.read(WEEK), "2026-03-10").remove(0);
         // A line marked `#keep` does not count towards the limit.
         let mut slack = 110;
         if is_edited {
@@ -54,10 +54,10 @@ fn items_of_a_vanished_log_fit_the_limit_and_are_unchanged_when_it_returns() {
             root.run(&["compact"]).ok();
         }
         let before = root.files();
-        let put_back = move_away(&root, "memory/2026-03-12.md");
+        let put_back = move_away(&root, "memory/2026-03-10.md");
         root.run(&["compact"]).ok();
         for (period, path) in [("2026-W11", WEEK), ("2026-03", MONTH)] {
-            let orphaned = bullets_of(&root.read(path), "2026-03-12");
+            let orphaned = bullets_of(&root.read(path), "2026-03-10");
             assert!(!orphaned.is_empty(), "{}", root.read(path));
             let args = ["compact", "--force", "--period", period, "--json"];
             let (chars, reason) = job(&root.run(&args).ok());
@@ -71,7 +71,7 @@ fn items_of_a_vanished_log_fit_the_limit_and_are_unchanged_when_it_returns() {
             assert!(chars <= 2_000 + slack, "{chars}:\n{text}");
             assert!(!reason.contains("max_chars"), "{reason}");
             let record = root.read_record(path);
-            assert!(record.contains("  \"gone\": [\n    \"2026-03-12\"\n  ],\n"), "{record}");
+            assert!(record.contains("  \"gone\": [\n    \"2026-03-10\"\n  ],\n"), "{record}");
         }
         root.run(&["doctor"]).ok();
         // The log comes back after the database was lost.
