@@ -311,8 +311,11 @@ impl TopicWriter<'_> {
     }
 
     fn has_name(&self, memory: &TypedMemory, name: &str) -> bool {
+        let is_file_of =
+            |it: &str| memory.file_name.as_os_str() == typed::file_name(memory.kind, it).as_str();
+        // Two names may be spelled alike in a file name.
         memory.name == name
-            || memory.file_name.as_os_str() == typed::file_name(memory.kind, name).as_str()
+            || (is_file_of(name) && !is_file_of(&memory.name))
             // A model reads names without secrets.
             || self.rules.mask_secrets(&memory.name) == name
     }

@@ -241,6 +241,12 @@ pub(crate) fn join_memories(
         for memory in joined {
             let path = layout.typed_memory(&memory.file_name.to_string_lossy());
             let current = vault.read_text(&path)?;
+            let is_same = |it: &String| {
+                TypedMemory::parse(&memory.file_name, it).is_ok_and(|found| found == memory)
+            };
+            if !current.as_ref().is_some_and(is_same) {
+                return Err(JobFailure::SourceChanged(path));
+            }
             made.recorded.removed.push(path.clone());
             made.files.push(FileWrite { path: path.clone(), text: None, current });
             made.joined.insert(path);

@@ -154,7 +154,7 @@ impl<'a> MonthChoice<'a> {
             with_stem: HashedMap::default(),
             topics: Vec::new(),
             topic_of: vec![None; bullets.len()],
-            carried: last - CARRIED_DAYS,
+            carried: last.checked_sub_signed(CARRIED_DAYS).unwrap_or(last),
             target: 0,
             used: render::title_chars(period),
             opened: BTreeSet::new(),

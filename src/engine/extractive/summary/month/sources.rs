@@ -98,12 +98,13 @@ pub(super) fn read_week_bullets<'a>(
                 continue;
             }
             let bullet = found.all.len();
+            // Of a line that a person deleted no other bullet brings the words back.
+            if lacks_line(input.logs, item) {
+                continue;
+            }
             let (pieces, is_found) = finder.pieces_of(pages, item);
             if !is_found {
                 let Ok(stem) = &week_stem else { continue };
-                if lacks_line(input.logs, item) {
-                    continue;
-                }
                 written.push((bullet, parsed_log::parse_bullet(stem, item)));
             }
             for at in pieces {

@@ -62,26 +62,6 @@ pub(in crate::engine::extractive) struct Entity {
     pub(in crate::engine::extractive) is_platform: bool,
 }
 
-impl Entity {
-    /// Returns whether another name means the same: one has all words of the other, in any order or as one word.
-    fn is_same(&self, other: &Self) -> bool {
-        if squashed(&self.name) == squashed(&other.name) {
-            return true;
-        }
-        if self.is_platform || other.is_platform || self.is_person != other.is_person {
-            return false;
-        }
-        let words = |it: &Self| -> BTreeSet<String> {
-            it.name
-                .split([' ', '-'])
-                .map(|it| english_stem(&it.to_lowercase()).into_owned())
-                .collect()
-        };
-        let (own, others) = (words(self), words(other));
-        own.is_subset(&others) || others.is_subset(&own)
-    }
-}
-
 /// A place where a text names an entity.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine::extractive) struct EntityMention {
@@ -287,9 +267,10 @@ impl Entities {
             .collect();
         found.sort_by(|(a, _), (b, _)| b.days.cmp(&a.days).then_with(|| a.name.cmp(&b.name)));
         let (mut all, mut by_words) = (Vec::<Entity>::new(), HashedMap::default());
+        let mut known = KnownNames::default();
         for (entity, hash) in found {
             // The more frequent of two names for the same stays.
-            let at = all.iter().position(|it| it.is_same(&entity)).unwrap_or(all.len());
+            let at = known.find_or_add(&entity, &all);
             by_words.insert(hash, at);
             if at == all.len() {
                 all.push(entity);
@@ -329,6 +310,43 @@ impl Entities {
             }
             None
         })
+    }
+}
+
+/// Finds names that mean the same as another: one has all words of the other, in any order or as one word.
+#[derive(Default)]
+struct KnownNames {
+    by_squashed: BTreeMap<String, usize>,
+    /// The stems of each entity, and the entities with a stem.
+    stems: Vec<BTreeSet<u64>>,
+    with_stem: HashedMap<Vec<usize>>,
+}
+
+impl KnownNames {
+    /// Returns the index among `all` of an entity that another one means, too; else the next index.
+    fn find_or_add(&mut self, entity: &Entity, all: &[Entity]) -> usize {
+        let stem = |it: &str| hash_bytes(english_stem(&it.to_lowercase()).as_bytes());
+        let own: BTreeSet<u64> = entity.name.split([' ', '-']).map(stem).collect();
+        let is_same = |at: &usize| {
+            let (other, stems) = (&all[*at], &self.stems[*at]);
+            !entity.is_platform
+                && !other.is_platform
+                && entity.is_person == other.is_person
+                && (own.is_subset(stems) || stems.is_subset(&own))
+        };
+        let with = |it| self.with_stem.get(it).into_iter().flatten().copied();
+        let contained = own.iter().flat_map(with).filter(is_same).min();
+        let spelled = self.by_squashed.get(&squashed(&entity.name)).copied();
+        let known = spelled.into_iter().chain(contained).min();
+        let at = known.unwrap_or(all.len());
+        if at == all.len() {
+            self.by_squashed.insert(squashed(&entity.name), at);
+            for stem in &own {
+                self.with_stem.entry(*stem).or_default().push(at);
+            }
+            self.stems.push(own);
+        }
+        at
     }
 }
 

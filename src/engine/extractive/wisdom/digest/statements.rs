@@ -387,15 +387,18 @@ fn says_label_alone(statement: &LogStatement) -> bool {
 }
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.
-fn bare_title(title: &str) -> &str {
-    let letter = title.find(char::is_alphabetic).unwrap_or(0);
-    // `(10:30 ET) — Pump house` is about the pump house, `(Last three hours)` about these.
-    let opened = title[..letter].rfind(['(', '（']);
-    if let Some((open, close)) = opened.zip(title[letter..].find([')', '）'])) {
+fn bare_title(mut title: &str) -> &str {
+    let letter = loop {
+        let letter = title.find(char::is_alphabetic).unwrap_or(0);
+        // `(10:30 ET) — Pump house` is about the pump house, `(Last three hours)` about these.
+        let opened = title[..letter].rfind(['(', '（']);
+        let Some((open, close)) = opened.zip(title[letter..].find([')', '）'])) else {
+            break letter;
+        };
         let rest = title[letter + close..].trim_start_matches([')', '）']);
         let inside = title[open..letter + close].trim_start_matches(['(', '（']);
-        return bare_title(if rest.contains(char::is_alphabetic) { rest } else { inside });
-    }
+        title = if rest.contains(char::is_alphabetic) { rest } else { inside };
+    };
     // `3小时` and `4K` begin with their number.
     let number = title[..letter].trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let quoted = title[..number].rfind(['`', '"', '[']).unwrap_or(number);
