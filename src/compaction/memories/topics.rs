@@ -404,9 +404,8 @@ impl TopicWriter<'_> {
                 }
                 return Ok(());
             }
-            // What is left is the person's.
-            memory.recorded_body = None;
-            memory.items.clear();
+            // What is left is the person's: not as we wrote it, but with its sources and what they deleted.
+            memory.recorded_body = known.and_then(|it| it.recorded_body.clone());
         }
         let text = memory.print();
         recorded.documents.push(records::of_memory(&path, &memory, &text));
