@@ -81,6 +81,11 @@ pub(super) fn run(global: &GlobalArgs, args: &UpgradeArgs, ui: &Ui) -> CommandRe
     if !args.yes && !ui.confirm_or(question, confirmation_required)? {
         return Ok(ExitCode::SUCCESS);
     }
+    // First, so that no older version takes a half upgraded folder for one of its own; this one reads both forms.
+    let format_noted = format.is_some();
+    if let Some((file, text)) = format {
+        settings_files::write_settings(&file, &text)?;
+    }
     let (run, plan) = if plan.is_empty() {
         (None, plan)
     } else {
@@ -88,10 +93,6 @@ pub(super) fn run(global: &GlobalArgs, args: &UpgradeArgs, ui: &Ui) -> CommandRe
         let clock = call.clock();
         root.compactor(&mut lineage, engine.as_ref(), &clock).upgrade(call.now)?
     };
-    let format_noted = format.is_some();
-    if let Some((file, text)) = format {
-        settings_files::write_settings(&file, &text)?;
-    }
     finish(args, run, plan, format_noted, ui);
     Ok(ExitCode::SUCCESS)
 }

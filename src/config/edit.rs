@@ -105,13 +105,14 @@ pub(crate) fn add_curated(
 /// Returns the text of a `memoird.yaml` that says the form of the files.
 pub(crate) fn set_format(text: &str, file: &Path) -> Result<String, ConfigError> {
     RootFile::parse(text, file)?;
+    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let new = format_line();
     let mut lines: Vec<&str> = text.lines().collect();
     match lines.iter().position(|it| it.starts_with("format:")) {
         Some(at) => lines[at] = &new,
         None => lines.push(&new),
     }
-    let new = lines.join("\n") + "\n";
+    let new = lines.join(end) + end;
     RootFile::parse(&new, file)?;
     Ok(new)
 }

@@ -9,7 +9,7 @@ use std::{
 use super::{
     memory_match,
     seen_lines::SeenLines,
-    topics::TopicExclusions,
+    topics::{TopicExclusions, is_line_in},
     validate::{check_statement, validate},
 };
 use crate::compaction::{
@@ -179,7 +179,10 @@ impl DayExtractor<'_> {
         let mut intact = known.intact();
         // A model that reads a day again does not know what it said about it.
         if self.engine.is_model() && is_reread(job) {
-            intact = intact.into_iter().filter_map(|it| without_statements_of(it, logs)).collect();
+            let is_of_day = |_: &TypedMemory, item: &Item| cites_only(item, logs);
+            intact = intact.into_iter().filter_map(|it| without(it, &is_of_day)).collect();
+        } else if self.engine.is_model() {
+            intact = with_current_statements(intact, logs);
         }
         DayContext { reader: self, logs, known, intact, secrets: OnceCell::new() }
     }
@@ -396,18 +399,41 @@ pub(super) fn is_reread(job: &CompactionJob) -> bool {
     matches!(job.reason, DueReason::Forced | DueReason::OtherEngine(_))
 }
 
-/// Returns a memory without those statements of ours that cite only these logs; `None` if it has no others.
-fn without_statements_of(memory: TypedMemory, logs: &[SanitizedLog]) -> Option<TypedMemory> {
-    let is_of_day = |item: &Item| {
-        let mut files = item.citation.iter().flat_map(Citation::files).peekable();
-        files.peek().is_some() && files.all(|(stem, _)| logs.iter().any(|it| it.stem() == stem))
+/// Returns memories without those statements of ours of which a line in these logs is no longer as it was: a model
+/// that is shown them says nothing about the new line.
+pub(super) fn with_current_statements(
+    memories: Vec<TypedMemory>,
+    logs: &[SanitizedLog],
+) -> Vec<TypedMemory> {
+    let has_changed = |memory: &TypedMemory, item: &Item| {
+        item.citation.iter().flat_map(Citation::addresses).any(|at| {
+            let log = logs.iter().find(|it| *it.stem() == at.stem);
+            log.is_some_and(|it| !is_line_in(it, &at, memory))
+        })
     };
+    let is_topic = |it: &TypedMemory| it.is_about_topic();
+    let current =
+        |it: TypedMemory| if is_topic(&it) { without(it, &has_changed) } else { Some(it) };
+    memories.into_iter().filter_map(current).collect()
+}
+
+/// Returns whether an item cites lines of these logs and no others.
+fn cites_only(item: &Item, logs: &[SanitizedLog]) -> bool {
+    let mut files = item.citation.iter().flat_map(Citation::files).peekable();
+    files.peek().is_some() && files.all(|(stem, _)| logs.iter().any(|it| it.stem() == stem))
+}
+
+/// Returns a memory without those statements of ours that ended; `None` if it has no others.
+fn without(
+    memory: TypedMemory,
+    is_ended: &dyn Fn(&TypedMemory, &Item) -> bool,
+) -> Option<TypedMemory> {
     if !memory.is_about_topic() {
-        let is_of_day = memory.known_statements().iter().all(|it| is_of_day(&it.item));
-        return (!memory.is_managed() || !is_of_day).then_some(memory);
+        let is_ended = memory.known_statements().iter().all(|it| is_ended(&memory, &it.item));
+        return (!memory.is_managed() || !is_ended).then_some(memory);
     }
     let (mut left, own) = memory.statements_by_owner();
-    left.retain(|it| !is_of_day(&it.item));
+    left.retain(|it| !is_ended(&memory, &it.item));
     left.extend(own);
     left.sort_by_key(|it| it.kind);
     let body = statement::body_of(left.iter().map(|it| (it.kind, &it.item)));

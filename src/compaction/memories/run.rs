@@ -1,7 +1,7 @@
 //! Extracts typed memories from days and writes them.
 
 use super::{
-    day_reader::{DayExtractor, ExtractedDay, KnownMemories, is_reread},
+    day_reader::{DayExtractor, ExtractedDay, KnownMemories, is_reread, with_current_statements},
     memory_match,
     seen_lines::SeenLines,
     topics::TopicWriter,
@@ -133,6 +133,11 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
         let rules = &view.inventory.rules;
         let mut batch = WeekBatch::new(drafter, weeks, jobs);
         let mut seen_lines = SeenLines::of(self.context.vault, jobs, view)?;
+        let mut changed_logs = Vec::new();
+        for job in jobs.iter().filter(|it| matches!(it.reason, DueReason::Changed(_))) {
+            // One that cannot be read fails its own job.
+            changed_logs.extend(read_logs(self.context.vault, job, rules).into_iter().flatten());
+        }
         for (i, job) in jobs.iter().rev().enumerate() {
             if tier.watcher.should_stop() || tier.report.model.is_some() {
                 tier.report.left += jobs.len() - i;
@@ -144,8 +149,8 @@ impl<'c, 'a> MemoryWriter<'c, 'a> {
             // A forced day is read completely.
             let seen = (job.reason != DueReason::Forced).then_some(&seen_lines);
             let reader = self.day_extractor(&view.inventory, seen);
-            let shown =
-                memory_match::sanitized_memories(&known.intact(), self.context.vault, rules);
+            let current = with_current_statements(known.intact(), &changed_logs);
+            let shown = memory_match::sanitized_memories(&current, self.context.vault, rules);
             let check = |logs: &[SanitizedLog], draft: &StatementDraft| {
                 reader.check(job, logs, &known, draft)
             };

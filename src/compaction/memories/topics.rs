@@ -117,7 +117,7 @@ impl TopicWriter<'_> {
             }
             let new = topic.statements.iter().map(|(kind, item)| (*kind, self.sanitized(item)));
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
-            let statements = with_older(new.collect(), older);
+            let statements = with_older(new.collect(), older, topic.is_stopped);
             let memory =
                 self.memory(topic.kind, &topic.name, &topic.description, known, &mut names);
             self.add_file(memory, known, statements, files, recorded)?;
@@ -184,13 +184,16 @@ impl TopicWriter<'_> {
             let kind = draft.kind.memory_type();
             let name = self.shown_name(&draft.topic);
             let ours = || self.memories.iter().filter(|it| it.kind == kind && is_ours(it));
-            let is_replaced = |it: &&TypedMemory| {
-                our_statements(it).iter().any(|it| self.replaces(draft, kind, &it.1, is_reread))
+            let is_replaced = |memory: &&TypedMemory, is_reread: bool| {
+                let mut statements = our_statements(memory).into_iter();
+                statements.any(|it| self.replaces(draft, kind, &it.1, is_reread))
             };
+            // A line may say something about two topics, so that the name counts more than the line.
             let known = ours()
-                .find(is_replaced)
+                .find(|it| is_replaced(it, false))
                 .or_else(|| self.known_memory(kind, &name).filter(|it| is_ours(it)))
-                .or_else(|| ours().find(|it| self.has_name(it, &name)));
+                .or_else(|| ours().find(|it| self.has_name(it, &name)))
+                .or_else(|| ours().find(|it| is_replaced(it, is_reread)));
             let is_same = |it: &&mut DayTopic<'_>| {
                 it.known == known
                     && (known.is_some()
@@ -255,7 +258,11 @@ impl TopicWriter<'_> {
             new.push((*kind, with_former_value(*kind, self.sanitized(&item), &older)));
         }
         let newer = newer.into_iter().map(|(kind, it)| (kind, with_former_value(kind, it, &new)));
-        with_older(newer.collect(), with_older(new, older))
+        let is_retired =
+            |it: &[(StatementKind, Item)]| it.iter().any(|it| it.0 == StatementKind::Retired);
+        let newer: Vec<_> = newer.collect();
+        let (is_over, was_over) = (is_retired(&newer), is_retired(&new));
+        with_older(newer, with_older(new, older, was_over), is_over)
     }
 
     fn shown_name(&self, name: &str) -> String {
@@ -515,20 +522,30 @@ fn our_statements(memory: &TypedMemory) -> Vec<(StatementKind, Item)> {
 }
 
 /// Returns whether a line that a memory cites is unchanged.
-fn is_line_in(log: &SanitizedLog, at: &Address, memory: &TypedMemory) -> bool {
+pub(super) fn is_line_in(log: &SanitizedLog, at: &Address, memory: &TypedMemory) -> bool {
     let then = memory.sources.iter().find(|it| it.0 == *at).map(|it| &it.1);
     let now = log.line(at.line).map(|it| it.hash().hex4());
     then.is_some() && now.as_ref() == then
 }
 
 /// Returns the label and the value of a statement such as `Poll interval: 5 minutes (was 10 minutes until 2026-04-10)`.
-/// Rules and lessons have none: two of the same label may both hold.
+/// Only how things and people are has one, and a sentence is no value: `Decision: …` or a title may be before several
+/// statements that all hold.
 fn label_and_value(kind: StatementKind, text: &str) -> Option<(String, &str)> {
     const LABEL_WORDS_MAX: usize = 6;
+    const VALUE_CHARS_MAX: usize = 60;
     let (label, value) = text.split_once(": ")?;
-    let is_guidance = matches!(kind, StatementKind::Rule | StatementKind::Lesson);
-    let is_label = label.split_whitespace().count() <= LABEL_WORDS_MAX && !is_guidance;
+    let has_values = matches!(
+        kind,
+        StatementKind::State
+            | StatementKind::Environment
+            | StatementKind::Profile
+            | StatementKind::Preference
+    );
     let value = value.split_once(" (was ").map_or(value, |it| it.0);
+    let is_label = has_values
+        && label.split_whitespace().count() <= LABEL_WORDS_MAX
+        && value.chars().count() <= VALUE_CHARS_MAX;
     is_label.then(|| (label.to_lowercase(), value.trim_end_matches(['.', ';'])))
 }
 
@@ -565,6 +582,7 @@ fn with_former_value(kind: StatementKind, item: Item, older: &[(StatementKind, I
 fn with_older(
     new: Vec<(StatementKind, Item)>,
     mut older: Vec<(StatementKind, Item)>,
+    is_stopped: bool,
 ) -> Vec<(StatementKind, Item)> {
     let label = |it: &(StatementKind, Item)| label_and_value(it.0, &it.1.text).map(|it| it.0);
     let mut said = SeenStatements::default();
@@ -572,7 +590,6 @@ fn with_older(
         said.add(&item.text);
     }
     let labels: BTreeSet<String> = new.iter().filter_map(label).collect();
-    let is_stopped = new.iter().any(|it| it.0 == StatementKind::Retired);
     older.retain(|it| {
         let is_state =
             matches!(it.0, StatementKind::State | StatementKind::Open | StatementKind::Environment);

@@ -204,7 +204,10 @@ pub(crate) fn join_memories(
     let edit = WisdomEdit::new(&logs, rules, &is_deleted);
     let notes = what_notes_say(&view.inventory);
     let room = settings.settings.wisdom.max_chars;
-    let is_single = |it: &&TypedMemory| it.is_managed() && !it.is_about_topic();
+    // What a person added to the frontmatter has no place in another file.
+    let is_single = |it: &&TypedMemory| {
+        it.is_managed() && !it.is_about_topic() && it.other_keys.values().is_empty()
+    };
     let mut joined: Vec<TypedMemory> =
         view.inventory.memories.iter().filter(is_single).cloned().collect();
     loop {

@@ -287,6 +287,10 @@ fn a_statement_of_a_changed_line_goes_and_the_others_stay() {
     let ran = extract_again(&workspace);
     assert_eq!(memories(&workspace), [IMPORTER], "{ran}");
     assert!(workspace.root.read(IMPORTER).contains("one row. [2026-04-07:5]"), "{ran}");
+    // What is shown as known already is not said again: a statement of the old line is not known.
+    let requests = workspace.server.requests();
+    let request = requests.last().unwrap().turns().concat();
+    assert!(!request.contains("Alice prefers short"), "{request}");
     workspace.run(&["doctor"]).ok();
 }
 

@@ -195,9 +195,10 @@ fn add_notes(bullets: &mut [MonthBullet], material: &CandidateSet, units_of: &[V
             let (_, statement) = unit.at.statement_in(&material.pages);
             let piece = statement.pieces[unit.at.piece];
             let words = statement.piece_text(unit.at.piece);
+            // The last one first, so that the places of the others stay.
+            let Some(start) = bullet.item.text.find(words) else { continue };
             for note in unit.annotations.iter().rev() {
                 let text = &bullet.item.text;
-                let Some(start) = text.find(words) else { continue };
                 let at = start + note.offset - piece.start;
                 let added = format!(" {}", note.text);
                 if text[at..].starts_with(&added) {

@@ -47,6 +47,8 @@ pub struct TopicMemory {
     pub description: String,
     /// Its statements by kind, older ones first.
     pub statements: Vec<(StatementKind, Item)>,
+    /// Whether one of them says that the topic itself was stopped.
+    pub is_stopped: bool,
 }
 
 /// What a memory is about; `None` for what is about no entity.
@@ -229,7 +231,8 @@ impl TopicFiler<'_> {
         chosen.sort_by_key(|it| (all[*it].kind, *it));
         let item = |at: usize| self.with_former_value(at, words(at));
         let statements = chosen.iter().map(|&at| (all[at].kind, item(at))).collect();
-        TopicMemory { kind, name, description, statements }
+        let is_stopped = self.stopped_at(&chosen).is_some();
+        TopicMemory { kind, name, description, statements, is_stopped }
     }
 }
 
