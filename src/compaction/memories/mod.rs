@@ -1,6 +1,7 @@
 //! Typed memories extracted from closed days, and their index `MEMORY.md`.
 
 pub(crate) mod day_reader;
+mod day_topics;
 pub(crate) mod index_file;
 pub(crate) mod memory_match;
 mod own_text;

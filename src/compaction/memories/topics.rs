@@ -10,7 +10,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::{day_reader::is_deleted_in_type, memory_match, own_text::OwnText};
+use super::{day_reader::is_deleted_in_type, own_text::OwnText};
 use crate::compaction::{
     error::JobFailure,
     journal::{
@@ -19,10 +19,7 @@ use crate::compaction::{
     },
 };
 use crate::{
-    engine::{
-        StatementDraft,
-        extractive::{SeenStatements, TopicMemory},
-    },
+    engine::extractive::{SeenStatements, TopicMemory},
     memory::{
         address::{Address, Citation},
         correction::shorten,
@@ -134,147 +131,16 @@ impl TopicWriter<'_> {
         Ok(())
     }
 
-    /// Files the statements of a day. The others of its topics stay if their lines are unchanged and no new one
-    /// replaces them: by its id, its label or its words, or by its lines if the day is read again from scratch.
-    pub(crate) fn add_day(
-        &self,
-        drafts: &[StatementDraft],
-        is_reread: bool,
-        files: &mut Vec<FileWrite>,
-        recorded: &mut RecordedChanges,
-    ) -> Result<(), JobFailure> {
-        let mut names = NewNames::of(self);
-        let ends = |memory: &TypedMemory, item: &Item| {
-            // Whether one statement alone still has its lines is decided elsewhere.
-            memory.is_about_topic() && !self.is_current(memory, item)
-                || drafts.iter().any(|it| self.replaces(it, memory.kind, item, is_reread))
-        };
-        let mut topics = self.topics_of(drafts, is_reread);
-        for memory in self.memories.iter().filter(|it| is_ours(it)) {
-            let is_there = |it: &DayTopic<'_>| it.known.is_some_and(|it| it == memory);
-            let mut statements = our_statements(memory).into_iter();
-            if !topics.iter().any(is_there) && statements.any(|it| ends(memory, &it.1)) {
-                topics.push(DayTopic { known: Some(memory), name: &memory.name, new: Vec::new() });
-            }
-        }
-        for DayTopic { known, name, new } in topics {
-            let mut current = known.map(our_statements).unwrap_or_default();
-            current.retain(|it| known.is_none_or(|known| !ends(known, &it.1)));
-            let statements = self.with_new(current, &new);
-            let Some(kind) =
-                known.map(|it| it.kind).or(new.first().map(|it| it.kind.memory_type()))
-            else {
-                continue;
-            };
-            // What a thing is says most about it.
-            let first = statements.iter().find(|it| it.0 == StatementKind::State);
-            let first = first.or(statements.first()).map_or("", |it| &it.1.text);
-            let described = known.filter(|it| !it.is_about_topic() || statements.is_empty());
-            let description = described.map_or(first, |it| &it.description);
-            let memory = self.memory(kind, name, description, known, &mut names);
-            self.add_file(memory, known, statements, files, recorded)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the topics of some statements. One that replaces another of its type is about the same topic.
-    fn topics_of<'d>(&'d self, drafts: &'d [StatementDraft], is_reread: bool) -> Vec<DayTopic<'d>> {
-        let mut topics: Vec<DayTopic<'_>> = Vec::new();
-        for draft in drafts {
-            let kind = draft.kind.memory_type();
-            let name = self.shown_name(&draft.topic);
-            let ours = || self.memories.iter().filter(|it| it.kind == kind && is_ours(it));
-            let is_replaced = |memory: &&TypedMemory, is_reread: bool| {
-                let mut statements = our_statements(memory).into_iter();
-                statements.any(|it| self.replaces(draft, kind, &it.1, is_reread))
-            };
-            // A line may say something about two topics, so that the name counts more than the line.
-            let known = ours()
-                .find(|it| is_replaced(it, false))
-                .or_else(|| self.known_memory(kind, &name).filter(|it| is_ours(it)))
-                .or_else(|| ours().find(|it| self.has_name(it, &name)))
-                .or_else(|| ours().find(|it| is_replaced(it, is_reread)));
-            let is_same = |it: &&mut DayTopic<'_>| {
-                it.known == known
-                    && (known.is_some()
-                        || it.new.iter().any(|it| it.kind.memory_type() == kind)
-                            && it.name.to_lowercase() == draft.topic.to_lowercase())
-            };
-            match topics.iter_mut().find(is_same) {
-                Some(topic) => topic.new.push(draft),
-                None => topics.push(DayTopic { known, name: &draft.topic, new: vec![draft] }),
-            }
-        }
-        topics
-    }
-
-    /// Returns whether a statement of a day names one that is not newer, or has a line of it if the day is read again.
-    fn replaces(
-        &self,
-        draft: &StatementDraft,
-        kind: MemoryType,
-        item: &Item,
-        is_reread: bool,
-    ) -> bool {
-        let Some(citation) = &item.citation else { return false };
-        let is_named = || {
-            let id = draft.replaces.as_ref();
-            id.is_some_and(|id| *id == memory_match::shown_id(item, self.rules))
-        };
-        let is_said_again =
-            || is_reread && kind == draft.kind.memory_type() && citation.overlaps(&draft.citation);
-        citation.newest_date() <= draft.citation.newest_date() && (is_named() || is_said_again())
-    }
-
-    /// Returns whether the lines of a statement are unchanged, as far as they are in the logs of the day.
-    fn is_current(&self, memory: &TypedMemory, item: &Item) -> bool {
-        let log = |at: &Address| self.logs.iter().find(|it| *it.stem() == at.stem);
-        let mut lines = item.citation.iter().flat_map(Citation::addresses);
-        lines.all(|at| log(&at).is_none_or(|it| is_line_in(it, &at, memory)))
-    }
-
-    /// Returns the statements of a topic with new ones. Those of newer days replace the new ones, not the reverse.
-    fn with_new(
-        &self,
-        current: Vec<(StatementKind, Item)>,
-        drafts: &[&StatementDraft],
-    ) -> Vec<(StatementKind, Item)> {
-        let day = drafts.iter().map(|it| it.citation.newest_date()).max();
-        let is_newer = |it: &(StatementKind, Item)| {
-            day.is_some() && it.1.citation.as_ref().map(Citation::newest_date) > day
-        };
-        let (newer, older): (Vec<_>, Vec<_>) = current.into_iter().partition(is_newer);
-        let mut new: Vec<(StatementKind, Item)> = Vec::new();
-        let mut said = SeenStatements::default();
-        for StatementDraft { kind, text, citation, .. } in drafts {
-            let is_known = |it: &(StatementKind, Item)| {
-                it.0 == *kind && it.1.citation.as_ref().is_some_and(|it| it.covers(citation))
-            };
-            if older.iter().any(is_known) || said.find_repeated(text).is_some() {
-                continue;
-            }
-            said.add(text);
-            let item = Item { text: text.clone(), citation: Some(citation.clone()) };
-            new.push((*kind, with_former_value(*kind, self.sanitized(&item), &older)));
-        }
-        let newer = newer.into_iter().map(|(kind, it)| (kind, with_former_value(kind, it, &new)));
-        let is_retired =
-            |it: &[(StatementKind, Item)]| it.iter().any(|it| it.0 == StatementKind::Retired);
-        let newer: Vec<_> = newer.collect();
-        let (is_over, was_over) = (is_retired(&newer), is_retired(&new));
-        with_older(newer, with_older(new, older, was_over), is_over)
-    }
-
-    fn shown_name(&self, name: &str) -> String {
+    pub(super) fn shown_name(&self, name: &str) -> String {
         shorten(&self.rules.sanitize_output(name), LINE_CHARS_MAX)
     }
 
-    fn sanitized(&self, item: &Item) -> Item {
+    pub(super) fn sanitized(&self, item: &Item) -> Item {
         Item { text: self.rules.sanitize_output(&item.text), citation: item.citation.clone() }
     }
 
     /// Returns a memory without its statements.
-    fn memory(
+    pub(super) fn memory(
         &self,
         kind: MemoryType,
         topic: &str,
@@ -305,7 +171,7 @@ impl TopicWriter<'_> {
     }
 
     /// Returns the memory about a topic: by its name, or by the name of its file where a person gave it another one.
-    fn known_memory(&self, kind: MemoryType, name: &str) -> Option<&TypedMemory> {
+    pub(super) fn known_memory(&self, kind: MemoryType, name: &str) -> Option<&TypedMemory> {
         let is_same =
             |it: &&TypedMemory| it.kind == kind && it.is_about_topic() && self.has_name(it, name);
         let mut found = self.memories.iter().filter(is_same);
@@ -317,7 +183,7 @@ impl TopicWriter<'_> {
         found.find(|it| it.recorded_body.is_some()).or(Some(first))
     }
 
-    fn has_name(&self, memory: &TypedMemory, name: &str) -> bool {
+    pub(super) fn has_name(&self, memory: &TypedMemory, name: &str) -> bool {
         let is_file_of =
             |it: &str| memory.file_name.as_os_str() == typed::file_name(memory.kind, it).as_str();
         // Two names may be spelled alike in a file name.
@@ -369,7 +235,7 @@ impl TopicWriter<'_> {
     }
 
     /// Adds the file of a memory with these statements, or its removal if nothing is left of it.
-    fn add_file(
+    pub(super) fn add_file(
         &self,
         mut memory: TypedMemory,
         known: Option<&TypedMemory>,
@@ -470,13 +336,13 @@ pub(crate) fn describe(rules: &PrivacyRules, description: &str) -> String {
 }
 
 /// The names of new files.
-struct NewNames {
+pub(super) struct NewNames {
     secrets: FileNameSecrets,
     names: Vec<String>,
 }
 
 impl NewNames {
-    fn of(writer: &TopicWriter<'_>) -> Self {
+    pub(super) fn of(writer: &TopicWriter<'_>) -> Self {
         let mut secrets = FileNameSecrets::default();
         let raw = writer.logs.iter().filter_map(SanitizedLog::raw);
         raw.for_each(|it| secrets.add_from(writer.rules, it));
@@ -495,30 +361,6 @@ impl NewNames {
         self.names.push(free.clone());
         PathBuf::from(free)
     }
-}
-
-/// The statements of a day about a topic.
-struct DayTopic<'d> {
-    /// The memory that has others about it.
-    known: Option<&'d TypedMemory>,
-    /// As the statements call it.
-    name: &'d str,
-    new: Vec<&'d StatementDraft>,
-}
-
-/// Returns whether the words of a memory are ours to replace.
-fn is_ours(memory: &TypedMemory) -> bool {
-    if memory.is_about_topic() { memory.recorded_body.is_some() } else { memory.is_managed() }
-}
-
-/// Returns the statements of a memory that we wrote; of a memory of one statement that one.
-fn our_statements(memory: &TypedMemory) -> Vec<(StatementKind, Item)> {
-    let ours = if memory.is_about_topic() {
-        memory.statements_by_owner().0
-    } else {
-        memory.known_statements()
-    };
-    ours.into_iter().map(|it| (it.kind, it.item)).collect()
 }
 
 /// Returns whether a line that a memory cites is unchanged.
@@ -550,7 +392,11 @@ fn label_and_value(kind: StatementKind, text: &str) -> Option<(String, &str)> {
 }
 
 /// Adds the value that a state replaces, with its lines.
-fn with_former_value(kind: StatementKind, item: Item, older: &[(StatementKind, Item)]) -> Item {
+pub(super) fn with_former_value(
+    kind: StatementKind,
+    item: Item,
+    older: &[(StatementKind, Item)],
+) -> Item {
     const VALUE_CHARS_MAX: usize = 40;
     let is_state = matches!(kind, StatementKind::State | StatementKind::Environment)
         && !item.text.contains(" (was ");
@@ -579,7 +425,7 @@ fn with_former_value(kind: StatementKind, item: Item, older: &[(StatementKind, I
 
 /// Returns new statements with those older ones that still hold: no new one has their label or words, and their topic
 /// was not stopped. Of each kind the newest ones stay.
-fn with_older(
+pub(super) fn with_older(
     new: Vec<(StatementKind, Item)>,
     mut older: Vec<(StatementKind, Item)>,
     is_stopped: bool,

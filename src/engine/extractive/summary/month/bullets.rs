@@ -70,8 +70,7 @@ pub(super) struct MonthBullet {
 
 /// Reads what the bullets are about.
 pub(super) fn rate_bullets(pages: &[ParsedLog], bullets: &[WeekBullet<'_>]) -> Vec<MonthBullet> {
-    let LogStatements { statements, entities, .. } = collect_from_pages(pages, &|_, _, _| None);
-    let newer = NewerStatements::of(&statements);
+    let LogStatements { statements, entities, newer } = collect_from_pages(pages, &|_, _, _| None);
     let mut at_line: HashMap<(&Stem, u32), Vec<usize>> = HashMap::new();
     for (at, statement) in statements.iter().enumerate() {
         for (stem, lines) in statement.own_citation.files() {
@@ -80,8 +79,7 @@ pub(super) fn rate_bullets(pages: &[ParsedLog], bullets: &[WeekBullet<'_>]) -> V
             }
         }
     }
-    let main_of = main_entities(&entities);
-    let rater = BulletRater { statements: &statements, main_of, entities: &entities, newer };
+    let rater = BulletRater { statements: &statements, entities: &entities, newer: &newer };
     let mut extractor = TermExtractor::default();
     bullets
         .iter()
@@ -101,9 +99,7 @@ pub(super) fn rate_bullets(pages: &[ParsedLog], bullets: &[WeekBullet<'_>]) -> V
 struct BulletRater<'a> {
     statements: &'a [DigestStatement],
     entities: &'a Entities,
-    /// The entity to which another one belongs.
-    main_of: Vec<usize>,
-    newer: NewerStatements,
+    newer: &'a NewerStatements,
 }
 
 impl BulletRater<'_> {
@@ -137,7 +133,7 @@ impl BulletRater<'_> {
         }
         let topic = self.topic_of(words, &parts, weight);
         let mut named = self.entities.mentions(words).into_iter();
-        let is_named = topic.is_none_or(|it| named.any(|of| self.main_of[of.entity] == it));
+        let is_named = topic.is_none_or(|it| named.any(|of| of.entity == it));
         let is_guidance = !matches!(
             kind,
             StatementKind::State | StatementKind::Open | StatementKind::Environment
@@ -176,7 +172,7 @@ impl BulletRater<'_> {
         let mut weights = HashedMap::<f64>::default();
         for part in parts {
             if let Some(subject) = part.subject {
-                *weights.entry(self.main_of[subject.entity] as u64).or_default() += weight(part);
+                *weights.entry(subject.entity as u64).or_default() += weight(part);
             }
         }
         let mut weights: Vec<(usize, f64)> = weights
@@ -185,7 +181,7 @@ impl BulletRater<'_> {
             .filter(|it| is_topic(&it.0))
             .collect();
         weights.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let named = self.entities.mentions(words).into_iter().map(|it| self.main_of[it.entity]);
+        let named = self.entities.mentions(words).into_iter().map(|it| it.entity);
         weights.first().map(|it| it.0).or_else(|| named.filter(is_topic).min())
     }
 }
@@ -219,25 +215,4 @@ fn plain_stems(text: &str) -> usize {
     let is_plain = |it: &&str| !it.is_ascii() || !is_name(it);
     let words: Vec<&str> = text.split_whitespace().filter(is_plain).collect();
     StatementTerms::of(&words.join(" ")).stems.len()
-}
-
-/// Returns for each entity the most frequent one whose name is part of its name, or itself.
-fn main_entities(entities: &Entities) -> Vec<usize> {
-    let words: Vec<Vec<String>> = entities
-        .all
-        .iter()
-        .map(|it| WordList::of(&it.name).iter().map(str::to_owned).collect())
-        .collect();
-    let mut by_words: HashMap<&[String], usize> = HashMap::new();
-    for (at, words) in words.iter().enumerate() {
-        by_words.entry(words).or_insert(at);
-    }
-    let is_main = |it: &usize| !entities.all[*it].is_person && !entities.all[*it].is_platform;
-    (0..words.len())
-        .map(|at| {
-            let own = &words[at];
-            let parts = (1..own.len()).flat_map(|width| own.windows(width));
-            parts.filter_map(|it| by_words.get(it).copied()).filter(is_main).fold(at, usize::min)
-        })
-        .collect()
 }

@@ -168,7 +168,7 @@ pub(in crate::engine::extractive) struct Subject {
 pub(in crate::engine::extractive) struct LogStatements {
     /// Oldest first.
     pub(in crate::engine::extractive) statements: Vec<DigestStatement>,
-    pub(super) newer: NewerStatements,
+    pub(in crate::engine::extractive) newer: NewerStatements,
     pub(in crate::engine::extractive) entities: Entities,
 }
 
