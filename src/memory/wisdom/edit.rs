@@ -152,7 +152,7 @@ impl WisdomFile {
     }
 
     /// Ensures a blank line before the segment at `at`.
-    fn ensure_blank_line_before(&mut self, at: usize) {
+    pub(super) fn ensure_blank_line_before(&mut self, at: usize) {
         let Some(before) = at.checked_sub(1).and_then(|it| self.segments.get_mut(it)) else {
             return;
         };
@@ -357,7 +357,7 @@ impl WisdomFile {
                 break;
             }
             entries -= 1;
-            chars -= visible_chars(&entry.raw);
+            chars = chars.saturating_sub(visible_chars(&entry.raw));
             going.extend(entry.id().map(str::to_owned));
         }
         going

@@ -278,11 +278,13 @@ impl WisdomFile {
         visible_chars(&self.print_visible())
     }
 
-    /// Returns the number of characters of the visible file without our bullets.
+    /// Returns the number of characters of the visible file without our bullets and the headings that only they
+    /// need: the same before the bullets are written and after.
     pub fn chars_without_bullets(&self) -> usize {
-        let bullets = self.entries().filter(|it| it.is_own_bullet());
-        let of_bullets: usize = bullets.map(|it| visible_chars(&it.raw)).sum();
-        self.chars().saturating_sub(of_bullets)
+        let mut rest = self.clone();
+        rest.replace_bullets(&[]);
+        rest.ensure_blank_line_before(rest.segments.len());
+        rest.chars()
     }
 }
 
@@ -658,6 +660,19 @@ mod tests {
         assert_eq!(read.print(), visible);
         let caps = WisdomLimits { entries: 0, chars: 0 };
         assert!(read.entries_over_limit(caps, &BTreeSet::new()).is_empty());
+    }
+
+    /// Otherwise a run that goes on after a kill chooses other bullets.
+    #[test]
+    fn the_bullets_do_not_change_the_room_that_is_left_for_them() {
+        let bullet = |section| (section, "Deploys wait.".to_owned(), cite("2026-04-09:1"));
+        let sections = [WisdomSection::People, WisdomSection::Lessons];
+        for mut file in [WisdomFile::new("Lexicon"), sample(), WisdomFile::parse("# Mine")] {
+            let before = file.chars_without_bullets();
+            file.replace_bullets(&sections.map(bullet));
+            assert_eq!(file.chars_without_bullets(), before);
+            assert_eq!(WisdomFile::parse(&file.print()).chars_without_bullets(), before);
+        }
     }
 
     #[test]
