@@ -17,6 +17,7 @@ use super::{
     GlobalArgs,
     error::CommandResult,
     git_snapshot, instruction_files,
+    last_day::last_day,
     last_sessions::last_session_lines,
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
@@ -264,9 +265,33 @@ fn compose(
     if more.all || more.month {
         collector.add_summary_part(root, Grain::Month, &MONTH_PART)?;
     }
+    let last = last_day(root, today)?;
+    let (last_day, open_of_day) = last.map(|it| ((it.day, it.bullets), it.open)).unzip();
+    open.extend(open_of_day.unwrap_or_default());
     collector.add_week(root, more.all || more.week, open, &mut seen)?;
+    let sessions = last_session_lines(root, today)?;
+    for line in &sessions {
+        seen.add(line);
+    }
+    if let Some((day, mut bullets)) = last_day {
+        blocks::remove_seen(&mut bullets, &collector.notes, &mut seen);
+        collector.add(ContextPart {
+            kind: ContextPartKind::LastDay,
+            head: format!("Last day, {day}"),
+            blocks: collector.lines_of(&bullets),
+            left_out: 0,
+            command: format!("memoird show {day}"),
+        });
+    }
+    // The current week has no summary yet.
+    collector.add(ContextPart {
+        kind: ContextPartKind::Sessions,
+        head: "Last sessions".to_owned(),
+        blocks: ContextBlock::of_lines(sessions),
+        left_out: 0,
+        command: "memoird session list; memoird session show ID".to_owned(),
+    });
     let PartsCollector { mut parts, .. } = collector;
-    add_last_sessions(root, today, &mut parts)?;
     if let Some(count) = more.logs.or(more.all.then_some(LOGS_WITH_ALL)) {
         add_last_logs(root, count, &mut parts)?;
     }
@@ -553,25 +578,6 @@ fn newest_summary(
     };
     let Some(period) = paths.iter().filter_map(period).max() else { return Ok(None) };
     Ok(root.read_sanitized(&layout.summary(period))?.map(|week| (period, week)))
-}
-
-/// Adds the last sessions, the newest first: the current week has no summary yet.
-fn add_last_sessions(
-    root: &MemoryRoot,
-    today: NaiveDate,
-    parts: &mut Vec<ContextPart>,
-) -> CommandResult<()> {
-    let part = ContextPart {
-        kind: ContextPartKind::Sessions,
-        head: "Last sessions".to_owned(),
-        blocks: ContextBlock::of_lines(last_session_lines(root, today)?),
-        left_out: 0,
-        command: "memoird session list; memoird session show ID".to_owned(),
-    };
-    if !part.blocks.is_empty() {
-        parts.push(part);
-    }
-    Ok(())
 }
 
 /// Adds the last `count` logs, oldest first.

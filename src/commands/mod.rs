@@ -25,6 +25,7 @@ mod import;
 mod import_notes;
 mod init;
 mod instruction_files;
+mod last_day;
 mod last_sessions;
 pub(crate) mod log;
 mod logging;

@@ -43,6 +43,8 @@ pub enum ContextPartKind {
     Open,
     /// The rest of that week.
     Week,
+    /// The newest day of the logs.
+    LastDay,
     /// The sessions that ended last.
     Sessions,
     /// A daily log.
@@ -136,6 +138,7 @@ impl ContextPartKind {
             Self::Decisions => "decisions",
             Self::Open => "open",
             Self::Week => "week",
+            Self::LastDay => "last_day",
             Self::Sessions => "sessions",
             Self::Log => "log",
             Self::Git => "git",
@@ -147,7 +150,7 @@ impl ContextPartKind {
         match self {
             Self::Wisdom => 12,
             Self::Instructions => 9,
-            Self::Memories => 4,
+            Self::Memories | Self::LastDay => 4,
             Self::Open | Self::Sessions => 3,
             Self::Decisions | Self::Month | Self::Week | Self::Log | Self::Git => 2,
         }
@@ -164,7 +167,7 @@ impl ContextPartKind {
 
     /// Returns whether a block that does not fit is passed over, because the next ones do not continue it.
     fn skips_large_blocks(self) -> bool {
-        matches!(self, Self::Wisdom | Self::Memories | Self::Decisions | Self::Open)
+        matches!(self, Self::Wisdom | Self::Memories | Self::Decisions | Self::Open | Self::LastDay)
     }
 }
 
