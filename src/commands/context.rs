@@ -267,7 +267,12 @@ fn compose(
     }
     let last = last_day(root, today)?;
     let (last_day, open_of_day) = last.map(|it| ((it.day, it.bullets), it.open)).unzip();
-    open.extend(open_of_day.unwrap_or_default());
+    // What the last day leaves open is said there as it is now.
+    let mut of_day = SeenStatements::default();
+    let mut open_of_day = open_of_day.unwrap_or_default();
+    blocks::remove_seen(&mut open_of_day, &collector.notes, &mut of_day);
+    open.retain(|it| of_day.find_repeated(&it.text).is_none());
+    open.append(&mut open_of_day);
     collector.add_week(root, more.all || more.week, open, &mut seen)?;
     let sessions = last_session_lines(root, today)?;
     for line in &sessions {
@@ -278,7 +283,7 @@ fn compose(
         collector.add(ContextPart {
             kind: ContextPartKind::LastDay,
             head: format!("Last day, {day}"),
-            blocks: collector.lines_of(&bullets),
+            blocks: collector.lines_of_day(&bullets, day),
             left_out: 0,
             command: format!("memoird show {day}"),
         });
@@ -503,6 +508,15 @@ impl PartsCollector {
 
     fn lines_of(&self, bullets: &[SourcedBullet]) -> Vec<ContextBlock> {
         ContextBlock::of_lines(bullets.iter().map(|it| it.line(self.cite)).collect())
+    }
+
+    /// Returns the lines of what happened on a day, which the heading names.
+    fn lines_of_day(&self, bullets: &[SourcedBullet], day: NaiveDate) -> Vec<ContextBlock> {
+        let line = |it: &SourcedBullet| match it.since {
+            Some(since) if since == day && !self.cite => format!("- {}", it.text),
+            _ => it.line(self.cite),
+        };
+        ContextBlock::of_lines(bullets.iter().map(line).collect())
     }
 
     /// Adds sections of the newest summary of a tier.

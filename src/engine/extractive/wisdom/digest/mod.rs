@@ -26,7 +26,7 @@ mod topics;
 mod worth;
 
 use std::{
-    cmp::Ordering,
+    cmp::{Ordering, Reverse},
     collections::{BTreeMap, BinaryHeap},
 };
 
@@ -35,7 +35,7 @@ use serde::Serialize;
 
 use self::entities::Entities;
 use self::newer::NewerStatements;
-use self::sections::room_of;
+use self::sections::{room_of, sets_boundary};
 use self::statements::{DayCounts, DigestStatement, LogStatements, collect_statements};
 pub use self::topics::TopicMemory;
 use super::similarity::{SeenStatements, repeats_entry};
@@ -420,7 +420,8 @@ impl<'a> DigestChoice<'a> {
         self.chosen.push(at);
     }
 
-    /// Returns the bullets by section, those of one topic beside each other, older ones first.
+    /// Returns the bullets by section: those of one topic beside each other, the topic with the newest first, and in a
+    /// topic the older ones first; of the rules first those that set a boundary.
     fn into_bullets(self) -> Vec<DigestBullet> {
         let mut members = HashedMap::<usize>::default();
         for name in self.chosen.iter().flat_map(|&it| &self.statements[it].names) {
@@ -428,24 +429,25 @@ impl<'a> DigestChoice<'a> {
         }
         let topic = |it: &DigestStatement| {
             if let Some(project) = self.project_of(it) {
-                return Some((self.lines[&project].0, project as u64));
+                return (self.lines[&project].0, project as u64);
             }
             let names = it.names.iter().map(|name| (members[name], *name));
-            names.max().filter(|it| it.0 > 1)
+            names.max().filter(|it| it.0 > 1).unwrap_or((1, it.order as u64))
         };
-        let newest = |wanted: (usize, u64)| -> Option<NaiveDate> {
-            let chosen = self.chosen.iter().map(|&it| &self.statements[it]);
-            chosen.filter(|it| topic(it) == Some(wanted)).map(|it| it.day).max()
-        };
+        let mut newest = BTreeMap::<(WisdomSection, (usize, u64)), NaiveDate>::new();
+        for &at in &self.chosen {
+            let it = &self.statements[at];
+            let day = newest.entry((it.section(), topic(it))).or_insert(it.day);
+            *day = it.day.max(*day);
+        }
         let mut order: Vec<_> = self
             .chosen
             .iter()
             .map(|&at| {
                 let it = &self.statements[at];
-                let topic = topic(it);
-                let size = topic.map_or(0, |it| it.0);
-                let rank = (std::cmp::Reverse(size), topic.map(|it| (newest(it), it.1)));
-                (it.section(), rank, it.day, at)
+                let (section, topic) = (it.section(), topic(it));
+                let is_limit = section == WisdomSection::HowToWork && sets_boundary(&it.text);
+                (section, Reverse(is_limit), Reverse(newest[&(section, topic)]), topic, it.day, at)
             })
             .collect();
         order.sort_unstable();

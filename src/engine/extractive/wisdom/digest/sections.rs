@@ -20,6 +20,7 @@ use crate::{
         statement::StatementKind,
         wisdom::WisdomSection,
     },
+    text::lexicon::WISDOM,
 };
 
 /// The longest statement about a place, in words: a longer one is a story.
@@ -152,6 +153,12 @@ pub(super) fn role_of(
         return role(StatementKind::Environment, 1.1);
     }
     role(StatementKind::State, if is_report { EVENT_FACTOR } else { 1.0 })
+}
+
+/// Returns whether a rule is about what cannot be taken back: money, messages to others, deletion, publication,
+/// accounts.
+pub(super) fn sets_boundary(text: &str) -> bool {
+    titles::names_word(text, &WISDOM.boundary_words)
 }
 
 /// Returns whether a statement says what to do whenever a case occurs.

@@ -54,8 +54,8 @@ pub(super) fn is_review(page: &ParsedLog, statement: &LogStatement) -> bool {
     titles(page, statement).take(3).any(|it| names_word(it, &WISDOM.review_words))
 }
 
-/// Returns whether a title has a word that begins with one of these.
-fn names_word(title: &str, words: &[&'static str]) -> bool {
+/// Returns whether a text has a word that begins with one of these.
+pub(super) fn names_word(title: &str, words: &[&'static str]) -> bool {
     let title = title.to_lowercase();
     let begins = |at: usize, word: &str| {
         !word.is_ascii() || !title[..at].ends_with(|c: char| c.is_alphanumeric())
