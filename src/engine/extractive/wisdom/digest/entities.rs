@@ -68,6 +68,8 @@ pub(in crate::engine::extractive) struct EntityMention {
     pub(in crate::engine::extractive) entity: usize,
     /// The index of its first word.
     pub(in crate::engine::extractive) word: usize,
+    /// The number of its words.
+    pub(in crate::engine::extractive) width: usize,
 }
 
 /// The entities of some logs, by their words.
@@ -282,8 +284,8 @@ impl Entities {
     /// Returns where a text names entities, the longest name at each place.
     pub(in crate::engine::extractive) fn mentions(&self, words: &WordList) -> Vec<EntityMention> {
         self.names_in_words(words)
-            .filter_map(|(hash, word, _)| {
-                Some(EntityMention { entity: *self.by_words.get(&hash)?, word })
+            .filter_map(|(hash, word, width)| {
+                Some(EntityMention { entity: *self.by_words.get(&hash)?, word, width })
             })
             .collect()
     }

@@ -21,6 +21,7 @@ pub(in crate::engine::extractive) mod newer;
 mod sections;
 mod siblings;
 pub(in crate::engine::extractive) mod statements;
+mod stopped;
 mod titles;
 mod topics;
 mod worth;

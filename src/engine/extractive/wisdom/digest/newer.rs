@@ -1,6 +1,8 @@
 //! Finds the statements that newer ones make obsolete.
 
-use super::{super::similarity::has_conflicting_values, statements::DigestStatement};
+use super::{
+    super::similarity::has_conflicting_values, statements::DigestStatement, stopped::StoppedThing,
+};
 use crate::{engine::extractive::as_f64, memory::statement::StatementKind, text::hash::HashedMap};
 
 /// A newer statement with this share of the content words of an older one continues it.
@@ -19,12 +21,15 @@ pub(in crate::engine::extractive) struct NewerStatements {
     before_last: HashedMap<usize>,
     /// The statements with a stem, oldest first.
     with_stem: HashedMap<Vec<usize>>,
+    /// What was stopped, by the statements that say so, oldest first.
+    stopped: Vec<(usize, StoppedThing)>,
 }
 
 impl NewerStatements {
     pub(in crate::engine::extractive) fn of(statements: &[DigestStatement]) -> Self {
         let (mut last_of_key, mut before_last) = (HashedMap::default(), HashedMap::default());
         let mut with_stem = HashedMap::<Vec<usize>>::default();
+        let mut stopped = Vec::new();
         for statement in statements {
             for key in &statement.keys {
                 let last = last_of_key.insert(*key, statement.order);
@@ -33,8 +38,9 @@ impl NewerStatements {
             for &stem in statement.terms.stems.hashes() {
                 with_stem.entry(stem).or_default().push(statement.order);
             }
+            stopped.extend(statement.stopped.iter().map(|it| (statement.order, it.clone())));
         }
-        Self { last_of_key, before_last, with_stem }
+        Self { last_of_key, before_last, with_stem, stopped }
     }
 
     /// Returns the statement before the newest one of a label.
@@ -69,8 +75,16 @@ impl NewerStatements {
         as_f64(shared.values().copied().max().unwrap_or(0)) / as_f64(stems.len())
     }
 
-    /// Returns whether a newer statement replaces one: that of the same label, or one that shares most words with
-    /// it, and therefore one of its few rarest words. Of a word in many statements only the newest ones are read.
+    /// Returns whether a newer statement says that what one is about was stopped.
+    fn is_stopped(&self, older: &DigestStatement) -> bool {
+        let entity = older.subject.map(|it| it.entity);
+        let newer = self.stopped.iter().rev().take_while(|it| it.0 > older.order).take(READ_MAX);
+        newer.into_iter().any(|it| it.1.is_subject_of(&older.terms.stems, entity))
+    }
+
+    /// Returns whether a newer statement replaces one: that of the same label, one that says that what it is about was
+    /// stopped, or one that shares most words with it, and therefore one of its few rarest words. Of a word in many
+    /// statements only the newest ones are read.
     pub(in crate::engine::extractive) fn is_replaced(
         &self,
         statements: &[DigestStatement],
@@ -78,6 +92,9 @@ impl NewerStatements {
     ) -> bool {
         let is_old = |key: &u64| self.last_of_key.get(key).is_some_and(|it| *it > older.order);
         if !older.keys.is_empty() && older.keys.iter().all(is_old) {
+            return true;
+        }
+        if ends_with_subject(older) && self.is_stopped(older) {
             return true;
         }
         let with = |stem: &u64| self.with_stem.get(stem).map_or(&[][..], |it| it);
@@ -90,6 +107,14 @@ impl NewerStatements {
             newer.take(READ_MAX).any(|it| replaces(&statements[*it], older))
         })
     }
+}
+
+/// Returns whether a statement no longer holds when what it is about was stopped.
+fn ends_with_subject(statement: &DigestStatement) -> bool {
+    matches!(
+        statement.kind,
+        StatementKind::State | StatementKind::Open | StatementKind::Environment
+    )
 }
 
 /// Returns whether a newer statement makes an older one obsolete.

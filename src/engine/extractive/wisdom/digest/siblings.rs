@@ -79,13 +79,14 @@ fn join(members: Vec<DigestStatement>, extractor: &mut TermExtractor) -> Option<
     let count = as_f64(members.len() + 1);
     let mut worth = joined.worth;
     for statement in members {
-        let own = statement.own_text();
+        let own = statement.own_text().to_owned();
         joined.text.truncate(joined.text.trim_end_matches(['.', ';', ',']).len());
-        joined.text.extend(["; ", own]);
+        joined.text.extend(["; ", &own]);
         joined.citation.merge(&statement.citation);
         joined.own_citation.merge(&statement.own_citation);
         joined.names.extend(&statement.names);
         joined.keys.extend(&statement.keys);
+        joined.stopped.extend(statement.stopped);
         joined.due = joined.due.max(statement.due);
         worth += statement.worth;
     }

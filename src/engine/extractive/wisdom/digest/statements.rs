@@ -10,6 +10,7 @@ use super::{
     entities::{Entities, Entity},
     newer::NewerStatements,
     siblings::join_siblings,
+    stopped::StoppedThing,
     titles,
     worth::{own_worth, rate},
 };
@@ -101,6 +102,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) value_length: Option<usize>,
     /// Whether it reports that something was finished.
     pub(in crate::engine::extractive) is_done: bool,
+    /// What it says was stopped.
+    pub(super) stopped: Vec<StoppedThing>,
     /// How useful it is at the start of a session, from 0 to about 3.
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
@@ -326,6 +329,12 @@ impl StatementCollector {
         let day = page.stem.date();
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, own, &role, class);
+        let stopped = (role.kind == StatementKind::Retired)
+            .then(|| {
+                let mentions = self.entities.mentions(&words);
+                StoppedThing::find(own, &words, &mentions, &mut self.extractor)
+            })
+            .flatten();
         let order = self.found.len();
         self.found.push(DigestStatement {
             kind: role.kind,
@@ -342,6 +351,7 @@ impl StatementCollector {
             keys: key_of(page, statement, head).into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
+            stopped: stopped.into_iter().collect(),
             terms,
             own_terms,
             worth,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::stopped::StoppedThing;
 use super::{
     DigestInput,
     entities::Entity,
@@ -141,7 +142,6 @@ impl TopicFiler<'_> {
         let all = &self.read.statements;
         let is_few = all.len() <= FEW_STATEMENTS;
         let worth_min = if is_few { WORTH_OF_FEW } else { WORTH_MIN };
-        let stopped = self.stopped_at(members);
         let mut by_worth: Vec<usize> = members.to_vec();
         by_worth.sort_by(|a, b| all[*b].worth.total_cmp(&all[*a].worth).then(b.cmp(a)));
         let mut counts = [0; StatementKind::ALL.len()];
@@ -150,9 +150,7 @@ impl TopicFiler<'_> {
             let statement = &all[at];
             let count = &mut counts[statement.kind as usize];
             let chars = statement.text.chars().count() + statement.citation.to_string().len() + 6;
-            let is_over = stopped.is_some_and(|it| at < it && ends_with_topic(statement))
-                || statement.worth < worth_min;
-            if *count == STATEMENTS_MAX || chars > room || is_over {
+            if *count == STATEMENTS_MAX || chars > room || statement.worth < worth_min {
                 continue;
             }
             let said = |it: &usize| statement.terms.overlap(&all[*it].terms) >= SAME_STATEMENT;
@@ -173,15 +171,6 @@ impl TopicFiler<'_> {
         }
         chosen.sort_unstable();
         chosen
-    }
-
-    /// Returns the last statement that says that the topic itself was stopped.
-    fn stopped_at(&self, members: &[usize]) -> Option<usize> {
-        let all = &self.read.statements;
-        let is_stop = |it: &&usize| {
-            all[**it].kind == StatementKind::Retired && all[**it].subject.is_some_and(|it| it.opens)
-        };
-        members.iter().rev().find(is_stop).copied()
     }
 
     /// Returns a statement with the value that it replaces: `Poll interval: 5 minutes (was 10 minutes until 2026-04-10)`.
@@ -214,6 +203,8 @@ impl TopicFiler<'_> {
 
     fn memory(&self, (kind, entity): TopicKey, mut chosen: Vec<usize>) -> TopicMemory {
         let all = &self.read.statements;
+        let is_topic =
+            |it: &StoppedThing| entity.is_some_and(|topic| *it == StoppedThing::Entity(topic));
         let entity: Option<&Entity> = entity.map(|it| &self.read.entities.all[it]);
         let name = entity.map_or_else(|| general_name(kind).to_owned(), |it| it.name.clone());
         let words = |at: usize| match entity {
@@ -231,7 +222,7 @@ impl TopicFiler<'_> {
         chosen.sort_by_key(|it| (all[*it].kind, *it));
         let item = |at: usize| self.with_former_value(at, words(at));
         let statements = chosen.iter().map(|&at| (all[at].kind, item(at))).collect();
-        let is_stopped = self.stopped_at(&chosen).is_some();
+        let is_stopped = chosen.iter().any(|it| all[*it].stopped.iter().any(&is_topic));
         TopicMemory { kind, name, description, statements, is_stopped }
     }
 }
@@ -249,12 +240,4 @@ fn general_name(kind: MemoryType) -> &'static str {
 /// Returns whether a statement is kept where it is about no entity.
 fn is_general(statement: &DigestStatement) -> bool {
     !matches!(statement.kind, StatementKind::State | StatementKind::Open | StatementKind::Retired)
-}
-
-/// Returns whether a statement no longer holds when its topic was stopped.
-fn ends_with_topic(statement: &DigestStatement) -> bool {
-    matches!(
-        statement.kind,
-        StatementKind::State | StatementKind::Open | StatementKind::Environment
-    )
 }
