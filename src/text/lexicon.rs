@@ -299,6 +299,7 @@ pub(crate) struct WisdomLexicon {
     pub(crate) address_verbs: LexiconWords,
     pub(crate) study_words: LexiconWords,
     pub(crate) lesson_words: LexiconWords,
+    pub(crate) articles: LexiconWords,
     pub(crate) boundary_words: LexiconWords,
     pub(crate) decision_words: LexiconWords,
     pub(crate) rule_words: LexiconWords,

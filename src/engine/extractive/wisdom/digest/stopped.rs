@@ -8,6 +8,7 @@ use crate::engine::extractive::{
         word_list::WordList,
     },
 };
+use crate::text::lexicon::WISDOM;
 
 /// Something that was stopped as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,17 +37,22 @@ impl StoppedThing {
         extractor: &mut TermExtractor,
     ) -> Option<Self> {
         let (cue, width) = words.find(cue_phrases::RETIRED)?;
-        // What stands before the word if anything does: `Atlas was removed`, `Atlas：已删除`.
-        let before = (cue > 1 || words.get(0).is_some_and(|it| !is_stop_word(it) && cue == 1))
-            .then_some(0..cue);
-        let name = before.unwrap_or_else(|| {
-            let is_article = |at: &usize| words.get(*at).is_some_and(is_stop_word);
-            let start =
-                (cue + width..words.len()).find(|it| !is_article(it)).unwrap_or(words.len());
-            let ends = |at: &usize| is_article(at) || begins_clause(text, words, *at);
-            let end = (start + 1..words.len()).find(ends).unwrap_or(words.len());
-            start..end
-        });
+        let is_stop = |at: usize| words.get(at).is_none_or(is_stop_word);
+        let ends = |at: &usize| is_stop(*at) || begins_clause(text, words, *at);
+        let after = cue + width;
+        // `Atlas was removed on Friday`, but `Atlas: removed old logs` and `Atlas removed old logs`.
+        let is_said_of = ends(&after) && (0..cue).any(|it| !is_stop(it));
+        let name = if is_said_of {
+            0..cue
+        } else {
+            let is_article =
+                |at: &usize| words.get(*at).is_some_and(|it| WISDOM.articles.contains(&it));
+            let start = (after..words.len()).find(|it| !is_article(it)).unwrap_or(words.len());
+            if start > after && begins_clause(text, words, start) || is_stop(start) {
+                return None;
+            }
+            start..(start + 1..words.len()).find(ends).unwrap_or(words.len())
+        };
         let is_name = |at: &usize| words.get(*at).is_some_and(|it| !is_stop_word(it));
         let own: Vec<usize> = name.clone().filter(is_name).collect();
         let (first, last) = (*own.first()?, *own.last()?);
@@ -102,9 +108,15 @@ mod tests {
         ] {
             assert_eq!(find(text), Some(StoppedThing::Entity(7)), "{text}");
         }
-        for text in
-            ["Removed Atlas port", "Removed the old", "Removed: disk, Atlas", "Nothing ends"]
-        {
+        for text in [
+            "Removed Atlas port",
+            "Removed the old",
+            "Removed: disk, Atlas",
+            "Nothing ends",
+            "Removed from Atlas",
+            "Atlas: removed 40 MB of logs",
+            "Atlas removed old logs",
+        ] {
             assert!(!matches!(find(text), Some(StoppedThing::Entity(_))), "{text}");
         }
         let named = |text: &str| match find(text) {
