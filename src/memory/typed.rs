@@ -130,6 +130,16 @@ impl MemoryType {
         }
     }
 
+    /// Returns the name of the memory for what is about nothing in particular.
+    pub fn general_topic(self) -> &'static str {
+        match self {
+            Self::User => "Owner",
+            Self::Feedback => "How to work",
+            Self::Project => "Decisions",
+            Self::Reference => "Places",
+        }
+    }
+
     /// Returns the type with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)

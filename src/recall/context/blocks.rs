@@ -288,7 +288,8 @@ impl MemoryToShow {
             shown.push(BodyStatement { text: self.description.clone(), newest: None });
         }
         for statement in &mut shown {
-            if !says_title(&self.name, &statement.text) {
+            let is_about_nothing = self.name == self.kind.general_topic();
+            if !is_about_nothing && !says_title(&self.name, &statement.text) {
                 statement.text = format!("{}: {}", self.name, statement.text);
             }
             // A statement without a citation of its own has those of the memory.

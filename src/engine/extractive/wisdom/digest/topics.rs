@@ -126,8 +126,9 @@ impl TopicFiler<'_> {
             MemoryType::Feedback | MemoryType::Reference => statement.subject.map(|it| it.entity),
         };
         // One of the name of a general topic belongs to that.
-        let is_general_name =
-            |it: &usize| self.read.entities.all[*it].name.eq_ignore_ascii_case(general_name(kind));
+        let is_general_name = |it: &usize| {
+            self.read.entities.all[*it].name.eq_ignore_ascii_case(kind.general_topic())
+        };
         let entity = entity.filter(|it| !is_general_name(it));
         (entity.is_some() || is_general(statement)).then_some((kind, entity))
     }
@@ -206,7 +207,7 @@ impl TopicFiler<'_> {
         let is_topic =
             |it: &StoppedThing| entity.is_some_and(|topic| *it == StoppedThing::Entity(topic));
         let entity: Option<&Entity> = entity.map(|it| &self.read.entities.all[it]);
-        let name = entity.map_or_else(|| general_name(kind).to_owned(), |it| it.name.clone());
+        let name = entity.map_or_else(|| kind.general_topic().to_owned(), |it| it.name.clone());
         let words = |at: usize| match entity {
             Some(it) => without_name(&all[at].text, &it.name),
             None => &all[at].text,
@@ -224,16 +225,6 @@ impl TopicFiler<'_> {
         let statements = chosen.iter().map(|&at| (all[at].kind, item(at))).collect();
         let is_stopped = chosen.iter().any(|it| all[*it].stopped.iter().any(&is_topic));
         TopicMemory { kind, name, description, statements, is_stopped }
-    }
-}
-
-/// Returns the name of the memory for what is about no entity.
-fn general_name(kind: MemoryType) -> &'static str {
-    match kind {
-        MemoryType::User => "Owner",
-        MemoryType::Feedback => "How to work",
-        MemoryType::Project => "Decisions",
-        MemoryType::Reference => "Places",
     }
 }
 
