@@ -265,7 +265,9 @@ fn compose(
     if more.all || more.month {
         collector.add_summary_part(root, Grain::Month, &MONTH_PART)?;
     }
-    let last = last_day(root, today)?;
+    let logs = more.logs.or(more.all.then_some(LOGS_WITH_ALL)).filter(|it| *it > 0);
+    // Of the last logs nothing is left out.
+    let last = if logs.is_some() { None } else { last_day(root, today)? };
     let (last_day, open_of_day) = last.map(|it| ((it.day, it.bullets), it.open)).unzip();
     // What the last day leaves open is said there as it is now.
     let mut of_day = SeenStatements::default();
@@ -297,7 +299,7 @@ fn compose(
         command: "memoird session list; memoird session show ID".to_owned(),
     });
     let PartsCollector { mut parts, .. } = collector;
-    if let Some(count) = more.logs.or(more.all.then_some(LOGS_WITH_ALL)) {
+    if let Some(count) = logs {
         add_last_logs(root, count, &mut parts)?;
     }
     if more.all || more.git {

@@ -228,7 +228,7 @@ fn imports_point_down_only() {
 /// reads is listed with the reason why it shows nothing unchecked.
 #[test]
 fn text_of_memories_is_shown_through_one_check() {
-    const READERS: [(&str, &str); 16] = [
+    const READERS: [(&str, &str); 17] = [
         ("src/commands/compact/preview.rs", "counts characters"),
         ("src/commands/workspace.rs", "makes that check"),
         ("src/commands/coverage.rs", "reads the sanitized logs and the decisions"),
@@ -237,6 +237,7 @@ fn text_of_memories_is_shown_through_one_check() {
         ("src/commands/forget.rs", "checks each line"),
         ("src/commands/history.rs", "checks each version"),
         ("src/commands/instruction_files.rs", "reads instruction files, which are not logs"),
+        ("src/commands/last_day.rs", "reads the sanitized logs and checks each line"),
         ("src/commands/last_sessions.rs", "reads the sanitized logs and checks each line"),
         ("src/commands/log.rs", "shows only the position of an entry"),
         ("src/commands/mcp/memories.rs", "checks each part of a memory"),
