@@ -300,6 +300,7 @@ pub(crate) struct WisdomLexicon {
     pub(crate) study_words: LexiconWords,
     pub(crate) lesson_words: LexiconWords,
     pub(crate) articles: LexiconWords,
+    pub(crate) removed_words: LexiconWords,
     pub(crate) boundary_words: LexiconWords,
     pub(crate) decision_words: LexiconWords,
     pub(crate) rule_words: LexiconWords,

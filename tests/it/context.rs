@@ -145,7 +145,7 @@ fn the_last_day_is_shown_with_what_it_leaves_open() {
     root.write(
         "memory/2026-04-11.md",
         "# 2026-04-11\n\n\
-         - Tide board: the importer reads fourteen harbours, Brest and Vlissingen are new\n\
+         - Brest changed the format of its files, so that its table stays empty since noon\n\
          - Decision: the kiosk stays on the old screen until May, because the new one flickers\n\
          - [ ] Ask Ottilie for the key of the pier house\n\
          - Mona of the harbour office called about the invoice\n\
@@ -154,7 +154,7 @@ fn the_last_day_is_shown_with_what_it_leaves_open() {
     );
     let text = context(&root, &[]);
     let (before, day) = text.split_once("# Last day, 2026-04-11\n").unwrap();
-    for words in ["fourteen harbours", "old screen until May"] {
+    for words in ["changed the format", "old screen until May"] {
         assert!(day.contains(words), "{text}");
     }
     let open = "- Ask Ottilie for the key of the pier house (open for 2 days)\n\

@@ -478,12 +478,14 @@ impl<'a> DigestChoice<'a> {
     }
 }
 
-/// Returns a text without the name before its first colon or dash.
+/// Returns a text without the name before its first colon or dash. `Atlas-2: ready` is about another one.
 fn without_name<'t>(text: &'t str, name: &str) -> &'t str {
     let rest = text.get(..name.len()).filter(|it| it.eq_ignore_ascii_case(name));
-    let rest = rest.map(|_| text[name.len()..].trim_start());
-    let mark = |it: &'t str| it.strip_prefix([':', '—', '–', '-']).map(str::trim_start);
-    rest.and_then(mark).filter(|it| !it.is_empty()).unwrap_or(text)
+    let Some(rest) = rest.map(|_| &text[name.len()..]) else { return text };
+    let spaced = rest.trim_start();
+    let is_joined = spaced.len() == rest.len() && rest.starts_with(['-', '–', '—']);
+    let value = spaced.strip_prefix([':', '：', '—', '–', '-']).map(str::trim_start);
+    value.filter(|it| !it.is_empty() && !is_joined).unwrap_or(text)
 }
 
 /// Returns what each term counts: more if few statements have it, and if it occurs on many days.

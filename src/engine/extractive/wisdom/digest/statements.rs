@@ -193,6 +193,7 @@ pub(in crate::engine::extractive) fn collect_from_pages(
         copied,
         entities: Entities::of(pages),
         named_by_heads: Vec::new(),
+        collects_posts: false,
         extractor: TermExtractor::default(),
         found: Vec::new(),
     };
@@ -216,6 +217,8 @@ struct StatementCollector {
     entities: Entities,
     /// The entity that each head of the page names.
     named_by_heads: Vec<Option<usize>>,
+    /// Whether the page collects what others posted.
+    collects_posts: bool,
     extractor: TermExtractor,
     found: Vec<DigestStatement>,
 }
@@ -223,6 +226,7 @@ struct StatementCollector {
 impl StatementCollector {
     /// Finds the entities in the heads of a page.
     fn read_heads(&mut self, page: &ParsedLog) {
+        self.collects_posts = titles::collects_posts(page);
         let heads = page.heads.iter();
         self.named_by_heads = heads
             .map(|head| {
@@ -294,6 +298,10 @@ impl StatementCollector {
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
         let class = sections::class_of(page, statement, own);
         let role = role_of(page, statement, own, class);
+        // What others ask of their agents is no rule for this one.
+        if self.collects_posts && is_guidance(role.kind) {
+            return;
+        }
         let section = section_of(role.kind);
         let (mut text, mut added_title) = (own.to_owned(), None);
         let (head, above) = self.heads_of(page, statement);
@@ -329,6 +337,8 @@ impl StatementCollector {
         let day = page.stem.date();
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, own, &role, class);
+        // `Mona: …` is anything that Mona said or that is said about her.
+        let names_person = self.person_of(&WordList::of(statement.label_text())).is_some();
         let stopped = (role.kind == StatementKind::Retired)
             .then(|| {
                 let mentions = self.entities.mentions(&words);
@@ -348,7 +358,7 @@ impl StatementCollector {
             due: (section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
                 .then(|| last_day_in(own))
                 .flatten(),
-            keys: key_of(page, statement, head).into_iter().collect(),
+            keys: key_of(page, statement, head, names_person).into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             stopped: stopped.into_iter().collect(),
@@ -458,12 +468,28 @@ fn names_in(text: &str) -> Vec<u64> {
     names
 }
 
-/// Returns the key of a labelled statement: its label and its heading.
-fn key_of(page: &ParsedLog, statement: &LogStatement, head: Option<usize>) -> Option<u64> {
+/// Returns whether statements of a kind say what to do, or how people are.
+fn is_guidance(kind: StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::Rule
+            | StatementKind::Lesson
+            | StatementKind::Preference
+            | StatementKind::Profile
+    )
+}
+
+/// Returns the key of a labelled statement: its label and its heading. The name of a person is none.
+fn key_of(
+    page: &ParsedLog,
+    statement: &LogStatement,
+    head: Option<usize>,
+    is_person: bool,
+) -> Option<u64> {
     const LABEL_WORDS_MAX: usize = 5;
     let label = sections::normalized_label(statement.label_text());
     let words = label.split(' ').filter(|it| !it.is_empty()).count();
-    if !(1..=LABEL_WORDS_MAX).contains(&words) {
+    if !(1..=LABEL_WORDS_MAX).contains(&words) || is_person {
         return None;
     }
     // `Status` alone is the value of anything.

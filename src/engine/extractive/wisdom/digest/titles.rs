@@ -78,6 +78,13 @@ pub(super) fn is_finished(page: &ParsedLog, statement: &LogStatement, text: &str
 /// Returns whether a statement is about what is over or is not done.
 pub(super) fn is_former(page: &ParsedLog, statement: &LogStatement) -> bool {
     titles(page, statement).any(|it| is_in(it, &WISDOM.former_titles))
+        || titles(page, statement).skip(1).take(2).any(|it| names_word(it, &WISDOM.removed_words))
+}
+
+/// Returns whether a page collects what others posted: several titles name their accounts, `(@name)`.
+pub(super) fn collects_posts(page: &ParsedLog) -> bool {
+    const POSTS_MIN: usize = 3;
+    page.heads.iter().filter(|it| it.text.contains("(@")).count() >= POSTS_MIN
 }
 
 /// Returns whether a statement says what is wanted or expected of a thing.

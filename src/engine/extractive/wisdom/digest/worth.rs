@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 
 use super::{
     newer::NewerStatements,
-    sections::{StatementRole, is_passing},
+    sections::{StatementRole, is_passing, sets_boundary},
     statements::{DayCounts, DigestStatement},
     titles,
 };
@@ -91,8 +91,9 @@ pub(super) fn own_worth(
     let opens_with_sign = own.starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric());
     let day = page.stem.date();
     let is_routine = is_routine_report(&statement.text);
-    let signs: [(bool, f64); 20] = [
+    let signs: [(bool, f64); 21] = [
         (is_kind(StatementKind::Rule), 0.77),
+        (is_kind(StatementKind::Rule) && sets_boundary(own), 0.4),
         (is_about_person, 1.08),
         (is_kind(StatementKind::Open), 0.26),
         (class == StatementClass::Decision, 0.29),
@@ -151,8 +152,12 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
             days.add(heading, statement.day);
         }
     }
-    let finished: Vec<f64> =
-        statements.iter().map(|it| newer.finished_share(statements, it)).collect();
+    // A rule holds after what was done by it.
+    let can_finish = |it: &DigestStatement| it.kind != StatementKind::Rule;
+    let finished: Vec<f64> = statements
+        .iter()
+        .map(|it| if can_finish(it) { newer.finished_share(statements, it) } else { 0.0 })
+        .collect();
     for (statement, finished) in statements.iter_mut().zip(finished) {
         let age = newest - statement.day;
         let is_open = statement.kind == StatementKind::Open;
