@@ -36,7 +36,7 @@ use serde::Serialize;
 
 use self::entities::Entities;
 use self::newer::NewerStatements;
-use self::sections::{room_of, sets_boundary};
+use self::sections::room_of;
 use self::statements::{DayCounts, DigestStatement, LogStatements, collect_statements};
 pub use self::topics::TopicMemory;
 use super::similarity::{SeenStatements, repeats_entry};
@@ -57,6 +57,9 @@ const WORTH_MIN: f64 = 0.8;
 
 /// How much the worth of a statement counts beside its terms.
 const WORTH_POWER: f64 = 1.5;
+
+/// How much more a rule counts that sets a boundary: it is short, and its words are those of many others.
+const BOUNDARY: f64 = 2.0;
 
 /// How much a term counts once it is in the file, per bullet that has it.
 const REPEATED_TERM: f64 = 0.5;
@@ -319,7 +322,8 @@ impl<'a> DigestChoice<'a> {
             self.weights.get(term).copied().unwrap_or(0.0) * REPEATED_TERM.powi(times)
         };
         let terms: f64 = statement.features().map(weight).sum();
-        terms * statement.worth.powf(WORTH_POWER) * statement.recurrence.powi(2)
+        let boundary = if statement.is_boundary { BOUNDARY } else { 1.0 };
+        terms * statement.worth.powf(WORTH_POWER) * statement.recurrence.powi(2) * boundary
             / (as_f64(statement.text.chars().count()) + LENGTH_OFFSET)
     }
 
@@ -447,8 +451,14 @@ impl<'a> DigestChoice<'a> {
             .map(|&at| {
                 let it = &self.statements[at];
                 let (section, topic) = (it.section(), topic(it));
-                let is_limit = section == WisdomSection::HowToWork && sets_boundary(&it.text);
-                (section, Reverse(is_limit), Reverse(newest[&(section, topic)]), topic, it.day, at)
+                (
+                    section,
+                    Reverse(it.is_boundary),
+                    Reverse(newest[&(section, topic)]),
+                    topic,
+                    it.day,
+                    at,
+                )
             })
             .collect();
         order.sort_unstable();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use chrono::NaiveDate;
 
-use super::sections::{decides_label, role_of, section_of};
+use super::sections::{decides_label, role_of, section_of, sets_boundary};
 use super::{
     KeptOut,
     entities::{Entities, Entity},
@@ -102,6 +102,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) value_length: Option<usize>,
     /// Whether it reports that something was finished.
     pub(in crate::engine::extractive) is_done: bool,
+    /// Whether it is a rule about what cannot be taken back.
+    pub(super) is_boundary: bool,
     /// What it says was stopped.
     pub(super) stopped: Vec<StoppedThing>,
     /// How useful it is at the start of a session, from 0 to about 3.
@@ -361,6 +363,7 @@ impl StatementCollector {
             keys: key_of(page, statement, head, names_person).into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
+            is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
             stopped: stopped.into_iter().collect(),
             terms,
             own_terms,
