@@ -47,6 +47,8 @@ use crate::{
 const FILES_MAX: usize = 20_000;
 /// How many logs `--all` reads.
 const LOGS_WITH_ALL: usize = 3;
+/// How many undated notes are named.
+const UNDATED_NOTES_MAX: usize = 6;
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -314,7 +316,7 @@ fn compose(
     Ok((composed, memories.into_iter().zip(uses).collect()))
 }
 
-/// Returns the paths of the agent's own notes, and the text of those that agents load by themselves or that are
+/// Returns the paths of the agent's own notes, the first undated ones beside the logs among them, and the text of those that agents load by themselves or that are
 /// curated.
 fn own_notes(root: &MemoryRoot) -> (Vec<String>, Vec<SanitizedLog>) {
     let layout = root.vault.layout();
@@ -342,7 +344,29 @@ fn own_notes(root: &MemoryRoot) -> (Vec<String>, Vec<SanitizedLog>) {
         }
         named.push(path);
     }
+    let mut undated = undated_notes(root);
+    undated.retain(|it| !named.contains(it));
+    let more = undated.len().saturating_sub(UNDATED_NOTES_MAX);
+    undated.truncate(UNDATED_NOTES_MAX);
+    named.append(&mut undated);
+    if more > 0 {
+        named.push(format!("{more} more in {}/", layout.memory_dir()));
+    }
     (named, loaded)
+}
+
+/// Returns the paths of the notes without a day beside the logs, by name.
+fn undated_notes(root: &MemoryRoot) -> Vec<String> {
+    let layout = root.vault.layout();
+    let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
+    let is_note = |path: &String| {
+        let name = path.strip_prefix(layout.memory_dir()).and_then(|it| it.strip_prefix('/'));
+        let name = name.filter(|it| !it.contains('/') && !it.starts_with('.'));
+        name.is_some_and(|it| it.ends_with(".md")) && layout.kind_of(path).is_none()
+    };
+    let mut notes: Vec<String> = paths.into_iter().filter(is_note).collect();
+    notes.sort();
+    notes
 }
 
 /// Returns the names of the project around a folder and of the folders between; nothing for the root itself.

@@ -171,3 +171,15 @@ fn the_last_day_is_shown_with_what_it_leaves_open() {
     root.set_now("2026-04-10T09:00:00+02:00");
     assert!(context(&root, &[]).contains("# Last day, 2026-04-10\n- Checked the tide board.\n"));
 }
+
+#[test]
+fn undated_notes_beside_the_logs_are_named() {
+    let root = root_with("undated", WISDOM);
+    for name in ["tides", "pier", "ferry", "buoys", "gauges", "harbour", "kiosk", "Zebra"] {
+        root.write(&format!("memory/{name}.md"), "Notes of a person\n");
+    }
+    let text = context(&root, &[]);
+    let line = "Your own notes: memory/Zebra.md, memory/buoys.md, memory/ferry.md, memory/gauges.md, \
+        memory/harbour.md, memory/kiosk.md, 2 more in memory/: read them too\n";
+    assert!(text.contains(line), "{text}");
+}

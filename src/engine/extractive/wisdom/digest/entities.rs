@@ -402,7 +402,8 @@ fn hash_of_name(name: &str) -> Option<u64> {
     is_short.then(|| hash_of_words(words.iter().map(|it| hash_bytes(it.as_bytes()))))
 }
 
-/// Returns the names inside the sentences of a text: words in a row that are capitalised or are identifiers.
+/// Returns the names inside the sentences of a text: words in a row that are capitalised or are identifiers, and are no
+/// part of a compound, as in `Kern-Idee`.
 fn names_in(text: &str) -> Vec<(usize, &str)> {
     let atoms = atom::find_atoms(text);
     let is_part = |it: &Atom| match it.kind {
@@ -422,6 +423,13 @@ fn names_in(text: &str) -> Vec<(usize, &str)> {
             _ => runs.push((atom.start, atom.end)),
         }
     }
+    let is_compound = |start: usize, end: usize| {
+        let mut after = text[end..].chars();
+        let mut before = text[..start].chars().rev();
+        (after.next() == Some('-') && after.next().is_some_and(char::is_alphanumeric))
+            || (before.next() == Some('-') && before.next().is_some_and(char::is_alphanumeric))
+    };
+    runs.retain(|it| !is_compound(it.0, it.1));
     runs.into_iter().map(|(start, end)| (start, &text[start..end])).collect()
 }
 

@@ -294,6 +294,9 @@ impl StatementCollector {
         if own.ends_with([':', '：', '?', '？', ',']) || !own.contains(char::is_alphabetic) {
             return;
         }
+        if is_secret_mark(&statement.text[statement.label..end]) {
+            return;
+        }
         let words = WordList::of(own);
         let own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
@@ -469,6 +472,12 @@ fn names_in(text: &str) -> Vec<u64> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// Returns whether a value is the mark in place of a secret, which says nothing: `API key: [secret:token#3fa9]`.
+fn is_secret_mark(value: &str) -> bool {
+    let value = value.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '[' | ']'));
+    value.starts_with("[secret:") && value.find(']') == Some(value.len() - 1)
 }
 
 /// Returns whether statements of a kind say what to do, or how people are.
