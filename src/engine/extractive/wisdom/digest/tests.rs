@@ -181,3 +181,44 @@ fn steps_of_a_list_are_no_rules() {
         ],
     );
 }
+
+#[test]
+fn rules_that_set_a_boundary_come_first() {
+    check(
+        &[
+            "- Always run the tide tests in the container of the harbour office, it has the tables\n\
+             - Never publish the buoy list without asking Ottilie first\n",
+            "- Always name the harbour in the title of a report, the office sorts by it\n",
+        ],
+        &[
+            "How to work: Never publish the buoy list without asking Ottilie first [2026-04-01:2]",
+            "How to work: Always name the harbour in the title of a report, the office sorts by it [2026-04-02:1]",
+            "How to work: Always run the tide tests in the container of the harbour office, it has the tables [2026-04-01:1]",
+        ],
+    );
+}
+
+#[test]
+fn what_was_removed_as_a_whole_ends_what_was_said_about_it() {
+    let days = |last: &'static str| {
+        let day = "## TideBoard\n\n\
+             - Mona opened TideBoard at https://tides.example/board on the screen of the pier\n";
+        let bullets = bullets(&[day, day, last], 8_000, &|_, _| false);
+        bullets.iter().any(|it| it.contains("tides.example"))
+    };
+    assert!(days("- Removed TideBoard logs of the winter, they filled the disk\n"));
+    assert!(!days("- Removed TideBoard, the office has its own screen now\n"));
+}
+
+#[test]
+fn posts_of_others_and_removed_rules_give_no_rules() {
+    let is_rule = |text: &str| {
+        let bullets = bullets(&[text], 8_000, &|_, _| false);
+        bullets.iter().any(|it| it.starts_with("How to work"))
+    };
+    let rule = "- Never answer a harbour master without the tide table of the day\n";
+    assert!(is_rule(&format!("## Mooring\n\n{rule}")));
+    assert!(!is_rule(&format!("## Removed rules\n\n{rule}")));
+    let posts = "## 1. Prompt (@pier_ann)\n\nA\n\n## 2. Thread (@buoy_bob)\n\nB\n\n## 3. Tip (@gauge_cy)\n\n";
+    assert!(!is_rule(&format!("{posts}{rule}")));
+}
