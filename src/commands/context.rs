@@ -362,7 +362,7 @@ fn undated_notes(root: &MemoryRoot) -> Vec<String> {
     let is_note = |path: &String| {
         let name = path.strip_prefix(layout.memory_dir()).and_then(|it| it.strip_prefix('/'));
         let name = name.filter(|it| !it.contains('/') && !it.starts_with('.'));
-        name.is_some_and(|it| it.ends_with(".md")) && layout.kind_of(path).is_none()
+        name.is_some_and(|it| it.strip_suffix(".md").is_some()) && layout.kind_of(path).is_none()
     };
     let mut notes: Vec<String> = paths.into_iter().filter(is_note).collect();
     notes.sort();

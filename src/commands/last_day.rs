@@ -63,7 +63,9 @@ pub(super) fn last_day(root: &MemoryRoot, today: NaiveDate) -> CommandResult<Opt
         logs.extend(root.vault.read_log(stem)?.map(|it| privacy::sanitize(&it, &root.rules)));
     }
     let mut corpus = Corpus::default();
-    corpus_stats::tokenize(&logs).into_iter().for_each(|it| corpus.add(it));
+    for words in corpus_stats::tokenize(&logs) {
+        corpus.add(words);
+    }
     let period = Period::containing(Grain::Week, day);
     let newest = newest_days(&logs);
     let budget = LengthBudget { target_chars: CHARS, limit_chars: CHARS_MAX, verbatim: false };
