@@ -63,7 +63,7 @@ use self::{
 };
 use super::framing::NOTICE;
 use crate::{
-    memory::{address::Stem, typed::MemoryType},
+    memory::{address::Stem, log::TextOrigin, typed::MemoryType},
     model::embedding::EmbeddingModel,
     privacy::PrivacyRules,
     store::{
@@ -76,6 +76,9 @@ use crate::{
     },
     text::words,
 };
+
+/// The origin of external hits.
+const EXTERNAL: &str = TextOrigin::External.name();
 
 /// The options of a search.
 #[derive(Clone, Copy, Debug)]
@@ -499,7 +502,8 @@ impl<'a> PreparedSearch<'a> {
             date,
             tier,
             origin,
-            score: scored.score,
+            score: scored.score
+                * if origin == EXTERNAL { indexed_file::EXTERNAL_SHARE } else { 1.0 },
             found_by: vec!["words"],
             text,
             before: Vec::new(),

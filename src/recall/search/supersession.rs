@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    HitRef, SearchHit,
+    EXTERNAL, HitRef, SearchHit,
     replacement::{Replacement, name_stems},
 };
 use crate::engine::extractive::{LABEL_VALUES_MAX, LabelledValue};
@@ -191,6 +191,10 @@ pub(super) fn mark_superseded(
     for older in 0..hits.len() {
         let mut is_superseded_by = |newer: usize| {
             let (old, new) = (&hits[older], &hits[newer]);
+            // What others say does not decide about the root's own words.
+            if new.origin == EXTERNAL && old.origin != EXTERNAL {
+                return false;
+            }
             let is_later_day = new.date > old.date;
             // A correction is mostly written on the same day.
             let is_later = is_later_day || (new.path == old.path && new.line > old.line);
@@ -423,6 +427,16 @@ mod tests {
         check(("gateway", "Status: open"), ("gateway", "Status: closed"), false);
         check(("gateway", "Total: 12"), ("gateway", "Total: 15"), false);
         check(("gateway", "Port: 8080"), ("gateway", "Port: 8080 (nginx)"), false);
+    }
+
+    #[test]
+    fn external_text_supersedes_no_own_words() {
+        let own = hit("2026-03-01", "The retry limit of the importer is 3 attempts");
+        let quoted = hit("2026-03-05", "The retry limit of the importer is 5 attempts");
+        let quoted = SearchHit { origin: EXTERNAL, ..quoted };
+        let mut hits = [own, quoted];
+        mark(&mut hits, "retry limit", false);
+        assert!(hits.iter().all(|it| it.superseded_by.is_none()));
     }
 
     #[test]

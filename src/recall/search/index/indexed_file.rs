@@ -31,9 +31,15 @@ const HAS_SPEAKER: u64 = 8;
 const VERBATIM: u64 = 16;
 const ORIGINS: [TextOrigin; 3] = [TextOrigin::External, TextOrigin::Agent, TextOrigin::Human];
 const ORIGIN_SHIFT: u32 = 5;
+const ORIGIN_MASK: u64 = 3;
+const EXTERNAL: u64 = 128;
 
 /// The names of the tiers; the index stores positions in this list.
 pub(crate) const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
+
+/// The share of its score that external text keeps: it may be about the topic, but what people and agents of the root
+/// say themselves is the answer.
+pub(crate) const EXTERNAL_SHARE: f64 = 0.75;
 
 /// A line, a heading, or an item.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,8 +56,17 @@ pub(crate) struct IndexedLine {
     pub(crate) speaker: u32,
     pub(crate) is_question: bool,
     pub(crate) tells_time: bool,
+    /// Whether nobody who keeps the log wrote it, such as a quote.
+    pub(crate) is_external: bool,
     /// The origin, if the sanitized line equals the line in the file.
     pub(crate) verbatim_origin: Option<TextOrigin>,
+}
+
+impl IndexedLine {
+    /// Returns the share of its score that it keeps.
+    pub(crate) fn external_share(&self) -> f64 {
+        if self.is_external { EXTERNAL_SHARE } else { 1.0 }
+    }
 }
 
 /// The attributes of a file as a whole.
@@ -115,6 +130,7 @@ pub(crate) fn pack_log(log: &SanitizedLog, stems: &mut QueryStemmer) -> IndexedF
                 is_question,
                 speaker,
                 tells_time: expression::mentions_time(text),
+                is_external: line.origin() == TextOrigin::External,
                 verbatim_origin: line.is_unchanged().then(|| line.origin()),
                 hash: low_bits(ContentHash::of(text).prefix64()) & 0x00ff_ffff,
                 ..IndexedLine::default()
@@ -215,6 +231,7 @@ impl IndexedFileBuilder {
                     | flag(line.tells_time, TELLS_TIME)
                     | flag(line.level > 0, HEADING)
                     | flag(line.speaker != 0, HAS_SPEAKER)
+                    | flag(line.is_external, EXTERNAL)
                     | line.verbatim_origin.map_or(0, |it| VERBATIM | (it as u64) << ORIGIN_SHIFT),
             );
             if line.level > 0 {
@@ -288,8 +305,10 @@ fn read_line(from: &mut VarintReader<'_>, before: u32) -> Option<IndexedLine> {
     }
     line.is_question = flags & QUESTION != 0;
     line.tells_time = flags & TELLS_TIME != 0;
+    line.is_external = flags & EXTERNAL != 0;
     if flags & VERBATIM != 0 {
-        line.verbatim_origin = Some(*ORIGINS.get(usize::try_from(flags >> ORIGIN_SHIFT).ok()?)?);
+        line.verbatim_origin =
+            Some(*ORIGINS.get(usize::try_from(flags >> ORIGIN_SHIFT & ORIGIN_MASK).ok()?)?);
     }
     line.length = u32::try_from(from.number()?).ok()?;
     let hash = from.bytes(3)?;
