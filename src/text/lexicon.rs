@@ -261,6 +261,7 @@ pub(crate) struct SearchLexicon {
     pub(crate) articles: LexiconWords,
     pub(crate) negations: LexiconWords,
     pub(crate) failure_words: LexiconWords,
+    pub(crate) korean_particles: LexiconWords,
     pub(crate) state_labels: LexiconWords,
     pub(crate) passing_label_words: LexiconWords,
     pub(crate) removal_words: LexiconWords,

@@ -186,15 +186,10 @@ impl IndexedFileBuilder {
     fn add(&mut self, mut line: IndexedLine, text: &str, stems: &mut QueryStemmer) {
         let row = self.lines.len();
         let mut here: Vec<(u64, u32)> = Vec::new();
-        let mut at = 0;
-        stems.for_each_stem(text, |stem| {
-            if let Some(stem) = stem {
-                here.push((stem, at));
-                at += 1;
-            }
-        });
-        line.length = at;
+        line.length = stems.for_each_place(text, |stem, at| here.push((stem, at)));
         here.sort_unstable();
+        // Two pairs share a character.
+        here.dedup();
         for same in here.chunk_by(|a, b| a.0 == b.0) {
             let (from, places) = self.places.entry(same[0].0).or_default();
             places.number((row - *from) as u64);
