@@ -33,7 +33,10 @@ pub(super) struct Replacement {
     gone: BTreeSet<String>,
     /// Whether these are all words of the line.
     is_whole_line: bool,
-    is_correction: bool,
+    /// Whether it corrects what was said before, mostly on the same day.
+    pub(super) is_correction: bool,
+    /// The words that say that something was taken away.
+    removals: BTreeSet<String>,
     content: BTreeSet<String>,
 }
 
@@ -50,7 +53,7 @@ impl Replacement {
         let all = line_words(line);
         let is =
             |at: usize, list: &[&str]| all.get(at).is_some_and(|it| list.contains(&&it.folded[..]));
-        let mut gone = BTreeSet::new();
+        let (mut gone, mut removals) = (BTreeSet::new(), BTreeSet::new());
         let (mut is_whole_line, mut is_correction) = (false, false);
         for at in 0..all.len() {
             let is_denied = (at.saturating_sub(NEGATION_WORDS)..at)
@@ -73,6 +76,7 @@ impl Replacement {
                 let after = span_after(&all, at + 1);
                 let says = after.iter().any(|it| !SEARCH.stop_words.contains(&&it[..]));
                 gone.extend(if says { after } else { span_before(&all, at) });
+                removals.insert(all[at].folded.clone());
             }
         }
         is_whole_line |= is_correction;
@@ -81,7 +85,7 @@ impl Replacement {
         }
         let content = content_stems(all.iter().map(|it| &it.folded[..]));
         let gone = gone.iter().map(|it| english_stem(it).into_owned()).collect();
-        Some(Self { gone, is_whole_line, is_correction, content })
+        Some(Self { gone, is_whole_line, is_correction, removals, content })
     }
 
     /// Returns whether this ends what an older line says. `is_name` says whether a stem is a name in one of the two
@@ -93,6 +97,10 @@ impl Replacement {
             && !folded().any(|it| SEARCH.plan_words.contains(&it))
             && !opens_plan(older)
         {
+            return false;
+        }
+        // `Abandoned carts` are a name.
+        if folded().any(|it| self.removals.contains(it)) {
             return false;
         }
         let content = content_stems(folded());
@@ -215,6 +223,7 @@ mod tests {
         ] {
             check(plan, newer, false);
         }
+        check("Plan: mails for abandoned Brevo carts", "Abandoned Brevo carts are checked", false);
         // A report is no plan.
         check("Brevo had an outage of two hours", "Switched from Brevo to Postmark", false);
         check("决定使用 Brevo 发送通讯", "通讯改用 Postmark，放弃 Brevo", true);

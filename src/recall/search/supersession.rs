@@ -197,8 +197,11 @@ pub(super) fn mark_superseded(
             }
             let is_later_day = new.date > old.date;
             // A correction is mostly written on the same day.
-            let is_later = is_later_day || (new.path == old.path && new.line > old.line);
+            let is_later_line = new.path == old.path && new.line > old.line;
             let is_replaced = |it: &Replacement| {
+                if !(is_later_day || (is_later_line && it.is_correction)) {
+                    return false;
+                }
                 let names = &name_stems(&old.text) | &name_stems(&new.text);
                 it.ends(&old.text, |it| names.contains(it) && surroundings.is_rare(it))
             };
@@ -206,7 +209,7 @@ pub(super) fn mark_superseded(
                 && (lines[older].conflicts_with(&lines[newer])
                     || lines[older].is_ended_by(&lines[newer])
                     || labels.contains(&(older, newer))))
-                || (is_later && replacements[newer].as_ref().is_some_and(is_replaced))
+                || replacements[newer].as_ref().is_some_and(is_replaced)
         };
         // Of several hits of that day the best one.
         let newer = (0..hits.len())

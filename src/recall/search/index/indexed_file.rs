@@ -12,6 +12,7 @@ use crate::recall::search::{terms::QueryStemmer, time::expression};
 use crate::{
     memory::{
         address::{self, Citation},
+        authorship::OriginReason,
         hash::ContentHash,
         log::TextOrigin,
         markdown::LineKind,
@@ -130,7 +131,9 @@ pub(crate) fn pack_log(log: &SanitizedLog, stems: &mut QueryStemmer) -> IndexedF
                 is_question,
                 speaker,
                 tells_time: expression::mentions_time(text),
-                is_external: line.origin() == TextOrigin::External,
+                // A code block is mostly the agent's own.
+                is_external: line.origin() == TextOrigin::External
+                    && line.origin_reason() != Some(OriginReason::Code),
                 verbatim_origin: line.is_unchanged().then(|| line.origin()),
                 hash: low_bits(ContentHash::of(text).prefix64()) & 0x00ff_ffff,
                 ..IndexedLine::default()
