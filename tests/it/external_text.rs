@@ -192,7 +192,7 @@ fn own_words_rank_before_a_quote_that_matches_as_well() {
     root.write("memoird.yaml", CONFIG);
     root.write("memory/2026-04-06.md", "> The quokka pump of the harbour needs a new valve\n");
     root.write("memory/2026-04-07.md", "- Ordered a valve for the quokka pump of the harbour\n");
-    let hits = root.run(&["search", "--json", "quokka pump needs new valve"]).ok().json();
+    let hits = root.run(&["search", "--json", "harbour quokka pump"]).ok().json();
     let origins: Vec<&Value> =
         hits["hits"].as_array().unwrap().iter().map(|it| &it["origin"]).collect();
     assert_eq!(origins, ["agent", "external"]);
