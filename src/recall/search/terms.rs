@@ -47,7 +47,9 @@ impl QueryStemmer {
             if word.starts_with(scripts::is_ideograph) {
                 for (at, (from, c)) in (place..).zip(word.char_indices().take(2)) {
                     let stem = self.stem_of(&word[from..from + c.len_utf8()]);
-                    stem.into_iter().for_each(|it| each(it, at));
+                    if let Some(stem) = stem {
+                        each(stem, at);
+                    }
                 }
             }
             if let Some(stem) = stem {
