@@ -29,7 +29,7 @@ pub enum TextOrigin {
 
 impl TextOrigin {
     /// Returns the name that frontmatter and JSON use.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::External => "external",
             Self::Agent => "agent",

@@ -261,6 +261,15 @@ pub(crate) struct SearchLexicon {
     pub(crate) articles: LexiconWords,
     pub(crate) negations: LexiconWords,
     pub(crate) failure_words: LexiconWords,
+    pub(crate) korean_particles: LexiconWords,
+    pub(crate) state_labels: LexiconWords,
+    pub(crate) passing_label_words: LexiconWords,
+    pub(crate) removal_words: LexiconWords,
+    pub(crate) switch_words: LexiconWords,
+    pub(crate) instead_words: LexiconWords,
+    pub(crate) correction_words: LexiconWords,
+    pub(crate) plan_words: LexiconWords,
+    pub(crate) span_ends: LexiconWords,
 }
 
 /// `sections.yaml`: the section of a summary that a statement belongs to.

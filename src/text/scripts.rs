@@ -8,6 +8,21 @@ pub(crate) fn is_spaceless(c: char) -> bool {
         | 0x20000..=0x3FFFF) // Rare Han
 }
 
+/// Returns whether this is a Chinese character, which may be a word of its own.
+pub(crate) fn is_ideograph(c: char) -> bool {
+    is_spaceless(c) && u32::from(c) >= 0x3400
+}
+
+/// Returns whether this is a letter of a Korean syllable.
+pub(crate) fn is_hangul_letter(c: char) -> bool {
+    matches!(u32::from(c), 0x1100..=0x11FF)
+}
+
+/// Returns whether this is a Korean syllable.
+pub(crate) fn is_hangul_syllable(c: char) -> bool {
+    matches!(u32::from(c), 0xAC00..=0xD7A3)
+}
+
 /// Returns whether this is a combining mark, which belongs to the letter before it.
 pub(super) fn is_combining_mark(c: char) -> bool {
     matches!(u32::from(c), 0x0300..=0x036F | 0x0900..=0x0DFF | 0x0591..=0x05C7 | 0x064B..=0x065F)

@@ -185,3 +185,18 @@ fn a_new_file_is_not_named_after_an_attack() {
     let wisdom = root.read("WISDOM.md");
     assert!(wisdom.starts_with("# [held for review] - Wisdom\n"), "{wisdom}");
 }
+
+#[test]
+fn own_words_rank_before_a_quote_that_matches_as_well() {
+    let root = Root::empty("quotes");
+    root.write("memoird.yaml", CONFIG);
+    root.write("memory/2026-04-06.md", "> The quokka pump of the harbour needs a new valve\n");
+    root.write("memory/2026-04-07.md", "- Ordered a valve for the quokka pump of the harbour\n");
+    let hits = root.run(&["search", "--json", "harbour quokka pump"]).ok().json();
+    let origins: Vec<&Value> =
+        hits["hits"].as_array().unwrap().iter().map(|it| &it["origin"]).collect();
+    assert_eq!(origins, ["agent", "external"]);
+    // What only a quote says is found.
+    let hits = root.run(&["search", "--json", "needs"]).ok().json();
+    assert_eq!(hits["hits"][0]["origin"], "external");
+}

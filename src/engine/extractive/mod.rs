@@ -38,6 +38,7 @@ pub use self::wisdom::{
         Digest, DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement,
         TopicMemory,
         contradictions::{IsEndedBy, NoteContradiction},
+        labelled_value::{LABEL_VALUES_MAX, LabelledValue},
     },
     similarity::{SeenStatements, says_title, shared_words},
 };

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::{Query, SearchHit, SearchOptions, index::indexed_file, snippets::SnippetReader};
+use super::{
+    EXTERNAL, Query, SearchHit, SearchOptions, index::indexed_file, snippets::SnippetReader,
+};
 use crate::{
     memory::address::Stem,
     parallel,
@@ -84,6 +86,7 @@ pub(super) fn find<'a>(
             superseded_by: None,
         });
     }
+    hits.sort_by_key(|it| it.origin == EXTERNAL);
     Ok(hits)
 }
 

@@ -13,6 +13,7 @@
 //! - `semantic`: lines with a similar meaning, if an embedding server is configured.
 //! - `snippets`: the text of hits, read from the files.
 //! - `supersession`: which hit has a newer value than another.
+//! - `replacement`: which line says that a plan was given up.
 //! - `duplicates`: groups of hits that say the same.
 //! - `highlight`: the matched words of a hit.
 //! - `fuzzy`: misspelled and partial words, if nothing else is found.
@@ -25,6 +26,7 @@ mod highlight;
 mod index;
 pub mod query;
 mod rank;
+mod replacement;
 mod semantic;
 mod snippets;
 mod supersession;
@@ -55,12 +57,13 @@ use self::{
     rank::{ScoredItem, ScoredLine},
     semantic::SemanticMatch,
     snippets::SnippetReader,
+    supersession::HitSurroundings,
     terms::{QueryStemmer, QueryTerms},
     time::expression::TimeExpression,
 };
 use super::framing::NOTICE;
 use crate::{
-    memory::{address::Stem, typed::MemoryType},
+    memory::{address::Stem, log::TextOrigin, typed::MemoryType},
     model::embedding::EmbeddingModel,
     privacy::PrivacyRules,
     store::{
@@ -73,6 +76,9 @@ use crate::{
     },
     text::words,
 };
+
+/// The origin of external hits.
+const EXTERNAL: &str = TextOrigin::External.name();
 
 /// The options of a search.
 #[derive(Clone, Copy, Debug)]
@@ -390,7 +396,14 @@ impl<'a> PreparedSearch<'a> {
         if hits.is_empty() && !options.raw {
             hits = fuzzy::find(self.vault, inventory, self.query, options, source.logs())?;
         }
-        supersession::mark_superseded(&mut hits, &self.query.words, self.time.names_days());
+        let mut surroundings =
+            IndexedSurroundings { source, texts: &mut texts, stems: QueryStemmer::new() };
+        supersession::mark_superseded(
+            &mut hits,
+            &self.query.words,
+            self.time.names_days(),
+            &mut surroundings,
+        );
         hits.truncate(options.limit);
         Ok(hits)
     }
@@ -489,7 +502,8 @@ impl<'a> PreparedSearch<'a> {
             date,
             tier,
             origin,
-            score: scored.score,
+            score: scored.score
+                * if origin == EXTERNAL { indexed_file::EXTERNAL_SHARE } else { 1.0 },
             found_by: vec!["words"],
             text,
             before: Vec::new(),
@@ -501,6 +515,32 @@ impl<'a> PreparedSearch<'a> {
 
     fn is_in_date_range(&self, day: NaiveDate) -> bool {
         self.query.includes_day(day)
+    }
+}
+
+/// The surroundings of hits in a root and its index.
+struct IndexedSurroundings<'s, 'a> {
+    source: &'s SearchSource,
+    texts: &'s mut SnippetReader<'a>,
+    stems: QueryStemmer,
+}
+
+impl HitSurroundings for IndexedSurroundings<'_, '_> {
+    fn title(&mut self, hit: &SearchHit) -> String {
+        // What cannot be read has no title; reading it for its text has reported why.
+        let title = log_stem(&hit.path).and_then(|it| self.texts.title(&it, hit.line).ok());
+        title.flatten().unwrap_or_default()
+    }
+
+    fn is_rare(&mut self, word: &str) -> bool {
+        /// In how many logs of few, and in what part of many, a name occurs.
+        const FILES_MIN: usize = 4;
+        const FILES_DIVISOR: usize = 20;
+        let mut files = 0;
+        let term = self.stems.stem_id(word);
+        let counted = self.source.for_each_match(term, |_, _| files += 1);
+        let most = FILES_MIN.max(self.source.entries.len() / FILES_DIVISOR);
+        counted.is_ok() && files <= most
     }
 }
 

@@ -2,7 +2,12 @@
 
 use chrono::NaiveDate;
 
-use crate::{memory::period::Period, text::lexicon::SEARCH};
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::{
+    memory::period::Period,
+    text::{lexicon::SEARCH, scripts},
+};
 
 /// The tiers of hits, as people and programs name them.
 pub const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
@@ -108,8 +113,10 @@ impl Query {
         if self.phrases.is_empty() && self.excluded.is_empty() {
             return true;
         }
-        let text = text.to_lowercase();
-        let has = |it: &String| contains_phrase(&text, &it.to_lowercase());
+        // Full-width letters are the same letters.
+        let fold = |text: &str| text.nfkc().collect::<String>().to_lowercase();
+        let text = fold(text);
+        let has = |it: &String| contains_phrase(&text, &fold(it));
         let wanted = if self.any_phrase {
             self.phrases.is_empty() || self.phrases.iter().any(has)
         } else {
@@ -122,15 +129,18 @@ impl Query {
 /// Returns whether a text is a question, not a list of words.
 fn is_question(text: &str) -> bool {
     let unquoted = text.split('"').step_by(2);
-    let is_sentence = unquoted.flat_map(str::split_whitespace).nth(1).is_some();
+    let is_sentence = unquoted.clone().flat_map(str::split_whitespace).nth(1).is_some()
+        || unquoted.clone().any(|it| it.contains(scripts::is_spaceless));
     let first = text.split_whitespace().next().map(str::to_lowercase).unwrap_or_default();
     is_sentence
         && (text.trim_end().ends_with(['?', '？']) || SEARCH.question_words.contains(&&first[..]))
 }
 
-/// Returns whether a text contains a phrase, from the start of a word to the end of one.
+/// Returns whether a text contains a phrase, from the start of a word to the end of one. Words of scripts without
+/// spaces may start anywhere, and particles follow Korean ones.
 fn contains_phrase(text: &str, phrase: &str) -> bool {
-    let is_inner = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+    let is_joined = |c: char| scripts::is_spaceless(c) || scripts::is_hangul_syllable(c);
+    let is_inner = |it: Option<char>| it.is_some_and(|c| c.is_alphanumeric() && !is_joined(c));
     text.match_indices(phrase).any(|(at, found)| {
         let (first, last) = (found.chars().next(), found.chars().next_back());
         let before = is_inner(first) && is_inner(text[..at].chars().next_back());
@@ -190,6 +200,16 @@ mod tests {
                 && !query.matches_text("a draft with one row")
         );
         assert!(!query.matches_text("one rowboat"));
+        for (phrase, text) in [
+            ("潮汐表", "港口的潮汐表已更新"),
+            ("東京", "今日東京に行く"),
+            ("API", "新しいＡＰＩキー"),
+            ("서버", "서버가 멈췄다"),
+        ] {
+            assert!(Query::parse(&format!("\"{phrase}\"")).matches_text(text), "{phrase}");
+        }
+        let asked = Query::parse("\"潮汐表\"在哪里？");
+        assert!(asked.phrases.is_empty() && asked.words.contains("潮汐表"), "{asked:?}");
         let day = Query::parse("before:2026-W14 until:2026-04-02");
         assert_eq!(day.until, "2026-04-02".parse().ok());
         let any = Query::parse(r#""one row" OR "two rows""#);

@@ -404,7 +404,7 @@ impl LineScorer<'_> {
             let asks = if line.is_question { QUESTION_PENALTY } else { 0.0 };
             let time = if self.when.asks_when && line.tells_time { TIME_BONUS } else { 0.0 };
             let own = base[row] + answers - asks + time;
-            let score = passed.map_or(own, |it| own.max(it.0)) + gain;
+            let score = passed.map_or(own, |it| own.max(it.0)) * line.external_share() + gain;
             let via = passed.map(|it| it.1.clone()).unwrap_or_default();
             let hash = line.hash;
             found.push(ScoredLine {

@@ -17,6 +17,7 @@ use crate::{
         inventory::Inventory,
         vault::{Vault, VaultError},
     },
+    text::words,
 };
 
 /// Reads the files of a root.
@@ -76,6 +77,18 @@ impl<'a> SnippetReader<'a> {
         let rules = &self.inventory.rules;
         let text = log.and_then(|it| privacy::unchanged_line(&it, line.number, rules));
         Ok(text.map(|text| Snippet { text, origin: origin.name(), ..Snippet::default() }))
+    }
+
+    /// Returns the words of the nearest heading above a line of a log, in lower case and without numbers.
+    pub(super) fn title(&mut self, stem: &Stem, number: u32) -> Result<Option<String>, VaultError> {
+        let Some(SnippetLog(log)) = self.log(stem)? else { return Ok(None) };
+        let above = log.lines().iter().rev().skip_while(|it| it.number() >= number);
+        let mut headings = above.filter(|it| matches!(it.kind(), LineKind::Heading { .. }));
+        let title = headings.next().map(|it| words::lowercase_runs(it.words()));
+        Ok(title.map(|it| {
+            let words = it.filter(|it| it.contains(char::is_alphabetic));
+            words.collect::<Vec<_>>().join(" ")
+        }))
     }
 
     /// Returns whether a log line cites a session record, by an address at its end.

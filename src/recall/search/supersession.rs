@@ -1,17 +1,22 @@
 //! Orders what changed: of two hits that say the same with different values, and of a hit and a newer one that
-//! says that it was done or stopped, the older one is marked and comes second. It comes first if the question
-//! asks for the former value; the order stays if it asks about a past time.
+//! says that it was done, stopped or exchanged, the older one is marked and comes second. It comes first if the
+//! question asks for the former value; the order stays if it asks about a past time.
 //!
 //! A value is a word with a digit. Two lines say the same when nearly all their other words are the
-//! same, and there are enough of them. A newer line ends an older one if it has a word such as `fixed` or
-//! `cancelled` and most content words of the older line. Pure.
+//! same, and there are enough of them, or when both have the same label. A newer line ends an older one if it has
+//! a word such as `fixed` or `cancelled` and most content words of the older line, or if it is a
+//! [`Replacement`] of what the older one plans.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::LazyLock,
 };
 
-use super::{HitRef, SearchHit};
+use super::{
+    EXTERNAL, HitRef, SearchHit,
+    replacement::{Replacement, name_stems},
+};
+use crate::engine::extractive::{LABEL_VALUES_MAX, LabelledValue};
 use crate::text::{
     lexicon::{ANNOTATIONS, CUES, SEARCH},
     stems::english_stem,
@@ -137,16 +142,19 @@ impl LineValues {
             && newer.len() - shared <= ENDED_OTHERS_MAX * shared
     }
 
-    /// Returns the stems of the words that say what the line is about.
     fn content(&self) -> BTreeSet<String> {
-        let says_nothing = |it: &str| {
-            SEARCH.stop_words.contains(&it)
-                || END_WORDS.open.contains(it)
-                || END_WORDS.done.contains(it)
-        };
-        let words = self.words.iter().filter(|it| !says_nothing(it));
-        words.map(|it| english_stem(it).into_owned()).collect()
+        content_stems(self.words.iter().map(|it| &it[..]))
     }
+}
+
+/// Returns the stems of those words that say what a line is about.
+pub(super) fn content_stems<'w>(words: impl Iterator<Item = &'w str>) -> BTreeSet<String> {
+    let says_nothing = |it: &str| {
+        SEARCH.stop_words.contains(&it)
+            || END_WORDS.open.contains(it)
+            || END_WORDS.done.contains(it)
+    };
+    words.filter(|it| !says_nothing(it)).map(|it| english_stem(it).into_owned()).collect()
 }
 
 /// Returns whether a newer line says that what an older one says was done, stopped, or given up.
@@ -159,23 +167,106 @@ fn share_of(part: usize, all: usize) -> f64 {
     part as f64 / all.max(1) as f64
 }
 
+/// What the files of hits say beyond their lines.
+pub(super) trait HitSurroundings {
+    /// Returns the words of the nearest heading above a hit, in lower case; empty without one.
+    fn title(&mut self, hit: &SearchHit) -> String;
+
+    /// Returns whether few logs have a word.
+    fn is_rare(&mut self, word: &str) -> bool;
+}
+
 /// Marks superseded hits, and puts those first that the question asks for. `is_dated` says that it
 /// names days, so it asks about a past time.
-pub(super) fn mark_superseded(hits: &mut [SearchHit], question: &str, is_dated: bool) {
+pub(super) fn mark_superseded(
+    hits: &mut [SearchHit],
+    question: &str,
+    is_dated: bool,
+    surroundings: &mut dyn HitSurroundings,
+) {
     let lines: Vec<LineValues> = hits.iter().map(|it| LineValues::of(&it.text)).collect();
+    let labels = changed_labels(hits, surroundings);
+    let replacements: Vec<Option<Replacement>> =
+        hits.iter().map(|it| Replacement::of(&it.text)).collect();
     for older in 0..hits.len() {
+        let mut is_superseded_by = |newer: usize| {
+            let (old, new) = (&hits[older], &hits[newer]);
+            // What others say does not decide about the root's own words.
+            if new.origin == EXTERNAL && old.origin != EXTERNAL {
+                return false;
+            }
+            let is_later_day = new.date > old.date;
+            // A correction is mostly written on the same day.
+            let is_later_line = new.path == old.path && new.line > old.line;
+            let is_replaced = |it: &Replacement| {
+                if !(is_later_day || (is_later_line && it.is_correction)) {
+                    return false;
+                }
+                let names = &name_stems(&old.text) | &name_stems(&new.text);
+                it.ends(&old.text, |it| names.contains(it) && surroundings.is_rare(it))
+            };
+            (is_later_day
+                && (lines[older].conflicts_with(&lines[newer])
+                    || lines[older].is_ended_by(&lines[newer])
+                    || labels.contains(&(older, newer))))
+                || replacements[newer].as_ref().is_some_and(is_replaced)
+        };
         // Of several hits of that day the best one.
         let newer = (0..hits.len())
             .rev()
-            .filter(|&it| {
-                hits[it].date > hits[older].date
-                    && (lines[older].conflicts_with(&lines[it])
-                        || lines[older].is_ended_by(&lines[it]))
-            })
+            .filter(|&it| is_superseded_by(it))
             .max_by_key(|&it| hits[it].date);
         hits[older].superseded_by =
             newer.map(|it| HitRef { path: hits[it].path.clone(), line: hits[it].line });
     }
+    reorder(hits, question, is_dated);
+}
+
+/// Returns the pairs of hits, the older one first, with the same label below the same title and another value. A label
+/// with many values is that of a series, whose values belong to their days.
+fn changed_labels(
+    hits: &[SearchHit],
+    surroundings: &mut dyn HitSurroundings,
+) -> HashSet<(usize, usize)> {
+    let mut by_label: HashMap<String, Vec<(usize, LabelledValue)>> = HashMap::new();
+    for (at, hit) in hits.iter().enumerate() {
+        if let Some(found) = LabelledValue::of_line(&hit.text) {
+            by_label.entry(found.label.clone()).or_default().push((at, found));
+        }
+    }
+    let mut changed = HashSet::new();
+    for same in by_label.values().filter(|it| it.len() > 1) {
+        let titles: Vec<String> = same.iter().map(|it| surroundings.title(&hits[it.0])).collect();
+        let is_about_same = |a: usize, b: usize| {
+            // `Gateway port` says what it is the port of, `Port` does not.
+            (same[a].1.is_specific && shares_word(&titles[a], &titles[b]))
+                || (!titles[a].is_empty() && titles[a] == titles[b])
+        };
+        for a in 0..same.len() {
+            let group: Vec<usize> = (0..same.len()).filter(|&b| is_about_same(a, b)).collect();
+            let mut values: Vec<&LabelledValue> = vec![&same[a].1];
+            for &b in &group {
+                if !values.iter().any(|it| it.has_same_value(&same[b].1)) {
+                    values.push(&same[b].1);
+                }
+            }
+            if values.len() <= LABEL_VALUES_MAX {
+                let other = group.into_iter().filter(|&b| same[a].1.contradicts(&same[b].1));
+                changed.extend(other.map(|b| (same[a].0, same[b].0)));
+            }
+        }
+    }
+    changed
+}
+
+/// Returns whether two titles share a word that says something, or one of them says nothing.
+fn shares_word(a: &str, b: &str) -> bool {
+    let (a, b) = (words::long_words(a), words::long_words(b));
+    a.is_empty() || b.is_empty() || !a.is_disjoint(&b)
+}
+
+/// Puts those hits first that the question asks for.
+fn reorder(hits: &mut [SearchHit], question: &str, is_dated: bool) {
     let preference =
         if is_dated { ValuePreference::AsFound } else { ValuePreference::of(question) };
     let place = |hits: &[SearchHit], of: &HitRef| {
@@ -206,6 +297,23 @@ pub(super) fn mark_superseded(hits: &mut [SearchHit], question: &str, is_dated: 
 mod tests {
     use super::*;
 
+    /// The title of a hit is the line before it.
+    struct Titles;
+
+    impl HitSurroundings for Titles {
+        fn title(&mut self, hit: &SearchHit) -> String {
+            hit.before.first().cloned().unwrap_or_default()
+        }
+
+        fn is_rare(&mut self, word: &str) -> bool {
+            word != "harbour"
+        }
+    }
+
+    fn mark(hits: &mut [SearchHit], question: &str, is_dated: bool) {
+        mark_superseded(hits, question, is_dated, &mut Titles);
+    }
+
     fn hit(date: &str, text: &str) -> SearchHit {
         SearchHit {
             path: format!("memory/{date}.md"),
@@ -232,7 +340,7 @@ mod tests {
         ];
         let order = |question: &str, is_dated| {
             let mut hits = all.clone();
-            mark_superseded(&mut hits, question, is_dated);
+            mark(&mut hits, question, is_dated);
             let of = |it: &SearchHit| (it.date.to_string(), it.superseded_by.is_some());
             hits.iter().map(of).collect::<Vec<_>>()
         };
@@ -257,7 +365,7 @@ mod tests {
             ),
         ] {
             let mut hits = [hit("2026-03-01", older), hit("2026-03-05", newer)];
-            mark_superseded(&mut hits, "what about it", false);
+            mark(&mut hits, "what about it", false);
             assert_eq!(hits[0].text, newer);
             assert!(hits[1].superseded_by.is_some() && hits[0].superseded_by.is_none(), "{older}");
         }
@@ -279,7 +387,7 @@ mod tests {
             ),
         ] {
             let mut hits = [hit("2026-03-01", older), hit("2026-03-05", newer)];
-            mark_superseded(&mut hits, "what about it", false);
+            mark(&mut hits, "what about it", false);
             assert!(hits.iter().all(|it| it.superseded_by.is_none()), "{older} / {newer}");
         }
     }
@@ -293,8 +401,71 @@ mod tests {
             ("port 80", "port 443"),
         ] {
             let mut hits = [hit("2026-03-01", a), hit("2026-03-02", b)];
-            mark_superseded(&mut hits, "what is it", false);
+            mark(&mut hits, "what is it", false);
             assert!(hits.iter().all(|it| it.superseded_by.is_none()), "{a} {b}");
         }
+    }
+
+    #[test]
+    fn another_value_of_the_same_label_supersedes_the_older_one() {
+        let check = |older: (&str, &str), newer: (&str, &str), is_superseded: bool| {
+            let under = |day: &str, (title, text): (&str, &str)| SearchHit {
+                before: vec![title.to_owned()],
+                ..hit(day, text)
+            };
+            let mut hits = [under("2026-03-01", older), under("2026-03-05", newer)];
+            mark(&mut hits, "what about it", false);
+            let marked = hits.iter().filter(|it| it.superseded_by.is_some()).count();
+            assert_eq!(marked, usize::from(is_superseded), "{older:?} {newer:?}");
+            let first = if is_superseded { newer } else { older };
+            assert_eq!(hits[0].text, first.1);
+        };
+        check(("gateway", "Port: 8080"), ("gateway", "**Port:** 9090"), true);
+        check(("", "**Default model:** opus"), ("", "Default model: sonnet"), true);
+        check(("", "Heartbeat interval — 30m"), ("", "Heartbeat interval — 60m"), true);
+        check(("", "| Gateway port | 8080 |"), ("", "| Gateway port | 9090 |"), true);
+        check(("gateway", "Port: 8080"), ("board", "Port: 9090"), false);
+        check(("importer", "Retry limit: 3"), ("exporter", "Retry limit: 5"), false);
+        check(("", "Port: 8080"), ("", "Port: 9090"), false);
+        check(("gateway", "Status: open"), ("gateway", "Status: closed"), false);
+        check(("gateway", "Total: 12"), ("gateway", "Total: 15"), false);
+        check(("gateway", "Port: 8080"), ("gateway", "Port: 8080 (nginx)"), false);
+    }
+
+    #[test]
+    fn external_text_supersedes_no_own_words() {
+        let own = hit("2026-03-01", "The retry limit of the importer is 3 attempts");
+        let quoted = hit("2026-03-05", "The retry limit of the importer is 5 attempts");
+        let quoted = SearchHit { origin: EXTERNAL, ..quoted };
+        let mut hits = [own, quoted];
+        mark(&mut hits, "retry limit", false);
+        assert!(hits.iter().all(|it| it.superseded_by.is_none()));
+    }
+
+    #[test]
+    fn a_label_with_many_values_is_that_of_a_series() {
+        let mut hits = ["3", "5", "8", "9"].map(|it| {
+            let day = format!("2026-03-0{it}");
+            hit(&day, &format!("Open orders: {it}"))
+        });
+        mark(&mut hits, "orders", false);
+        assert!(hits.iter().all(|it| it.superseded_by.is_none()));
+    }
+
+    #[test]
+    fn a_decision_comes_after_the_line_that_says_that_it_was_replaced() {
+        let mut hits = [
+            hit("2026-03-01", "Decision: the tide board is drawn with LeafletX"),
+            hit("2026-03-05", "LeafletX abandoned, forked OpenTide instead"),
+        ];
+        mark(&mut hits, "what draws the board", false);
+        assert!(hits[0].text.starts_with("LeafletX") && hits[1].superseded_by.is_some());
+        // What both share is in most logs.
+        let mut hits = [
+            hit("2026-03-01", "Decision: the crane at the Harbour is painted in May"),
+            hit("2026-03-05", "Removed Harbour photos"),
+        ];
+        mark(&mut hits, "what about it", false);
+        assert!(hits[1].superseded_by.is_none() && hits[0].superseded_by.is_none());
     }
 }

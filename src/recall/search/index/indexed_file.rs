@@ -12,6 +12,7 @@ use crate::recall::search::{terms::QueryStemmer, time::expression};
 use crate::{
     memory::{
         address::{self, Citation},
+        authorship::OriginReason,
         hash::ContentHash,
         log::TextOrigin,
         markdown::LineKind,
@@ -31,9 +32,15 @@ const HAS_SPEAKER: u64 = 8;
 const VERBATIM: u64 = 16;
 const ORIGINS: [TextOrigin; 3] = [TextOrigin::External, TextOrigin::Agent, TextOrigin::Human];
 const ORIGIN_SHIFT: u32 = 5;
+const ORIGIN_MASK: u64 = 3;
+const EXTERNAL: u64 = 128;
 
 /// The names of the tiers; the index stores positions in this list.
 pub(crate) const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
+
+/// The share of its score that external text keeps: it may be about the topic, but what people and agents of the root
+/// say themselves is the answer.
+pub(crate) const EXTERNAL_SHARE: f64 = 0.75;
 
 /// A line, a heading, or an item.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,8 +57,17 @@ pub(crate) struct IndexedLine {
     pub(crate) speaker: u32,
     pub(crate) is_question: bool,
     pub(crate) tells_time: bool,
+    /// Whether nobody who keeps the log wrote it, such as a quote.
+    pub(crate) is_external: bool,
     /// The origin, if the sanitized line equals the line in the file.
     pub(crate) verbatim_origin: Option<TextOrigin>,
+}
+
+impl IndexedLine {
+    /// Returns the share of its score that it keeps.
+    pub(crate) fn external_share(&self) -> f64 {
+        if self.is_external { EXTERNAL_SHARE } else { 1.0 }
+    }
 }
 
 /// The attributes of a file as a whole.
@@ -115,6 +131,9 @@ pub(crate) fn pack_log(log: &SanitizedLog, stems: &mut QueryStemmer) -> IndexedF
                 is_question,
                 speaker,
                 tells_time: expression::mentions_time(text),
+                // A code block is mostly the agent's own.
+                is_external: line.origin() == TextOrigin::External
+                    && line.origin_reason() != Some(OriginReason::Code),
                 verbatim_origin: line.is_unchanged().then(|| line.origin()),
                 hash: low_bits(ContentHash::of(text).prefix64()) & 0x00ff_ffff,
                 ..IndexedLine::default()
@@ -170,15 +189,10 @@ impl IndexedFileBuilder {
     fn add(&mut self, mut line: IndexedLine, text: &str, stems: &mut QueryStemmer) {
         let row = self.lines.len();
         let mut here: Vec<(u64, u32)> = Vec::new();
-        let mut at = 0;
-        stems.for_each_stem(text, |stem| {
-            if let Some(stem) = stem {
-                here.push((stem, at));
-                at += 1;
-            }
-        });
-        line.length = at;
+        line.length = stems.for_each_place(text, |stem, at| here.push((stem, at)));
         here.sort_unstable();
+        // Two pairs share a character.
+        here.dedup();
         for same in here.chunk_by(|a, b| a.0 == b.0) {
             let (from, places) = self.places.entry(same[0].0).or_default();
             places.number((row - *from) as u64);
@@ -215,6 +229,7 @@ impl IndexedFileBuilder {
                     | flag(line.tells_time, TELLS_TIME)
                     | flag(line.level > 0, HEADING)
                     | flag(line.speaker != 0, HAS_SPEAKER)
+                    | flag(line.is_external, EXTERNAL)
                     | line.verbatim_origin.map_or(0, |it| VERBATIM | (it as u64) << ORIGIN_SHIFT),
             );
             if line.level > 0 {
@@ -288,8 +303,10 @@ fn read_line(from: &mut VarintReader<'_>, before: u32) -> Option<IndexedLine> {
     }
     line.is_question = flags & QUESTION != 0;
     line.tells_time = flags & TELLS_TIME != 0;
+    line.is_external = flags & EXTERNAL != 0;
     if flags & VERBATIM != 0 {
-        line.verbatim_origin = Some(*ORIGINS.get(usize::try_from(flags >> ORIGIN_SHIFT).ok()?)?);
+        line.verbatim_origin =
+            Some(*ORIGINS.get(usize::try_from(flags >> ORIGIN_SHIFT & ORIGIN_MASK).ok()?)?);
     }
     line.length = u32::try_from(from.number()?).ok()?;
     let hash = from.bytes(3)?;

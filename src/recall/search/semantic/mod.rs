@@ -163,12 +163,13 @@ pub(super) fn fuse(
         scored.score = reciprocal_rank(rank);
     }
     for (rank, (file, row)) in near.into_iter().enumerate() {
+        let share = matched.lines(file)[row].external_share();
         if let Some(&position) = at.get(&(file, row)) {
-            fused[position].score += reciprocal_rank(rank);
+            fused[position].score += reciprocal_rank(rank) * share;
             fused[position].is_semantic = true;
         } else {
             let hash = matched.lines(file)[row].hash;
-            let score = reciprocal_rank(rank);
+            let score = reciprocal_rank(rank) * share;
             fused.push(ScoredLine {
                 file,
                 row,

@@ -22,7 +22,7 @@ use crate::memory::hash::ContentHash;
 use crate::store::fs::{inventory::FileStat, vault::scan::KnownFile};
 
 const SPEC: CacheDbSpec = CacheDbSpec {
-    version: 4,
+    version: 5,
     // The positions of a word fill most of a smaller page and would waste the next one.
     page_size: 16_384,
     tables: &["file", "posting", "detail", "about"],

@@ -9,13 +9,13 @@
 use chrono::NaiveDate;
 
 use super::{
+    labelled_value::{LABEL_VALUES_MAX, LabelledValue, is_value},
     sections::{is_passing, role_of},
     worth::{is_measurement, is_telemetry, names_change},
 };
 use crate::{
     engine::extractive::{
         cue_phrases,
-        memories::roles::role_of_label,
         parsed_log::{self, LogStatement, ParsedLog},
         routine_reports::is_routine_report,
         sections::{self, StatementClass},
@@ -37,17 +37,6 @@ const SHARED_STEMS_MIN: usize = 3;
 
 /// Which share of all their content words that must be.
 const SHARED_MIN: f64 = 0.75;
-
-/// A value has at most as many words.
-const VALUE_WORDS_MAX: usize = 5;
-
-/// The words of a label, unless the title above it is the same in both texts.
-const LABEL_WORDS_MIN: usize = 2;
-
-const LABEL_WORDS_MAX: usize = 5;
-
-/// A label with more values in the logs is that of a series.
-const LABEL_VALUES_MAX: usize = 3;
 
 /// A number among the first words is part of a name: `Phase 2`.
 const NAME_WORDS: usize = 2;
@@ -136,12 +125,8 @@ struct ClaimValue {
 }
 
 struct ClaimLabel {
-    label: String,
+    labelled: LabelledValue,
     title: String,
-    is_specific: bool,
-    /// What comes after it.
-    value: StatementTerms,
-    kinds: Vec<AtomKind>,
 }
 
 struct ContradictionSearch<'a> {
@@ -157,7 +142,7 @@ impl<'a> ContradictionSearch<'a> {
         let mut by_label = HashedMap::<Vec<usize>>::default();
         for (at, claim) in claims.iter().enumerate() {
             if let Some(label) = &claim.label {
-                by_label.entry(hash_bytes(label.label.as_bytes())).or_default().push(at);
+                by_label.entry(hash_bytes(label.labelled.label.as_bytes())).or_default().push(at);
             }
         }
         Self { notes, claims, by_label, is_ended_by }
@@ -202,27 +187,27 @@ impl<'a> ContradictionSearch<'a> {
 
     fn other_value_of_label(&self, note: &Claim) -> Option<(NaiveDate, usize)> {
         let label = note.label.as_ref()?;
-        let with_label = self.by_label.get(&hash_bytes(label.label.as_bytes()))?;
+        let with_label = self.by_label.get(&hash_bytes(label.labelled.label.as_bytes()))?;
         let is_about_same = |it: &usize| {
             let other = self.claims[*it].label.as_ref();
             other.is_some_and(|it| {
-                it.is_specific || (!it.title.is_empty() && it.title == label.title)
+                it.labelled.is_specific || (!it.title.is_empty() && it.title == label.title)
             })
         };
+        let label = &label.labelled;
         let found = self.newer_than(note, with_label.iter().copied().filter(is_about_same));
-        let mut values: Vec<&StatementTerms> = Vec::new();
-        for value in found.iter().filter_map(|it| Some(&self.claims[*it].label.as_ref()?.value)) {
-            if !values.iter().any(|it| is_same_value(it, value)) {
+        let of_claim = |it: usize| self.claims[it].label.as_ref().map(|it| &it.labelled);
+        let mut values: Vec<&LabelledValue> = Vec::new();
+        for value in found.iter().filter_map(|it| of_claim(*it)) {
+            if !values.iter().any(|it| it.has_same_value(value)) {
                 values.push(value);
             }
         }
-        let newest = self.claims[*found.last()?].label.as_ref()?;
+        let newest = of_claim(*found.last()?)?;
         // What changes often is a count, of which the notes may know a newer value than the logs.
-        let was_said = || values.iter().any(|it| is_same_value(it, &label.value));
+        let was_said = || values.iter().any(|it| it.has_same_value(label));
         let contradicts = (values.len() == 1 || (values.len() <= LABEL_VALUES_MAX && was_said()))
-            && newest.kinds == label.kinds
-            && newest.value.stems.is_disjoint(&label.value.stems)
-            && !is_same_value(&newest.value, &label.value);
+            && newest.contradicts(label);
         let same = |a: &Claim, b: &Claim| has_same_value(a, b);
         contradicts.then(|| self.last_value(&found, same)).flatten()
     }
@@ -266,18 +251,10 @@ impl<'a> ContradictionSearch<'a> {
     }
 }
 
-/// Returns whether one value is the other one, perhaps with more words.
-fn is_same_value(a: &StatementTerms, b: &StatementTerms) -> bool {
-    let is_within = |a: &StatementTerms, b: &StatementTerms| {
-        a.stems.is_subset(&b.stems) && a.values.is_subset(&b.values)
-    };
-    is_within(a, b) || is_within(b, a)
-}
-
 /// Returns whether two claims have the same label and value.
 fn has_same_value(a: &Claim, b: &Claim) -> bool {
     let (Some(a), Some(b)) = (&a.label, &b.label) else { return false };
-    a.label == b.label && is_same_value(&a.value, &b.value)
+    a.labelled.label == b.labelled.label && a.labelled.has_same_value(&b.labelled)
 }
 
 /// Returns whether two claims with the same words have one or two other values in the same places.
@@ -365,20 +342,6 @@ fn claim_of(
     })
 }
 
-/// Returns whether an atom is a value; a day or a time only says when.
-fn is_value(atom: &Atom) -> bool {
-    matches!(
-        atom.kind,
-        AtomKind::Number
-            | AtomKind::Money
-            | AtomKind::Percent
-            | AtomKind::Version
-            | AtomKind::Url
-            | AtomKind::Path
-            | AtomKind::Code
-    )
-}
-
 fn without_atoms(text: &str, atoms: &[Atom]) -> String {
     let mut rest = 0;
     let mut left = String::with_capacity(text.len());
@@ -402,35 +365,15 @@ fn day_of_note(page: &ParsedLog, statement: &LogStatement) -> Option<NaiveDate> 
 
 /// Returns the label of a statement whose words up to `end` are a short value.
 fn label_of(page: &ParsedLog, statement: &LogStatement, end: usize) -> Option<ClaimLabel> {
-    let label = sections::normalized_label(statement.label_text());
-    let words = label.split(' ').filter(|it| it.contains(char::is_alphabetic)).count();
-    let value = statement.text.get(statement.label..end)?.trim();
-    let value_words = WordList::of(value);
     // After a dash is what a thing is, one of many descriptions.
-    let fits = statement.label_text().trim_end().ends_with([':', '：'])
-        && (1..=LABEL_WORDS_MAX).contains(&words)
-        && (1..=VALUE_WORDS_MAX).contains(&value_words.len())
-        && role_of_label(&label).is_none()
-        && !value.contains([',', ';', '→', '、', '，']);
-    let title = statement.lead.or(statement.heading).map(|it| &page.heads[it].text);
-    let atoms = atom::find_atoms(value);
-    let is_when = |it: &Atom| matches!(it.kind, AtomKind::Date | AtomKind::Time);
-    let kinds: Vec<AtomKind> = atoms.iter().filter(|it| is_value(it)).map(|it| it.kind).collect();
-    // Words are the value of an attribute; after any other label they are a sentence about it.
-    let is_attribute = || {
-        sections::is_attribute(&label)
-            || label.rsplit(' ').next().is_some_and(sections::is_attribute)
-    };
-    if !fits || atoms.iter().any(is_when) || (kinds.is_empty() && !is_attribute()) {
+    if !statement.label_text().trim_end().ends_with([':', '：']) {
         return None;
     }
-    Some(ClaimLabel {
-        is_specific: words >= LABEL_WORDS_MIN,
-        title: title.map(|it| sections::normalized_label(it)).unwrap_or_default(),
-        label,
-        value: StatementTerms::of(value),
-        kinds,
-    })
+    let label = sections::normalized_label(statement.label_text());
+    let labelled = LabelledValue::new(label, statement.text.get(statement.label..end)?.trim())?;
+    let title = statement.lead.or(statement.heading).map(|it| &page.heads[it].text);
+    let title = title.map(|it| sections::normalized_label(it)).unwrap_or_default();
+    Some(ClaimLabel { labelled, title })
 }
 
 #[cfg(test)]

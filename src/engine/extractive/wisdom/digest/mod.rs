@@ -17,6 +17,7 @@
 
 pub(in crate::engine::extractive) mod contradictions;
 pub(in crate::engine::extractive) mod entities;
+pub(in crate::engine::extractive) mod labelled_value;
 pub(in crate::engine::extractive) mod newer;
 mod sections;
 mod siblings;
