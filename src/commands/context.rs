@@ -1,7 +1,7 @@
 //! `memoird context`: what an agent should read at the start of a session, within a budget.
 //!
-//! Reads a few files and no database, so that sessions start without delay, and shows only their
-//! sanitized view. What takes longer or most agents load anyway (instruction files, git, a whole
+//! Reads a few files, the logs of ten days among them, and no database, so that sessions start without delay, and
+//! shows only their sanitized view. What takes longer or most agents load anyway (instruction files, git, a whole
 //! month, logs) is read only on request.
 
 use std::{
@@ -47,6 +47,8 @@ use crate::{
 const FILES_MAX: usize = 20_000;
 /// How many logs `--all` reads.
 const LOGS_WITH_ALL: usize = 3;
+/// The longest name of an undated note that is named, in characters.
+const NOTE_NAME_CHARS_MAX: usize = 60;
 /// How many undated notes are named.
 const UNDATED_NOTES_MAX: usize = 6;
 
@@ -275,7 +277,13 @@ fn compose(
     let mut of_day = SeenStatements::default();
     let mut open_of_day = open_of_day.unwrap_or_default();
     blocks::remove_seen(&mut open_of_day, &collector.notes, &mut of_day);
-    open.retain(|it| of_day.find_repeated(&it.text).is_none());
+    open.retain(|older| {
+        let Some(at) = of_day.find_repeated(&older.text) else { return true };
+        let newer = &mut open_of_day[at];
+        // It is open since it was first said to be.
+        newer.since = [older.since, newer.since].into_iter().flatten().min();
+        false
+    });
     open.append(&mut open_of_day);
     collector.add_week(root, more.all || more.week, open, &mut seen)?;
     let sessions = last_session_lines(root, today)?;
@@ -344,29 +352,38 @@ fn own_notes(root: &MemoryRoot) -> (Vec<String>, Vec<SanitizedLog>) {
         }
         named.push(path);
     }
-    let mut undated = undated_notes(root);
-    undated.retain(|it| !named.contains(it));
-    let more = undated.len().saturating_sub(UNDATED_NOTES_MAX);
-    undated.truncate(UNDATED_NOTES_MAX);
-    named.append(&mut undated);
-    if more > 0 {
-        named.push(format!("{more} more in {}/", layout.memory_dir()));
-    }
+    let undated = undated_notes(root, &says);
+    named.extend(undated.into_iter().filter(|it| !layout.curated().contains(it)));
     (named, loaded)
 }
 
-/// Returns the paths of the notes without a day beside the logs, by name.
-fn undated_notes(root: &MemoryRoot) -> Vec<String> {
+/// Returns the paths of the first notes without a day beside the logs, by name, of those that say something in the
+/// words of the person or the agent. A name that could be read as more than a name is left out.
+fn undated_notes(root: &MemoryRoot, says: &dyn Fn(&SanitizedLog) -> bool) -> Vec<String> {
     let layout = root.vault.layout();
     let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
+    let is_name = |name: &str| {
+        !name.starts_with('.')
+            && name.chars().count() <= NOTE_NAME_CHARS_MAX
+            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
+            && root.rules.sanitize_agent_name(name) == name
+    };
     let is_note = |path: &String| {
         let name = path.strip_prefix(layout.memory_dir()).and_then(|it| it.strip_prefix('/'));
-        let name = name.filter(|it| !it.contains('/') && !it.starts_with('.'));
-        name.is_some_and(|it| it.strip_suffix(".md").is_some()) && layout.kind_of(path).is_none()
+        let stem = name.and_then(|it| it.strip_suffix(".md"));
+        stem.is_some_and(is_name) && layout.kind_of(path).is_none()
     };
-    let mut notes: Vec<String> = paths.into_iter().filter(is_note).collect();
-    notes.sort();
-    notes
+    let mut paths: Vec<String> = paths.into_iter().filter(is_note).collect();
+    paths.sort();
+    let is_own = |path: &String| {
+        let file = root.vault.read_curated(path).ok().flatten();
+        file.and_then(|it| it.sanitized(&root.rules)).is_some_and(|it| {
+            let is_ours =
+                |it: &SanitizedLine| it.is_content() && it.origin() != TextOrigin::External;
+            says(&it) && it.lines().iter().any(is_ours)
+        })
+    };
+    paths.into_iter().filter(is_own).take(UNDATED_NOTES_MAX).collect()
 }
 
 /// Returns the names of the project around a folder and of the folders between; nothing for the root itself.

@@ -3,10 +3,16 @@
 //! The week has no summary yet, and `WISDOM.md` chooses what lasts. A session that goes on with yesterday's work
 //! needs both the outcome of that day and the place where it stopped.
 
+use std::{
+    collections::{BTreeSet, HashMap},
+    rc::Rc,
+};
+
 use chrono::{Days, NaiveDate};
 
 use super::{error::CommandResult, workspace::MemoryRoot};
 use crate::{
+    compaction::grounding::{self, session::RecordLines},
     engine::{
         Engine as _, LengthBudget, SummaryInput,
         extractive::{
@@ -16,11 +22,12 @@ use crate::{
     },
     memory::{
         address::{Citation, Stem},
+        decision::Decisions,
         item::{Item, SummarySection},
         log::TextOrigin,
         period::{Grain, Period},
     },
-    privacy::{self, SanitizedLog},
+    privacy::{self, SanitizedLine, SanitizedLog},
     recall::context::blocks::SourcedBullet,
     store::fs::layout::FileKind,
 };
@@ -36,7 +43,7 @@ const CHARS_MAX: usize = 1_600;
 const LINES_MIN: usize = 4;
 
 /// The days whose words are counted, to know which are common.
-const COUNTED_DAYS: Days = Days::new(30);
+const COUNTED_DAYS: Days = Days::new(10);
 
 /// What the last days of the logs say.
 pub(super) struct LastDay {
@@ -58,16 +65,16 @@ pub(super) fn last_day(root: &MemoryRoot, today: NaiveDate) -> CommandResult<Opt
     stems.sort();
     let Some(day) = stems.last().map(Stem::date) else { return Ok(None) };
     let from = day.checked_sub_days(COUNTED_DAYS).unwrap_or(NaiveDate::MIN);
-    let mut logs = Vec::new();
-    for stem in stems.iter().filter(|it| it.date() >= from) {
-        logs.extend(root.vault.read_log(stem)?.map(|it| privacy::sanitize(&it, &root.rules)));
-    }
+    // A log that cannot be read is shown by `memoird status`; it must not keep the others from a session.
+    let read = |stem: &Stem| root.vault.read_log(stem).ok().flatten();
+    let recent = stems.iter().filter(|it| it.date() >= from).filter_map(read);
+    let logs: Vec<SanitizedLog> = recent.map(|it| privacy::sanitize(&it, &root.rules)).collect();
     let mut corpus = Corpus::default();
     for words in corpus_stats::tokenize(&logs) {
         corpus.add(words);
     }
     let period = Period::containing(Grain::Week, day);
-    let newest = newest_days(&logs);
+    let newest = &without_barred(root, newest_days(&logs))?[..];
     let budget = LengthBudget { target_chars: CHARS, limit_chars: CHARS_MAX, verbatim: false };
     let counts = corpus.counts(period);
     let input = SummaryInput { period, logs: newest, weeks: &[], budget, counts };
@@ -82,6 +89,33 @@ pub(super) fn last_day(root: &MemoryRoot, today: NaiveDate) -> CommandResult<Opt
         }
     }
     Ok(Some(found))
+}
+
+/// Returns logs without the lines that misquote the record of a session, and those whose statement a person deleted
+/// from a file: they must not come back here.
+fn without_barred(root: &MemoryRoot, logs: &[SanitizedLog]) -> CommandResult<Vec<SanitizedLog>> {
+    let layout = root.vault.layout();
+    let decisions = root.vault.read_text(&layout.decisions())?;
+    let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
+    let mut records = HashMap::new();
+    let mut record = |stem: &Stem| {
+        let path = layout.source_path(stem);
+        let text = || root.vault.read_text(&path).ok().flatten();
+        let read = || RecordLines::parse(stem, &text()?).map(Rc::new);
+        records.entry(stem.clone()).or_insert_with(read).clone()
+    };
+    let mut shown = Vec::new();
+    for log in logs {
+        let mut is_barred = |line: &SanitizedLine| {
+            let is_deleted = |path| decisions.is_deleted(path, [line.text()]);
+            grounding::session::misquotes_record(line, &root.rules, &mut record)
+                || (line.is_content() && decisions.files_with_deleted().any(is_deleted))
+        };
+        let barred: BTreeSet<u32> =
+            log.lines().iter().filter(|it| is_barred(it)).map(SanitizedLine::number).collect();
+        shown.push(log.without(|it| barred.contains(&it.number())));
+    }
+    Ok(shown)
 }
 
 /// Returns the logs of the newest day; of the newest ones if it has hardly a line.

@@ -22,7 +22,10 @@ const SPAN_WORDS_MAX: usize = 5;
 const CORRECTION_WORDS_MAX: usize = 2;
 
 /// A negation is at most this many words before what it denies.
-const NEGATION_WORDS: usize = 2;
+const NEGATION_WORDS: usize = 4;
+
+/// They deny what follows them in scripts without spaces.
+const SPACELESS_NEGATIONS: [char; 4] = ['不', '没', '沒', '未'];
 
 /// How many content words a line must share with one that does not say what exactly is gone.
 const SHARED_MIN: usize = 2;
@@ -31,6 +34,8 @@ const SHARED_MIN: usize = 2;
 pub(super) struct Replacement {
     /// The stems of the words that name it.
     gone: BTreeSet<String>,
+    /// The stems of the words that name what was removed: only all of them are it.
+    removed: Vec<BTreeSet<String>>,
     /// Whether these are all words of the line.
     is_whole_line: bool,
     /// Whether it corrects what was said before, mostly on the same day.
@@ -53,11 +58,14 @@ impl Replacement {
         let all = line_words(line);
         let is =
             |at: usize, list: &[&str]| all.get(at).is_some_and(|it| list.contains(&&it.folded[..]));
-        let (mut gone, mut removals) = (BTreeSet::new(), BTreeSet::new());
+        let (mut gone, mut removed, mut removals) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
         let (mut is_whole_line, mut is_correction) = (false, false);
         for at in 0..all.len() {
-            let is_denied = (at.saturating_sub(NEGATION_WORDS)..at)
-                .any(|it| is(it, &SEARCH.negations) && !all[it].ends_clause);
+            let is_denied = (at.saturating_sub(NEGATION_WORDS)..at).any(|it| {
+                let is_negation =
+                    is(it, &SEARCH.negations) || all[it].folded.contains(SPACELESS_NEGATIONS);
+                is_negation && !all[it].ends_clause
+            });
             if is_denied {
                 continue;
             }
@@ -75,17 +83,18 @@ impl Replacement {
             } else if is(at, &SEARCH.removal_words) && !is(at + 1, &["from", "von"]) {
                 let after = span_after(&all, at + 1);
                 let says = after.iter().any(|it| !SEARCH.stop_words.contains(&&it[..]));
-                gone.extend(if says { after } else { span_before(&all, at) });
+                let span = if says { after } else { span_before(&all, at) };
+                removed.push(content_stems(span.iter().map(|it| &it[..])));
                 removals.insert(all[at].folded.clone());
             }
         }
         is_whole_line |= is_correction;
-        if !is_whole_line && gone.is_empty() {
+        if !is_whole_line && gone.is_empty() && removed.is_empty() {
             return None;
         }
         let content = content_stems(all.iter().map(|it| &it.folded[..]));
         let gone = gone.iter().map(|it| english_stem(it).into_owned()).collect();
-        Some(Self { gone, is_whole_line, is_correction, removals, content })
+        Some(Self { gone, removed, is_whole_line, is_correction, removals, content })
     }
 
     /// Returns whether this ends what an older line says. `is_name` says whether a stem is a name in one of the two
@@ -105,7 +114,12 @@ impl Replacement {
         }
         let content = content_stems(folded());
         let shared: Vec<&String> = content.intersection(&self.content).collect();
-        if shared.iter().any(|it| self.gone.contains(*it) && is_name(it)) {
+        let is_removed = |span: &BTreeSet<String>, is_name: &mut dyn FnMut(&str) -> bool| {
+            span.is_subset(&content) && span.iter().any(|it| is_name(it))
+        };
+        if shared.iter().any(|it| self.gone.contains(*it) && is_name(it))
+            || self.removed.iter().any(|it| is_removed(it, &mut is_name))
+        {
             return true;
         }
         // A correction repeats what it corrects.
@@ -217,6 +231,9 @@ mod tests {
             "Replaced Postmark with Brevo",
             "Removed the old lists from Brevo",
             "Brevo was not removed",
+            "Brevo has not been fully removed",
+            "Deleted the Brevo test campaign",
+            "Reverted the Brevo commit",
             "Switched from Hetzner to Netcup",
             "The newsletter was sent",
             "Deleted the newsletter of March",
@@ -227,5 +244,6 @@ mod tests {
         // A report is no plan.
         check("Brevo had an outage of two hours", "Switched from Brevo to Postmark", false);
         check("决定使用 Brevo 发送通讯", "通讯改用 Postmark，放弃 Brevo", true);
+        check("决定使用 Brevo 发送通讯", "决定不放弃 Brevo", false);
     }
 }

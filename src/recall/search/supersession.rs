@@ -246,6 +246,9 @@ fn changed_labels(
             let group: Vec<usize> = (0..same.len()).filter(|&b| is_about_same(a, b)).collect();
             let mut values: Vec<&LabelledValue> = vec![&same[a].1];
             for &b in &group {
+                if values.len() > LABEL_VALUES_MAX {
+                    break;
+                }
                 if !values.iter().any(|it| it.has_same_value(&same[b].1)) {
                     values.push(&same[b].1);
                 }

@@ -1,9 +1,15 @@
 //! Finds the statements that newer ones make obsolete.
 
 use super::{
-    super::similarity::has_conflicting_values, statements::DigestStatement, stopped::StoppedThing,
+    super::similarity::has_conflicting_values,
+    statements::DigestStatement,
+    stopped::{StoppedThing, is_about},
 };
-use crate::{engine::extractive::as_f64, memory::statement::StatementKind, text::hash::HashedMap};
+use crate::{
+    engine::extractive::{as_f64, statements::terms::StatementTerms},
+    memory::statement::StatementKind,
+    text::hash::HashedMap,
+};
 
 /// A newer statement with this share of the content words of an older one continues it.
 const SERIES_OVERLAP: f64 = 0.6;
@@ -21,15 +27,16 @@ pub(in crate::engine::extractive) struct NewerStatements {
     before_last: HashedMap<usize>,
     /// The statements with a stem, oldest first.
     with_stem: HashedMap<Vec<usize>>,
-    /// What was stopped, by the statements that say so, oldest first.
-    stopped: Vec<(usize, StoppedThing)>,
+    /// The last statement that says that an entity was stopped.
+    last_stop: HashedMap<usize>,
+    /// The names of other things that were stopped, by their rarest stem.
+    stopped_names: HashedMap<Vec<(usize, StatementTerms)>>,
 }
 
 impl NewerStatements {
     pub(in crate::engine::extractive) fn of(statements: &[DigestStatement]) -> Self {
         let (mut last_of_key, mut before_last) = (HashedMap::default(), HashedMap::default());
         let mut with_stem = HashedMap::<Vec<usize>>::default();
-        let mut stopped = Vec::new();
         for statement in statements {
             for key in &statement.keys {
                 let last = last_of_key.insert(*key, statement.order);
@@ -38,9 +45,26 @@ impl NewerStatements {
             for &stem in statement.terms.stems.hashes() {
                 with_stem.entry(stem).or_default().push(statement.order);
             }
-            stopped.extend(statement.stopped.iter().map(|it| (statement.order, it.clone())));
         }
-        Self { last_of_key, before_last, with_stem, stopped }
+        let mut last_stop = HashedMap::default();
+        let mut stopped_names = HashedMap::<Vec<(usize, StatementTerms)>>::default();
+        for (order, thing) in
+            statements.iter().flat_map(|it| it.stopped.iter().map(|thing| (it.order, thing)))
+        {
+            match thing {
+                StoppedThing::Entity(entity) => {
+                    last_stop.insert(*entity as u64, order);
+                }
+                StoppedThing::Named(name) => {
+                    let uses = |it: &&u64| with_stem.get(*it).map_or(0, Vec::len);
+                    let rarest = name.stems.hashes().iter().min_by_key(|it| (uses(it), **it));
+                    if let Some(stem) = rarest {
+                        stopped_names.entry(*stem).or_default().push((order, name.clone()));
+                    }
+                }
+            }
+        }
+        Self { last_of_key, before_last, with_stem, last_stop, stopped_names }
     }
 
     /// Returns the statement before the newest one of a label.
@@ -77,9 +101,11 @@ impl NewerStatements {
 
     /// Returns whether a newer statement says that what one is about was stopped.
     fn is_stopped(&self, older: &DigestStatement) -> bool {
-        let entity = older.subject.map(|it| it.entity);
-        let newer = self.stopped.iter().rev().take_while(|it| it.0 > older.order).take(READ_MAX);
-        newer.into_iter().any(|it| it.1.is_subject_of(&older.terms.stems, entity))
+        let entity = older.subject.and_then(|it| self.last_stop.get(&(it.entity as u64)));
+        let with = |stem| self.stopped_names.get(stem).map_or(&[][..], |it| it);
+        let mut named = older.terms.stems.hashes().iter().flat_map(with);
+        entity.is_some_and(|it| *it > older.order)
+            || named.any(|(order, name)| *order > older.order && is_about(name, &older.terms))
     }
 
     /// Returns whether a newer statement replaces one: that of the same label, one that says that what it is about was

@@ -294,7 +294,7 @@ impl StatementCollector {
         if own.ends_with([':', '：', '?', '？', ',']) || !own.contains(char::is_alphabetic) {
             return;
         }
-        if is_secret_mark(&statement.text[statement.label..end]) {
+        if statement.text.get(statement.label..end).is_some_and(is_secret_mark) {
             return;
         }
         let words = WordList::of(own);

@@ -1,14 +1,20 @@
-//! What a statement says was stopped: `Removed Atlas.`, `The morning report cron was disabled`.
+//! What a statement says was stopped: `Removed Atlas.`, `The morning report: disabled`.
+//!
+//! Read are only two forms in which nothing is left open: the word and then all of the name, or the name and then the
+//! word, each up to the end of the clause. `Removed Atlas from the draft`, `Atlas is disabled by default`, `Atlas removed
+//! the old logs` end nothing, and neither does what is denied, might be, or is a pause.
 
 use super::entities::EntityMention;
-use crate::engine::extractive::{
-    cue_phrases,
-    statements::{
-        terms::{TermExtractor, TermSet, is_stop_word},
-        word_list::WordList,
+use crate::{
+    engine::extractive::{
+        cue_phrases,
+        statements::{
+            terms::{StatementTerms, TermExtractor, is_stop_word},
+            word_list::WordList,
+        },
     },
+    text::lexicon::{CUES, WISDOM},
 };
-use crate::text::lexicon::WISDOM;
 
 /// Something that was stopped as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +22,7 @@ pub(super) enum StoppedThing {
     /// An entity, by its index.
     Entity(usize),
     /// What all of these words are about.
-    Named(TermSet),
+    Named(StatementTerms),
 }
 
 /// The fewest content words that name a thing which is no entity: one word has too many meanings.
@@ -26,6 +32,9 @@ const NAME_STEMS_MAX: usize = 5;
 
 /// Of the words of a statement about a named thing at least this part is its name: a list has any words.
 const NAME_SHARE: usize = 8;
+
+/// The most words before the one that says that something was stopped, if the name follows: `Mona removed Atlas`.
+const WORDS_BEFORE_MAX: usize = 2;
 
 impl StoppedThing {
     /// Returns what a text with these words and mentions says was stopped; `None` if that is a part of something, or
@@ -37,44 +46,52 @@ impl StoppedThing {
         extractor: &mut TermExtractor,
     ) -> Option<Self> {
         let (cue, width) = words.find(cue_phrases::RETIRED)?;
-        let is_stop = |at: usize| words.get(at).is_none_or(is_stop_word);
-        let ends = |at: &usize| is_stop(*at) || begins_clause(text, words, *at);
-        let after = cue + width;
-        // `Atlas was removed on Friday`, but `Atlas: removed old logs` and `Atlas removed old logs`.
-        let is_said_of = ends(&after) && (0..cue).any(|it| !is_stop(it));
-        let name = if is_said_of {
-            0..cue
-        } else {
-            let is_article =
-                |at: &usize| words.get(*at).is_some_and(|it| WISDOM.articles.contains(&it));
-            let start = (after..words.len()).find(|it| !is_article(it)).unwrap_or(words.len());
-            if start > after && begins_clause(text, words, start) || is_stop(start) {
-                return None;
-            }
-            start..(start + 1..words.len()).find(ends).unwrap_or(words.len())
+        let leaves_open = |it: &str| {
+            CUES.negations.contains(&it)
+                || WISDOM.unreal_words.contains(&it)
+                || WISDOM.pause_words.contains(&it)
         };
-        let is_name = |at: &usize| words.get(*at).is_some_and(|it| !is_stop_word(it));
-        let own: Vec<usize> = name.clone().filter(is_name).collect();
-        let (first, last) = (*own.first()?, *own.last()?);
-        if (first + 1..=last).any(|it| begins_clause(text, words, it)) {
+        if words.iter().any(leaves_open) {
             return None;
         }
-        let is_all = |it: &&EntityMention| it.word == first && it.word + it.width == last + 1;
+        let is_stop = |at: usize| words.get(at).is_none_or(is_stop_word);
+        let ends = |at: usize| at >= words.len() || begins_clause(text, words, at);
+        let after = cue + width;
+        let is_article =
+            |at: &usize| words.get(*at).is_some_and(|it| WISDOM.articles.contains(&it));
+        let (start, end) = if ends(after) {
+            // `The morning report was removed`.
+            let start = (0..cue).find(|it| !is_article(it))?;
+            let is_passive =
+                |at: usize| words.get(at).is_some_and(|it| WISDOM.passive_words.contains(&it));
+            (start, (start + 1..=cue).rev().find(|it| !is_passive(it - 1))?)
+        } else {
+            if cue > WORDS_BEFORE_MAX {
+                return None;
+            }
+            let start = (after..words.len()).find(|it| !is_article(it))?;
+            (start, (start + 1..=words.len()).find(|it| ends(*it))?)
+        };
+        let is_one_name = (start..end).all(|it| !is_stop(it))
+            && (start + 1..end).all(|it| !begins_clause(text, words, it));
+        if !is_one_name {
+            return None;
+        }
+        let is_all = |it: &&EntityMention| it.word == start && it.word + it.width == end;
         if let Some(mention) = mentions.iter().find(is_all) {
             return Some(Self::Entity(mention.entity));
         }
-        let end = words.offset(last + 1).unwrap_or(text.len());
-        let stems = extractor.extract(&WordList::of(&text[words.offset(first)?..end])).stems;
-        (NAME_STEMS_MIN..=NAME_STEMS_MAX).contains(&stems.len()).then_some(Self::Named(stems))
+        let bytes = words.offset(start)?..words.offset(end).unwrap_or(text.len());
+        let terms = extractor.extract(&WordList::of(&text[bytes]));
+        (NAME_STEMS_MIN..=NAME_STEMS_MAX).contains(&terms.stems.len()).then_some(Self::Named(terms))
     }
+}
 
-    /// Returns whether a statement with these terms, about an entity, is about this.
-    pub(super) fn is_subject_of(&self, stems: &TermSet, entity: Option<usize>) -> bool {
-        match self {
-            Self::Entity(stopped) => entity == Some(*stopped),
-            Self::Named(name) => name.is_subset(stems) && name.len() * NAME_SHARE >= stems.len(),
-        }
-    }
+/// Returns whether a statement with these terms is about a thing with this name.
+pub(super) fn is_about(name: &StatementTerms, terms: &StatementTerms) -> bool {
+    name.stems.is_subset(&terms.stems)
+        && name.values.is_subset(&terms.values)
+        && name.stems.len() * NAME_SHARE >= terms.stems.len()
 }
 
 /// Returns whether punctuation stands between a word and the one before it.
@@ -89,47 +106,75 @@ fn begins_clause(text: &str, words: &WordList, at: usize) -> bool {
 mod tests {
     use super::*;
 
+    fn find(text: &str) -> Option<StoppedThing> {
+        let words = WordList::of(text);
+        let named = words.iter().position(|it| it == "atlas");
+        let mentions: Vec<EntityMention> =
+            named.map(|word| EntityMention { entity: 7, word, width: 1 }).into_iter().collect();
+        StoppedThing::find(text, &words, &mentions, &mut TermExtractor::default())
+    }
+
     #[test]
-    fn only_what_is_stopped_as_a_whole_is_found() {
-        let find = |text: &str| {
-            let words = WordList::of(text);
-            let named = words.iter().position(|it| it == "atlas");
-            let mentions: Vec<EntityMention> =
-                named.map(|word| EntityMention { entity: 7, word, width: 1 }).into_iter().collect();
-            StoppedThing::find(text, &words, &mentions, &mut TermExtractor::default())
-        };
+    fn what_is_stopped_as_a_whole_is_found() {
         for text in [
             "Removed Atlas.",
             "Removed Atlas, it was too slow",
-            "Uninstalled the Atlas from the server",
+            "Uninstalled the Atlas (too slow)",
+            "Mona removed Atlas",
             "Atlas was removed",
+            "Atlas was removed, as it was too slow",
             "Atlas: removed",
+            "Atlas wurde entfernt",
             "Atlas 已删除",
         ] {
             assert_eq!(find(text), Some(StoppedThing::Entity(7)), "{text}");
         }
+    }
+
+    #[test]
+    fn parts_denials_and_pauses_end_nothing() {
         for text in [
             "Removed Atlas port",
+            "Removed Atlas port 40",
             "Removed the old",
             "Removed: disk, Atlas",
-            "Nothing ends",
             "Removed from Atlas",
+            "Removed Atlas from the newsletter draft",
+            "Disabled Atlas on staging",
             "Atlas: removed 40 MB of logs",
             "Atlas removed old logs",
+            "Atlas removed the old logs",
+            "Atlas disabled our test server",
+            "Atlas is disabled by default",
+            "Atlas not removed, only hidden",
+            "Atlas nicht entfernt, nur versteckt",
+            "Atlas niet verwijderd",
+            "Atlas a supprimé les doublons",
+            "Atlas no eliminado, solo oculto",
+            "Eliminado Atlas del menú",
+            "取消 Atlas 的会议",
+            "Nobody removed Atlas",
+            "If Atlas is removed",
+            "Atlas paused",
+            "Nothing ends",
         ] {
             assert!(!matches!(find(text), Some(StoppedThing::Entity(_))), "{text}");
         }
-        let named = |text: &str| match find(text) {
-            Some(StoppedThing::Named(stems)) => stems.len(),
-            _ => 0,
+    }
+
+    #[test]
+    fn a_name_has_several_words_and_its_numbers() {
+        let is_ended = |stop: &str, older: &str| {
+            let Some(StoppedThing::Named(name)) = find(stop) else { return false };
+            is_about(&name, &StatementTerms::of(older))
         };
-        for text in [
-            "Disabled the morning report in cron",
-            "The morning report was cancelled on Friday",
-            "Morning report: disabled",
-        ] {
-            assert_eq!(named(text), 2, "{text}");
-        }
-        assert_eq!(named("Removed the pump"), 0);
+        let report = "The morning report is sent at 8:00";
+        assert!(is_ended("Disabled the morning report", report));
+        assert!(is_ended("The morning report was cancelled, it was too long", report));
+        assert!(is_ended("Morning report: disabled", report));
+        assert!(!is_ended("Disabled the report", report));
+        let job = "Cron job 3 copies the tides to Brest";
+        assert!(is_ended("Disabled cron job 3", job));
+        assert!(!is_ended("Disabled cron job 7", job));
     }
 }

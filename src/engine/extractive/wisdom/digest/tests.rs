@@ -219,6 +219,15 @@ fn posts_of_others_and_removed_rules_give_no_rules() {
     let rule = "- Never answer a harbour master without the tide table of the day\n";
     assert!(is_rule(&format!("## Mooring\n\n{rule}")));
     assert!(!is_rule(&format!("## Removed rules\n\n{rule}")));
-    let posts = "## 1. Prompt (@pier_ann)\n\nA\n\n## 2. Thread (@buoy_bob)\n\nB\n\n## 3. Tip (@gauge_cy)\n\n";
+    let posts: String = ["pier_ann", "buoy_bob", "gauge_cy"]
+        .map(|it| format!("## Prompt (@{it})\n\nPosted at https://posts.example/{it}/status/7\n\n"))
+        .concat();
     assert!(!is_rule(&format!("{posts}{rule}")));
+    assert!(is_rule(&format!("{}{rule}", posts.replace("/status/", "/pull/"))));
+}
+
+#[test]
+fn a_label_that_ends_after_the_first_sentence_is_read() {
+    let long = "the tide table of the winter with all gauges of the coast and ".repeat(6);
+    bullets(&[&format!("- **Shipped v2! Next up** – {long}\n")], 8_000, &|_, _| false);
 }

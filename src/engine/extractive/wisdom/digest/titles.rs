@@ -7,7 +7,10 @@ use crate::{
         parsed_log::{LogStatement, ParsedLog},
         sections::{is_attribute, normalized_label},
     },
-    text::lexicon::{SECTIONS, WISDOM},
+    text::{
+        lexicon::{SECTIONS, WISDOM},
+        scripts,
+    },
 };
 
 /// The longest title that is looked up, in bytes: longer ones are sentences.
@@ -58,7 +61,8 @@ pub(super) fn is_review(page: &ParsedLog, statement: &LogStatement) -> bool {
 pub(super) fn names_word(title: &str, words: &[&'static str]) -> bool {
     let title = title.to_lowercase();
     let begins = |at: usize, word: &str| {
-        !word.is_ascii() || !title[..at].ends_with(|c: char| c.is_alphanumeric())
+        word.starts_with(scripts::is_spaceless)
+            || !title[..at].ends_with(|c: char| c.is_alphanumeric())
     };
     words.iter().any(|word| title.match_indices(word).any(|(at, it)| begins(at, it)))
 }
@@ -81,10 +85,13 @@ pub(super) fn is_former(page: &ParsedLog, statement: &LogStatement) -> bool {
         || titles(page, statement).skip(1).take(2).any(|it| names_word(it, &WISDOM.removed_words))
 }
 
-/// Returns whether a page collects what others posted: several titles name their accounts, `(@name)`.
+/// Returns whether a page collects what others posted: several titles name their accounts, `(@name)`, and several lines
+/// link to posts.
 pub(super) fn collects_posts(page: &ParsedLog) -> bool {
     const POSTS_MIN: usize = 3;
-    page.heads.iter().filter(|it| it.text.contains("(@")).count() >= POSTS_MIN
+    let titles = page.heads.iter().filter(|it| it.text.contains("(@")).count();
+    let links = || page.statements.iter().filter(|it| it.text.contains("/status/")).count();
+    titles >= POSTS_MIN && links() >= POSTS_MIN
 }
 
 /// Returns whether a statement says what is wanted or expected of a thing.
