@@ -271,20 +271,14 @@ fn compose(
     }
     let logs = more.logs.or(more.all.then_some(LOGS_WITH_ALL)).filter(|it| *it > 0);
     // Of the last logs nothing is left out.
-    let last = if logs.is_some() { None } else { last_day(root, today)? };
+    let last = match logs {
+        Some(_) => None,
+        None => last_day(root, today, &|it| {
+            collector.notes.find_repeated(it).is_some() || seen.find_repeated(it).is_some()
+        })?,
+    };
     let (last_day, open_of_day) = last.map(|it| ((it.day, it.bullets), it.open)).unzip();
-    // What the last day leaves open is said there as it is now.
-    let mut of_day = SeenStatements::default();
-    let mut open_of_day = open_of_day.unwrap_or_default();
-    blocks::remove_seen(&mut open_of_day, &collector.notes, &mut of_day);
-    open.retain(|older| {
-        let Some(at) = of_day.find_repeated(&older.text) else { return true };
-        let newer = &mut open_of_day[at];
-        // It is open since it was first said to be.
-        newer.since = [older.since, newer.since].into_iter().flatten().min();
-        false
-    });
-    open.append(&mut open_of_day);
+    open.extend(open_of_day.unwrap_or_default());
     collector.add_week(root, more.all || more.week, open, &mut seen)?;
     let sessions = last_session_lines(root, today)?;
     for line in &sessions {

@@ -25,6 +25,7 @@ use crate::{
         decision::Decisions,
         item::{Item, SummarySection},
         log::TextOrigin,
+        markdown::LineKind,
         period::{Grain, Period},
     },
     privacy::{self, SanitizedLine, SanitizedLog},
@@ -55,8 +56,13 @@ pub(super) struct LastDay {
     pub(super) open: Vec<SourcedBullet>,
 }
 
-/// Summarizes the newest day of the logs that is not after `today`, without a model.
-pub(super) fn last_day(root: &MemoryRoot, today: NaiveDate) -> CommandResult<Option<LastDay>> {
+/// Summarizes the newest day of the logs that is not after `today`, without a model and without the lines that are known
+/// already.
+pub(super) fn last_day(
+    root: &MemoryRoot,
+    today: NaiveDate,
+    is_known: &dyn Fn(&str) -> bool,
+) -> CommandResult<Option<LastDay>> {
     let layout = root.vault.layout();
     let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
     let is_log = |it: &String| layout.kind_of(it) == Some(FileKind::Log);
@@ -74,7 +80,7 @@ pub(super) fn last_day(root: &MemoryRoot, today: NaiveDate) -> CommandResult<Opt
         corpus.add(words);
     }
     let period = Period::containing(Grain::Week, day);
-    let newest = &without_barred(root, newest_days(&logs))?[..];
+    let newest = &without_barred(root, newest_days(&logs), is_known)?[..];
     let budget = LengthBudget { target_chars: CHARS, limit_chars: CHARS_MAX, verbatim: false };
     let counts = corpus.counts(period);
     let input = SummaryInput { period, logs: newest, weeks: &[], budget, counts };
@@ -91,9 +97,13 @@ pub(super) fn last_day(root: &MemoryRoot, today: NaiveDate) -> CommandResult<Opt
     Ok(Some(found))
 }
 
-/// Returns logs without the lines that misquote the record of a session, and those whose statement a person deleted
-/// from a file: they must not come back here.
-fn without_barred(root: &MemoryRoot, logs: &[SanitizedLog]) -> CommandResult<Vec<SanitizedLog>> {
+/// Returns logs without the lines that are known, that misquote the record of a session, or whose statement a person
+/// deleted from a file: it must not come back here.
+fn without_barred(
+    root: &MemoryRoot,
+    logs: &[SanitizedLog],
+    is_known: &dyn Fn(&str) -> bool,
+) -> CommandResult<Vec<SanitizedLog>> {
     let layout = root.vault.layout();
     let decisions = root.vault.read_text(&layout.decisions())?;
     let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
@@ -108,7 +118,9 @@ fn without_barred(root: &MemoryRoot, logs: &[SanitizedLog]) -> CommandResult<Vec
     for log in logs {
         let mut is_barred = |line: &SanitizedLine| {
             let is_deleted = |path| decisions.is_deleted(path, [line.text()]);
+            let is_heading = matches!(line.kind(), LineKind::Heading { .. });
             grounding::session::misquotes_record(line, &root.rules, &mut record)
+                || (line.is_content() && !is_heading && is_known(line.words().trim()))
                 || (line.is_content() && decisions.files_with_deleted().any(is_deleted))
         };
         let barred: BTreeSet<u32> =

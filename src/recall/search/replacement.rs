@@ -38,7 +38,7 @@ pub(super) struct Replacement {
     removed: Vec<BTreeSet<String>>,
     /// Whether these are all words of the line.
     is_whole_line: bool,
-    /// Whether it corrects what was said before, mostly on the same day.
+    /// Whether it corrects an earlier line, mostly on the same day.
     pub(super) is_correction: bool,
     /// The words that say that something was taken away.
     removals: BTreeSet<String>,

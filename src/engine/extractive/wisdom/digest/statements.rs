@@ -342,7 +342,7 @@ impl StatementCollector {
         let day = page.stem.date();
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, own, &role, class);
-        // `Mona: …` is anything that Mona said or that is said about her.
+        // `Mona: …` is anything by or about Mona.
         let names_person = self.person_of(&WordList::of(statement.label_text())).is_some();
         let stopped = (role.kind == StatementKind::Retired)
             .then(|| {

@@ -94,7 +94,7 @@ pub(super) fn is_about(name: &StatementTerms, terms: &StatementTerms) -> bool {
         && name.stems.len() * NAME_SHARE >= terms.stems.len()
 }
 
-/// Returns whether punctuation stands between a word and the one before it.
+/// Returns whether there is punctuation between a word and the one before it.
 fn begins_clause(text: &str, words: &WordList, at: usize) -> bool {
     const MARKS: &[char] =
         &['.', ',', ';', ':', '(', ')', '—', '–', '→', '，', '。', '：', '；', '、', '（'];
