@@ -207,7 +207,15 @@ fn the_last_day_does_not_bring_back_what_a_person_deleted() {
     assert!(wisdom.contains("buoy list"), "{wisdom}");
     let kept: Vec<&str> = wisdom.lines().filter(|it| !it.contains("buoy list")).collect();
     root.write("WISDOM.md", &kept.join("\n"));
+    let memory = root.read("memory/feedback_how-to-work.md");
+    assert!(memory.contains("buoy list"), "{memory}");
+    std::fs::remove_file(root.path("memory/feedback_how-to-work.md")).unwrap();
     root.run_with_digest(&["compact"]).ok();
     let text = context(&root, &[]);
     assert!(text.contains("pier house") && !text.contains("buoy list"), "{text}");
+    root.write(
+        "memory/2026-04-11.md",
+        "- Never publish the buoy list without asking Ottilie first\n",
+    );
+    assert!(!context(&root, &[]).contains("buoy list"), "the words that were deleted");
 }

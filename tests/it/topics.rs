@@ -119,12 +119,12 @@ fn a_newer_day_changes_only_what_it_is_about() {
     for name in ["memory/user_ottilie.md", "memory/feedback_tideboard.md"] {
         assert_eq!(root.read(name), before[name]);
     }
-    root.write("memory/2026-04-12.md", "- Removed TideBoard from the harbour for good\n");
+    root.write("memory/2026-04-12.md", "- Removed TideBoard, the harbour has its own screens\n");
     root.set_now("2026-04-13T09:00:00+02:00");
     root.run_with_digest(&["compact"]).ok();
     let stopped = root.read(FILE);
     assert!(!stopped.contains("Poll interval") && !stopped.contains("second gauge"), "{stopped}");
-    assert!(stopped.contains("## Stopped\n\n- Removed TideBoard from the harbour"), "{stopped}");
+    assert!(stopped.contains("## Stopped\n\n- Removed TideBoard, the harbour"), "{stopped}");
 }
 
 #[test]
