@@ -18,7 +18,9 @@ use super::{
     error::CommandResult,
     git_snapshot, instruction_files,
     last_day::last_day,
+    last_logs::{add_last_logs, logs_among},
     last_sessions::last_session_lines,
+    own_notes::own_notes,
     ui::Ui,
     workspace::{Invocation, MemoryRoot},
 };
@@ -28,11 +30,10 @@ use crate::{
     memory::{
         item::SummarySection,
         log::TextOrigin,
-        markdown::{self, LineKind},
         period::{Grain, Period},
         typed::{self, TypedMemory},
     },
-    privacy::{SanitizedLine, SanitizedLog, quarantine},
+    privacy::quarantine,
     recall::{
         context::{
             self, ContextBlock, ContextPart, ContextPartKind, HOOK_CHARS_MAX, SessionContext,
@@ -40,17 +41,12 @@ use crate::{
         },
         framing::{self, FramedText},
     },
-    store::fs::layout::{FileKind, INDEX_FILE, USER_NOTES_FILE},
 };
 
 /// How many files of a folder are listed at most.
 const FILES_MAX: usize = 20_000;
 /// How many logs `--all` reads.
 const LOGS_WITH_ALL: usize = 3;
-/// The longest name of an undated note that is named, in characters.
-const NOTE_NAME_CHARS_MAX: usize = 60;
-/// How many undated notes are named.
-const UNDATED_NOTES_MAX: usize = 6;
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -234,7 +230,8 @@ fn compose(
     }
     let now = call.now.with_timezone(&root.settings.zone.name.0);
     let today = now.date_naive();
-    let (notes, own_notes) = own_notes(root);
+    let (files, _) = root.vault.files_below(root.vault.layout().memory_dir(), FILES_MAX);
+    let (notes, own_notes) = own_notes(root, &files);
     let topic = project_words(options.cwd, root);
     let mut collector = PartsCollector {
         parts,
@@ -269,11 +266,12 @@ fn compose(
     if more.all || more.month {
         collector.add_summary_part(root, Grain::Month, &MONTH_PART)?;
     }
-    let logs = more.logs.or(more.all.then_some(LOGS_WITH_ALL)).filter(|it| *it > 0);
+    let logs = logs_among(root, &files);
+    let logs_shown = more.logs.or(more.all.then_some(LOGS_WITH_ALL)).filter(|it| *it > 0);
     // Of the last logs nothing is left out.
-    let last = match logs {
+    let last = match logs_shown {
         Some(_) => None,
-        None => last_day(root, today, &|it| {
+        None => last_day(root, &logs, today, &|it| {
             collector.notes.find_repeated(it).is_some() || seen.find_repeated(it).is_some()
         })?,
     };
@@ -303,8 +301,8 @@ fn compose(
         command: "memoird session list; memoird session show ID".to_owned(),
     });
     let PartsCollector { mut parts, .. } = collector;
-    if let Some(count) = logs {
-        add_last_logs(root, count, &mut parts)?;
+    if let Some(count) = logs_shown {
+        add_last_logs(root, &logs, count, &mut parts)?;
     }
     if more.all || more.git {
         add_git(call, root, &mut parts);
@@ -316,68 +314,6 @@ fn compose(
     let shown = part_at.map_or(&[][..], |at| &composed.parts[at].blocks);
     let uses = found.uses_with_shown(shown);
     Ok((composed, memories.into_iter().zip(uses).collect()))
-}
-
-/// Returns the paths of the agent's own notes, the first undated ones beside the logs among them, and the text of those that agents load by themselves or that are
-/// curated.
-fn own_notes(root: &MemoryRoot) -> (Vec<String>, Vec<SanitizedLog>) {
-    let layout = root.vault.layout();
-    let curated = layout.curated().iter().filter(|it| layout.curated_refusal(it).is_none());
-    let mut paths: Vec<String> = curated.cloned().collect();
-    for path in [INDEX_FILE.to_owned(), USER_NOTES_FILE.to_owned(), layout.index()] {
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
-    let says = |it: &SanitizedLog| {
-        let is_said =
-            |it: &SanitizedLine| it.is_content() && !matches!(it.kind(), LineKind::Heading { .. });
-        it.lines().iter().any(is_said)
-    };
-    let (mut named, mut loaded) = (Vec::new(), Vec::new());
-    for path in paths {
-        // A file that cannot be read is shown by `memoird status`.
-        let file = root.vault.read_curated(&path).ok().flatten();
-        let Some(text) = file.and_then(|it| it.sanitized(&root.rules)).filter(says) else {
-            continue;
-        };
-        if !path.contains('/') || layout.curated().contains(&path) {
-            loaded.push(text);
-        }
-        named.push(path);
-    }
-    let undated = undated_notes(root, &says);
-    named.extend(undated.into_iter().filter(|it| !layout.curated().contains(it)));
-    (named, loaded)
-}
-
-/// Returns the paths of the first notes without a day beside the logs, by name, of those that say something in the
-/// words of the person or the agent. A name that could be read as more than a name is left out.
-fn undated_notes(root: &MemoryRoot, says: &dyn Fn(&SanitizedLog) -> bool) -> Vec<String> {
-    let layout = root.vault.layout();
-    let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
-    let is_name = |name: &str| {
-        !name.starts_with('.')
-            && name.chars().count() <= NOTE_NAME_CHARS_MAX
-            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
-            && root.rules.sanitize_agent_name(name) == name
-    };
-    let is_note = |path: &String| {
-        let name = path.strip_prefix(layout.memory_dir()).and_then(|it| it.strip_prefix('/'));
-        let stem = name.and_then(|it| it.strip_suffix(".md"));
-        stem.is_some_and(is_name) && layout.kind_of(path).is_none()
-    };
-    let mut paths: Vec<String> = paths.into_iter().filter(is_note).collect();
-    paths.sort();
-    let is_own = |path: &String| {
-        let file = root.vault.read_curated(path).ok().flatten();
-        file.and_then(|it| it.sanitized(&root.rules)).is_some_and(|it| {
-            let is_ours =
-                |it: &SanitizedLine| it.is_content() && it.origin() != TextOrigin::External;
-            says(&it) && it.lines().iter().any(is_ours)
-        })
-    };
-    paths.into_iter().filter(is_own).take(UNDATED_NOTES_MAX).collect()
 }
 
 /// Returns the names of the project around a folder and of the folders between; nothing for the root itself.
@@ -629,51 +565,6 @@ fn newest_summary(
     };
     let Some(period) = paths.iter().filter_map(period).max() else { return Ok(None) };
     Ok(root.read_sanitized(&layout.summary(period))?.map(|week| (period, week)))
-}
-
-/// Adds the last `count` logs, oldest first.
-fn add_last_logs(
-    root: &MemoryRoot,
-    count: usize,
-    parts: &mut Vec<ContextPart>,
-) -> CommandResult<()> {
-    let layout = root.vault.layout();
-    let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
-    let stem = |path: &String| {
-        layout.stem_at(path).filter(|_| layout.kind_of(path) == Some(FileKind::Log))
-    };
-    let mut logs: Vec<_> = paths.into_iter().filter_map(|it| Some((stem(&it)?, it))).collect();
-    logs.sort();
-    for (stem, path) in logs.drain(logs.len().saturating_sub(count)..) {
-        let Some(FramedText { text, .. }) = root.read_sanitized(&path)? else { continue };
-        let body = crate::memory::frontmatter::split(&text).body(&text).to_owned();
-        // A comment is seen by nobody who reads the log as it is shown, so no agent acts on it.
-        let kinds = markdown::classify_lines(body.lines());
-        let shown = body.lines().zip(kinds).filter(|(_, it)| *it != LineKind::Comment);
-        let lines = shown.map(|(line, kind)| match kind {
-            LineKind::AfterComment { text_at } => &line[text_at..],
-            _ => line,
-        });
-        let lines = lines.map(strip_inline_comments);
-        let lines = lines.filter(|it| !it.trim().is_empty() && !it.starts_with("# ")).collect();
-        let (head, command) = (format!("Log {stem}"), format!("memoird show {stem}"));
-        let (kind, blocks) = (ContextPartKind::Log, ContextBlock::of_lines(lines));
-        if !blocks.is_empty() {
-            parts.push(ContextPart { kind, head, blocks, left_out: 0, command });
-        }
-    }
-    Ok(())
-}
-
-/// Removes the HTML comments within a line; one that is not closed hides the rest of it.
-fn strip_inline_comments(line: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = line;
-    while let Some((before, comment)) = rest.split_once("<!--") {
-        shown.push_str(before);
-        rest = comment.split_once("-->").map_or("", |it| it.1);
-    }
-    shown + rest
 }
 
 /// Adds the state of the git repository of the current folder. Quarantines suspicious lines, because

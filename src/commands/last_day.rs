@@ -3,16 +3,11 @@
 //! The week has no summary yet, and `WISDOM.md` chooses what lasts. A session that goes on with yesterday's work
 //! needs both the outcome of that day and the place where it stopped.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    rc::Rc,
-};
-
 use chrono::{Days, NaiveDate};
 
 use super::{error::CommandResult, workspace::MemoryRoot};
 use crate::{
-    compaction::grounding::{self, session::RecordLines},
+    compaction::cited_records::CitedRecords,
     engine::{
         Engine as _, LengthBudget, SummaryInput,
         extractive::{
@@ -30,11 +25,7 @@ use crate::{
     },
     privacy::{self, SanitizedLine, SanitizedLog},
     recall::context::blocks::SourcedBullet,
-    store::fs::layout::FileKind,
 };
-
-/// How many files of a folder are listed at most.
-const FILES_MAX: usize = 20_000;
 
 /// The characters of the bullets to aim at, and the most.
 const CHARS: usize = 1_200;
@@ -56,24 +47,20 @@ pub(super) struct LastDay {
     pub(super) open: Vec<SourcedBullet>,
 }
 
-/// Summarizes the newest day of the logs that is not after `today`, without a model and without the lines that are known
-/// already.
+/// Summarizes the newest day of these logs, oldest first, that is not after `today`, without a model and without the lines
+/// that are known already.
 pub(super) fn last_day(
     root: &MemoryRoot,
+    logs: &[(Stem, String)],
     today: NaiveDate,
     is_known: &dyn Fn(&str) -> bool,
 ) -> CommandResult<Option<LastDay>> {
-    let layout = root.vault.layout();
-    let (paths, _) = root.vault.files_below(layout.memory_dir(), FILES_MAX);
-    let is_log = |it: &String| layout.kind_of(it) == Some(FileKind::Log);
-    let stems = paths.iter().filter(|it| is_log(it)).filter_map(|it| layout.stem_at(it));
-    let mut stems: Vec<Stem> = stems.filter(|it| it.date() <= today).collect();
-    stems.sort();
-    let Some(day) = stems.last().map(Stem::date) else { return Ok(None) };
+    let past = || logs.iter().map(|it| &it.0).filter(|it| it.date() <= today);
+    let Some(day) = past().next_back().map(Stem::date) else { return Ok(None) };
     let from = day.checked_sub_days(COUNTED_DAYS).unwrap_or(NaiveDate::MIN);
     // A log that cannot be read is shown by `memoird status`; it must not keep the others from a session.
     let read = |stem: &Stem| root.vault.read_log(stem).ok().flatten();
-    let recent = stems.iter().filter(|it| it.date() >= from).filter_map(read);
+    let recent = past().filter(|it| it.date() >= from).filter_map(read);
     let logs: Vec<SanitizedLog> = recent.map(|it| privacy::sanitize(&it, &root.rules)).collect();
     let mut corpus = Corpus::default();
     for words in corpus_stats::tokenize(&logs) {
@@ -104,30 +91,18 @@ fn without_barred(
     logs: &[SanitizedLog],
     is_known: &dyn Fn(&str) -> bool,
 ) -> CommandResult<Vec<SanitizedLog>> {
-    let layout = root.vault.layout();
-    let decisions = root.vault.read_text(&layout.decisions())?;
+    let decisions = root.vault.read_text(&root.vault.layout().decisions())?;
     let decisions = decisions.map(|it| Decisions::parse(&it)).unwrap_or_default();
-    let mut records = HashMap::new();
-    let mut record = |stem: &Stem| {
-        let path = layout.source_path(stem);
-        let text = || root.vault.read_text(&path).ok().flatten();
-        let read = || RecordLines::parse(stem, &text()?).map(Rc::new);
-        records.entry(stem.clone()).or_insert_with(read).clone()
+    let mut records = CitedRecords::new(&root.vault, &root.rules);
+    let is_barred = |line: &SanitizedLine| {
+        let is_deleted = |path| decisions.is_deleted(path, [line.text()]);
+        let is_heading = matches!(line.kind(), LineKind::Heading { .. });
+        line.is_content()
+            && (decisions.files_with_deleted().any(is_deleted)
+                || (!is_heading && is_known(line.words().trim())))
     };
-    let mut shown = Vec::new();
-    for log in logs {
-        let mut is_barred = |line: &SanitizedLine| {
-            let is_deleted = |path| decisions.is_deleted(path, [line.text()]);
-            let is_heading = matches!(line.kind(), LineKind::Heading { .. });
-            grounding::session::misquotes_record(line, &root.rules, &mut record)
-                || (line.is_content() && !is_heading && is_known(line.words().trim()))
-                || (line.is_content() && decisions.files_with_deleted().any(is_deleted))
-        };
-        let barred: BTreeSet<u32> =
-            log.lines().iter().filter(|it| is_barred(it)).map(SanitizedLine::number).collect();
-        shown.push(log.without(|it| barred.contains(&it.number())));
-    }
-    Ok(shown)
+    let shown = logs.iter().map(|it| records.without_misquotes(it.without(is_barred)));
+    Ok(shown.collect())
 }
 
 /// Returns the logs of the newest day; of the newest ones if it has hardly a line.

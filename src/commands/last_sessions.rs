@@ -4,13 +4,13 @@
 //! weekly summaries contain them days later. Only accepted lines of the sanitized view are shown: nothing
 //! external, nothing quarantined, and nothing that misquotes its record.
 
-use std::{collections::HashMap, rc::Rc};
+use std::collections::HashMap;
 
 use chrono::{NaiveDate, NaiveTime};
 
 use super::{error::CommandResult, workspace::MemoryRoot};
 use crate::{
-    compaction::grounding::{self, session::RecordLines},
+    compaction::cited_records::CitedRecords,
     memory::{
         address::{self, Stem},
         log::{DailyLog, TextOrigin},
@@ -50,7 +50,8 @@ pub(super) fn last_session_lines(
     };
     let mut records: Vec<_> = paths.into_iter().filter_map(recent).collect();
     records.sort_by(|a, b| b.cmp(a));
-    let mut reader = EntryReader { root, logs: HashMap::new(), records: HashMap::new() };
+    let cited = CitedRecords::new(&root.vault, &root.rules);
+    let mut reader = EntryReader { root, logs: HashMap::new(), cited };
     let mut sessions: Vec<LastSession> = Vec::new();
     for (stem, path) in records {
         let Some(text) = root.read_sanitized(&path)? else { continue };
@@ -85,7 +86,7 @@ pub(super) fn last_session_lines(
 struct EntryReader<'a> {
     root: &'a MemoryRoot,
     logs: HashMap<NaiveDate, Option<SanitizedLog>>,
-    records: HashMap<Stem, Option<Rc<RecordLines>>>,
+    cited: CitedRecords<'a>,
 }
 
 impl EntryReader<'_> {
@@ -101,18 +102,9 @@ impl EntryReader<'_> {
         for day in days.take_while(|it| *it >= first).take(LOGS_MAX) {
             self.read_log(day)?;
             let Some(Some(log)) = self.logs.get(&day) else { continue };
-            let root = self.root;
-            let records = &mut self.records;
-            let mut record = |stem: &Stem| {
-                let path = root.vault.layout().source_path(stem);
-                let text = || root.vault.read_text(&path).ok().flatten();
-                let read = || RecordLines::parse(stem, &text()?).map(Rc::new);
-                records.entry(stem.clone()).or_insert_with(read).clone()
-            };
-            let shown = log.lines().iter().filter(|it| {
-                is_shown(it, stem)
-                    && !grounding::session::misquotes_record(it, &root.rules, &mut record)
-            });
+            let cited = &mut self.cited;
+            let lines_of_log = log.lines().iter();
+            let shown = lines_of_log.filter(|it| is_shown(it, stem) && !cited.are_misquoted_by(it));
             lines.extend(shown.map(|it| format!("  - {}", it.words().trim())));
         }
         Ok(lines)

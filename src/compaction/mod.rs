@@ -37,6 +37,7 @@
 
 pub(crate) mod adopt;
 pub(crate) mod archive;
+pub(crate) mod cited_records;
 mod context;
 pub(crate) mod correct;
 mod error;

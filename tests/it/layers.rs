@@ -254,7 +254,7 @@ fn text_of_memories_is_shown_through_one_check() {
         }
     }
     let door = |name: &str| sources().into_iter().find(|it| it.0 == name).unwrap().2;
-    for name in ["show.rs", "history.rs", "session/records.rs", "context.rs"]
+    for name in ["show.rs", "history.rs", "session/records.rs", "context.rs", "last_logs.rs"]
         .map(|it| format!("src/commands/{it}"))
     {
         let checks = [".sanitized_file(", ".read_sanitized("];

@@ -3,18 +3,16 @@
 //! A draft depends on files and settings alone, so several periods are drafted in parallel;
 //! [`crate::compaction::summary::write`] then merges and writes them one after the other.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    rc::Rc,
-};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
     orphaned_items::{self, OrphanedItems, WeekCitations},
     week_batch::WeekDraftCheck,
 };
 use crate::compaction::{
+    cited_records::CitedRecords,
     error::{JobFailure, ask_engine},
-    grounding::{self, GroundedDraft, Violation, Wording, completeness, session::RecordLines},
+    grounding::{self, GroundedDraft, Violation, Wording, completeness},
     plan::CompactionJob,
     proposals::items::{ExcludedItem, is_accepted},
 };
@@ -548,13 +546,7 @@ pub(crate) fn read_logs(
     rules: &PrivacyRules,
 ) -> Result<Vec<SanitizedLog>, JobFailure> {
     let mut logs = Vec::new();
-    let mut records: HashMap<Stem, Option<Rc<RecordLines>>> = HashMap::new();
-    let mut record = |stem: &Stem| {
-        let path = vault.layout().source_path(stem);
-        let text = || vault.read_text(&path).ok().flatten();
-        let read = || RecordLines::parse(stem, &text()?).map(Rc::new);
-        records.entry(stem.clone()).or_insert_with(read).clone()
-    };
+    let mut records = CitedRecords::new(vault, rules);
     for (name, hash) in &job.inputs {
         let stem: Stem = name.parse().map_err(|e| unreadable(name, &e))?;
         let path = vault.layout().source_path(&stem);
@@ -563,18 +555,7 @@ pub(crate) fn read_logs(
         if log.input_hash().hex16() != *hash {
             return Err(JobFailure::SourceChanged(path));
         }
-        let misquotes: BTreeSet<u32> = log
-            .lines()
-            .iter()
-            .filter(|it| grounding::session::misquotes_record(it, rules, &mut record))
-            .map(SanitizedLine::number)
-            .collect();
-        let has_misquotes = !misquotes.is_empty();
-        logs.push(if has_misquotes {
-            log.without(|it| misquotes.contains(&it.number()))
-        } else {
-            log
-        });
+        logs.push(records.without_misquotes(log));
     }
     Ok(logs)
 }

@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 
 use super::{
     newer::NewerStatements,
-    sections::{StatementRole, is_passing, sets_boundary},
+    sections::{StatementRole, is_passing},
     statements::{DayCounts, DigestStatement},
     titles,
 };
@@ -51,6 +51,9 @@ const HEADING_DAYS: f64 = -0.14;
 
 const COPIES: f64 = -0.12;
 
+/// A rule about what cannot be taken back: of these readers wanted eight in ten, of the others six.
+const BOUNDARY: f64 = 0.4;
+
 /// An open item that nobody came back to in as many days.
 const OLD_OPEN: f64 = -0.26;
 
@@ -91,9 +94,8 @@ pub(super) fn own_worth(
     let opens_with_sign = own.starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric());
     let day = page.stem.date();
     let is_routine = is_routine_report(&statement.text);
-    let signs: [(bool, f64); 21] = [
+    let signs: [(bool, f64); 20] = [
         (is_kind(StatementKind::Rule), 0.77),
-        (is_kind(StatementKind::Rule) && sets_boundary(own), 0.4),
         (is_about_person, 1.08),
         (is_kind(StatementKind::Open), 0.26),
         (class == StatementClass::Decision, 0.29),
@@ -168,6 +170,7 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
             + FINISHED * finished
             + HEADING_DAYS * statement.heading.map_or(0.0, |it| logarithm(days.of(it)))
             + COPIES * logarithm(copies.get(&words(statement)).copied().unwrap_or(1))
+            + if statement.is_boundary { BOUNDARY } else { 0.0 }
             + if is_open && age > OLD_OPEN_DAYS { OLD_OPEN } else { 0.0 }
             + if statement.due.is_some_and(|it| it < newest) { PAST_DUE } else { 0.0 };
         statement.worth = statement.worth.max(NO_USE);
