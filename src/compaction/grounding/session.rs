@@ -199,13 +199,11 @@ pub(crate) fn misquotes_record(
             || composed_line::is_composed_of(words, &own, whole[1])
     };
     let is_said = |words: &str| {
+        let shown = unescaped(words);
         is_in(words, &own, &cited, [&whole, &whole_own])
-            || is_in(
-                &unescaped(words),
-                &inert(&own),
-                &inert(&cited),
-                [&inert(&whole), &inert(&whole_own)],
-            )
+            // In code only hidden characters are shown by signs.
+            || is_in(&shown, &own, &cited, [&whole, &whole_own])
+            || is_in(&shown, &inert(&own), &inert(&cited), [&inert(&whole), &inert(&whole_own)])
     };
     // The label alone says nothing.
     let is_empty = |words: &str| {
@@ -420,6 +418,12 @@ mod tests {
         ) {
             prop_assert_eq!(misquotes_of(&turns), Vec::<String>::new());
         }
+    }
+
+    #[test]
+    fn hidden_characters_of_a_command_are_in_its_record() {
+        let turns = [("call", r"\Aༀ\A𐠷`"), ("call", "![\u{e0100}"), ("user", "!")];
+        assert_eq!(misquotes_of(&turns.map(|it| (it.0, it.1.to_owned()))), Vec::<String>::new());
     }
 
     fn entries() -> Vec<SessionEntry> {
