@@ -340,8 +340,14 @@ impl WisdomEdit<'_> {
             }
             (!is_sound(text, citation)).then_some(DigestOutcome::HeldByChecks)
         };
+        let held: Vec<(String, Citation)> = file
+            .entries()
+            .filter(|it| it.is_own_bullet())
+            .filter_map(|it| Some((it.text.clone(), it.meta.as_ref()?.sources.clone())))
+            .collect();
         choose(&DigestInput {
             logs: self.logs,
+            held: &held,
             entries: &entries,
             notes,
             kept_out: &kept_out,

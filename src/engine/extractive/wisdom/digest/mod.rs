@@ -13,7 +13,9 @@
 //! - The text is that of the logs, with its heading before it where it is not understandable alone; statements
 //!   that need the same heading share it in one bullet.
 //! - Of two statements that differ in their values, or have the same label, the newer one is chosen.
-//! - The same logs give the same bullets: nothing depends on the clock or on the file as it was.
+//! - The same logs and the same file give the same bullets: nothing depends on the clock. A bullet stays until it is
+//!   replaced or something clearly better needs its room, so that the file does not change without cause; chosen again
+//!   from the file that they gave, the bullets are the same.
 
 pub(in crate::engine::extractive) mod contradictions;
 pub(in crate::engine::extractive) mod entities;
@@ -44,7 +46,7 @@ use super::similarity::{SeenStatements, repeats_entry};
 use crate::{
     engine::extractive::{as_f64, statements::terms::StatementTerms},
     memory::{
-        address::Citation,
+        address::{Citation, Stem},
         statement::StatementKind,
         typed::MemoryType,
         wisdom::{WisdomEntry, WisdomSection},
@@ -61,6 +63,9 @@ const WORTH_POWER: f64 = 1.5;
 
 /// How much more a rule counts that sets a boundary: it is short, and its words are those of many others.
 const BOUNDARY: f64 = 2.0;
+
+/// How much more a statement counts that is in the file already.
+const HELD: f64 = 1.3;
 
 /// How much a term counts once it is in the file, per bullet that has it.
 const REPEATED_TERM: f64 = 0.5;
@@ -90,6 +95,8 @@ const PROJECT_CHARS_MAX: usize = 720;
 pub struct DigestInput<'a> {
     /// The newest logs, sorted by stem.
     pub logs: &'a [SanitizedLog],
+    /// The bullets of the file as it is, with their lines.
+    pub held: &'a [(String, Citation)],
     /// The other entries of the file, which no bullet repeats.
     pub entries: &'a [WisdomEntry],
     /// What the agent's own notes say, which no bullet repeats.
@@ -229,6 +236,8 @@ struct DigestChoice<'a> {
     input: &'a DigestInput<'a>,
     statements: &'a [DigestStatement],
     entities: &'a Entities,
+    /// Whether each statement is in the file as it is.
+    held: Vec<bool>,
     weights: HashedMap<f64>,
     newer: &'a NewerStatements,
     /// How many bullets have a term.
@@ -279,6 +288,7 @@ impl<'a> DigestChoice<'a> {
             input,
             statements,
             entities,
+            held: held_statements(input.held, statements),
             weights,
             newer,
             covered,
@@ -315,7 +325,8 @@ impl<'a> DigestChoice<'a> {
 
     fn gain(&self, at: usize) -> f64 {
         let statement = &self.statements[at];
-        if statement.worth < WORTH_MIN {
+        let held = if self.held[at] { HELD } else { 1.0 };
+        if statement.worth * held < WORTH_MIN {
             return 0.0;
         }
         let weight = |term: &u64| {
@@ -325,6 +336,7 @@ impl<'a> DigestChoice<'a> {
         let terms: f64 = statement.features().map(weight).sum();
         let boundary = if statement.is_boundary { BOUNDARY } else { 1.0 };
         terms * statement.worth.powf(WORTH_POWER) * statement.recurrence.powi(2) * boundary
+            * held
             / (as_f64(statement.text.chars().count()) + LENGTH_OFFSET)
     }
 
@@ -426,40 +438,25 @@ impl<'a> DigestChoice<'a> {
         self.chosen.push(at);
     }
 
-    /// Returns the bullets by section: those of one topic beside each other, the topic with the newest first, and in a
-    /// topic the older ones first; of the rules first those that set a boundary.
+    /// Returns the bullets by section: the newest first, those of a project in one line that is as new as its newest
+    /// statement; of the rules first those that set a boundary. What has no news stays in its place among the others.
     fn into_bullets(self) -> Vec<DigestBullet> {
-        let mut members = HashedMap::<usize>::default();
-        for name in self.chosen.iter().flat_map(|&it| &self.statements[it].names) {
-            *members.entry(*name).or_default() += 1;
-        }
-        let topic = |it: &DigestStatement| {
-            if let Some(project) = self.project_of(it) {
-                return (self.lines[&project].0, project as u64);
-            }
-            let names = it.names.iter().map(|name| (members[name], *name));
-            names.max().filter(|it| it.0 > 1).unwrap_or((1, it.order as u64))
-        };
-        let mut newest = BTreeMap::<(WisdomSection, (usize, u64)), NaiveDate>::new();
+        let mut newest = BTreeMap::<usize, NaiveDate>::new();
         for &at in &self.chosen {
             let it = &self.statements[at];
-            let day = newest.entry((it.section(), topic(it))).or_insert(it.day);
-            *day = it.day.max(*day);
+            if let Some(project) = self.project_of(it) {
+                let day = newest.entry(project).or_insert(it.day);
+                *day = it.day.max(*day);
+            }
         }
         let mut order: Vec<_> = self
             .chosen
             .iter()
             .map(|&at| {
                 let it = &self.statements[at];
-                let (section, topic) = (it.section(), topic(it));
-                (
-                    section,
-                    Reverse(it.is_boundary),
-                    Reverse(newest[&(section, topic)]),
-                    topic,
-                    it.day,
-                    at,
-                )
+                let project = self.project_of(it);
+                let day = project.map_or(it.day, |it| newest[&it]);
+                (it.section(), Reverse(it.is_boundary), Reverse(day), project, it.day, at)
             })
             .collect();
         order.sort_unstable();
@@ -487,6 +484,24 @@ impl<'a> DigestChoice<'a> {
         }
         bullets
     }
+}
+
+/// Returns whether each statement is one of these bullets, or a part of one.
+fn held_statements(bullets: &[(String, Citation)], statements: &[DigestStatement]) -> Vec<bool> {
+    let mut by_stem = BTreeMap::<&Stem, Vec<usize>>::new();
+    for (at, (_, citation)) in bullets.iter().enumerate() {
+        for (stem, _) in citation.files() {
+            by_stem.entry(stem).or_default().push(at);
+        }
+    }
+    let is_held = |it: &DigestStatement| {
+        let words = it.own_text().trim_end_matches(['.', ';']);
+        let with = it.own_citation.files().next().and_then(|it| by_stem.get(it.0));
+        with.into_iter().flatten().map(|at| &bullets[*at]).any(|(text, citation)| {
+            text.contains(words) && citation.covers(&it.own_citation)
+        })
+    };
+    statements.iter().map(is_held).collect()
 }
 
 /// Returns a text without the name before its first colon or dash. `Atlas-2: ready` is about another one.

@@ -29,6 +29,7 @@ fn bullets(
     };
     let input = DigestInput {
         logs: &logs,
+        held: &[],
         entries: &[],
         notes: &SeenStatements::default(),
         kept_out: &kept_out,
