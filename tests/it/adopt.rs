@@ -126,6 +126,29 @@ fn adopt_takes_all_files_back_as_they_were() {
 }
 
 #[test]
+fn adopt_takes_back_bullets_that_stayed_while_others_came() {
+    let sample = Root::from_data("older-form");
+    let mut root = Root::empty("oven");
+    root.write("memoird.yaml", "zone: Europe/Berlin\nwisdom:\n  max_chars: 700\n");
+    for (path, text) in sample.files() {
+        let Some(day) = path.strip_prefix("memory/").and_then(|it| it.strip_suffix(".md")) else {
+            continue;
+        };
+        if day.starts_with("2026-") {
+            root.write(&path, &text);
+            root.set_now(&format!("{day}T23:50:00+02:00"));
+            root.run_with_digest(&["compact", "wisdom"]).ok();
+        }
+    }
+    let before = root.read(WISDOM);
+    lose_both(&root);
+    let report = root.run_with_digest(&["rebuild", "--adopt", "--json"]).ok().json_as("rebuild");
+    assert_eq!(adopted(&report)[WISDOM].1, 0, "{report}");
+    root.run_with_digest(&["compact", "wisdom"]).ok();
+    assert_eq!(root.read(WISDOM), before);
+}
+
+#[test]
 fn what_a_person_edited_stays_theirs() {
     let root = compacted(true);
     let edit = |path: &str, from: &str, to: &str| {

@@ -23,7 +23,8 @@ use crate::{
     },
     config::root::RootSettings,
     engine::extractive::{
-        self, Digest, DigestExplanation, DigestInput, DigestOutcome, SeenStatements, TopicMemory,
+        self, Digest, DigestExplanation, DigestInput, DigestOutcome, HeldBullet, SeenStatements,
+        TopicMemory,
     },
     memory::{
         address::{Citation, Stem},
@@ -131,7 +132,8 @@ pub(crate) fn explain_bullets(
     let edit = WisdomEdit::new(&logs, rules, &is_deleted);
     let room = settings.settings.wisdom.max_chars;
     let notes = what_notes_say(&view.inventory);
-    let input = (&file, &notes);
+    let held = bullets_of(&file);
+    let input = (&file, &notes, &held[..]);
     let mut explanation =
         edit.with_digest_input(input, room, &|_, _| false, extractive::explain_digest);
     // What is held in the file is held here, too.
@@ -216,7 +218,7 @@ pub(crate) fn join_memories(
         let exclusions = TopicExclusions::of(&rest.memories, decisions, layout, &logs);
         let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
         let topics =
-            edit.with_digest_input((&file, &notes), room, &is_out, extractive::digest).topics;
+            edit.with_digest_input((&file, &notes, &[]), room, &is_out, extractive::digest).topics;
         let is_stated = |memory: &TypedMemory| {
             let lines = cited_lines(memory);
             let of_type = topics.iter().filter(|it| it.kind == memory.kind);
@@ -294,12 +296,16 @@ pub(crate) fn redraft(
     let Inventory { rules, .. } = &view.inventory;
     let logs = logs_of_job(vault, job, rules)?;
     let text = vault.read_text(&vault.layout().wisdom())?.unwrap_or_default();
-    let kept: Vec<&str> = text.split_inclusive('\n').filter(|it| !it.starts_with("- ")).collect();
-    let mut file = WisdomFile::parse(&kept.concat());
+    let (bullets, kept): (Vec<&str>, Vec<&str>) =
+        text.split_inclusive('\n').partition(|it| it.starts_with("- "));
+    let held: Vec<HeldBullet> =
+        bullets.iter().map(|it| (it[2..].trim().to_owned(), None)).collect();
+    let file = WisdomFile::parse(&kept.concat());
     let edit = WisdomEdit::new(&logs, rules, &|_| false);
     let notes = what_notes_say(&view.inventory);
     let room = settings.settings.wisdom.max_chars;
-    let digest = edit.choose_bullets(&mut file, &notes, room, &|_, _| false);
+    let input = (&file, &notes, &held[..]);
+    let digest = edit.with_digest_input(input, room, &|_, _| false, extractive::digest);
     let shown = |text: &str| rules.sanitize_output(text);
     let bullets = digest.bullets.iter();
     let bullets = bullets.map(|it| (it.section, shown(&it.text), it.citation.clone())).collect();
@@ -311,11 +317,18 @@ pub(crate) fn redraft(
     Ok(RedraftedDigest { bullets, topics })
 }
 
+/// Returns our bullets in a file, with their lines.
+fn bullets_of(file: &WisdomFile) -> Vec<HeldBullet> {
+    let bullets = file.entries().filter(|it| it.is_own_bullet());
+    let sources = |it: &WisdomEntry| it.meta.as_ref().map(|it| it.sources.clone());
+    bullets.map(|it| (it.text.clone(), sources(it))).collect()
+}
+
 impl WisdomEdit<'_> {
     /// Calls `choose` with what the bullets of a file are chosen from, beside what notes say.
     fn with_digest_input<T>(
         &self,
-        (file, notes): (&WisdomFile, &SeenStatements),
+        (file, notes, held): (&WisdomFile, &SeenStatements, &[HeldBullet]),
         max_chars: usize,
         is_out_of_memory: &dyn Fn(MemoryType, &Citation) -> bool,
         choose: impl FnOnce(&DigestInput<'_>) -> T,
@@ -340,14 +353,9 @@ impl WisdomEdit<'_> {
             }
             (!is_sound(text, citation)).then_some(DigestOutcome::HeldByChecks)
         };
-        let held: Vec<(String, Citation)> = file
-            .entries()
-            .filter(|it| it.is_own_bullet())
-            .filter_map(|it| Some((it.text.clone(), it.meta.as_ref()?.sources.clone())))
-            .collect();
         choose(&DigestInput {
             logs: self.logs,
-            held: &held,
+            held,
             entries: &entries,
             notes,
             kept_out: &kept_out,
@@ -366,7 +374,8 @@ impl WisdomEdit<'_> {
         max_chars: usize,
         is_out_of_memory: &dyn Fn(MemoryType, &Citation) -> bool,
     ) -> Digest {
-        let input = (&*file, notes);
+        let held = bullets_of(file);
+        let input = (&*file, notes, &held[..]);
         let digest = self.with_digest_input(input, max_chars, is_out_of_memory, extractive::digest);
         let bullets: Vec<(WisdomSection, String, Citation)> = digest
             .bullets

@@ -36,7 +36,7 @@ mod worth;
 pub use self::wisdom::{
     digest::{
         Digest, DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement,
-        TopicMemory,
+        HeldBullet, TopicMemory,
         contradictions::{IsEndedBy, NoteContradiction},
         labelled_value::{LABEL_VALUES_MAX, LabelledValue},
     },

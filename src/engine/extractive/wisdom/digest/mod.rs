@@ -67,6 +67,9 @@ const BOUNDARY: f64 = 2.0;
 /// How much more a statement counts that is in the file already.
 const HELD: f64 = 1.3;
 
+/// How often bullets are chosen again, so that the file keeps what was chosen.
+const HELD_ROUNDS_MAX: usize = 4;
+
 /// How much a term counts once it is in the file, per bullet that has it.
 const REPEATED_TERM: f64 = 0.5;
 
@@ -90,13 +93,16 @@ const PROJECT_STATEMENTS_MAX: usize = 6;
 
 const PROJECT_CHARS_MAX: usize = 720;
 
+/// A bullet of the file, with its lines where they are recorded.
+pub type HeldBullet = (String, Option<Citation>);
+
 /// What the bullets are chosen from.
 #[expect(missing_debug_implementations, reason = "it holds a function")]
 pub struct DigestInput<'a> {
     /// The newest logs, sorted by stem.
     pub logs: &'a [SanitizedLog],
-    /// The bullets of the file as it is, with their lines.
-    pub held: &'a [(String, Citation)],
+    /// The bullets of the file as it is.
+    pub held: &'a [HeldBullet],
     /// The other entries of the file, which no bullet repeats.
     pub entries: &'a [WisdomEntry],
     /// What the agent's own notes say, which no bullet repeats.
@@ -195,8 +201,7 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     const SHOWN_MAX: usize = 20;
     let read = collect_statements(input.logs, input.kept_out);
     let statements = &read.statements;
-    let mut choice = DigestChoice::new(input, &read);
-    choice.run();
+    let choice = DigestChoice::settled(input, &read);
     let mut shown = BTreeMap::<DigestOutcome, usize>::new();
     let explained = choice.considered.iter().map(|&(at, gain, why)| {
         let it = &statements[at];
@@ -226,8 +231,7 @@ pub struct Digest {
 /// Files the statements of the logs by topic, and chooses the bullets.
 pub(crate) fn digest(input: &DigestInput<'_>) -> Digest {
     let read = collect_statements(input.logs, input.kept_out);
-    let mut choice = DigestChoice::new(input, &read);
-    choice.run();
+    let choice = DigestChoice::settled(input, &read);
     let topics = topics::file_by_topic(input, &read);
     Digest { bullets: choice.into_bullets(), topics }
 }
@@ -271,7 +275,25 @@ impl PartialOrd for QueuedStatement {
 }
 
 impl<'a> DigestChoice<'a> {
-    fn new(input: &'a DigestInput<'a>, read: &'a LogStatements) -> Self {
+    /// Chooses until another choice from the file with the chosen bullets would be the same. So a run that is
+    /// repeated after an interruption changes nothing.
+    fn settled(input: &'a DigestInput<'a>, read: &'a LogStatements) -> Self {
+        let mut held = held_statements(input.held, &read.statements);
+        let mut rounds = 0;
+        loop {
+            let mut choice = Self::new(input, read, held);
+            choice.run();
+            rounds += 1;
+            let mut chosen = vec![false; read.statements.len()];
+            choice.chosen.iter().for_each(|&it| chosen[it] = true);
+            if chosen == choice.held || rounds == HELD_ROUNDS_MAX {
+                return choice;
+            }
+            held = chosen;
+        }
+    }
+
+    fn new(input: &'a DigestInput<'a>, read: &'a LogStatements, held: Vec<bool>) -> Self {
         let LogStatements { statements, newer, entities } = read;
         let words = input.entries.iter().map(WisdomEntry::words);
         let entries: Vec<StatementTerms> = words.map(|it| StatementTerms::of(&it)).collect();
@@ -288,7 +310,7 @@ impl<'a> DigestChoice<'a> {
             input,
             statements,
             entities,
-            held: held_statements(input.held, statements),
+            held,
             weights,
             newer,
             covered,
@@ -335,8 +357,7 @@ impl<'a> DigestChoice<'a> {
         };
         let terms: f64 = statement.features().map(weight).sum();
         let boundary = if statement.is_boundary { BOUNDARY } else { 1.0 };
-        terms * statement.worth.powf(WORTH_POWER) * statement.recurrence.powi(2) * boundary
-            * held
+        terms * statement.worth.powf(WORTH_POWER) * statement.recurrence.powi(2) * boundary * held
             / (as_f64(statement.text.chars().count()) + LENGTH_OFFSET)
     }
 
@@ -487,18 +508,19 @@ impl<'a> DigestChoice<'a> {
 }
 
 /// Returns whether each statement is one of these bullets, or a part of one.
-fn held_statements(bullets: &[(String, Citation)], statements: &[DigestStatement]) -> Vec<bool> {
-    let mut by_stem = BTreeMap::<&Stem, Vec<usize>>::new();
-    for (at, (_, citation)) in bullets.iter().enumerate() {
-        for (stem, _) in citation.files() {
-            by_stem.entry(stem).or_default().push(at);
-        }
+fn held_statements(bullets: &[HeldBullet], statements: &[DigestStatement]) -> Vec<bool> {
+    let mut by_stem = BTreeMap::<Option<&Stem>, Vec<&HeldBullet>>::new();
+    for bullet in bullets {
+        let stems = bullet.1.iter().flat_map(Citation::files).map(|it| Some(it.0));
+        let unknown = bullet.1.is_none().then_some(None);
+        stems.chain(unknown).for_each(|it| by_stem.entry(it).or_default().push(bullet));
     }
     let is_held = |it: &DigestStatement| {
         let words = it.own_text().trim_end_matches(['.', ';']);
-        let with = it.own_citation.files().next().and_then(|it| by_stem.get(it.0));
-        with.into_iter().flatten().map(|at| &bullets[*at]).any(|(text, citation)| {
-            text.contains(words) && citation.covers(&it.own_citation)
+        let stem = it.own_citation.files().next().map(|it| it.0);
+        let candidates = [stem, None].into_iter().filter_map(|it| by_stem.get(&it)).flatten();
+        candidates.copied().any(|(text, citation)| {
+            text.contains(words) && citation.as_ref().is_none_or(|at| at.covers(&it.own_citation))
         })
     };
     statements.iter().map(is_held).collect()

@@ -18,6 +18,10 @@ fn logs(days: &[&str]) -> Vec<SanitizedLog> {
         .collect()
 }
 
+fn held_of(found: &Digest) -> Vec<HeldBullet> {
+    found.bullets.iter().map(|it| (it.text.clone(), Some(it.citation.clone()))).collect()
+}
+
 fn bullets(
     days: &[&str],
     room: usize,
@@ -38,6 +42,9 @@ fn bullets(
     };
     let found = digest(&input);
     assert_eq!(found, digest(&input), "the same logs give the same bullets");
+    let held = held_of(&found);
+    let again = digest(&DigestInput { held: &held, ..input });
+    assert_eq!(found.bullets, again.bullets, "chosen again from the file, the bullets stay");
     found
         .bullets
         .iter()
@@ -231,4 +238,36 @@ fn posts_of_others_and_removed_rules_give_no_rules() {
 fn a_label_that_ends_after_the_first_sentence_is_read() {
     let long = "the tide table of the winter with all gauges of the coast and ".repeat(6);
     bullets(&[&format!("- **Shipped v2! Next up** – {long}\n")], 8_000, &|_, _| false);
+}
+
+#[test]
+fn a_bullet_stays_where_a_new_one_is_only_as_good() {
+    let rule = |what: &str, whom: &str| format!("- Never {what} without asking {whom} first\n");
+    let days = [
+        rule("push to the mirror", "Ottilie") + &rule("restart the tide server", "Mirek"),
+        rule("mail the harbour office", "Yusra") + &rule("delete a depth survey", "Benno"),
+    ];
+    let days: Vec<&str> = days.iter().map(String::as_str).collect();
+    let choose = |days: &[&str], held: &[HeldBullet]| {
+        let logs = logs(days);
+        digest(&DigestInput {
+            logs: &logs,
+            held,
+            entries: &[],
+            notes: &SeenStatements::default(),
+            kept_out: &|_, _, _| None,
+            kept_out_of_memory: &|_, _, _, _| false,
+            // For two of the four, and not for a third one.
+            room: 300,
+        })
+    };
+    let first = choose(&days[..1], &[]);
+    assert_eq!(first.bullets.len(), 2);
+    let held = held_of(&first);
+    assert_eq!(choose(&days, &held).bullets, first.bullets);
+    // Where no citation is left, the words alone say what was there.
+    let held: Vec<HeldBullet> = held.into_iter().map(|it| (it.0, None)).collect();
+    assert_eq!(choose(&days, &held).bullets, first.bullets);
+    let from_nothing = choose(&days, &[]);
+    assert_ne!(from_nothing.bullets, first.bullets, "the case must differ without the file");
 }
