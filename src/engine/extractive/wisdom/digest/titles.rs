@@ -60,11 +60,16 @@ pub(super) fn is_review(page: &ParsedLog, statement: &LogStatement) -> bool {
 /// Returns whether a text has a word that begins with one of these.
 pub(super) fn names_word(title: &str, words: &[&'static str]) -> bool {
     let title = title.to_lowercase();
-    let begins = |at: usize, word: &str| {
-        word.starts_with(scripts::is_spaceless)
-            || !title[..at].ends_with(|c: char| c.is_alphanumeric())
-    };
-    words.iter().any(|word| title.match_indices(word).any(|(at, it)| begins(at, it)))
+    let mut before = None;
+    for (at, c) in title.char_indices() {
+        let is_inside = before.replace(c).is_some_and(char::is_alphanumeric);
+        if (!is_inside || scripts::is_spaceless(c))
+            && words.iter().any(|it| title[at..].starts_with(it))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns whether an item that looks open is done, by a sign such as `✅`, or by its label or title: `Fix`, `Done`.
