@@ -131,7 +131,7 @@ impl WordList {
     }
 
     /// Returns the words in order, each with the hash of its letters.
-    pub(super) fn iter_hashed(&self) -> impl Iterator<Item = (&str, u64)> {
+    pub(in crate::engine::extractive) fn iter_hashed(&self) -> impl Iterator<Item = (&str, u64)> {
         self.iter().zip(self.list.iter().map(|entry| entry.hash))
     }
 

@@ -304,14 +304,16 @@ fn claim_of(
     }
     let words = WordList::of(text);
     let class = sections::class_of(page, statement, text);
-    let kind = role_of(page, statement, text, class).kind;
-    let atoms: Vec<Atom> = atom::find_atoms(text).into_iter().filter(is_value).collect();
+    let kind = role_of(page, statement, (text, &words), class).kind;
+    let mut atoms = atom::find_atoms(text);
+    let is_report = is_telemetry(text, &atoms);
+    atoms.retain(is_value);
     let is_rough = |it: &Atom| {
         text[it.end..].starts_with('+')
             || text[..it.start].trim_end().ends_with(['~', '≈', '<', '>', '≥', '≤'])
     };
     let is_moment = is_passing(&words) || names_change(text) || atoms.iter().any(is_rough);
-    if is_log && (kind == StatementKind::Open || is_telemetry(text)) {
+    if is_log && (kind == StatementKind::Open || is_report) {
         return None;
     }
     // A log measures, notes say how things are.

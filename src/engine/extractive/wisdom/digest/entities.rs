@@ -295,16 +295,19 @@ impl Entities {
         &'a self,
         words: &'a WordList,
     ) -> impl Iterator<Item = (u64, usize, usize)> + 'a {
-        let hashes: Vec<u64> = words.iter().map(|it| hash_bytes(it.as_bytes())).collect();
+        let hashes: Vec<u64> = words.iter_hashed().map(|it| it.1).collect();
         let mut at = 0;
         std::iter::from_fn(move || {
             while at < hashes.len() {
                 let start = at;
                 let most = NAME_WORDS_MAX.min(hashes.len() - start);
-                let known = (1..=most).rev().find_map(|width| {
-                    let hash = hash_of_words(hashes[start..start + width].iter().copied());
-                    self.by_words.contains_key(&hash).then_some((hash, start, width))
-                });
+                let (mut hash, mut known) = (NO_WORDS, None);
+                for width in 1..=most {
+                    hash = combine_hashes(hash, hashes[start + width - 1]);
+                    if self.by_words.contains_key(&hash) {
+                        known = Some((hash, start, width));
+                    }
+                }
                 at += known.map_or(1, |it| it.2);
                 if known.is_some() {
                     return known;
@@ -391,15 +394,18 @@ fn is_plain_word(word: &str) -> bool {
     word.chars().skip(1).all(char::is_lowercase)
 }
 
+/// The hash of no words.
+const NO_WORDS: u64 = 1;
+
 fn hash_of_words(words: impl Iterator<Item = u64>) -> u64 {
-    words.fold(1, combine_hashes)
+    words.fold(NO_WORDS, combine_hashes)
 }
 
 /// Returns the hash of a name as it is found in texts; `None` for one of too many words.
 fn hash_of_name(name: &str) -> Option<u64> {
     let words = WordList::of(name);
     let is_short = (1..=NAME_WORDS_MAX).contains(&words.len());
-    is_short.then(|| hash_of_words(words.iter().map(|it| hash_bytes(it.as_bytes()))))
+    is_short.then(|| hash_of_words(words.iter_hashed().map(|it| it.1)))
 }
 
 /// Returns the names inside the sentences of a text: words in a row that are capitalised or are identifiers, and are no
@@ -435,13 +441,13 @@ fn names_in(text: &str) -> Vec<(usize, &str)> {
 
 /// Counts the words of a text that are not at the beginning of a sentence.
 fn count_cases(text: &str, words: &WordList, cases: &mut HashedMap<WordCase>) {
-    for (at, word) in words.iter().enumerate().skip(1) {
+    for (at, (word, hash)) in words.iter_hashed().enumerate().skip(1) {
         let Some(offset) = words.offset(at) else { continue };
         if is_in_identifier(text, offset, word.len()) {
             continue;
         }
         let opens = text[..offset].trim_end().ends_with(['.', '!', '?', ':', '"', '“', '(']);
-        let case = cases.entry(hash_bytes(word.as_bytes())).or_default();
+        let case = cases.entry(hash).or_default();
         if text[offset..].starts_with(char::is_uppercase) {
             case.upper += usize::from(!opens);
         } else {

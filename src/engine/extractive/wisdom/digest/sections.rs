@@ -81,20 +81,20 @@ pub(super) fn room_of(section: WisdomSection) -> (RoomGroup, usize) {
 pub(super) fn role_of(
     page: &ParsedLog,
     statement: &LogStatement,
-    text: &str,
+    (text, words): (&str, &WordList),
     class: StatementClass,
 ) -> StatementRole {
-    let words = WordList::of(text);
     let role = |kind, factor| StatementRole { kind, factor };
     let after_label = text.strip_prefix(statement.label_text()).unwrap_or(text);
     let is_report = class == StatementClass::Outcome
-        || [text, after_label].into_iter().any(|it| opens_as_report(&WordList::of(it)));
+        || opens_as_report(words)
+        || (after_label.len() < text.len() && opens_as_report(&WordList::of(after_label)));
     // What an agent says in a transcript is an outcome or a state at most.
     if statement.speaker != Some(Speaker::Assistant) {
         let is_former = titles::is_former(page, statement);
         let is_rule =
-            !is_former && !titles::is_wish(page, statement) && says_rule(statement, text, &words);
-        if is_about_person(text, &words) {
+            !is_former && !titles::is_wish(page, statement) && says_rule(statement, text, words);
+        if is_about_person(text, words) {
             let wishes = [cue_phrases::PREFERS, cue_phrases::WANTS, cue_phrases::FAVORITE];
             let wishes = wishes.into_iter().any(|it| words.has(it));
             let kind = if wishes { StatementKind::Preference } else { StatementKind::Profile };

@@ -19,7 +19,7 @@ use crate::{
         candidates::headings::{is_meaningful, template_heads},
         cue_phrases,
         memories::roles::{BlockRole, role_of_label},
-        parsed_log::{self, LogStatement, ParsedLog},
+        parsed_log::{self, LogStatement, ParsedLog, StatementHead},
         sections::{self, StatementClass},
         statements::{
             terms::{StatementTerms, TermExtractor},
@@ -194,7 +194,7 @@ pub(in crate::engine::extractive) fn collect_from_pages(
         templates,
         copied,
         entities: Entities::of(pages),
-        named_by_heads: Vec::new(),
+        heads: Vec::new(),
         collects_posts: false,
         extractor: TermExtractor::default(),
         found: Vec::new(),
@@ -212,13 +212,23 @@ pub(in crate::engine::extractive) fn collect_from_pages(
     LogStatements { statements, newer, entities: collector.entities }
 }
 
+/// What a heading or lead-in says about the statements below it.
+struct HeadFacts {
+    /// The entity that it names.
+    named: Option<usize>,
+    /// Whether it may be the title of a statement.
+    fits: bool,
+    /// Whether it says nothing without the one above it.
+    is_generic: bool,
+}
+
 struct StatementCollector {
     templates: HashedMap<u32>,
     /// The days of each long text.
     copied: DayCounts,
     entities: Entities,
-    /// The entity that each head of the page names.
-    named_by_heads: Vec<Option<usize>>,
+    /// What the heads of the page say.
+    heads: Vec<HeadFacts>,
     /// Whether the page collects what others posted.
     collects_posts: bool,
     extractor: TermExtractor,
@@ -226,17 +236,23 @@ struct StatementCollector {
 }
 
 impl StatementCollector {
-    /// Finds the entities in the heads of a page.
+    /// Reads the heads of a page.
     fn read_heads(&mut self, page: &ParsedLog) {
         self.collects_posts = titles::collects_posts(page);
-        let heads = page.heads.iter();
-        self.named_by_heads = heads
-            .map(|head| {
-                let named = self.entities.mentions(&WordList::of(bare_title(&head.text)));
-                let things = named.iter().map(|it| it.entity).filter(|it| !self.is_person(*it));
-                self.main_one(things)
-            })
-            .collect();
+        let is_dated = |it: &atom::Atom| matches!(it.kind, AtomKind::Time | AtomKind::Date);
+        let facts = |(at, head): (usize, &StatementHead)| {
+            let title = bare_title(&head.text);
+            let named = self.entities.mentions(&WordList::of(title));
+            let things = named.iter().map(|it| it.entity).filter(|it| !self.is_person(*it));
+            HeadFacts {
+                named: self.main_one(things),
+                fits: head.text.chars().count() <= HEAD_CHARS_MAX
+                    && is_meaningful(page, at, &self.templates)
+                    && !atom::find_atoms(title).iter().any(is_dated),
+                is_generic: titles::is_generic(title),
+            }
+        };
+        self.heads = page.heads.iter().enumerate().map(facts).collect();
     }
 
     fn is_person(&self, entity: usize) -> bool {
@@ -266,7 +282,7 @@ impl StatementCollector {
         }
         let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
         let mut titles = statement.lead.into_iter().chain(above);
-        let named = titles.find_map(|it| self.named_by_heads[it]);
+        let named = titles.find_map(|it| self.heads[it].named);
         let all = named.into_iter().chain(things().map(|it| it.entity));
         let first = named.filter(|it| !self.entities.all[*it].is_platform);
         first.or_else(|| self.main_one(all)).map(subject)
@@ -302,7 +318,7 @@ impl StatementCollector {
         let mut terms = own_terms.clone();
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
         let class = sections::class_of(page, statement, own);
-        let role = role_of(page, statement, own, class);
+        let role = role_of(page, statement, (own, &words), class);
         // What others ask of their agents is no rule for this one.
         if self.collects_posts && is_guidance(role.kind) {
             return;
@@ -312,8 +328,7 @@ impl StatementCollector {
         let (head, above) = self.heads_of(page, statement);
         let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
         // `Options` are those of something.
-        let is_alone =
-            |it: &usize| above.is_none() && titles::is_generic(bare_title(&page.heads[*it].text));
+        let is_alone = |it: &usize| above.is_none() && self.heads[*it].is_generic;
         if let Some(head) = head.filter(|it| !is_clear && !is_alone(it)) {
             let mut title = Cow::Borrowed(bare_title(&page.heads[head].text));
             if let Some(above) = above {
@@ -341,7 +356,7 @@ impl StatementCollector {
         let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
         let day = page.stem.date();
         let subject = self.subject_of(page, statement, &words);
-        let worth = own_worth(page, statement, own, &role, class);
+        let worth = own_worth(page, statement, (own, &words), &role, class);
         // `Mona: …` is anything by or about Mona.
         let names_person = self.person_of(&WordList::of(statement.label_text())).is_some();
         let stopped = (role.kind == StatementKind::Retired)
@@ -385,17 +400,10 @@ impl StatementCollector {
         page: &ParsedLog,
         statement: &LogStatement,
     ) -> (Option<usize>, Option<usize>) {
-        let fits = |head: &usize| {
-            let title = &page.heads[*head].text;
-            let is_dated = |it: &atom::Atom| matches!(it.kind, AtomKind::Time | AtomKind::Date);
-            title.chars().count() <= HEAD_CHARS_MAX
-                && is_meaningful(page, *head, &self.templates)
-                && !atom::find_atoms(bare_title(title)).iter().any(is_dated)
-        };
         let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
-        let mut heads = statement.lead.into_iter().chain(above).filter(fits);
+        let mut heads = statement.lead.into_iter().chain(above).filter(|it| self.heads[*it].fits);
         let nearest = heads.next();
-        let is_generic = |it: &usize| titles::is_generic(bare_title(&page.heads[*it].text));
+        let is_generic = |it: &usize| self.heads[*it].is_generic;
         let above = nearest.filter(is_generic).and_then(|_| heads.find(|it| !is_generic(it)));
         (nearest, above)
     }

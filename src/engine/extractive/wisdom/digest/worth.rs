@@ -22,7 +22,7 @@ use crate::{
         worth::worth_factor,
     },
     memory::{
-        atom::{self, AtomKind},
+        atom::{self, Atom, AtomKind},
         authorship::Speaker,
         statement::StatementKind,
     },
@@ -79,7 +79,7 @@ const NEVER_AGAIN: f64 = 0.3;
 pub(super) fn own_worth(
     page: &ParsedLog,
     statement: &LogStatement,
-    own: &str,
+    (own, words): (&str, &WordList),
     role: &StatementRole,
     class: StatementClass,
 ) -> f64 {
@@ -112,9 +112,9 @@ pub(super) fn own_worth(
         (titles::is_round(page, statement), -0.25),
         (titles::is_review(page, statement), -0.55),
         (opens_with_sign, -0.19),
-        (is_passing(&WordList::of(own)), -0.26),
+        (is_passing(words), -0.26),
         (names_change(own), -0.39),
-        (is_telemetry(own), -0.37),
+        (is_telemetry(own, &atoms), -0.37),
     ];
     BASE + signs.into_iter().filter(|it| it.0).map(|it| it.1).sum::<f64>()
         + 0.29 * role.factor.ln()
@@ -189,8 +189,8 @@ pub(super) fn is_measurement(text: &str) -> bool {
     measured * 4 > words().count() || (measured > 0 && has_time())
 }
 
-/// Returns whether a text has several marks of a state or amounts: a report of a program.
-pub(in crate::engine::extractive) fn is_telemetry(text: &str) -> bool {
+/// Returns whether a text with these atoms has several marks of a state or amounts: a report of a program.
+pub(in crate::engine::extractive) fn is_telemetry(text: &str, atoms: &[Atom]) -> bool {
     const MARKS_MIN: usize = 2;
     const AMOUNTS_MIN: usize = 3;
     let marks = &SECTIONS.state_marks;
@@ -199,9 +199,9 @@ pub(in crate::engine::extractive) fn is_telemetry(text: &str) -> bool {
         !c.is_ascii() && all.any(|it| it.starts_with(c))
     };
     let is_amount =
-        |it: &atom::Atom| matches!(it.kind, AtomKind::Money | AtomKind::Percent | AtomKind::Time);
+        |it: &&Atom| matches!(it.kind, AtomKind::Money | AtomKind::Percent | AtomKind::Time);
     text.chars().filter(|c| is_mark(*c)).count() >= MARKS_MIN
-        || atom::find_atoms(text).iter().filter(|it| is_amount(it)).count() >= AMOUNTS_MIN
+        || atoms.iter().filter(is_amount).count() >= AMOUNTS_MIN
 }
 
 /// Returns whether a text is about a change of code that has a number: it is in the code now.
