@@ -90,6 +90,8 @@ cue_tables! {
     STORED_IN "stored_in"
     BACK_REFERENCES "back_references"
     TRANSIENT "transient"
+    DAY_BOUND "day_bound"
+    WEEK_BOUND "week_bound"
     NARRATIVE "narrative"
     ROUTINE "routine"
     REPORT_OPENERS "report_openers"

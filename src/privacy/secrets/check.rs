@@ -291,14 +291,26 @@ fn is_password(value: &str, before: &str) -> bool {
     let sign = glue.trim_end_matches(['*', '_', ' ', '\t', '|']);
     if sign.ends_with([':', '=', '>', '：', '＝', '|']) {
         let label = sign.trim_end_matches([':', '=', '>', '：', '＝', ' ', '*', '_']);
-        // `pass: 120000` and `Passwords: 120000` count something.
+        // `pass: 120000` and `Passwords: 120000` count something; a `fix pass` is a round of work.
         let is_plural = label.ends_with(['s', 'S']);
+        if is_round_of_work(label) {
+            return false;
+        }
         let is_no_word = classes.count() > 1 && (classes.digit || classes.symbol);
         let words = value.trim_end_matches(['!', '?', '*']);
         let is_number = !is_plural && length <= 12 && value.bytes().all(|it| it.is_ascii_digit());
         return length >= 6 && ((is_no_word && !is_words_only(words)) || is_number);
     }
     length >= 6 && classes.count() > 2 && classes.digit
+}
+
+/// Returns whether a label is about going through something: `Fix pass`.
+fn is_round_of_work(label: &str) -> bool {
+    const ROUNDS: [&str; 9] =
+        ["fix", "first", "second", "third", "final", "last", "next", "review", "cleanup"];
+    let mut words = label.rsplit(|c: char| !c.is_alphanumeric());
+    words.next().is_some_and(|it| it.eq_ignore_ascii_case("pass"))
+        && words.next().is_some_and(|it| ROUNDS.iter().any(|round| it.eq_ignore_ascii_case(round)))
 }
 
 /// Returns whether a value is only words joined by dashes, slashes and the like. Letters and digits in one of
@@ -429,6 +441,8 @@ mod tests {
         check(ValueCheck::Password, "password: ", "hunter2", true);
         check(ValueCheck::Password, "password: ", "reset", false);
         check(ValueCheck::Password, "password: ", "two-step-v2", false);
+        check(ValueCheck::Password, "Fix pass: ", "Tide2Board", false);
+        check(ValueCheck::Password, "wiki pass: ", "Tide2Board", true);
         check(ValueCheck::Password, "password is ", "Sommer2024!", true);
         check(ValueCheck::Password, "password is ", "sha256-hashed", false);
         check(ValueCheck::Password, "password=", "get_password()", false);

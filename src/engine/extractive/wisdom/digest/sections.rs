@@ -129,13 +129,17 @@ pub(super) fn role_of(
             _ => {}
         }
     }
-    if class == StatementClass::Open && !is_report && !titles::is_finished(page, statement, text) {
+    if class == StatementClass::Open
+        && !is_report
+        && !titles::is_finished(page, statement, text)
+        && !titles::is_cured(page, statement)
+    {
         return role(StatementKind::Open, 0.8);
     }
     // Later in a sentence the same words say what an improvement did.
-    let is_retired = words
-        .find(cue_phrases::RETIRED)
-        .is_some_and(|(at, width)| at <= STOPPED_WORDS_BEFORE || at + width == words.len());
+    let is_retired = words.find(cue_phrases::RETIRED).is_some_and(|(at, width)| {
+        at + width == words.len() || (at <= STOPPED_WORDS_BEFORE && !is_attribute(words, at))
+    });
     if is_retired && class != StatementClass::Context {
         return role(StatementKind::Retired, 1.0);
     }
@@ -159,6 +163,15 @@ pub(super) fn role_of(
 /// accounts.
 pub(super) fn sets_boundary(text: &str) -> bool {
     titles::names_word(text, &WISDOM.boundary_words)
+}
+
+/// Returns whether a word after this one is what it says something of: `helping disabled sailors`, `for removed buoys`.
+fn is_attribute(words: &WordList, at: usize) -> bool {
+    at.checked_sub(1).and_then(|it| words.get(it)).is_some_and(|before| {
+        (before.len() > 4 && before.ends_with("ing"))
+            || WISDOM.articles.contains(&before)
+            || WISDOM.attribute_openers.contains(&before)
+    })
 }
 
 /// Returns whether a statement says what to do whenever a case occurs.

@@ -1,5 +1,7 @@
 //! Joins the short statements below one title into one.
 
+use chrono::NaiveDate;
+
 use super::{KeptOut, statements::DigestStatement};
 use crate::{
     engine::extractive::{
@@ -25,6 +27,7 @@ pub(super) fn join_siblings(
     for statement in &found {
         last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
     }
+    let newest = found.last().map_or(NaiveDate::MIN, |it| it.day);
     for statement in found {
         let Some(title) = statement.title else {
             joined.push(statement);
@@ -45,9 +48,8 @@ pub(super) fn join_siblings(
             joined.push(statement);
             continue;
         }
-        let of_section = open
-            .iter()
-            .position(|it| it[0].kind == statement.kind && it[0].is_done == statement.is_done);
+        let sort = |it: &DigestStatement| (it.kind, it.is_done, it.is_past_due(newest));
+        let of_section = open.iter().position(|it| sort(&it[0]) == sort(&statement));
         let Some(at) = of_section else {
             open.push(vec![statement]);
             continue;

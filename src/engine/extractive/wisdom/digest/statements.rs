@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use chrono::NaiveDate;
+use chrono::{Days, NaiveDate};
 
 use super::sections::{decides_label, role_of, section_of, sets_boundary};
 use super::{
@@ -110,7 +110,7 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
     pub(super) recurrence: f64,
-    /// The last day that an open item names.
+    /// The last day on which it holds, by its words; for an open item the last day that it names.
     pub(super) due: Option<NaiveDate>,
     /// The hash of the heading above it.
     pub(super) heading: Option<u64>,
@@ -128,6 +128,11 @@ pub(super) struct StatementTitle {
 }
 
 impl DigestStatement {
+    /// Returns whether the last day on which it holds is over on `day`.
+    pub(super) fn is_past_due(&self, day: NaiveDate) -> bool {
+        self.due.is_some_and(|it| it < day)
+    }
+
     /// Returns the section of `WISDOM.md` that it belongs to.
     pub(in crate::engine::extractive) fn section(&self) -> WisdomSection {
         section_of(self.kind)
@@ -211,6 +216,12 @@ pub(in crate::engine::extractive) fn collect_from_pages(
     rate(&mut statements, &newer);
     LogStatements { statements, newer, entities: collector.entities }
 }
+
+/// For how many days what is about the day of the log, or the next one, is still news.
+const DAY_BOUND_DAYS: Days = Days::new(3);
+
+/// The same for what is about a week.
+const WEEK_BOUND_DAYS: Days = Days::new(10);
 
 /// What a heading or lead-in says about the statements below it.
 struct HeadFacts {
@@ -375,9 +386,7 @@ impl StatementCollector {
             order,
             names: names_in(own),
             subject,
-            due: (section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
-                .then(|| last_day_in(own))
-                .flatten(),
+            due: last_valid_day(section, own, &words, day),
             keys: key_of(page, statement, head, names_person).into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
@@ -461,6 +470,30 @@ fn copied_texts(pages: &[ParsedLog]) -> DayCounts {
         }
     }
     days
+}
+
+/// Returns the last day on which a statement of this section and day holds, by its words. After a few days what was
+/// to come `tomorrow` came or not.
+fn last_valid_day(
+    section: WisdomSection,
+    text: &str,
+    words: &WordList,
+    day: NaiveDate,
+) -> Option<NaiveDate> {
+    let is_open = section == WisdomSection::Open;
+    let named = last_day_in(text);
+    if named.is_some() {
+        return named.filter(|_| is_open && words.has(cue_phrases::DEADLINE));
+    }
+    if !is_open && !section.is_state() {
+        return None;
+    }
+    let days = match () {
+        () if words.has(cue_phrases::DAY_BOUND) => DAY_BOUND_DAYS,
+        () if words.has(cue_phrases::WEEK_BOUND) => WEEK_BOUND_DAYS,
+        () => return None,
+    };
+    day.checked_add_days(days)
 }
 
 /// Returns the last day that a text names.

@@ -271,3 +271,39 @@ fn a_bullet_stays_where_a_new_one_is_only_as_good() {
     let from_nothing = choose(&days, &[]);
     assert_ne!(from_nothing.bullets, first.bullets, "the case must differ without the file");
 }
+
+#[test]
+fn what_was_to_come_tomorrow_is_no_news_a_week_later() {
+    let first = "- The harbour board reads the new tide charts tomorrow at the pump house\n";
+    let quiet = "- The crane of the north pier got new cables\n";
+    let shown = |days: &[&str]| {
+        let found = bullets(days, 8_000, &|_, _| false);
+        found.iter().filter(|it| it.contains("tomorrow")).count()
+    };
+    assert_eq!(shown(&[first]), 1);
+    assert_eq!(shown(&[first, quiet, quiet]), 1);
+    assert_eq!(shown(&[first, quiet, quiet, quiet, quiet, quiet]), 0);
+}
+
+#[test]
+fn a_problem_that_its_section_solves_is_not_open() {
+    let open = |text: &str| {
+        let found = bullets(&[text], 8_000, &|_, _| false);
+        found.iter().any(|it| it.starts_with("Open: ") && it.contains("gauge"))
+    };
+    let problem = "## Tide gauge\n\n- Problem: the gauge on the north pier is blocked by ice\n";
+    assert!(open(problem));
+    assert!(!open(&format!("{problem}- Solution found: heated with the lamp of the pier\n")));
+    assert!(open(&format!("{problem}\n## Crane\n\n- Solution: new cables\n")));
+}
+
+#[test]
+fn a_word_for_stopped_may_be_said_of_somebody() {
+    let stopped = |text: &str| {
+        let found = bullets(&[text], 8_000, &|_, _| false);
+        found.iter().any(|it| it.starts_with("Stopped: "))
+    };
+    assert!(stopped("- Ottilie disabled the morning report of the harbour board\n"));
+    assert!(!stopped("- Teaching disabled sailors to read the tide charts of the harbour\n"));
+    assert!(!stopped("- Lists for removed buoys are kept at the harbour office by Ottilie\n"));
+}

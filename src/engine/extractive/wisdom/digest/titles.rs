@@ -84,6 +84,17 @@ pub(super) fn is_finished(page: &ParsedLog, statement: &LogStatement, text: &str
         })
 }
 
+/// Returns whether a statement says what was wrong, and a later one of the same section what mended it.
+pub(super) fn is_cured(page: &ParsedLog, statement: &LogStatement) -> bool {
+    let is_cure = |it: &LogStatement| {
+        it.heading == statement.heading && is_in(it.label_text(), &WISDOM.cure_labels)
+    };
+    statement.heading.is_some() && is_in(statement.label_text(), &WISDOM.problem_labels) && {
+        let mut later = page.statements.iter().skip_while(|it| !std::ptr::eq(*it, statement));
+        later.any(is_cure)
+    }
+}
+
 /// Returns whether a statement is about what is over or is not done.
 pub(super) fn is_former(page: &ParsedLog, statement: &LogStatement) -> bool {
     titles(page, statement).any(|it| is_in(it, &WISDOM.former_titles))
