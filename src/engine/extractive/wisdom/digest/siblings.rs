@@ -48,7 +48,7 @@ pub(super) fn join_siblings(
             joined.push(statement);
             continue;
         }
-        let sort = |it: &DigestStatement| (it.kind, it.is_done, it.is_past_due(newest));
+        let sort = |it: &DigestStatement| (it.kind, it.is_done, it.is_over(newest));
         let of_section = open.iter().position(|it| sort(&it[0]) == sort(&statement));
         let Some(at) = of_section else {
             open.push(vec![statement]);

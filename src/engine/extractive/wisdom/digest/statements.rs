@@ -110,8 +110,10 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
     pub(super) recurrence: f64,
-    /// The last day on which it holds, by its words; for an open item the last day that it names.
+    /// The last day that an open item names.
     pub(super) due: Option<NaiveDate>,
+    /// The last day on which a state or an open item is news, if it is about `tomorrow` or `this week`.
+    holds_until: Option<NaiveDate>,
     /// The hash of the heading above it.
     pub(super) heading: Option<u64>,
     /// What its words need before them, and where these words begin.
@@ -128,9 +130,9 @@ pub(super) struct StatementTitle {
 }
 
 impl DigestStatement {
-    /// Returns whether the last day on which it holds is over on `day`.
-    pub(super) fn is_past_due(&self, day: NaiveDate) -> bool {
-        self.due.is_some_and(|it| it < day)
+    /// Returns whether its words are about days that are over on `day`.
+    pub(super) fn is_over(&self, day: NaiveDate) -> bool {
+        self.holds_until.is_some_and(|it| it < day)
     }
 
     /// Returns the section of `WISDOM.md` that it belongs to.
@@ -386,7 +388,10 @@ impl StatementCollector {
             order,
             names: names_in(own),
             subject,
-            due: last_valid_day(section, own, &words, day),
+            due: (section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
+                .then(|| last_day_in(own))
+                .flatten(),
+            holds_until: last_news_day(own, &words, day).filter(|_| section.is_state()),
             keys: key_of(page, statement, head, names_person).into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
@@ -472,28 +477,15 @@ fn copied_texts(pages: &[ParsedLog]) -> DayCounts {
     days
 }
 
-/// Returns the last day on which a statement of this section and day holds, by its words. After a few days what was
-/// to come `tomorrow` came or not.
-fn last_valid_day(
-    section: WisdomSection,
-    text: &str,
-    words: &WordList,
-    day: NaiveDate,
-) -> Option<NaiveDate> {
-    let is_open = section == WisdomSection::Open;
-    let named = last_day_in(text);
-    if named.is_some() {
-        return named.filter(|_| is_open && words.has(cue_phrases::DEADLINE));
-    }
-    if !is_open && !section.is_state() {
-        return None;
-    }
+/// Returns the last day on which a text of a day is news, if it only speaks of that day or week: after a few days what
+/// was to come `tomorrow` came or not.
+fn last_news_day(text: &str, words: &WordList, day: NaiveDate) -> Option<NaiveDate> {
     let days = match () {
         () if words.has(cue_phrases::DAY_BOUND) => DAY_BOUND_DAYS,
         () if words.has(cue_phrases::WEEK_BOUND) => WEEK_BOUND_DAYS,
         () => return None,
     };
-    day.checked_add_days(days)
+    last_day_in(text).is_none().then(|| day.checked_add_days(days)).flatten()
 }
 
 /// Returns the last day that a text names.

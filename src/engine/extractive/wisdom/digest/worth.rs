@@ -59,7 +59,7 @@ const OLD_OPEN: f64 = -0.26;
 
 const OLD_OPEN_DAYS: TimeDelta = TimeDelta::days(14);
 
-/// What was to be done or true until a day that is over. Too rare to be fitted, as are those of the marks that a person sets.
+/// An open item whose day is over. Too rare to be fitted, as are those of the marks that a person sets.
 const PAST_DUE: f64 = -0.8;
 
 const KEEP: f64 = 1.5;
@@ -172,8 +172,9 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
             + COPIES * logarithm(copies.get(&words(statement)).copied().unwrap_or(1))
             + if statement.is_boundary { BOUNDARY } else { 0.0 }
             + if is_open && age > OLD_OPEN_DAYS { OLD_OPEN } else { 0.0 }
-            + if statement.is_past_due(newest) { PAST_DUE } else { 0.0 };
-        statement.worth = statement.worth.max(NO_USE);
+            + if statement.due.is_some_and(|it| it < newest) { PAST_DUE } else { 0.0 };
+        let least = if statement.is_over(newest) { 0.0 } else { statement.worth };
+        statement.worth = least.max(NO_USE);
     }
 }
 
