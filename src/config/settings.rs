@@ -510,7 +510,7 @@ impl Default for Length {
 impl Default for Wisdom {
     fn default() -> Self {
         Self {
-            max_entries: 20,
+            max_entries: 60,
             max_chars: 8000,
             categories: Vec::new(),
             review: Review::Auto,
