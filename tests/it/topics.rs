@@ -105,6 +105,26 @@ fn each_statement_is_traced_to_its_own_lines() {
 }
 
 #[test]
+fn a_series_is_one_line_with_its_range() {
+    let mut root = three_days("series");
+    for (day, depth) in (11..).zip(["4.1 m", "3.9 m", "5.1 m", "4.8 m"]) {
+        let text = format!("- Depth gauge of TideBoard: {depth}\n");
+        root.write(&format!("memory/2026-04-{day}.md"), &text);
+    }
+    root.set_now("2026-04-15T09:00:00+02:00");
+    root.run_with_digest(&["compact"]).ok();
+    let text = root.read(FILE);
+    let depths: Vec<&str> = text.lines().filter(|it| it.contains("Depth")).collect();
+    assert_eq!(
+        depths,
+        ["- Depth gauge of TideBoard: 4.8 m (was 3.9 m–5.1 m since 2026-04-11) \
+          [2026-04-11:1; 2026-04-12:1; 2026-04-13:1; 2026-04-14:1]"],
+        "{text}"
+    );
+    root.run_with_digest(&["doctor"]).ok();
+}
+
+#[test]
 fn a_newer_day_changes_only_what_it_is_about() {
     let mut root = three_days("newer");
     let before = root.files();

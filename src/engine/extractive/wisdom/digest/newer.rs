@@ -21,10 +21,8 @@ const READ_MAX: usize = 200;
 
 /// Finds what makes a statement obsolete, without comparing each with each.
 pub(in crate::engine::extractive) struct NewerStatements {
-    /// The newest statement of each key.
-    last_of_key: HashedMap<usize>,
-    /// The one before it.
-    before_last: HashedMap<usize>,
+    /// The statements of each key, oldest first.
+    of_key: HashedMap<Vec<usize>>,
     /// The statements with a stem, oldest first.
     with_stem: HashedMap<Vec<usize>>,
     /// The last statement that says that an entity was stopped.
@@ -35,12 +33,11 @@ pub(in crate::engine::extractive) struct NewerStatements {
 
 impl NewerStatements {
     pub(in crate::engine::extractive) fn of(statements: &[DigestStatement]) -> Self {
-        let (mut last_of_key, mut before_last) = (HashedMap::default(), HashedMap::default());
+        let mut of_key = HashedMap::<Vec<usize>>::default();
         let mut with_stem = HashedMap::<Vec<usize>>::default();
         for statement in statements {
             for key in &statement.keys {
-                let last = last_of_key.insert(*key, statement.order);
-                before_last.extend(last.map(|it| (*key, it)));
+                of_key.entry(*key).or_default().push(statement.order);
             }
             for &stem in statement.terms.stems.hashes() {
                 with_stem.entry(stem).or_default().push(statement.order);
@@ -64,18 +61,21 @@ impl NewerStatements {
                 }
             }
         }
-        Self { last_of_key, before_last, with_stem, last_stop, stopped_names }
+        Self { of_key, with_stem, last_stop, stopped_names }
     }
 
-    /// Returns the statement before the newest one of a label.
+    /// Returns the statements before the newest one of a label, newest first; none for another one.
     pub(in crate::engine::extractive) fn before<'a>(
         &self,
         statements: &'a [DigestStatement],
         newest: &DigestStatement,
-    ) -> Option<&'a DigestStatement> {
-        let [key] = newest.keys[..] else { return None };
-        let is_newest = self.last_of_key.get(&key) == Some(&newest.order);
-        self.before_last.get(&key).filter(|_| is_newest).map(|it| &statements[*it])
+    ) -> impl Iterator<Item = &'a DigestStatement> {
+        let of_key = match newest.keys[..] {
+            [key] => self.of_key.get(&key).map_or(&[][..], |it| it),
+            _ => &[],
+        };
+        let earlier = of_key.split_last().filter(|it| *it.0 == newest.order);
+        earlier.map_or(&[][..], |it| it.1).iter().rev().map(|it| &statements[*it])
     }
 
     /// Returns the largest share of the words of a statement in a later one that says that something was done.
@@ -116,7 +116,9 @@ impl NewerStatements {
         statements: &[DigestStatement],
         older: &DigestStatement,
     ) -> bool {
-        let is_old = |key: &u64| self.last_of_key.get(key).is_some_and(|it| *it > older.order);
+        let is_old = |key: &u64| {
+            self.of_key.get(key).and_then(|it| it.last()).is_some_and(|it| *it > older.order)
+        };
         if !older.keys.is_empty() && older.keys.iter().all(is_old) {
             return true;
         }

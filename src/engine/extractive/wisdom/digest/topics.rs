@@ -10,7 +10,7 @@ use super::{
     statements::{DigestStatement, LogStatements},
     without_name,
 };
-use crate::memory::{item::Item, statement::StatementKind, typed::MemoryType};
+use crate::memory::{address::Citation, item::Item, statement::StatementKind, typed::MemoryType};
 
 /// The most statements of each kind in one memory.
 const STATEMENTS_MAX: usize = 8;
@@ -33,6 +33,9 @@ const FEW_STATEMENTS: usize = 100;
 
 /// The longest former value, in characters.
 const FORMER_CHARS_MAX: usize = 40;
+
+/// Values of a label on as many days are a series.
+const SERIES_DAYS_MIN: usize = 4;
 
 /// Two statements of a topic say the same with this overlap.
 const SAME_STATEMENT: f64 = 0.7;
@@ -174,32 +177,41 @@ impl TopicFiler<'_> {
         chosen
     }
 
-    /// Returns a statement with the value that it replaces: `Poll interval: 5 minutes (was 10 minutes until 2026-04-10)`.
-    fn with_former_value(&self, at: usize, words: &str) -> Item {
+    /// Returns a statement with what its label said before: the range of a series, `Depth: 4.8 m (was 3.9 m–5.1 m
+    /// since 2026-04-02)`, or the value that it replaces, `Poll interval: 5 minutes (was 10 minutes until 2026-04-10)`.
+    fn with_earlier_values(&self, at: usize, words: &str) -> Item {
         let statement = &self.read.statements[at];
-        let plain = || Item { text: words.to_owned(), citation: Some(statement.citation.clone()) };
-        let former = self.read.newer.before(&self.read.statements, statement);
-        let former = former.filter(|it| it.day < statement.day);
-        let Some((former, value)) = former.and_then(|it| Some((it, it.value()?))) else {
-            return plain();
-        };
-        let is_short = value.chars().count() <= FORMER_CHARS_MAX;
-        if !is_short || statement.value().is_none_or(|it| it == value) {
-            return plain();
-        }
         let bare = words.trim_end_matches(['.', ';']);
-        let text = format!("{bare} (was {value} until {})", statement.day);
-        let mut citation = statement.citation.clone();
-        citation.merge(&former.citation);
-        let mut own = statement.own_citation.clone();
-        own.merge(&former.own_citation);
-        let kind = statement.kind.memory_type();
-        let is_out = self.input.kept_out_of_memory;
-        let is_former_out = is_out(kind, &former.text, &former.citation, &former.own_citation);
-        if is_former_out || is_out(kind, &text, &citation, &own) {
-            return plain();
-        }
-        Item { text, citation: Some(citation) }
+        let with = |note: String, others: &[&DigestStatement]| {
+            let text = format!("{bare} ({note})");
+            let (mut citation, mut own) =
+                (statement.citation.clone(), statement.own_citation.clone());
+            for other in others {
+                citation.merge(&other.citation);
+                own.merge(&other.own_citation);
+            }
+            let is_out = |text: &str, citation: &Citation, own: &Citation| {
+                (self.input.kept_out_of_memory)(statement.kind.memory_type(), text, citation, own)
+            };
+            let is_kept = |it: &&DigestStatement| !is_out(&it.text, &it.citation, &it.own_citation);
+            (others.iter().all(is_kept) && !is_out(&text, &citation, &own))
+                .then_some(Item { text, citation: Some(citation) })
+        };
+        let all = &self.read.statements;
+        let series = Series::of(statement, self.read.newer.before(all, statement));
+        let ranged = series.and_then(|it| {
+            let note = format!("was {}–{} since {}", it.least.1, it.most.1, it.first.day);
+            with(note, &[it.least.0, it.most.0, it.first])
+        });
+        let replaced = || {
+            let former = self.read.newer.before(all, statement).next();
+            let former = former.filter(|it| it.day < statement.day)?;
+            let value = former.value().filter(|it| it.chars().count() <= FORMER_CHARS_MAX)?;
+            statement.value().filter(|it| *it != value)?;
+            with(format!("was {value} until {}", statement.day), &[former])
+        };
+        let plain = || Item { text: words.to_owned(), citation: Some(statement.citation.clone()) };
+        ranged.or_else(replaced).unwrap_or_else(plain)
     }
 
     fn memory(&self, (kind, entity): TopicKey, mut chosen: Vec<usize>) -> TopicMemory {
@@ -221,14 +233,83 @@ impl TopicFiler<'_> {
             .or_else(|| chosen.iter().max_by(|a, b| all[**a].worth.total_cmp(&all[**b].worth)));
         let description = best.map(|it| words(*it).to_owned()).unwrap_or_default();
         chosen.sort_by_key(|it| (all[*it].kind, *it));
-        let item = |at: usize| self.with_former_value(at, words(at));
+        let item = |at: usize| self.with_earlier_values(at, words(at));
         let statements = chosen.iter().map(|&at| (all[at].kind, item(at))).collect();
         let is_stopped = chosen.iter().any(|it| all[*it].stopped.iter().any(&is_topic));
         TopicMemory { kind, name, description, statements, is_stopped }
     }
 }
 
+/// The values of a label that measures the same thing again and again.
+struct Series<'a> {
+    least: (&'a DigestStatement, &'a str),
+    most: (&'a DigestStatement, &'a str),
+    first: &'a DigestStatement,
+}
+
+impl<'a> Series<'a> {
+    /// Returns the series of a statement and the earlier ones of its label, newest first; `None` for values of different
+    /// units, of too few days, or that are the same.
+    fn of(
+        newest: &'a DigestStatement,
+        earlier: impl Iterator<Item = &'a DigestStatement>,
+    ) -> Option<Self> {
+        let (_, unit) = measured(newest.value()?)?;
+        let all = std::iter::once(newest).chain(earlier);
+        let mut values: Vec<(f64, &DigestStatement, &str)> = all
+            .filter_map(|it| {
+                let value = it.value()?;
+                measured(value).filter(|it| it.1 == unit).map(|(number, _)| (number, it, value))
+            })
+            .collect();
+        values.dedup_by_key(|it| it.1.day);
+        let first = values.last().filter(|_| values.len() >= SERIES_DAYS_MIN)?.1;
+        let least = *values.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let most = *values.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        (least.0 < most.0).then_some(Self {
+            least: (least.1, least.2),
+            most: (most.1, most.2),
+            first,
+        })
+    }
+}
+
+/// Returns the number of a short value, and what is around it.
+fn measured(value: &str) -> Option<(f64, (&str, &str))> {
+    let start = value.find(|c: char| c.is_ascii_digit())?;
+    let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+    let end = value[start..].find(|c| !is_number(c)).map_or(value.len(), |it| start + it);
+    let number = value[start..end].trim_end_matches(['.', ',']);
+    // A comma separates thousands, or it is unclear what it does.
+    let is_grouped = number.split(['.']).next()?.split(',').skip(1).all(|it| it.len() == 3);
+    let (before, after) = (&value[..start], &value[start + number.len()..]);
+    let is_one = is_grouped && !after.contains(|c: char| c.is_ascii_digit());
+    let number = number.replace(',', "").parse().ok().filter(|_| is_one)?;
+    Some((number, (before, after)))
+}
+
 /// Returns whether a statement is kept where it is about no entity.
 fn is_general(statement: &DigestStatement) -> bool {
     !matches!(statement.kind, StatementKind::State | StatementKind::Open | StatementKind::Retired)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_short_values_are_measured() {
+        for (value, expected) in [
+            ("4.8 m", Some((4.8, ("", " m")))),
+            ("$1,204.50", Some((1204.5, ("$", "")))),
+            ("about 12", Some((12.0, ("about ", "")))),
+            ("12.", Some((12.0, ("", ".")))),
+            ("3,9 m", None),
+            ("3 of 4", None),
+            ("1.2.3", None),
+            ("none", None),
+        ] {
+            assert_eq!(measured(value), expected, "{value}");
+        }
+    }
 }
