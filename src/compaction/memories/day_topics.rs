@@ -58,7 +58,10 @@ impl TopicWriter<'_> {
             let first = first.or(statements.first()).map_or("", |it| &it.1.text);
             let described = known.filter(|it| !it.is_about_topic() || statements.is_empty());
             let description = described.map_or(first, |it| &it.description);
-            let memory = self.memory(kind, name, description, known, &mut names);
+            let mut memory = self.memory(kind, name, description, known, &mut names);
+            let is_old = |it: &String| known.is_some_and(|known| known.items.contains(it));
+            let new = statements.iter().map(|it| it.1.hash()).filter(|it| !is_old(it));
+            memory.by_model.extend(new);
             self.add_file(memory, known, statements, files, recorded)?;
         }
         Ok(())

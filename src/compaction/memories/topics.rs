@@ -1,9 +1,9 @@
 //! Writes the typed memories by topic, together with the bullets of `WISDOM.md` that are chosen from the same statements.
 //!
 //! Without a model, a memory about a topic is made again from the newest logs whenever they change
-//! ([`TopicWriter::add_changes`]). Its statements from older logs stay as they are. With a model, each day adds its
-//! statements ([`TopicWriter::add_day`]); those of the other days stay. In both cases a newer statement replaces an
-//! older one with the same label or words, and what a person wrote or deleted stays so.
+//! ([`TopicWriter::add_changes`]). Its statements from older logs stay as they are, and so do those that a model wrote.
+//! With a model, each day adds its statements ([`TopicWriter::add_day`]); those of the other days stay. In both cases a
+//! newer statement replaces an older one with the same label or words, and what a person wrote or deleted stays so.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -75,7 +75,12 @@ impl<'a> TopicExclusions<'a> {
             };
             copy.recorded_body.is_none() && memories.iter().any(is_original)
         };
-        let mut said = Vec::new();
+        // What a model says about a line is not said again in the words of the line.
+        let mut said: Vec<Citation> = memories
+            .iter()
+            .flat_map(|it| current_of_model(it, logs))
+            .filter_map(|it| it.item.citation)
+            .collect();
         for memory in memories {
             if !memory.is_about_topic() {
                 said.extend(Citation::from_addresses(memory.sources.iter().map(|it| &it.0)));
@@ -114,7 +119,9 @@ impl TopicWriter<'_> {
             }
             let new = topic.statements.iter().map(|(kind, item)| (*kind, self.sanitized(item)));
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
-            let statements = with_older(new.collect(), older, topic.is_stopped);
+            let by_model = known.map(|it| self.recent_of_model(it)).unwrap_or_default();
+            let new = with_those_of_model(new.collect(), by_model, topic.is_stopped);
+            let statements = with_older(new, older, topic.is_stopped);
             let memory =
                 self.memory(topic.kind, &topic.name, &topic.description, known, &mut names);
             self.add_file(memory, known, statements, files, recorded)?;
@@ -125,7 +132,8 @@ impl TopicWriter<'_> {
                 && !written.iter().any(|written| written.file_name == it.file_name)
         };
         for memory in self.memories.iter().filter(is_over) {
-            let statements = self.older_statements(memory)?;
+            let older = self.older_statements(memory)?;
+            let statements = with_older(self.recent_of_model(memory), older, false);
             self.add_file(memory.clone(), Some(memory), statements, files, recorded)?;
         }
         Ok(())
@@ -165,6 +173,7 @@ impl TopicWriter<'_> {
             supersedes: known.and_then(|it| it.supersedes.clone()),
             recorded_body: None,
             items: Vec::new(),
+            by_model: known.map_or_else(Vec::new, |it| it.by_model.clone()),
             other_keys: known.map_or_else(OtherKeys::default, |it| it.other_keys.clone()),
             body: String::new(),
         }
@@ -232,6 +241,16 @@ impl TopicWriter<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Returns the statements of a memory that a model wrote about the logs that are read, if their lines are unchanged.
+    fn recent_of_model(&self, memory: &TypedMemory) -> Vec<(StatementKind, Item)> {
+        let first = self.logs.first().map(|it| it.stem().date());
+        let is_recent = |it: &Citation| Some(it.newest_date()) >= first;
+        current_of_model(memory, self.logs)
+            .filter(|it| first.is_some() && it.item.citation.as_ref().is_some_and(is_recent))
+            .map(|it| (it.kind, it.item))
+            .collect()
     }
 
     /// Adds the file of a memory with these statements, or its removal if nothing is left of it.
@@ -322,12 +341,27 @@ impl TopicWriter<'_> {
         memory.body = own.body_with(statements);
         memory.record_body_hash();
         memory.items = ours.iter().map(|it| it.hash()).chain(deleted.iter().cloned()).collect();
+        memory.by_model.retain(|it| memory.items.contains(it));
     }
 
     fn line_hash(&self, at: &Address) -> Option<String> {
         let log = self.logs.iter().find(|it| *it.stem() == at.stem)?;
         Some(log.line(at.line)?.hash().hex4())
     }
+}
+
+/// Returns the statements of a memory that a model wrote, if their lines are unchanged as far as they are in these logs.
+fn current_of_model(
+    memory: &TypedMemory,
+    logs: &[SanitizedLog],
+) -> impl Iterator<Item = MemoryStatement> {
+    let log = |at: &Address| logs.iter().find(|it| *it.stem() == at.stem);
+    let (ours, _) = memory.statements_by_owner();
+    ours.into_iter().filter(move |it| {
+        let mut lines = it.item.citation.iter().flat_map(Citation::addresses);
+        memory.by_model.contains(&it.item.hash())
+            && lines.all(|at| log(&at).is_none_or(|it| is_line_in(it, &at, memory)))
+    })
 }
 
 /// Returns the description of a memory as it is written.
@@ -423,6 +457,54 @@ pub(super) fn with_former_value(
     }
 }
 
+/// Returns the statements chosen without a model with those of the same logs that a model wrote. Of two with the same
+/// label or words the newer one stays, and of the same day that of the model. A stop ends the states before it.
+fn with_those_of_model(
+    chosen: Vec<(StatementKind, Item)>,
+    by_model: Vec<(StatementKind, Item)>,
+    is_stopped: bool,
+) -> Vec<(StatementKind, Item)> {
+    if by_model.is_empty() {
+        return chosen;
+    }
+    let newest = |it: &Item| it.citation.as_ref().and_then(|it| it.addresses().max());
+    let day = |it: &Item| it.citation.as_ref().map(Citation::newest_date);
+    let stops = chosen.iter().filter(|it| is_stopped && it.0 == StatementKind::Retired);
+    let stop = stops.filter_map(|it| newest(&it.1)).max();
+    let chosen =
+        chosen.into_iter().map(|(kind, it)| (kind, with_former_value(kind, it, &by_model)));
+    let mut chosen: Vec<_> = chosen.collect();
+    let mut kept = by_model;
+    kept.retain(|it| {
+        let is_newer = |new: &&(StatementKind, Item)| {
+            day(&new.1) > day(&it.1) && (has_label_of(new, it) || repeats(&new.1, &it.1))
+        };
+        let is_over = ends_with_topic(it.0) && stop.is_some() && newest(&it.1) < stop;
+        !is_over && !chosen.iter().any(|new| is_newer(&new))
+    });
+    chosen.retain(|new| !kept.iter().any(|it| has_label_of(new, it) || repeats(&new.1, &it.1)));
+    kept.extend(chosen);
+    kept
+}
+
+/// Returns whether two statements have the same label.
+fn has_label_of(a: &(StatementKind, Item), b: &(StatementKind, Item)) -> bool {
+    let label = |it: &(StatementKind, Item)| label_and_value(it.0, &it.1.text).map(|it| it.0);
+    label(a).is_some_and(|it| label(b) == Some(it))
+}
+
+/// Returns whether two statements say the same.
+fn repeats(a: &Item, b: &Item) -> bool {
+    let mut seen = SeenStatements::default();
+    seen.add(&a.text);
+    seen.find_repeated(&b.text).is_some()
+}
+
+/// Returns whether statements of a kind no longer hold once their topic was stopped.
+fn ends_with_topic(kind: StatementKind) -> bool {
+    matches!(kind, StatementKind::State | StatementKind::Open | StatementKind::Environment)
+}
+
 /// Returns new statements with those older ones that still hold: no new one has their label or words, and their topic
 /// was not stopped. Of each kind the newest ones stay.
 pub(super) fn with_older(
@@ -437,9 +519,7 @@ pub(super) fn with_older(
     }
     let labels: BTreeSet<String> = new.iter().filter_map(label).collect();
     older.retain(|it| {
-        let is_state =
-            matches!(it.0, StatementKind::State | StatementKind::Open | StatementKind::Environment);
-        !(is_stopped && is_state)
+        !(is_stopped && ends_with_topic(it.0))
             && label(it).is_none_or(|it| !labels.contains(&it))
             && said.find_repeated(&it.1.text).is_none()
     });
