@@ -19,7 +19,7 @@ use crate::compaction::{
     },
 };
 use crate::{
-    engine::extractive::{SeenStatements, TopicMemory},
+    engine::extractive::{FiledTopics, SeenStatements, StatementPlace},
     memory::{
         address::{Address, Citation},
         correction::shorten,
@@ -29,6 +29,7 @@ use crate::{
         statement::{MemoryStatement, StatementKind},
         typed::{self, MemoryType, TypedMemory, description_hash},
         typed_schema,
+        wisdom::is_beginning_of,
     },
     privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
     store::fs::{
@@ -103,13 +104,13 @@ impl TopicWriter<'_> {
     /// Adds the changed files of the memories about topics to what is written.
     pub(crate) fn add_changes(
         &self,
-        topics: &[TopicMemory],
+        filed: &FiledTopics,
         files: &mut Vec<FileWrite>,
         recorded: &mut RecordedChanges,
     ) -> Result<(), JobFailure> {
         let mut names = NewNames::of(self);
         let mut written: Vec<&TypedMemory> = Vec::new();
-        for topic in topics {
+        for topic in &filed.topics {
             let name = self.shown_name(&topic.name);
             let known = self.known_memory(topic.kind, &name);
             let is_done = known.is_some_and(|it| written.contains(&it));
@@ -120,8 +121,9 @@ impl TopicWriter<'_> {
             let new = topic.statements.iter().map(|(kind, item)| (*kind, self.sanitized(item)));
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
             let by_model = known.map(|it| self.recent_of_model(it)).unwrap_or_default();
-            let new = with_those_of_model(new.collect(), by_model, topic.is_stopped);
-            let statements = with_older(new, older, topic.is_stopped);
+            let [older, by_model] =
+                [older, by_model].map(|it| self.without_ended(known, it, filed));
+            let statements = with_older(with_those_of_model(new.collect(), by_model), older, false);
             let memory =
                 self.memory(topic.kind, &topic.name, &topic.description, known, &mut names);
             self.add_file(memory, known, statements, files, recorded)?;
@@ -132,11 +134,48 @@ impl TopicWriter<'_> {
                 && !written.iter().any(|written| written.file_name == it.file_name)
         };
         for memory in self.memories.iter().filter(is_over) {
-            let older = self.older_statements(memory)?;
-            let statements = with_older(self.recent_of_model(memory), older, false);
-            self.add_file(memory.clone(), Some(memory), statements, files, recorded)?;
+            let (older, by_model) = (self.older_statements(memory)?, self.recent_of_model(memory));
+            let [older, by_model] =
+                [older, by_model].map(|it| self.without_ended(Some(memory), it, filed));
+            let statements = with_older(by_model, older, false);
+            let says =
+                |it: &(StatementKind, Item)| is_beginning_of(&memory.description, &it.1.text);
+            // A description does not outlive what it says.
+            let described = statements.first().filter(|_| {
+                memory.statements().into_iter().any(|it| says(&(it.kind, it.item)))
+                    && !statements.iter().any(says)
+            });
+            let description = described.map_or(&memory.description, |it| &it.1.text);
+            let made =
+                self.memory(memory.kind, &memory.name, description, Some(memory), &mut names);
+            self.add_file(made, Some(memory), statements, files, recorded)?;
         }
         Ok(())
+    }
+
+    /// Drops statements of a memory about what was stopped since, and those that it was stopped if it runs again.
+    fn without_ended(
+        &self,
+        memory: Option<&TypedMemory>,
+        mut statements: Vec<(StatementKind, Item)>,
+        filed: &FiledTopics,
+    ) -> Vec<(StatementKind, Item)> {
+        if let Some(memory) = memory {
+            let is_general = |it: &TypedMemory| it.name == it.kind.general_topic();
+            let is_named = |it: &&TypedMemory| it.is_about_topic() && !is_general(it);
+            let names: Vec<&str> = if is_general(memory) {
+                self.memories.iter().filter(is_named).map(|it| it.name.as_str()).collect()
+            } else {
+                vec![&memory.name]
+            };
+            let place = StatementPlace {
+                names: &names,
+                is_general: is_general(memory),
+                is_about: &|it| self.has_name(memory, &self.shown_name(it)),
+            };
+            statements.retain(|it| !filed.end(&place, it.0, &it.1));
+        }
+        statements
     }
 
     pub(super) fn shown_name(&self, name: &str) -> String {
@@ -458,19 +497,15 @@ pub(super) fn with_former_value(
 }
 
 /// Returns the statements chosen without a model with those of the same logs that a model wrote. Of two with the same
-/// label or words the newer one stays, and of the same day that of the model. A stop ends the states before it.
+/// label or words the newer one stays, and of the same day that of the model.
 fn with_those_of_model(
     chosen: Vec<(StatementKind, Item)>,
     by_model: Vec<(StatementKind, Item)>,
-    is_stopped: bool,
 ) -> Vec<(StatementKind, Item)> {
     if by_model.is_empty() {
         return chosen;
     }
-    let newest = |it: &Item| it.citation.as_ref().and_then(|it| it.addresses().max());
     let day = |it: &Item| it.citation.as_ref().map(Citation::newest_date);
-    let stops = chosen.iter().filter(|it| is_stopped && it.0 == StatementKind::Retired);
-    let stop = stops.filter_map(|it| newest(&it.1)).max();
     let chosen =
         chosen.into_iter().map(|(kind, it)| (kind, with_former_value(kind, it, &by_model)));
     let mut chosen: Vec<_> = chosen.collect();
@@ -479,8 +514,7 @@ fn with_those_of_model(
         let is_newer = |new: &&(StatementKind, Item)| {
             day(&new.1) > day(&it.1) && (has_label_of(new, it) || repeats(&new.1, &it.1))
         };
-        let is_over = ends_with_topic(it.0) && stop.is_some() && newest(&it.1) < stop;
-        !is_over && !chosen.iter().any(|new| is_newer(&new))
+        !chosen.iter().any(|new| is_newer(&new))
     });
     chosen.retain(|new| !kept.iter().any(|it| has_label_of(new, it) || repeats(&new.1, &it.1)));
     kept.extend(chosen);
@@ -501,7 +535,7 @@ fn repeats(a: &Item, b: &Item) -> bool {
 }
 
 /// Returns whether statements of a kind no longer hold once their topic was stopped.
-fn ends_with_topic(kind: StatementKind) -> bool {
+pub(super) fn ends_with_topic(kind: StatementKind) -> bool {
     matches!(kind, StatementKind::State | StatementKind::Open | StatementKind::Environment)
 }
 

@@ -462,3 +462,28 @@ fn after_a_switch_to_no_model_its_statements_stay_until_something_ends_them() {
     assert!(workspace.root.read(MEMORY).contains("in the morning"), "{all}");
     workspace.run(&["doctor"]).ok();
 }
+
+#[test]
+fn what_a_model_says_was_stopped_leaves_each_memory_and_comes_back() {
+    let said = |kind: &str, text: &str, lines: &str| {
+        let said = with(with(importer(), "kind", json!(kind)), "text", json!(text));
+        with(said, "citations", json!(lines))
+    };
+    let data = said("environment", "The importer has 38 GB of data.", "2026-04-07:4");
+    let second = move |_| vec![said("retired", "Removed Importer.", "2026-04-08:1")];
+    let workspace = two_days(vec![importer(), data], "- Removed Importer\n", second);
+    assert!(memories(&workspace).iter().any(|it| it == "memory/reference_importer.md"));
+    extract_again(&workspace);
+    assert_eq!(memories(&workspace), [IMPORTER]);
+    assert!(workspace.root.read(IMPORTER).contains("- Removed Importer. [2026-04-08:1]"));
+    // Without a model, too, it is no longer said to be stopped.
+    workspace.root.write("memory/2026-04-09.md", "- Importer is back up\n");
+    workspace
+        .run_with(
+            &["--set", "engine=extractive", "compact"],
+            &[("MEMOIRD_WISDOM_DIGEST", "true"), ("MEMOIRD_NOW", "2026-04-10T09:00:00+02:00")],
+        )
+        .ok();
+    let text = workspace.root.read(IMPORTER);
+    assert!(!text.contains("Removed Importer") && text.contains("one row"), "{text}");
+}

@@ -1,5 +1,7 @@
 //! Finds the statements that newer ones make obsolete.
 
+use std::{collections::BTreeMap, iter::repeat};
+
 use super::{
     super::similarity::has_conflicting_values,
     statements::DigestStatement,
@@ -31,6 +33,8 @@ pub(in crate::engine::extractive) struct NewerStatements {
     last_stop: HashedMap<usize>,
     /// The names of other things that were stopped, by their rarest stem.
     stopped_names: HashedMap<Vec<(usize, StatementTerms)>>,
+    /// What runs again, with the statement that says so.
+    resumed: Vec<(usize, StoppedThing)>,
 }
 
 impl NewerStatements {
@@ -64,7 +68,30 @@ impl NewerStatements {
                 }
             }
         }
-        Self { last_of_key, before_last, with_stem, last_stop, stopped_names }
+        let of_resumed =
+            |it: &DigestStatement| it.resumed.clone().into_iter().zip(repeat(it.order));
+        let resumed =
+            statements.iter().flat_map(of_resumed).map(|(thing, at)| (at, thing)).collect();
+        Self { last_of_key, before_last, with_stem, last_stop, stopped_names, resumed }
+    }
+
+    /// Returns the entities that were stopped and those that run again, each with the last statement that says so.
+    pub(super) fn changed_entities(&self) -> (BTreeMap<usize, usize>, BTreeMap<usize, usize>) {
+        let stopped = self.last_stop.iter().map(|(entity, at)| (*entity as usize, *at));
+        let resumed = self.resumed.iter().filter_map(|(at, it)| match it {
+            StoppedThing::Entity(entity) => Some((*entity, *at)),
+            StoppedThing::Named(_) => None,
+        });
+        (stopped.collect(), resumed.collect())
+    }
+
+    /// Returns whether all that a statement says was stopped runs again since.
+    fn is_resumed(&self, older: &DigestStatement) -> bool {
+        let mut things = older.stopped.iter().chain(&older.paused).peekable();
+        let runs = |thing: &StoppedThing| {
+            self.resumed.iter().any(|(at, it)| *at > older.order && it == thing)
+        };
+        things.peek().is_some() && things.all(runs)
     }
 
     /// Returns the statement before the newest one of a label.
@@ -120,7 +147,7 @@ impl NewerStatements {
         if !older.keys.is_empty() && older.keys.iter().all(is_old) {
             return true;
         }
-        if ends_with_subject(older) && self.is_stopped(older) {
+        if ends_with_subject(older) && self.is_stopped(older) || self.is_resumed(older) {
             return true;
         }
         let with = |stem: &u64| self.with_stem.get(stem).map_or(&[][..], |it| it);

@@ -87,6 +87,8 @@ fn join(members: Vec<DigestStatement>, extractor: &mut TermExtractor) -> Option<
         joined.names.extend(&statement.names);
         joined.keys.extend(&statement.keys);
         joined.stopped.extend(statement.stopped);
+        joined.paused.extend(statement.paused);
+        joined.resumed.extend(statement.resumed);
         joined.is_boundary |= statement.is_boundary;
         joined.due = joined.due.max(statement.due);
         worth += statement.worth;

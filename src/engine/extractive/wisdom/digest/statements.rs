@@ -10,7 +10,7 @@ use super::{
     entities::{Entities, Entity},
     newer::NewerStatements,
     siblings::join_siblings,
-    stopped::StoppedThing,
+    stopped::{StoppedThing, is_pause},
     titles,
     worth::{own_worth, rate},
 };
@@ -106,6 +106,14 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) is_boundary: bool,
     /// What it says was stopped.
     pub(super) stopped: Vec<StoppedThing>,
+    /// Whether what it says was stopped goes on some day.
+    pub(super) is_pause: bool,
+    /// What it says was stopped for a while only.
+    pub(super) paused: Vec<StoppedThing>,
+    /// Whether it says that something runs again, whether or not that has a name here.
+    pub(super) may_resume: bool,
+    /// What it says runs again.
+    pub(super) resumed: Vec<StoppedThing>,
     /// How useful it is at the start of a session, from 0 to about 3.
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
@@ -298,7 +306,7 @@ impl StatementCollector {
             return;
         }
         let words = WordList::of(own);
-        let own_terms = self.extractor.extract(&words);
+        let mut own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
         let class = sections::class_of(page, statement, own);
@@ -331,7 +339,8 @@ impl StatementCollector {
         } else if refers_back(own) {
             return;
         }
-        if terms.stems.len() < STEMS_MIN {
+        let is_short = terms.stems.len() < STEMS_MIN;
+        if is_short && added_title.is_some() {
             return;
         }
         let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
@@ -342,14 +351,28 @@ impl StatementCollector {
         let day = page.stem.date();
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, own, &role, class);
+        let worth = if is_short { f64::NEG_INFINITY } else { worth };
         // `Mona: …` is anything by or about Mona.
         let names_person = self.person_of(&WordList::of(statement.label_text())).is_some();
-        let stopped = (role.kind == StatementKind::Retired)
+        // `Atlas is back up` is no bullet, but ends others.
+        let is_stop = role.kind == StatementKind::Retired;
+        let cues = if is_stop { cue_phrases::RETIRED } else { cue_phrases::RESUMED };
+        let is_report = is_stop || section.is_state() && role.kind != StatementKind::Open;
+        let has_cue = is_report && words.has(cues);
+        if is_short && !has_cue {
+            return;
+        }
+        if is_short {
+            (terms, own_terms) = (StatementTerms::default(), StatementTerms::default());
+        }
+        let named = has_cue
             .then(|| {
                 let mentions = self.entities.mentions(&words);
-                StoppedThing::find(own, &words, &mentions, &mut self.extractor)
+                StoppedThing::find(own, &words, &mentions, &mut self.extractor, cues)
             })
             .flatten();
+        let is_pause = is_stop && is_pause(&words);
+        let named_if = |it: bool| named.iter().filter(|_| it).cloned().collect();
         let order = self.found.len();
         self.found.push(DigestStatement {
             kind: role.kind,
@@ -367,7 +390,11 @@ impl StatementCollector {
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
-            stopped: stopped.into_iter().collect(),
+            stopped: named_if(is_stop && !is_pause),
+            paused: named_if(is_pause),
+            is_pause,
+            may_resume: has_cue && !is_stop,
+            resumed: named_if(!is_stop),
             terms,
             own_terms,
             worth,
