@@ -326,9 +326,9 @@ impl TypedMemory {
         shown
     }
 
-    /// Returns whether it is about a topic, rather than one statement.
+    /// Returns whether it is about a topic, rather than one statement; also when a person deleted all statements.
     pub fn is_about_topic(&self) -> bool {
-        !self.statements().is_empty()
+        !self.items.is_empty() || !self.statements().is_empty()
     }
 
     /// Returns the statements of a memory about a topic; none if it is about one statement.

@@ -141,9 +141,9 @@ impl TopicWriter<'_> {
             let says =
                 |it: &(StatementKind, Item)| is_beginning_of(&memory.description, &it.1.text);
             // A description does not outlive what it says.
+            let was_said = || memory.statements().into_iter().any(|it| says(&(it.kind, it.item)));
             let described = statements.first().filter(|_| {
-                memory.statements().into_iter().any(|it| says(&(it.kind, it.item)))
-                    && !statements.iter().any(says)
+                !statements.iter().any(says) && (was_said() || !deleted_items(memory).is_empty())
             });
             let description = described.map_or(&memory.description, |it| &it.1.text);
             let made =
@@ -314,7 +314,14 @@ impl TopicWriter<'_> {
         };
         let own = known.filter(|it| it.is_about_topic()).map(OwnText::of).unwrap_or_default();
         let deleted = known.map(deleted_items).unwrap_or_default();
-        statements.retain(|it| !deleted.contains(&it.1.hash()) && !own.says(&it.1));
+        // A value that a person changed is not replaced by a newer one.
+        let is_own = |it: &(StatementKind, Item)| {
+            let says = |own: &(StatementKind, Item)| {
+                own.1.text == it.1.text || own.1.citation.is_some() && has_label_of(own, it)
+            };
+            own.statements().iter().any(says)
+        };
+        statements.retain(|it| !deleted.contains(&it.1.hash()) && !is_own(it));
         statements.sort_by_key(|it| it.0);
         self.fill(&mut memory, known, &own, &statements, &deleted);
         // The schema limits the length: the oldest statements leave first, never a person's words.
@@ -355,7 +362,7 @@ impl TopicWriter<'_> {
         statements: &[(StatementKind, Item)],
         deleted: &[String],
     ) {
-        let theirs = own.items();
+        let theirs: Vec<Item> = own.statements().into_iter().map(|it| it.1).collect();
         let lines_of = |items: &[&Item]| -> BTreeSet<Address> {
             let citations = items.iter().filter_map(|it| it.citation.as_ref());
             citations.flat_map(Citation::addresses).collect()
