@@ -23,7 +23,9 @@ type Passage = Vec<PassageClause>;
 struct PassageClause {
     words: Clause,
     lines: Vec<Address>,
+    /// Whether nothing is before it in its sentence but a time.
     opens_sentence: bool,
+    in_heading: bool,
 }
 
 /// The words that memoird itself puts before a date.
@@ -58,9 +60,9 @@ pub(super) fn is_stated(text: &str, lines: &[(Address, &str)]) -> bool {
             .filter_map(former)
             .all(|value| holds(&[label.clone(), value].concat()));
         are_former_held
-            && forms(&rest, &is_known).iter().any(|words| {
-                words.is_empty() || consists_of(words, &passages, false) || is_in_row(words, &rows)
-            })
+            && forms(&rest, &is_known)
+                .iter()
+                .any(|words| words.is_empty() || consists_of(words, &passages, &rows, false))
     };
     let sentences = sentences(text);
     !sentences.is_empty() && sentences.iter().all(is_stated)
@@ -161,16 +163,21 @@ fn passages(lines: &[(Address, &str)]) -> Vec<Passage> {
             .flat_map(|(at, text)| std::iter::repeat_n(at, lowercase_runs(text).count()))
             .collect();
         let mut from = 0;
-        let clauses = sentences(&text.join(" "));
-        let clauses = clauses.into_iter().flat_map(|it| it.into_iter().enumerate());
-        let with_lines = clauses.map(|(at, words)| {
-            let until = from + words.len();
-            let lines: BTreeSet<&Address> = line_of_word[from..until].iter().copied().collect();
-            from = until;
-            let lines = lines.into_iter().cloned().collect();
-            PassageClause { words, lines, opens_sentence: at == 0 }
-        });
-        with_lines.collect()
+        let in_heading = text.len() == 1 && is_heading(text[0]);
+        let mut clauses = Vec::new();
+        for sentence in sentences(&text.join(" ")) {
+            let mut opens_sentence = true;
+            for words in sentence {
+                let until = from + words.len();
+                let lines: BTreeSet<&Address> = line_of_word[from..until].iter().copied().collect();
+                from = until;
+                let lines = lines.into_iter().cloned().collect();
+                let is_time = words.iter().all(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+                clauses.push(PassageClause { words, lines, opens_sentence, in_heading });
+                opens_sentence &= is_time;
+            }
+        }
+        clauses
     };
     blocks.map(clauses_of).collect()
 }
@@ -194,9 +201,14 @@ fn words_of(passage: &Passage) -> Vec<String> {
     passage.iter().flat_map(|it| it.words.iter().cloned()).collect()
 }
 
-/// Returns whether these words are clauses of one passage, one after the other: whole sentences after other passages
-/// that are there as a whole, as headings are.
-fn consists_of(words: &[String], passages: &[Passage], after_heading: bool) -> bool {
+/// Returns whether these words are clauses of one passage, one after the other, or cells of a row; after the words of a
+/// heading, or of another passage as a whole, from the beginning of a sentence on.
+fn consists_of(
+    words: &[String],
+    passages: &[Passage],
+    rows: &[Vec<Clause>],
+    after_heading: bool,
+) -> bool {
     let is_run = |passage: &Passage| {
         (0..passage.len()).filter(|it| !after_heading || passage[*it].opens_sentence).any(|from| {
             let mut rest = Some(words);
@@ -207,11 +219,27 @@ fn consists_of(words: &[String], passages: &[Passage], after_heading: bool) -> b
         })
     };
     let goes_on = |heading: &Passage| {
-        let heading = words_of(heading);
-        let rest = words.strip_prefix(&heading[..]).filter(|_| !heading.is_empty());
-        rest.is_some_and(|it| !it.is_empty() && consists_of(it, passages, true))
+        let is_heading = heading.first().is_some_and(|it| it.in_heading);
+        let starts = if is_heading { heading.len() } else { heading.len().min(1) };
+        (0..starts).any(|from| {
+            let mut rest = Some(words);
+            heading[from..].iter().enumerate().any(|(at, clause)| {
+                rest = rest.and_then(|it| it.strip_prefix(&clause.words[..]));
+                let is_title = is_heading || at + 1 == heading.len();
+                rest.is_some_and(|it| {
+                    is_title && !it.is_empty() && consists_of(it, passages, rows, true)
+                })
+            })
+        })
     };
-    passages.iter().any(is_run) || passages.iter().any(goes_on)
+    passages.iter().any(is_run) || is_in_row(words, rows) || passages.iter().any(goes_on)
+}
+
+/// Returns whether a line is a heading, or a line in bold.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim().trim_end_matches([':', '：']);
+    let is_bold = |it: &str| it.ends_with("**") && it.matches("**").count() == 2;
+    line.starts_with('#') || line.starts_with("**") && is_bold(line)
 }
 
 fn cells(row: &str) -> Vec<Clause> {
@@ -340,6 +368,10 @@ mod tests {
         check("Never by hand", LINE, false);
         check("Mirror of the pier: Copies: nightly; Deletes: never", BELOW, true);
         check("Mirror of the pier: never", BELOW, false);
+        const TIMED: &str = "## 03:48 - Mirror (of the pier)\n- [04:10] Copies run; all is well\n\n| Pier | Keys |\n| north | 4 |";
+        check("Mirror of the pier: Copies run; all is well", TIMED, true);
+        check("Mirror: north: Keys 4", TIMED, true);
+        check("Mirror: Keys 5", TIMED, false);
         check("Copies: never", BELOW, false);
         check("Deletes: nightly", BELOW, false);
     }
