@@ -248,6 +248,19 @@ fn beside_an_intact_database_a_file_without_record_stays_the_users() {
         assert_eq!(dry.json_as("rebuild")["adoption"]["left"], report["adoption"]["left"]);
         root.run_with_digest(&["compact"]).ok();
     }
+    // The same of files that were there before memoird.
+    let mut before = Root::empty("own");
+    before.set_now("2026-05-12T09:00:00+02:00");
+    before.write("memoird.yaml", "zone: Europe/Berlin\n");
+    let wisdom = "# Notes\n\n## Decisions\n\n- The mill in Vik grinds rye.\n";
+    let log = "- The mill in Vik grinds rye.\n- Oiled the mill\n";
+    let mill = MILL.replace("99", "1");
+    let files = [(LOG, log), ("memory/project_mill.md", &mill), ("memory/feedback_jo.md", JO)];
+    files.into_iter().chain([(WISDOM, wisdom)]).for_each(|(path, text)| before.write(path, text));
+    before.run(&["compact"]).ok();
+    let report = before.run(&["rebuild", "--adopt", "--json"]).ok().json_as("rebuild");
+    assert_eq!(adopted(&report), BTreeMap::new(), "{report}");
+    assert_eq!(before.read(WISDOM), wisdom);
     // With the database lost, too, nobody knows.
     lose_both(&root);
     write();

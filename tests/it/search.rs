@@ -467,8 +467,7 @@ fn matches_are_highlighted_on_a_terminal() {
 fn of_lines_in_similar_spelling_own_words_come_first_and_then_the_oldest() {
     let root = Root::empty("similar");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
-    let quoted: String = (1..=12).map(|it| format!("> Printer {it} is green\n\n")).collect();
-    root.write("memory/2026-03-02.md", &quoted);
+    root.write("memory/2026-03-02.md", &"> The printer is green\n\n".repeat(12));
     root.write("memory/2026-03-03.md", "- The printer is red\n- The printer is in the hall\n");
     root.write("memory/2026-03-04.md", "- The printer is loud\n");
     let places = || -> Vec<String> { search(&root, &["pritner"]).iter().map(address_of).collect() };

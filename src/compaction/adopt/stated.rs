@@ -68,10 +68,12 @@ pub(super) fn is_stated(text: &str, lines: &[(Address, &str)]) -> bool {
     !sentences.is_empty() && sentences.iter().all(is_stated)
 }
 
+/// Where a sentence is: the log, the number of the line or paragraph in it, and the lines.
+type SentencePlace = (Stem, usize, Vec<Address>);
+
 /// Finds the newest lines that state texts without citations.
 pub(super) struct LineFinder {
-    /// Where each sentence is: the log, the number of the line or paragraph in it, and the lines.
-    places: BTreeMap<Vec<String>, Vec<(Stem, usize, Vec<Address>)>>,
+    places: BTreeMap<Vec<String>, Vec<SentencePlace>>,
 }
 
 impl LineFinder {
@@ -133,9 +135,9 @@ impl LineFinder {
             }
             if let Some(above) = found {
                 here.retain(|number, _| above.contains_key(number));
-                above.into_iter().for_each(|(number, lines)| {
+                for (number, lines) in above {
                     here.entry(number).and_modify(|it| it.extend(lines));
-                });
+                }
             }
             found = Some(here);
         }
@@ -361,6 +363,7 @@ mod tests {
     fn clauses_that_are_not_together_are_no_statement() {
         const LINE: &str = "- Push: allowed. Mail: forbidden; never (on Sundays) by hand.";
         const BELOW: &str = "## Mirror of the pier\n- Copies: nightly\n- Deletes: never";
+        const TIMED: &str = "## 03:48 - Mirror (of the pier)\n- [04:10] Copies run; all is well\n\n| Pier | Keys |\n| north | 4 |";
         check("Push: allowed", LINE, true);
         check("Mail: forbidden. Push: allowed", LINE, true);
         check("Push: forbidden", LINE, false);
@@ -368,7 +371,6 @@ mod tests {
         check("Never by hand", LINE, false);
         check("Mirror of the pier: Copies: nightly; Deletes: never", BELOW, true);
         check("Mirror of the pier: never", BELOW, false);
-        const TIMED: &str = "## 03:48 - Mirror (of the pier)\n- [04:10] Copies run; all is well\n\n| Pier | Keys |\n| north | 4 |";
         check("Mirror of the pier: Copies run; all is well", TIMED, true);
         check("Mirror: north: Keys 4", TIMED, true);
         check("Mirror: Keys 5", TIMED, false);

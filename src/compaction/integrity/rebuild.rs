@@ -41,6 +41,7 @@ use crate::{
         },
         fs::{
             inventory::{Inventory, LogFile},
+            layout::FileKind,
             lock::{RunLock, WriteLock},
             private_folder,
             vault::Vault,
@@ -277,23 +278,25 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
         Ok(())
     }
 
-    /// Records files under our names that have no record: it may be lost, as the earlier database is, and only
-    /// `rebuild --adopt` gives them one. Later files of this kind are a person's.
+    /// Records files under our names that have no record if a weekly or monthly file of ours is among them: it is lost,
+    /// as the earlier database is, and only `rebuild --adopt` gives them one. Others of this kind are a person's.
     fn record_found_files(
         &mut self,
         view: &RootSnapshot,
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
         let mut found = Vec::new();
-        let wisdom = self.context.vault.layout().wisdom();
+        let mut has_lost_one = false;
+        let layout = self.context.vault.layout();
         for path in adopt::paths_without_record(self.context.vault, view) {
-            // A week or month without our frontmatter is a person's, and a run with `--force` may replace it.
-            let text = self.context.vault.read_text(&path)?;
-            let Some(text) =
-                text.filter(|it| frontmatter::split(it).yaml.is_some() || path == wisdom)
-            else {
-                continue;
-            };
+            let Some(text) = self.context.vault.read_text(&path)? else { continue };
+            if matches!(layout.kind_of(&path), Some(FileKind::Weekly | FileKind::Monthly)) {
+                // Without our frontmatter it is a person's, and a run with `--force` may replace it.
+                if frontmatter::split(&text).yaml.is_none() {
+                    continue;
+                }
+                has_lost_one = true;
+            }
             let newest = self.context.lineage.versions_of(&path)?.pop();
             let is_known = newest.is_some_and(|it| {
                 let is_same = it.hash == Some(ContentHash::of(&text));
@@ -302,7 +305,7 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
             });
             found.extend((!is_known).then_some((path, text)));
         }
-        if found.is_empty() {
+        if found.is_empty() || !has_lost_one {
             return Ok(());
         }
         let cause = VersionCause::ReadByRun;

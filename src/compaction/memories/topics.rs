@@ -104,13 +104,13 @@ impl TopicWriter<'_> {
     /// Adds the changed files of the memories about topics to what is written.
     pub(crate) fn add_changes(
         &self,
-        filed: &FiledTopics,
+        topics: &FiledTopics,
         files: &mut Vec<FileWrite>,
         recorded: &mut RecordedChanges,
     ) -> Result<(), JobFailure> {
         let mut names = NewNames::of(self);
         let mut written: Vec<&TypedMemory> = Vec::new();
-        for topic in &filed.topics {
+        for topic in &topics.topics {
             let name = self.shown_name(&topic.name);
             let known = self.known_memory(topic.kind, &name);
             let is_done = known.is_some_and(|it| written.contains(&it));
@@ -122,7 +122,7 @@ impl TopicWriter<'_> {
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
             let by_model = known.map(|it| self.recent_of_model(it)).unwrap_or_default();
             let [older, by_model] =
-                [older, by_model].map(|it| self.without_ended(known, it, filed));
+                [older, by_model].map(|it| self.without_ended(known, it, topics));
             let statements = with_older(with_those_of_model(new.collect(), by_model), older, false);
             let memory =
                 self.memory(topic.kind, &topic.name, &topic.description, known, &mut names);
@@ -136,7 +136,7 @@ impl TopicWriter<'_> {
         for memory in self.memories.iter().filter(is_over) {
             let (older, by_model) = (self.older_statements(memory)?, self.recent_of_model(memory));
             let [older, by_model] =
-                [older, by_model].map(|it| self.without_ended(Some(memory), it, filed));
+                [older, by_model].map(|it| self.without_ended(Some(memory), it, topics));
             let statements = with_older(by_model, older, false);
             let says =
                 |it: &(StatementKind, Item)| is_beginning_of(&memory.description, &it.1.text);
@@ -158,7 +158,7 @@ impl TopicWriter<'_> {
         &self,
         memory: Option<&TypedMemory>,
         mut statements: Vec<(StatementKind, Item)>,
-        filed: &FiledTopics,
+        topics: &FiledTopics,
     ) -> Vec<(StatementKind, Item)> {
         if let Some(memory) = memory {
             let is_general = |it: &TypedMemory| it.name == it.kind.general_topic();
@@ -173,7 +173,7 @@ impl TopicWriter<'_> {
                 is_general: is_general(memory),
                 is_about: &|it| self.has_name(memory, &self.shown_name(it)),
             };
-            statements.retain(|it| !filed.end(&place, it.0, &it.1));
+            statements.retain(|it| !topics.end(&place, it.0, &it.1));
         }
         statements
     }

@@ -30,7 +30,7 @@ pub(in crate::engine::extractive) struct NewerStatements {
     /// The statements with a stem, oldest first.
     with_stem: HashedMap<Vec<usize>>,
     /// The last statement that says that an entity was stopped.
-    last_stop: HashedMap<usize>,
+    last_stop: BTreeMap<usize, usize>,
     /// The names of other things that were stopped, by their rarest stem.
     stopped_names: HashedMap<Vec<(usize, StatementTerms)>>,
     /// What runs again, with the statement that says so.
@@ -50,14 +50,15 @@ impl NewerStatements {
                 with_stem.entry(stem).or_default().push(statement.order);
             }
         }
-        let mut last_stop = HashedMap::default();
+        let mut last_stop = BTreeMap::new();
         let mut stopped_names = HashedMap::<Vec<(usize, StatementTerms)>>::default();
-        for (order, thing) in
-            statements.iter().flat_map(|it| it.stopped.iter().map(|thing| (it.order, thing)))
+        for (order, thing) in statements
+            .iter()
+            .flat_map(|it| it.changed.stopped.iter().map(|thing| (it.order, thing)))
         {
             match thing {
                 StoppedThing::Entity(entity) => {
-                    last_stop.insert(*entity as u64, order);
+                    last_stop.insert(*entity, order);
                 }
                 StoppedThing::Named(name) => {
                     let uses = |it: &&u64| with_stem.get(*it).map_or(0, Vec::len);
@@ -69,7 +70,7 @@ impl NewerStatements {
             }
         }
         let of_resumed =
-            |it: &DigestStatement| it.resumed.clone().into_iter().zip(repeat(it.order));
+            |it: &DigestStatement| it.changed.resumed.clone().into_iter().zip(repeat(it.order));
         let resumed =
             statements.iter().flat_map(of_resumed).map(|(thing, at)| (at, thing)).collect();
         Self { last_of_key, before_last, with_stem, last_stop, stopped_names, resumed }
@@ -77,17 +78,16 @@ impl NewerStatements {
 
     /// Returns the entities that were stopped and those that run again, each with the last statement that says so.
     pub(super) fn changed_entities(&self) -> (BTreeMap<usize, usize>, BTreeMap<usize, usize>) {
-        let stopped = self.last_stop.iter().map(|(entity, at)| (*entity as usize, *at));
         let resumed = self.resumed.iter().filter_map(|(at, it)| match it {
             StoppedThing::Entity(entity) => Some((*entity, *at)),
             StoppedThing::Named(_) => None,
         });
-        (stopped.collect(), resumed.collect())
+        (self.last_stop.clone(), resumed.collect())
     }
 
     /// Returns whether all that a statement says was stopped runs again since.
     fn is_resumed(&self, older: &DigestStatement) -> bool {
-        let mut things = older.stopped.iter().chain(&older.paused).peekable();
+        let mut things = older.changed.stopped.iter().chain(&older.changed.paused).peekable();
         let runs = |thing: &StoppedThing| {
             self.resumed.iter().any(|(at, it)| *at > older.order && it == thing)
         };
@@ -128,7 +128,7 @@ impl NewerStatements {
 
     /// Returns whether a newer statement says that what one is about was stopped.
     fn is_stopped(&self, older: &DigestStatement) -> bool {
-        let entity = older.subject.and_then(|it| self.last_stop.get(&(it.entity as u64)));
+        let entity = older.subject.and_then(|it| self.last_stop.get(&it.entity));
         let with = |stem| self.stopped_names.get(stem).map_or(&[][..], |it| it);
         let mut named = older.terms.stems.hashes().iter().flat_map(with);
         entity.is_some_and(|it| *it > older.order)

@@ -10,7 +10,7 @@ use super::{
     entities::{Entities, Entity},
     newer::NewerStatements,
     siblings::join_siblings,
-    stopped::{StoppedThing, is_pause},
+    stopped::ChangedThings,
     titles,
     worth::{own_worth, rate},
 };
@@ -104,16 +104,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(in crate::engine::extractive) is_done: bool,
     /// Whether it is a rule about what cannot be taken back.
     pub(super) is_boundary: bool,
-    /// What it says was stopped.
-    pub(super) stopped: Vec<StoppedThing>,
-    /// Whether what it says was stopped goes on some day.
-    pub(super) is_pause: bool,
-    /// What it says was stopped for a while only.
-    pub(super) paused: Vec<StoppedThing>,
-    /// Whether it says that something runs again, whether or not that has a name here.
-    pub(super) may_resume: bool,
-    /// What it says runs again.
-    pub(super) resumed: Vec<StoppedThing>,
+    /// What it says was stopped, or runs again.
+    pub(super) changed: ChangedThings,
     /// How useful it is at the start of a session, from 0 to about 3.
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
@@ -354,25 +346,15 @@ impl StatementCollector {
         let worth = if is_short { f64::NEG_INFINITY } else { worth };
         // `Mona: …` is anything by or about Mona.
         let names_person = self.person_of(&WordList::of(statement.label_text())).is_some();
+        let changed =
+            ChangedThings::find(role.kind, own, &words, &self.entities, &mut self.extractor);
         // `Atlas is back up` is no bullet, but ends others.
-        let is_stop = role.kind == StatementKind::Retired;
-        let cues = if is_stop { cue_phrases::RETIRED } else { cue_phrases::RESUMED };
-        let is_report = is_stop || section.is_state() && role.kind != StatementKind::Open;
-        let has_cue = is_report && words.has(cues);
-        if is_short && !has_cue {
+        if is_short && changed.change.is_none() {
             return;
         }
         if is_short {
             (terms, own_terms) = (StatementTerms::default(), StatementTerms::default());
         }
-        let named = has_cue
-            .then(|| {
-                let mentions = self.entities.mentions(&words);
-                StoppedThing::find(own, &words, &mentions, &mut self.extractor, cues)
-            })
-            .flatten();
-        let is_pause = is_stop && is_pause(&words);
-        let named_if = |it: bool| named.iter().filter(|_| it).cloned().collect();
         let order = self.found.len();
         self.found.push(DigestStatement {
             kind: role.kind,
@@ -390,11 +372,7 @@ impl StatementCollector {
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
-            stopped: named_if(is_stop && !is_pause),
-            paused: named_if(is_pause),
-            is_pause,
-            may_resume: has_cue && !is_stop,
-            resumed: named_if(!is_stop),
+            changed,
             terms,
             own_terms,
             worth,

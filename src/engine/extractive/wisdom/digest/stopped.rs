@@ -5,7 +5,7 @@
 //! word, each up to the end of the clause. `Removed Atlas from the draft`, `Atlas is disabled by default`, `Atlas removed
 //! the old logs` end nothing, and neither does what is denied, might be, or is a pause.
 
-use super::entities::EntityMention;
+use super::entities::{Entities, EntityMention};
 use crate::{
     engine::extractive::{
         cue_phrases::{CueTable, RESUMED, RETIRED},
@@ -14,6 +14,7 @@ use crate::{
             word_list::WordList,
         },
     },
+    memory::statement::StatementKind,
     text::lexicon::{CUES, WISDOM},
 };
 
@@ -86,8 +87,64 @@ impl StoppedThing {
     }
 }
 
+/// What a statement says happened to something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Stop,
+    /// A stop for a while.
+    Pause,
+    /// It runs again.
+    Resumption,
+}
+
+/// What a statement says was stopped, or runs again.
+#[derive(Debug, Default)]
+pub(super) struct ChangedThings {
+    /// What it says, whether or not the thing has a name that is known.
+    pub(super) change: Option<Change>,
+    pub(super) stopped: Vec<StoppedThing>,
+    pub(super) paused: Vec<StoppedThing>,
+    pub(super) resumed: Vec<StoppedThing>,
+}
+
+impl ChangedThings {
+    /// Reads what a statement of a kind says.
+    pub(super) fn find(
+        kind: StatementKind,
+        text: &str,
+        words: &WordList,
+        entities: &Entities,
+        extractor: &mut TermExtractor,
+    ) -> Self {
+        let mut found = Self::default();
+        let (cues, change, things) = match kind {
+            StatementKind::Retired if is_pause(words) => {
+                (RETIRED, Change::Pause, &mut found.paused)
+            }
+            StatementKind::Retired => (RETIRED, Change::Stop, &mut found.stopped),
+            StatementKind::State | StatementKind::Environment => {
+                (RESUMED, Change::Resumption, &mut found.resumed)
+            }
+            _ => return found,
+        };
+        if words.has(cues) {
+            let mentions = entities.mentions(words);
+            things.extend(StoppedThing::find(text, words, &mentions, extractor, cues));
+            found.change = Some(change);
+        }
+        found
+    }
+
+    /// Adds what another statement says.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.stopped.extend(other.stopped);
+        self.paused.extend(other.paused);
+        self.resumed.extend(other.resumed);
+    }
+}
+
 /// Returns whether a text with these words says that something is stopped for a while.
-pub(super) fn is_pause(words: &WordList) -> bool {
+fn is_pause(words: &WordList) -> bool {
     words.iter().any(|it| WISDOM.pause_words.contains(&it))
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::stopped::{is_about_name, says_resumed, says_stopped, with_name};
+use super::stopped::{Change, is_about_name, says_resumed, says_stopped, with_name};
 use super::{
     DigestInput,
     entities::Entity,
@@ -183,8 +183,8 @@ pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> Fi
         topics,
         stopped: named(stopped),
         resumed: named(resumed),
-        stops: that(&|it| it.kind == StatementKind::Retired && !it.is_pause),
-        resumes: that(&|it| it.may_resume),
+        stops: that(&|it| it.changed.change == Some(Change::Stop)),
+        resumes: that(&|it| it.changed.change == Some(Change::Resumption)),
     }
 }
 
