@@ -6,7 +6,11 @@ use super::{
     context::RunContext,
     error::CompactionError,
     forget::Forgetter,
-    integrity::{rebuild::Rebuilder, repair::Repairer, vanished_files::refuse_if_vanished},
+    integrity::{
+        rebuild::{Rebuilder, has_no_records},
+        repair::Repairer,
+        vanished_files::refuse_if_vanished,
+    },
     journal::Journal,
     reconcile::{ReconcileRun, Reconciler},
     snapshot::RootSnapshot,
@@ -32,7 +36,7 @@ impl<'c, 'a> RunPreparation<'c, 'a> {
         refuse_if_vanished(self.context, false)?;
         let busy = RunLock::is_held(&self.context.vault.layout().run_lock())?;
         Journal::new(self.context).recover_unlocked(now, busy)?;
-        if !busy && Rebuilder::new(self.context).has_no_records()? {
+        if !busy && has_no_records(self.context.lineage)? {
             let _lock = self.context.acquire_run_lock(&|| false)?;
             Rebuilder::new(self.context).record_existing_files(now)?;
         }

@@ -78,6 +78,8 @@ pub struct TypedMemory {
     pub recorded_description: Option<String>,
     /// The hash of each statement as we wrote it, in a memory about a topic.
     pub items: Vec<String>,
+    /// Those of them that a model wrote.
+    pub by_model: Vec<String>,
     /// Other frontmatter keys, which are preserved.
     pub other_keys: OtherKeys,
     /// The text after the frontmatter.
@@ -206,6 +208,7 @@ impl TypedMemory {
                 recorded_body: None,
                 recorded_description: None,
                 items: Vec::new(),
+                by_model: Vec::new(),
                 other_keys: OtherKeys::new(keys, yaml),
                 body,
             };
@@ -224,6 +227,7 @@ impl TypedMemory {
             recorded_body: take_key(&mut keys, "memoird", as_recorded_body),
             recorded_description: None,
             items: Vec::new(),
+            by_model: Vec::new(),
             other_keys: OtherKeys::new(keys, yaml),
             body,
         })
@@ -303,8 +307,10 @@ impl TypedMemory {
             let then = self.statements().iter().position(|it| it.item.hash() == *before)?;
             Some(now.get(then)?.item.hash())
         };
-        shown.items =
-            self.items.iter().map(|it| hash_now(it).unwrap_or_else(|| it.clone())).collect();
+        let now_of = |hashes: &[String]| {
+            hashes.iter().map(|it| hash_now(it).unwrap_or_else(|| it.clone())).collect()
+        };
+        (shown.items, shown.by_model) = (now_of(&self.items), now_of(&self.by_model));
         (shown.created, shown.updated) = (self.created, self.updated);
         shown.sources.clone_from(&self.sources);
         shown.supersedes.clone_from(&self.supersedes);
@@ -320,9 +326,9 @@ impl TypedMemory {
         shown
     }
 
-    /// Returns whether it is about a topic, rather than one statement.
+    /// Returns whether it is about a topic, rather than one statement; also when a person deleted all statements.
     pub fn is_about_topic(&self) -> bool {
-        !self.statements().is_empty()
+        !self.items.is_empty() || !self.statements().is_empty()
     }
 
     /// Returns the statements of a memory about a topic; none if it is about one statement.
@@ -662,6 +668,7 @@ mod tests {
             recorded_body: None,
             recorded_description: None,
             items: Vec::new(),
+            by_model: Vec::new(),
             other_keys: OtherKeys::default(),
             body: format_body("Test against a real database.", Some("Mocks hid a bug."), None),
         };

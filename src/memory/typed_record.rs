@@ -7,6 +7,9 @@
 //!   "items": [
 //!     "a1b2c3d4"
 //!   ],
+//!   "model": [
+//!     "a1b2c3d4"
+//!   ],
 //!   "sources": [
 //!     "2026-04-01:5#3fa9"
 //!   ],
@@ -36,6 +39,9 @@ pub(super) struct MemoryRecord {
     /// The hash of each statement as we wrote it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     items: Vec<String>,
+    /// Those of `items` that a model wrote: the engine that needs no model keeps them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    model: Vec<String>,
     sources: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     supersedes: Option<String>,
@@ -57,6 +63,7 @@ impl MemoryRecord {
             created: memory.created.map(|it| it.to_string()),
             description: memory.recorded_description.clone(),
             items: memory.items.clone(),
+            model: memory.by_model.clone(),
             sources: memory.sources.iter().map(|(at, hash)| format!("{at}#{hash}")).collect(),
             supersedes: memory.supersedes.clone(),
             text: memory.recorded_body.clone()?,
@@ -71,6 +78,7 @@ impl MemoryRecord {
         memory.sources = self.sources.iter().filter_map(|it| parse_source(it)).collect();
         memory.supersedes = self.supersedes;
         memory.items = self.items;
+        memory.by_model = self.model;
         memory.recorded_description = self.description;
         memory.recorded_body = Some(self.text);
     }

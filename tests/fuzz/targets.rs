@@ -135,7 +135,7 @@ pub fn draft(bytes: &[u8]) {
         kept_out_of_memory: &|_, _, _, _| false,
         room,
     };
-    let extractive::Digest { bullets, topics } = extractive::digest(&input);
+    let extractive::Digest { bullets, filed } = extractive::digest(&input);
     // As if the log were notes, too.
     for found in extractive::find_contradictions(&logs, &logs, &|_, _| true) {
         assert!((1..=count).contains(&(found.line as usize)), "{found:?}");
@@ -143,7 +143,7 @@ pub fn draft(bytes: &[u8]) {
     for bullet in &bullets {
         check_citation(&bullet.citation, &bullet.text);
     }
-    for (_, item) in topics.iter().flat_map(|it| &it.statements) {
+    for (_, item) in filed.topics.iter().flat_map(|it| &it.statements) {
         check_citation(item.citation.as_ref().expect("a citation"), &item.text);
     }
     assert!(bullets.is_sorted_by_key(|it| it.section), "{bullets:?}");
@@ -364,6 +364,7 @@ pub fn typed_writes(bytes: &[u8]) {
         recorded_body: None,
         recorded_description: None,
         items: Vec::new(),
+        by_model: Vec::new(),
         other_keys: frontmatter::OtherKeys::default(),
         body: typed::format_body(statement, Some(why), Some(description)),
     };

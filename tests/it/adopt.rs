@@ -245,6 +245,68 @@ fn what_the_database_brings_back_is_not_adopted() {
 }
 
 #[test]
+fn beside_an_intact_database_a_file_without_record_stays_the_users() {
+    const MILL: &str = "---\nname: Mill\ndescription: A mill\ntype: project\n---\n\n## State\n\n\
+         - The mill in Vik grinds rye [2026-04-10:99]\n";
+    const JO: &str =
+        "---\nname: Jo\ndescription: Baker\ntype: feedback\n---\n\nThe mill in Vik grinds rye.\n";
+    let root = compacted(true);
+    let log = root.read(LOG) + "- The mill in Vik grinds rye.\n";
+    let mill = MILL.replace("99", &log.lines().count().to_string());
+    root.write(LOG, &log);
+    root.run_with_digest(&["compact"]).ok();
+    let write = || {
+        root.write("memory/project_mill.md", &mill);
+        root.write("memory/feedback_jo.md", JO);
+    };
+    write();
+    for _ in 0..2 {
+        let args = ["rebuild", "--adopt", "--json"];
+        let dry = root.run_with_digest(&[&args[..], &["--dry-run"]].concat()).ok();
+        let report = root.run_with_digest(&args).ok().json_as("rebuild");
+        let left = report["adoption"]["left"].as_array().unwrap().iter();
+        let left: Vec<&str> = left.map(|it| it["path"].as_str().unwrap()).collect();
+        assert_eq!(left, ["memory/feedback_jo.md", "memory/project_mill.md"], "{report}");
+        assert_eq!(adopted(&report), BTreeMap::new());
+        assert_eq!(dry.json_as("rebuild")["adoption"]["left"], report["adoption"]["left"]);
+        root.run_with_digest(&["compact"]).ok();
+    }
+    // The same of files that were there before memoird.
+    let mut before = Root::empty("own");
+    before.set_now("2026-05-12T09:00:00+02:00");
+    before.write("memoird.yaml", "zone: Europe/Berlin\n");
+    let wisdom = "# Notes\n\n## Decisions\n\n- The mill in Vik grinds rye.\n";
+    let log = "- The mill in Vik grinds rye.\n- Oiled the mill\n";
+    let mill = MILL.replace("99", "1");
+    let files = [(LOG, log), ("memory/project_mill.md", &mill), ("memory/feedback_jo.md", JO)];
+    files.into_iter().chain([(WISDOM, wisdom)]).for_each(|(path, text)| before.write(path, text));
+    before.run(&["compact"]).ok();
+    let report = before.run(&["rebuild", "--adopt", "--json"]).ok().json_as("rebuild");
+    assert_eq!(adopted(&report), BTreeMap::new(), "{report}");
+    assert_eq!(before.read(WISDOM), wisdom);
+    // With the database lost, too, nobody knows.
+    lose_both(&root);
+    write();
+    let report = root.run_with_digest(&["rebuild", "--adopt", "--json"]).ok().json_as("rebuild");
+    assert!(adopted(&report).contains_key("memory/project_mill.md"), "{report}");
+}
+
+#[test]
+fn files_that_a_new_database_found_are_adopted_later() {
+    for command in ["compact", "rebuild"] {
+        let root = compacted(true);
+        let memories = root.typed_memories();
+        lose_both(&root);
+        root.run_with_digest(&[command]).ok();
+        let report =
+            root.run_with_digest(&["rebuild", "--adopt", "--json"]).ok().json_as("rebuild");
+        let found = adopted(&report);
+        let all = memories.iter().map(String::as_str).chain([WEEK, MONTH]);
+        assert!(all.into_iter().all(|it| found.contains_key(it)), "{command}: {report}");
+    }
+}
+
+#[test]
 fn a_crash_while_files_are_adopted_is_made_good() {
     let clean = compacted(true);
     lose_both(&clean);

@@ -56,6 +56,7 @@ mod service;
 mod session;
 mod shared_folder;
 mod show;
+mod statement_kinds;
 mod status;
 mod support;
 mod topics;

@@ -462,3 +462,19 @@ fn matches_are_highlighted_on_a_terminal() {
     let plain = root.run(&["search", "import"]).ok().stdout;
     assert!(plain.contains("Importer") && !plain.contains('\u{1b}'), "{plain:?}");
 }
+
+#[test]
+fn of_lines_in_similar_spelling_own_words_come_first_and_then_the_oldest() {
+    let root = Root::empty("similar");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write("memory/2026-03-02.md", &"> The printer is green\n\n".repeat(12));
+    root.write("memory/2026-03-03.md", "- The printer is red\n- The printer is in the hall\n");
+    root.write("memory/2026-03-04.md", "- The printer is loud\n");
+    let places = || -> Vec<String> { search(&root, &["pritner"]).iter().map(address_of).collect() };
+    let found = places();
+    let own = ["memory/2026-03-03.md:1", "memory/2026-03-03.md:2", "memory/2026-03-04.md:1"];
+    assert_eq!(found[..3], own, "{found:?}");
+    assert!(found[3..].iter().all(|it| it.starts_with("memory/2026-03-02.md:")), "{found:?}");
+    assert_eq!(found[3], "memory/2026-03-02.md:1");
+    assert_eq!(places(), found);
+}

@@ -243,3 +243,48 @@ fn external_text_gives_no_statement() {
         assert!(!root.read(&name).contains("Oskumar"), "{name}");
     }
 }
+
+/// Returns the text of all typed memories.
+fn memories(root: &Root) -> String {
+    root.typed_memories().iter().map(|it| root.read(it)).collect()
+}
+
+#[test]
+fn what_was_stopped_leaves_each_memory_and_comes_back_without_its_past() {
+    // On the next days, and when the logs that are read no longer have the older lines.
+    for [stopped, run_stopped, resumed, run_resumed] in [
+        ["2026-04-11", "2026-04-12", "2026-04-12", "2026-04-13"],
+        ["2026-04-11", "2026-04-12", "2026-10-12", "2026-10-13"],
+        ["2026-10-11", "2026-10-12", "2027-04-12", "2027-04-13"],
+    ] {
+        let mut root = three_days("stopped");
+        let mut compact = |day: &str, text: &str, now: &str| {
+            root.write(&format!("memory/{day}.md"), text);
+            root.set_now(&format!("{now}T09:00:00+02:00"));
+            root.run_with_digest(&["compact"]).ok();
+            (memories(&root), root.read("WISDOM.md"))
+        };
+        let past = ["tides.example/board", "Poll interval", "second gauge", "reads the charts"];
+        let (memories, wisdom) =
+            compact(stopped, "- Removed TideBoard, the harbour has its own screens\n", run_stopped);
+        for text in past {
+            assert!(!memories.contains(text) && !wisdom.contains(text), "{memories}\n{wisdom}");
+        }
+        let stop = "- Removed TideBoard, the harbour has its own screens";
+        assert!(wisdom.contains(stop), "{wisdom}");
+        // What the logs of some months name once has no memory.
+        assert_eq!(memories.contains(stop), stopped == "2026-04-11", "{memories}");
+        assert!(memories.contains("Never restart TideBoard"), "{memories}");
+        let (memories, wisdom) = compact(
+            resumed,
+            "- Re-enabled TideBoard, as the screens of the harbour broke\n\
+             - TideBoard lives at https://tides.example/new-board\n",
+            run_resumed,
+        );
+        for text in past.into_iter().chain([stop]) {
+            assert!(!memories.contains(text) && !wisdom.contains(text), "{memories}\n{wisdom}");
+        }
+        let news = "TideBoard lives at https://tides.example/new-board";
+        assert!(memories.contains(news) && wisdom.contains(news), "{memories}\n{wisdom}");
+    }
+}

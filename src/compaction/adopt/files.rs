@@ -237,15 +237,8 @@ impl FileAdopter<'_> {
         };
         let (why, how) = (part("**Why:**"), part("**How to apply:**"));
         let is_our_form = memory.body == typed::format_body(paragraphs[0], why, how);
-        let words = [Some(paragraphs[0]), why, how];
-        let found: Option<Vec<Citation>> =
-            words.into_iter().flatten().map(|it| self.finder.find(it)).collect();
-        let mut found = found.filter(|_| is_our_form)?.into_iter();
-        let first = found.next()?;
-        Some(found.fold(first, |mut all, more| {
-            all.merge(&more);
-            all
-        }))
+        let words: Vec<&str> = [Some(paragraphs[0]), why, how].into_iter().flatten().collect();
+        self.finder.find(&words).filter(|_| is_our_form)
     }
 
     /// Returns a line with the short hash of its words.
@@ -269,7 +262,7 @@ impl FileAdopter<'_> {
                         WisdomSection::ALL.into_iter().find(|it| Some(it.title()) == section);
                     for bullet in text.lines().filter_map(|it| it.strip_prefix("- ")) {
                         let found = kind.and_then(|it| self.redrafted.citation(it, bullet));
-                        match (found.or_else(|| self.finder.find(bullet)), kind) {
+                        match (found.or_else(|| self.finder.find(&[bullet])), kind) {
                             (Some(citation), Some(kind)) if has_digest => {
                                 bullets.push((kind, bullet.to_owned(), citation));
                             }
@@ -282,13 +275,10 @@ impl FileAdopter<'_> {
                     }
                 }
                 WisdomPart::Entry(entry) => {
-                    let citation = [&entry.title, &entry.text].map(|it| self.finder.find(it));
-                    let [Some(title), Some(text)] = citation else {
+                    let Some(citation) = self.finder.find(&[&entry.title, &entry.text]) else {
                         users += 1;
                         continue;
                     };
-                    let mut citation = title;
-                    citation.merge(&text);
                     count += 1;
                     ours.add(&entry.title, &entry.text, section, citation);
                 }

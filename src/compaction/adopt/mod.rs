@@ -2,7 +2,9 @@
 //!
 //! Without a record everything in a file is the person's. Here an item becomes ours again if it has our form and the
 //! lines that it cites state its words (see [`stated`]), or if it is what is chosen from the logs today; everything
-//! else stays the person's. No byte of a visible file changes: only the hidden files are written.
+//! else stays the person's. So does a file that a person wrote beside an intact database: only one that was there when
+//! the database was created can have lost its record with an earlier one. No byte of a visible file changes: only the
+//! hidden files are written.
 //!
 //! - [`stated`]: whether lines state the words of an item; pure.
 //! - [`files`]: which items of one file are ours, and its record.
@@ -18,6 +20,7 @@ use self::{files::FileAdopter, stated::LineFinder};
 use super::{
     context::RunContext,
     error::CompactionError,
+    integrity::rebuild::has_no_records,
     journal::{
         Journal,
         commit::{FileWrite, RecordedChanges},
@@ -43,7 +46,11 @@ use crate::{
     },
     privacy::{self, PrivacyRules, SanitizedLog},
     store::{
-        db::lineage::{Lineage, jobs::RunId},
+        db::lineage::{
+            Lineage,
+            history::{VersionCause, VersionRow},
+            jobs::RunId,
+        },
         fs::vault::Vault,
     },
 };
@@ -143,15 +150,19 @@ pub(crate) fn plan_adoption(
     settings: &RootSettings,
     now: DateTime<Utc>,
 ) -> Result<AdoptionPlan, CompactionError> {
+    let mut plan = AdoptionPlan::default();
     let mut lost: BTreeMap<String, String> = BTreeMap::new();
     for path in paths_without_record(vault, view) {
         let text = vault.read_text(&path)?;
         let restored = lineage.map(|it| hidden_records::lost_record(it, &path, Ok(text.clone())));
-        if let (Some(text), None) = (text, restored.transpose()?.flatten()) {
+        let (Some(text), None) = (text, restored.transpose()?.flatten()) else { continue };
+        if lineage.map_or(Ok(true), |it| was_found_by(it, &path, &text))? {
             lost.insert(path, text);
+        } else {
+            plan.left
+                .push(LeftFile { path, reason: "the database is intact and has no record of it" });
         }
     }
-    let mut plan = AdoptionPlan::default();
     if lost.is_empty() {
         return Ok(plan);
     }
@@ -186,11 +197,19 @@ pub(crate) fn plan_adoption(
             Err(reason) => plan.left.push(LeftFile { path, reason }),
         }
     }
+    plan.left.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(plan)
 }
 
+/// Returns whether a database found a file without a record when it was created, as it is.
+fn was_found_by(lineage: &Lineage, path: &str, text: &str) -> Result<bool, CompactionError> {
+    let hash = Some(ContentHash::of(text));
+    let is_found = |it: &VersionRow| it.cause == VersionCause::ReadByRun && it.hash == hash;
+    Ok(has_no_records(lineage)? || lineage.versions_of(path)?.iter().any(is_found))
+}
+
 /// Returns the files under our names without a record, the weeks before the months that cite them.
-fn paths_without_record(vault: &Vault, view: &RootSnapshot) -> Vec<String> {
+pub(super) fn paths_without_record(vault: &Vault, view: &RootSnapshot) -> Vec<String> {
     let layout = vault.layout();
     let inventory = &view.inventory;
     let summaries = inventory.weekly.values().chain(inventory.monthly.values());

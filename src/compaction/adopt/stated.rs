@@ -1,14 +1,15 @@
-//! Whether the lines of logs state the words of an item, clause by clause. Pure.
+//! Whether the lines of logs state the words of an item, sentence by sentence. Pure.
 //!
 //! This is stricter than the check of a draft, which accepts other words for the same facts: an item whose record is
-//! lost is only ours if no person can have written it in other words than those of its lines.
+//! lost is only ours if no person can have written it in other words than those of its lines. Clauses of a sentence
+//! are found together, since `Push: allowed. Mail: forbidden.` does not state `Push: forbidden`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
 use crate::{
-    memory::address::{Address, Citation},
+    memory::address::{Address, Citation, Stem},
     privacy::SanitizedLog,
     text::words::lowercase_runs,
 };
@@ -16,91 +17,147 @@ use crate::{
 /// Words between two marks.
 type Clause = Vec<String>;
 
+/// A line, or a paragraph.
+type Passage = Vec<PassageClause>;
+
+struct PassageClause {
+    words: Clause,
+    lines: Vec<Address>,
+    /// Whether nothing is before it in its sentence but a time.
+    opens_sentence: bool,
+    in_heading: bool,
+}
+
 /// The words that memoird itself puts before a date.
 const DATE_LABELS: [&str; 3] = ["resolved", "since", "until"];
 
-/// Returns whether each clause of a text consists of whole clauses of these lines: one, several in a row, or those of
-/// the cells of a table. Dates of the lines count as stated, and a former value where it is in any line:
-/// `(was 10 minutes until 2026-04-10)`.
+/// Returns whether each sentence of a text consists of whole clauses of these lines, one after the other: those of one
+/// line or paragraph, after the whole lines of its headings, or the cells of a row in order. Dates of the lines count
+/// as stated, and a former value where it follows the same label in a line: `(was 10 minutes until 2026-04-10)`.
 pub(super) fn is_stated(text: &str, lines: &[(Address, &str)]) -> bool {
-    let dates = lines.iter().map(|it| it.0.stem.date()).collect();
-    let single = lines.iter().map(|it| clauses(it.1));
-    let paragraphs = paragraphs(lines).into_iter();
-    let paragraphs = paragraphs.map(|it| it.into_iter().map(|it| it.0).collect());
-    let lines: Vec<Vec<Clause>> = single.chain(paragraphs).collect();
-    let parts: Vec<&Clause> = lines.iter().flatten().collect();
-    let has_run = |words: &[String]| {
-        lines.iter().any(|line| line.concat().windows(words.len()).any(|it| it == words))
+    let dates: BTreeSet<NaiveDate> = lines.iter().map(|it| it.0.stem.date()).collect();
+    let is_known = |it: &NaiveDate| dates.contains(it);
+    let passages = passages(lines);
+    let rows: Vec<Vec<Clause>> = lines
+        .iter()
+        .filter(|it| it.1.trim_start().starts_with('|'))
+        .map(|it| cells(it.1))
+        .collect();
+    let holds = |words: &[String]| {
+        passages.iter().any(|it| words_of(it).windows(words.len()).any(|it| it == words))
     };
-    let is_stated = |clause: &Clause| {
-        let words = without_date(clause, &dates);
-        let is_former = words.len() < clause.len() && words.len() > 1 && words[0] == "was";
-        words.is_empty()
-            || consists_of(clause, &parts)
-            || consists_of(words, &parts)
-            || is_former && has_run(&words[1..])
+    let is_stated = |sentence: &Vec<Clause>| {
+        let former = |it: &Clause| {
+            let words = without_date(it, &is_known);
+            let is_former = words.len() < it.len() && words.len() > 1 && words[0] == "was";
+            is_former.then(|| words[1..].to_vec())
+        };
+        let (with_former, rest): (Vec<Clause>, Vec<Clause>) =
+            sentence.iter().cloned().partition(|it| former(it).is_some());
+        let label = rest.first().cloned().unwrap_or_default();
+        let are_former_held = with_former
+            .iter()
+            .filter_map(former)
+            .all(|value| holds(&[label.clone(), value].concat()));
+        are_former_held
+            && forms(&rest, &is_known)
+                .iter()
+                .any(|words| words.is_empty() || consists_of(words, &passages, &rows, false))
     };
-    let clauses = clauses(text);
-    !clauses.is_empty() && clauses.iter().all(is_stated)
+    let sentences = sentences(text);
+    !sentences.is_empty() && sentences.iter().all(is_stated)
 }
+
+/// Where a sentence is: the log, the number of the line or paragraph in it, and the lines.
+type SentencePlace = (Stem, usize, Vec<Address>);
 
 /// Finds the newest lines that state texts without citations.
 pub(super) struct LineFinder {
-    lines: BTreeMap<Clause, Vec<Address>>,
+    places: BTreeMap<Vec<String>, Vec<SentencePlace>>,
 }
 
 impl LineFinder {
-    /// Looks in these logs, which are sorted by date, for the clauses of all texts.
+    /// Looks in these logs for the sentences of all texts.
     pub(super) fn new<'l>(
         texts: impl Iterator<Item = String>,
         logs: impl Iterator<Item = &'l SanitizedLog>,
     ) -> Self {
-        let wanted: BTreeSet<Clause> =
-            texts.flat_map(|it| clauses(&it)).filter(|it| !it.is_empty()).collect();
-        let mut lines = BTreeMap::new();
+        let sentences = texts.flat_map(|it| sentences(&it));
+        let wanted: BTreeSet<Vec<String>> =
+            sentences.flat_map(|it| forms(&it, &|_| true)).filter(|it| !it.is_empty()).collect();
+        let longest = wanted.iter().map(Vec::len).max().unwrap_or(0);
+        let mut places = BTreeMap::<_, Vec<_>>::new();
         for log in logs.take_while(|_| !wanted.is_empty()) {
             let read: Vec<(Address, &str)> =
                 log.lines().iter().map(|it| (log.address(it), it.text())).collect();
-            for (clause, at) in paragraphs(&read).into_iter().flatten() {
-                if wanted.contains(&clause) {
-                    lines.insert(clause, at);
-                }
-            }
-            for (at, text) in read {
-                let whole = clauses(text).concat();
-                if wanted.contains(&whole) {
-                    lines.insert(whole, vec![at]);
+            for (number, passage) in passages(&read).into_iter().enumerate() {
+                for from in 0..passage.len() {
+                    let (mut words, mut at) = (Vec::new(), BTreeSet::new());
+                    for clause in &passage[from..] {
+                        words.extend_from_slice(&clause.words);
+                        at.extend(clause.lines.iter().cloned());
+                        if words.len() > longest {
+                            break;
+                        }
+                        if wanted.contains(&words) {
+                            let place = (log.stem().clone(), number, at.iter().cloned().collect());
+                            places.entry(words.clone()).or_default().push(place);
+                        }
+                    }
                 }
             }
         }
-        Self { lines }
+        Self { places }
     }
 
-    /// Returns the lines that state a text; `None` if a clause is in no line.
-    pub(super) fn find(&self, text: &str) -> Option<Citation> {
-        let mut found: Vec<Address> = Vec::new();
-        let mut missing = Vec::new();
-        for clause in clauses(text) {
-            match self.lines.get(&clause) {
-                Some(at) => found.extend(at.iter().cloned()),
-                None => missing.push(clause),
+    /// Returns the lines of the newest log that states these texts, each in one line or paragraph.
+    pub(super) fn find(&self, texts: &[&str]) -> Option<Citation> {
+        let places = self.places.values().flatten();
+        let logs: BTreeSet<(NaiveDate, &Stem)> = places.map(|it| (it.0.date(), &it.0)).collect();
+        logs.into_iter().rev().find_map(|(_, stem)| {
+            let found: Option<Vec<_>> = texts.iter().map(|it| self.find_in(stem, it)).collect();
+            Citation::from_addresses(found?.iter().flatten())
+        })
+    }
+
+    /// Returns the lines of a log that state a text, which are in one line or paragraph.
+    fn find_in(&self, stem: &Stem, text: &str) -> Option<BTreeSet<Address>> {
+        let mut found: Option<BTreeMap<usize, BTreeSet<Address>>> = None;
+        for sentence in sentences(text) {
+            let forms = forms(&sentence, &|it| *it == stem.date());
+            if forms.iter().any(Vec::is_empty) {
+                continue;
             }
+            let places = forms.iter().filter_map(|it| self.places.get(it)).flatten();
+            let mut here = BTreeMap::<usize, BTreeSet<Address>>::new();
+            for (_, number, lines) in places.filter(|it| it.0 == *stem) {
+                here.entry(*number).or_default().extend(lines.iter().cloned());
+            }
+            if let Some(above) = found {
+                here.retain(|number, _| above.contains_key(number));
+                for (number, lines) in above {
+                    here.entry(number).and_modify(|it| it.extend(lines));
+                }
+            }
+            found = Some(here);
         }
-        let citation = Citation::from_addresses(&found)?;
-        let dates = citation.files().map(|(stem, _)| stem.date()).collect();
-        missing.iter().all(|it| without_date(it, &dates).is_empty()).then_some(citation)
+        found?.into_values().next()
     }
 }
 
-/// Returns the clauses of each paragraph or list item, each with its lines: a sentence may go on in the next line.
-fn paragraphs(lines: &[(Address, &str)]) -> Vec<Vec<(Clause, Vec<Address>)>> {
-    let mut blocks: Vec<Vec<&(Address, &str)>> = Vec::new();
+/// Returns the lines, and the paragraphs and list items of several lines: a sentence may go on in the next line.
+fn passages(lines: &[(Address, &str)]) -> Vec<Passage> {
+    let mut blocks: Vec<Vec<&(Address, &str)>> = lines.iter().map(|it| vec![it]).collect();
+    let single = blocks.len();
     for line in lines {
-        match blocks.last_mut() {
+        match blocks[single..].last_mut() {
             Some(block) if block.last().is_some_and(|it| continues(it, line)) => block.push(line),
             _ => blocks.push(vec![line]),
         }
     }
+    let number = 0..;
+    let is_new = |at: usize, block: &[_]| at < single || block.len() > 1;
+    let blocks = number.zip(blocks).filter(|(at, it)| is_new(*at, it)).map(|it| it.1);
     let clauses_of = |block: Vec<&(Address, &str)>| {
         let text: Vec<&str> = block.iter().map(|it| it.1).collect();
         let line_of_word: Vec<&Address> = block
@@ -108,16 +165,23 @@ fn paragraphs(lines: &[(Address, &str)]) -> Vec<Vec<(Clause, Vec<Address>)>> {
             .flat_map(|(at, text)| std::iter::repeat_n(at, lowercase_runs(text).count()))
             .collect();
         let mut from = 0;
-        let clauses = clauses(&text.join(" ")).into_iter();
-        let with_lines = clauses.map(|clause| {
-            let words = &line_of_word[from..from + clause.len()];
-            from += clause.len();
-            let lines: BTreeSet<&Address> = words.iter().copied().collect();
-            (clause, lines.into_iter().cloned().collect())
-        });
-        with_lines.collect()
+        let in_heading = text.len() == 1 && is_heading(text[0]);
+        let mut clauses = Vec::new();
+        for sentence in sentences(&text.join(" ")) {
+            let mut opens_sentence = true;
+            for words in sentence {
+                let until = from + words.len();
+                let lines: BTreeSet<&Address> = line_of_word[from..until].iter().copied().collect();
+                from = until;
+                let lines = lines.into_iter().cloned().collect();
+                let is_time = words.iter().all(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+                clauses.push(PassageClause { words, lines, opens_sentence, in_heading });
+                opens_sentence &= is_time;
+            }
+        }
+        clauses
     };
-    blocks.into_iter().map(clauses_of).collect()
+    blocks.map(clauses_of).collect()
 }
 
 /// Returns whether a line goes on with the one above it.
@@ -135,32 +199,108 @@ fn continues((above, heading): &(Address, &str), (at, text): &(Address, &str)) -
         && !heading.trim().is_empty()
 }
 
-/// Returns whether these words are some of these clauses, one after the other.
-fn consists_of(words: &[String], clauses: &[&Clause]) -> bool {
-    // Whether the words from each position on consist of clauses.
-    let mut is_done = vec![false; words.len() + 1];
-    is_done[words.len()] = true;
-    for from in (0..words.len()).rev() {
-        is_done[from] =
-            clauses.iter().any(|it| words[from..].starts_with(it) && is_done[from + it.len()]);
-    }
-    is_done[0]
+fn words_of(passage: &Passage) -> Vec<String> {
+    passage.iter().flat_map(|it| it.words.iter().cloned()).collect()
 }
 
-/// Returns a clause without a date at its end, if it is one of these, and without the word that we put before it.
-fn without_date<'c>(clause: &'c [String], dates: &BTreeSet<NaiveDate>) -> &'c [String] {
+/// Returns whether these words are clauses of one passage, one after the other, or cells of a row; after the words of a
+/// heading, or of another passage as a whole, from the beginning of a sentence on.
+fn consists_of(
+    words: &[String],
+    passages: &[Passage],
+    rows: &[Vec<Clause>],
+    after_heading: bool,
+) -> bool {
+    let is_run = |passage: &Passage| {
+        (0..passage.len()).filter(|it| !after_heading || passage[*it].opens_sentence).any(|from| {
+            let mut rest = Some(words);
+            passage[from..].iter().any(|clause| {
+                rest = rest.and_then(|it| it.strip_prefix(&clause.words[..]));
+                rest.is_some_and(<[_]>::is_empty)
+            })
+        })
+    };
+    let goes_on = |heading: &Passage| {
+        let is_heading = heading.first().is_some_and(|it| it.in_heading);
+        let starts = if is_heading { heading.len() } else { heading.len().min(1) };
+        (0..starts).any(|from| {
+            let mut rest = Some(words);
+            heading[from..].iter().enumerate().any(|(at, clause)| {
+                rest = rest.and_then(|it| it.strip_prefix(&clause.words[..]));
+                let is_title = is_heading || at + 1 == heading.len();
+                rest.is_some_and(|it| {
+                    is_title && !it.is_empty() && consists_of(it, passages, rows, true)
+                })
+            })
+        })
+    };
+    passages.iter().any(is_run) || is_in_row(words, rows) || passages.iter().any(goes_on)
+}
+
+/// Returns whether a line is a heading, or a line in bold.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim().trim_end_matches([':', '：']);
+    let is_bold = |it: &str| it.ends_with("**") && it.matches("**").count() == 2;
+    line.starts_with('#') || line.starts_with("**") && is_bold(line)
+}
+
+fn cells(row: &str) -> Vec<Clause> {
+    row.trim().trim_matches('|').split('|').map(|it| lowercase_runs(it).collect()).collect()
+}
+
+/// Returns whether these words are cells of a row in order, perhaps with the heads of their columns.
+fn is_in_row(words: &[String], rows: &[Vec<Clause>]) -> bool {
+    let [heads, rows @ ..] = rows else { return false };
+    rows.iter().any(|row| {
+        let mut ends = BTreeSet::from([0]);
+        for (at, cell) in row.iter().enumerate() {
+            let headed = heads.get(at).map(|it| [&it[..], cell].concat());
+            for end in ends.clone() {
+                let fits = |it: &&Clause| words[end..].starts_with(it);
+                ends.extend(
+                    [Some(cell), headed.as_ref()]
+                        .into_iter()
+                        .flatten()
+                        .filter(fits)
+                        .map(|it| end + it.len()),
+                );
+            }
+        }
+        ends.contains(&words.len())
+    })
+}
+
+/// Returns the words of a sentence: as they are, and without its known dates.
+fn forms(sentence: &[Clause], is_known: &dyn Fn(&NaiveDate) -> bool) -> [Vec<String>; 3] {
+    let is_date = |it: &&Clause| without_date(it, is_known).is_empty();
+    let without_dates: Vec<&Clause> = sentence.iter().filter(|it| !is_date(it)).collect();
+    let bare = without_dates.iter().flat_map(|it| without_date(it, is_known)).cloned();
+    [sentence.concat(), without_dates.iter().copied().flatten().cloned().collect(), bare.collect()]
+}
+
+/// Returns a clause without a date at its end, if it is known, and without the word that we put before it.
+fn without_date<'c>(clause: &'c [String], is_known: &dyn Fn(&NaiveDate) -> bool) -> &'c [String] {
     let Some(at) = clause.len().checked_sub(3) else { return clause };
-    let is_known = clause[at..].join("-").parse().is_ok_and(|it| dates.contains(&it));
+    let is_date = clause[at..].join("-").parse().is_ok_and(|it| is_known(&it));
     match &clause[..at] {
-        _ if !is_known => clause,
+        _ if !is_date => clause,
         [words @ .., label] if DATE_LABELS.contains(&&label[..]) => words,
         words => words,
     }
 }
 
-/// Cuts a text at its marks into the words between them, in lower case.
-fn clauses(text: &str) -> Vec<Clause> {
-    let mut parts = Vec::new();
+/// Cuts a text into sentences, and these at their marks into the words between them, in lower case.
+fn sentences(text: &str) -> Vec<Vec<Clause>> {
+    let mut sentences: Vec<Vec<Clause>> = vec![Vec::new()];
+    let mut add = |part: &str, is_last: bool| {
+        let words: Clause = lowercase_runs(part).collect();
+        if let Some(sentence) = sentences.last_mut().filter(|_| !words.is_empty()) {
+            sentence.push(words);
+        }
+        if is_last {
+            sentences.push(Vec::new());
+        }
+    };
     let mut from = 0;
     let mut chars = text.char_indices().peekable();
     while let Some((at, mark)) = chars.next() {
@@ -172,13 +312,13 @@ fn clauses(text: &str) -> Vec<Clause> {
             _ => "—–()[]…|\n。！？；：，（）".contains(mark),
         };
         if is_mark {
-            parts.push(&text[from..at]);
+            add(&text[from..at], ".!?;…\n。！？；".contains(mark));
             from = at + mark.len_utf8();
         }
     }
-    parts.push(&text[from..]);
-    let words = parts.into_iter().map(|it| lowercase_runs(it).collect::<Clause>());
-    words.filter(|it| !it.is_empty()).collect()
+    add(&text[from..], true);
+    sentences.retain(|it| !it.is_empty());
+    sentences
 }
 
 #[cfg(test)]
@@ -214,8 +354,28 @@ mod tests {
         check("Gauge north, Place pier 2026.4.10", ROW, true);
         check("Gauge south, Place pier 2026.4.10", ROW, false);
         check("The boiler is of steel, and the valves are new", WRAPPED, true);
-        check("Ask Jo next", WRAPPED, true);
+        check("Ask Jo next", WRAPPED, false);
         check("and the valves are new", WRAPPED, false);
+        check("Pier north, Gauge pier", ROW, false);
+    }
+
+    #[test]
+    fn clauses_that_are_not_together_are_no_statement() {
+        const LINE: &str = "- Push: allowed. Mail: forbidden; never (on Sundays) by hand.";
+        const BELOW: &str = "## Mirror of the pier\n- Copies: nightly\n- Deletes: never";
+        const TIMED: &str = "## 03:48 - Mirror (of the pier)\n- [04:10] Copies run; all is well\n\n| Pier | Keys |\n| north | 4 |";
+        check("Push: allowed", LINE, true);
+        check("Mail: forbidden. Push: allowed", LINE, true);
+        check("Push: forbidden", LINE, false);
+        check("Push: never", LINE, false);
+        check("Never by hand", LINE, false);
+        check("Mirror of the pier: Copies: nightly; Deletes: never", BELOW, true);
+        check("Mirror of the pier: never", BELOW, false);
+        check("Mirror of the pier: Copies run; all is well", TIMED, true);
+        check("Mirror: north: Keys 4", TIMED, true);
+        check("Mirror: Keys 5", TIMED, false);
+        check("Copies: never", BELOW, false);
+        check("Deletes: nightly", BELOW, false);
     }
 
     #[test]
@@ -228,5 +388,6 @@ mod tests {
         assert!(is("Poll interval: 5 minutes (was 10 minutes until 2026-04-10)"));
         assert!(!is("Poll interval: 5 minutes (was 20 minutes until 2026-04-10)"));
         assert!(!is("Poll interval: 5 minutes (was 10 minutes)"));
+        assert!(!is("Retry: 5 minutes (was 10 minutes until 2026-04-10)"));
     }
 }

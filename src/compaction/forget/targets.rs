@@ -323,6 +323,7 @@ impl<'a> ForgetPatterns<'a> {
                     cut.items.push(removed_text(path, above + line, &it.item.text, is_own));
                     // Otherwise it would count as a person's deletion.
                     left.items.retain(|hash| *hash != it.item.hash());
+                    left.by_model.retain(|hash| *hash != it.item.hash());
                     continue;
                 }
                 Some(it) => has_own_text |= theirs.contains(it),

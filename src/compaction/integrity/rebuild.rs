@@ -14,26 +14,34 @@ use chrono::{DateTime, Utc};
 
 use super::check;
 use crate::compaction::{
+    adopt,
     context::RunContext,
     error::CompactionError,
     journal::records,
     reconcile::{ReconcileRun, Reconciler},
     safety_copies,
+    snapshot::RootSnapshot,
 };
 use crate::{
     memory::{
         address::{Citation, Stem},
+        frontmatter,
         hash::ContentHash,
         period::{Grain, Period},
     },
     privacy,
     store::{
         db::lineage::{
-            Lineage, LineageError, jobs::RunId, query::LineageCounts, record::LogRecord,
+            Lineage, LineageError,
+            history::{NewVersion, VersionCause},
+            jobs::RunId,
+            query::LineageCounts,
+            record::{Commit, LogRecord},
             salvage::SalvageReport,
         },
         fs::{
             inventory::{Inventory, LogFile},
+            layout::FileKind,
             lock::{RunLock, WriteLock},
             private_folder,
             vault::Vault,
@@ -218,6 +226,13 @@ pub(crate) fn with_database<T>(
     }
 }
 
+/// Returns whether a database was never used.
+pub(crate) fn has_no_records(lineage: &Lineage) -> Result<bool, LineageError> {
+    Ok(lineage.last_runs(1)?.is_empty()
+        && lineage.documents()?.is_empty()
+        && lineage.log_paths()?.is_empty())
+}
+
 /// Records again in the database what the files say.
 pub(crate) struct Rebuilder<'c, 'a> {
     context: &'c mut RunContext<'a>,
@@ -237,16 +252,11 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
     ) -> Result<RebuildResult, CompactionError> {
         let mut run = None;
         let begun = self.context.ensure_run(&mut run, REBUILD_TRIGGER, now)?;
+        let view = self.context.take_snapshot(now)?;
+        self.record_found_files(&view, now)?;
         let rebuilt = self.rebuild_records(run, now);
         self.context.end_run(begun)?;
         rebuilt
-    }
-
-    /// Returns whether the database was never used.
-    pub(crate) fn has_no_records(&self) -> Result<bool, LineageError> {
-        Ok(self.context.lineage.last_runs(1)?.is_empty()
-            && self.context.lineage.documents()?.is_empty()
-            && self.context.lineage.log_paths()?.is_empty())
     }
 
     /// Records existing generated files in an unused database: somebody deleted it with its commit
@@ -255,15 +265,57 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
         &mut self,
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
-        if !self.has_no_records()? {
+        if !has_no_records(self.context.lineage)? {
             return Ok(());
         }
-        let inventory = self.context.take_snapshot(now)?.inventory;
+        let view = self.context.take_snapshot(now)?;
+        self.record_found_files(&view, now)?;
+        let inventory = view.inventory;
         let mut summaries = inventory.weekly.values().chain(inventory.monthly.values());
         if summaries.any(|it| it.header.is_some()) {
             self.rebuild_records(None, now)?;
         }
         Ok(())
+    }
+
+    /// Records files under our names that have no record if a weekly or monthly file of ours is among them: it is lost,
+    /// as the earlier database is, and only `rebuild --adopt` gives them one. Others of this kind are a person's.
+    fn record_found_files(
+        &mut self,
+        view: &RootSnapshot,
+        now: DateTime<Utc>,
+    ) -> Result<(), CompactionError> {
+        let mut found = Vec::new();
+        let mut has_lost_one = false;
+        let layout = self.context.vault.layout();
+        for path in adopt::paths_without_record(self.context.vault, view) {
+            let Some(text) = self.context.vault.read_text(&path)? else { continue };
+            if matches!(layout.kind_of(&path), Some(FileKind::Weekly | FileKind::Monthly)) {
+                // Without our frontmatter it is a person's, and a run with `--force` may replace it.
+                if frontmatter::split(&text).yaml.is_none() {
+                    continue;
+                }
+                has_lost_one = true;
+            }
+            let newest = self.context.lineage.versions_of(&path)?.pop();
+            let is_known = newest.is_some_and(|it| {
+                let is_same = it.hash == Some(ContentHash::of(&text));
+                it.cause == VersionCause::Forgotten
+                    || it.cause == VersionCause::ReadByRun && is_same
+            });
+            found.extend((!is_known).then_some((path, text)));
+        }
+        if found.is_empty() || !has_lost_one {
+            return Ok(());
+        }
+        let cause = VersionCause::ReadByRun;
+        let versions: Vec<NewVersion<'_>> = found
+            .iter()
+            .map(|(path, text)| NewVersion { path, cause, bytes: Some(text.as_bytes()) })
+            .collect();
+        let _lock = self.context.write_lock()?;
+        let commit = Commit { versions: &versions, at: now, ..Commit::default() };
+        Ok(self.context.lineage.commit(&commit)?)
     }
 
     /// Replaces all records of files and logs with what the files say now, and updates citations:

@@ -99,7 +99,8 @@ pub(crate) fn of_memory(path: &str, memory: &TypedMemory, text: &str) -> Documen
             citation: it.item.citation,
         })
         .collect();
-    if items.is_empty() {
+    // One about a topic in which a person deleted all statements has none.
+    if !memory.is_about_topic() {
         items.push(ItemRecord {
             line: 1,
             hash: ContentHash::of(memory.body.trim()).hex8(),

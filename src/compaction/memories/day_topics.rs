@@ -4,14 +4,17 @@
 
 use super::{
     memory_match,
-    topics::{NewNames, TopicWriter, is_line_in, with_former_value, with_older},
+    topics::{NewNames, TopicWriter, ends_with_topic, is_line_in, with_former_value, with_older},
 };
 use crate::{
     compaction::{
         error::JobFailure,
         journal::commit::{FileWrite, RecordedChanges},
     },
-    engine::{StatementDraft, extractive::SeenStatements},
+    engine::{
+        StatementDraft,
+        extractive::{SeenStatements, says_resumed, says_stopped},
+    },
     memory::{
         address::{Address, Citation},
         item::Item,
@@ -31,22 +34,25 @@ impl TopicWriter<'_> {
         recorded: &mut RecordedChanges,
     ) -> Result<(), JobFailure> {
         let mut names = NewNames::of(self);
-        let ends = |memory: &TypedMemory, item: &Item| {
+        let ends = |memory: &TypedMemory, (kind, item): &(StatementKind, Item)| {
             // Whether one statement alone still has its lines is decided elsewhere.
             memory.is_about_topic() && !self.is_current(memory, item)
-                || drafts.iter().any(|it| self.replaces(it, memory.kind, item, is_reread))
+                || drafts.iter().any(|it| {
+                    self.replaces(it, memory.kind, item, is_reread)
+                        || self.stops_or_resumes(it, memory, *kind, item)
+                })
         };
         let mut topics = self.topics_of(drafts, is_reread);
         for memory in self.memories.iter().filter(|it| is_ours(it)) {
             let is_there = |it: &DayTopic<'_>| it.known.is_some_and(|it| it == memory);
             let mut statements = our_statements(memory).into_iter();
-            if !topics.iter().any(is_there) && statements.any(|it| ends(memory, &it.1)) {
+            if !topics.iter().any(is_there) && statements.any(|it| ends(memory, &it)) {
                 topics.push(DayTopic { known: Some(memory), name: &memory.name, new: Vec::new() });
             }
         }
         for DayTopic { known, name, new } in topics {
             let mut current = known.map(our_statements).unwrap_or_default();
-            current.retain(|it| known.is_none_or(|known| !ends(known, &it.1)));
+            current.retain(|it| known.is_none_or(|known| !ends(known, it)));
             let statements = self.with_new(current, &new);
             let Some(kind) =
                 known.map(|it| it.kind).or(new.first().map(|it| it.kind.memory_type()))
@@ -58,7 +64,10 @@ impl TopicWriter<'_> {
             let first = first.or(statements.first()).map_or("", |it| &it.1.text);
             let described = known.filter(|it| !it.is_about_topic() || statements.is_empty());
             let description = described.map_or(first, |it| &it.description);
-            let memory = self.memory(kind, name, description, known, &mut names);
+            let mut memory = self.memory(kind, name, description, known, &mut names);
+            let is_old = |it: &String| known.is_some_and(|known| known.items.contains(it));
+            let new = statements.iter().map(|it| it.1.hash()).filter(|it| !is_old(it));
+            memory.by_model.extend(new);
             self.add_file(memory, known, statements, files, recorded)?;
         }
         Ok(())
@@ -111,6 +120,34 @@ impl TopicWriter<'_> {
         let is_said_again =
             || is_reread && kind == draft.kind.memory_type() && citation.overlaps(&draft.citation);
         citation.newest_date() <= draft.citation.newest_date() && (is_named() || is_said_again())
+    }
+
+    /// Returns whether a statement of a day says that the topic of an older one was stopped, or that it runs again.
+    fn stops_or_resumes(
+        &self,
+        draft: &StatementDraft,
+        memory: &TypedMemory,
+        kind: StatementKind,
+        item: &Item,
+    ) -> bool {
+        let (topic, text) = (&draft.topic, &draft.text);
+        let is_older = || {
+            let newest = item.citation.as_ref().map(Citation::newest_date);
+            newest < Some(draft.citation.newest_date())
+                && self.has_name(memory, &self.shown_name(topic))
+        };
+        match kind {
+            _ if ends_with_topic(kind) => {
+                draft.kind == StatementKind::Retired && is_older() && says_stopped(topic, text)
+            }
+            StatementKind::Retired => {
+                draft.kind != kind
+                    && is_older()
+                    && says_resumed(topic, text)
+                    && says_stopped(topic, &item.text)
+            }
+            _ => false,
+        }
     }
 
     /// Returns whether the lines of a statement are unchanged, as far as they are in the logs of the day.

@@ -1,6 +1,6 @@
 //! What a person wrote in a memory about a topic.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter::repeat};
 
 use crate::memory::{
     item::Item,
@@ -90,14 +90,10 @@ impl OwnText {
     }
 
     /// Returns the statements among these lines.
-    pub(super) fn items(&self) -> Vec<Item> {
-        let lines = self.sections.values().flatten();
-        lines.filter_map(|it| it.strip_prefix("- ")).map(Item::parse).collect()
-    }
-
-    /// Returns whether the person wrote these words themselves.
-    pub(super) fn says(&self, item: &Item) -> bool {
-        self.items().iter().any(|it| it.text == item.text)
+    pub(super) fn statements(&self) -> Vec<(StatementKind, Item)> {
+        let lines = self.sections.iter().flat_map(|(kind, it)| it.iter().zip(repeat(*kind)));
+        let bullets = lines.filter_map(|(line, kind)| Some((kind, line.strip_prefix("- ")?)));
+        bullets.map(|(kind, it)| (kind, Item::parse(it))).collect()
     }
 
     /// Returns the body with our statements, which are sorted by kind.

@@ -1,9 +1,9 @@
 //! Writes the typed memories by topic, together with the bullets of `WISDOM.md` that are chosen from the same statements.
 //!
 //! Without a model, a memory about a topic is made again from the newest logs whenever they change
-//! ([`TopicWriter::add_changes`]). Its statements from older logs stay as they are. With a model, each day adds its
-//! statements ([`TopicWriter::add_day`]); those of the other days stay. In both cases a newer statement replaces an
-//! older one with the same label or words, and what a person wrote or deleted stays so.
+//! ([`TopicWriter::add_changes`]). Its statements from older logs stay as they are, and so do those that a model wrote.
+//! With a model, each day adds its statements ([`TopicWriter::add_day`]); those of the other days stay. In both cases a
+//! newer statement replaces an older one with the same label or words, and what a person wrote or deleted stays so.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use crate::compaction::{
     },
 };
 use crate::{
-    engine::extractive::{SeenStatements, TopicMemory},
+    engine::extractive::{FiledTopics, SeenStatements, StatementPlace},
     memory::{
         address::{Address, Citation},
         correction::shorten,
@@ -29,6 +29,7 @@ use crate::{
         statement::{MemoryStatement, StatementKind},
         typed::{self, MemoryType, TypedMemory, description_hash},
         typed_schema,
+        wisdom::is_beginning_of,
     },
     privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
     store::fs::{
@@ -75,7 +76,12 @@ impl<'a> TopicExclusions<'a> {
             };
             copy.recorded_body.is_none() && memories.iter().any(is_original)
         };
-        let mut said = Vec::new();
+        // What a model says about a line is not said again in the words of the line.
+        let mut said: Vec<Citation> = memories
+            .iter()
+            .flat_map(|it| current_of_model(it, logs))
+            .filter_map(|it| it.item.citation)
+            .collect();
         for memory in memories {
             if !memory.is_about_topic() {
                 said.extend(Citation::from_addresses(memory.sources.iter().map(|it| &it.0)));
@@ -98,13 +104,13 @@ impl TopicWriter<'_> {
     /// Adds the changed files of the memories about topics to what is written.
     pub(crate) fn add_changes(
         &self,
-        topics: &[TopicMemory],
+        topics: &FiledTopics,
         files: &mut Vec<FileWrite>,
         recorded: &mut RecordedChanges,
     ) -> Result<(), JobFailure> {
         let mut names = NewNames::of(self);
         let mut written: Vec<&TypedMemory> = Vec::new();
-        for topic in topics {
+        for topic in &topics.topics {
             let name = self.shown_name(&topic.name);
             let known = self.known_memory(topic.kind, &name);
             let is_done = known.is_some_and(|it| written.contains(&it));
@@ -114,7 +120,10 @@ impl TopicWriter<'_> {
             }
             let new = topic.statements.iter().map(|(kind, item)| (*kind, self.sanitized(item)));
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
-            let statements = with_older(new.collect(), older, topic.is_stopped);
+            let by_model = known.map(|it| self.recent_of_model(it)).unwrap_or_default();
+            let [older, by_model] =
+                [older, by_model].map(|it| self.without_ended(known, it, topics));
+            let statements = with_older(with_those_of_model(new.collect(), by_model), older, false);
             let memory =
                 self.memory(topic.kind, &topic.name, &topic.description, known, &mut names);
             self.add_file(memory, known, statements, files, recorded)?;
@@ -125,10 +134,48 @@ impl TopicWriter<'_> {
                 && !written.iter().any(|written| written.file_name == it.file_name)
         };
         for memory in self.memories.iter().filter(is_over) {
-            let statements = self.older_statements(memory)?;
-            self.add_file(memory.clone(), Some(memory), statements, files, recorded)?;
+            let (older, by_model) = (self.older_statements(memory)?, self.recent_of_model(memory));
+            let [older, by_model] =
+                [older, by_model].map(|it| self.without_ended(Some(memory), it, topics));
+            let statements = with_older(by_model, older, false);
+            let says =
+                |it: &(StatementKind, Item)| is_beginning_of(&memory.description, &it.1.text);
+            // A description does not outlive what it says.
+            let was_said = || memory.statements().into_iter().any(|it| says(&(it.kind, it.item)));
+            let described = statements.first().filter(|_| {
+                !statements.iter().any(says) && (was_said() || !deleted_items(memory).is_empty())
+            });
+            let description = described.map_or(&memory.description, |it| &it.1.text);
+            let made =
+                self.memory(memory.kind, &memory.name, description, Some(memory), &mut names);
+            self.add_file(made, Some(memory), statements, files, recorded)?;
         }
         Ok(())
+    }
+
+    /// Drops statements of a memory about what was stopped since, and those that it was stopped if it runs again.
+    fn without_ended(
+        &self,
+        memory: Option<&TypedMemory>,
+        mut statements: Vec<(StatementKind, Item)>,
+        topics: &FiledTopics,
+    ) -> Vec<(StatementKind, Item)> {
+        if let Some(memory) = memory {
+            let is_general = |it: &TypedMemory| it.name == it.kind.general_topic();
+            let is_named = |it: &&TypedMemory| it.is_about_topic() && !is_general(it);
+            let names: Vec<&str> = if is_general(memory) {
+                self.memories.iter().filter(is_named).map(|it| it.name.as_str()).collect()
+            } else {
+                vec![&memory.name]
+            };
+            let place = StatementPlace {
+                names: &names,
+                is_general: is_general(memory),
+                is_about: &|it| self.has_name(memory, &self.shown_name(it)),
+            };
+            statements.retain(|it| !topics.end(&place, it.0, &it.1));
+        }
+        statements
     }
 
     pub(super) fn shown_name(&self, name: &str) -> String {
@@ -165,6 +212,7 @@ impl TopicWriter<'_> {
             supersedes: known.and_then(|it| it.supersedes.clone()),
             recorded_body: None,
             items: Vec::new(),
+            by_model: known.map_or_else(Vec::new, |it| it.by_model.clone()),
             other_keys: known.map_or_else(OtherKeys::default, |it| it.other_keys.clone()),
             body: String::new(),
         }
@@ -234,6 +282,16 @@ impl TopicWriter<'_> {
         Ok(found)
     }
 
+    /// Returns the statements of a memory that a model wrote about the logs that are read, if their lines are unchanged.
+    fn recent_of_model(&self, memory: &TypedMemory) -> Vec<(StatementKind, Item)> {
+        let first = self.logs.first().map(|it| it.stem().date());
+        let is_recent = |it: &Citation| Some(it.newest_date()) >= first;
+        current_of_model(memory, self.logs)
+            .filter(|it| first.is_some() && it.item.citation.as_ref().is_some_and(is_recent))
+            .map(|it| (it.kind, it.item))
+            .collect()
+    }
+
     /// Adds the file of a memory with these statements, or its removal if nothing is left of it.
     pub(super) fn add_file(
         &self,
@@ -256,7 +314,14 @@ impl TopicWriter<'_> {
         };
         let own = known.filter(|it| it.is_about_topic()).map(OwnText::of).unwrap_or_default();
         let deleted = known.map(deleted_items).unwrap_or_default();
-        statements.retain(|it| !deleted.contains(&it.1.hash()) && !own.says(&it.1));
+        // A value that a person changed is not replaced by a newer one.
+        let is_own = |it: &(StatementKind, Item)| {
+            let says = |own: &(StatementKind, Item)| {
+                own.1.text == it.1.text || own.1.citation.is_some() && has_label_of(own, it)
+            };
+            own.statements().iter().any(says)
+        };
+        statements.retain(|it| !deleted.contains(&it.1.hash()) && !is_own(it));
         statements.sort_by_key(|it| it.0);
         self.fill(&mut memory, known, &own, &statements, &deleted);
         // The schema limits the length: the oldest statements leave first, never a person's words.
@@ -297,7 +362,7 @@ impl TopicWriter<'_> {
         statements: &[(StatementKind, Item)],
         deleted: &[String],
     ) {
-        let theirs = own.items();
+        let theirs: Vec<Item> = own.statements().into_iter().map(|it| it.1).collect();
         let lines_of = |items: &[&Item]| -> BTreeSet<Address> {
             let citations = items.iter().filter_map(|it| it.citation.as_ref());
             citations.flat_map(Citation::addresses).collect()
@@ -322,12 +387,27 @@ impl TopicWriter<'_> {
         memory.body = own.body_with(statements);
         memory.record_body_hash();
         memory.items = ours.iter().map(|it| it.hash()).chain(deleted.iter().cloned()).collect();
+        memory.by_model.retain(|it| memory.items.contains(it));
     }
 
     fn line_hash(&self, at: &Address) -> Option<String> {
         let log = self.logs.iter().find(|it| *it.stem() == at.stem)?;
         Some(log.line(at.line)?.hash().hex4())
     }
+}
+
+/// Returns the statements of a memory that a model wrote, if their lines are unchanged as far as they are in these logs.
+fn current_of_model(
+    memory: &TypedMemory,
+    logs: &[SanitizedLog],
+) -> impl Iterator<Item = MemoryStatement> {
+    let log = |at: &Address| logs.iter().find(|it| *it.stem() == at.stem);
+    let (ours, _) = memory.statements_by_owner();
+    ours.into_iter().filter(move |it| {
+        let mut lines = it.item.citation.iter().flat_map(Citation::addresses);
+        memory.by_model.contains(&it.item.hash())
+            && lines.all(|at| log(&at).is_none_or(|it| is_line_in(it, &at, memory)))
+    })
 }
 
 /// Returns the description of a memory as it is written.
@@ -423,6 +503,49 @@ pub(super) fn with_former_value(
     }
 }
 
+/// Returns the statements chosen without a model with those of the same logs that a model wrote. Of two with the same
+/// label or words the newer one stays, and of the same day that of the model.
+fn with_those_of_model(
+    chosen: Vec<(StatementKind, Item)>,
+    by_model: Vec<(StatementKind, Item)>,
+) -> Vec<(StatementKind, Item)> {
+    if by_model.is_empty() {
+        return chosen;
+    }
+    let day = |it: &Item| it.citation.as_ref().map(Citation::newest_date);
+    let chosen =
+        chosen.into_iter().map(|(kind, it)| (kind, with_former_value(kind, it, &by_model)));
+    let mut chosen: Vec<_> = chosen.collect();
+    let mut kept = by_model;
+    kept.retain(|it| {
+        let is_newer = |new: &&(StatementKind, Item)| {
+            day(&new.1) > day(&it.1) && (has_label_of(new, it) || repeats(&new.1, &it.1))
+        };
+        !chosen.iter().any(|new| is_newer(&new))
+    });
+    chosen.retain(|new| !kept.iter().any(|it| has_label_of(new, it) || repeats(&new.1, &it.1)));
+    kept.extend(chosen);
+    kept
+}
+
+/// Returns whether two statements have the same label.
+fn has_label_of(a: &(StatementKind, Item), b: &(StatementKind, Item)) -> bool {
+    let label = |it: &(StatementKind, Item)| label_and_value(it.0, &it.1.text).map(|it| it.0);
+    label(a).is_some_and(|it| label(b) == Some(it))
+}
+
+/// Returns whether two statements say the same.
+fn repeats(a: &Item, b: &Item) -> bool {
+    let mut seen = SeenStatements::default();
+    seen.add(&a.text);
+    seen.find_repeated(&b.text).is_some()
+}
+
+/// Returns whether statements of a kind no longer hold once their topic was stopped.
+pub(super) fn ends_with_topic(kind: StatementKind) -> bool {
+    matches!(kind, StatementKind::State | StatementKind::Open | StatementKind::Environment)
+}
+
 /// Returns new statements with those older ones that still hold: no new one has their label or words, and their topic
 /// was not stopped. Of each kind the newest ones stay.
 pub(super) fn with_older(
@@ -437,9 +560,7 @@ pub(super) fn with_older(
     }
     let labels: BTreeSet<String> = new.iter().filter_map(label).collect();
     older.retain(|it| {
-        let is_state =
-            matches!(it.0, StatementKind::State | StatementKind::Open | StatementKind::Environment);
-        !(is_stopped && is_state)
+        !(is_stopped && ends_with_topic(it.0))
             && label(it).is_none_or(|it| !labels.contains(&it))
             && said.find_repeated(&it.1.text).is_none()
     });

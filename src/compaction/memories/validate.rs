@@ -52,6 +52,7 @@ pub(crate) fn validate(
         recorded_body: None,
         recorded_description: None,
         items: Vec::new(),
+        by_model: Vec::new(),
         other_keys: crate::memory::frontmatter::OtherKeys::default(),
         body: rules.sanitize_output(&typed::format_body(
             &draft.statement,

@@ -89,7 +89,7 @@ impl WisdomEditor<'_, '_> {
         };
         if self.context.engine.files_by_topic() {
             let writer = TopicWriter { vault: self.context.vault, memories, logs: &logs, rules };
-            writer.add_changes(&digest.topics, &mut files, &mut recorded)?;
+            writer.add_changes(&digest.filed, &mut files, &mut recorded)?;
         }
         if !files.is_empty() {
             receipt.outcome = JobOutcome::Written;
@@ -212,16 +212,22 @@ pub(crate) fn join_memories(
     };
     let mut joined: Vec<TypedMemory> =
         view.inventory.memories.iter().filter(is_single).cloned().collect();
+    if joined.is_empty() {
+        return Ok(JoinedMemories::default());
+    }
+    let input = (&file, &notes, &[][..]);
+    let read = edit.with_digest_input(input, room, &|_, _| false, extractive::read_statements);
     loop {
         let mut rest = view.inventory.clone();
         rest.memories.retain(|it| !joined.contains(it));
         let exclusions = TopicExclusions::of(&rest.memories, decisions, layout, &logs);
         let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
-        let topics =
-            edit.with_digest_input((&file, &notes, &[]), room, &is_out, extractive::digest).topics;
+        let filed = edit.with_digest_input(input, room, &is_out, |input| {
+            extractive::file_statements(input, &read)
+        });
         let is_stated = |memory: &TypedMemory| {
             let lines = cited_lines(memory);
-            let of_type = topics.iter().filter(|it| it.kind == memory.kind);
+            let of_type = filed.topics.iter().filter(|it| it.kind == memory.kind);
             let mut cited =
                 of_type.flat_map(|it| &it.statements).filter_map(|it| it.1.citation.as_ref());
             lines.is_some_and(|lines| cited.any(|it| it.covers(&lines)))
@@ -236,7 +242,7 @@ pub(crate) fn join_memories(
             return Ok(made);
         }
         let writer = TopicWriter { vault, memories: &rest.memories, logs: &logs, rules };
-        writer.add_changes(&topics, &mut made.files, &mut made.recorded)?;
+        writer.add_changes(&filed, &mut made.files, &mut made.recorded)?;
         // A file about the topic may be a person's, or have no room.
         let stated = made.keep_files_that_state(&joined);
         if stated.len() < joined.len() {
@@ -309,7 +315,7 @@ pub(crate) fn redraft(
     let shown = |text: &str| rules.sanitize_output(text);
     let bullets = digest.bullets.iter();
     let bullets = bullets.map(|it| (it.section, shown(&it.text), it.citation.clone())).collect();
-    let mut topics = digest.topics;
+    let mut topics = digest.filed.topics;
     for topic in &mut topics {
         topic.description = describe(rules, &topic.description);
         topic.statements.iter_mut().for_each(|it| it.1.text = shown(&it.1.text));

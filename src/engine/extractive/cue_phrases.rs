@@ -99,6 +99,7 @@ cue_tables! {
     LASTING_LIMITS "lasting_limits"
     ROLES "roles"
     RETIRED "retired"
+    RESUMED "resumed"
 }
 
 const _: () = assert!(ALL_TABLES.len() <= 64, "a mask has a bit for each table");

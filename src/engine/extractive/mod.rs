@@ -36,7 +36,7 @@ mod worth;
 pub use self::wisdom::{
     digest::{
         Digest, DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement,
-        HeldBullet, TopicMemory,
+        FiledTopics, HeldBullet, ReadStatements, StatementPlace, TopicMemory,
         contradictions::{IsEndedBy, NoteContradiction},
         labelled_value::{LABEL_VALUES_MAX, LabelledValue},
     },
@@ -67,6 +67,26 @@ pub fn explain(input: &SummaryInput<'_>) -> SummaryExplanation {
 /// Files the statements of the newest logs by topic, and chooses the bullets of `WISDOM.md`.
 pub fn digest(input: &DigestInput<'_>) -> Digest {
     wisdom::digest::digest(input)
+}
+
+/// Reads the statements of the newest logs, to file them more than once.
+pub fn read_statements(input: &DigestInput<'_>) -> ReadStatements {
+    wisdom::digest::read_statements(input)
+}
+
+/// Files statements by topic.
+pub fn file_statements(input: &DigestInput<'_>, read: &ReadStatements) -> FiledTopics {
+    wisdom::digest::file_statements(input, read)
+}
+
+/// Returns whether a text says that the thing with this name was stopped, perhaps for a while only.
+pub fn says_stopped(name: &str, text: &str) -> bool {
+    wisdom::digest::stopped::says_stopped(name, text)
+}
+
+/// Returns whether a text says that the thing with this name, which was stopped, runs again.
+pub fn says_resumed(name: &str, text: &str) -> bool {
+    wisdom::digest::stopped::says_resumed(name, text)
 }
 
 /// Explains how the bullets of `WISDOM.md` are chosen.

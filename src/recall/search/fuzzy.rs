@@ -48,7 +48,8 @@ pub(super) fn find<'a>(
     best.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
     let most = best.first().map_or(0, |it| it.0);
     let mut texts = SnippetReader::new(vault, inventory);
-    let mut hits = Vec::new();
+    // Own words come first, so that external text takes no place of theirs.
+    let (mut hits, mut external) = (Vec::new(), Vec::new());
     for (found, (stem, path), number) in best.into_iter().take_while(|it| it.0 == most) {
         if hits.len() == how.candidates_max() {
             break;
@@ -71,7 +72,7 @@ pub(super) fn find<'a>(
         }
         #[expect(clippy::cast_precision_loss, reason = "words of a query")]
         let score = 0.1 * f64::from(found) / typed.len() as f64;
-        hits.push(SearchHit {
+        let hit = SearchHit {
             path: (*path).to_owned(),
             line: number,
             date: stem.date(),
@@ -84,9 +85,12 @@ pub(super) fn find<'a>(
             after: line.after,
             via: Vec::new(),
             superseded_by: None,
-        });
+        };
+        let is_external = hit.origin == EXTERNAL;
+        (if is_external { &mut external } else { &mut hits }).push(hit);
     }
-    hits.sort_by_key(|it| it.origin == EXTERNAL);
+    hits.extend(external);
+    hits.truncate(how.candidates_max());
     Ok(hits)
 }
 

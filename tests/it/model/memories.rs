@@ -415,3 +415,75 @@ fn an_unreadable_log_does_not_block_other_days() {
 
 /// A secret rule that the program does not have.
 const DOOR_CODES: &str = "rules:\n  - id: door-code\n    keywords: [lab-]\n    regex: '\\b(LAB-[0-9]{4}-[A-Z]{3})\\b'\n    examples: { secret: ['LAB-1234-ABC'], clean: ['LAB-1'] }\n";
+
+#[test]
+fn after_a_switch_to_no_model_its_statements_stay_until_something_ends_them() {
+    let state = |text: &str, lines: &str| {
+        let state = with(importer(), "kind", json!("state"));
+        with(with(state, "text", json!(text)), "citations", json!(lines))
+    };
+    let speed = || state("Speed: 3.2 s per GB", "2026-04-07:4");
+    let first = vec![statement(), importer(), speed()];
+    let workspace = two_days(first, "- Watered the plants of the office\n", |_| Vec::new());
+    let compact = || {
+        let args = ["--set", "engine=extractive", "compact"];
+        workspace.run_with(&args, &[("MEMOIRD_WISDOM_DIGEST", "true")]).ok()
+    };
+    let [preferences, project] = [MEMORY, IMPORTER].map(|it| workspace.root.read(it));
+    let decision =
+        "- Moved the importer to SQLite, since a crash then loses at most one row. [2026-04-07:3]";
+    assert!(project.contains(decision), "{project}");
+    compact();
+    for path in [MEMORY, IMPORTER] {
+        let lines = [&preferences, &project].map(|it| it.lines()).into_iter().flatten();
+        let stated: Vec<&str> = lines.filter(|it| it.starts_with("- ")).collect();
+        let all: String = memories(&workspace).iter().map(|it| workspace.root.read(it)).collect();
+        for line in stated {
+            assert_eq!(all.matches(line).count(), 1, "{path}: {line} in {all}");
+        }
+    }
+    let after = workspace.root.files();
+    compact();
+    assert_eq!(workspace.root.files(), after);
+    // Without the database, too.
+    std::fs::remove_dir_all(workspace.root.path(".memoird")).unwrap();
+    workspace.run(&["rebuild"]).ok();
+    workspace.root.append(LATER, "- The importer is a tool for the harbour office\n");
+    compact();
+    let text = workspace.root.read(IMPORTER);
+    assert!(text.contains(decision) && text.contains("- Speed: 3.2 s per GB"), "{text}");
+    // A person deletes one, a line changes below another.
+    workspace.root.write(IMPORTER, &text.replace(&format!("{decision}\n"), ""));
+    let log = workspace.root.read("memory/2026-04-07.md");
+    workspace.root.write("memory/2026-04-07.md", &log.replace("3.2 s per GB", "3.3 s per GB"));
+    compact();
+    let all: String = memories(&workspace).iter().map(|it| workspace.root.read(it)).collect();
+    assert!(!all.contains("one row") && !all.contains("3.2 s per GB"), "{all}");
+    assert!(workspace.root.read(MEMORY).contains("in the morning"), "{all}");
+    workspace.run(&["doctor"]).ok();
+}
+
+#[test]
+fn what_a_model_says_was_stopped_leaves_each_memory_and_comes_back() {
+    let said = |kind: &str, text: &str, lines: &str| {
+        let said = with(with(importer(), "kind", json!(kind)), "text", json!(text));
+        with(said, "citations", json!(lines))
+    };
+    let data = said("environment", "The importer has 38 GB of data.", "2026-04-07:4");
+    let second = move |_| vec![said("retired", "Removed Importer.", "2026-04-08:1")];
+    let workspace = two_days(vec![importer(), data], "- Removed Importer\n", second);
+    assert!(memories(&workspace).iter().any(|it| it == "memory/reference_importer.md"));
+    extract_again(&workspace);
+    assert_eq!(memories(&workspace), [IMPORTER]);
+    assert!(workspace.root.read(IMPORTER).contains("- Removed Importer. [2026-04-08:1]"));
+    // Without a model, too, it is no longer said to be stopped.
+    workspace.root.write("memory/2026-04-09.md", "- Importer is back up\n");
+    workspace
+        .run_with(
+            &["--set", "engine=extractive", "compact"],
+            &[("MEMOIRD_WISDOM_DIGEST", "true"), ("MEMOIRD_NOW", "2026-04-10T09:00:00+02:00")],
+        )
+        .ok();
+    let text = workspace.root.read(IMPORTER);
+    assert!(!text.contains("Removed Importer") && text.contains("one row"), "{text}");
+}

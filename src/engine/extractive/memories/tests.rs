@@ -564,6 +564,7 @@ fn memory(body: &str, sources: Vec<(Address, String)>) -> TypedMemory {
         recorded_body: None,
         recorded_description: None,
         items: Vec::new(),
+        by_model: Vec::new(),
         other_keys: crate::memory::frontmatter::OtherKeys::default(),
         body: body.to_owned(),
     }

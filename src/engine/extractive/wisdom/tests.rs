@@ -97,6 +97,7 @@ fn memory(kind: MemoryType, name: &str, body: &str, source: &str) -> TypedMemory
         recorded_body: None,
         recorded_description: None,
         items: Vec::new(),
+        by_model: Vec::new(),
         other_keys: crate::memory::frontmatter::OtherKeys::default(),
         body: body.to_owned(),
     }

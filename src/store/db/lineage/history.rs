@@ -24,7 +24,7 @@ pub enum VersionCause {
     Written,
     /// A run removed the file.
     Removed,
-    /// A log, as a run read it.
+    /// A log as a run read it, or a file without a record as a new database found it.
     ReadByRun,
     /// Somebody else wrote them.
     ExternalWrite,

@@ -24,7 +24,7 @@ pub(in crate::engine::extractive) mod newer;
 mod sections;
 mod siblings;
 pub(in crate::engine::extractive) mod statements;
-mod stopped;
+pub(in crate::engine::extractive) mod stopped;
 mod titles;
 mod topics;
 mod worth;
@@ -41,7 +41,7 @@ use self::entities::Entities;
 use self::newer::NewerStatements;
 use self::sections::room_of;
 use self::statements::{DayCounts, DigestStatement, LogStatements, collect_statements};
-pub use self::topics::TopicMemory;
+pub use self::topics::{FiledTopics, StatementPlace, TopicMemory};
 use super::similarity::{SeenStatements, repeats_entry};
 use crate::{
     engine::extractive::{as_f64, statements::terms::StatementTerms},
@@ -224,16 +224,30 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
 pub struct Digest {
     /// In the order of the file.
     pub bullets: Vec<DigestBullet>,
-    /// By type, those about entities in the order of their frequency.
-    pub topics: Vec<TopicMemory>,
+    /// The typed memories.
+    pub filed: FiledTopics,
+}
+
+/// The statements of logs, before they are filed by topic.
+#[expect(missing_debug_implementations, reason = "its statements have none")]
+pub struct ReadStatements(LogStatements);
+
+/// Reads the statements of the logs; what must not be in a memory counts when they are filed.
+pub(crate) fn read_statements(input: &DigestInput<'_>) -> ReadStatements {
+    ReadStatements(collect_statements(input.logs, input.kept_out))
+}
+
+/// Files statements by topic.
+pub(crate) fn file_statements(input: &DigestInput<'_>, read: &ReadStatements) -> FiledTopics {
+    topics::file_by_topic(input, &read.0)
 }
 
 /// Files the statements of the logs by topic, and chooses the bullets.
 pub(crate) fn digest(input: &DigestInput<'_>) -> Digest {
     let read = collect_statements(input.logs, input.kept_out);
     let choice = DigestChoice::settled(input, &read);
-    let topics = topics::file_by_topic(input, &read);
-    Digest { bullets: choice.into_bullets(), topics }
+    let filed = topics::file_by_topic(input, &read);
+    Digest { bullets: choice.into_bullets(), filed }
 }
 
 struct DigestChoice<'a> {

@@ -1,5 +1,7 @@
 //! Finds the statements that newer ones make obsolete.
 
+use std::{collections::BTreeMap, iter::repeat};
+
 use super::{
     super::similarity::has_conflicting_values,
     statements::DigestStatement,
@@ -26,9 +28,11 @@ pub(in crate::engine::extractive) struct NewerStatements {
     /// The statements with a stem, oldest first.
     with_stem: HashedMap<Vec<usize>>,
     /// The last statement that says that an entity was stopped.
-    last_stop: HashedMap<usize>,
+    last_stop: BTreeMap<usize, usize>,
     /// The names of other things that were stopped, by their rarest stem.
     stopped_names: HashedMap<Vec<(usize, StatementTerms)>>,
+    /// What runs again, with the statement that says so.
+    resumed: Vec<(usize, StoppedThing)>,
 }
 
 impl NewerStatements {
@@ -43,14 +47,15 @@ impl NewerStatements {
                 with_stem.entry(stem).or_default().push(statement.order);
             }
         }
-        let mut last_stop = HashedMap::default();
+        let mut last_stop = BTreeMap::new();
         let mut stopped_names = HashedMap::<Vec<(usize, StatementTerms)>>::default();
-        for (order, thing) in
-            statements.iter().flat_map(|it| it.stopped.iter().map(|thing| (it.order, thing)))
+        for (order, thing) in statements
+            .iter()
+            .flat_map(|it| it.changed.stopped.iter().map(|thing| (it.order, thing)))
         {
             match thing {
                 StoppedThing::Entity(entity) => {
-                    last_stop.insert(*entity as u64, order);
+                    last_stop.insert(*entity, order);
                 }
                 StoppedThing::Named(name) => {
                     let uses = |it: &&u64| with_stem.get(*it).map_or(0, Vec::len);
@@ -61,7 +66,29 @@ impl NewerStatements {
                 }
             }
         }
-        Self { of_key, with_stem, last_stop, stopped_names }
+        let of_resumed =
+            |it: &DigestStatement| it.changed.resumed.clone().into_iter().zip(repeat(it.order));
+        let resumed =
+            statements.iter().flat_map(of_resumed).map(|(thing, at)| (at, thing)).collect();
+        Self { of_key, with_stem, last_stop, stopped_names, resumed }
+    }
+
+    /// Returns the entities that were stopped and those that run again, each with the last statement that says so.
+    pub(super) fn changed_entities(&self) -> (BTreeMap<usize, usize>, BTreeMap<usize, usize>) {
+        let resumed = self.resumed.iter().filter_map(|(at, it)| match it {
+            StoppedThing::Entity(entity) => Some((*entity, *at)),
+            StoppedThing::Named(_) => None,
+        });
+        (self.last_stop.clone(), resumed.collect())
+    }
+
+    /// Returns whether all that a statement says was stopped runs again since.
+    fn is_resumed(&self, older: &DigestStatement) -> bool {
+        let mut things = older.changed.stopped.iter().chain(&older.changed.paused).peekable();
+        let runs = |thing: &StoppedThing| {
+            self.resumed.iter().any(|(at, it)| *at > older.order && it == thing)
+        };
+        things.peek().is_some() && things.all(runs)
     }
 
     /// Returns the statements before the newest one of a label, newest first; none for another one.
@@ -101,7 +128,7 @@ impl NewerStatements {
 
     /// Returns whether a newer statement says that what one is about was stopped.
     fn is_stopped(&self, older: &DigestStatement) -> bool {
-        let entity = older.subject.and_then(|it| self.last_stop.get(&(it.entity as u64)));
+        let entity = older.subject.and_then(|it| self.last_stop.get(&it.entity));
         let with = |stem| self.stopped_names.get(stem).map_or(&[][..], |it| it);
         let mut named = older.terms.stems.hashes().iter().flat_map(with);
         entity.is_some_and(|it| *it > older.order)
@@ -122,7 +149,7 @@ impl NewerStatements {
         if !older.keys.is_empty() && older.keys.iter().all(is_old) {
             return true;
         }
-        if ends_with_subject(older) && self.is_stopped(older) {
+        if ends_with_subject(older) && self.is_stopped(older) || self.is_resumed(older) {
             return true;
         }
         let with = |stem: &u64| self.with_stem.get(stem).map_or(&[][..], |it| it);

@@ -88,7 +88,7 @@ fn join(members: Vec<DigestStatement>, extractor: &mut TermExtractor) -> Option<
         joined.own_citation.merge(&statement.own_citation);
         joined.names.extend(&statement.names);
         joined.keys.extend(&statement.keys);
-        joined.stopped.extend(statement.stopped);
+        joined.changed.extend(statement.changed);
         joined.is_boundary |= statement.is_boundary;
         joined.due = joined.due.max(statement.due);
         worth += statement.worth;

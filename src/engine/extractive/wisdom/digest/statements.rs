@@ -10,7 +10,7 @@ use super::{
     entities::{Entities, Entity},
     newer::NewerStatements,
     siblings::join_siblings,
-    stopped::StoppedThing,
+    stopped::ChangedThings,
     titles,
     worth::{own_worth, rate},
 };
@@ -104,8 +104,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(in crate::engine::extractive) is_done: bool,
     /// Whether it is a rule about what cannot be taken back.
     pub(super) is_boundary: bool,
-    /// What it says was stopped.
-    pub(super) stopped: Vec<StoppedThing>,
+    /// What it says was stopped, or runs again.
+    pub(super) changed: ChangedThings,
     /// How useful it is at the start of a session, from 0 to about 3.
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
@@ -327,7 +327,7 @@ impl StatementCollector {
             return;
         }
         let words = WordList::of(own);
-        let own_terms = self.extractor.extract(&words);
+        let mut own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
         let class = sections::class_of(page, statement, own);
@@ -359,7 +359,8 @@ impl StatementCollector {
         } else if refers_back(own) {
             return;
         }
-        if terms.stems.len() < STEMS_MIN {
+        let is_short = terms.stems.len() < STEMS_MIN;
+        if is_short && added_title.is_some() {
             return;
         }
         let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
@@ -370,14 +371,18 @@ impl StatementCollector {
         let day = page.stem.date();
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, (own, &words), &role, class);
+        let worth = if is_short { f64::NEG_INFINITY } else { worth };
         // `Mona: …` is anything by or about Mona.
         let names_person = self.person_of(&WordList::of(statement.label_text())).is_some();
-        let stopped = (role.kind == StatementKind::Retired)
-            .then(|| {
-                let mentions = self.entities.mentions(&words);
-                StoppedThing::find(own, &words, &mentions, &mut self.extractor)
-            })
-            .flatten();
+        let changed =
+            ChangedThings::find(role.kind, own, &words, &self.entities, &mut self.extractor);
+        // `Atlas is back up` is no bullet, but ends others.
+        if is_short && changed.change.is_none() {
+            return;
+        }
+        if is_short {
+            (terms, own_terms) = (StatementTerms::default(), StatementTerms::default());
+        }
         let order = self.found.len();
         self.found.push(DigestStatement {
             kind: role.kind,
@@ -396,7 +401,7 @@ impl StatementCollector {
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
-            stopped: stopped.into_iter().collect(),
+            changed,
             terms,
             own_terms,
             worth,

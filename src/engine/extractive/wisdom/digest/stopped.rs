@@ -1,18 +1,20 @@
-//! What a statement says was stopped: `Removed Atlas.`, `The morning report: disabled`.
+//! What a statement says was stopped: `Removed Atlas.`, `The morning report: disabled`; and what runs again:
+//! `Re-enabled the morning report`, `Atlas is back up`.
 //!
 //! Read are only two forms in which nothing is left open: the word and then all of the name, or the name and then the
 //! word, each up to the end of the clause. `Removed Atlas from the draft`, `Atlas is disabled by default`, `Atlas removed
 //! the old logs` end nothing, and neither does what is denied, might be, or is a pause.
 
-use super::entities::EntityMention;
+use super::entities::{Entities, EntityMention};
 use crate::{
     engine::extractive::{
-        cue_phrases,
+        cue_phrases::{CueTable, RESUMED, RETIRED},
         statements::{
             terms::{StatementTerms, TermExtractor, is_stop_word},
             word_list::WordList,
         },
     },
+    memory::statement::StatementKind,
     text::lexicon::{CUES, WISDOM},
 };
 
@@ -37,20 +39,18 @@ const NAME_SHARE: usize = 8;
 const WORDS_BEFORE_MAX: usize = 2;
 
 impl StoppedThing {
-    /// Returns what a text with these words and mentions says was stopped; `None` if that is a part of something, or
-    /// has no name.
+    /// Returns what a text with these words and mentions says was stopped, perhaps for a while only, if the cues are
+    /// [`RETIRED`]; what runs again, if they are [`RESUMED`]. `None` if that is a part of something, or has no name.
     pub(super) fn find(
         text: &str,
         words: &WordList,
         mentions: &[EntityMention],
         extractor: &mut TermExtractor,
+        cues: CueTable,
     ) -> Option<Self> {
-        let (cue, width) = words.find(cue_phrases::RETIRED)?;
-        let leaves_open = |it: &str| {
-            CUES.negations.contains(&it)
-                || WISDOM.unreal_words.contains(&it)
-                || WISDOM.pause_words.contains(&it)
-        };
+        let (cue, width) = words.find(cues)?;
+        let leaves_open =
+            |it: &str| CUES.negations.contains(&it) || WISDOM.unreal_words.contains(&it);
         if words.iter().any(leaves_open) {
             return None;
         }
@@ -87,6 +87,102 @@ impl StoppedThing {
     }
 }
 
+/// What a statement says happened to something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Stop,
+    /// A stop for a while.
+    Pause,
+    /// It runs again.
+    Resumption,
+}
+
+/// What a statement says was stopped, or runs again.
+#[derive(Debug, Default)]
+pub(super) struct ChangedThings {
+    /// What it says, whether or not the thing has a name that is known.
+    pub(super) change: Option<Change>,
+    pub(super) stopped: Vec<StoppedThing>,
+    pub(super) paused: Vec<StoppedThing>,
+    pub(super) resumed: Vec<StoppedThing>,
+}
+
+impl ChangedThings {
+    /// Reads what a statement of a kind says.
+    pub(super) fn find(
+        kind: StatementKind,
+        text: &str,
+        words: &WordList,
+        entities: &Entities,
+        extractor: &mut TermExtractor,
+    ) -> Self {
+        let mut found = Self::default();
+        let (cues, change, things) = match kind {
+            StatementKind::Retired if is_pause(words) => {
+                (RETIRED, Change::Pause, &mut found.paused)
+            }
+            StatementKind::Retired => (RETIRED, Change::Stop, &mut found.stopped),
+            StatementKind::State | StatementKind::Environment => {
+                (RESUMED, Change::Resumption, &mut found.resumed)
+            }
+            _ => return found,
+        };
+        if words.has(cues) {
+            let mentions = entities.mentions(words);
+            things.extend(StoppedThing::find(text, words, &mentions, extractor, cues));
+            found.change = Some(change);
+        }
+        found
+    }
+
+    /// Adds what another statement says.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.stopped.extend(other.stopped);
+        self.paused.extend(other.paused);
+        self.resumed.extend(other.resumed);
+    }
+}
+
+/// Returns whether a text with these words says that something is stopped for a while.
+fn is_pause(words: &WordList) -> bool {
+    words.iter().any(|it| WISDOM.pause_words.contains(&it))
+}
+
+/// Returns whether a text says that the thing with this name was stopped, or that it runs again, as the cues are.
+fn says_of(name: &str, text: &str, cues: CueTable) -> bool {
+    let (of_name, words) = (WordList::of(name), WordList::of(text));
+    let width = of_name.len();
+    let is_name = |at: &usize| (0..width).all(|it| words.get(at + it) == of_name.get(it));
+    let at = (0..words.len()).find(is_name).filter(|_| width > 0);
+    let mention = at.map(|word| EntityMention { entity: 0, word, width });
+    let mentions: Vec<EntityMention> = mention.into_iter().collect();
+    match StoppedThing::find(text, &words, &mentions, &mut TermExtractor::default(), cues) {
+        Some(StoppedThing::Entity(_)) => true,
+        Some(StoppedThing::Named(terms)) => terms == StatementTerms::of(name),
+        None => false,
+    }
+}
+
+/// Returns whether a text says that the thing with this name was stopped, perhaps for a while only.
+pub(crate) fn says_stopped(name: &str, text: &str) -> bool {
+    says_of(name, text, RETIRED)
+}
+
+/// Returns whether a text says that the thing with this name runs again.
+pub(crate) fn says_resumed(name: &str, text: &str) -> bool {
+    says_of(name, text, RESUMED)
+}
+
+/// Returns a text from a memory about the thing with this name, which it may leave out, with it.
+pub(super) fn with_name(name: &str, text: &str) -> String {
+    format!("{name}: {text}")
+}
+
+/// Returns whether a text is about the thing with this name, and little else.
+pub(super) fn is_about_name(name: &str, text: &str) -> bool {
+    is_about(&StatementTerms::of(name), &StatementTerms::of(text))
+}
+
 /// Returns whether a statement with these terms is about a thing with this name.
 pub(super) fn is_about(name: &StatementTerms, terms: &StatementTerms) -> bool {
     name.stems.is_subset(&terms.stems)
@@ -111,7 +207,45 @@ mod tests {
         let named = words.iter().position(|it| it == "atlas");
         let mentions: Vec<EntityMention> =
             named.map(|word| EntityMention { entity: 7, word, width: 1 }).into_iter().collect();
-        StoppedThing::find(text, &words, &mentions, &mut TermExtractor::default())
+        let mut extractor = TermExtractor::default();
+        let found = StoppedThing::find(text, &words, &mentions, &mut extractor, RETIRED);
+        found.filter(|_| !is_pause(&words))
+    }
+
+    #[test]
+    fn what_runs_again_is_found_in_each_language() {
+        for text in [
+            "Re-enabled Atlas.",
+            "Atlas is back up",
+            "Atlas is running again, with the new pump",
+            "Reinstalled Atlas",
+            "Mona restored Atlas",
+            "Atlas: resumed",
+            "Atlas wieder aktiviert",
+            "Atlas läuft wieder",
+            "Atlas réactivé",
+            "Atlas reactivado",
+            "Atlas reativado",
+            "Atlas riattivato",
+            "Atlas weer ingeschakeld",
+            "Atlas снова включен",
+            "已恢复 Atlas",
+            "Atlas を再開",
+        ] {
+            assert!(says_resumed("Atlas", text), "{text}");
+        }
+        for text in [
+            "Restored Atlas from the backup of Monday",
+            "Restored the logs of Atlas",
+            "Atlas is not back up",
+            "If Atlas is back up",
+            "Atlas restored 40 files",
+            "Atlas was removed",
+        ] {
+            assert!(!says_resumed("Atlas", text), "{text}");
+        }
+        assert!(says_stopped("Atlas", "Atlas paused") && says_stopped("Atlas", "Atlas: removed"));
+        assert!(!says_stopped("Atlas", "Removed Atlas port 40"));
     }
 
     #[test]

@@ -3,14 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use super::stopped::StoppedThing;
+use super::stopped::{Change, is_about_name, says_resumed, says_stopped, with_name};
 use super::{
     DigestInput,
     entities::Entity,
     statements::{DigestStatement, LogStatements},
     without_name,
 };
-use crate::memory::{address::Citation, item::Item, statement::StatementKind, typed::MemoryType};
+use crate::memory::{
+    address::{Address, Citation},
+    item::Item,
+    statement::StatementKind,
+    typed::MemoryType,
+};
 
 /// The most statements of each kind in one memory.
 const STATEMENTS_MAX: usize = 8;
@@ -51,15 +56,75 @@ pub struct TopicMemory {
     pub description: String,
     /// Its statements by kind, older ones first.
     pub statements: Vec<(StatementKind, Item)>,
-    /// Whether one of them says that the topic itself was stopped.
-    pub is_stopped: bool,
+}
+
+/// The statements of some logs by topic.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FiledTopics {
+    /// By type, those about entities in the order of their frequency.
+    pub topics: Vec<TopicMemory>,
+    /// The names of the entities that were stopped, each with the line that says so last.
+    stopped: Vec<(String, Address)>,
+    /// The same of what runs again.
+    resumed: Vec<(String, Address)>,
+    /// What says that something was stopped: the logs of some months may name it only there.
+    stops: Vec<(String, Address)>,
+    /// The same of what runs again.
+    resumes: Vec<(String, Address)>,
+}
+
+/// The memory of a statement.
+#[expect(missing_debug_implementations, reason = "it holds a function")]
+pub struct StatementPlace<'a> {
+    /// The name of the memory, or those of all others if it is about nothing in particular.
+    pub names: &'a [&'a str],
+    /// Whether it is about nothing in particular.
+    pub is_general: bool,
+    /// Whether it is about the thing with a name.
+    pub is_about: &'a dyn Fn(&str) -> bool,
+}
+
+impl FiledTopics {
+    /// Returns whether a statement of a memory no longer holds: a newer line says that what it is about was stopped, or
+    /// that what it says was stopped runs again.
+    pub fn end(&self, place: &StatementPlace<'_>, kind: StatementKind, item: &Item) -> bool {
+        let Some(newest) = item.citation.as_ref().and_then(|it| it.addresses().max()) else {
+            return false;
+        };
+        let StatementPlace { names, is_general, is_about } = *place;
+        let text = &item.text;
+        let since = |all: &'_ [(String, Address)], ends: &dyn Fn(&str) -> bool| {
+            all.iter().any(|(words, at)| *at > newest && ends(words))
+        };
+        match kind {
+            StatementKind::State | StatementKind::Open | StatementKind::Environment => {
+                since(&self.stopped, &|it| is_about(it) || is_general && is_about_name(it, text))
+                    || names.iter().any(|name| {
+                        (!is_general || is_about_name(name, text))
+                            && since(&self.stops, &|it| says_stopped(name, it))
+                    })
+            }
+            StatementKind::Retired => {
+                let says = |name: &str| {
+                    says_stopped(name, text)
+                        || !is_general && says_stopped(name, &with_name(name, text))
+                };
+                since(&self.resumed, &|it| {
+                    says_stopped(it, text) || is_about(it) && names.iter().any(|it| says(it))
+                }) || names
+                    .iter()
+                    .any(|name| says(name) && since(&self.resumes, &|it| says_resumed(name, it)))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// What a memory is about; `None` for what is about no entity.
 type TopicKey = (MemoryType, Option<usize>);
 
 /// Files the statements of some logs by topic.
-pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> Vec<TopicMemory> {
+pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> FiledTopics {
     let filer = TopicFiler { input, read };
     let mut topics = BTreeMap::<TopicKey, Vec<usize>>::new();
     for (at, statement) in read.statements.iter().enumerate() {
@@ -108,7 +173,27 @@ pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> Ve
         }
     }
     found.sort_unstable_by_key(|it| it.0);
-    found.into_iter().map(|(key, chosen)| filer.memory(key, chosen)).collect()
+    let topics = found.into_iter().map(|(key, chosen)| filer.memory(key, chosen)).collect();
+    let named = |changed: BTreeMap<usize, usize>| {
+        let last_line = |at: usize| read.statements[at].own_citation.addresses().max();
+        let named = changed.into_iter().filter_map(|(entity, at)| {
+            Some((read.entities.all[entity].name.clone(), last_line(at)?))
+        });
+        named.collect()
+    };
+    let (stopped, resumed) = read.newer.changed_entities();
+    let that = |says: &dyn Fn(&DigestStatement) -> bool| {
+        let those = read.statements.iter().filter(|it| says(it));
+        let last_line = |it: &DigestStatement| it.own_citation.addresses().max();
+        those.filter_map(|it| Some((it.own_text().to_owned(), last_line(it)?))).collect()
+    };
+    FiledTopics {
+        topics,
+        stopped: named(stopped),
+        resumed: named(resumed),
+        stops: that(&|it| it.changed.change == Some(Change::Stop)),
+        resumes: that(&|it| it.changed.change == Some(Change::Resumption)),
+    }
 }
 
 struct TopicFiler<'a> {
@@ -216,8 +301,6 @@ impl TopicFiler<'_> {
 
     fn memory(&self, (kind, entity): TopicKey, mut chosen: Vec<usize>) -> TopicMemory {
         let all = &self.read.statements;
-        let is_topic =
-            |it: &StoppedThing| entity.is_some_and(|topic| *it == StoppedThing::Entity(topic));
         let entity: Option<&Entity> = entity.map(|it| &self.read.entities.all[it]);
         let name = entity.map_or_else(|| kind.general_topic().to_owned(), |it| it.name.clone());
         let words = |at: usize| match entity {
@@ -235,8 +318,7 @@ impl TopicFiler<'_> {
         chosen.sort_by_key(|it| (all[*it].kind, *it));
         let item = |at: usize| self.with_earlier_values(at, words(at));
         let statements = chosen.iter().map(|&at| (all[at].kind, item(at))).collect();
-        let is_stopped = chosen.iter().any(|it| all[*it].stopped.iter().any(&is_topic));
-        TopicMemory { kind, name, description, statements, is_stopped }
+        TopicMemory { kind, name, description, statements }
     }
 }
 
