@@ -176,6 +176,10 @@ fn is_attribute(words: &WordList, at: usize) -> bool {
 
 /// Returns whether a statement says what to do whenever a case occurs.
 fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
+    // What a person says is to hold from now on is an order, whatever its verb.
+    if statement.speaker == Some(Speaker::Owner) && words.has(cue_phrases::FROM_NOW_ON) {
+        return true;
+    }
     let Some((at, _)) = words.find(cue_phrases::RULE) else { return false };
     let opens = words.opens_with(cue_phrases::RULE_OPENERS);
     let next = words.get(at + 1).unwrap_or_default();

@@ -308,3 +308,22 @@ fn a_word_for_stopped_may_be_said_of_somebody() {
     assert!(!stopped("- Teaching disabled sailors to read the tide charts of the harbour\n"));
     assert!(!stopped("- Lists for removed buoys are kept at the harbour office by Ottilie\n"));
 }
+
+#[test]
+fn what_a_person_wants_from_now_on_is_a_rule() {
+    let dump = |who: &str| {
+        format!(
+            "# Session: 2026-04-01 10:00:00 UTC\n\n- **Session Key**: agent:main:main\n\
+             - **Session ID**: 7a1f\n- **Source**: telegram\n\n## Conversation Summary\n\n\
+             user: Can you look at the tide charts of the pier?\nassistant: I will.\n\
+             {who}: I would like to hear the truth about the tide charts going forward\n\
+             user: thanks\n"
+        )
+    };
+    let is_rule = |text: &str| {
+        let found = bullets(&[text], 8_000, &|_, _| false);
+        found.iter().any(|it| it.starts_with("How to work: I would like to hear the truth"))
+    };
+    assert!(is_rule(&dump("user")));
+    assert!(!is_rule(&dump("assistant")));
+}
