@@ -321,6 +321,7 @@ pub(crate) struct WisdomLexicon {
     pub(crate) problem_labels: LexiconWords,
     pub(crate) cure_labels: LexiconWords,
     pub(crate) attribute_openers: LexiconWords,
+    pub(crate) since_words: LexiconWords,
     pub(crate) done_words: LexiconWords,
     pub(crate) noun_articles: LexiconWords,
     pub(crate) place_prepositions: LexiconWords,

@@ -107,7 +107,7 @@ fn each_statement_is_traced_to_its_own_lines() {
 #[test]
 fn a_series_is_one_line_with_its_range() {
     let mut root = three_days("series");
-    for (day, depth) in (11..).zip(["4.1 m", "3.9 m", "5.1 m", "4.8 m"]) {
+    for (day, depth) in (11..).zip(["4.1 m", "3.9 m", "5.1 m", "5.2 m"]) {
         let text = format!("- Depth gauge of TideBoard: {depth}\n");
         root.write(&format!("memory/2026-04-{day}.md"), &text);
     }
@@ -117,7 +117,7 @@ fn a_series_is_one_line_with_its_range() {
     let depths: Vec<&str> = text.lines().filter(|it| it.contains("Depth")).collect();
     assert_eq!(
         depths,
-        ["- Depth gauge of TideBoard: 4.8 m (was 3.9 m–5.1 m since 2026-04-11) \
+        ["- Depth gauge of TideBoard: 5.2 m (was 3.9 m–5.1 m since 2026-04-11) \
           [2026-04-11:1; 2026-04-12:1; 2026-04-13:1; 2026-04-14:1]"],
         "{text}"
     );

@@ -362,6 +362,7 @@ impl WisdomEdit<'_> {
         choose(&DigestInput {
             logs: self.logs,
             held,
+            shown: &|it| self.rules.sanitize_output(it),
             entries: &entries,
             notes,
             kept_out: &kept_out,

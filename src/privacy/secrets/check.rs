@@ -306,8 +306,7 @@ fn is_password(value: &str, before: &str) -> bool {
 
 /// Returns whether a label is about going through something: `Fix pass`.
 fn is_round_of_work(label: &str) -> bool {
-    const ROUNDS: [&str; 9] =
-        ["fix", "first", "second", "third", "final", "last", "next", "review", "cleanup"];
+    const ROUNDS: [&str; 3] = ["fix", "review", "cleanup"];
     let mut words = label.rsplit(|c: char| !c.is_alphanumeric());
     words.next().is_some_and(|it| it.eq_ignore_ascii_case("pass"))
         && words.next().is_some_and(|it| ROUNDS.iter().any(|round| it.eq_ignore_ascii_case(round)))

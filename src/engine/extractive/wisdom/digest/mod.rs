@@ -103,6 +103,8 @@ pub struct DigestInput<'a> {
     pub logs: &'a [SanitizedLog],
     /// The bullets of the file as it is.
     pub held: &'a [HeldBullet],
+    /// Returns a text as it is written to the file.
+    pub shown: &'a dyn Fn(&str) -> String,
     /// The other entries of the file, which no bullet repeats.
     pub entries: &'a [WisdomEntry],
     /// What the agent's own notes say, which no bullet repeats.
@@ -292,7 +294,7 @@ impl<'a> DigestChoice<'a> {
     /// Chooses until another choice from the file with the chosen bullets would be the same. So a run that is
     /// repeated after an interruption changes nothing.
     fn settled(input: &'a DigestInput<'a>, read: &'a LogStatements) -> Self {
-        let mut held = held_statements(input.held, &read.statements);
+        let mut held = held_statements(input, read);
         let mut rounds = 0;
         loop {
             let mut choice = Self::new(input, read, held);
@@ -476,12 +478,13 @@ impl<'a> DigestChoice<'a> {
     /// Returns the bullets by section: the newest first, those of a project in one line that is as new as its newest
     /// statement; of the rules first those that set a boundary. What has no news stays in its place among the others.
     fn into_bullets(self) -> Vec<DigestBullet> {
-        let mut newest = BTreeMap::<usize, NaiveDate>::new();
+        // Of each project its newest day and its first statement.
+        let mut projects = BTreeMap::<usize, (NaiveDate, usize)>::new();
         for &at in &self.chosen {
             let it = &self.statements[at];
             if let Some(project) = self.project_of(it) {
-                let day = newest.entry(project).or_insert(it.day);
-                *day = it.day.max(*day);
+                let (day, first) = projects.entry(project).or_insert((it.day, at));
+                (*day, *first) = (it.day.max(*day), at.min(*first));
             }
         }
         let mut order: Vec<_> = self
@@ -490,8 +493,8 @@ impl<'a> DigestChoice<'a> {
             .map(|&at| {
                 let it = &self.statements[at];
                 let project = self.project_of(it);
-                let day = project.map_or(it.day, |it| newest[&it]);
-                (it.section(), Reverse(it.is_boundary), Reverse(day), project, it.day, at)
+                let (day, first) = project.map_or((it.day, at), |it| projects[&it]);
+                (it.section(), Reverse(it.is_boundary), Reverse(day), first, at)
             })
             .collect();
         order.sort_unstable();
@@ -521,23 +524,27 @@ impl<'a> DigestChoice<'a> {
     }
 }
 
-/// Returns whether each statement is one of these bullets, or a part of one.
-fn held_statements(bullets: &[HeldBullet], statements: &[DigestStatement]) -> Vec<bool> {
+/// Returns whether each statement is one of the bullets of the file, or a part of one.
+fn held_statements(input: &DigestInput<'_>, read: &LogStatements) -> Vec<bool> {
     let mut by_stem = BTreeMap::<Option<&Stem>, Vec<&HeldBullet>>::new();
-    for bullet in bullets {
+    for bullet in input.held {
         let stems = bullet.1.iter().flat_map(Citation::files).map(|it| Some(it.0));
         let unknown = bullet.1.is_none().then_some(None);
         stems.chain(unknown).for_each(|it| by_stem.entry(it).or_default().push(bullet));
     }
     let is_held = |it: &DigestStatement| {
         let words = it.own_text().trim_end_matches(['.', ';']);
+        // In the line of a project its name is written once.
+        let name = it.subject.map_or("", |it| &read.entities.all[it.entity].name);
+        let words = without_name(words, name);
         let stem = it.own_citation.files().next().map(|it| it.0);
         let candidates = [stem, None].into_iter().filter_map(|it| by_stem.get(&it)).flatten();
-        candidates.copied().any(|(text, citation)| {
-            text.contains(words) && citation.as_ref().is_none_or(|at| at.covers(&it.own_citation))
-        })
+        let mut cited = candidates
+            .copied()
+            .filter(|(_, citation)| citation.as_ref().is_none_or(|at| at.covers(&it.own_citation)));
+        cited.any(|(text, _)| text.contains(words) || text.contains(&*(input.shown)(words)))
     };
-    statements.iter().map(is_held).collect()
+    read.statements.iter().map(is_held).collect()
 }
 
 /// Returns a text without the name before its first colon or dash. `Atlas-2: ready` is about another one.

@@ -11,7 +11,7 @@ use crate::{
         },
         parsed_log::{LogStatement, ParsedLog},
         sections::{self, StatementClass},
-        statements::word_list::WordList,
+        statements::{terms::is_stop_word, word_list::WordList},
         wisdom::candidate::is_lasting,
     },
     memory::{
@@ -129,16 +129,12 @@ pub(super) fn role_of(
             _ => {}
         }
     }
-    if class == StatementClass::Open
-        && !is_report
-        && !titles::is_finished(page, statement, text)
-        && !titles::is_cured(page, statement)
-    {
+    if class == StatementClass::Open && !is_report && !titles::is_finished(page, statement, text) {
         return role(StatementKind::Open, 0.8);
     }
     // Later in a sentence the same words say what an improvement did.
     let is_retired = words.find(cue_phrases::RETIRED).is_some_and(|(at, width)| {
-        at + width == words.len() || (at <= STOPPED_WORDS_BEFORE && !is_attribute(words, at))
+        at + width == words.len() || (at <= STOPPED_WORDS_BEFORE && !is_attribute(text, words, at))
     });
     if is_retired && class != StatementClass::Context {
         return role(StatementKind::Retired, 1.0);
@@ -165,13 +161,19 @@ pub(super) fn sets_boundary(text: &str) -> bool {
     titles::names_word(text, &WISDOM.boundary_words)
 }
 
-/// Returns whether a word after this one is what it says something of: `helping disabled sailors`, `for removed buoys`.
-fn is_attribute(words: &WordList, at: usize) -> bool {
-    at.checked_sub(1).and_then(|it| words.get(it)).is_some_and(|before| {
-        (before.len() > 4 && before.ends_with("ing"))
-            || WISDOM.articles.contains(&before)
-            || WISDOM.attribute_openers.contains(&before)
-    })
+/// Returns whether the word after this one is what it says something of: `helping disabled sailors`, `for removed buoys`.
+fn is_attribute(text: &str, words: &WordList, at: usize) -> bool {
+    let Some(before) = at.checked_sub(1).and_then(|it| words.get(it)) else { return false };
+    // In French `a désactivé` is no article.
+    if WISDOM.passive_words.contains(&before) {
+        return false;
+    }
+    // `Boeing removed from the list` is no `helping disabled sailors`.
+    let is_verb = before.len() > 4 && before.ends_with("ing");
+    let goes_on = words.get(at + 1).is_none_or(is_stop_word);
+    (is_verb && !goes_on)
+        || WISDOM.articles.contains(&before)
+        || WISDOM.attribute_openers.contains(&before)
 }
 
 /// Returns whether a statement says what to do whenever a case occurs.

@@ -1,6 +1,6 @@
 //! The statements of the newest logs, each with its section, worth and terms.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use chrono::{Days, NaiveDate};
 
@@ -35,6 +35,7 @@ use crate::{
     privacy::SanitizedLog,
     text::{
         hash::{HashedMap, hash_bytes},
+        lexicon::WISDOM,
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
@@ -202,14 +203,15 @@ pub(in crate::engine::extractive) fn collect_from_pages(
         copied,
         entities: Entities::of(pages),
         heads: Vec::new(),
+        cured: BTreeSet::new(),
         collects_posts: false,
         extractor: TermExtractor::default(),
         found: Vec::new(),
     };
     for (at, page) in pages.iter().enumerate() {
         collector.read_heads(page);
-        for statement in &page.statements {
-            collector.add(at, page, statement);
+        for index in 0..page.statements.len() {
+            collector.add(at, page, index);
         }
     }
     let StatementCollector { found, extractor, .. } = &mut collector;
@@ -242,6 +244,8 @@ struct StatementCollector {
     entities: Entities,
     /// What the heads of the page say.
     heads: Vec<HeadFacts>,
+    /// The statements of the page that say what was wrong until it was mended.
+    cured: BTreeSet<usize>,
     /// Whether the page collects what others posted.
     collects_posts: bool,
     extractor: TermExtractor,
@@ -252,6 +256,7 @@ impl StatementCollector {
     /// Reads the heads of a page.
     fn read_heads(&mut self, page: &ParsedLog) {
         self.collects_posts = titles::collects_posts(page);
+        self.cured = titles::cured_problems(page);
         let is_dated = |it: &atom::Atom| matches!(it.kind, AtomKind::Time | AtomKind::Date);
         let facts = |(at, head): (usize, &StatementHead)| {
             let title = bare_title(&head.text);
@@ -305,7 +310,8 @@ impl StatementCollector {
     fn main_one(&self, entities: impl Iterator<Item = usize>) -> Option<usize> {
         entities.min_by_key(|it| (self.entities.all[*it].is_platform, *it))
     }
-    fn add(&mut self, page_at: usize, page: &ParsedLog, statement: &LogStatement) {
+    fn add(&mut self, page_at: usize, page: &ParsedLog, index: usize) {
+        let statement = &page.statements[index];
         if !statement.is_own_words()
             || statement.introduces
             || self.copied.of(hash_bytes(statement.text.as_bytes())) >= COPIED_DAYS_MIN
@@ -330,7 +336,10 @@ impl StatementCollector {
         let mut own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
-        let class = sections::class_of(page, statement, own);
+        let class = match sections::class_of(page, statement, own) {
+            StatementClass::Open if self.cured.contains(&index) => StatementClass::Outcome,
+            class => class,
+        };
         let role = role_of(page, statement, (own, &words), class);
         // What others ask of their agents is no rule for this one.
         if self.collects_posts && is_guidance(role.kind) {
@@ -383,6 +392,11 @@ impl StatementCollector {
         if is_short {
             (terms, own_terms) = (StatementTerms::default(), StatementTerms::default());
         }
+        // What is no bullet replaces none.
+        let key = key_of(page, statement, head, names_person).filter(|_| !is_short);
+        // A value holds until there is a newer one.
+        let is_of_moment =
+            matches!(role.kind, StatementKind::State | StatementKind::Open) && key.is_none();
         let order = self.found.len();
         self.found.push(DigestStatement {
             kind: role.kind,
@@ -396,8 +410,8 @@ impl StatementCollector {
             due: (section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
                 .then(|| last_day_in(own))
                 .flatten(),
-            holds_until: last_news_day(own, &words, day).filter(|_| section.is_state()),
-            keys: key_of(page, statement, head, names_person).into_iter().collect(),
+            holds_until: is_of_moment.then(|| last_news_day(own, &words, day)).flatten(),
+            keys: key.into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
@@ -483,13 +497,15 @@ fn copied_texts(pages: &[ParsedLog]) -> DayCounts {
 }
 
 /// Returns the last day on which a text of a day is news, if it only speaks of that day or week: after a few days what
-/// was to come `tomorrow` came or not.
+/// was to come `tomorrow` came or not. What is so `since today` lasts.
 fn last_news_day(text: &str, words: &WordList, day: NaiveDate) -> Option<NaiveDate> {
-    let days = match () {
-        () if words.has(cue_phrases::DAY_BOUND) => DAY_BOUND_DAYS,
-        () if words.has(cue_phrases::WEEK_BOUND) => WEEK_BOUND_DAYS,
-        () => return None,
+    let says = |table| {
+        let (at, _) = words.find(table)?;
+        let before = at.checked_sub(1).and_then(|it| words.get(it));
+        before.is_none_or(|it| !WISDOM.since_words.contains(&it)).then_some(())
     };
+    let days = says(cue_phrases::DAY_BOUND).map(|()| DAY_BOUND_DAYS);
+    let days = days.or_else(|| says(cue_phrases::WEEK_BOUND).map(|()| WEEK_BOUND_DAYS))?;
     last_day_in(text).is_none().then(|| day.checked_add_days(days)).flatten()
 }
 
@@ -540,6 +556,10 @@ fn key_of(
     let label = sections::normalized_label(statement.label_text());
     let words = label.split(' ').filter(|it| !it.is_empty()).count();
     if !(1..=LABEL_WORDS_MAX).contains(&words) || is_person {
+        return None;
+    }
+    // One problem does not end another one.
+    if WISDOM.problem_labels.contains(&&*label) || WISDOM.cure_labels.contains(&&*label) {
         return None;
     }
     // `Status` alone is the value of anything.

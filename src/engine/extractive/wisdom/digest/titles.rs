@@ -1,14 +1,19 @@
 //! What the titles and labels of a log say about the statements below them.
 
-use std::{collections::HashSet, sync::LazyLock};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use crate::{
     engine::extractive::{
+        cue_phrases,
         parsed_log::{LogStatement, ParsedLog},
-        sections::{is_attribute, normalized_label},
+        sections::{self, StatementClass, is_attribute, normalized_label},
+        statements::word_list::WordList,
     },
     text::{
-        lexicon::{SECTIONS, WISDOM},
+        lexicon::{CUES, SECTIONS, WISDOM},
         scripts,
     },
 };
@@ -84,15 +89,31 @@ pub(super) fn is_finished(page: &ParsedLog, statement: &LogStatement, text: &str
         })
 }
 
-/// Returns whether a statement says what was wrong, and a later one of the same section what mended it.
-pub(super) fn is_cured(page: &ParsedLog, statement: &LogStatement) -> bool {
-    let is_cure = |it: &LogStatement| {
-        it.heading == statement.heading && is_in(it.label_text(), &WISDOM.cure_labels)
-    };
-    statement.heading.is_some() && is_in(statement.label_text(), &WISDOM.problem_labels) && {
-        let mut later = page.statements.iter().skip_while(|it| !std::ptr::eq(*it, statement));
-        later.any(is_cure)
+/// Returns the indices of the statements of a page that say what was wrong, of which the next one of the same section
+/// with such a label says what mended it.
+pub(super) fn cured_problems(page: &ParsedLog) -> BTreeSet<usize> {
+    let mut last = HashMap::<usize, usize>::new();
+    let mut cured = BTreeSet::new();
+    for (at, statement) in page.statements.iter().enumerate() {
+        let Some(heading) = statement.heading.filter(|_| statement.label > 0) else { continue };
+        if is_in(statement.label_text(), &WISDOM.problem_labels) {
+            last.insert(heading, at);
+        } else if is_in(statement.label_text(), &WISDOM.cure_labels)
+            && let Some(problem) = last.remove(&heading)
+            && !leaves_open(&statement.text[statement.label..])
+        {
+            cured.insert(problem);
+        }
     }
+    cured
+}
+
+/// Returns whether what should be a solution is none yet: `Fix: none yet`, `Resolution: pending`.
+fn leaves_open(text: &str) -> bool {
+    let words = WordList::of(text);
+    words.iter().any(|it| CUES.negations.contains(&it) || WISDOM.unreal_words.contains(&it))
+        || words.has(cue_phrases::ROUTINE)
+        || sections::class_of_words(text, false) == StatementClass::Open
 }
 
 /// Returns whether a statement is about what is over or is not done.

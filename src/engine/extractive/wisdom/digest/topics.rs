@@ -39,8 +39,8 @@ const FEW_STATEMENTS: usize = 100;
 /// The longest former value, in characters.
 const FORMER_CHARS_MAX: usize = 40;
 
-/// Values of a label on as many days are a series.
-const SERIES_DAYS_MIN: usize = 4;
+/// As many different values of a label before its last one are those of a series.
+const SERIES_VALUES_MIN: usize = 3;
 
 /// Two statements of a topic say the same with this overlap.
 const SAME_STATEMENT: f64 = 0.7;
@@ -262,7 +262,7 @@ impl TopicFiler<'_> {
         chosen
     }
 
-    /// Returns a statement with what its label said before: the range of a series, `Depth: 4.8 m (was 3.9 m–5.1 m
+    /// Returns a statement with what its label said before: the range of a series, `Depth: 5.2 m (was 3.9 m–5.1 m
     /// since 2026-04-02)`, or the value that it replaces, `Poll interval: 5 minutes (was 10 minutes until 2026-04-10)`.
     fn with_earlier_values(&self, at: usize, words: &str) -> Item {
         let statement = &self.read.statements[at];
@@ -330,25 +330,26 @@ struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    /// Returns the series of a statement and the earlier ones of its label, newest first; `None` for values of different
-    /// units, of too few days, or that are the same.
+    /// Returns the series of the statements before one, newest first; `None` for values of different units, of too few
+    /// days, or of which some are the same: those were set, not measured.
     fn of(
-        newest: &'a DigestStatement,
+        newest: &DigestStatement,
         earlier: impl Iterator<Item = &'a DigestStatement>,
     ) -> Option<Self> {
         let (_, unit) = measured(newest.value()?)?;
-        let all = std::iter::once(newest).chain(earlier);
-        let mut values: Vec<(f64, &DigestStatement, &str)> = all
+        let mut values: Vec<(f64, &DigestStatement, &str)> = earlier
             .filter_map(|it| {
                 let value = it.value()?;
                 measured(value).filter(|it| it.1 == unit).map(|(number, _)| (number, it, value))
             })
             .collect();
         values.dedup_by_key(|it| it.1.day);
-        let first = values.last().filter(|_| values.len() >= SERIES_DAYS_MIN)?.1;
+        let first = values.last()?.1;
         let least = *values.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
         let most = *values.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        (least.0 < most.0).then_some(Self {
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        values.dedup_by_key(|it| it.0.to_bits());
+        (values.len() >= SERIES_VALUES_MIN).then_some(Self {
             least: (least.1, least.2),
             most: (most.1, most.2),
             first,
@@ -356,17 +357,23 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Returns the number of a short value, and what is around it.
+/// Returns the number of a short value, and its unit before and after it; `None` without a unit, and where it is unclear
+/// what a point or a comma does.
 fn measured(value: &str) -> Option<(f64, (&str, &str))> {
     let start = value.find(|c: char| c.is_ascii_digit())?;
     let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
     let end = value[start..].find(|c| !is_number(c)).map_or(value.len(), |it| start + it);
     let number = value[start..end].trim_end_matches(['.', ',']);
-    // A comma separates thousands, or it is unclear what it does.
-    let is_grouped = number.split(['.']).next()?.split(',').skip(1).all(|it| it.len() == 3);
     let (before, after) = (&value[..start], &value[start + number.len()..]);
-    let is_one = is_grouped && !after.contains(|c: char| c.is_ascii_digit());
-    let number = number.replace(',', "").parse().ok().filter(|_| is_one)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_clear = whole.split(',').skip(1).all(|it| it.len() == 3)
+        && !fraction.contains(['.', ','])
+        && fraction.len() != 3
+        && !before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '−' | '–'))
+        && !after.contains(|c: char| c.is_ascii_digit());
+    let has_unit =
+        [before, after].iter().any(|it| it.contains(|c: char| !c.is_whitespace() && c != '.'));
+    let number = number.replace(',', "").parse().ok().filter(|_| is_clear && has_unit)?;
     Some((number, (before, after)))
 }
 
@@ -384,9 +391,14 @@ mod tests {
         for (value, expected) in [
             ("4.8 m", Some((4.8, ("", " m")))),
             ("$1,204.50", Some((1204.5, ("$", "")))),
-            ("about 12", Some((12.0, ("about ", "")))),
-            ("12.", Some((12.0, ("", ".")))),
+            ("about 12 kn", Some((12.0, ("about ", " kn")))),
+            ("8080", None),
+            ("12.", None),
             ("3,9 m", None),
+            ("1.204 €", None),
+            ("1.204,50 €", None),
+            ("-3 °C", None),
+            ("v1.10", None),
             ("3 of 4", None),
             ("1.2.3", None),
             ("none", None),
