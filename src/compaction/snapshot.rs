@@ -300,3 +300,20 @@ fn cache_file_hashes(
     }
     lineage.update_scanned_files(&fresh, &gone)
 }
+
+/// Returns the files under our names without a record, the weeks before the months that cite them.
+pub(super) fn paths_without_record(vault: &Vault, view: &RootSnapshot) -> Vec<String> {
+    let layout = vault.layout();
+    let inventory = &view.inventory;
+    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let summaries = summaries.filter(|it| it.header.is_none()).map(|it| it.path.clone());
+    let memories = inventory.memories.iter().filter(|it| it.recorded_body.is_none());
+    let memories = memories.map(|it| layout.typed_memory(&it.file_name.to_string_lossy()));
+    let has_no_record = |text: &&String| {
+        crate::memory::joined::split(text).1.is_none()
+            && crate::memory::wisdom::WisdomFile::parse(text).entries().all(|it| it.meta.is_none())
+    };
+    let wisdom = inventory.wisdom.as_ref().filter(has_no_record).map(|_| layout.wisdom());
+    let paths = summaries.chain(memories).chain(wisdom);
+    paths.filter(|it| !view.record.damaged.contains_key(it)).collect()
+}

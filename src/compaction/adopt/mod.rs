@@ -29,7 +29,7 @@ use super::{
     plan::{CompactionJob, Selection},
     prepare::RunPreparation,
     reconcile::source_match::LogsByStem,
-    snapshot::{RootSnapshot, plan_snapshot},
+    snapshot::{self, RootSnapshot, plan_snapshot},
     wisdom::bullets::{self, RedraftedDigest},
 };
 use crate::{
@@ -39,10 +39,8 @@ use crate::{
         address::{Citation, Stem},
         hash::ContentHash,
         item::Tier,
-        joined,
         period::{Grain, Period},
         typed::{self, MemoryType, TypedMemory},
-        wisdom::WisdomFile,
     },
     privacy::{self, PrivacyRules, SanitizedLog},
     store::{
@@ -152,7 +150,7 @@ pub(crate) fn plan_adoption(
 ) -> Result<AdoptionPlan, CompactionError> {
     let mut plan = AdoptionPlan::default();
     let mut lost: BTreeMap<String, String> = BTreeMap::new();
-    for path in paths_without_record(vault, view) {
+    for path in snapshot::paths_without_record(vault, view) {
         let text = vault.read_text(&path)?;
         let restored = lineage.map(|it| hidden_records::lost_record(it, &path, Ok(text.clone())));
         let (Some(text), None) = (text, restored.transpose()?.flatten()) else { continue };
@@ -206,23 +204,6 @@ fn was_found_by(lineage: &Lineage, path: &str, text: &str) -> Result<bool, Compa
     let hash = Some(ContentHash::of(text));
     let is_found = |it: &VersionRow| it.cause == VersionCause::ReadByRun && it.hash == hash;
     Ok(has_no_records(lineage)? || lineage.versions_of(path)?.iter().any(is_found))
-}
-
-/// Returns the files under our names without a record, the weeks before the months that cite them.
-pub(super) fn paths_without_record(vault: &Vault, view: &RootSnapshot) -> Vec<String> {
-    let layout = vault.layout();
-    let inventory = &view.inventory;
-    let summaries = inventory.weekly.values().chain(inventory.monthly.values());
-    let summaries = summaries.filter(|it| it.header.is_none()).map(|it| it.path.clone());
-    let memories = inventory.memories.iter().filter(|it| it.recorded_body.is_none());
-    let memories = memories.map(|it| layout.typed_memory(&it.file_name.to_string_lossy()));
-    let has_no_record = |text: &&String| {
-        joined::split(text).1.is_none()
-            && WisdomFile::parse(text).entries().all(|it| it.meta.is_none())
-    };
-    let wisdom = inventory.wisdom.as_ref().filter(has_no_record).map(|_| layout.wisdom());
-    let paths = summaries.chain(memories).chain(wisdom);
-    paths.filter(|it| !view.record.damaged.contains_key(it)).collect()
 }
 
 /// Returns the words of a file that may have no citation: its lines, and those of a memory together.

@@ -14,13 +14,12 @@ use chrono::{DateTime, Utc};
 
 use super::check;
 use crate::compaction::{
-    adopt,
     context::RunContext,
     error::CompactionError,
     journal::records,
     reconcile::{ReconcileRun, Reconciler},
     safety_copies,
-    snapshot::RootSnapshot,
+    snapshot::{self, RootSnapshot},
 };
 use crate::{
     memory::{
@@ -288,7 +287,7 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
         let mut found = Vec::new();
         let mut has_lost_one = false;
         let layout = self.context.vault.layout();
-        for path in adopt::paths_without_record(self.context.vault, view) {
+        for path in snapshot::paths_without_record(self.context.vault, view) {
             let Some(text) = self.context.vault.read_text(&path)? else { continue };
             if matches!(layout.kind_of(&path), Some(FileKind::Weekly | FileKind::Monthly)) {
                 // Without our frontmatter it is a person's, and a run with `--force` may replace it.
