@@ -449,7 +449,7 @@ pub(crate) fn external_lines(citation: &Citation) -> Vec<(Stem, Vec<QuarantineRe
 
 /// Returns whether a person deleted what these lines say in a memory of a type. Compared by lines and type, since the
 /// same memory may get another name.
-pub(super) fn is_deleted_in_type(
+pub(crate) fn is_deleted_in_type(
     kind: MemoryType,
     citation: &Citation,
     decisions: &Decisions,

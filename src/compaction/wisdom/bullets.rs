@@ -14,7 +14,7 @@ use crate::{
             records,
         },
         memories::{
-            day_reader::line_texts,
+            day_reader::{is_deleted_in_type, line_texts},
             topics::{TopicExclusions, TopicWriter, describe},
         },
         plan::CompactionJob,
@@ -28,6 +28,7 @@ use crate::{
     },
     memory::{
         address::{Citation, Stem},
+        decision::Decisions,
         item::Item,
         typed::{MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
@@ -37,6 +38,7 @@ use crate::{
         db::lineage::jobs::{JobId, JobOutcome, Receipt},
         fs::{
             inventory::Inventory,
+            layout::Layout,
             vault::{Vault, VaultError},
         },
     },
@@ -50,14 +52,14 @@ impl WisdomEditor<'_, '_> {
         id: JobId,
         view: &RootSnapshot,
     ) -> Result<JobOutput, JobFailure> {
-        let path = self.context.vault.layout().wisdom();
+        let layout = self.context.vault.layout();
+        let path = layout.wisdom();
         let Inventory { decisions, rules, .. } = &view.inventory;
         let logs = logs_of_job(self.context.vault, job, rules)?;
         let (old, mut file) = self.context.read_wisdom(rules)?;
-        let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
+        let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
         let edit = WisdomEdit::new(&logs, rules, &is_deleted);
         let room = self.context.settings.settings.wisdom.max_chars;
-        let layout = self.context.vault.layout();
         let memories = &view.inventory.memories;
         let exclusions = TopicExclusions::of(memories, decisions, layout, &logs);
         let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
@@ -126,9 +128,9 @@ pub(crate) fn explain_bullets(
 ) -> Result<DigestExplanation, VaultError> {
     let Inventory { decisions, rules, .. } = &view.inventory;
     let logs = logs_of_job(vault, job, rules)?;
-    let path = vault.layout().wisdom();
+    let layout = vault.layout();
     let (_, file) = read_wisdom(vault, settings, rules)?;
-    let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
+    let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
     let edit = WisdomEdit::new(&logs, rules, &is_deleted);
     let room = settings.settings.wisdom.max_chars;
     let notes = what_notes_say(&view.inventory);
@@ -201,8 +203,7 @@ pub(crate) fn join_memories(
     let layout = vault.layout();
     let logs = logs_of_job(vault, job, rules)?;
     let (_, file) = read_wisdom(vault, settings, rules)?;
-    let path = layout.wisdom();
-    let is_deleted = |it: &Citation| decisions.is_deleted(&path, line_texts(it, &logs));
+    let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
     let edit = WisdomEdit::new(&logs, rules, &is_deleted);
     let notes = what_notes_say(&view.inventory);
     let room = settings.settings.wisdom.max_chars;
@@ -321,6 +322,19 @@ pub(crate) fn redraft(
         topic.statements.iter_mut().for_each(|it| it.1.text = shown(&it.1.text));
     }
     Ok(RedraftedDigest { bullets, topics })
+}
+
+/// Returns whether a person deleted what these lines say from `WISDOM.md`, or from a memory below it.
+fn is_deleted(
+    decisions: &Decisions,
+    layout: &Layout,
+    citation: &Citation,
+    logs: &[SanitizedLog],
+) -> bool {
+    decisions.is_deleted(&layout.wisdom(), line_texts(citation, logs))
+        || MemoryType::ALL
+            .iter()
+            .any(|kind| is_deleted_in_type(*kind, citation, decisions, layout, logs))
 }
 
 /// Returns our bullets in a file, with their lines.

@@ -134,7 +134,7 @@ pub(super) fn role_of(
     }
     // Later in a sentence the same words say what an improvement did.
     let is_retired = words.find(cue_phrases::RETIRED).is_some_and(|(at, width)| {
-        at + width == words.len() || (at <= STOPPED_WORDS_BEFORE && !is_attribute(text, words, at))
+        at + width == words.len() || (at <= STOPPED_WORDS_BEFORE && !is_attribute(words, at))
     });
     if is_retired && class != StatementClass::Context {
         return role(StatementKind::Retired, 1.0);
@@ -162,7 +162,7 @@ pub(super) fn sets_boundary(text: &str) -> bool {
 }
 
 /// Returns whether the word after this one is what it says something of: `helping disabled sailors`, `for removed buoys`.
-fn is_attribute(text: &str, words: &WordList, at: usize) -> bool {
+fn is_attribute(words: &WordList, at: usize) -> bool {
     let Some(before) = at.checked_sub(1).and_then(|it| words.get(it)) else { return false };
     // In French `a désactivé` is no article.
     if WISDOM.passive_words.contains(&before) {
