@@ -62,7 +62,7 @@ pub(super) fn is_stated(text: &str, lines: &[(Address, &str)]) -> bool {
         are_former_held
             && forms(&rest, &is_known)
                 .iter()
-                .any(|words| words.is_empty() || consists_of(words, &passages, &rows, false))
+                .any(|words| words.is_empty() || consists_of(words, &passages, &rows))
     };
     let sentences = sentences(text);
     !sentences.is_empty() && sentences.iter().all(is_stated)
@@ -205,13 +205,8 @@ fn words_of(passage: &Passage) -> Vec<String> {
 
 /// Returns whether these words are clauses of one passage, one after the other, or cells of a row; after the words of a
 /// heading, or of another passage as a whole, from the beginning of a sentence on.
-fn consists_of(
-    words: &[String],
-    passages: &[Passage],
-    rows: &[Vec<Clause>],
-    after_heading: bool,
-) -> bool {
-    let is_run = |passage: &Passage| {
+fn consists_of(words: &[String], passages: &[Passage], rows: &[Vec<Clause>]) -> bool {
+    let is_run = |words: &[String], passage: &Passage, after_heading: bool| {
         (0..passage.len()).filter(|it| !after_heading || passage[*it].opens_sentence).any(|from| {
             let mut rest = Some(words);
             passage[from..].iter().any(|clause| {
@@ -220,21 +215,35 @@ fn consists_of(
             })
         })
     };
-    let goes_on = |heading: &Passage| {
-        let is_heading = heading.first().is_some_and(|it| it.in_heading);
-        let starts = if is_heading { heading.len() } else { heading.len().min(1) };
-        (0..starts).any(|from| {
-            let mut rest = Some(words);
-            heading[from..].iter().enumerate().any(|(at, clause)| {
-                rest = rest.and_then(|it| it.strip_prefix(&clause.words[..]));
-                let is_title = is_heading || at + 1 == heading.len();
-                rest.is_some_and(|it| {
-                    is_title && !it.is_empty() && consists_of(it, passages, rows, true)
-                })
-            })
-        })
-    };
-    passages.iter().any(is_run) || is_in_row(words, rows) || passages.iter().any(goes_on)
+    // From where on the words may go on after a heading, each place once: many lines may be alike.
+    let mut from = BTreeSet::from([0]);
+    while let Some(at) = from.pop_first() {
+        let rest = &words[at..];
+        if passages.iter().any(|it| is_run(rest, it, at > 0)) || is_in_row(rest, rows) {
+            return true;
+        }
+        let ends = passages.iter().flat_map(|it| heading_ends(rest, it));
+        from.extend(ends.map(|it| at + it).filter(|it| *it < words.len()));
+    }
+    false
+}
+
+/// Returns how many words may be those of a heading, or of another passage as a whole.
+fn heading_ends(words: &[String], heading: &Passage) -> BTreeSet<usize> {
+    let is_heading = heading.first().is_some_and(|it| it.in_heading);
+    let starts = if is_heading { heading.len() } else { heading.len().min(1) };
+    let mut ends = BTreeSet::new();
+    for from in 0..starts {
+        let mut rest = words;
+        for (at, clause) in heading.iter().enumerate().skip(from) {
+            let Some(after) = rest.strip_prefix(&clause.words[..]) else { break };
+            rest = after;
+            if is_heading || at + 1 == heading.len() {
+                ends.insert(words.len() - rest.len());
+            }
+        }
+    }
+    ends
 }
 
 /// Returns whether a line is a heading, or a line in bold.
@@ -376,6 +385,12 @@ mod tests {
         check("Mirror: Keys 5", TIMED, false);
         check("Copies: never", BELOW, false);
         check("Deletes: nightly", BELOW, false);
+    }
+
+    #[test]
+    fn many_lines_that_are_alike_are_read_once() {
+        let lines: Vec<_> = (4..24).map(|at| (address("2026-04-10", at), "- ok")).collect();
+        assert!(!is_stated("ok ok ok ok ok ok ok ok ok no", &lines));
     }
 
     #[test]
