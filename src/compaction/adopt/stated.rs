@@ -257,25 +257,36 @@ fn cells(row: &str) -> Vec<Clause> {
     row.trim().trim_matches('|').split('|').map(|it| lowercase_runs(it).collect()).collect()
 }
 
-/// Returns whether these words are cells of a row in order, perhaps with the heads of their columns.
+/// Returns whether these words are cells of a row side by side, perhaps with the heads of their columns, or the first
+/// cell and another one with its head: what is between two cells may make them say something else.
 fn is_in_row(words: &[String], rows: &[Vec<Clause>]) -> bool {
     let [heads, rows @ ..] = rows else { return false };
     rows.iter().any(|row| {
-        let mut ends = BTreeSet::from([0]);
-        for (at, cell) in row.iter().enumerate() {
-            let headed = heads.get(at).map(|it| [&it[..], cell].concat());
-            for end in ends.clone() {
-                let fits = |it: &&Clause| words[end..].starts_with(it);
-                ends.extend(
-                    [Some(cell), headed.as_ref()]
-                        .into_iter()
-                        .flatten()
-                        .filter(fits)
-                        .map(|it| end + it.len()),
-                );
-            }
-        }
-        ends.contains(&words.len())
+        let headed = |at: usize, cell: &Clause| {
+            heads.get(at).into_iter().chain([cell]).flatten().cloned().collect()
+        };
+        let cells: Vec<(&Clause, Clause)> = row
+            .iter()
+            .enumerate()
+            .filter(|it| !it.1.is_empty())
+            .map(|(at, it)| (it, headed(at, it)))
+            .collect();
+        let ends_of = |from: usize, (cell, headed): &(&Clause, Clause)| {
+            let fits = |it: &&Clause| words[from..].starts_with(it);
+            [*cell, headed].into_iter().filter(fits).map(|it| from + it.len()).collect::<Vec<_>>()
+        };
+        let is_run = |from: usize| {
+            let mut ends = BTreeSet::from([0]);
+            cells[from..].iter().any(|cell| {
+                ends = ends.iter().flat_map(|it| ends_of(*it, cell)).collect();
+                ends.contains(&words.len())
+            })
+        };
+        let is_of_first = |it: &(&Clause, Clause)| {
+            let firsts = cells.first().map(|it| ends_of(0, it)).unwrap_or_default();
+            firsts.into_iter().any(|at| it.1.len() > it.0.len() && words[at..] == it.1)
+        };
+        (0..cells.len()).any(is_run) || cells.iter().skip(1).any(is_of_first)
     })
 }
 
@@ -350,6 +361,7 @@ mod tests {
         const LINE: &str =
             "- **Pump house**: two valves of steel; the boiler is from 1962. Ask Jo first!";
         const ROW: &str = "| Gauge | Place |\n| north | pier 2026.4.10 |";
+        const RULES: &str = "| Rule | Value | Rule | Value | Why |\n| Push | allowed | Mail | forbidden | too late |";
         const WRAPPED: &str = "The boiler is of steel, and the\nvalves are new. Ask Jo.\n- Next";
         check("Pump house: two valves of steel", LINE, true);
         check("Two valves of steel (2026-04-10)", LINE, true);
@@ -366,6 +378,11 @@ mod tests {
         check("Ask Jo next", WRAPPED, false);
         check("and the valves are new", WRAPPED, false);
         check("Pier north, Gauge pier", ROW, false);
+        check("Push: allowed", RULES, true);
+        check("Mail, Value forbidden", RULES, true);
+        check("Push, Why too late", RULES, true);
+        check("Push: too late", RULES, false);
+        check("Push: forbidden", RULES, false);
     }
 
     #[test]
