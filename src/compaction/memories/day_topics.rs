@@ -13,7 +13,7 @@ use crate::{
     },
     engine::{
         StatementDraft,
-        extractive::{SeenStatements, says_resumed, says_stopped},
+        extractive::{SeenStatements, says_resumed, says_stopped, says_stopped_for_good},
     },
     memory::{
         address::{Address, Citation},
@@ -53,7 +53,7 @@ impl TopicWriter<'_> {
         for DayTopic { known, name, new } in topics {
             let mut current = known.map(our_statements).unwrap_or_default();
             current.retain(|it| known.is_none_or(|known| !ends(known, it)));
-            let statements = self.with_new(current, &new);
+            let statements = self.with_new(name, current, &new);
             let Some(kind) =
                 known.map(|it| it.kind).or(new.first().map(|it| it.kind.memory_type()))
             else {
@@ -138,7 +138,9 @@ impl TopicWriter<'_> {
         };
         match kind {
             _ if ends_with_topic(kind) => {
-                draft.kind == StatementKind::Retired && is_older() && says_stopped(topic, text)
+                draft.kind == StatementKind::Retired
+                    && is_older()
+                    && says_stopped_for_good(topic, text)
             }
             StatementKind::Retired => {
                 draft.kind != kind
@@ -160,6 +162,7 @@ impl TopicWriter<'_> {
     /// Returns the statements of a topic with new ones. Those of newer days replace the new ones, not the reverse.
     fn with_new(
         &self,
+        topic: &str,
         current: Vec<(StatementKind, Item)>,
         drafts: &[&StatementDraft],
     ) -> Vec<(StatementKind, Item)> {
@@ -182,8 +185,10 @@ impl TopicWriter<'_> {
             new.push((*kind, with_former_value(*kind, self.sanitized(&item), &older)));
         }
         let newer = newer.into_iter().map(|(kind, it)| (kind, with_former_value(kind, it, &new)));
-        let is_retired =
-            |it: &[(StatementKind, Item)]| it.iter().any(|it| it.0 == StatementKind::Retired);
+        let is_stop = |(kind, it): &(StatementKind, Item)| {
+            *kind == StatementKind::Retired && says_stopped_for_good(topic, &it.text)
+        };
+        let is_retired = |it: &[(StatementKind, Item)]| it.iter().any(is_stop);
         let newer: Vec<_> = newer.collect();
         let (is_over, was_over) = (is_retired(&newer), is_retired(&new));
         with_older(newer, with_older(new, older, was_over), is_over)

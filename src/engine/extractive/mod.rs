@@ -84,6 +84,12 @@ pub fn says_stopped(name: &str, text: &str) -> bool {
     wisdom::digest::stopped::says_stopped(name, text)
 }
 
+/// Returns whether a text from a memory about the thing with this name says that it was stopped, and not for a while
+/// only.
+pub fn says_stopped_for_good(name: &str, text: &str) -> bool {
+    wisdom::digest::stopped::says_stopped_for_good(name, text)
+}
+
 /// Returns whether a text says that the thing with this name, which was stopped, runs again.
 pub fn says_resumed(name: &str, text: &str) -> bool {
     wisdom::digest::stopped::says_resumed(name, text)

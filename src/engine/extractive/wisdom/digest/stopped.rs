@@ -168,6 +168,13 @@ pub(crate) fn says_stopped(name: &str, text: &str) -> bool {
     says_of(name, text, RETIRED)
 }
 
+/// Returns whether a text from a memory about the thing with this name says that it was stopped, and not for a while
+/// only.
+pub(crate) fn says_stopped_for_good(name: &str, text: &str) -> bool {
+    !is_pause(&WordList::of(text))
+        && (says_stopped(name, text) || says_stopped(name, &with_name(name, text)))
+}
+
 /// Returns whether a text says that the thing with this name runs again.
 pub(crate) fn says_resumed(name: &str, text: &str) -> bool {
     says_of(name, text, RESUMED)
@@ -245,6 +252,10 @@ mod tests {
             assert!(!says_resumed("Atlas", text), "{text}");
         }
         assert!(says_stopped("Atlas", "Atlas paused") && says_stopped("Atlas", "Atlas: removed"));
+        assert!(says_stopped_for_good("Atlas", "Atlas: removed"));
+        assert!(says_stopped_for_good("Atlas", "Removed, it was too slow"));
+        assert!(!says_stopped_for_good("Atlas", "Atlas paused"));
+        assert!(!says_stopped_for_good("Atlas", "Removed port 40"));
         assert!(!says_stopped("Atlas", "Removed Atlas port 40"));
     }
 
