@@ -54,9 +54,13 @@ pub(super) fn find<'a>(
         if hits.len() == how.candidates_max() {
             break;
         }
-        let Some(line) = texts.log(stem)?.and_then(|it| it.line(number, how.context)) else {
+        let Some(log) = texts.log(stem)? else { continue };
+        let is_external = log.origin(number) == Some(EXTERNAL);
+        // However many lines of external text match, no more of them are shown.
+        if is_external && external.len() == how.candidates_max() {
             continue;
-        };
+        }
+        let Some(line) = log.line(number, how.context) else { continue };
         let of_project = query
             .project
             .as_ref()
@@ -86,7 +90,6 @@ pub(super) fn find<'a>(
             via: Vec::new(),
             superseded_by: None,
         };
-        let is_external = hit.origin == EXTERNAL;
         (if is_external { &mut external } else { &mut hits }).push(hit);
     }
     hits.extend(external);

@@ -147,6 +147,10 @@ impl<'a> SnippetReader<'a> {
 }
 
 impl SnippetLog {
+    pub(super) fn origin(&self, number: u32) -> Option<&'static str> {
+        self.0.line(number).map(|it| it.origin().name())
+    }
+
     /// Returns a line, with up to `context` non-empty lines before and after it; `None` if it is gone.
     pub(super) fn line(&self, number: u32, context: usize) -> Option<Snippet> {
         let is_there = |it: &&SanitizedLine| {
