@@ -185,9 +185,17 @@ pub(super) fn with_name(name: &str, text: &str) -> String {
     format!("{name}: {text}")
 }
 
-/// Returns whether a text is about the thing with this name, and little else.
+/// Returns whether a text is about the thing with this name: it begins with the name, or at least half of its content
+/// words are the name. Another thing may only be with it.
 pub(super) fn is_about_name(name: &str, text: &str) -> bool {
-    is_about(&StatementTerms::of(name), &StatementTerms::of(text))
+    let (of_name, of_text) = (StatementTerms::of(name), StatementTerms::of(text));
+    let begins = || {
+        let (name, text) = (WordList::of(name), WordList::of(text));
+        let is_article = |it: &usize| text.get(*it).is_some_and(|it| WISDOM.articles.contains(&it));
+        let start = (0..text.len()).find(|it| !is_article(it));
+        start.is_some_and(|at| (0..name.len()).all(|it| text.get(at + it) == name.get(it)))
+    };
+    is_about(&of_name, &of_text) && (of_name.stems.len() * 2 >= of_text.stems.len() || begins())
 }
 
 /// Returns whether a statement with these terms is about a thing with this name.
@@ -304,6 +312,19 @@ mod tests {
             "Nothing ends",
         ] {
             assert!(!matches!(find(text), Some(StoppedThing::Entity(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_mentions_a_name_is_about_something_else() {
+        for (text, expected) in [
+            ("Redis lives on db2:3000", true),
+            ("The Redis of the harbour keeps the sessions of each user", true),
+            ("Port of Redis: 3000", true),
+            ("Grafana reads sessions from Redis on db2:3000", false),
+            ("The sessions are on db2:3000", false),
+        ] {
+            assert_eq!(is_about_name("Redis", text), expected, "{text}");
         }
     }
 
