@@ -121,8 +121,7 @@ impl TopicWriter<'_> {
             let new = topic.statements.iter().map(|(kind, item)| (*kind, self.sanitized(item)));
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
             let by_model = known.map(|it| self.recent_of_model(it)).unwrap_or_default();
-            let [older, by_model] =
-                [older, by_model].map(|it| self.without_ended(known, it, topics));
+            let [older, by_model] = self.without_ended(known, [older, by_model], topics);
             let statements = with_older(with_those_of_model(new.collect(), by_model), older, false);
             let memory =
                 self.memory(topic.kind, &topic.name, &topic.description, known, &mut names);
@@ -134,9 +133,8 @@ impl TopicWriter<'_> {
                 && !written.iter().any(|written| written.file_name == it.file_name)
         };
         for memory in self.memories.iter().filter(is_over) {
-            let (older, by_model) = (self.older_statements(memory)?, self.recent_of_model(memory));
-            let [older, by_model] =
-                [older, by_model].map(|it| self.without_ended(Some(memory), it, topics));
+            let all = [self.older_statements(memory)?, self.recent_of_model(memory)];
+            let [older, by_model] = self.without_ended(Some(memory), all, topics);
             let statements = with_older(by_model, older, false);
             let says =
                 |it: &(StatementKind, Item)| is_beginning_of(&memory.description, &it.1.text);
@@ -153,13 +151,14 @@ impl TopicWriter<'_> {
         Ok(())
     }
 
-    /// Drops statements of a memory about what was stopped since, and those that it was stopped if it runs again.
-    fn without_ended(
+    /// Drops statements of a memory that no longer hold: those about what was stopped since, and if it runs again, those
+    /// that say that it was stopped.
+    fn without_ended<const N: usize>(
         &self,
         memory: Option<&TypedMemory>,
-        mut statements: Vec<(StatementKind, Item)>,
+        mut statements: [Vec<(StatementKind, Item)>; N],
         topics: &FiledTopics,
-    ) -> Vec<(StatementKind, Item)> {
+    ) -> [Vec<(StatementKind, Item)>; N] {
         if let Some(memory) = memory {
             let is_general = |it: &TypedMemory| it.name == it.kind.general_topic();
             let is_named = |it: &&TypedMemory| it.is_about_topic() && !is_general(it);
@@ -173,7 +172,8 @@ impl TopicWriter<'_> {
                 is_general: is_general(memory),
                 is_about: &|it| self.has_name(memory, &self.shown_name(it)),
             };
-            statements.retain(|it| !topics.end(&place, it.0, &it.1));
+            let ends = topics.ends(&place);
+            statements.iter_mut().for_each(|all| all.retain(|it| !ends.end(it.0, &it.1)));
         }
         statements
     }
@@ -530,8 +530,11 @@ fn with_those_of_model(
 
 /// Returns whether two statements have the same label.
 fn has_label_of(a: &(StatementKind, Item), b: &(StatementKind, Item)) -> bool {
-    let label = |it: &(StatementKind, Item)| label_and_value(it.0, &it.1.text).map(|it| it.0);
     label(a).is_some_and(|it| label(b) == Some(it))
+}
+
+fn label((kind, item): &(StatementKind, Item)) -> Option<String> {
+    label_and_value(*kind, &item.text).map(|it| it.0)
 }
 
 /// Returns whether two statements say the same.
@@ -553,7 +556,6 @@ pub(super) fn with_older(
     mut older: Vec<(StatementKind, Item)>,
     is_stopped: bool,
 ) -> Vec<(StatementKind, Item)> {
-    let label = |it: &(StatementKind, Item)| label_and_value(it.0, &it.1.text).map(|it| it.0);
     let mut said = SeenStatements::default();
     for (_, item) in &new {
         said.add(&item.text);

@@ -73,15 +73,6 @@ impl NewerStatements {
         Self { of_key, with_stem, last_stop, stopped_names, resumed }
     }
 
-    /// Returns the entities that were stopped and those that run again, each with the last statement that says so.
-    pub(super) fn changed_entities(&self) -> (BTreeMap<usize, usize>, BTreeMap<usize, usize>) {
-        let resumed = self.resumed.iter().filter_map(|(at, it)| match it {
-            StoppedThing::Entity(entity) => Some((*entity, *at)),
-            StoppedThing::Named(_) => None,
-        });
-        (self.last_stop.clone(), resumed.collect())
-    }
-
     /// Returns whether all that a statement says was stopped runs again since.
     fn is_resumed(&self, older: &DigestStatement) -> bool {
         let mut things = older.changed.stopped.iter().chain(&older.changed.paused).peekable();

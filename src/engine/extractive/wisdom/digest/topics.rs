@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::stopped::{Change, is_about_name, says_resumed, says_stopped, with_name};
+use super::stopped::{Change, StoppedThing, is_about_name, says_resumed, says_stopped, with_name};
 use super::{
     DigestInput,
     entities::Entity,
@@ -63,17 +63,22 @@ pub struct TopicMemory {
 pub struct FiledTopics {
     /// By type, those about entities in the order of their frequency.
     pub topics: Vec<TopicMemory>,
-    /// The names of the entities that were stopped, each with the line that says so last.
-    stopped: Vec<(String, Address)>,
-    /// The same of what runs again.
-    resumed: Vec<(String, Address)>,
-    /// What says that something was stopped: the logs of some months may name it only there.
-    stops: Vec<(String, Address)>,
-    /// The same of what runs again.
-    resumes: Vec<(String, Address)>,
+    /// What says that something was stopped, or runs again: the logs of some months may name it only there.
+    changes: Vec<ChangeLine>,
 }
 
-/// The memory of a statement.
+/// A statement that says that something was stopped, or runs again.
+#[derive(Clone, Debug, PartialEq)]
+struct ChangeLine {
+    is_stop: bool,
+    text: String,
+    /// Its last line.
+    at: Address,
+    /// The names of the entities that it is about.
+    entities: Vec<String>,
+}
+
+/// The memory of some statements.
 #[expect(missing_debug_implementations, reason = "it holds a function")]
 pub struct StatementPlace<'a> {
     /// The name of the memory, or those of all others if it is about nothing in particular.
@@ -84,37 +89,55 @@ pub struct StatementPlace<'a> {
     pub is_about: &'a dyn Fn(&str) -> bool,
 }
 
+/// What no longer holds in a memory: names, each with the last line that says so.
+#[derive(Debug)]
+pub struct TopicEnds<'a> {
+    is_general: bool,
+    stopped: BTreeMap<&'a str, &'a Address>,
+    resumed: BTreeMap<&'a str, &'a Address>,
+}
+
 impl FiledTopics {
-    /// Returns whether a statement of a memory no longer holds: a newer line says that what it is about was stopped, or
-    /// that what it says was stopped runs again.
-    pub fn end(&self, place: &StatementPlace<'_>, kind: StatementKind, item: &Item) -> bool {
-        let Some(newest) = item.citation.as_ref().and_then(|it| it.addresses().max()) else {
-            return false;
-        };
+    /// Returns what ends statements of a memory.
+    #[must_use]
+    pub fn ends<'a>(&'a self, place: &StatementPlace<'a>) -> TopicEnds<'a> {
         let StatementPlace { names, is_general, is_about } = *place;
+        let (mut stopped, mut resumed) = (BTreeMap::new(), BTreeMap::new());
+        for ChangeLine { is_stop, text, at, entities } in &self.changes {
+            let says = if *is_stop { says_stopped } else { says_resumed };
+            let of_memory = names.iter().copied().filter(|name| {
+                says(name, text) || !is_general && entities.iter().any(|it| is_about(it))
+            });
+            // Beside its own topic a memory may say what was stopped elsewhere.
+            let others = entities.iter().map(String::as_str).filter(|_| is_general || !is_stop);
+            let ends = if *is_stop { &mut stopped } else { &mut resumed };
+            for name in of_memory.chain(others) {
+                ends.entry(name).and_modify(|it: &mut &Address| *it = at.max(*it)).or_insert(at);
+            }
+        }
+        TopicEnds { is_general, stopped, resumed }
+    }
+}
+
+impl TopicEnds<'_> {
+    /// Returns whether a statement of the memory no longer holds: a newer line says that what it is about was stopped, or
+    /// that what it says was stopped runs again.
+    #[must_use]
+    pub fn end(&self, kind: StatementKind, item: &Item) -> bool {
+        let newest = item.citation.as_ref().and_then(|it| it.addresses().max());
         let text = &item.text;
-        let since = |all: &'_ [(String, Address)], ends: &dyn Fn(&str) -> bool| {
-            all.iter().any(|(words, at)| *at > newest && ends(words))
+        let since = |all: &BTreeMap<&str, &Address>, is_of: &dyn Fn(&str) -> bool| {
+            newest
+                .as_ref()
+                .is_some_and(|newest| all.iter().any(|(name, at)| *at > newest && is_of(name)))
         };
         match kind {
             StatementKind::State | StatementKind::Open | StatementKind::Environment => {
-                since(&self.stopped, &|it| is_about(it) || is_general && is_about_name(it, text))
-                    || names.iter().any(|name| {
-                        (!is_general || is_about_name(name, text))
-                            && since(&self.stops, &|it| says_stopped(name, it))
-                    })
+                since(&self.stopped, &|it| !self.is_general || is_about_name(it, text))
             }
-            StatementKind::Retired => {
-                let says = |name: &str| {
-                    says_stopped(name, text)
-                        || !is_general && says_stopped(name, &with_name(name, text))
-                };
-                since(&self.resumed, &|it| {
-                    says_stopped(it, text) || is_about(it) && names.iter().any(|it| says(it))
-                }) || names
-                    .iter()
-                    .any(|name| says(name) && since(&self.resumes, &|it| says_resumed(name, it)))
-            }
+            StatementKind::Retired => since(&self.resumed, &|it| {
+                says_stopped(it, text) || !self.is_general && says_stopped(it, &with_name(it, text))
+            }),
             _ => false,
         }
     }
@@ -174,26 +197,7 @@ pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> Fi
     }
     found.sort_unstable_by_key(|it| it.0);
     let topics = found.into_iter().map(|(key, chosen)| filer.memory(key, chosen)).collect();
-    let named = |changed: BTreeMap<usize, usize>| {
-        let last_line = |at: usize| read.statements[at].own_citation.addresses().max();
-        let named = changed.into_iter().filter_map(|(entity, at)| {
-            Some((read.entities.all[entity].name.clone(), last_line(at)?))
-        });
-        named.collect()
-    };
-    let (stopped, resumed) = read.newer.changed_entities();
-    let that = |says: &dyn Fn(&DigestStatement) -> bool| {
-        let those = read.statements.iter().filter(|it| says(it));
-        let last_line = |it: &DigestStatement| it.own_citation.addresses().max();
-        those.filter_map(|it| Some((it.own_text().to_owned(), last_line(it)?))).collect()
-    };
-    FiledTopics {
-        topics,
-        stopped: named(stopped),
-        resumed: named(resumed),
-        stops: that(&|it| it.changed.change == Some(Change::Stop)),
-        resumes: that(&|it| it.changed.change == Some(Change::Resumption)),
-    }
+    FiledTopics { topics, changes: filer.changes() }
 }
 
 struct TopicFiler<'a> {
@@ -226,6 +230,36 @@ impl TopicFiler<'_> {
         self.read.entities.all.iter().position(|it| it.is_person)
     }
 
+    /// Returns what says that something was stopped for good, or runs again, unless it must not be in a memory: what a
+    /// person deleted and what the checks hold ends nothing.
+    fn changes(&self) -> Vec<ChangeLine> {
+        let entities = &self.read.entities.all;
+        let change = |it: &DigestStatement| {
+            let (is_stop, things) = match it.changed.change? {
+                Change::Stop => (true, &it.changed.stopped),
+                Change::Resumption => (false, &it.changed.resumed),
+                Change::Pause => return None,
+            };
+            let entities = things.iter().filter_map(|it| match it {
+                StoppedThing::Entity(entity) => Some(entities[*entity].name.clone()),
+                StoppedThing::Named(_) => None,
+            });
+            let at = it.own_citation.addresses().max().filter(|_| !self.is_kept_out(it))?;
+            Some(ChangeLine {
+                is_stop,
+                text: it.own_text().to_owned(),
+                at,
+                entities: entities.collect(),
+            })
+        };
+        self.read.statements.iter().filter_map(change).collect()
+    }
+
+    fn is_kept_out(&self, it: &DigestStatement) -> bool {
+        let is_out = self.input.kept_out_of_memory;
+        is_out(it.kind.memory_type(), &it.text, &it.citation, &it.own_citation)
+    }
+
     /// Chooses among the statements of a topic, oldest first: the best ones of each kind that hold.
     fn choose(&self, members: &[usize]) -> Vec<usize> {
         let all = &self.read.statements;
@@ -245,12 +279,7 @@ impl TopicFiler<'_> {
             let said = |it: &usize| statement.terms.overlap(&all[*it].terms) >= SAME_STATEMENT;
             if chosen.iter().any(said)
                 || self.read.newer.is_replaced(all, statement)
-                || (self.input.kept_out_of_memory)(
-                    statement.kind.memory_type(),
-                    &statement.text,
-                    &statement.citation,
-                    &statement.own_citation,
-                )
+                || self.is_kept_out(statement)
             {
                 continue;
             }
