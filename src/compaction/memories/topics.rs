@@ -314,10 +314,13 @@ impl TopicWriter<'_> {
         };
         let own = known.filter(|it| it.is_about_topic()).map(OwnText::of).unwrap_or_default();
         let deleted = known.map(deleted_items).unwrap_or_default();
-        // A value that a person changed is not replaced by a newer one.
+        // A value that a person changed is not replaced by a newer one. Of a memory about nothing in particular the same
+        // label may be that of another thing.
+        let is_keyed = memory.name != memory.kind.general_topic();
         let is_own = |it: &(StatementKind, Item)| {
             let says = |own: &(StatementKind, Item)| {
-                own.1.text == it.1.text || own.1.citation.is_some() && has_label_of(own, it)
+                let has_value = is_keyed && own.1.citation.is_some();
+                own.1.text == it.1.text || has_value && has_label_of(own, it)
             };
             own.statements().iter().any(says)
         };
