@@ -137,6 +137,7 @@ impl ChangedThings {
 
     /// Adds what another statement says.
     pub(super) fn extend(&mut self, other: Self) {
+        self.change = self.change.or(other.change);
         self.stopped.extend(other.stopped);
         self.paused.extend(other.paused);
         self.resumed.extend(other.resumed);
