@@ -92,7 +92,8 @@ pub struct StatementPlace<'a> {
 /// What no longer holds in a memory: names, each with the last line that says so.
 #[derive(Debug)]
 pub struct TopicEnds<'a> {
-    is_general: bool,
+    /// The name of the memory, unless it is about nothing in particular.
+    name: Option<&'a str>,
     stopped: BTreeMap<&'a str, &'a Address>,
     resumed: BTreeMap<&'a str, &'a Address>,
 }
@@ -115,7 +116,8 @@ impl FiledTopics {
                 ends.entry(name).and_modify(|it: &mut &Address| *it = at.max(*it)).or_insert(at);
             }
         }
-        TopicEnds { is_general, stopped, resumed }
+        let name = names.first().copied().filter(|_| !is_general);
+        TopicEnds { name, stopped, resumed }
     }
 }
 
@@ -133,10 +135,11 @@ impl TopicEnds<'_> {
         };
         match kind {
             StatementKind::State | StatementKind::Open | StatementKind::Environment => {
-                since(&self.stopped, &|it| !self.is_general || is_about_name(it, text))
+                since(&self.stopped, &|it| self.name.is_some() || is_about_name(it, text))
             }
             StatementKind::Retired => since(&self.resumed, &|it| {
-                says_stopped(it, text) || !self.is_general && says_stopped(it, &with_name(it, text))
+                says_stopped(it, text)
+                    || self.name == Some(it) && says_stopped(it, &with_name(it, text))
             }),
             _ => false,
         }
