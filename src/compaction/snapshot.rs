@@ -18,10 +18,13 @@ use crate::{
     config::{duration::Span, root::RootSettings},
     memory::{
         address::Address,
+        frontmatter,
         hash::{self, ContentHash},
         item::Tier,
+        joined,
         period::{Grain, Period},
-        wisdom::WisdomFile,
+        typed::TypedMemory,
+        wisdom::{WisdomFile, is_in_our_form},
     },
     store::{
         db::lineage::{
@@ -32,8 +35,8 @@ use crate::{
         },
         fs::{
             inventory::{FileStat, Inventory},
-            layout::visible_bytes,
-            vault::{Vault, scan::KnownFile},
+            layout::{FileKind, visible_bytes},
+            vault::{Vault, VaultError, scan::KnownFile},
         },
     },
 };
@@ -301,6 +304,40 @@ fn cache_file_hashes(
     lineage.update_scanned_files(&fresh, &gone)
 }
 
+/// Returns the files under our names without a record whose record is lost, as the earlier database is, with their
+/// text; for a database that is new. That is so if another file has one, or if one is in our form; else all are a
+/// person's. So is a week or month without frontmatter.
+pub(super) fn lost_files(
+    vault: &Vault,
+    view: &RootSnapshot,
+) -> Result<Vec<(String, String)>, VaultError> {
+    let inventory = &view.inventory;
+    let mut summaries = inventory.weekly.values().chain(inventory.monthly.values());
+    let cites = |it: &TypedMemory| it.statements().iter().any(|it| it.item.citation.is_some());
+    let mut is_ours = summaries.any(|it| it.header.is_some())
+        || inventory.memories.iter().any(|it| it.recorded_body.is_some() || cites(it))
+        || inventory.wisdom.as_ref().is_some_and(|it| has_record(it) || is_in_our_form(it));
+    let mut lost = Vec::new();
+    for path in paths_without_record(vault, view) {
+        let Some(text) = vault.read_text(&path)? else { continue };
+        let kind = vault.layout().kind_of(&path);
+        if matches!(kind, Some(FileKind::Weekly | FileKind::Monthly)) {
+            // A run with `--force` may replace it.
+            if frontmatter::split(&text).yaml.is_none() {
+                continue;
+            }
+            is_ours = true;
+        }
+        lost.push((path, text));
+    }
+    Ok(if is_ours { lost } else { Vec::new() })
+}
+
+fn has_record(wisdom: &String) -> bool {
+    joined::split(wisdom).1.is_some()
+        || WisdomFile::parse(wisdom).entries().any(|it| it.meta.is_some())
+}
+
 /// Returns the files under our names without a record, the weeks before the months that cite them.
 pub(super) fn paths_without_record(vault: &Vault, view: &RootSnapshot) -> Vec<String> {
     let layout = vault.layout();
@@ -309,11 +346,7 @@ pub(super) fn paths_without_record(vault: &Vault, view: &RootSnapshot) -> Vec<St
     let summaries = summaries.filter(|it| it.header.is_none()).map(|it| it.path.clone());
     let memories = inventory.memories.iter().filter(|it| it.recorded_body.is_none());
     let memories = memories.map(|it| layout.typed_memory(&it.file_name.to_string_lossy()));
-    let has_no_record = |text: &&String| {
-        crate::memory::joined::split(text).1.is_none()
-            && crate::memory::wisdom::WisdomFile::parse(text).entries().all(|it| it.meta.is_none())
-    };
-    let wisdom = inventory.wisdom.as_ref().filter(has_no_record).map(|_| layout.wisdom());
+    let wisdom = inventory.wisdom.as_ref().filter(|it| !has_record(it)).map(|_| layout.wisdom());
     let paths = summaries.chain(memories).chain(wisdom);
     paths.filter(|it| !view.record.damaged.contains_key(it)).collect()
 }

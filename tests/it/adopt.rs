@@ -277,7 +277,7 @@ fn beside_an_intact_database_a_file_without_record_stays_the_users() {
     before.write("memoird.yaml", "zone: Europe/Berlin\n");
     let wisdom = "# Notes\n\n## Decisions\n\n- The mill in Vik grinds rye.\n";
     let log = "- The mill in Vik grinds rye.\n- Oiled the mill\n";
-    let mill = MILL.replace("99", "1");
+    let mill = MILL.replace(" [2026-04-10:99]", "");
     let files = [(LOG, log), ("memory/project_mill.md", &mill), ("memory/feedback_jo.md", JO)];
     files.into_iter().chain([(WISDOM, wisdom)]).for_each(|(path, text)| before.write(path, text));
     before.run(&["compact"]).ok();
@@ -304,6 +304,57 @@ fn files_that_a_new_database_found_are_adopted_later() {
         let all = memories.iter().map(String::as_str).chain([WEEK, MONTH]);
         assert!(all.into_iter().all(|it| found.contains_key(it)), "{command}: {report}");
     }
+}
+
+#[test]
+fn without_a_week_a_dry_run_and_a_run_take_the_same_files_back() {
+    let first_week = || {
+        let root = compacted(true);
+        for path in [WEEK, MONTH].into_iter().flat_map(|it| [it.to_owned(), Root::record_path(it)])
+        {
+            fs::remove_file(root.path(&path)).unwrap();
+        }
+        root
+    };
+    let all = |root: &Root| {
+        let mut all = root.typed_memories();
+        all.push(WISDOM.to_owned());
+        all.sort();
+        all
+    };
+    let check = |root: &Root, expected: &[String]| {
+        let args = ["rebuild", "--adopt", "--json"];
+        let dry = root.run_with_digest(&[&args[..], &["--dry-run"]].concat()).ok();
+        let (dry, done) =
+            (dry.json_as("rebuild"), root.run_with_digest(&args).ok().json_as("rebuild"));
+        assert_eq!(adopted(&dry), adopted(&done));
+        assert_eq!(dry["adoption"]["left"], done["adoption"]["left"]);
+        assert_eq!(adopted(&done).into_keys().collect::<Vec<_>>(), expected, "{done}");
+    };
+    let root = first_week();
+    lose_both(&root);
+    check(&root, &all(&root));
+    // With a run between.
+    let root = first_week();
+    lose_both(&root);
+    root.run_with_digest(&["compact", "wisdom"]).ok();
+    let found = root.run_with_digest(&["rebuild", "--adopt", "--json"]).ok().json_as("rebuild");
+    assert!(adopted(&found).contains_key(TOPIC), "{found}");
+    // Only some records are lost with the database.
+    let root = first_week();
+    fs::remove_file(root.path(&Root::record_path(WISDOM))).unwrap();
+    fs::remove_dir_all(root.path(".memoird")).unwrap();
+    check(&root, &[WISDOM.to_owned()]);
+    // A person's files without the form of ours are left by both.
+    let mut own = Root::empty("own");
+    own.set_now("2026-05-12T09:00:00+02:00");
+    own.write("memoird.yaml", "zone: Europe/Berlin\n");
+    own.write(LOG, "- The mill in Vik grinds rye.\n");
+    own.write(
+        "memory/feedback_jo.md",
+        "---\nname: Jo\ndescription: Baker\ntype: feedback\n---\n\nThe mill in Vik grinds rye.\n",
+    );
+    check(&own, &[]);
 }
 
 #[test]

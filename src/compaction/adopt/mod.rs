@@ -150,15 +150,19 @@ pub(crate) fn plan_adoption(
 ) -> Result<AdoptionPlan, CompactionError> {
     let mut plan = AdoptionPlan::default();
     let mut lost: BTreeMap<String, String> = BTreeMap::new();
+    // What a new database would note as lost.
+    let is_new = lineage.map_or(Ok(true), has_no_records)?;
+    let noted = if is_new { snapshot::lost_files(vault, view)? } else { Vec::new() };
     for path in snapshot::paths_without_record(vault, view) {
         let text = vault.read_text(&path)?;
         let restored = lineage.map(|it| hidden_records::lost_record(it, &path, Ok(text.clone())));
         let (Some(text), None) = (text, restored.transpose()?.flatten()) else { continue };
-        if lineage.map_or(Ok(true), |it| was_found_by(it, &path, &text))? {
+        let is_noted = |it: &(String, String)| it.0 == path && it.1 == text;
+        let was_found = || lineage.map_or(Ok(false), |it| was_found_by(it, &path, &text));
+        if noted.iter().any(is_noted) || was_found()? {
             lost.insert(path, text);
         } else {
-            plan.left
-                .push(LeftFile { path, reason: "the database is intact and has no record of it" });
+            plan.left.push(LeftFile { path, reason: "nothing shows that its record was lost" });
         }
     }
     if lost.is_empty() {
@@ -203,7 +207,7 @@ pub(crate) fn plan_adoption(
 fn was_found_by(lineage: &Lineage, path: &str, text: &str) -> Result<bool, CompactionError> {
     let hash = Some(ContentHash::of(text));
     let is_found = |it: &VersionRow| it.cause == VersionCause::ReadByRun && it.hash == hash;
-    Ok(has_no_records(lineage)? || lineage.versions_of(path)?.iter().any(is_found))
+    Ok(lineage.versions_of(path)?.iter().any(is_found))
 }
 
 /// Returns the words of a file that may have no citation: its lines, and those of a memory together.

@@ -24,7 +24,6 @@ use crate::compaction::{
 use crate::{
     memory::{
         address::{Citation, Stem},
-        frontmatter,
         hash::ContentHash,
         period::{Grain, Period},
     },
@@ -40,7 +39,6 @@ use crate::{
         },
         fs::{
             inventory::{Inventory, LogFile},
-            layout::FileKind,
             lock::{RunLock, WriteLock},
             private_folder,
             vault::Vault,
@@ -277,25 +275,14 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
         Ok(())
     }
 
-    /// Records files under our names that have no record if a weekly or monthly file of ours is among them: it is lost,
-    /// as the earlier database is, and only `rebuild --adopt` gives them one. Others of this kind are a person's.
+    /// Records the files whose record is lost, as the earlier database is: only `rebuild --adopt` gives them one.
     fn record_found_files(
         &mut self,
         view: &RootSnapshot,
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
         let mut found = Vec::new();
-        let mut has_lost_one = false;
-        let layout = self.context.vault.layout();
-        for path in snapshot::paths_without_record(self.context.vault, view) {
-            let Some(text) = self.context.vault.read_text(&path)? else { continue };
-            if matches!(layout.kind_of(&path), Some(FileKind::Weekly | FileKind::Monthly)) {
-                // Without our frontmatter it is a person's, and a run with `--force` may replace it.
-                if frontmatter::split(&text).yaml.is_none() {
-                    continue;
-                }
-                has_lost_one = true;
-            }
+        for (path, text) in snapshot::lost_files(self.context.vault, view)? {
             let newest = self.context.lineage.versions_of(&path)?.pop();
             let is_known = newest.is_some_and(|it| {
                 let is_same = it.hash == Some(ContentHash::of(&text));
@@ -304,7 +291,7 @@ impl<'c, 'a> Rebuilder<'c, 'a> {
             });
             found.extend((!is_known).then_some((path, text)));
         }
-        if found.is_empty() || !has_lost_one {
+        if found.is_empty() {
             return Ok(());
         }
         let cause = VersionCause::ReadByRun;

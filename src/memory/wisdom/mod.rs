@@ -139,6 +139,11 @@ const COMMENT_CLOSE: &str = " -->";
 /// The beginning of an entry without a title.
 const BULLET: &str = "- ";
 
+/// Returns whether a text has the line that only our files have.
+pub fn is_in_our_form(text: &str) -> bool {
+    text.lines().any(|it| it.starts_with(LAST_COMPACTED))
+}
+
 /// How the ids of bullets begin that are chosen again when the logs change.
 const BULLET_ID: &str = "b-";
 const LAST_COMPACTED: &str = "Last compacted: ";
