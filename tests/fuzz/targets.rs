@@ -129,6 +129,8 @@ pub fn draft(bytes: &[u8]) {
     let room = 2_000;
     let input = DigestInput {
         logs: &logs,
+        held: &[],
+        shown: &str::to_owned,
         entries: &[],
         notes: &extractive::SeenStatements::of_notes(&[]),
         kept_out: &|_, _, _| None,
