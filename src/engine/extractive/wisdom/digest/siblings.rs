@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-use super::{KeptOut, statements::DigestStatement};
+use super::{KeptOut, statements::DigestStatement, stopped::StoppedThing};
 use crate::{
     engine::extractive::{
         as_f64,
@@ -27,6 +27,10 @@ pub(super) fn join_siblings(
     for statement in &found {
         last_of_key.extend(statement.keys.iter().map(|it| (*it, statement.order)));
     }
+    let changes: Vec<(usize, StoppedThing)> = found
+        .iter()
+        .flat_map(|it| it.changed.things().map(|thing| (it.order, thing.clone())))
+        .collect();
     let newest = found.last().map_or(NaiveDate::MIN, |it| it.day);
     for statement in found {
         let Some(title) = statement.title else {
@@ -44,7 +48,10 @@ pub(super) fn join_siblings(
         }
         // A value that changes later is told apart from those that hold.
         let replaced = statement.keys.iter().any(|it| last_of_key.get(it) > Some(&statement.order));
-        if replaced {
+        // What was stopped, and runs again, as well.
+        let is_later = |it: &&(usize, StoppedThing)| it.0 > statement.order;
+        let mut later = changes.iter().filter(is_later);
+        if replaced || later.any(|(_, it)| statement.changed.things().any(|own| own == it)) {
             joined.push(statement);
             continue;
         }

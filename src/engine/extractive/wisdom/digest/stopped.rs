@@ -135,6 +135,10 @@ impl ChangedThings {
         found
     }
 
+    pub(super) fn things(&self) -> impl Iterator<Item = &StoppedThing> {
+        self.stopped.iter().chain(&self.paused).chain(&self.resumed)
+    }
+
     /// Adds what another statement says.
     pub(super) fn extend(&mut self, other: Self) {
         self.change = self.change.or(other.change);

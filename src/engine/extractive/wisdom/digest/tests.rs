@@ -59,6 +59,27 @@ fn check(days: &[&str], expected: &[&str]) {
 }
 
 #[test]
+fn of_a_list_of_what_was_stopped_what_runs_again_leaves() {
+    let open = "## TideBoard\n\n- Mona opened TideBoard on the screen of the pier\n\n\
+                ## SandBoard\n\n- Mona opened SandBoard on the screen of the beach\n";
+    let jobs = "## Pump house\n\n- TideBoard: disabled\n- Disabled SandBoard\n";
+    let stopped = |last: &str| {
+        let found = bullets(&[open, open, jobs, last], 8_000, &|_, _| false);
+        found.into_iter().filter(|it| it.starts_with("Stopped")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        stopped("- Fed the cat of the pier and cleaned its bowl\n"),
+        [
+            "Stopped: Pump house: TideBoard: disabled; Disabled SandBoard (2026-04-03) [2026-04-03:1,3-4]"
+        ],
+    );
+    assert_eq!(
+        stopped("- Re-enabled TideBoard\n"),
+        ["Stopped: Pump house: Disabled SandBoard (2026-04-03) [2026-04-03:1,4]"],
+    );
+}
+
+#[test]
 fn one_day_is_enough_and_each_statement_has_its_section() {
     check(
         &["# 2026-04-01\n\n\
