@@ -1,6 +1,6 @@
 //! Reads the files of a memory folder.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, io::ErrorKind, path::Path};
 
 /// Files by path, with their text.
 pub(crate) type Files = BTreeMap<String, String>;
@@ -21,7 +21,13 @@ fn collect(top: &Path, dir: &Path, files: &mut Files) {
                 collect(top, &path, files);
             }
         } else {
-            files.insert(name, String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
+            match fs::read(path) {
+                Ok(bytes) => {
+                    files.insert(name, String::from_utf8_lossy(&bytes).into_owned());
+                }
+                // A daemon that runs meanwhile replaces files through temporary ones.
+                Err(err) => assert_eq!(err.kind(), ErrorKind::NotFound, "{name}: {err}"),
+            }
         }
     }
 }
