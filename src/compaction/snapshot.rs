@@ -333,7 +333,7 @@ pub(super) fn lost_files(
     Ok(if is_ours { lost } else { Vec::new() })
 }
 
-fn has_record(wisdom: &String) -> bool {
+fn has_record(wisdom: &str) -> bool {
     joined::split(wisdom).1.is_some()
         || WisdomFile::parse(wisdom).entries().any(|it| it.meta.is_some())
 }
