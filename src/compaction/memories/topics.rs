@@ -19,7 +19,7 @@ use crate::compaction::{
     },
 };
 use crate::{
-    engine::extractive::{FiledTopics, SeenStatements, StatementPlace},
+    engine::extractive::{FiledTopics, SeenStatements, StatementPlace, TopicMemory},
     memory::{
         address::{Address, Citation},
         correction::shorten,
@@ -93,6 +93,16 @@ impl<'a> TopicExclusions<'a> {
         Self { said, decisions, layout, logs }
     }
 
+    /// Returns them without what a model said about these lines.
+    pub(crate) fn without(mut self, ended: &[Citation]) -> Self {
+        for citation in ended {
+            if let Some(at) = self.said.iter().position(|it| it == citation) {
+                self.said.remove(at);
+            }
+        }
+        self
+    }
+
     /// Returns whether a statement with these lines must not be in a memory of a type.
     pub(crate) fn contain(&self, kind: MemoryType, citation: &Citation) -> bool {
         self.said.iter().any(|it| it.covers(citation))
@@ -151,6 +161,27 @@ impl TopicWriter<'_> {
         Ok(())
     }
 
+    /// Returns the lines of what a model said that these topics end or replace.
+    pub(crate) fn ended_of_model(&self, topics: &FiledTopics) -> Vec<Citation> {
+        let mut ended = Vec::new();
+        for memory in self.memories.iter().filter(|it| it.is_about_topic()) {
+            let all = self.recent_of_model(memory);
+            if all.is_empty() {
+                continue;
+            }
+            let is_of = |it: &&TopicMemory| {
+                it.kind == memory.kind && self.has_name(memory, &self.shown_name(&it.name))
+            };
+            let new = topics.topics.iter().filter(is_of).flat_map(|it| &it.statements);
+            let new = new.map(|(kind, item)| (*kind, self.sanitized(item))).collect();
+            let [holds] = self.without_ended(Some(memory), [all.clone()], topics);
+            let kept = with_those_of_model(new, holds);
+            let is_over = all.into_iter().filter(|it| !kept.contains(it));
+            ended.extend(is_over.filter_map(|it| it.1.citation));
+        }
+        ended
+    }
+
     /// Drops statements of a memory that no longer hold: those about what was stopped since, and if it runs again, those
     /// that say that it was stopped.
     fn without_ended<const N: usize>(
@@ -173,7 +204,9 @@ impl TopicWriter<'_> {
                 is_about: &|it| self.has_name(memory, &self.shown_name(it)),
             };
             let ends = topics.ends(&place);
-            statements.iter_mut().for_each(|all| all.retain(|it| !ends.end(it.0, &it.1)));
+            for all in &mut statements {
+                all.retain(|it| !ends.end(it.0, &it.1));
+            }
         }
         statements
     }

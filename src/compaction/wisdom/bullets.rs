@@ -91,7 +91,18 @@ impl WisdomEditor<'_, '_> {
         };
         if self.context.engine.files_by_topic() {
             let writer = TopicWriter { vault: self.context.vault, memories, logs: &logs, rules };
-            writer.add_changes(&digest.filed, &mut files, &mut recorded)?;
+            let mut topics = digest.filed;
+            let ended = writer.ended_of_model(&topics);
+            if !ended.is_empty() {
+                // Where what a model said is over, the line may be said in its own words.
+                let exclusions = exclusions.without(&ended);
+                let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
+                let input = (&file, &notes, &[][..]);
+                topics = edit.with_digest_input(input, room, &is_out, |input| {
+                    extractive::file_statements(input, &extractive::read_statements(input))
+                });
+            }
+            writer.add_changes(&topics, &mut files, &mut recorded)?;
         }
         if !files.is_empty() {
             receipt.outcome = JobOutcome::Written;

@@ -463,12 +463,14 @@ fn after_a_switch_to_no_model_its_statements_stay_until_something_ends_them() {
     workspace.run(&["doctor"]).ok();
 }
 
+/// Returns a statement about the importer.
+fn said(kind: &str, text: &str, lines: &str) -> Value {
+    let said = with(with(importer(), "kind", json!(kind)), "text", json!(text));
+    with(said, "citations", json!(lines))
+}
+
 #[test]
 fn what_a_model_says_was_stopped_leaves_each_memory_and_comes_back() {
-    let said = |kind: &str, text: &str, lines: &str| {
-        let said = with(with(importer(), "kind", json!(kind)), "text", json!(text));
-        with(said, "citations", json!(lines))
-    };
     let data = said("environment", "The importer has 38 GB of data.", "2026-04-07:4");
     let second = move |_| vec![said("retired", "Removed Importer.", "2026-04-08:1")];
     let workspace = two_days(vec![importer(), data], "- Removed Importer\n", second);
@@ -486,4 +488,30 @@ fn what_a_model_says_was_stopped_leaves_each_memory_and_comes_back() {
         .ok();
     let text = workspace.root.read(IMPORTER);
     assert!(!text.contains("Removed Importer") && text.contains("one row"), "{text}");
+}
+
+#[test]
+fn what_a_model_says_is_paused_ends_nothing() {
+    let data = said("environment", "The importer has 38 GB of data.", "2026-04-07:4");
+    let second = move |_| vec![said("retired", "Importer paused.", "2026-04-08:1")];
+    let workspace = two_days(vec![importer(), data], "- Importer paused\n", second);
+    extract_again(&workspace);
+    let all: String = memories(&workspace).iter().map(|it| workspace.root.read(it)).collect();
+    assert!(all.contains("Importer paused") && all.contains("38 GB"), "{all}");
+}
+
+#[test]
+fn where_what_a_model_said_is_over_the_line_is_said_in_its_own_words() {
+    let wish = "Alice prefers short replies in the morning";
+    let state = || said("state", &format!("{wish}!"), "2026-04-07:5");
+    let workspace = two_days(vec![state()], "- Removed Importer\n", |_| Vec::new());
+    assert!(workspace.root.read(IMPORTER).contains(&format!("{wish}!")));
+    workspace
+        .run_with(
+            &["--set", "engine=extractive", "compact"],
+            &[("MEMOIRD_WISDOM_DIGEST", "true"), ("MEMOIRD_NOW", "2026-04-10T09:00:00+02:00")],
+        )
+        .ok();
+    let all: String = memories(&workspace).iter().map(|it| workspace.root.read(it)).collect();
+    assert!(all.contains(wish) && !all.contains(&format!("{wish}!")), "{all}");
 }
