@@ -252,6 +252,34 @@ struct StatementCollector {
     found: Vec<DigestStatement>,
 }
 
+/// The words of a statement that a bullet may have.
+struct OwnText<'a> {
+    own: &'a str,
+    /// Where they end in the text of the statement, in bytes.
+    end: usize,
+    keeps_label: bool,
+    /// Whether a label says what they are about.
+    is_labelled: bool,
+}
+
+impl<'a> OwnText<'a> {
+    /// Returns the words of a statement; `None` for a question, a lead-in, and what is only a masked secret.
+    fn of(statement: &'a LogStatement) -> Option<Self> {
+        let end = end_of_text(&statement.text)?;
+        let own = statement.text[..end].trim();
+        let spoken =
+            says_label_alone(statement).then(|| statement.text[statement.label..end].trim());
+        let own = spoken.filter(|it| !refers_back(it)).unwrap_or(own);
+        // Without what was decided on a decision says little.
+        let keeps_label = own.len() == statement.text[..end].trim().len();
+        let is_labelled = statement.label > 0 && (keeps_label || decides_label(statement));
+        let is_statement = !own.ends_with([':', '：', '?', '？', ','])
+            && own.contains(char::is_alphabetic)
+            && !statement.text.get(statement.label..end).is_some_and(is_secret_mark);
+        is_statement.then_some(Self { own, end, keeps_label, is_labelled })
+    }
+}
+
 impl StatementCollector {
     /// Reads the heads of a page.
     fn read_heads(&mut self, page: &ParsedLog) {
@@ -318,20 +346,9 @@ impl StatementCollector {
         {
             return;
         }
-        let Some(end) = end_of_text(&statement.text) else { return };
-        let own = statement.text[..end].trim();
-        let spoken =
-            says_label_alone(statement).then(|| statement.text[statement.label..end].trim());
-        let own = spoken.filter(|it| !refers_back(it)).unwrap_or(own);
-        // Without what was decided on a decision says little.
-        let keeps_label = own.len() == statement.text[..end].trim().len();
-        let is_labelled = statement.label > 0 && (keeps_label || decides_label(statement));
-        if own.ends_with([':', '：', '?', '？', ',']) || !own.contains(char::is_alphabetic) {
+        let Some(OwnText { own, end, keeps_label, is_labelled }) = OwnText::of(statement) else {
             return;
-        }
-        if statement.text.get(statement.label..end).is_some_and(is_secret_mark) {
-            return;
-        }
+        };
         let words = WordList::of(own);
         let mut own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
