@@ -261,7 +261,8 @@ pub fn is_record_markup(words: &str) -> bool {
 
 /// Returns whether a line of a record is the head of an entry, whose text is indented below it.
 pub fn is_entry_head(line: &str) -> bool {
-    line.starts_with("- ") && ends_with_line(line)
+    // Items of a plan may be any words.
+    line.starts_with("- ") && !line.starts_with("- [") && ends_with_line(line)
 }
 
 /// Returns the messages that a record contains: author and time, and the words.

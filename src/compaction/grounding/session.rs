@@ -426,6 +426,12 @@ mod tests {
         assert_eq!(misquotes_of(&turns.map(|it| (it.0, it.1.to_owned()))), Vec::<String>::new());
     }
 
+    #[test]
+    fn an_item_of_a_plan_may_look_like_the_head_of_an_entry() {
+        let turns = [("user", "#"), ("call", "> quoted - user x, line 3: ")];
+        assert_eq!(misquotes_of(&turns.map(|it| (it.0, it.1.to_owned()))), Vec::<String>::new());
+    }
+
     fn entries() -> Vec<SessionEntry> {
         let texts = [
             (EntryPriority::User, "user: Import the Brest table, 412 rows."),
