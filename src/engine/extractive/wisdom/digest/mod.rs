@@ -67,6 +67,9 @@ const BOUNDARY: f64 = 2.0;
 /// How much more a statement counts that is in the file already.
 const HELD: f64 = 1.3;
 
+/// The same for rules, people, lessons and decisions: what a day was about pushes none of them out.
+const HELD_GUIDANCE: f64 = 2.0;
+
 /// How often bullets are chosen again, so that the file keeps what was chosen.
 const HELD_ROUNDS_MAX: usize = 4;
 
@@ -363,7 +366,11 @@ impl<'a> DigestChoice<'a> {
 
     fn gain(&self, at: usize) -> f64 {
         let statement = &self.statements[at];
-        let held = if self.held[at] { HELD } else { 1.0 };
+        let held = match self.held[at] {
+            true if statement.section().is_state() => HELD,
+            true => HELD_GUIDANCE,
+            false => 1.0,
+        };
         if statement.worth * held < WORTH_MIN {
             return 0.0;
         }
