@@ -15,7 +15,7 @@
 //! - Of two statements that differ in their values, or have the same label, the newer one is chosen.
 //! - The same logs and the same file give the same bullets: nothing depends on the clock. A bullet stays until it is
 //!   replaced or something clearly better needs its room, so that the file does not change without cause; chosen again
-//!   from the file that they gave, the bullets are the same.
+//!   from the file that they gave, the bullets are the same, unless [`HELD_ROUNDS_MAX`] choices did not settle them.
 
 pub(in crate::engine::extractive) mod contradictions;
 pub(in crate::engine::extractive) mod entities;
@@ -294,8 +294,8 @@ impl PartialOrd for QueuedStatement {
 }
 
 impl<'a> DigestChoice<'a> {
-    /// Chooses until another choice from the file with the chosen bullets would be the same. So a run that is
-    /// repeated after an interruption changes nothing.
+    /// Chooses until another choice from the file with the chosen bullets would be the same, at most
+    /// [`HELD_ROUNDS_MAX`] times. So a run that is repeated after an interruption changes nothing.
     fn settled(input: &'a DigestInput<'a>, read: &'a LogStatements) -> Self {
         let mut held = held_statements(input, read);
         let mut rounds = 0;
