@@ -324,6 +324,7 @@ pub(crate) struct WisdomLexicon {
     pub(crate) since_words: LexiconWords,
     pub(crate) done_words: LexiconWords,
     pub(crate) noun_articles: LexiconWords,
+    pub(crate) copulas: LexiconWords,
     pub(crate) place_prepositions: LexiconWords,
 }
 

@@ -117,7 +117,7 @@ fn a_series_is_one_line_with_its_range() {
     let depths: Vec<&str> = text.lines().filter(|it| it.contains("Depth")).collect();
     assert_eq!(
         depths,
-        ["- Depth gauge of TideBoard: 5.2 m (was 3.9 m–5.1 m since 2026-04-11) \
+        ["- Depth gauge of TideBoard: 5.2 m (was 3.9 m–5.1 m on 3 days since 2026-04-11) \
           [2026-04-11:1; 2026-04-12:1; 2026-04-13:1; 2026-04-14:1]"],
         "{text}"
     );

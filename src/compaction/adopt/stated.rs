@@ -4,7 +4,10 @@
 //! lost is only ours if no person can have written it in other words than those of its lines. Clauses of a sentence
 //! are found together, since `Push: allowed. Mail: forbidden.` does not state `Push: forbidden`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use chrono::NaiveDate;
 
@@ -33,9 +36,11 @@ const DATE_LABELS: [&str; 3] = ["resolved", "since", "until"];
 
 /// Returns whether each sentence of a text consists of whole clauses of these lines, one after the other: those of one
 /// line or paragraph, after the whole lines of its headings, or the cells of a row in order. Dates of the lines count
-/// as stated, and a former value where it follows the same label in a line: `(was 10 minutes until 2026-04-10)`.
+/// as stated, and a former value where it follows the same label in a line: `(was 10 minutes until 2026-04-10)`, or both
+/// ends of the range of a series: `(was 3.9 m–5.1 m on 6 days since 2026-04-02)`.
 pub(super) fn is_stated(text: &str, lines: &[(Address, &str)]) -> bool {
     let dates: BTreeSet<NaiveDate> = lines.iter().map(|it| it.0.stem.date()).collect();
+    let text = &with_ends_of_range(text, dates.len());
     let is_known = |it: &NaiveDate| dates.contains(it);
     let passages = passages(lines);
     let rows: Vec<Vec<Clause>> = lines
@@ -66,6 +71,18 @@ pub(super) fn is_stated(text: &str, lines: &[(Address, &str)]) -> bool {
     };
     let sentences = sentences(text);
     !sentences.is_empty() && sentences.iter().all(is_stated)
+}
+
+/// Returns a text with the range of a series on all days but the last as two former values.
+fn with_ends_of_range(text: &str, days: usize) -> Cow<'_, str> {
+    let ends = || {
+        let (bare, note) = text.strip_suffix(')')?.split_once(" (was ")?;
+        let (range, since) = note.split_once(" since ")?;
+        let on_days = format!(" on {} days", days.checked_sub(1)?);
+        let (least, most) = range.strip_suffix(&on_days)?.split_once('–')?;
+        Some(format!("{bare} (was {least} since {since}) (was {most} since {since})"))
+    };
+    ends().map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// Where a sentence is: the log, the number of the line or paragraph in it, and the lines.
@@ -421,5 +438,20 @@ mod tests {
         assert!(!is("Poll interval: 5 minutes (was 20 minutes until 2026-04-10)"));
         assert!(!is("Poll interval: 5 minutes (was 10 minutes)"));
         assert!(!is("Retry: 5 minutes (was 10 minutes until 2026-04-10)"));
+    }
+
+    #[test]
+    fn the_ends_of_a_range_are_in_the_lines() {
+        let lines = [
+            (address("2026-04-09", 3), "- Depth: 3.9 m"),
+            (address("2026-04-10", 3), "- Depth: 5.1 m"),
+            (address("2026-04-11", 3), "- Depth: 4.4 m"),
+            (address("2026-04-12", 3), "- Depth: 4.8 m"),
+        ];
+        let is = |text: &str| is_stated(text, &lines);
+        assert!(is("Depth: 4.8 m (was 3.9 m–5.1 m on 3 days since 2026-04-09)"));
+        assert!(!is("Depth: 4.8 m (was 3.9 m–5.2 m on 3 days since 2026-04-09)"));
+        assert!(!is("Depth: 4.8 m (was 3.9 m–5.1 m on 4 days since 2026-04-09)"));
+        assert!(!is("Depth: 4.8 m (was 3.9 m–5.1 m on 3 days since 2026-04-08)"));
     }
 }

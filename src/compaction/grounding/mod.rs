@@ -23,6 +23,8 @@ pub(crate) mod hedge;
 mod prompt_echo;
 pub mod session;
 
+use std::collections::BTreeSet;
+
 use chrono::NaiveDate;
 
 use self::{
@@ -346,9 +348,9 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         let found = atoms.partition_point(|it| it.end <= at);
         atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
     };
-    let missing = cited
-        .quantities()
-        .first_unsupported(&quantities, |it| is_part_of(it.start, VERBATIM_KINDS));
+    let missing = cited.quantities().first_unsupported(&quantities, |it| {
+        is_part_of(it.start, VERBATIM_KINDS) || counts_days(&item.text[it.start..], citation)
+    });
     if let Some((start, end)) = missing {
         let atom = item.text[start..end].to_owned();
         return Err(Violation::AtomNotInSources { atom });
@@ -371,6 +373,14 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         return Err(Violation::AtomNotInSources { atom: name.to_owned() });
     }
     cited.check_claims(&item.text, true)
+}
+
+/// Returns whether a text begins with the number of the days of a series, `6 days since 2026-04-02`: those that its
+/// lines have besides the day of the last value.
+fn counts_days(text: &str, citation: &Citation) -> bool {
+    let days: BTreeSet<NaiveDate> = citation.files().map(|it| it.0.date()).collect();
+    let earlier = days.len().saturating_sub(1);
+    earlier > 1 && text.starts_with(&format!("{earlier} days since "))
 }
 
 #[cfg(test)]

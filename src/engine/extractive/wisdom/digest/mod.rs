@@ -52,7 +52,11 @@ use crate::{
         wisdom::{WisdomEntry, WisdomSection},
     },
     privacy::SanitizedLog,
-    text::hash::{HashedMap, HashedSet},
+    text::{
+        hash::{HashedMap, HashedSet},
+        lexicon::WISDOM,
+        words::lowercase_runs,
+    },
 };
 
 /// A statement is a bullet if it is worth as much: of those with less two in three are of no use.
@@ -273,6 +277,8 @@ struct DigestChoice<'a> {
     used: [usize; WisdomSection::ALL.len()],
     /// The number of statements and characters in the line of each project.
     lines: BTreeMap<usize, (usize, usize)>,
+    /// The newest statement of what each entity is.
+    definitions: BTreeMap<usize, usize>,
 }
 
 /// A statement in the queue, by the gain that it had when it was put there.
@@ -325,6 +331,11 @@ impl<'a> DigestChoice<'a> {
         let weights = term_weights(statements);
         let used = [0; WisdomSection::ALL.len()];
         let (chosen, considered, lines) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let definition = |(at, it): (usize, &DigestStatement)| {
+            let entity = it.subject.filter(|it| it.opens)?.entity;
+            says_what_it_is(&it.text, &entities.all[entity].name).then_some((entity, at))
+        };
+        let definitions = statements.iter().enumerate().filter_map(definition).collect();
         Self {
             input,
             statements,
@@ -338,6 +349,7 @@ impl<'a> DigestChoice<'a> {
             considered,
             used,
             lines,
+            definitions,
         }
     }
 
@@ -356,11 +368,15 @@ impl<'a> DigestChoice<'a> {
                 queue.push(QueuedStatement(gain, at));
                 continue;
             }
+            if self.chosen.contains(&at) {
+                continue;
+            }
             let outcome = if self.has_room(at) { self.outcome(at) } else { DigestOutcome::NoRoom };
+            self.considered.push((at, gain, outcome));
             if outcome == DigestOutcome::Chosen {
                 self.choose(at);
+                self.choose_definition(at);
             }
-            self.considered.push((at, gain, outcome));
         }
     }
 
@@ -482,8 +498,25 @@ impl<'a> DigestChoice<'a> {
         self.chosen.push(at);
     }
 
+    /// Chooses what the project of a chosen statement is, with which its line begins.
+    fn choose_definition(&mut self, chosen: usize) {
+        let project = self.project_of(&self.statements[chosen]);
+        let definition = project.and_then(|it| self.definitions.get(&it).copied());
+        let is_left = |it: &usize| {
+            self.project_of(&self.statements[*it]) == project
+                && !self.chosen.contains(it)
+                && self.has_room(*it)
+                && self.outcome(*it) == DigestOutcome::Chosen
+        };
+        if let Some(at) = definition.filter(is_left) {
+            self.considered.push((at, self.gain(at), DigestOutcome::Chosen));
+            self.choose(at);
+        }
+    }
+
     /// Returns the bullets by section: the newest first, those of a project in one line that is as new as its newest
-    /// statement; of the rules first those that set a boundary. What has no news stays in its place among the others.
+    /// statement and begins with what it is; of the rules first those that set a boundary. What has no news stays in
+    /// its place among the others.
     fn into_bullets(self) -> Vec<DigestBullet> {
         // Of each project its newest day and its first statement.
         let mut projects = BTreeMap::<usize, (NaiveDate, usize)>::new();
@@ -501,7 +534,8 @@ impl<'a> DigestChoice<'a> {
                 let it = &self.statements[at];
                 let project = self.project_of(it);
                 let (day, first) = project.map_or((it.day, at), |it| projects[&it]);
-                (it.section(), Reverse(it.is_boundary), Reverse(day), first, at)
+                let is_news = project.is_none_or(|it| self.definitions.get(&it) != Some(&at));
+                (it.section(), Reverse(it.is_boundary), Reverse(day), first, is_news, at)
             })
             .collect();
         order.sort_unstable();
@@ -517,11 +551,10 @@ impl<'a> DigestChoice<'a> {
                 bullet.citation.merge(&statement.citation);
                 continue;
             }
-            let text = match project {
-                Some(it) => {
-                    lines.insert(it, bullets.len());
-                    format!("{}: {text}", self.entities.all[it].name)
-                }
+            lines.extend(project.map(|it| (it, bullets.len())));
+            let name = project.map(|it| &self.entities.all[it].name);
+            let text = match name.filter(|it| after_name(text, it).is_none()) {
+                Some(name) => format!("{name}: {text}"),
                 None => text.to_owned(),
             };
             let (section, citation) = (statement.section(), statement.citation.clone());
@@ -554,14 +587,32 @@ fn held_statements(input: &DigestInput<'_>, read: &LogStatements) -> Vec<bool> {
     read.statements.iter().map(is_held).collect()
 }
 
+/// Returns what follows the name with which a text begins.
+fn after_name<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.get(..name.len()).filter(|it| it.eq_ignore_ascii_case(name))?;
+    let rest = &text[name.len()..];
+    (!rest.starts_with(char::is_alphanumeric)).then_some(rest)
+}
+
 /// Returns a text without the name before its first colon or dash. `Atlas-2: ready` is about another one.
 fn without_name<'t>(text: &'t str, name: &str) -> &'t str {
-    let rest = text.get(..name.len()).filter(|it| it.eq_ignore_ascii_case(name));
-    let Some(rest) = rest.map(|_| &text[name.len()..]) else { return text };
+    let Some(rest) = after_name(text, name) else { return text };
     let spaced = rest.trim_start();
     let is_joined = spaced.len() == rest.len() && rest.starts_with(['-', '–', '—']);
     let value = spaced.strip_prefix([':', '：', '—', '–', '-']).map(str::trim_start);
     value.filter(|it| !it.is_empty() && !is_joined).unwrap_or(text)
+}
+
+/// Returns whether a text says what the thing of a name is: `TideBoard is the screen of the harbour`.
+fn says_what_it_is(text: &str, name: &str) -> bool {
+    let Some(rest) = after_name(text, name).map(str::trim_start) else { return false };
+    let mut words = lowercase_runs(rest);
+    let mut next = || words.next().unwrap_or_default();
+    let is_article = |it: &str| WISDOM.articles.contains(&it) || WISDOM.noun_articles.contains(&it);
+    match rest.strip_prefix(['是', ':', '：', '—', '–', '-']) {
+        Some(_) => rest.starts_with('是') || is_article(&next()),
+        None => WISDOM.copulas.contains(&&*next()) && is_article(&next()),
+    }
 }
 
 /// Returns what each term counts: more if few statements have it, and if it occurs on many days.

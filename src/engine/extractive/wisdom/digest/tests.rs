@@ -101,6 +101,23 @@ fn one_day_is_enough_and_each_statement_has_its_section() {
 }
 
 #[test]
+fn the_line_of_a_project_begins_with_what_it_is() {
+    let found = bullets(
+        &[
+            "- Mona wired the TideBoard to the buoy of the north pier\n",
+            "- TideBoard is the screen with the tides of eleven piers\n",
+            "- TideBoard: paint of the frame is dry\n",
+            "- Mona moved the TideBoard to the hall of the pilots, host 10.0.4.7\n",
+        ],
+        8_000,
+        &|_, _| false,
+    );
+    let line = found.iter().find(|it| it.starts_with("Projects: TideBoard")).unwrap();
+    let begin = "Projects: TideBoard is the screen with the tides of eleven piers (2026-04-02); ";
+    assert!(line.starts_with(begin) && line.contains("hall of the pilots"), "{found:?}");
+}
+
+#[test]
 fn a_newer_value_replaces_the_older_one() {
     check(
         &[

@@ -42,6 +42,9 @@ const FORMER_CHARS_MAX: usize = 40;
 /// As many different values of a label before its last one are those of a series.
 const SERIES_VALUES_MIN: usize = 3;
 
+/// The most days of a series, each of which is cited.
+const SERIES_DAYS_MAX: usize = 30;
+
 /// Two statements of a topic say the same with this overlap.
 const SAME_STATEMENT: f64 = 0.7;
 
@@ -294,8 +297,8 @@ impl TopicFiler<'_> {
         chosen
     }
 
-    /// Returns a statement with what its label said before: the range of a series, `Depth: 5.2 m (was 3.9 m–5.1 m
-    /// since 2026-04-02)`, or the value that it replaces, `Poll interval: 5 minutes (was 10 minutes until 2026-04-10)`.
+    /// Returns a statement with what its label said before: the range of a series, `Depth: 5.2 m (was 3.9 m–5.1 m on
+    /// 6 days since 2026-04-02)`, or the value that it replaces, `Poll interval: 5 minutes (was 10 minutes until 2026-04-10)`.
     fn with_earlier_values(&self, at: usize, words: &str) -> Item {
         let statement = &self.read.statements[at];
         let bare = words.trim_end_matches(['.', ';']);
@@ -317,8 +320,9 @@ impl TopicFiler<'_> {
         let all = &self.read.statements;
         let series = Series::of(statement, self.read.newer.before(all, statement));
         let ranged = series.and_then(|it| {
-            let note = format!("was {}–{} since {}", it.least.1, it.most.1, it.first.day);
-            with(note, &[it.least.0, it.most.0, it.first])
+            let (days, first) = (it.days.len(), it.days.last()?.day);
+            let note = format!("was {}–{} on {days} days since {first}", it.least, it.most);
+            with(note, &it.days)
         });
         let replaced = || {
             let former = self.read.newer.before(all, statement).next();
@@ -356,9 +360,10 @@ impl TopicFiler<'_> {
 
 /// The values of a label that measures the same thing again and again.
 struct Series<'a> {
-    least: (&'a DigestStatement, &'a str),
-    most: (&'a DigestStatement, &'a str),
-    first: &'a DigestStatement,
+    least: &'a str,
+    most: &'a str,
+    /// The newest statement of each earlier day, newest first.
+    days: Vec<&'a DigestStatement>,
 }
 
 impl<'a> Series<'a> {
@@ -370,22 +375,19 @@ impl<'a> Series<'a> {
     ) -> Option<Self> {
         let (_, unit) = measured(newest.value()?)?;
         let mut values: Vec<(f64, &DigestStatement, &str)> = earlier
+            .filter(|it| it.day < newest.day)
             .filter_map(|it| {
                 let value = it.value()?;
                 measured(value).filter(|it| it.1 == unit).map(|(number, _)| (number, it, value))
             })
             .collect();
         values.dedup_by_key(|it| it.1.day);
-        let first = values.last()?.1;
-        let least = *values.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let most = *values.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        values.truncate(SERIES_DAYS_MAX);
+        let days = values.iter().map(|it| it.1).collect();
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
         values.dedup_by_key(|it| it.0.to_bits());
-        (values.len() >= SERIES_VALUES_MIN).then_some(Self {
-            least: (least.1, least.2),
-            most: (most.1, most.2),
-            first,
-        })
+        let (least, most) = (values.first()?.2, values.last()?.2);
+        (values.len() >= SERIES_VALUES_MIN).then_some(Self { least, most, days })
     }
 }
 
