@@ -70,7 +70,7 @@ pub(super) fn last_day(
     let newest = &without_barred(root, newest_days(&logs), is_known)?[..];
     let budget = LengthBudget { target_chars: CHARS, limit_chars: CHARS_MAX, verbatim: false };
     let counts = corpus.counts(period);
-    let input = SummaryInput { period, logs: newest, weeks: &[], budget, counts };
+    let input = SummaryInput { period, logs: newest, weeks: &[], budget, counts, check: &|_| None };
     // Its only error is that there is nothing to say: greetings, headings, text of others.
     let Ok(draft) = Extractive.summarize(&input) else { return Ok(None) };
     let mut found = LastDay { day, bullets: Vec::new(), open: Vec::new() };

@@ -27,12 +27,12 @@ use crate::{
         typed::{MemoryType, TypedMemory},
         wisdom::WisdomEntry,
     },
-    model::{Batching, CallError, ModelRequest, Spending, WorkOutcome},
+    model::{Batching, CallError, Spending, WorkOutcome},
     privacy::{SanitizedLine, SanitizedLog},
 };
 
 /// The sources of a weekly or monthly summary.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct SummaryInput<'a> {
     /// A week or a month.
     pub period: Period,
@@ -44,6 +44,25 @@ pub struct SummaryInput<'a> {
     pub budget: LengthBudget,
     /// Word counts of the root's logs dated up to the period's end.
     pub counts: &'a extractive::corpus_stats::CorpusCounts,
+    /// Returns what is wrong with a bullet, for an engine that can correct it.
+    pub check: &'a BulletCheck<'a>,
+}
+
+/// Returns what is wrong with a bullet of a summary.
+pub type BulletCheck<'a> = dyn Fn(&Item) -> Option<BulletFault> + 'a;
+
+/// What is wrong with a bullet, worded so that it can be sent to a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BulletFault {
+    /// The checks refuse it.
+    Refused(String),
+    /// It may stay, but leaves out what its lines are about.
+    Incomplete {
+        /// How many amounts and days it leaves out.
+        missing: usize,
+        /// Which ones.
+        reason: String,
+    },
 }
 
 /// A weekly file as a source of a month.
@@ -74,19 +93,8 @@ pub struct EngineDraft {
     pub sections: Vec<(SummarySection, Vec<Item>)>,
     /// Why lines were left out, where the reason is not [`OmissionReason::OverBudget`].
     pub omitted: Vec<(Address, OmissionReason)>,
-    /// The requests to a model and its replies, for `Engine::retry_rejected`; empty without a model.
-    pub replies: Vec<(ModelRequest, String)>,
-    /// What a reply contains that was not requested, worded so that it can be sent to the model.
-    pub faults: Vec<String>,
-}
-
-/// A problem that the checks found in a draft, reported back to the engine.
-#[derive(Clone, Debug)]
-pub struct DraftFault {
-    /// The faulty item; `None` if the fault concerns the whole draft.
-    pub item: Option<Item>,
-    /// What is wrong.
-    pub reason: String,
+    /// Bullets that a model corrected when it was told what is wrong, each as it was before and as it is now.
+    pub corrected: Vec<(Item, Item)>,
 }
 
 /// Why a source line reached no item. Lines without a recorded reason are `OverBudget`.
@@ -322,21 +330,6 @@ pub trait Engine: Send + Sync {
     ///
     /// Returns why there is no draft. A draft is never empty.
     fn summarize(&self, input: &SummaryInput<'_>) -> Result<EngineDraft, EngineError>;
-
-    /// Drafts rejected items again: returns replacements for the items named in `faults`, or `None` if
-    /// a retry makes no sense.
-    ///
-    /// # Errors
-    ///
-    /// Returns why there is no second draft; the caller then uses the first one.
-    fn retry_rejected(
-        &self,
-        _input: &SummaryInput<'_>,
-        _draft: &EngineDraft,
-        _faults: &[DraftFault],
-    ) -> Result<Option<EngineDraft>, EngineError> {
-        Ok(None)
-    }
 
     /// Proposes typed memories from one day; usually there are none.
     ///

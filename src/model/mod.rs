@@ -236,6 +236,9 @@ pub trait LanguageModel: Send + Sync {
         None
     }
 
+    /// Stores a text in place of the stored reply to a request.
+    fn replace_reply(&self, _request: &ModelRequest, _text: &str) {}
+
     /// Returns how many tokens the model reads and writes in one call, if its server has reported it.
     fn context_tokens(&self) -> Option<u32> {
         None

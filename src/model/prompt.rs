@@ -29,6 +29,8 @@ pub enum PromptName {
     Handoff,
     /// For the state of a session, from which it can be resumed.
     Recovery,
+    /// For items that failed the checks.
+    Repair,
 }
 
 /// A prompt.
@@ -48,7 +50,7 @@ pub struct Prompt {
 
 /// All prompts.
 #[derive(Clone, Debug)]
-pub struct Prompts([Prompt; 8]);
+pub struct Prompts([Prompt; 9]);
 
 /// Why a prompt file is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,7 +91,7 @@ struct PromptHeader {
 
 impl PromptName {
     /// All prompts.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Weekly,
         Self::Monthly,
         Self::Extract,
@@ -98,6 +100,7 @@ impl PromptName {
         Self::Session,
         Self::Handoff,
         Self::Recovery,
+        Self::Repair,
     ];
 
     /// Returns the name of its file, without the extension.
@@ -111,6 +114,7 @@ impl PromptName {
             Self::Session => "session",
             Self::Handoff => "handoff",
             Self::Recovery => "recovery",
+            Self::Repair => "repair",
         }
     }
 
@@ -125,6 +129,7 @@ impl PromptName {
             Self::Session => include_str!("../../prompts/session.md"),
             Self::Handoff => include_str!("../../prompts/handoff.md"),
             Self::Recovery => include_str!("../../prompts/recovery.md"),
+            Self::Repair => include_str!("../../prompts/repair.md"),
         }
     }
 
@@ -132,7 +137,7 @@ impl PromptName {
     fn placeholders(self) -> &'static [&'static str] {
         match self {
             Self::Weekly | Self::Monthly => &["sections", "ratio"],
-            Self::Extract | Self::Handoff | Self::Recovery => &[],
+            Self::Extract | Self::Handoff | Self::Recovery | Self::Repair => &[],
             Self::Wisdom => &["max_entries", "categories"],
             Self::Combined => &["weekly", "extract"],
             Self::Session => &["scope"],
@@ -143,12 +148,14 @@ impl PromptName {
 impl Prompts {
     /// Reads all prompts; `own` returns the user's own file of a name.
     pub(crate) fn read(own: impl Fn(&str) -> Option<String>) -> Result<Self, PromptError> {
-        let [weekly, monthly, extract, wisdom, combined, session, handoff, recovery] =
+        let [weekly, monthly, extract, wisdom, combined, session, handoff, recovery, repair] =
             PromptName::ALL.map(|name| {
                 let text = own(name.name());
                 Prompt::parse(name, text.as_deref().unwrap_or_else(|| name.built_in()))
             });
-        Ok(Self([weekly?, monthly?, extract?, wisdom?, combined?, session?, handoff?, recovery?]))
+        Ok(Self([
+            weekly?, monthly?, extract?, wisdom?, combined?, session?, handoff?, recovery?, repair?,
+        ]))
     }
 
     /// Returns a prompt.
@@ -254,7 +261,7 @@ mod tests {
     #[test]
     fn the_users_prompt_takes_precedence_and_has_its_own_id() {
         let own = |name: &str| {
-            let text = PromptName::Wisdom.built_in().replace("version: 3", "version: 7");
+            let text = PromptName::Wisdom.built_in().replace("version: 4", "version: 7");
             (name == "wisdom").then_some(text)
         };
         let (theirs, ours) = (Prompts::read(own).unwrap(), Prompts::read(|_| None).unwrap());

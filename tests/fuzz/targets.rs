@@ -150,7 +150,7 @@ pub fn draft(bytes: &[u8]) {
     }
     assert!(bullets.is_sorted_by_key(|it| it.section), "{bullets:?}");
     assert!(bullets.iter().map(|it| it.text.chars().count()).sum::<usize>() <= room);
-    let input = SummaryInput { period, logs: &logs, weeks: &[], budget, counts };
+    let input = SummaryInput { period, logs: &logs, weeks: &[], budget, counts, check: &|_| None };
     let Ok(draft) = Extractive.summarize(&input) else { return };
     for item in draft.sections.iter().flat_map(|(_, items)| items) {
         let citation = item.citation.as_ref().expect("a citation");

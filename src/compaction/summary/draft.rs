@@ -19,10 +19,9 @@ use crate::compaction::{
 use crate::{
     config::settings::{Compaction, Length},
     engine::{
-        DraftFault, Engine, EngineDraft, EngineError, Extraction, LengthBudget, OmissionReason,
+        BulletFault, Engine, EngineDraft, EngineError, Extraction, LengthBudget, OmissionReason,
         StatementDraft, SummaryInput, WeekExtractInput, WeekSource,
         extractive::corpus_stats::{self, Corpus, CorpusCounts},
-        model::summary,
     },
     memory::{
         address::{Address, Citation, Stem},
@@ -47,9 +46,6 @@ pub(crate) struct CorpusReader {
     corpus: Corpus,
     read: HashSet<Stem>,
 }
-
-/// This many items that leave out an amount are worth a call of the model by themselves.
-const DROPPED_WORTH_A_CALL: usize = 3;
 
 /// How many logs a thread reads at once: enough that its stemmer pays off.
 const LOGS_AT_ONCE: usize = 16;
@@ -161,12 +157,14 @@ impl SummaryDrafter<'_> {
         let budget = self.budget(job.tier, sources.chars);
         let budget = kept.remaining_budget(budget, sources.chars, max_chars);
         let mut note = kept.note(max_chars);
+        let check = |item: &Item| self.bullet_fault(item, &sources);
         let input = SummaryInput {
             period: job.period,
             logs: logs.as_deref().unwrap_or(&sources.logs),
             weeks: &sources.weeks,
             budget,
             counts,
+            check: &check,
         };
         let draft = match ask_engine(self.engine, |engine| engine.summarize(&input)) {
             // There is no room beyond the orphaned items, or nothing more to say.
@@ -176,9 +174,7 @@ impl SummaryDrafter<'_> {
             draft => draft?,
         };
         let drafted: usize = draft.sections.iter().map(|(_, items)| items.len()).sum();
-        let grounded = self.ground_draft(&draft, &sources);
-        let GroundedDraft { mut sections, rejected } =
-            self.retry_rejected(&input, &draft, grounded, &sources);
+        let GroundedDraft { mut sections, rejected } = self.ground_draft(&draft, &sources);
         let rejected = orphaned_items::restore_orphaned(
             &mut sections,
             rejected,
@@ -197,6 +193,13 @@ impl SummaryDrafter<'_> {
         if amounts.0 > 0 {
             let amounts_note = format!("{} of {} amounts and days kept", amounts.1, amounts.0);
             note = Some(note.map_or(amounts_note.clone(), |it| format!("{it}; {amounts_note}")));
+        }
+        for (before, now) in &draft.corrected {
+            tracing::debug!("{}: corrected `{before}` to `{now}`", job.period);
+        }
+        if !draft.corrected.is_empty() {
+            let corrected = format!("{} corrected when asked again", draft.corrected.len());
+            note = Some(note.map_or(corrected.clone(), |it| format!("{it}; {corrected}")));
         }
         let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
         let lines = sources.lines();
@@ -247,6 +250,7 @@ impl SummaryDrafter<'_> {
             weeks: &sources.weeks,
             budget: kept.remaining_budget(budget, sources.chars, max_chars),
             counts: &CorpusCounts::default(),
+            check: &|item| self.bullet_fault(item, &sources),
         };
         let check = |draft: &StatementDraft| check(&sources.logs, draft);
         let days = WeekExtractInput { existing, check: &check };
@@ -282,73 +286,18 @@ impl SummaryDrafter<'_> {
         grounded
     }
 
-    /// Has the engine draft rejected items once more, all at once, and checks them.
-    fn retry_rejected(
-        &self,
-        input: &SummaryInput<'_>,
-        draft: &EngineDraft,
-        mut first: GroundedDraft,
-        sources: &SummarySources,
-    ) -> GroundedDraft {
-        if !self.engine.is_model() {
-            return first;
+    /// Returns what is wrong with a bullet of a model.
+    fn bullet_fault(&self, item: &Item, sources: &SummarySources) -> Option<BulletFault> {
+        let sections = vec![(SummarySection::Context, vec![item.clone()])];
+        let draft = EngineDraft { sections, ..EngineDraft::default() };
+        if let Some((_, _, why)) = self.ground_draft(&draft, sources).rejected.first() {
+            return Some(BulletFault::Refused(why.to_string()));
         }
-        let lines = sources.lines();
-        let lost = |item: &Item| completeness::of_item(item, &lines).dropped;
-        let dropped: Vec<(Item, Vec<String>)> = all_items(&first.sections)
-            .map(|it| (it.clone(), lost(it)))
-            .filter(|(_, dropped)| !dropped.is_empty())
-            .collect();
-        if first.rejected.is_empty() && dropped.len() < DROPPED_WORTH_A_CALL {
-            return first;
-        }
-        let faults = first
-            .rejected
-            .iter()
-            .map(|(_, item, why)| DraftFault { item: Some(item.clone()), reason: why.to_string() });
-        let faults = faults.chain(dropped.iter().map(|(item, dropped)| DraftFault {
-            item: Some(item.clone()),
+        let dropped = completeness::of_item(item, &sources.lines()).dropped;
+        (!dropped.is_empty()).then(|| BulletFault::Incomplete {
+            missing: dropped.len(),
             reason: format!("it leaves out {}, which its lines are about", dropped.join(", ")),
-        }));
-        let forms = draft.faults.iter().map(|it| DraftFault { item: None, reason: it.clone() });
-        let faults: Vec<DraftFault> = faults.chain(forms).collect();
-        // Without a second draft the first one is used as it is.
-        let Ok(Some(second)) =
-            ask_engine(self.engine, |engine| engine.retry_rejected(input, draft, &faults))
-        else {
-            return first;
-        };
-        let second = self.ground_draft(&second, sources);
-        let shares_line = |a: &Item, b: &Item| match (&a.citation, &b.citation) {
-            (Some(a), Some(b)) => a.overlaps(b),
-            _ => false,
-        };
-        first
-            .rejected
-            .retain(|(_, item, _)| !all_items(&second.sections).any(|it| shares_line(it, item)));
-        for (section, item, why) in second.rejected {
-            if !first.rejected.iter().any(|(_, it, _)| *it == item) {
-                first.rejected.push((section, item, why));
-            }
-        }
-        // An item that says more replaces the one that left it out.
-        let is_better = |old: &Item| {
-            let was = dropped.iter().find(|(it, _)| it == old).map_or(0, |(_, it)| it.len());
-            was > 0
-                && all_items(&second.sections)
-                    .any(|it| shares_line(it, old) && lost(it).len() < was)
-        };
-        for (_, items) in &mut first.sections {
-            items.retain(|it| !is_better(it));
-        }
-        let first_texts: HashSet<String> =
-            all_items(&first.sections).map(|it| it.text.clone()).collect();
-        for (section, items) in second.sections {
-            let new: Vec<Item> =
-                items.into_iter().filter(|it| !first_texts.contains(&it.text)).collect();
-            summary::merge_sections(&mut first.sections, vec![(section, new)]);
-        }
-        first
+        })
     }
 
     /// Reads the orphaned items of the file.

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use super::{
     ModelEngine,
-    checked::{self, Checked, ReadItems, ReplyItem},
-    json as reply, request_data,
+    checked::{self, Checked, ReadItems, ReplyItem, ReplyReading},
+    json as reply,
+    request_data::{self, LineIds},
 };
 use crate::{
-    engine::{EngineError, ExtractInput, Extraction, StatementDraft},
+    engine::{EngineError, ExtractInput, Extraction, StatementDraft, UnreadableItem},
     memory::{
         address::{Address, Citation},
         statement::StatementKind,
@@ -31,8 +32,10 @@ const NAMES_MAX: usize = 200;
 /// An existing memory is listed with its statements if the logs name it, or share this many words with it.
 const WORDS_SHARED_MIN: usize = 3;
 
-/// The least room for the statements of existing memories, in characters. For longer logs it is their length.
-const KNOWN_CHARS_MIN: usize = 2_000;
+/// The least room for the statements of existing memories, in characters. For longer logs it is this part of their length.
+const KNOWN_CHARS_MIN: usize = 1_000;
+
+const KNOWN_PART: usize = 4;
 
 /// The longest topic and statement, in characters.
 const TOPIC_CHARS_MAX: usize = 120;
@@ -62,11 +65,22 @@ pub(super) struct StatementCheck<'a> {
     pub(super) verdict: &'a dyn Fn(&StatementDraft) -> Result<(), String>,
 }
 
-impl ReplyItem for StatementDraft {
-    const NOUN: &'static str = "statement";
+/// Existing memories as a request lists them.
+pub(super) struct MemoryList {
+    pub(super) text: String,
+    /// The hash and the lines of each statement in it.
+    pub(super) statements: Vec<(String, Option<Citation>)>,
+}
 
-    fn subject(&self) -> &str {
-        &self.topic
+impl ReplyItem for StatementDraft {
+    fn to_json(&self, ids: &LineIds) -> Value {
+        json!({
+            "kind": self.kind.name(),
+            "topic": self.topic,
+            "text": self.text,
+            "citations": ids.print(&self.citation),
+            "replaces": self.replaces.as_deref().map(request_data::statement_id),
+        })
     }
 
     fn citation(&self) -> Option<&Citation> {
@@ -85,25 +99,38 @@ impl ModelEngine {
             return Ok(Extraction::default());
         }
         // At most half of the room, so that the log is not split into many parts.
-        let room = self.room_chars(&self.extract_request(input, 0, "")) / 2;
-        let empty = self.extract_request(input, room, "");
+        let room = self.room_chars(&self.extract_request(input, "", "")) / 2;
+        let existing = existing_memories(logs, input.existing, room);
+        let empty = self.extract_request(input, &existing.text, "");
+        let ids = LineIds::of(&blocks).with_statements(existing.statements);
         let check = StatementCheck { logs, existing: input.existing, verdict: input.check };
+        let reading = ReplyReading {
+            blocks: &blocks,
+            ids: &ids,
+            properties: properties(),
+            read: &|text| Ok(check_statements(parse_reply(text, &ids)?, &check)),
+            read_item: &|value| {
+                let item = checked::read_item(&value, &ids, |it| parse_statement(it, &ids));
+                check_statement(item, &check)
+            },
+        };
         let replies = self.ask_in_parts(&blocks, &empty, |parts, i| {
             let data = request_data::fenced_blocks(&parts[i], &self.nonce);
-            let labels = request_data::LineLabels::of(&parts[i]);
-            self.ask_checked(self.extract_request(input, room, &data), &|text| {
-                Ok(check_statements(parse_reply(text)?, &labels, &check))
-            })
+            self.ask_checked(&self.extract_request(input, &existing.text, &data), &reading)
         })?;
         Ok(into_extraction(replies.into_iter().flatten()))
     }
 
-    /// Returns a request with at most `room` characters of existing memories.
-    fn extract_request(&self, input: &ExtractInput<'_>, room: usize, data: &str) -> ModelRequest {
+    /// Returns a request with a list of existing memories.
+    fn extract_request(
+        &self,
+        input: &ExtractInput<'_>,
+        existing: &str,
+        data: &str,
+    ) -> ModelRequest {
         let prompt = self.prompts.get(PromptName::Extract);
         // Memories are derived from logs, so they are untrusted data, too.
-        let existing = existing_memories(std::slice::from_ref(input.log), input.existing, room);
-        let existing = request_data::fence(&existing, &self.nonce);
+        let existing = request_data::fence(existing, &self.nonce);
         let messages = vec![Message::user(format!("{existing}\n\n{data}\n\n{REMINDER}"))];
         let period = input.log.stem().to_string();
         ModelRequest {
@@ -127,7 +154,7 @@ pub(super) fn existing_memories(
     logs: &[SanitizedLog],
     memories: &[TypedMemory],
     chars_max: usize,
-) -> String {
+) -> MemoryList {
     let mut list = String::from("Memories that exist:\n");
     if memories.is_empty() {
         list.push_str("none\n");
@@ -149,16 +176,18 @@ pub(super) fn existing_memories(
     let chars = |it: &String| it.chars().count();
     let room = chars_max.saturating_sub(chars(&list) + headings.iter().map(chars).sum::<usize>());
     let logged: usize = logs.iter().map(SanitizedLog::chars).sum();
-    let mut room = room.min(logged.max(KNOWN_CHARS_MIN));
+    let mut room = room.min((logged / KNOWN_PART).max(KNOWN_CHARS_MIN));
     let mut likely: Vec<(usize, usize)> =
         newest.iter().enumerate().map(|(i, it)| (shared(it), i)).collect();
     likely.retain(|it| it.0 >= WORDS_SHARED_MIN);
     likely.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut listed = vec![String::new(); newest.len()];
+    let mut statements = Vec::new();
     for (_, i) in likely {
-        let statements = statement_lines(newest[i]);
-        if let Some(left) = room.checked_sub(chars(&statements)) {
-            (room, listed[i]) = (left, statements);
+        let lines = statement_lines(newest[i]);
+        if let Some(left) = room.checked_sub(chars(&lines)) {
+            (room, listed[i]) = (left, lines);
+            statements.extend(statement_keys(newest[i]));
         }
     }
     let mut left = chars_max.saturating_sub(chars(&list));
@@ -167,7 +196,7 @@ pub(super) fn existing_memories(
         left = rest;
         list.push_str(&memory);
     }
-    list
+    MemoryList { text: list, statements }
 }
 
 /// Returns the line of a memory in a request: type, topic, and day of its newest line.
@@ -176,23 +205,39 @@ pub(super) fn heading_of(memory: &TypedMemory) -> String {
     format!("## {} | {}{day}\n", memory.kind, memory.name)
 }
 
-/// Returns the statements of a memory, each with its id, kind and lines.
+/// Returns the statements of a memory, each with its id, kind and newest day.
 pub(super) fn statement_lines(memory: &TypedMemory) -> String {
     let mut lines = String::new();
     for it in memory.known_statements() {
-        let _ = writeln!(lines, "{} {} | {}", it.item.hash(), it.kind.name(), it.item);
+        let id = request_data::statement_id(&it.item.hash());
+        let day = it.item.citation.as_ref().map(|it| format!(" [{}]", it.newest_date()));
+        let day = day.unwrap_or_default();
+        let _ = writeln!(lines, "{id} {} | {}{day}", it.kind.name(), it.item.text);
     }
     lines
 }
 
-/// Expands the citation of each statement of a reply and checks it.
+/// Returns the hash and the lines of each statement of a memory.
+pub(super) fn statement_keys(
+    memory: &TypedMemory,
+) -> impl Iterator<Item = (String, Option<Citation>)> {
+    memory.known_statements().into_iter().map(|it| (it.item.hash(), it.item.citation))
+}
+
+/// Checks the statements of a reply.
 pub(super) fn check_statements(
     list: ReadItems<StatementDraft>,
-    labels: &request_data::LineLabels<'_>,
     with: &StatementCheck<'_>,
 ) -> Vec<Checked<StatementDraft>> {
-    checked::check_items(list, |draft| {
-        draft.citation = labels.expand(&draft.citation);
+    list.into_iter().map(|it| check_statement(it, with)).collect()
+}
+
+/// Checks a statement of a reply.
+pub(super) fn check_statement(
+    item: Result<StatementDraft, UnreadableItem>,
+    with: &StatementCheck<'_>,
+) -> Checked<StatementDraft> {
+    checked::check_item(item, |draft| {
         check_shown(&draft.citation, with).and_then(|()| (with.verdict)(draft))
     })
 }
@@ -213,27 +258,31 @@ fn check_shown(citation: &Citation, with: &StatementCheck<'_>) -> Result<(), Str
 /// Returns the schema of a reply, limited to what providers can enforce: all keys are required, and
 /// lengths are checked here.
 pub(super) fn schema() -> OutputSchema {
+    reply::list_schema("statements", &reply::object_schema(&properties()))
+}
+
+fn properties() -> Value {
     let text = json!({ "type": "string" });
-    let statement = reply::object_schema(&json!({
+    json!({
         "kind": { "type": "string", "enum": StatementKind::ALL.map(StatementKind::name) },
         "topic": text,
         "text": text,
         "citations": text,
         "replaces": { "type": ["string", "null"] },
-    }));
-    reply::list_schema("statements", &statement)
+    })
 }
 
 /// Parses a reply: `{"statements": […]}` or the bare list.
 ///
 /// The error is worded for the model. An unreadable statement is an error in the list.
-pub(super) fn parse_reply(text: &str) -> Result<ReadItems<StatementDraft>, String> {
+pub(super) fn parse_reply(text: &str, ids: &LineIds) -> Result<ReadItems<StatementDraft>, String> {
     let value = reply::find_value(text).ok_or("it contains no JSON")?;
     let list = reply::find_list(value, "statements", STATEMENTS_MAX)?;
-    Ok(checked::read_items(list, parse_statement))
+    let read = |it: &Value| checked::read_item(it, ids, |it| parse_statement(it, ids));
+    Ok(list.iter().map(read).collect())
 }
 
-fn parse_statement(value: &Value) -> Result<StatementDraft, String> {
+pub(super) fn parse_statement(value: &Value, ids: &LineIds) -> Result<StatementDraft, String> {
     let written = RawStatement::deserialize(value).map_err(|e| e.to_string())?;
     let kinds = StatementKind::ALL;
     let kind = kinds.into_iter().find(|it| it.name() == written.kind);
@@ -249,12 +298,12 @@ fn parse_statement(value: &Value) -> Result<StatementDraft, String> {
         }
     };
     let replaces = written.replaces.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
+    let replaces = replaces.map(|it| ids.statement(&it).map_or(it.clone(), str::to_owned));
     Ok(StatementDraft {
         kind,
         topic: line(&written.topic, TOPIC_CHARS_MAX, "topic")?,
         text: line(&written.text, TEXT_CHARS_MAX, "text")?,
-        citation: checked::parse_citation(&written.citations)
-            .ok_or("`citations` names no lines")?,
+        citation: ids.parse(&written.citations)?,
         replaces,
     })
 }
@@ -274,19 +323,20 @@ mod tests {
     fn statements_are_parsed_with_and_without_a_root_object() {
         let whole = json!({ "statements": [fields()] }).to_string();
         for reply in [whole, json!([fields()]).to_string()] {
-            let drafts: Vec<_> = parse_reply(&reply).unwrap().into_iter().flatten().collect();
+            let drafts: Vec<_> =
+                parse_reply(&reply, &LineIds::default()).unwrap().into_iter().flatten().collect();
             assert_eq!(drafts.len(), 1, "{reply}");
             assert_eq!(drafts[0].kind, StatementKind::Rule);
             assert_eq!(drafts[0].citation.to_string(), "2026-04-02:1,3");
         }
-        assert_eq!(parse_reply("[]"), Ok(vec![]));
+        assert_eq!(parse_reply("[]", &LineIds::default()), Ok(vec![]));
     }
 
     #[test]
     fn parse_errors_name_the_field() {
         for (key, value, expected) in [
             ("kind", json!("instruction"), "`kind` must be one of"),
-            ("citations", json!("line 4"), "`citations` names no lines"),
+            ("citations", json!("line 4"), "there is no line `line`"),
             ("topic", json!("x".repeat(121)), "`topic` is over 120"),
             ("text", json!(" "), "`text` is empty"),
             ("replaces", json!(3), "invalid type"),
@@ -295,13 +345,19 @@ mod tests {
             let mut statement = fields();
             statement[key] = value;
             let reply = json!({ "statements": [fields(), statement] }).to_string();
-            let parsed = parse_reply(&reply).unwrap();
+            let parsed = parse_reply(&reply, &LineIds::default()).unwrap();
             let Err(part) = &parsed[1] else { panic!("{reply}") };
             assert!(parsed[0].is_ok() && part.reason.contains(expected), "{part:?}");
             assert_eq!(part.text, statement.to_string());
             assert_eq!(part.citation.is_some(), key != "citations");
         }
-        assert!(parse_reply("I found nothing.").unwrap_err().contains("no JSON"));
-        assert!(parse_reply(r#"{"statement": []}"#).unwrap_err().contains("`statements`"));
+        assert!(
+            parse_reply("I found nothing.", &LineIds::default()).unwrap_err().contains("no JSON")
+        );
+        assert!(
+            parse_reply(r#"{"statement": []}"#, &LineIds::default())
+                .unwrap_err()
+                .contains("`statements`")
+        );
     }
 }

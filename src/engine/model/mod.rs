@@ -1,8 +1,7 @@
 //! The engine that asks a language model.
 //!
 //! It builds requests and parses replies; [`crate::model`] sends them. A reply is a draft like any
-//! other: the compaction run checks it against the cited lines and returns rejected items once
-//! (`Engine::retry_rejected`).
+//! other: the compaction run checks it against the cited lines. Items that fail are returned to the model once.
 //!
 //! - [`request_data`]: the data of a request, between markers that no log author can guess.
 //! - [`summary`]: weeks and months, as Markdown.
@@ -13,6 +12,7 @@
 //! - [`week_batch`]: a week and the memories of its days, in one request.
 //! - [`session`]: the summary of a coding agent's session, in nine sections.
 //! - [`handoff`]: a session handover, written by a model that uses tools.
+//! - [`repair`]: one small request for all items of a job that failed the checks.
 //! - [`wisdom`]: edits of `WISDOM.md`, as JSON.
 
 pub mod align;
@@ -20,6 +20,7 @@ mod checked;
 pub mod handoff;
 pub mod json;
 mod memories;
+mod repair;
 pub mod request_data;
 pub mod session;
 pub mod summary;
@@ -30,8 +31,8 @@ use chrono::{DateTime, Utc};
 
 use self::request_data::DataBlock;
 use super::{
-    DistillInput, Distillation, DraftFault, Engine, EngineDraft, EngineError, ExtractInput,
-    Extraction, SummaryInput, WeekExtractInput, extractive::Extractive,
+    DistillInput, Distillation, Engine, EngineDraft, EngineError, ExtractInput, Extraction,
+    SummaryInput, WeekExtractInput, extractive::Extractive,
 };
 use crate::{
     config::settings::{Compaction, Wisdom},
@@ -88,15 +89,6 @@ impl Engine for ModelEngine {
             return Extractive.summarize(input);
         }
         self.summarize_by_model(input)
-    }
-
-    fn retry_rejected(
-        &self,
-        input: &SummaryInput<'_>,
-        draft: &EngineDraft,
-        faults: &[DraftFault],
-    ) -> Result<Option<EngineDraft>, EngineError> {
-        self.retry_by_model(input, draft, faults)
     }
 
     fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError> {

@@ -1,8 +1,7 @@
-//! The data of a request: source lines with their addresses, between two markers.
+//! The data of a request: source lines with short ids, between two markers.
 //!
 //! A line that occurs more than once in the period is sent once, since most of what agents log repeats
-//! word for word. It is labelled with its first address ([`LineLabels`]); a citation of that address
-//! means all of them.
+//! word for word. Its id ([`LineIds`]) stands for all its addresses.
 
 use std::{collections::HashMap, fmt::Write as _};
 
@@ -16,9 +15,20 @@ use crate::{
     privacy::{SanitizedLine, SanitizedLog},
 };
 
+/// What the lines of a block are, which the letter of their ids shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockKind {
+    /// Lines of logs: `L12`.
+    Lines,
+    /// Bullets of weekly or monthly files: `b12`.
+    Bullets,
+}
+
 /// A line of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataLine {
+    /// The number in its id, from 1 on in the whole data, however it is split into requests.
+    pub number: u32,
     /// All addresses of the text.
     pub citation: Citation,
     /// The text.
@@ -26,61 +36,202 @@ pub struct DataLine {
 }
 
 /// A group of lines under one heading: a day, or a section of a week.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DataBlock {
+    /// What its lines are.
+    pub kind: BlockKind,
     /// `2026-04-02`, or `2026-W14, Decisions`.
     pub heading: String,
     /// The lines.
     pub lines: Vec<DataLine>,
 }
 
+impl BlockKind {
+    fn letter(self) -> char {
+        match self {
+            Self::Lines => 'L',
+            Self::Bullets => 'b',
+        }
+    }
+}
+
 impl DataBlock {
+    fn new(kind: BlockKind, heading: String) -> Self {
+        Self { kind, heading, lines: Vec::new() }
+    }
+
     /// Returns how many characters it takes in a request.
     pub fn chars(&self) -> usize {
         self.heading.chars().count() + 4 + self.lines.iter().map(DataLine::chars).sum::<usize>()
+    }
+
+    /// Returns the id of one of its lines.
+    pub fn id_of(&self, line: &DataLine) -> String {
+        format!("{}{}", self.kind.letter(), line.number)
     }
 }
 
 impl DataLine {
     /// Returns approximately how many characters it takes in a request.
     pub fn chars(&self) -> usize {
-        const ADDRESS: usize = "2026-04-02:117 | ".len();
-        self.text.chars().count() + ADDRESS
+        const ID: usize = "L117 | \n".len();
+        self.text.chars().count() + ID
     }
 }
 
-/// Maps the label of each line in a request to the line's citation.
-pub struct LineLabels<'a>(HashMap<Address, Option<&'a Citation>>);
+/// What the ids in a reply stand for: lines (`L12`), bullets (`b17`), and statements of memories (`s3f2a`, the first
+/// digits of [`Item::hash`]). Lines may be named by their addresses, too.
+#[derive(Clone, Debug, Default)]
+pub struct LineIds {
+    by_number: HashMap<(char, u32), Citation>,
+    /// All addresses of a line by its first one; `None` if several bullets of a week share that.
+    by_address: HashMap<Address, Option<Citation>>,
+    /// The hash and the lines of each statement.
+    statements: Vec<(String, Option<Citation>)>,
+}
 
-impl<'a> LineLabels<'a> {
-    /// Labels the lines of a request.
-    pub fn of(blocks: &'a [DataBlock]) -> Self {
-        let mut labels = HashMap::new();
-        for DataLine { citation, .. } in blocks.iter().flat_map(|it| &it.lines) {
-            let Some(first) = citation.addresses().next() else { continue };
-            // Several bullets of a week may share their first line; those get their whole citation.
-            labels.entry(first).and_modify(|it| *it = None).or_insert(Some(citation));
+impl LineIds {
+    /// The longest range in a reply, in lines.
+    const RANGE_MAX: u32 = 2_000;
+
+    /// Reads the ids of the lines of a request.
+    pub fn of(blocks: &[DataBlock]) -> Self {
+        let mut ids = Self::default();
+        for block in blocks {
+            for line in &block.lines {
+                let letter = block.kind.letter().to_ascii_lowercase();
+                ids.by_number.insert((letter, line.number), line.citation.clone());
+                let Some(first) = line.citation.addresses().next() else { continue };
+                let all = Some(line.citation.clone());
+                ids.by_address.entry(first).and_modify(|it| *it = None).or_insert(all);
+            }
         }
-        Self(labels)
+        ids
     }
 
-    fn label(&self, line: &DataLine) -> String {
-        match line.citation.addresses().next() {
-            Some(first) if self.0.get(&first).is_some_and(Option::is_some) => first.to_string(),
-            _ => line.citation.to_string(),
+    /// Adds statements of memories: the hash and the lines of each.
+    pub fn with_statements(
+        mut self,
+        statements: impl IntoIterator<Item = (String, Option<Citation>)>,
+    ) -> Self {
+        self.statements.extend(statements);
+        self
+    }
+
+    /// Returns the hash of a statement by its id, or the beginning of one; `None` if there is none or several.
+    pub fn statement(&self, id: &str) -> Option<&str> {
+        self.statement_with(id).map(|it| &it.0[..])
+    }
+
+    fn statement_with(&self, id: &str) -> Option<&(String, Option<Citation>)> {
+        let begin = id.trim().trim_start_matches(['s', 'S']);
+        let mut found = self.statements.iter().filter(|it| it.0.starts_with(begin));
+        let first = found.next().filter(|_| begin.len() >= STATEMENT_DIGITS)?;
+        found.all(|it| it.0 == first.0).then_some(first)
+    }
+
+    /// Parses what a reply cites, in brackets or not: `L3, L7-L9; s3f2a`, or addresses as in `2026-04-02:12,14-16`.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is unknown, worded for the model.
+    pub fn parse(&self, text: &str) -> Result<Citation, String> {
+        let bare = text.trim().trim_start_matches('[').trim_end_matches(']');
+        let mut all: Option<Citation> = None;
+        let mut add = |more: &Citation| match &mut all {
+            Some(all) => all.merge(more),
+            None => all = Some(more.clone()),
+        };
+        for part in bare.split(';').map(str::trim) {
+            if let Ok(addresses) = part.parse::<Citation>() {
+                add(&self.expand(&addresses));
+                continue;
+            }
+            for id in part.split([',', ' ']).filter(|it| !it.is_empty()) {
+                if let Some((_, lines)) = self.statement_with(id) {
+                    lines.iter().for_each(&mut add);
+                } else {
+                    self.lines_of_range(id)?.into_iter().for_each(&mut add);
+                }
+            }
+        }
+        all.ok_or_else(|| "`citations` names no lines".to_owned())
+    }
+
+    /// Returns the lines of `L7-L9`, or of one id.
+    fn lines_of_range(&self, range: &str) -> Result<Vec<&Citation>, String> {
+        let missing =
+            |id: &str| format!("there is no line `{}`", id.chars().take(40).collect::<String>());
+        let (first, last) = range.split_once(['-', '–']).unwrap_or((range, range));
+        let parse = |id: &str| {
+            let letter = id.chars().next().filter(char::is_ascii_alphabetic)?;
+            Some((letter.to_ascii_lowercase(), id[1..].parse::<u32>().ok()?))
+        };
+        let (letter, from) = parse(first).ok_or_else(|| missing(range))?;
+        let to = parse(last).filter(|it| it.0 == letter).map(|it| it.1);
+        let to = to.or_else(|| last.parse().ok()).ok_or_else(|| missing(range))?;
+        if to < from || to - from > Self::RANGE_MAX {
+            return Err(missing(range));
+        }
+        let lines = (from..=to).filter_map(|it| self.by_number.get(&(letter, it)));
+        let lines: Vec<&Citation> = lines.collect();
+        let ends = [from, to].iter().all(|it| self.by_number.contains_key(&(letter, *it)));
+        if ends { Ok(lines) } else { Err(missing(range)) }
+    }
+
+    /// Parses a bullet of a reply. One that names no known line has no citation.
+    pub fn parse_bullet(&self, text: &str) -> Item {
+        let item = Item::parse(text);
+        if let Some(citation) = &item.citation {
+            return Item { citation: Some(self.expand(citation)), ..item };
+        }
+        let cited = item.text.trim_end_matches(['.', ' ']).strip_suffix(']');
+        let Some((words, ids)) = cited.and_then(|it| it.rsplit_once('[')) else { return item };
+        match self.parse(ids) {
+            Ok(citation) => Item { text: words.trim_end().to_owned(), citation: Some(citation) },
+            Err(_) => item,
         }
     }
 
-    /// Returns all addresses meant by a citation that uses labels.
-    pub fn expand(&self, citation: &Citation) -> Citation {
+    /// Returns the ids of lines, as a reply would name them; of those that were not shown the addresses.
+    pub fn print(&self, citation: &Citation) -> String {
+        let mut ids: Vec<(char, u32)> = self
+            .by_number
+            .iter()
+            .filter(|(_, lines)| citation.overlaps(lines))
+            .map(|it| *it.0)
+            .collect();
+        ids.sort_unstable();
+        let shown: Vec<&Citation> = ids.iter().map(|it| &self.by_number[it]).collect();
+        let is_other = |it: &Address| !shown.iter().any(|lines| lines.cites(it));
+        let others: Vec<Address> = citation.addresses().filter(is_other).collect();
+        let letter = |it: char| if it == 'l' { 'L' } else { it };
+        let mut parts = vec![
+            ids.iter().map(|it| format!("{}{}", letter(it.0), it.1)).collect::<Vec<_>>().join(", "),
+        ];
+        parts.extend(Citation::from_addresses(&others).map(|it| it.to_string()));
+        parts.retain(|it| !it.is_empty());
+        parts.join("; ")
+    }
+
+    /// Returns all addresses meant by a citation of addresses.
+    fn expand(&self, citation: &Citation) -> Citation {
         let mut whole = citation.clone();
         for address in citation.addresses() {
-            if let Some(Some(all)) = self.0.get(&address) {
+            if let Some(Some(all)) = self.by_address.get(&address) {
                 whole.merge(all);
             }
         }
         whole
     }
+}
+
+/// As many digits of its hash are the id of a statement.
+const STATEMENT_DIGITS: usize = 4;
+
+/// Returns the id of a statement of a memory.
+pub fn statement_id(hash: &str) -> String {
+    format!("s{}", hash.get(..STATEMENT_DIGITS).unwrap_or(hash))
 }
 
 /// Returns the lines of logs, one block per log.
@@ -90,8 +241,9 @@ pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
     // The first position of a text: block and line.
     let mut seen: HashMap<&str, (usize, usize)> = HashMap::new();
     let mut blocks: Vec<DataBlock> = Vec::new();
+    let mut number = 0;
     for log in logs {
-        let mut block = DataBlock { heading: log.stem().to_string(), lines: Vec::new() };
+        let mut block = DataBlock::new(BlockKind::Lines, log.stem().to_string());
         for line in log.lines().iter().filter(is_sent) {
             let text = address::strip_session_citation(line.text().trim_end());
             let citation = Citation::single_line(log.stem().clone(), line.number());
@@ -101,7 +253,8 @@ pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
                 Some(&(b, l)) => blocks[b].lines[l].citation.merge(&citation),
                 None => {
                     seen.insert(text, at);
-                    block.lines.push(DataLine { citation, text: text.to_owned() });
+                    number += 1;
+                    block.lines.push(DataLine { number, citation, text: text.to_owned() });
                 }
             }
         }
@@ -116,6 +269,7 @@ pub fn blocks_of_bullets<'a>(
     weeks: impl Iterator<Item = (Period, &'a [(Option<SummarySection>, Item)])>,
 ) -> Vec<DataBlock> {
     let mut blocks: Vec<DataBlock> = Vec::new();
+    let mut number = 0;
     for (week, items) in weeks {
         for (section, item) in items {
             let Some(citation) = &item.citation else { continue };
@@ -124,10 +278,12 @@ pub fn blocks_of_bullets<'a>(
                 None => week.to_string(),
             };
             if blocks.last().is_none_or(|it| it.heading != heading) {
-                blocks.push(DataBlock { heading, lines: Vec::new() });
+                blocks.push(DataBlock::new(BlockKind::Bullets, heading));
             }
             if let Some(block) = blocks.last_mut() {
-                let line = DataLine { citation: citation.clone(), text: item.text.clone() };
+                number += 1;
+                let (citation, text) = (citation.clone(), item.text.clone());
+                let line = DataLine { number, citation, text };
                 block.lines.push(line);
             }
         }
@@ -153,8 +309,8 @@ pub fn split_into_parts(blocks: Vec<DataBlock>, chars_max: usize) -> Vec<Vec<Dat
             continue;
         }
         // The block alone is longer than a part.
-        let heading = block.heading;
-        let mut open = DataBlock { heading: heading.clone(), lines: Vec::new() };
+        let empty = DataBlock::new(block.kind, block.heading);
+        let mut open = empty.clone();
         let mut chars = open.chars();
         for line in block.lines {
             if chars + line.chars() > room && !open.lines.is_empty() {
@@ -162,7 +318,7 @@ pub fn split_into_parts(blocks: Vec<DataBlock>, chars_max: usize) -> Vec<Vec<Dat
                 let begins = |it: &DataLine| it.text.starts_with('#');
                 let cut = open.lines[half..].iter().rposition(begins).map(|it| half + it);
                 let lines = cut.filter(|it| *it > 0).map(|it| open.lines.split_off(it));
-                let next = DataBlock { heading: heading.clone(), lines: lines.unwrap_or_default() };
+                let next = DataBlock { lines: lines.unwrap_or_default(), ..empty.clone() };
                 if let Some(part) = parts.last_mut() {
                     part.push(std::mem::replace(&mut open, next));
                 }
@@ -186,12 +342,11 @@ pub fn split_into_parts(blocks: Vec<DataBlock>, chars_max: usize) -> Vec<Vec<Dat
 ///
 /// The marker is derived from the nonce and the data, so that equal requests have equal bytes.
 pub fn fenced_blocks(blocks: &[DataBlock], nonce: &[u8; 32]) -> String {
-    let labels = LineLabels::of(blocks);
     let mut body = String::new();
     for block in blocks {
         let _ = writeln!(body, "## {}", block.heading);
         for line in &block.lines {
-            let _ = writeln!(body, "{} | {}", labels.label(line), line.text);
+            let _ = writeln!(body, "{} | {}", block.id_of(line), line.text);
         }
     }
     fence(&body, nonce)
@@ -219,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_lines_are_sent_once_and_their_label_cites_every_occurrence() {
+    fn repeated_lines_are_sent_once_and_their_id_cites_every_occurrence() {
         let logs = [
             log("2026-04-02", "- Run the tests\n\n- Ship v1.2\n- Run the tests"),
             log("2026-04-03", "- Run the tests\n- Fixed #412"),
@@ -230,22 +385,70 @@ mod tests {
             lines[1..lines.len() - 1],
             [
                 "## 2026-04-02",
-                "2026-04-02:1 | - Run the tests",
-                "2026-04-02:3 | - Ship v1.2",
+                "L1 | - Run the tests",
+                "L2 | - Ship v1.2",
                 "## 2026-04-03",
-                "2026-04-03:2 | - Fixed #412",
+                "L3 | - Fixed #412",
             ]
         );
         let blocks = blocks_of_logs(&logs);
-        let whole =
-            |cited: &str| LineLabels::of(&blocks).expand(&cited.parse().unwrap()).to_string();
-        assert_eq!(whole("2026-04-02:1"), "2026-04-02:1,4; 2026-04-03:1");
-        assert_eq!(whole("2026-04-02:3; 2026-04-03:2"), "2026-04-02:3; 2026-04-03:2");
-        assert_eq!(whole("2026-01-01:7"), "2026-01-01:7");
+        let ids = LineIds::of(&blocks);
+        for (cited, expected) in [
+            ("L1", Ok("2026-04-02:1,4; 2026-04-03:1")),
+            ("[L2, l3]", Ok("2026-04-02:3; 2026-04-03:2")),
+            ("L2-L3", Ok("2026-04-02:3; 2026-04-03:2")),
+            ("L2–3; 2026-04-03:1", Ok("2026-04-02:3; 2026-04-03:1-2")),
+            ("2026-04-02:1", Ok("2026-04-02:1,4; 2026-04-03:1")),
+            ("2026-01-01:7", Ok("2026-01-01:7")),
+            ("L4", Err("there is no line `L4`")),
+            ("L2-L9", Err("there is no line `L2-L9`")),
+            ("L3-L2", Err("there is no line `L3-L2`")),
+            ("b1", Err("there is no line `b1`")),
+            ("[]", Err("`citations` names no lines")),
+            ("line 4", Err("there is no line `line`")),
+        ] {
+            let found = ids.parse(cited).map(|it| it.to_string());
+            assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned), "{cited}");
+        }
+        assert_eq!(ids.print(&"2026-04-03:1-2".parse().unwrap()), "L1, L3");
+        assert_eq!(ids.print(&"2026-01-01:7; 2026-04-02:3".parse().unwrap()), "L2; 2026-01-01:7");
     }
 
     #[test]
-    fn bullets_that_share_their_first_line_get_distinct_labels() {
+    fn ids_at_the_end_of_a_bullet_are_its_citation() {
+        let blocks = blocks_of_logs(&[log("2026-04-02", "- Run the tests\n- Ship v1.2")]);
+        let ids = LineIds::of(&blocks);
+        for (bullet, expected) in [
+            ("Shipped v1.2 [L2]", "Shipped v1.2 [2026-04-02:2]"),
+            ("Shipped [it] v1.2 [L1, L2].", "Shipped [it] v1.2 [2026-04-02:1-2]"),
+            ("Shipped v1.2 [2026-04-02:2]", "Shipped v1.2 [2026-04-02:2]"),
+            ("Shipped v1.2 [L9]", "Shipped v1.2 [L9]"),
+            ("Shipped v1.2", "Shipped v1.2"),
+        ] {
+            assert_eq!(ids.parse_bullet(bullet).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn statements_are_cited_by_the_beginning_of_their_hash() {
+        let lines = |text: &str| Some(text.parse().unwrap());
+        let ids = LineIds::default().with_statements([
+            ("3f2a90c1".to_owned(), lines("2026-03-01:4")),
+            ("3f2b90c1".to_owned(), None),
+            ("77aa0000".to_owned(), lines("2026-03-02:1")),
+            ("77aa1111".to_owned(), lines("2026-03-03:1")),
+        ]);
+        assert_eq!(statement_id("3f2a90c1"), "s3f2a");
+        assert_eq!(ids.statement("s3f2a"), Some("3f2a90c1"));
+        assert_eq!(ids.statement("3f2a90c1"), Some("3f2a90c1"));
+        assert_eq!(ids.statement("s3f2"), None);
+        assert_eq!(ids.statement("s77aa"), None, "of two it is neither");
+        assert_eq!(ids.parse("s3f2a").unwrap().to_string(), "2026-03-01:4");
+        assert!(ids.parse("s77aa").is_err());
+    }
+
+    #[test]
+    fn bullets_that_share_their_first_line_have_their_own_ids() {
         let item = |text: &str| (None, Item::parse(text));
         let items = [
             item("Shipped v2 and closed #412 [2026-04-02:1,4]"),
@@ -255,11 +458,12 @@ mod tests {
         let week = "2026-W14".parse().unwrap();
         let blocks = blocks_of_bullets(std::iter::once((week, &items[..])));
         let text = fenced_blocks(&blocks, &[7; 32]);
-        for line in ["2026-04-02:1,4 | Shipped", "2026-04-02:1 | Shipped", "2026-04-03:1 | Hired"] {
+        for line in ["b1 | Shipped", "b2 | Shipped", "b3 | Hired"] {
             assert!(text.contains(line), "{text}");
         }
-        let labels = LineLabels::of(&blocks);
-        let whole = |cited: &str| labels.expand(&cited.parse().unwrap()).to_string();
+        let ids = LineIds::of(&blocks);
+        let whole = |cited: &str| ids.parse(cited).unwrap().to_string();
+        assert_eq!(whole("b1"), "2026-04-02:1,4");
         assert_eq!(whole("2026-04-02:1"), "2026-04-02:1");
         assert_eq!(whole("2026-04-03:1"), "2026-04-03:1; 2026-04-04:2");
     }
@@ -291,7 +495,7 @@ mod tests {
         let lines: Vec<String> = (0..90)
             .map(|i| if i % 15 == 0 { format!("## Part {i}") } else { format!("- line {i}") })
             .collect();
-        let parts = split_into_parts(blocks_of_logs(&[log("2026-04-02", &lines.join("\n"))]), 800);
+        let parts = split_into_parts(blocks_of_logs(&[log("2026-04-02", &lines.join("\n"))]), 450);
         assert!(parts.len() > 2, "{}", parts.len());
         for part in &parts {
             assert!(part[0].lines[0].text.starts_with("## "), "{:?}", part[0].lines[0]);

@@ -1,15 +1,16 @@
 //! Asks a model for the summary of a week or month, and parses its Markdown.
 
-use std::fmt::Write as _;
+use serde_json::{Value, json};
 
 use super::{
     ModelEngine, align,
-    request_data::{self, DataBlock},
-    unreadable, with_follow_up,
+    repair::{self, FaultyItem},
+    request_data::{self, DataBlock, LineIds},
+    unreadable,
 };
 use crate::{
     config::settings::Length,
-    engine::{DraftFault, EngineDraft, EngineError, SummaryInput, extractive},
+    engine::{BulletFault, EngineDraft, EngineError, SummaryInput, extractive},
     memory::{
         item::{Item, SummarySection},
         period::{Grain, Period},
@@ -23,20 +24,14 @@ use crate::{
 /// The least budget of one part of the data, in characters.
 const PART_CHARS_MIN: usize = 400;
 
-/// A parsed reply.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ParsedSummary {
-    /// Its bullets in the order of the file.
-    pub sections: Vec<(SummarySection, Vec<Item>)>,
-    /// What it contains that was not requested, worded for the model.
-    pub faults: Vec<String>,
-}
+/// As many bullets that leave out an amount are worth a call by themselves.
+const INCOMPLETE_WORTH_A_CALL: usize = 3;
 
-impl ParsedSummary {
-    fn items(&self) -> impl Iterator<Item = &Item> {
-        self.sections.iter().flat_map(|(_, items)| items)
-    }
-}
+/// Bullets in their sections, in the order of the file.
+pub type Sections = Vec<(SummarySection, Vec<Item>)>;
+
+/// A bullet with a fault: the index of its section and its own, and the fault.
+pub(super) type FaultyBullet = ((usize, usize), BulletFault);
 
 impl ModelEngine {
     pub(super) fn summarize_by_model(
@@ -47,70 +42,45 @@ impl ModelEngine {
         if blocks.is_empty() {
             return Err(EngineError::EmptySources { period: input.period });
         }
+        let ids = LineIds::of(&blocks);
         let is_week = input.period.grain() == Grain::Week;
         let stored = is_week.then(|| self.stored_week(input)).transpose()?.flatten();
-        let replies = if let Some(text) = stored {
-            let lengths = (input.budget.target_chars, input.budget.limit_chars);
-            let request = self.summary_request(input.period, &blocks, lengths);
-            vec![parse_part(input.period, &blocks, request, text)?]
-        } else {
-            let empty = ModelRequest {
-                messages: Vec::new(),
-                ..self.summary_request(input.period, &[], (0, 0))
-            };
-            self.ask_in_parts(&blocks, &empty, |parts, i| {
-                let part = &parts[i];
-                let request =
-                    self.summary_request(input.period, part, lengths_for_part(input, parts, i));
-                let text = self.ask(&request)?;
-                parse_part(input.period, part, request, text)
-            })?
+        let empty = ModelRequest {
+            messages: Vec::new(),
+            ..self.summary_request(input.period, &[], (0, 0))
         };
-        let mut all = EngineDraft::default();
-        for (request, text, mut parsed) in replies {
-            all.faults.append(&mut parsed.faults);
-            all.replies.push((request, text));
-            merge_sections(&mut all.sections, parsed.sections);
+        let mut draft = EngineDraft::default();
+        let is_corrected = stored.as_ref().is_some_and(|it| it.is_corrected);
+        if let Some(stored) = stored {
+            draft.sections = parse_part(input.period, &blocks, &ids, &stored.week)?;
+        } else {
+            let replies = self.ask_in_parts(&blocks, &empty, |parts, i| {
+                let lengths = lengths_for_part(input, parts, i);
+                let request = self.summary_request(input.period, &parts[i], lengths);
+                parse_part(input.period, &parts[i], &ids, &self.ask(&request)?)
+            })?;
+            replies.into_iter().for_each(|it| merge_sections(&mut draft.sections, it));
+        }
+        if !is_corrected {
+            let faulty = faulty_bullets(input, &draft.sections);
+            if !faulty.is_empty() {
+                let items = faulty.iter().map(|it| faulty_item(&draft.sections, it, &ids));
+                let items: Vec<FaultyItem> = items.collect();
+                let repair = self.repair_request(&empty, &items, &blocks, &bullet_properties());
+                // Without corrections the first reply is used as it is.
+                let text = self.ask(&repair).unwrap_or_default();
+                for (at, value) in repair::parse_corrections(&text, faulty.len()) {
+                    correct_bullet(input, &mut draft, &faulty[at], &value, &ids);
+                }
+            }
         }
         for (section, item) in extractive::pinned_items(input) {
-            let mut items = all.sections.iter().flat_map(|(_, items)| items);
+            let mut items = draft.sections.iter().flat_map(|(_, items)| items);
             if !items.any(|it| it.text == item.text) {
-                merge_sections(&mut all.sections, vec![(section, vec![item])]);
+                merge_sections(&mut draft.sections, vec![(section, vec![item])]);
             }
         }
-        Ok(all)
-    }
-
-    pub(super) fn retry_by_model(
-        &self,
-        input: &SummaryInput<'_>,
-        draft: &EngineDraft,
-        faults: &[DraftFault],
-    ) -> Result<Option<EngineDraft>, EngineError> {
-        let allowed = sections_of(input.period);
-        let mut all = EngineDraft::default();
-        for (i, (request, reply)) in draft.replies.iter().enumerate() {
-            let parsed = parse_reply(reply, allowed);
-            let concerns_reply = |fault: &DraftFault| match &fault.item {
-                Some(item) => parsed.items().any(|it| it.text == item.text),
-                None => parsed.faults.contains(&fault.reason),
-            };
-            let faults: Vec<&DraftFault> = faults.iter().filter(|it| concerns_reply(it)).collect();
-            if faults.is_empty() {
-                continue;
-            }
-            let text =
-                match self.ask(&with_follow_up(request.clone(), reply, retry_message(&faults))) {
-                    Ok(text) => text,
-                    // Keep the replacements that earlier parts gave.
-                    Err(_) if i > 0 && !all.sections.is_empty() => break,
-                    Err(error) => return Err(error),
-                };
-            let mut retried = parse_reply(&text, allowed);
-            complete_citations(&mut retried.sections, &data_blocks(input));
-            merge_sections(&mut all.sections, retried.sections);
-        }
-        Ok((!all.sections.is_empty()).then_some(all))
+        Ok(draft)
     }
 
     /// Returns the request for a part of the data; `lengths` are the target and the limit in characters.
@@ -166,15 +136,97 @@ impl ModelEngine {
 fn parse_part(
     period: Period,
     part: &[DataBlock],
-    request: ModelRequest,
-    text: String,
-) -> Result<(ModelRequest, String, ParsedSummary), EngineError> {
-    let mut parsed = parse_reply(&text, sections_of(period));
-    if parsed.sections.is_empty() {
+    ids: &LineIds,
+    text: &str,
+) -> Result<Sections, EngineError> {
+    let sections = parse_cited(text, sections_of(period), part, ids);
+    if sections.is_empty() {
         return Err(unreadable("it has no bullet under a heading that was asked for"));
     }
-    complete_citations(&mut parsed.sections, part);
-    Ok((request, text, parsed))
+    Ok(sections)
+}
+
+/// Parses a reply, and finds lines for bullets without a citation: small models forget those.
+pub(super) fn parse_cited(
+    text: &str,
+    allowed: &[SummarySection],
+    blocks: &[DataBlock],
+    ids: &LineIds,
+) -> Sections {
+    let mut sections = parse_reply(text, allowed, ids);
+    let items = sections.iter_mut().flat_map(|it| &mut it.1);
+    for item in items.filter(|it| it.citation.is_none()) {
+        item.citation = align::find_citation(&item.text, blocks);
+    }
+    sections
+}
+
+/// Prints sections as a reply has them.
+pub(super) fn print_sections(sections: &Sections) -> String {
+    let mut text = String::new();
+    for (section, items) in sections {
+        text.extend(["### ", section.title(), "\n"]);
+        items.iter().for_each(|it| text.push_str(&format!("- {it}\n")));
+    }
+    text
+}
+
+/// Returns the bullets that are worth a second try.
+pub(super) fn faulty_bullets(input: &SummaryInput<'_>, sections: &Sections) -> Vec<FaultyBullet> {
+    let mut faulty: Vec<FaultyBullet> = Vec::new();
+    for (s, (_, items)) in sections.iter().enumerate() {
+        let faults = items.iter().enumerate().filter_map(|(i, it)| Some((i, (input.check)(it)?)));
+        faulty.extend(faults.map(|(i, fault)| ((s, i), fault)));
+    }
+    let is_refused = |it: &FaultyBullet| matches!(it.1, BulletFault::Refused(_));
+    let is_worth_it = faulty.iter().any(is_refused) || faulty.len() >= INCOMPLETE_WORTH_A_CALL;
+    if is_worth_it { faulty } else { Vec::new() }
+}
+
+/// Returns a bullet as an item to be corrected.
+pub(super) fn faulty_item(
+    sections: &Sections,
+    ((s, i), fault): &FaultyBullet,
+    ids: &LineIds,
+) -> FaultyItem {
+    let Item { text, citation } = &sections[*s].1[*i];
+    let cited = citation.as_ref().map(|it| ids.print(it)).unwrap_or_default();
+    let (BulletFault::Refused(fault) | BulletFault::Incomplete { reason: fault, .. }) = fault;
+    FaultyItem {
+        item: json!({ "text": text, "citations": cited }),
+        citation: citation.clone(),
+        fault: fault.clone(),
+    }
+}
+
+pub(super) fn bullet_properties() -> Value {
+    json!({ "text": { "type": "string" }, "citations": { "type": "string" } })
+}
+
+/// Replaces a bullet by its correction, if that is better: no other bullet changes.
+pub(super) fn correct_bullet(
+    input: &SummaryInput<'_>,
+    draft: &mut EngineDraft,
+    ((s, i), fault): &FaultyBullet,
+    value: &Value,
+    ids: &LineIds,
+) {
+    let text = value["text"].as_str().map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
+    let citation = value["citations"].as_str().and_then(|it| ids.parse(it).ok());
+    let (Some(text), Some(citation)) = (text.filter(|it| !it.is_empty()), citation) else { return };
+    let correction = Item { text, citation: Some(citation) };
+    let is_better = match ((input.check)(&correction), fault) {
+        (None, _) | (Some(BulletFault::Incomplete { .. }), BulletFault::Refused(_)) => true,
+        (
+            Some(BulletFault::Incomplete { missing: now, .. }),
+            BulletFault::Incomplete { missing: before, .. },
+        ) => now < *before,
+        (Some(BulletFault::Refused(_)), _) => false,
+    };
+    if is_better {
+        let before = std::mem::replace(&mut draft.sections[*s].1[*i], correction.clone());
+        draft.corrected.push((before, correction));
+    }
 }
 
 pub(super) fn instructions(prompt: &Prompt, period: Period, length: &Length) -> String {
@@ -199,21 +251,6 @@ fn lengths_for_part(
     (share(input.budget.target_chars), share(input.budget.limit_chars))
 }
 
-fn retry_message(faults: &[&DraftFault]) -> String {
-    let mut message = String::from(
-        "Some bullets failed the check. Reply with the corrected bullets only, each under its heading, \
-         in the same format. Leave out a bullet that the lines do not support. Do not repeat bullets \
-         that are not listed here.\n",
-    );
-    for DraftFault { item, reason } in faults {
-        let _ = match item {
-            Some(item) => write!(message, "\n- {item}\n  Fault: {reason}"),
-            None => write!(message, "\n- {reason}"),
-        };
-    }
-    message
-}
-
 pub(super) fn data_blocks(input: &SummaryInput<'_>) -> Vec<DataBlock> {
     match input.period.grain() {
         Grain::Month => request_data::blocks_of_bullets(
@@ -230,22 +267,8 @@ fn sections_of(period: Period) -> &'static [SummarySection] {
     }
 }
 
-/// Expands the citations of bullets to all addresses, and finds lines for bullets without a citation.
-fn complete_citations(sections: &mut [(SummarySection, Vec<Item>)], blocks: &[DataBlock]) {
-    let labels = request_data::LineLabels::of(blocks);
-    for item in sections.iter_mut().flat_map(|(_, items)| items) {
-        item.citation = match &item.citation {
-            Some(citation) => Some(labels.expand(citation)),
-            None => align::find_citation(&item.text, blocks),
-        };
-    }
-}
-
 /// Adds bullets to the section that they belong to.
-pub fn merge_sections(
-    all: &mut Vec<(SummarySection, Vec<Item>)>,
-    more: Vec<(SummarySection, Vec<Item>)>,
-) {
+pub fn merge_sections(all: &mut Sections, more: Sections) {
     for (section, items) in more {
         match all.iter_mut().find(|it| it.0 == section) {
             Some((_, present)) => present.extend(items),
@@ -255,60 +278,49 @@ pub fn merge_sections(
     all.sort_by_key(|it| it.0);
 }
 
-/// Parses a reply: bullets under the requested headings.
-///
-/// Removes a code fence around the whole reply. Everything else that was not requested is left out and
-/// reported as a fault.
-pub fn parse_reply(text: &str, allowed: &[SummarySection]) -> ParsedSummary {
-    let mut parsed = ParsedSummary::default();
+/// Parses a reply: bullets under the requested headings. Everything else that was not requested is left out.
+pub fn parse_reply(text: &str, allowed: &[SummarySection], ids: &LineIds) -> Sections {
+    let mut sections = Sections::new();
     let mut section: Option<SummarySection> = None;
-    let mut open = false;
+    let mut open: Option<String> = None;
     for line in without_code_fence(text).lines() {
         let trimmed = line.trim();
         if trimmed.is_empty() {
-            open = false;
+            open = None;
             continue;
         }
         if let Some(title) = heading_title(trimmed) {
-            open = false;
+            open = None;
             section = SummarySection::from_title(title).filter(|it| allowed.contains(it));
-            if section.is_none() {
-                parsed.faults.push(format!("the heading `{}` was not requested", truncated(title)));
-            }
             continue;
         }
         let bullet = ["- ", "* ", "• ", "+ "].iter().find_map(|it| trimmed.strip_prefix(it));
         match (bullet, section) {
             (Some(bullet), Some(section)) => {
-                merge_sections(&mut parsed.sections, vec![(section, vec![Item::parse(bullet)])]);
-                open = true;
+                let item = ids.parse_bullet(bullet);
+                merge_sections(&mut sections, vec![(section, vec![item])]);
+                open = Some(bullet.to_owned());
             }
             // A bullet may span several lines.
-            (None, Some(section)) if open => {
-                let items = parsed.sections.iter_mut().find(|it| it.0 == section);
-                if let Some(item) = items.and_then(|it| it.1.last_mut()) {
-                    *item = Item::parse(&format!("{item} {trimmed}"));
+            (None, Some(section)) => {
+                let items = sections.iter_mut().find(|it| it.0 == section);
+                let item = items.and_then(|it| it.1.last_mut());
+                if let (Some(open), Some(item)) = (&mut open, item) {
+                    open.extend([" ", trimmed]);
+                    *item = ids.parse_bullet(open);
                 }
             }
-            _ => {
-                if !parsed.faults.iter().any(|it| it.starts_with("text outside")) {
-                    parsed.faults.push("text outside the bullets was not requested".to_owned());
-                }
-            }
+            _ => {}
         }
     }
-    parsed.sections.retain(|(_, items)| !items.is_empty());
-    parsed
+    sections.retain(|(_, items)| !items.is_empty());
+    sections
 }
 
 fn heading_title(line: &str) -> Option<&str> {
     let marks = line.bytes().take_while(|it| *it == b'#').count();
     let title = (1..=6).contains(&marks).then(|| line[marks..].trim())?;
     Some(title.trim_matches(|c| c == '*' || c == ':'))
-}
-
-fn truncated(text: &str) -> String {
-    text.chars().take(60).collect()
 }
 
 /// Returns a reply without the code fence around all of it.
@@ -327,31 +339,29 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: &[&str], faults: usize) {
-        let parsed = parse_reply(text, &SummarySection::WEEKLY);
-        let seen: Vec<String> = parsed
-            .sections
+    fn check(text: &str, expected: &[&str]) {
+        let sections = parse_reply(text, &SummarySection::WEEKLY, &LineIds::default());
+        let seen: Vec<String> = sections
             .iter()
             .flat_map(|(section, items)| {
                 items.iter().map(|it| format!("{}: {it}", section.title()))
             })
             .collect();
         assert_eq!(seen, expected, "{text:?}");
-        assert_eq!(parsed.faults.len(), faults, "{:?}", parsed.faults);
     }
 
     #[test]
     fn bullets_are_parsed_despite_text_around_them() {
         let good = "### Decisions\n- SQLite, since one file [2026-04-02:4]\n";
         let bullet = "Decisions: SQLite, since one file [2026-04-02:4]";
-        check(good, &[bullet], 0);
-        check(&format!("```markdown\n{good}```"), &[bullet], 0);
-        check(&format!("Here is the summary:\n\n{good}"), &[bullet], 1);
-        check(&format!("# Week 2026-W14\n\n{good}"), &[bullet], 1);
-        check(&format!("{good}\nLet me know if you need more."), &[bullet], 1);
-        check("## Decisions\n* SQLite,\n  since one file [2026-04-02:4]", &[bullet], 0);
-        check("**Decisions**\n- SQLite", &[], 1);
-        check("### Thoughts\n- Something [2026-04-02:1]", &[], 2);
-        check("", &[], 0);
+        check(good, &[bullet]);
+        check(&format!("```markdown\n{good}```"), &[bullet]);
+        check(&format!("Here is the summary:\n\n{good}"), &[bullet]);
+        check(&format!("# Week 2026-W14\n\n{good}"), &[bullet]);
+        check(&format!("{good}\nLet me know if you need more."), &[bullet]);
+        check("## Decisions\n* SQLite,\n  since one file [2026-04-02:4]", &[bullet]);
+        check("**Decisions**\n- SQLite", &[]);
+        check("### Thoughts\n- Something [2026-04-02:1]", &[]);
+        check("", &[]);
     }
 }

@@ -13,11 +13,16 @@ use serde_json::{Value, json};
 
 use super::{
     ModelEngine,
-    checked::{self, Checked, ReadItems},
-    json as reply, memories, request_data, summary, unreadable, unreadable_message, with_follow_up,
+    checked::{self, Checked, ReadItems, ReplyItem as _},
+    json as reply, memories,
+    repair::{self, FaultyItem},
+    request_data::{self, DataBlock, LineIds},
+    summary, unreadable, unreadable_message, with_follow_up,
 };
 use crate::{
-    engine::{EngineError, Extraction, StatementDraft, SummaryInput, WeekExtractInput},
+    engine::{
+        EngineDraft, EngineError, Extraction, StatementDraft, SummaryInput, WeekExtractInput,
+    },
     memory::{hash::ContentHash, item::SummarySection, period::Period},
     model::{
         CallError, Message, ModelRequest, OutputSchema, Stage, failure::ErrorClass,
@@ -35,10 +40,37 @@ const MEMORIES_TOKENS: u32 = 1600;
 #[derive(Debug, Default)]
 pub struct PendingWeeks(Mutex<BTreeSet<Period>>);
 
+/// A reply about a week and the memories of its days.
 struct WeekReply {
     /// The week's summary, as Markdown.
     week: String,
     statements: Vec<Checked<StatementDraft>>,
+    /// Whether what failed the checks was returned to the model already.
+    is_corrected: bool,
+}
+
+/// The summary of a week in a stored reply.
+pub(super) struct StoredWeek {
+    /// As Markdown.
+    pub(super) week: String,
+    /// Whether what failed the checks was returned to the model already.
+    pub(super) is_corrected: bool,
+}
+
+/// A reply as it was parsed.
+#[derive(Debug, PartialEq)]
+struct ParsedReply {
+    week: String,
+    statements: ReadItems<StatementDraft>,
+    is_corrected: bool,
+}
+
+/// What a reply about a week is read by.
+struct WeekReading<'a> {
+    input: &'a SummaryInput<'a>,
+    blocks: &'a [DataBlock],
+    ids: &'a LineIds,
+    check: memories::StatementCheck<'a>,
 }
 
 /// Returns the reply to a request, or `None` if there is none and none is requested.
@@ -72,7 +104,7 @@ impl ModelEngine {
             None => Ok(None),
         };
         self.pending_weeks.set(input.period, false);
-        match self.week_reply(input, days, &get) {
+        match self.week_reply(input, Some(days), &get) {
             Ok(both) => Ok(both.map(|it| memories::into_extraction(it.statements))),
             // Two smaller requests may succeed.
             Err(EngineError::Model(error)) if is_reply_fault(&error) => Ok(None),
@@ -89,15 +121,16 @@ impl ModelEngine {
     pub(super) fn stored_week(
         &self,
         input: &SummaryInput<'_>,
-    ) -> Result<Option<String>, EngineError> {
+    ) -> Result<Option<StoredWeek>, EngineError> {
         if self.pending_weeks.has(input.period) {
             return Err(EngineError::Model(CallError::AwaitingBatch));
         }
         let get =
             |request: &ModelRequest| Ok(self.client.earlier_reply(request, true).map(|it| it.text));
-        let days = WeekExtractInput { existing: &[], check: &|_| Ok(()) };
-        match self.week_reply(input, &days, &get) {
-            Ok(both) => Ok(both.map(|it| it.week)),
+        match self.week_reply(input, None, &get) {
+            Ok(reply) => {
+                Ok(reply.map(|it| StoredWeek { week: it.week, is_corrected: it.is_corrected }))
+            }
             Err(EngineError::Model(error)) if is_reply_fault(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -108,35 +141,89 @@ impl ModelEngine {
         request.chars() - empty.chars() <= self.room_chars(&empty)
     }
 
+    /// Returns the reply about a week. Without `days` only its summary counts, and nothing is corrected.
     fn week_reply(
         &self,
         input: &SummaryInput<'_>,
-        days: &WeekExtractInput<'_>,
+        days: Option<&WeekExtractInput<'_>>,
         get: &GetReply<'_>,
     ) -> Result<Option<WeekReply>, EngineError> {
         let blocks = summary::data_blocks(input);
         if blocks.is_empty() {
             return Ok(None);
         }
-        let existing = memories::existing_memories(input.logs, days.existing, EXISTING_CHARS_MAX);
-        let existing = request_data::fence(&existing, &self.nonce);
+        let existing = days.map_or(&[][..], |it| it.existing);
+        let list = memories::existing_memories(input.logs, existing, EXISTING_CHARS_MAX);
+        let listed = request_data::fence(&list.text, &self.nonce);
         let lengths = self.lengths_within(
             (input.budget.target_chars, input.budget.limit_chars),
             self.combined_tokens().saturating_sub(MEMORIES_TOKENS),
         );
         let week = self.summary_message(input.period, &blocks, lengths);
         let name = format!("{lengths:?}\n{}", request_data::fenced_blocks(&blocks, &self.nonce));
-        let request = self.combined_request(
-            input.period,
-            name,
-            format!("{existing}\n\n{week}\n\n{}", memories::REMINDER),
-        );
-        let check = memories::StatementCheck {
-            logs: input.logs,
-            existing: days.existing,
-            verdict: days.check,
+        let message = format!("{listed}\n\n{week}\n\n{}", memories::REMINDER);
+        let request = self.combined_request(input.period, name, message);
+        // The reply may be one to a request that listed other memories.
+        let known = existing.iter().flat_map(memories::statement_keys);
+        let ids = LineIds::of(&blocks).with_statements(known);
+        let Some(parsed) = ask_for_week(&request, &ids, get)? else { return Ok(None) };
+        let verdict = |it: &StatementDraft| days.map_or(Ok(()), |days| (days.check)(it));
+        let check = memories::StatementCheck { logs: input.logs, existing, verdict: &verdict };
+        let ParsedReply { week, statements, is_corrected } = parsed;
+        let statements = memories::check_statements(statements, &check);
+        let reply = WeekReply { week, statements, is_corrected };
+        if is_corrected || days.is_none() {
+            return Ok(Some(reply));
+        }
+        let reading = WeekReading { input, blocks: &blocks, ids: &ids, check };
+        self.correct_week(&request, reply, &reading, get).map(Some)
+    }
+
+    /// Asks once for corrections of all bullets and statements of a reply that failed the checks, and stores the
+    /// corrected reply in its place.
+    fn correct_week(
+        &self,
+        request: &ModelRequest,
+        mut reply: WeekReply,
+        reading: &WeekReading<'_>,
+        get: &GetReply<'_>,
+    ) -> Result<WeekReply, EngineError> {
+        let WeekReading { input, blocks, ids, check } = reading;
+        let sections = summary::parse_cited(&reply.week, &SummarySection::WEEKLY, blocks, ids);
+        let mut draft = EngineDraft { sections, ..EngineDraft::default() };
+        let bullets = summary::faulty_bullets(input, &draft.sections);
+        let statements = checked::faulty_items(&reply.statements, ids);
+        let shown = bullets.iter().map(|it| summary::faulty_item(&draft.sections, it, ids));
+        let shown: Vec<FaultyItem> =
+            shown.chain(statements.iter().map(|it| it.1.clone())).collect();
+        if shown.is_empty() {
+            return Ok(reply);
+        }
+        let mut again = self.repair_request(request, &shown, blocks, &correction_properties());
+        again.name = request.name.as_ref().map(|it| format!("{it} again"));
+        let is_all_bad = !reply.statements.is_empty() && statements.len() == reply.statements.len();
+        let text = match get(&again) {
+            Ok(Some(text)) => text,
+            Err(error) if is_all_bad => return Err(error),
+            // What is valid in the first reply is enough.
+            Ok(None) | Err(_) => return Ok(reply),
         };
-        ask_for_week(request, &request_data::LineLabels::of(&blocks), &check, get)
+        for (at, mut value) in repair::parse_corrections(&text, shown.len()) {
+            let Some(statement) = at.checked_sub(bullets.len()) else {
+                summary::correct_bullet(input, &mut draft, &bullets[at], &value, ids);
+                continue;
+            };
+            if let Value::Object(fields) = &mut value {
+                fields.retain(|_, it| !it.is_null());
+            }
+            let item = checked::read_item(&value, ids, |it| memories::parse_statement(it, ids));
+            let correction = memories::check_statement(item, check);
+            checked::correct(&mut reply.statements[statements[statement].0], correction);
+        }
+        reply.week = summary::print_sections(&draft.sections);
+        reply.is_corrected = true;
+        self.client.replace_reply(request, &reply.to_json().to_string());
+        Ok(reply)
     }
 
     /// Returns the combined request, whose name is derived from `data`.
@@ -176,47 +263,38 @@ impl PendingWeeks {
     }
 }
 
-/// Asks for a week and its memories. If the reply or one of its statements fails the checks, asks once
-/// more and names the problems.
-fn ask_for_week(
-    request: ModelRequest,
-    labels: &request_data::LineLabels<'_>,
-    check: &memories::StatementCheck<'_>,
-    get: &GetReply<'_>,
-) -> Result<Option<WeekReply>, EngineError> {
-    let Some(text) = get(&request)? else { return Ok(None) };
-    let both = |(week, list)| WeekReply {
-        week,
-        statements: memories::check_statements(list, labels, check),
-    };
-    let first = parse_reply(&text).map(both);
-    let message = match &first {
-        Ok(first) => {
-            checked::retry_message(&first.statements).map(|it| it + "\nLeave `week` empty.")
-        }
-        Err(why) => Some(unreadable_message(why)),
-    };
-    let Some(message) = message else { return Ok(first.ok()) };
-    let mut retry = with_follow_up(request, &text, message);
-    retry.name = retry.name.map(|it| format!("{it} again"));
-    let second = get(&retry);
-    let Ok(mut first) = first else {
-        let Some(second) = second? else { return Ok(None) };
-        return parse_reply(&second).map(|it| Some(both(it))).map_err(unreadable);
-    };
-    let is_all_bad = !first.statements.iter().any(|it| it.problem().is_none());
-    match second {
-        Ok(Some(second)) => {
-            if let Ok(list) = memories::parse_reply(&second) {
-                let list = memories::check_statements(list, labels, check);
-                checked::merge_retry(&mut first.statements, list);
+impl WeekReply {
+    /// Returns it as a reply, with addresses.
+    fn to_json(&self) -> Value {
+        let ids = LineIds::default();
+        let statements = self.statements.iter().map(|it| match it {
+            Checked::Valid(it) | Checked::Invalid(it, _) => it.to_json(&ids),
+            Checked::Unreadable(it) => {
+                serde_json::from_str(&it.text).unwrap_or_else(|_| Value::from(&it.text[..]))
             }
-        }
-        Err(error) if is_all_bad => return Err(error),
-        // The valid statements of the first reply are enough.
-        Ok(None) | Err(_) => {}
+        });
+        let statements: Vec<Value> = statements.collect();
+        json!({ "week": self.week, "statements": statements, "corrected": true })
     }
-    Ok(Some(first))
+}
+
+/// Asks for a week and its memories, and once more if the reply cannot be read.
+fn ask_for_week(
+    request: &ModelRequest,
+    ids: &LineIds,
+    get: &GetReply<'_>,
+) -> Result<Option<ParsedReply>, EngineError> {
+    let Some(text) = get(request)? else { return Ok(None) };
+    let why = match parse_reply(&text, ids) {
+        Ok(parsed) => return Ok(Some(parsed)),
+        Err(why) => why,
+    };
+    let mut again = with_follow_up(request.clone(), &text, unreadable_message(&why));
+    again.name = again.name.map(|it| format!("{it} again"));
+    let Some(second) = get(&again)? else { return Ok(None) };
+    let parsed = parse_reply(&second, ids).map_err(unreadable)?;
+    // There is no third try.
+    Ok(Some(ParsedReply { is_corrected: true, ..parsed }))
 }
 
 /// Returns whether the request or its reply is at fault, so that two smaller requests may succeed.
@@ -239,19 +317,33 @@ fn schema() -> OutputSchema {
     schema
 }
 
+/// The properties of a corrected bullet or statement.
+fn correction_properties() -> Value {
+    let text = json!({ "type": "string" });
+    let text_or_null = json!({ "type": ["string", "null"] });
+    json!({
+        "kind": text_or_null,
+        "topic": text_or_null,
+        "text": text,
+        "citations": text,
+        "replaces": text_or_null,
+    })
+}
+
 /// Parses a reply: `{"week": "…", "statements": […]}`. The error is worded for the model.
-fn parse_reply(text: &str) -> Result<(String, ReadItems<StatementDraft>), String> {
+fn parse_reply(text: &str, ids: &LineIds) -> Result<ParsedReply, String> {
     let Some(Value::Object(mut object)) = reply::find_value(text) else {
         return Err("it contains no JSON object".to_owned());
     };
     let Some(Value::String(week)) = object.remove("week") else {
         return Err("`week` is not a string".to_owned());
     };
-    if summary::parse_reply(&week, &SummarySection::WEEKLY).sections.is_empty() {
+    if summary::parse_reply(&week, &SummarySection::WEEKLY, ids).is_empty() {
         return Err("`week` has no bullet under a requested heading".to_owned());
     }
-    let statements = memories::parse_reply(&Value::Object(object).to_string())?;
-    Ok((week, statements))
+    let is_corrected = object.remove("corrected") == Some(Value::Bool(true));
+    let statements = memories::parse_reply(&Value::Object(object).to_string(), ids)?;
+    Ok(ParsedReply { week, statements, is_corrected })
 }
 
 #[cfg(test)]
@@ -267,10 +359,12 @@ mod tests {
             (json!({ "week": "All went well.", "statements": [] }), "no bullet"),
             (json!({ "week": week }), "`statements` is not a list"),
         ] {
-            let error = parse_reply(&reply.to_string()).err().unwrap();
+            let error = parse_reply(&reply.to_string(), &LineIds::default()).err().unwrap();
             assert!(error.contains(expected), "{reply}: {error}");
         }
-        let parsed = parse_reply(&json!({ "week": week, "statements": [] }).to_string()).unwrap();
-        assert_eq!(parsed, (week.to_owned(), vec![]));
+        let reply = json!({ "week": week, "statements": [] }).to_string();
+        let parsed = parse_reply(&reply, &LineIds::default()).unwrap();
+        let week = week.to_owned();
+        assert_eq!(parsed, ParsedReply { week, statements: vec![], is_corrected: false });
     }
 }

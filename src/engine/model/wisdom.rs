@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     ModelEngine, align,
-    checked::{self, ReadItems, ReplyItem},
+    checked::{self, ReadItems, ReplyItem, ReplyReading},
     json as reply, memories,
-    request_data::{self, LineLabels},
+    request_data::{self, LineIds},
     summary,
 };
 use crate::{
-    engine::{DistillInput, Distillation, EngineError, WisdomOp},
+    engine::{DistillInput, Distillation, EngineError, UnreadableItem, WisdomOp},
     memory::{
         address::Citation,
         typed::TypedMemory,
@@ -47,13 +47,26 @@ struct RawWisdomOp {
 }
 
 impl ReplyItem for WisdomOp {
-    const NOUN: &'static str = "operation";
-
-    fn subject(&self) -> &str {
-        match self {
-            Self::Add { title, .. } => title,
-            Self::Merge { id, .. } | Self::Drop { id, .. } => id,
-        }
+    fn to_json(&self, ids: &LineIds) -> Value {
+        let (op, id, words, category, reason) = match self {
+            Self::Add { title, text, category, reason, .. } => {
+                ("add", None, Some((title, text)), category.as_ref(), reason)
+            }
+            Self::Merge { id, words, reason, .. } => {
+                ("merge", Some(id), words.as_ref().map(|it| (&it.0, &it.1)), None, reason)
+            }
+            Self::Drop { id, reason } => ("drop", Some(id), None, None, reason),
+        };
+        json!({
+            "op": op,
+            "id": id,
+            "title": words.map(|it| it.0),
+            "text": words.map(|it| it.1),
+            "category": category,
+            "reason": reason,
+            "from": [],
+            "citations": self.citation().map(|it| ids.print(it)),
+        })
     }
 
     fn citation(&self) -> Option<&Citation> {
@@ -74,43 +87,31 @@ impl ModelEngine {
             return Ok(Distillation::default());
         }
         // At most half of the room, so that the month is not split into many parts.
-        let room = self.room_chars(&self.wisdom_request(input, 0, "")) / 2;
-        let room = room.min(MEMORIES_CHARS_MAX);
-        let empty = self.wisdom_request(input, room, "");
+        let room = self.room_chars(&self.wisdom_request(input, "", "")) / 2;
+        let (current, statements) = current_wisdom(input, room.min(MEMORIES_CHARS_MAX));
+        let empty = self.wisdom_request(input, &current, "");
+        let ids = LineIds::of(&blocks).with_statements(statements);
+        let check =
+            |op: Result<WisdomOp, UnreadableItem>| checked::check_item(op, |op| (input.check)(op));
+        let reading = ReplyReading {
+            blocks: &blocks,
+            ids: &ids,
+            properties: properties(),
+            read: &|text| Ok(parse_reply(text, input, &ids)?.into_iter().map(check).collect()),
+            read_item: &|value| check(read_operation(&value, input, &ids)),
+        };
         let parts = self.ask_in_parts(&blocks, &empty, |parts, i| {
             let data = request_data::fenced_blocks(&parts[i], &self.nonce);
-            let labels = request_data::LineLabels::of(&parts[i]);
-            self.ask_checked(self.wisdom_request(input, room, &data), &|text| {
-                let ops = parse_reply(text, input, &labels)?;
-                Ok(checked::check_items(ops, |op| (input.check)(op)))
-            })
+            self.ask_checked(&self.wisdom_request(input, &current, &data), &reading)
         })?;
         let (ops, unreadable) = checked::split_unreadable(parts.into_iter().flatten());
         Ok(Distillation { ops, unreadable })
     }
 
-    /// Returns a request with at most `room` characters of memories.
-    fn wisdom_request(
-        &self,
-        input: &DistillInput<'_>,
-        mut room: usize,
-        data: &str,
-    ) -> ModelRequest {
+    /// Returns a request with the current entries and memories.
+    fn wisdom_request(&self, input: &DistillInput<'_>, current: &str, data: &str) -> ModelRequest {
         let prompt = self.prompts.get(PromptName::Wisdom);
-        let mut current = String::from("Entries:\n");
-        for entry in input.entries {
-            write_entry(&mut current, entry);
-        }
-        current.push_str("Memories:\n");
-        let mut newest: Vec<&TypedMemory> = input.memories.iter().collect();
-        newest.sort_by_key(|it| std::cmp::Reverse(it.updated));
-        for memory in newest {
-            let listed = memories::heading_of(memory) + &memories::statement_lines(memory);
-            let Some(left) = room.checked_sub(listed.chars().count()) else { break };
-            room = left;
-            current.push_str(&listed);
-        }
-        let current = request_data::fence(&current, &self.nonce);
+        let current = request_data::fence(current, &self.nonce);
         let categories = if input.categories.is_empty() {
             String::new()
         } else {
@@ -127,22 +128,50 @@ impl ModelEngine {
     }
 }
 
+/// Returns the entries and at most `room` characters of memories, newest first, with the hash and the lines of each
+/// statement in them.
+fn current_wisdom(
+    input: &DistillInput<'_>,
+    mut room: usize,
+) -> (String, Vec<(String, Option<Citation>)>) {
+    let mut current = String::from("Entries:\n");
+    for entry in input.entries {
+        write_entry(&mut current, entry);
+    }
+    current.push_str("Memories:\n");
+    let mut newest: Vec<&TypedMemory> = input.memories.iter().collect();
+    newest.sort_by_key(|it| std::cmp::Reverse(it.updated));
+    let mut statements = Vec::new();
+    for memory in newest {
+        let listed = memories::heading_of(memory) + &memories::statement_lines(memory);
+        let Some(left) = room.checked_sub(listed.chars().count()) else { break };
+        room = left;
+        current.push_str(&listed);
+        statements.extend(memories::statement_keys(memory));
+    }
+    (current, statements)
+}
+
 fn write_entry(out: &mut String, entry: &WisdomEntry) {
     let text = entry.text.replace('\n', " ");
     let _ = match &entry.meta {
         Some(mark) if entry.is_managed() => writeln!(
             out,
-            "id {}, first seen {}, last {}: {}. {text} [{}]",
-            mark.id, mark.first_seen, mark.last_reinforced, entry.title, mark.sources
+            "id {}, first seen {}, last {}: {}. {text}",
+            mark.id, mark.first_seen, mark.last_reinforced, entry.title
         ),
         _ => writeln!(out, "a person's own: {}. {text}", entry.title),
     };
 }
 
 fn schema() -> OutputSchema {
+    reply::list_schema("operations", &reply::object_schema(&properties()))
+}
+
+fn properties() -> Value {
     let text = json!({ "type": "string" });
     let text_or_null = json!({ "type": ["string", "null"] });
-    let operation = reply::object_schema(&json!({
+    json!({
         "op": { "type": "string", "enum": ["add", "merge", "drop"] },
         "id": text_or_null,
         "title": text_or_null,
@@ -151,24 +180,20 @@ fn schema() -> OutputSchema {
         "reason": text,
         "from": { "type": "array", "items": text },
         "citations": text_or_null,
-    }));
-    reply::list_schema("operations", &operation)
+    })
 }
 
 /// Parses a reply. The error is worded for the model. An unreadable operation is an error in the list.
 fn parse_reply(
     text: &str,
     input: &DistillInput<'_>,
-    labels: &LineLabels<'_>,
+    ids: &LineIds,
 ) -> Result<ReadItems<WisdomOp>, String> {
     let Some(value) = reply::find_value(text) else {
         return Ok(operations_from_file(text, input)?.into_iter().map(Ok).collect());
     };
     let list = reply::find_list(value, "operations", OPERATIONS_MAX)?;
-    let ops = checked::read_items(list, |it| {
-        let written = RawWisdomOp::deserialize(it).map_err(|e| e.to_string())?;
-        parse_operation(written, input, labels)
-    });
+    let ops: Vec<_> = list.iter().map(|it| read_operation(it, input, ids)).collect();
     let drops = ops.iter().filter(|it| matches!(it, Ok(WisdomOp::Drop { .. }))).count();
     let managed = input.entries.iter().filter(|it| it.is_managed()).count();
     // A reply that drops most entries has misunderstood the task.
@@ -176,6 +201,17 @@ fn parse_reply(
         return Err(format!("it drops {drops} of {managed} entries"));
     }
     Ok(ops)
+}
+
+fn read_operation(
+    value: &Value,
+    input: &DistillInput<'_>,
+    ids: &LineIds,
+) -> Result<WisdomOp, UnreadableItem> {
+    checked::read_item(value, ids, |it| {
+        let written = RawWisdomOp::deserialize(it).map_err(|e| e.to_string())?;
+        parse_operation(written, input, ids)
+    })
 }
 
 /// Turns a whole `WISDOM.md`, which small models write instead of JSON, into operations. The reply never
@@ -235,27 +271,20 @@ fn has_same_title(a: &WisdomEntry, b: &WisdomEntry) -> bool {
 fn parse_operation(
     written: RawWisdomOp,
     input: &DistillInput<'_>,
-    labels: &LineLabels<'_>,
+    ids: &LineIds,
 ) -> Result<WisdomOp, String> {
     let RawWisdomOp { op, id, title, text, category, reason, from, citations } = written;
     let some = |it: Option<String>| it.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
     // The lines that it names, and those of the statements that it names.
     let citation = || -> Result<Citation, String> {
-        let named = some(citations.clone()).map(|it| {
-            let named = checked::parse_citation(&it).ok_or("`citations` names no lines")?;
-            Ok::<_, &str>(labels.expand(&named))
-        });
-        let mut all = named.transpose()?;
+        let mut all = some(citations.clone()).map(|it| ids.parse(&it)).transpose()?;
         for id in &from {
-            let mut statements = input.memories.iter().flat_map(TypedMemory::known_statements);
             let lines =
-                statements.find(|it| it.item.hash() == id.trim()).map(|it| it.item.citation);
-            let lines =
-                lines.ok_or_else(|| format!("there is no statement `{}`", truncated(id)))?;
-            all = all.into_iter().chain(lines).reduce(|mut all, lines| {
-                all.merge(&lines);
-                all
-            });
+                ids.parse(id).map_err(|_| format!("there is no statement `{}`", truncated(id)))?;
+            match &mut all {
+                Some(all) => all.merge(&lines),
+                None => all = Some(lines),
+            }
         }
         all.ok_or_else(|| "`citations` and `from` are empty".to_owned())
     };

@@ -347,6 +347,14 @@ impl LanguageModel for ModelClient {
         check_complete(reply, request.max_output_tokens).ok()
     }
 
+    fn replace_reply(&self, request: &ModelRequest, text: &str) {
+        let key = self.reply_key(request);
+        if let Some(reply) = self.stored_reply(key) {
+            // If it cannot be stored, what it corrects is asked for again.
+            drop(self.store_reply(key, &ModelReply { text: text.to_owned(), ..reply }));
+        }
+    }
+
     fn context_tokens(&self) -> Option<u32> {
         Some(ModelClient::context_tokens(self))
     }

@@ -202,6 +202,11 @@ impl ModelRequest {
         self.system().contains("<SECOND_TASK>")
     }
 
+    /// Returns whether it asks for corrections of items that failed the checks.
+    pub(crate) fn is_repair(&self) -> bool {
+        self.system().contains("{\"items\":")
+    }
+
     /// Returns the body of an answer without token usage.
     pub(crate) fn message(&self, text: &str, stop_reason: StopReason) -> Value {
         let model = &self.body["model"];
@@ -270,6 +275,9 @@ pub(crate) fn valid_reply(request: &ModelRequest) -> String {
     }
     if request.is_combined() {
         return json!({ "week": week(request), "statements": [] }).to_string();
+    }
+    if request.is_repair() {
+        return json!({ "items": [] }).to_string();
     }
     if system.contains("{\"statements\":") {
         return json!({ "statements": [] }).to_string();

@@ -35,8 +35,14 @@ pub(super) fn summarized(
     for log in logs {
         corpus.add_text(log);
     }
-    let draft =
-        summarize(&SummaryInput { period, logs, weeks, budget, counts: corpus.counts(period) })?;
+    let draft = summarize(&SummaryInput {
+        period,
+        logs,
+        weeks,
+        budget,
+        counts: corpus.counts(period),
+        check: &|_| None,
+    })?;
     for item in draft.sections.iter().flat_map(|(_, items)| items) {
         assert_eq!(grounding::check(item, logs), Ok(()), "{item}");
     }
@@ -368,7 +374,14 @@ fn bullets_that_a_person_wrote_are_copied_into_the_month() {
     let mut corpus = Corpus::new();
     corpus.add_text(&logs[0]);
     let counts = corpus.counts(period);
-    let input = SummaryInput { period, logs: &logs, weeks: &weeks, budget: budget(90), counts };
+    let input = SummaryInput {
+        period,
+        logs: &logs,
+        weeks: &weeks,
+        budget: budget(90),
+        counts,
+        check: &|_| None,
+    };
     let printed = print(&summarize(&input).unwrap());
     assert!(printed.contains(&format!("# Themes\n- {own}\n")), "{printed}");
 }
@@ -391,9 +404,14 @@ fn a_head_that_spans_two_lines_cites_both() {
         let counts = corpus.counts(period);
         for target in [90, 400, 958] {
             let budget = budget(target);
-            let Ok(draft) =
-                summarize(&SummaryInput { period, logs: &logs, weeks: &[], budget, counts })
-            else {
+            let Ok(draft) = summarize(&SummaryInput {
+                period,
+                logs: &logs,
+                weeks: &[],
+                budget,
+                counts,
+                check: &|_| None,
+            }) else {
                 continue;
             };
             for item in draft.sections.iter().flat_map(|(_, items)| items) {
@@ -421,7 +439,7 @@ proptest! {
             corpus.add_text(log);
         }
         let counts = corpus.counts(period);
-        let input = SummaryInput { period, logs: &logs, weeks: &[], budget: budget(target), counts };
+        let input = SummaryInput { period, logs: &logs, weeks: &[], budget: budget(target), counts, check: &|_| None };
         if let Ok(draft) = summarize(&input) {
             prop_assert!(render::body_chars(period, &draft.sections) <= input.budget.limit_chars);
             prop_assert_eq!(print(&draft), print(&summarize(&input).unwrap()));

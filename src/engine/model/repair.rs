@@ -1,0 +1,201 @@
+//! The second try: one small request for all items of a job that failed the checks.
+//!
+//! Each item is shown with what is wrong with it, and with the lines around those that it cites; nothing else is sent
+//! again. A correction replaces the item of its number and no other.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    ModelEngine, json as reply,
+    request_data::{self, BlockKind, DataBlock},
+};
+use crate::{
+    memory::address::Citation,
+    model::{Message, ModelRequest, OutputSchema, prompt::PromptName},
+};
+
+/// How many lines before and after a cited one are shown.
+const LINES_AROUND: usize = 2;
+
+/// An item of a reply that failed the checks.
+#[derive(Clone, Debug)]
+pub(super) struct FaultyItem {
+    /// The item as the reply has it, or as it would be in one.
+    pub(super) item: Value,
+    pub(super) citation: Option<Citation>,
+    /// What is wrong, worded for the model.
+    pub(super) fault: String,
+}
+
+impl ModelEngine {
+    /// Returns the request for corrections of the items of a reply to `first`. `blocks` are the data of that, and
+    /// `properties` those of an item.
+    pub(super) fn repair_request(
+        &self,
+        first: &ModelRequest,
+        items: &[FaultyItem],
+        blocks: &[DataBlock],
+        properties: &Value,
+    ) -> ModelRequest {
+        let prompt = self.prompts.get(PromptName::Repair);
+        let mut shown = ShownLines::new(blocks);
+        let mut list = String::new();
+        for (item, number) in items.iter().zip(1..) {
+            let hint = shown.add(item);
+            let _ = writeln!(list, "{number}. {}\n   Fault: {}.{hint}", item.item, item.fault);
+        }
+        let list = request_data::fence(&list, &self.nonce);
+        let lines = request_data::fenced_blocks(&shown.into_blocks(), &self.nonce);
+        let message = format!("{list}\n\n{lines}\n\nReply with the JSON object only.");
+        let mut numbered = properties.clone();
+        numbered["n"] = json!({ "type": "integer" });
+        let schema = reply::list_schema("items", &reply::object_schema(&numbered));
+        ModelRequest {
+            schema: Some(OutputSchema { name: "corrections".to_owned(), ..schema }),
+            ..self.request(
+                first.stage,
+                first.period.clone(),
+                prompt,
+                prompt.fill(&[]),
+                vec![Message::user(message)],
+            )
+        }
+    }
+}
+
+/// Returns the corrected items of a reply by their index; those that the model withdrew are missing.
+pub(super) fn parse_corrections(text: &str, items: usize) -> BTreeMap<usize, Value> {
+    let list = reply::find_value(text).and_then(|it| reply::find_list(it, "items", 2 * items).ok());
+    let numbered = list.unwrap_or_default().into_iter().filter_map(|mut item| {
+        let number = item.as_object_mut()?.remove("n")?.as_u64()?;
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        (index < items).then_some((index, item))
+    });
+    // Of two with the same number the first one counts.
+    let mut found = BTreeMap::new();
+    for (index, item) in numbered {
+        found.entry(index).or_insert(item);
+    }
+    found
+}
+
+/// The lines that are shown with the items.
+struct ShownLines<'a> {
+    blocks: &'a [DataBlock],
+    /// The indices of block and line.
+    places: BTreeSet<(usize, usize)>,
+}
+
+impl<'a> ShownLines<'a> {
+    fn new(blocks: &'a [DataBlock]) -> Self {
+        Self { blocks, places: BTreeSet::new() }
+    }
+
+    /// Shows the lines of an item; returns where the words are that its lines lack, if they are anywhere.
+    fn add(&mut self, item: &FaultyItem) -> String {
+        let cited: Vec<(usize, usize)> = item.citation.as_ref().map_or_else(Vec::new, |citation| {
+            self.all_places().filter(|it| self.line(*it).citation.overlaps(citation)).collect()
+        });
+        for &(b, l) in &cited {
+            let lines = &self.blocks[b].lines;
+            let around = if self.blocks[b].kind == BlockKind::Lines { LINES_AROUND } else { 0 };
+            let near = l.saturating_sub(around)..=(l + around).min(lines.len() - 1);
+            self.places.extend(near.map(|it| (b, it)));
+            let is_heading = |it: &usize| lines[*it].text.starts_with('#');
+            self.places.extend((0..l).rev().find(is_heading).map(|it| (b, it)));
+        }
+        let Some(missing) = item.fault.split('`').nth(1).filter(|it| !it.trim().is_empty()) else {
+            return String::new();
+        };
+        let has_it =
+            |it: &(usize, usize)| self.line(*it).text.contains(missing) && !cited.contains(it);
+        let distance = |&(b, l): &(usize, usize)| {
+            let near = cited.iter().map(|at| (at.0.abs_diff(b), at.1.abs_diff(l)));
+            near.min().unwrap_or_default()
+        };
+        let Some(place) = self.all_places().filter(has_it).min_by_key(distance) else {
+            return String::new();
+        };
+        self.places.insert(place);
+        format!(" `{missing}` is in {}.", self.blocks[place.0].id_of(self.line(place)))
+    }
+
+    fn all_places(&self) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let blocks = self.blocks.iter().enumerate();
+        blocks.flat_map(|(b, block)| (0..block.lines.len()).map(move |l| (b, l)))
+    }
+
+    fn line(&self, (b, l): (usize, usize)) -> &'a request_data::DataLine {
+        &self.blocks[b].lines[l]
+    }
+
+    fn into_blocks(self) -> Vec<DataBlock> {
+        let blocks = self.blocks.iter().enumerate().map(|(b, block)| {
+            let lines = self.places.range((b, 0)..(b + 1, 0)).map(|it| block.lines[it.1].clone());
+            DataBlock { lines: lines.collect(), ..block.clone() }
+        });
+        blocks.filter(|it| !it.lines.is_empty()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{memory::log::DailyLog, privacy};
+
+    fn blocks() -> Vec<DataBlock> {
+        let lines: Vec<String> = (1..=40)
+            .map(|it| match it {
+                10 => "## Pump house".to_owned(),
+                30 => "- Ottilie paid the invoice".to_owned(),
+                _ => format!("- line {it}"),
+            })
+            .collect();
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), lines.join("\n").as_bytes());
+        let log = privacy::sanitize(&log.unwrap(), &privacy::PrivacyRules::default());
+        request_data::blocks_of_logs(&[log])
+    }
+
+    fn shown(citation: &str, fault: &str) -> (String, Vec<String>) {
+        let blocks = blocks();
+        let mut shown = ShownLines::new(&blocks);
+        let citation = citation.parse().ok();
+        let hint = shown.add(&FaultyItem { item: Value::Null, citation, fault: fault.to_owned() });
+        let lines = shown.into_blocks().into_iter().flat_map(|it| it.lines);
+        (hint, lines.map(|it| it.text).collect())
+    }
+
+    #[test]
+    fn the_lines_around_an_item_its_heading_and_what_it_lacks_are_shown() {
+        let (hint, lines) = shown("2026-04-02:20", "`Ottilie` is in none of the cited lines");
+        assert_eq!(hint, " `Ottilie` is in L30.");
+        assert_eq!(
+            lines,
+            [
+                "## Pump house",
+                "- line 18",
+                "- line 19",
+                "- line 20",
+                "- line 21",
+                "- line 22",
+                "- Ottilie paid the invoice"
+            ]
+        );
+        let (hint, lines) = shown("2026-04-02:1", "`Mona` is in none of the cited lines");
+        assert_eq!((hint.as_str(), lines.len()), ("", 3));
+        assert_eq!(shown("no lines", "the bullet cites no line"), (String::new(), Vec::new()));
+    }
+
+    #[test]
+    fn corrections_are_found_by_number() {
+        let reply = r#"{"items": [{"n": 2, "text": "b"}, {"n": 2, "text": "c"}, {"n": 9, "text": "d"}, {"text": "e"}, {"n": 0}]}"#;
+        let found = parse_corrections(reply, 3);
+        assert_eq!(found, BTreeMap::from([(1, json!({ "text": "b" }))]));
+        assert!(parse_corrections("I am sorry.", 3).is_empty());
+    }
+}
