@@ -338,6 +338,20 @@ pub trait Engine: Send + Sync {
     /// Returns why the day could not be read.
     fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError>;
 
+    /// Asks for several weeks at once, where that saves something: a later `Engine::extract_week` of one of them then
+    /// finds the reply. `weeks` are in the order in which they are due, newest first; the first ones are asked.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no reply.
+    fn prefetch_weeks(
+        &self,
+        _weeks: &[SummaryInput<'_>],
+        _existing: &[TypedMemory],
+    ) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// Proposes typed memories from all days of a week whose summary is due afterwards, with one request
     /// for both: a later `Engine::summarize` with the same input sends no further request.
     ///

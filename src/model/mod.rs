@@ -191,6 +191,22 @@ pub struct ModelReply {
     pub model: Option<String>,
 }
 
+impl ModelReply {
+    /// Returns a complete reply that consists of a text, without usage.
+    pub fn of_text(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            calls: Vec::new(),
+            verbatim: None,
+            finish_reason: FinishReason::Stop,
+            usage: None,
+            cost_usd: None,
+            id: None,
+            model: None,
+        }
+    }
+}
+
 /// A number of calls and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spending {
@@ -236,8 +252,8 @@ pub trait LanguageModel: Send + Sync {
         None
     }
 
-    /// Stores a text in place of the stored reply to a request.
-    fn replace_reply(&self, _request: &ModelRequest, _text: &str) {}
+    /// Stores a text as the reply to a named request, in place of an earlier one.
+    fn keep_reply(&self, _request: &ModelRequest, _text: &str) {}
 
     /// Returns how many tokens the model reads and writes in one call, if its server has reported it.
     fn context_tokens(&self) -> Option<u32> {

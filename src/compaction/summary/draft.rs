@@ -228,6 +228,39 @@ impl SummaryDrafter<'_> {
         })
     }
 
+    /// Asks for several weeks at once, where that saves something. A week that cannot be read fails its own job.
+    pub(crate) fn prefetch_weeks(
+        &self,
+        jobs: &[&CompactionJob],
+        existing: &[TypedMemory],
+    ) -> Result<(), JobFailure> {
+        let mut weeks: Vec<(Period, SummarySources, LengthBudget)> = Vec::new();
+        for job in jobs {
+            let read = || {
+                let sources = self.week_sources(job)?;
+                let is_whole = self.without_deleted(job, &sources.logs).0.is_empty();
+                let kept = self.orphaned_items(job, &sources)?;
+                let budget = self.budget(job.tier, sources.chars);
+                let max_chars = self.length(job.tier).max_chars;
+                let budget = kept.remaining_budget(budget, sources.chars, max_chars);
+                Ok::<_, JobFailure>(is_whole.then_some((job.period, sources, budget)))
+            };
+            let Ok(Some(week)) = read() else { break };
+            weeks.push(week);
+        }
+        let counts = CorpusCounts::default();
+        let inputs = weeks.iter().map(|(period, sources, budget)| SummaryInput {
+            period: *period,
+            logs: &sources.logs,
+            weeks: &[],
+            budget: *budget,
+            counts: &counts,
+            check: &|_| None,
+        });
+        let inputs: Vec<SummaryInput<'_>> = inputs.collect();
+        ask_engine(self.engine, |engine| engine.prefetch_weeks(&inputs, existing))
+    }
+
     /// Asks for the memories of all days of a week that is summarized after them.
     pub(crate) fn ask_week_batch(
         &self,

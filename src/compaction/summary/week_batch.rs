@@ -23,6 +23,9 @@ use crate::{
     privacy::SanitizedLog,
 };
 
+/// The most weeks that are asked in one request.
+const WEEKS_AT_ONCE_MAX: usize = 16;
+
 /// The drafts for the logs of a week, by log.
 pub(crate) type WeekExtraction = HashMap<Stem, Extraction>;
 
@@ -74,6 +77,20 @@ impl<'a> WeekBatch<'a> {
         Ok(self.answered.get(&week).and_then(Option::as_ref))
     }
 
+    /// Returns a week and the older ones that can be asked with it, newest first.
+    fn following_weeks(&self, job: &CompactionJob) -> Vec<&CompactionJob> {
+        let is_whole = |it: &&CompactionJob| {
+            it.reason != DueReason::Forced
+                && !self.answered.contains_key(&it.period)
+                && it.inputs.keys().all(|it| self.due.contains(it))
+        };
+        let older = self.weeks.iter().filter(|it| it.period <= job.period).filter(is_whole);
+        let mut weeks: Vec<&CompactionJob> = older.collect();
+        weeks.sort_by_key(|it| std::cmp::Reverse(it.period));
+        weeks.truncate(WEEKS_AT_ONCE_MAX);
+        weeks
+    }
+
     /// Asks for a week, unless it was asked before; `None` if that is impossible, or saves nothing.
     fn ask_week(
         &self,
@@ -84,12 +101,13 @@ impl<'a> WeekBatch<'a> {
         let is_due = |stem: &Stem| self.due.contains(&stem.to_string());
         let may_ask = job.inputs.keys().all(|it| self.due.contains(it));
         // Drafts for a day that is done already are not checked.
-        let check = |logs: &[SanitizedLog], draft: &StatementDraft| match for_last_log(draft, logs)
-        {
-            Some((stem, _)) if !is_due(&stem) => Ok(()),
-            Some((_, draft)) => check(logs, &draft),
-            None => check(logs, draft),
+        let check = |logs: &[SanitizedLog], draft: &StatementDraft| {
+            let last = last_cited_log(&draft.citation, logs);
+            if last.is_some_and(|it| !is_due(it)) { Ok(()) } else { check(logs, draft) }
         };
+        if may_ask {
+            self.drafter.prefetch_weeks(&self.following_weeks(job), existing)?;
+        }
         let reply = match self.drafter.ask_week_batch(job, existing, &check, may_ask) {
             Ok(reply) => reply,
             Err(
@@ -119,9 +137,8 @@ fn split_by_log(
     let mut proposed = WeekExtraction::new();
     for draft in &extraction.statements {
         // A draft that cites none of them is kept out with the last log.
-        let whose = for_last_log(draft, logs).or_else(|| Some((last?.clone(), draft.clone())));
-        if let Some((stem, draft)) = whose {
-            proposed.entry(stem).or_default().statements.push(draft);
+        if let Some(stem) = last_cited_log(&draft.citation, logs).or(last) {
+            proposed.entry(stem.clone()).or_default().statements.push(draft.clone());
         }
     }
     for unread in extraction.unreadable {
@@ -131,16 +148,6 @@ fn split_by_log(
         }
     }
     proposed
-}
-
-/// Returns the last of these logs that a statement cites, and the statement without the lines of the
-/// others: a day can be extracted again by itself.
-fn for_last_log(draft: &StatementDraft, logs: &[SanitizedLog]) -> Option<(Stem, StatementDraft)> {
-    let stem = last_cited_log(&draft.citation, logs)?;
-    let is_own = |it: &Address| it.stem == *stem || logs.iter().all(|log| *log.stem() != it.stem);
-    let lines: Vec<Address> = draft.citation.addresses().filter(is_own).collect();
-    let citation = Citation::from_addresses(&lines)?;
-    Some((stem.clone(), StatementDraft { citation, ..draft.clone() }))
 }
 
 /// Returns the last of these logs that is cited: one with a line of a person or agent before one
@@ -193,18 +200,18 @@ mod tests {
         let logs = logs.map(log);
         let cases = [
             ("2026-04-07:4", "2026-04-07", "2026-04-07:4"),
-            ("2026-04-07:4; 2026-04-09:4,6", "2026-04-09", "2026-04-09:4,6"),
+            ("2026-04-07:4; 2026-04-09:4,6", "2026-04-09", "2026-04-07:4; 2026-04-09:4,6"),
             // Lines of an earlier statement stay.
             (
                 "2026-01-09:2; 2026-04-07:4; 2026-04-08:5",
                 "2026-04-08",
-                "2026-01-09:2; 2026-04-08:5",
+                "2026-01-09:2; 2026-04-07:4; 2026-04-08:5",
             ),
             ("2026-01-09:2", "2026-04-10", "2026-01-09:2"),
             // A day of the week without a log.
             ("2026-04-11:4", "2026-04-10", "2026-04-11:4"),
             // An external letter says it, too, and later.
-            ("2026-04-07:4; 2026-04-09-mail:5", "2026-04-07", "2026-04-07:4"),
+            ("2026-04-07:4; 2026-04-09-mail:5", "2026-04-07", "2026-04-07:4; 2026-04-09-mail:5"),
             ("2026-04-09-mail:5", "2026-04-09-mail", "2026-04-09-mail:5"),
         ];
         for (cited, stem, left) in cases {

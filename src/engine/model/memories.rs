@@ -15,7 +15,7 @@ use crate::{
     engine::{EngineError, ExtractInput, Extraction, StatementDraft, UnreadableItem},
     memory::{
         address::{Address, Citation},
-        statement::StatementKind,
+        statement::{MemoryStatement, StatementKind},
         typed::{self, TypedMemory},
     },
     model::{Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
@@ -26,8 +26,10 @@ use crate::{
 /// The most statements in a reply; more than that cannot all be worth keeping.
 const STATEMENTS_MAX: usize = 80;
 
-/// The most existing memories that are listed, newest first.
+/// The most existing memories that are listed, newest first: these, and of the others those of which the logs have the
+/// name.
 const NAMES_MAX: usize = 200;
+const NEWEST_NAMES: usize = 20;
 
 /// An existing memory is listed with its statements if the logs name it, or share this many words with it.
 const WORDS_SHARED_MIN: usize = 3;
@@ -181,6 +183,13 @@ pub(super) fn existing_memories(
         newest.iter().enumerate().map(|(i, it)| (shared(it), i)).collect();
     likely.retain(|it| it.0 >= WORDS_SHARED_MIN);
     likely.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    let is_known = |(i, it): &(usize, &&TypedMemory)| {
+        *i < NEWEST_NAMES
+            || words::long_words(&it.name).iter().any(|word| log_words.contains(word))
+            || words::lowercase_runs(&it.name).all(|word| log_names.contains(&word))
+    };
+    let known: BTreeSet<usize> =
+        newest.iter().enumerate().filter(is_known).map(|it| it.0).collect();
     let mut listed = vec![String::new(); newest.len()];
     let mut statements = Vec::new();
     for (_, i) in likely {
@@ -191,7 +200,9 @@ pub(super) fn existing_memories(
         }
     }
     let mut left = chars_max.saturating_sub(chars(&list));
-    for memory in headings.into_iter().zip(listed).map(|(heading, lines)| heading + &lines) {
+    let memories = headings.into_iter().zip(listed).enumerate();
+    let memories = memories.filter(|(i, (_, lines))| known.contains(i) || !lines.is_empty());
+    for memory in memories.map(|(_, (heading, lines))| heading + &lines) {
         let Some(rest) = left.checked_sub(chars(&memory)) else { break };
         left = rest;
         list.push_str(&memory);
@@ -206,9 +217,23 @@ pub(super) fn heading_of(memory: &TypedMemory) -> String {
 }
 
 /// Returns the statements of a memory, each with its id, kind and newest day.
-pub(super) fn statement_lines(memory: &TypedMemory) -> String {
+fn statement_lines(memory: &TypedMemory) -> String {
+    print_statements(&memory.known_statements())
+}
+
+/// Returns those statements of a memory that may last for good: no states, places or open items.
+pub(super) fn lasting_statement_lines(memory: &TypedMemory) -> String {
+    let mut statements = memory.known_statements();
+    statements.retain(|it| {
+        let passes = [StatementKind::State, StatementKind::Environment, StatementKind::Open];
+        !passes.contains(&it.kind)
+    });
+    print_statements(&statements)
+}
+
+fn print_statements(statements: &[MemoryStatement]) -> String {
     let mut lines = String::new();
-    for it in memory.known_statements() {
+    for it in statements {
         let id = request_data::statement_id(&it.item.hash());
         let day = it.item.citation.as_ref().map(|it| format!(" [{}]", it.newest_date()));
         let day = day.unwrap_or_default();

@@ -36,6 +36,7 @@ use super::{
 };
 use crate::{
     config::settings::{Compaction, Wisdom},
+    memory::typed::TypedMemory,
     model::{
         Batching, CallError, LanguageModel, Message, ModelRequest, Spending, Stage, WorkOutcome,
         prompt::{Prompt, Prompts},
@@ -95,6 +96,14 @@ impl Engine for ModelEngine {
         self.extract_by_model(input)
     }
 
+    fn prefetch_weeks(
+        &self,
+        weeks: &[SummaryInput<'_>],
+        existing: &[TypedMemory],
+    ) -> Result<(), EngineError> {
+        self.prefetch_weeks_by_model(weeks, existing)
+    }
+
     fn extract_week(
         &self,
         input: &SummaryInput<'_>,
@@ -113,6 +122,7 @@ impl Engine for ModelEngine {
     }
 
     fn begin_run(&self, run: i64) {
+        self.pending_weeks.clear();
         self.client.set_run(run);
     }
 

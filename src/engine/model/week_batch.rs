@@ -3,9 +3,13 @@
 //! Two jobs share the reply: the days are extracted first, and the week is summarized afterwards, maybe
 //! in a later process. The request therefore has a name that depends only on the data. The reply is
 //! stored and found under that name until the week is done.
+//!
+//! Short weeks are requested together ([`ModelEngine::prefetch_weeks_by_model`]), since the instructions would be longer
+//! than their logs. The reply is split, and each part stored as the reply to the request for its week.
 
 use std::{
     collections::BTreeSet,
+    fmt::Write as _,
     sync::{Mutex, PoisonError},
 };
 
@@ -23,11 +27,18 @@ use crate::{
     engine::{
         EngineDraft, EngineError, Extraction, StatementDraft, SummaryInput, WeekExtractInput,
     },
-    memory::{hash::ContentHash, item::SummarySection, period::Period},
+    memory::{
+        address::{Address, Citation},
+        hash::ContentHash,
+        item::SummarySection,
+        period::Period,
+        typed::TypedMemory,
+    },
     model::{
         CallError, Message, ModelRequest, OutputSchema, Stage, failure::ErrorClass,
         prompt::PromptName,
     },
+    privacy::SanitizedLog,
 };
 
 /// The most characters that existing memories take in a request.
@@ -35,6 +46,15 @@ const EXISTING_CHARS_MAX: usize = 24_000;
 
 /// The most tokens that the statements of a week take in a reply: about 20 statements.
 const MEMORIES_TOKENS: u32 = 1600;
+
+/// The same of each week in a request for several: about 8.
+const GROUPED_MEMORIES_TOKENS: u32 = 640;
+
+/// The most characters of logs in a request for several weeks: of more a model overlooks too much.
+const GROUP_CHARS_MAX: usize = 30_000;
+
+/// How much citations and headings add to the text of a summary.
+const WITH_CITATIONS: f64 = 1.3;
 
 /// Weeks whose combined request is not answered yet, so that the week is not requested separately.
 #[derive(Debug, Default)]
@@ -73,6 +93,15 @@ struct WeekReading<'a> {
     check: memories::StatementCheck<'a>,
 }
 
+/// A week in a request for several.
+struct WeekPart<'a> {
+    input: &'a SummaryInput<'a>,
+    /// The target and the limit of its summary in characters; zero if it is copied line by line.
+    lengths: (usize, usize),
+    /// The request for it alone.
+    request: ModelRequest,
+}
+
 /// Returns the reply to a request, or `None` if there is none and none is requested.
 type GetReply<'a> = dyn Fn(&ModelRequest) -> Result<Option<String>, EngineError> + 'a;
 
@@ -83,8 +112,8 @@ impl ModelEngine {
         days: &WeekExtractInput<'_>,
         may_ask: bool,
     ) -> Result<Option<Extraction>, EngineError> {
-        // Copying every line needs no model. If a reply has no room for both, each is requested separately.
-        if input.budget.verbatim || self.combined_tokens() < 3 * MEMORIES_TOKENS {
+        // If a reply has no room for both, each is requested separately.
+        if self.combined_tokens() < 3 * MEMORIES_TOKENS {
             return Ok(None);
         }
         let get = |request: &ModelRequest| match self.client.earlier_reply(request, false) {
@@ -153,20 +182,12 @@ impl ModelEngine {
             return Ok(None);
         }
         let existing = days.map_or(&[][..], |it| it.existing);
-        let list = memories::existing_memories(input.logs, existing, EXISTING_CHARS_MAX);
-        let listed = request_data::fence(&list.text, &self.nonce);
-        let lengths = self.lengths_within(
-            (input.budget.target_chars, input.budget.limit_chars),
-            self.combined_tokens().saturating_sub(MEMORIES_TOKENS),
-        );
-        let week = self.summary_message(input.period, &blocks, lengths);
-        let name = format!("{lengths:?}\n{}", request_data::fenced_blocks(&blocks, &self.nonce));
-        let message = format!("{listed}\n\n{week}\n\n{}", memories::REMINDER);
-        let request = self.combined_request(input.period, name, message);
+        let request = self.week_request(input, &blocks, existing);
         // The reply may be one to a request that listed other memories.
         let known = existing.iter().flat_map(memories::statement_keys);
         let ids = LineIds::of(&blocks).with_statements(known);
-        let Some(parsed) = ask_for_week(&request, &ids, get)? else { return Ok(None) };
+        let parse = if input.budget.verbatim { parse_statements } else { parse_reply };
+        let Some(parsed) = ask_for_week(&request, &ids, parse, get)? else { return Ok(None) };
         let verdict = |it: &StatementDraft| days.map_or(Ok(()), |days| (days.check)(it));
         let check = memories::StatementCheck { logs: input.logs, existing, verdict: &verdict };
         let ParsedReply { week, statements, is_corrected } = parsed;
@@ -222,8 +243,164 @@ impl ModelEngine {
         }
         reply.week = summary::print_sections(&draft.sections);
         reply.is_corrected = true;
-        self.client.replace_reply(request, &reply.to_json().to_string());
+        self.client.keep_reply(request, &reply.to_json().to_string());
         Ok(reply)
+    }
+
+    /// Returns the request for a week, whose name depends only on its logs. Of a week that is copied line by line only
+    /// the statements are asked for.
+    fn week_request(
+        &self,
+        input: &SummaryInput<'_>,
+        blocks: &[DataBlock],
+        existing: &[TypedMemory],
+    ) -> ModelRequest {
+        let list = memories::existing_memories(input.logs, existing, EXISTING_CHARS_MAX);
+        let listed = request_data::fence(&list.text, &self.nonce);
+        let data = request_data::fenced_blocks(blocks, &self.nonce);
+        if input.budget.verbatim {
+            let prompt = self.prompts.get(PromptName::Extract);
+            let message = format!("{listed}\n\n{data}\n\n{}", memories::REMINDER);
+            let name = ContentHash::of([data, prompt.id()].join("\n")).hex16();
+            let period = input.period.to_string();
+            return ModelRequest {
+                name: Some(format!("{period} {name}")),
+                schema: Some(memories::schema()),
+                ..self.request(
+                    Stage::Extract,
+                    period,
+                    prompt,
+                    prompt.fill(&[]),
+                    vec![Message::user(message)],
+                )
+            };
+        }
+        let lengths = self.week_lengths(input);
+        let week = self.summary_message(input.period, blocks, lengths);
+        let message = format!("{listed}\n\n{week}\n\n{}", memories::REMINDER);
+        self.combined_request(input.period, format!("{lengths:?}\n{data}"), message)
+    }
+
+    /// Returns the target and the limit of a week in characters, so that its statements fit into the reply.
+    fn week_lengths(&self, input: &SummaryInput<'_>) -> (usize, usize) {
+        self.lengths_within(
+            (input.budget.target_chars, input.budget.limit_chars),
+            self.combined_tokens().saturating_sub(MEMORIES_TOKENS),
+        )
+    }
+
+    /// Asks for several weeks at once, the first ones of these that fit into one request, and stores the reply to each.
+    /// Does nothing if only one fits, or if the first one is answered. The weeks are in the order in which they are due.
+    pub(super) fn prefetch_weeks_by_model(
+        &self,
+        weeks: &[SummaryInput<'_>],
+        existing: &[TypedMemory],
+    ) -> Result<(), EngineError> {
+        let Some(first) = weeks.first() else { return Ok(()) };
+        if self.pending_weeks.has(first.period) {
+            return Err(EngineError::Model(CallError::AwaitingBatch));
+        }
+        let parts: Vec<WeekPart<'_>> = self.fitting_weeks(weeks);
+        if parts.len() < 2 {
+            return Ok(());
+        }
+        let logs: Vec<SanitizedLog> =
+            parts.iter().rev().flat_map(|it| it.input.logs).cloned().collect();
+        let blocks = request_data::blocks_of_logs(&logs);
+        let request = self.group_request(&parts, &logs, &blocks, existing);
+        if !self.fits_one_request(&request) || self.client.is_marked_too_large(&request) {
+            return Ok(());
+        }
+        let text = match self.ask(&request) {
+            Ok(text) => text,
+            Err(EngineError::Model(error)) if may_be_too_large(&error) => {
+                self.client.mark_too_large(&request);
+                return Ok(());
+            }
+            Err(error) => {
+                let is_pending = matches!(error, EngineError::Model(CallError::AwaitingBatch));
+                parts.iter().for_each(|it| self.pending_weeks.set(it.input.period, is_pending));
+                return Err(error);
+            }
+        };
+        let known = existing.iter().flat_map(memories::statement_keys);
+        let ids = LineIds::of(&blocks).with_statements(known);
+        // A week without a part in the reply is asked for alone.
+        for (part, reply) in parts.iter().zip(split_reply(&text, &parts, &ids)) {
+            if let Some(reply) = reply {
+                self.client.keep_reply(&part.request, &reply.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the first weeks that fit into one request and one reply.
+    fn fitting_weeks<'i>(&self, weeks: &'i [SummaryInput<'i>]) -> Vec<WeekPart<'i>> {
+        let mut parts = Vec::new();
+        let (mut chars, mut tokens) = (0, self.combined_tokens());
+        for input in weeks {
+            let blocks = summary::data_blocks(input);
+            let request = self.week_request(input, &blocks, &[]);
+            chars += blocks.iter().map(DataBlock::chars).sum::<usize>();
+            let lengths = if input.budget.verbatim { (0, 0) } else { self.week_lengths(input) };
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "characters of a short week"
+            )]
+            let written =
+                (lengths.1 as f64 * WITH_CITATIONS / self.client.chars_per_token()) as u32;
+            let left = tokens.checked_sub(written + GROUPED_MEMORIES_TOKENS);
+            let is_answered = self.client.earlier_reply(&request, false).is_some();
+            let Some(left) = left.filter(|_| chars <= GROUP_CHARS_MAX && !is_answered) else {
+                break;
+            };
+            tokens = left;
+            if !blocks.is_empty() {
+                parts.push(WeekPart { input, lengths, request });
+            }
+        }
+        parts
+    }
+
+    /// Returns the request for several weeks.
+    fn group_request(
+        &self,
+        parts: &[WeekPart<'_>],
+        logs: &[SanitizedLog],
+        blocks: &[DataBlock],
+        existing: &[TypedMemory],
+    ) -> ModelRequest {
+        let list = memories::existing_memories(logs, existing, EXISTING_CHARS_MAX);
+        let listed = request_data::fence(&list.text, &self.nonce);
+        let data = request_data::fenced_blocks(blocks, &self.nonce);
+        let mut message = format!("{listed}\n\n{data}\n\nWeeks:\n");
+        for WeekPart { input: SummaryInput { period, .. }, lengths: (target, limit), .. } in
+            parts.iter().rev()
+        {
+            let (first, last) = (period.first(), period.last());
+            let _ = match limit {
+                0 => writeln!(message, "- {period} ({first} to {last}): statements only"),
+                _ => writeln!(
+                    message,
+                    "- {period} ({first} to {last}): condense it to about {target} characters, never more than \
+                     {limit}; citations do not count"
+                ),
+            };
+        }
+        message.extend(["\n", memories::REMINDER]);
+        // Where no week is condensed, the instructions for that would only cost.
+        if parts.iter().all(|it| it.input.budget.verbatim) {
+            let prompt = self.prompts.get(PromptName::Extract);
+            let period = parts[0].input.period.to_string();
+            let messages = vec![Message::user(message)];
+            return ModelRequest {
+                schema: Some(memories::schema()),
+                ..self.request(Stage::Extract, period, prompt, prompt.fill(&[]), messages)
+            };
+        }
+        let request = self.combined_request(parts[0].input.period, String::new(), message);
+        ModelRequest { name: None, schema: Some(group_schema()), ..request }
     }
 
     /// Returns the combined request, whose name is derived from `data`.
@@ -249,6 +426,11 @@ impl ModelEngine {
 }
 
 impl PendingWeeks {
+    /// Forgets all of them.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn set(&self, week: Period, pending: bool) {
         let mut weeks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if pending {
@@ -282,17 +464,18 @@ impl WeekReply {
 fn ask_for_week(
     request: &ModelRequest,
     ids: &LineIds,
+    parse: fn(&str, &LineIds) -> Result<ParsedReply, String>,
     get: &GetReply<'_>,
 ) -> Result<Option<ParsedReply>, EngineError> {
     let Some(text) = get(request)? else { return Ok(None) };
-    let why = match parse_reply(&text, ids) {
+    let why = match parse(&text, ids) {
         Ok(parsed) => return Ok(Some(parsed)),
         Err(why) => why,
     };
     let mut again = with_follow_up(request.clone(), &text, unreadable_message(&why));
     again.name = again.name.map(|it| format!("{it} again"));
     let Some(second) = get(&again)? else { return Ok(None) };
-    let parsed = parse_reply(&second, ids).map_err(unreadable)?;
+    let parsed = parse(&second, ids).map_err(unreadable)?;
     // There is no third try.
     Ok(Some(ParsedReply { is_corrected: true, ..parsed }))
 }
@@ -317,6 +500,68 @@ fn schema() -> OutputSchema {
     schema
 }
 
+/// Returns the schema of a reply about several weeks.
+fn group_schema() -> OutputSchema {
+    let mut schema = OutputSchema { name: "weeks_and_statements".to_owned(), ..memories::schema() };
+    let text = json!({ "type": "string" });
+    let week = reply::object_schema(&json!({ "week": text, "summary": text }));
+    schema.schema["required"] = json!(["weeks", "statements"]);
+    schema.schema["properties"]["weeks"] = json!({ "type": "array", "items": week });
+    schema
+}
+
+/// Splits a reply about several weeks: returns what would be the reply to the request for each, with addresses in place
+/// of ids. `None` for a week that the reply lacks.
+fn split_reply(text: &str, parts: &[WeekPart<'_>], ids: &LineIds) -> Vec<Option<Value>> {
+    let none = || parts.iter().map(|_| None).collect();
+    let value = match reply::find_value(text) {
+        Some(Value::Object(value)) => value,
+        Some(list @ Value::Array(_)) => {
+            serde_json::Map::from_iter([("statements".to_owned(), list)])
+        }
+        _ => return none(),
+    };
+    let Some(statements) = value.get("statements").and_then(Value::as_array) else { return none() };
+    let mut of_week: Vec<Vec<Value>> = vec![Vec::new(); parts.len()];
+    for statement in statements {
+        let cited = statement["citations"].as_str().and_then(|it| ids.parse(it).ok());
+        // The newest week that it cites; the weeks are in the order in which they are due, newest first.
+        let lines = |at: usize| cited.as_ref().and_then(|it| within(it, parts[at].input.logs));
+        let at = (0..parts.len()).find(|it| lines(*it).is_some());
+        let mut statement = statement.clone();
+        if let Some(lines) = at.and_then(lines) {
+            statement["citations"] = Value::from(lines.to_string());
+        }
+        of_week[at.unwrap_or(0)].push(statement);
+    }
+    let summaries = value.get("weeks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let summary_of = |part: &WeekPart<'_>| {
+        let period = part.input.period.to_string();
+        let is_it = |it: &&Value| it["week"].as_str().is_some_and(|it| it.contains(&period));
+        let text = summaries.iter().find(is_it)?["summary"].as_str()?;
+        let mut sections = summary::parse_reply(text, &SummarySection::WEEKLY, ids);
+        for item in sections.iter_mut().flat_map(|it| &mut it.1) {
+            let own = |it: Citation| within(&it, part.input.logs).unwrap_or(it);
+            item.citation = item.citation.take().map(own);
+        }
+        (!sections.is_empty()).then(|| summary::print_sections(&sections))
+    };
+    let replies = parts.iter().zip(of_week).map(|(part, statements)| {
+        if part.input.budget.verbatim {
+            return Some(json!({ "statements": statements }));
+        }
+        summary_of(part).map(|week| json!({ "week": week, "statements": statements }))
+    });
+    replies.collect()
+}
+
+/// Returns the lines of a citation that are in these logs.
+fn within(citation: &Citation, logs: &[SanitizedLog]) -> Option<Citation> {
+    let is_own = |it: &Address| logs.iter().any(|log| *log.stem() == it.stem);
+    let own: Vec<Address> = citation.addresses().filter(is_own).collect();
+    Citation::from_addresses(&own)
+}
+
 /// The properties of a corrected bullet or statement.
 fn correction_properties() -> Value {
     let text = json!({ "type": "string" });
@@ -328,6 +573,13 @@ fn correction_properties() -> Value {
         "citations": text,
         "replaces": text_or_null,
     })
+}
+
+/// Parses a reply about a week of which only the statements are asked for. The error is worded for the model.
+fn parse_statements(text: &str, ids: &LineIds) -> Result<ParsedReply, String> {
+    let statements = memories::parse_reply(text, ids)?;
+    let corrected = reply::find_value(text).map(|it| it["corrected"] == Value::Bool(true));
+    Ok(ParsedReply { week: String::new(), statements, is_corrected: corrected.unwrap_or_default() })
 }
 
 /// Parses a reply: `{"week": "…", "statements": […]}`. The error is worded for the model.

@@ -143,7 +143,11 @@ fn current_wisdom(
     newest.sort_by_key(|it| std::cmp::Reverse(it.updated));
     let mut statements = Vec::new();
     for memory in newest {
-        let listed = memories::heading_of(memory) + &memories::statement_lines(memory);
+        let lines = memories::lasting_statement_lines(memory);
+        if lines.is_empty() {
+            continue;
+        }
+        let listed = memories::heading_of(memory) + &lines;
         let Some(left) = room.checked_sub(listed.chars().count()) else { break };
         room = left;
         current.push_str(&listed);

@@ -265,7 +265,7 @@ impl ModelClient {
     }
 
     /// Stores a reply before anything else can end the process.
-    fn keep_reply(&self, request: &ModelRequest, key: ContentHash, reply: &ModelReply) {
+    fn keep_paid_reply(&self, request: &ModelRequest, key: ContentHash, reply: &ModelReply) {
         match self.store_reply(key, reply) {
             Ok(()) => {
                 let mut state = self.state();
@@ -321,7 +321,7 @@ impl LanguageModel for ModelClient {
         let sent = self.send(request, &mut row, &mut |row, now| self.send_once(request, row, now));
         if let Ok(reply) = &sent.reply {
             reach_failpoint("model.answered")?;
-            self.keep_reply(request, key, reply);
+            self.keep_paid_reply(request, key, reply);
             reach_failpoint("model.replied")?;
         }
         let cost_usd = self.settle_charge(call, &sent, false)?;
@@ -347,12 +347,14 @@ impl LanguageModel for ModelClient {
         check_complete(reply, request.max_output_tokens).ok()
     }
 
-    fn replace_reply(&self, request: &ModelRequest, text: &str) {
+    fn keep_reply(&self, request: &ModelRequest, text: &str) {
         let key = self.reply_key(request);
-        if let Some(reply) = self.stored_reply(key) {
-            // If it cannot be stored, what it corrects is asked for again.
-            drop(self.store_reply(key, &ModelReply { text: text.to_owned(), ..reply }));
-        }
+        let reply = match self.stored_reply(key) {
+            Some(reply) => ModelReply { text: text.to_owned(), ..reply },
+            None => ModelReply::of_text(text),
+        };
+        // If it cannot be stored, it is asked for again.
+        drop(self.store_reply(key, &reply));
     }
 
     fn context_tokens(&self) -> Option<u32> {
