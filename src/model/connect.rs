@@ -3,7 +3,7 @@
 use std::{fs, io, path::Path, time::Duration};
 
 use super::{
-    ModelInfo, anthropic,
+    ModelInfo, Stage, anthropic,
     client::{LedgerFile, ModelClient, ModelClientConfig, endpoint::ProviderEndpoint},
     command::ModelProgram,
     embedding::{EmbeddingClient, EmbeddingInput},
@@ -24,7 +24,7 @@ use crate::{
     },
     memory::document::SummaryHeader,
     store::{
-        db::ledger::{BudgetLimits, CallBudgets, Ledger},
+        db::ledger::{BudgetLimits, CallBudgets, Ledger, UsageGroupBy, UsageTotals},
         fs::vault::Vault,
     },
 };
@@ -206,7 +206,21 @@ pub fn model_info(environment: &Environment, model: &Model) -> ModelInfo {
     ModelInfo {
         context_tokens: row.and_then(|it| u32::try_from(it.context_tokens?).ok()),
         token_ratio: ledger.token_ratio(endpoint.server(), &model.name).ok().flatten(),
+        repair_share: repair_share(&ledger),
     }
+}
+
+/// Returns the input tokens of second tries per input token of first ones, over all calls.
+fn repair_share(ledger: &Ledger) -> Option<f64> {
+    let stages = ledger.usage_totals(UsageGroupBy::Stage, None, None).ok()?;
+    let tokens = |of: &[Stage]| -> u64 {
+        let is_one = |it: &&UsageTotals| of.iter().any(|stage| stage.name() == it.key);
+        stages.iter().filter(is_one).map(|it| it.input_tokens).sum()
+    };
+    let first = tokens(&[Stage::Weekly, Stage::Monthly, Stage::Extract, Stage::Wisdom]);
+    #[expect(clippy::cast_precision_loss, reason = "a share of tokens")]
+    let share = tokens(&[Stage::Repair]) as f64 / first as f64;
+    (first > 0).then_some(share)
 }
 
 /// Reads the prompts; those in `prompts/` beside the configuration take precedence.

@@ -73,6 +73,8 @@ pub enum Stage {
     Wisdom,
     /// The summary of a session.
     Session,
+    /// Corrections of items that failed the checks.
+    Repair,
     /// Vectors of lines and queries.
     Embed,
     /// `model test`.
@@ -348,6 +350,8 @@ pub struct ModelInfo {
     pub context_tokens: Option<u32>,
     /// The length of its tokens.
     pub token_ratio: Option<TokenRatio>,
+    /// The input tokens of second tries per input token of first ones; `None` without earlier calls.
+    pub repair_share: Option<f64>,
 }
 
 impl RequestRecorder {
@@ -387,6 +391,7 @@ impl Stage {
             Self::Extract => "extract",
             Self::Wisdom => "wisdom",
             Self::Session => "session",
+            Self::Repair => "repair",
             Self::Embed => "embed",
             Self::Test => "test",
         }

@@ -21,6 +21,9 @@ use crate::{
     store::db::lineage::Lineage,
 };
 
+/// The input tokens of second tries per input token of first ones where no call is known.
+const USUAL_REPAIR_SHARE: f64 = 0.1;
+
 /// Estimated model use of planned jobs.
 ///
 /// Tokens are estimated from earlier calls of the model; the price assumes the longest allowed replies.
@@ -31,6 +34,8 @@ pub(super) struct RunForecast {
     /// Average characters per token.
     chars_per_token: f64,
     input_tokens: u64,
+    /// Those of second tries for what fails the checks, by the share of earlier runs.
+    repair_tokens: u64,
     output_tokens_max: u64,
     /// US dollars; null if the price is unknown.
     usd_max: Option<f64>,
@@ -71,11 +76,21 @@ pub(super) fn forecast(
     let costs = |it: &ModelRequest| {
         price.map(|p| p.worst_case_cost(tokens(it), it.max_output_tokens.into()))
     };
+    let input_tokens = requests.iter().map(tokens).sum();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "an estimate of tokens"
+    )]
+    let repair_tokens =
+        (input_tokens as f64 * info.repair_share.unwrap_or(USUAL_REPAIR_SHARE)).round() as u64;
     Ok(Some(RunForecast {
         calls: requests.len(),
         chars,
         chars_per_token,
-        input_tokens: requests.iter().map(tokens).sum(),
+        input_tokens,
+        repair_tokens,
         output_tokens_max: requests.iter().map(|it| u64::from(it.max_output_tokens)).sum(),
         usd_max: requests.iter().map(costs).sum(),
     }))
@@ -154,9 +169,10 @@ impl RunForecast {
         };
         let more = if following > 0 { "; not counting the jobs that follow" } else { "" };
         format!(
-            "would take {} of about {} tokens in and at most {} out, {money}{more}",
+            "would take {} of about {} tokens in, {} more for second tries, and at most {} out, {money}{more}",
             counted(self.calls, "call", "calls"),
             self.input_tokens,
+            self.repair_tokens,
             self.output_tokens_max
         )
     }

@@ -20,6 +20,16 @@ use crate::{
 /// An item that cites more lines summarizes them, and may drop their amounts.
 const LINES_MAX: usize = 3;
 
+/// A longer line is a report of its own, of which an item says the gist.
+const LINE_CHARS_MAX: usize = 400;
+
+/// Words before a number that names something and measures nothing.
+const NUMBERED: &[&str] = &[
+    "pid", "port", "id", "no", "nr", "number", "build", "issue", "ticket", "pr", "line", "lines",
+    "row", "commit", "step", "phase", "version", "job", "run", "page", "seite", "zeile", "puerto",
+    "línea", "ligne",
+];
+
 /// The least share of an item's words in a line that it is about.
 const SHARE_MIN: f64 = 0.5;
 
@@ -47,7 +57,7 @@ pub(crate) fn of_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Compl
     for address in lines {
         let Some(line) = sources.line(&address.stem, address.line) else { continue };
         let text = line.text();
-        if !is_about(&words, text) {
+        if text.chars().count() > LINE_CHARS_MAX || !is_about(&words, text) {
             continue;
         }
         for amount in required_atoms(text) {
@@ -68,13 +78,21 @@ pub(crate) fn of_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Compl
     completeness
 }
 
-/// Returns the amounts and days of a text. Bare numbers of one digit are left out, since most count a list.
+/// Returns the amounts and days of a text. Bare numbers of one digit are left out, since most count a list, and those
+/// that name something: a process, a port, a ticket.
 fn required_atoms(text: &str) -> impl Iterator<Item = Atom> {
     atom::find_atoms(text).into_iter().filter(move |it| match it.kind {
         AtomKind::Money | AtomKind::Percent | AtomKind::Date => true,
-        AtomKind::Number => it.text(text).len() > 1,
+        AtomKind::Number => it.text(text).len() > 1 && !is_name(text, it),
         _ => false,
     })
+}
+
+fn is_name(text: &str, number: &Atom) -> bool {
+    let before = text[..number.start].trim_end_matches([' ', ':', '=', '.', '`']);
+    let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    text[..number.start].ends_with('#')
+        || before.len() < number.start && NUMBERED.contains(&&word.to_lowercase()[..])
 }
 
 /// Returns whether a date is the first or last day of the citation, which names it as well.
@@ -99,7 +117,7 @@ mod tests {
 
     #[track_caller]
     fn check(bullet: &str, kept_count: usize, dropped: &[&str]) {
-        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people";
+        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people\nRestarted the relay with PID 48213 on port 18789 for ticket #412 in 12 seconds";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
         let seen = of_item(&Item::parse(bullet), &logs);
@@ -131,5 +149,7 @@ mod tests {
         );
         check("A quiet spring with other matters entirely [2026-04-02:1]", 0, &[]);
         check("Importer moved to SQLite", 0, &[]);
+        // What names a process, a port or a ticket is no amount.
+        check("Restarted the relay for a ticket [2026-04-02:3]", 0, &["12"]);
     }
 }

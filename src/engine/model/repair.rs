@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     memory::address::Citation,
-    model::{Message, ModelRequest, OutputSchema, prompt::PromptName},
+    model::{Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
 };
 
 /// How many lines before and after a cited one are shown.
@@ -58,7 +58,7 @@ impl ModelEngine {
         ModelRequest {
             schema: Some(OutputSchema { name: "corrections".to_owned(), ..schema }),
             ..self.request(
-                first.stage,
+                Stage::Repair,
                 first.period.clone(),
                 prompt,
                 prompt.fill(&[]),

@@ -267,7 +267,12 @@ fn redo_with_a_model_first_shows_the_cost() {
     let offline = workspace.week().unwrap();
     let refused = workspace.run(&["compact", "--redo"]);
     assert_eq!(refused.code, 2, "{refused}");
-    for words in ["1 job would take 1 call of about ", " tokens in and at most ", "--yes"] {
+    for words in [
+        "1 job would take 1 call of about ",
+        " tokens in, ",
+        " more for second tries, and at most ",
+        "--yes",
+    ] {
         assert!(refused.stderr.contains(words), "{words}: {refused}");
     }
     assert_eq!((workspace.server.count(), workspace.week().unwrap()), (0, offline.clone()));
