@@ -159,12 +159,8 @@ impl Config {
     /// Returns the source of the key for `model`; `None` if there is none. Reads nothing, and only checks
     /// whether a credential exists.
     pub fn key_source(&self, model: &Model, around: &Environment) -> Option<KeySource> {
-        let folder = self.file.as_deref().and_then(Path::parent);
-        let folder = match folder {
-            Some(it) => around.absolute(it, &around.cwd),
-            None => around.config_folder(),
-        };
         if let Some(file) = &model.key_file {
+            let folder = self.folder(around);
             return Some(KeySource::File(around.absolute(Path::new(file), &folder)));
         }
         let credential = around.credentials_dir.as_ref().map(|it| it.join(CREDENTIAL));

@@ -242,6 +242,20 @@ impl Config {
         Ok(config)
     }
 
+    /// Returns the file to which calls of the model are appended, if one is named.
+    pub(crate) fn recording_file(&self, around: &Environment) -> Option<PathBuf> {
+        let file = self.settings.model.record.as_deref()?;
+        Some(around.absolute(Path::new(file), &self.folder(around)))
+    }
+
+    /// Returns the folder of the file, or the usual one.
+    pub(crate) fn folder(&self, around: &Environment) -> PathBuf {
+        match self.file.as_deref().and_then(Path::parent) {
+            Some(it) => around.absolute(it, &around.cwd),
+            None => around.config_folder(),
+        }
+    }
+
     /// Returns the path of the file that [`Self::load`] reads, if it exists.
     pub fn config_path(explicit: Option<&Path>, around: &Environment) -> PathBuf {
         match explicit_file(explicit, around) {

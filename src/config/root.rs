@@ -43,7 +43,7 @@ const MEMORY_DIR_DEFAULT: &str = "memory";
 
 /// Keys that a file which travels with a root must not set: they run programs, or name addresses that receive
 /// text and keys.
-const USER_CONFIG_ONLY: [&[&str]; 8] = [
+const USER_CONFIG_ONLY: [&[&str]; 9] = [
     &["on_problem"],
     &["metrics_file"],
     &["projects_dir"],
@@ -51,6 +51,7 @@ const USER_CONFIG_ONLY: [&[&str]; 8] = [
     &["model", "base_url"],
     &["model", "key_file"],
     &["model", "command"],
+    &["model", "record"],
     &["search", "embeddings"],
 ];
 

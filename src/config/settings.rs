@@ -94,6 +94,9 @@ pub struct Model {
     pub batch: bool,
     /// What to do if the model is unavailable.
     pub fallback: Fallback,
+    /// A private file to which each request and reply is appended, for measuring; they hold the text of logs, with
+    /// secrets masked.
+    pub record: Option<String>,
     /// How long a model call may take.
     pub timeouts: Timeouts,
 }
@@ -467,6 +470,7 @@ impl Default for Model {
             api_version: None,
             key_file: None,
             command: None,
+            record: None,
             context_tokens: 32_768,
             max_output_tokens: 6144,
             batch: false,

@@ -127,6 +127,7 @@ impl SandboxLimits {
         writable.extend([state, std::env::temp_dir(), "/var/tmp".into()]);
         // The file is replaced by renaming, so its folder must be writable.
         writable.extend(loaded.metrics_file().and_then(|it| Some(it.parent()?.to_owned())));
+        writable.extend(config.recording_file(around).and_then(|it| Some(it.parent()?.to_owned())));
         let mut readable: Vec<PathBuf> = SYSTEM_PATHS.iter().map(PathBuf::from).collect();
         readable.push(around.config_folder());
         readable.extend(std::env::current_exe());

@@ -10,6 +10,7 @@ use super::{
     http::Deadlines,
     pricing::Pricing,
     prompt::Prompts,
+    recording::Recording,
 };
 use crate::{
     config::{
@@ -102,6 +103,7 @@ pub(crate) fn client(
         retry_wait_max,
         ledger,
         batch: model.batch,
+        recording: config.recording_file(environment).map(|path| Recording { path }),
         endpoint,
     }))
 }
@@ -175,6 +177,7 @@ pub(crate) fn embedding_client(
         retry_wait_max: Duration::ZERO,
         ledger: LedgerFile { path: environment.ledger_path(), was_used: false },
         batch: false,
+        recording: None,
         endpoint,
     });
     Ok(Some(EmbeddingClient::new(client, settings.clone())))

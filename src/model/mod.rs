@@ -41,6 +41,7 @@ pub mod ollama;
 pub mod openai;
 pub mod pricing;
 pub mod prompt;
+pub mod recording;
 mod telemetry;
 pub mod token_estimate;
 pub mod tools;

@@ -38,6 +38,7 @@ use super::{
     check_complete,
     http::{Deadlines, HttpClient},
     pricing::Pricing,
+    recording::Recording,
     telemetry, token_estimate,
 };
 use crate::{
@@ -83,6 +84,8 @@ pub struct ModelClientConfig {
     pub ledger: LedgerFile,
     /// Whether scheduled runs may use the provider's batches.
     pub batch: bool,
+    /// Where calls are recorded, if at all.
+    pub recording: Option<Recording>,
 }
 
 /// The file of the ledger.
@@ -264,6 +267,15 @@ impl ModelClient {
         state.spent.cost_usd += cost_usd;
     }
 
+    /// Appends a call to the file of recorded calls, if there is one.
+    fn record(&self, request: &ModelRequest, reply: &ModelReply) {
+        let Some(recording) = &self.config.recording else { return };
+        if let Err(error) = recording.append(request, &reply.text) {
+            let path = recording.path.display();
+            tracing::warn!("model.record: cannot write `{path}`: {error}");
+        }
+    }
+
     /// Stores a reply before anything else can end the process.
     fn keep_paid_reply(&self, request: &ModelRequest, key: ContentHash, reply: &ModelReply) {
         match self.store_reply(key, reply) {
@@ -322,6 +334,7 @@ impl LanguageModel for ModelClient {
         if let Ok(reply) = &sent.reply {
             reach_failpoint("model.answered")?;
             self.keep_paid_reply(request, key, reply);
+            self.record(request, reply);
             reach_failpoint("model.replied")?;
         }
         let cost_usd = self.settle_charge(call, &sent, false)?;

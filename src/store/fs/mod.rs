@@ -7,6 +7,7 @@
 //! - [`lock`]: which process may serve, compact, or write.
 //! - [`change_monitor`]: whether anything changed since the last look.
 //! - [`filesystem`]: whether a file system is safe for a database.
+//! - [`private_append`]: a private file to which lines are appended.
 //! - [`private_folder`]: small files beside the database.
 //! - [`up_to_date_note`]: the note that a root has nothing to do.
 //! - [`spool`]: notes that hooks leave, outside of all roots.
@@ -16,6 +17,7 @@ pub mod filesystem;
 pub mod inventory;
 pub mod layout;
 pub mod lock;
+pub(crate) mod private_append;
 pub mod private_folder;
 pub mod rooted_dir;
 pub mod spool;

@@ -1,0 +1,19 @@
+//! Appends lines to a private file of the user's.
+
+use std::{fs::OpenOptions, io, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
+
+/// Appends a line to a file that only this user may read; creates it if necessary. Lines of several processes do not
+/// mix, as each is one write.
+///
+/// # Errors
+///
+/// Returns why the file could not be written; a symbolic link is refused.
+pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)?;
+    file.write_all(format!("{line}\n").as_bytes())
+}
