@@ -237,7 +237,7 @@ pub(super) fn instructions(prompt: &Prompt, period: Period, length: &Length) -> 
 }
 
 /// Returns the target and the limit of a part of the data: its share of the file's budget.
-fn lengths_for_part(
+pub(super) fn lengths_for_part(
     input: &SummaryInput<'_>,
     parts: &[Vec<DataBlock>],
     i: usize,

@@ -50,6 +50,9 @@ const MEMORIES_TOKENS: u32 = 1600;
 /// The same of each week in a request for several: about 8.
 const GROUPED_MEMORIES_TOKENS: u32 = 640;
 
+/// The part of the room that existing memories may take beside a part of a long week.
+const EXISTING_PART: usize = 16;
+
 /// The most characters of logs in a request for several weeks: of more a model overlooks too much.
 const GROUP_CHARS_MAX: usize = 30_000;
 
@@ -302,7 +305,7 @@ impl ModelEngine {
         }
         let parts: Vec<WeekPart<'_>> = self.fitting_weeks(weeks);
         if parts.len() < 2 {
-            return Ok(());
+            return self.prefetch_long_week(first, existing);
         }
         let logs: Vec<SanitizedLog> =
             parts.iter().rev().flat_map(|it| it.input.logs).cloned().collect();
@@ -331,6 +334,70 @@ impl ModelEngine {
                 self.client.keep_reply(&part.request, &reply.to_string());
             }
         }
+        Ok(())
+    }
+
+    /// Asks for a week that is too long for one request part by part, and stores the parts together as the reply to it.
+    fn prefetch_long_week(
+        &self,
+        input: &SummaryInput<'_>,
+        existing: &[TypedMemory],
+    ) -> Result<(), EngineError> {
+        let blocks = summary::data_blocks(input);
+        let whole = self.week_request(input, &blocks, existing);
+        if blocks.is_empty()
+            || self.fits_one_request(&whole)
+            || self.combined_tokens() < 3 * MEMORIES_TOKENS
+            || self.client.earlier_reply(&whole, false).is_some()
+            || self.client.is_marked_too_large(&whole)
+        {
+            return Ok(());
+        }
+        let room = self.room_chars(&ModelRequest { messages: Vec::new(), ..whole.clone() });
+        let list = memories::existing_memories(input.logs, existing, room / EXISTING_PART);
+        let listed = request_data::fence(&list.text, &self.nonce);
+        let of_data = |data: String| {
+            let message = format!("{listed}\n\n{data}\n\n{}", memories::REMINDER);
+            let request = self.combined_request(input.period, String::new(), message);
+            ModelRequest { name: None, ..request }
+        };
+        let known = existing.iter().flat_map(memories::statement_keys);
+        let ids = LineIds::of(&blocks).with_statements(known);
+        let ask = |parts: &[Vec<DataBlock>], i: usize| {
+            let lengths = self.lengths_within(
+                summary::lengths_for_part(input, parts, i),
+                self.combined_tokens().saturating_sub(MEMORIES_TOKENS),
+            );
+            let request = of_data(self.summary_message(input.period, &parts[i], lengths));
+            let get = |request: &ModelRequest| self.ask(request).map(Some);
+            let reply = ask_for_week(&request, &ids, parse_reply, &get)?;
+            reply.ok_or_else(|| unreadable("it is empty"))
+        };
+        let parts = match self.ask_in_parts(&blocks, &of_data(String::new()), ask) {
+            Ok(parts) => parts,
+            Err(EngineError::Model(error)) if may_be_too_large(&error) => {
+                self.client.mark_too_large(&whole);
+                return Ok(());
+            }
+            Err(error) => {
+                let is_pending = matches!(error, EngineError::Model(CallError::AwaitingBatch));
+                self.pending_weeks.set(input.period, is_pending);
+                return Err(error);
+            }
+        };
+        let mut sections = summary::Sections::new();
+        let mut statements = Vec::new();
+        for part in parts {
+            let of_part = summary::parse_cited(&part.week, &SummarySection::WEEKLY, &blocks, &ids);
+            summary::merge_sections(&mut sections, of_part);
+            statements.extend(part.statements.into_iter().map(|it| match it {
+                Ok(it) => Checked::Valid(it),
+                Err(it) => Checked::Unreadable(it),
+            }));
+        }
+        let week = summary::print_sections(&sections);
+        let reply = WeekReply { week, statements, is_corrected: false };
+        self.client.keep_reply(&whole, &reply.to_json().to_string());
         Ok(())
     }
 
@@ -456,7 +523,7 @@ impl WeekReply {
             }
         });
         let statements: Vec<Value> = statements.collect();
-        json!({ "week": self.week, "statements": statements, "corrected": true })
+        json!({ "week": self.week, "statements": statements, "corrected": self.is_corrected })
     }
 }
 

@@ -8,6 +8,7 @@
 //! - [`injections`]: false statements in replies, through the whole program.
 //! - [`memories`]: bad, repaired, and updated typed memories.
 //! - [`programs`]: a program in place of a server.
+//! - [`recorded`]: what becomes of true replies, and what they cost.
 //! - [`replies`]: valid, invalid, and false replies.
 //! - [`sdk`]: requests against the types of the official SDKs.
 //! - [`session_tools`]: a session handed over with tools.
@@ -24,6 +25,7 @@ mod fallback;
 mod injections;
 mod memories;
 mod programs;
+mod recorded;
 mod replies;
 mod sdk;
 mod session_tools;

@@ -9,6 +9,7 @@ pub(crate) mod files;
 pub(crate) mod fixtures;
 mod no_trace;
 mod pause;
+pub(crate) mod recorded;
 pub(crate) mod server;
 
 use std::{
