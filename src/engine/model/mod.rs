@@ -9,6 +9,7 @@
 //! - [`checked`]: the items of a reply after the checks, with a second try.
 //! - [`json`]: finds the JSON value in a reply.
 //! - [`memories`]: statements for typed memories, as JSON.
+//! - [`prefetch`]: short weeks together, long weeks in parts.
 //! - [`week_batch`]: a week and the memories of its days, in one request.
 //! - [`session`]: the summary of a coding agent's session, in nine sections.
 //! - [`handoff`]: a session handover, written by a model that uses tools.
@@ -20,6 +21,7 @@ mod checked;
 pub mod handoff;
 pub mod json;
 mod memories;
+mod prefetch;
 mod repair;
 pub mod request_data;
 pub mod session;
