@@ -114,6 +114,9 @@ pub struct OutputSchema {
     pub schema: Value,
 }
 
+/// The name of the schema of a reply that corrects items of an earlier one.
+pub const CORRECTIONS: &str = "corrections";
+
 /// A request to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
@@ -427,6 +430,11 @@ impl ModelRequest {
             + messages.sum::<usize>()
             + schema.sum::<usize>()
             + tools.sum::<usize>()
+    }
+
+    /// Returns whether it asks again for what an earlier reply lacked; the work of that goes on only with the answer.
+    pub fn is_second_try(&self) -> bool {
+        self.messages.len() > 1 || self.schema.as_ref().is_some_and(|it| it.name == CORRECTIONS)
     }
 
     /// Returns the key of the request to this model of this server. Equal requests have equal keys.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     memory::address::Citation,
-    model::{Message, ModelRequest, OutputSchema, prompt::PromptName},
+    model::{CORRECTIONS, Message, ModelRequest, OutputSchema, prompt::PromptName},
 };
 
 /// How many lines before and after a cited one are shown.
@@ -56,7 +56,7 @@ impl ModelEngine {
         numbered["n"] = json!({ "type": "integer" });
         let schema = reply::list_schema("items", &reply::object_schema(&numbered));
         ModelRequest {
-            schema: Some(OutputSchema { name: "corrections".to_owned(), ..schema }),
+            schema: Some(OutputSchema { name: CORRECTIONS.to_owned(), ..schema }),
             ..self.request(
                 first.stage,
                 first.period.clone(),

@@ -151,7 +151,7 @@ impl ModelClient {
         now: DateTime<Utc>,
     ) -> Result<bool, CallError> {
         let can_wait = matches!(request.stage, Stage::Weekly | Stage::Monthly);
-        if !self.state().is_scheduled || !can_wait || request.messages.len() > 1 {
+        if !self.state().is_scheduled || !can_wait || request.is_second_try() {
             return Ok(false);
         }
         let status = self.ledger(|it| it.batch_status(key, now))?;
