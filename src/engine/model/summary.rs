@@ -59,7 +59,9 @@ impl ModelEngine {
                 let request = self.summary_request(input.period, &parts[i], lengths);
                 parse_part(input.period, &parts[i], &ids, &self.ask(&request)?)
             })?;
-            replies.into_iter().for_each(|it| merge_sections(&mut draft.sections, it));
+            for sections in replies {
+                merge_sections(&mut draft.sections, sections);
+            }
         }
         if !is_corrected {
             let faulty = faulty_bullets(input, &draft.sections);
@@ -166,7 +168,9 @@ pub(super) fn print_sections(sections: &Sections) -> String {
     let mut text = String::new();
     for (section, items) in sections {
         text.extend(["### ", section.title(), "\n"]);
-        items.iter().for_each(|it| text.push_str(&format!("- {it}\n")));
+        for item in items {
+            text.extend(["- ", &item.to_string(), "\n"]);
+        }
     }
     text
 }
@@ -175,8 +179,8 @@ pub(super) fn print_sections(sections: &Sections) -> String {
 pub(super) fn faulty_bullets(input: &SummaryInput<'_>, sections: &Sections) -> Vec<FaultyBullet> {
     let mut faulty: Vec<FaultyBullet> = Vec::new();
     for (s, (_, items)) in sections.iter().enumerate() {
-        let faults = items.iter().enumerate().filter_map(|(i, it)| Some((i, (input.check)(it)?)));
-        faulty.extend(faults.map(|(i, fault)| ((s, i), fault)));
+        let found = items.iter().enumerate().filter_map(|(i, it)| Some((i, (input.check)(it)?)));
+        faulty.extend(found.map(|(i, fault)| ((s, i), fault)));
     }
     let is_refused = |it: &FaultyBullet| matches!(it.1, BulletFault::Refused(_));
     let is_worth_it = faulty.iter().any(is_refused) || faulty.len() >= INCOMPLETE_WORTH_A_CALL;
@@ -424,7 +428,9 @@ mod tests {
                 let own = corrections.iter().find(|it| it.0 == number);
                 let old = &mut expected[*s].1[*i];
                 let better = own.map(|it| bullet("Correction", *it)).filter(|it| rank(it) < rank(old));
-                better.into_iter().for_each(|it| *old = it);
+                if let Some(better) = better {
+                    *old = better;
+                }
             }
             prop_assert_eq!(&draft.sections, &expected);
             let after = print_sections(&draft.sections);
