@@ -112,7 +112,8 @@ fn draft(corpus: &mut Corpus, weeks: &[(Period, Vec<SanitizedLog>)]) -> usize {
         let target_chars = chars * TARGET_PERCENT / 100;
         let budget = LengthBudget { target_chars, limit_chars: chars, verbatim: false };
         let counts = corpus.counts(*period);
-        let input = SummaryInput { period: *period, logs, weeks: &[], budget, counts };
+        let input =
+            SummaryInput { period: *period, logs, weeks: &[], budget, counts, check: &|_| None };
         let draft = Extractive.summarize(&input).unwrap();
         bullets += draft.sections.iter().map(|(_, items)| items.len()).sum::<usize>();
     }

@@ -38,6 +38,8 @@ pub(super) enum Checked<T> {
 /// The items of a reply: each read, or why it could not be.
 pub(super) type ReadItems<T> = Vec<Result<T, UnreadableItem>>;
 
+type ReadReply<'a, T> = dyn Fn(&str) -> Result<Vec<Checked<T>>, String> + 'a;
+
 /// How a reply is read and checked.
 pub(super) struct ReplyReading<'a, T> {
     /// The data of the request.
@@ -46,7 +48,7 @@ pub(super) struct ReplyReading<'a, T> {
     /// The properties of an item in the schema.
     pub(super) properties: Value,
     /// Reads and checks a reply. The error is worded for the model.
-    pub(super) read: &'a dyn Fn(&str) -> Result<Vec<Checked<T>>, String>,
+    pub(super) read: &'a ReadReply<'a, T>,
     /// Reads and checks one item.
     pub(super) read_item: &'a dyn Fn(Value) -> Checked<T>,
 }

@@ -81,7 +81,7 @@ impl ReplyItem for StatementDraft {
             "topic": self.topic,
             "text": self.text,
             "citations": ids.print(&self.citation),
-            "replaces": self.replaces.as_deref().map(request_data::statement_id),
+            "replaces": self.replaces.as_deref().map(|it| ids.print_statement(it)),
         })
     }
 

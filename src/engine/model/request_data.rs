@@ -123,6 +123,12 @@ impl LineIds {
         self.statement_with(id).map(|it| &it.0[..])
     }
 
+    /// Returns the id of a statement by its hash; any other text as it is.
+    pub fn print_statement(&self, hash: &str) -> String {
+        let id = statement_id(hash);
+        if self.statement(&id) == Some(hash) { id } else { hash.to_owned() }
+    }
+
     fn statement_with(&self, id: &str) -> Option<&(String, Option<Citation>)> {
         let begin = id.trim().trim_start_matches(['s', 'S']);
         let mut found = self.statements.iter().filter(|it| it.0.starts_with(begin));
@@ -148,10 +154,11 @@ impl LineIds {
                 continue;
             }
             for id in part.split([',', ' ']).filter(|it| !it.is_empty()) {
-                if let Some((_, lines)) = self.statement_with(id) {
-                    lines.iter().for_each(&mut add);
-                } else {
-                    self.lines_of_range(id)?.into_iter().for_each(&mut add);
+                // A number of a bullet may also begin a hash, as in `b123`.
+                match (self.lines_of_range(id), self.statement_with(id)) {
+                    (Ok(lines), _) => lines.into_iter().for_each(&mut add),
+                    (Err(_), Some((_, lines))) => lines.iter().for_each(&mut add),
+                    (Err(why), None) => return Err(why),
                 }
             }
         }
@@ -443,8 +450,14 @@ mod tests {
         assert_eq!(ids.statement("3f2a90c1"), Some("3f2a90c1"));
         assert_eq!(ids.statement("s3f2"), None);
         assert_eq!(ids.statement("s77aa"), None, "of two it is neither");
+        let printed = ["3f2a90c1", "77aa0000", "s99ff"].map(|it| ids.print_statement(it));
+        assert_eq!(printed, ["s3f2a", "77aa0000", "s99ff"]);
         assert_eq!(ids.parse("s3f2a").unwrap().to_string(), "2026-03-01:4");
         assert!(ids.parse("s77aa").is_err());
+        let items = vec![(None, Item::parse("Shipped v2 [2026-04-02:1]")); 123];
+        let blocks = blocks_of_bullets(std::iter::once(("2026-W14".parse().unwrap(), &items[..])));
+        let ids = LineIds::of(&blocks).with_statements([("b1230000".to_owned(), None)]);
+        assert_eq!(ids.parse("b123").unwrap().to_string(), "2026-04-02:1");
     }
 
     #[test]

@@ -59,7 +59,9 @@ impl ModelEngine {
                 let request = self.summary_request(input.period, &parts[i], lengths);
                 parse_part(input.period, &parts[i], &ids, &self.ask(&request)?)
             })?;
-            replies.into_iter().for_each(|it| merge_sections(&mut draft.sections, it));
+            for sections in replies {
+                merge_sections(&mut draft.sections, sections);
+            }
         }
         if !is_corrected {
             let faulty = faulty_bullets(input, &draft.sections);
@@ -166,7 +168,9 @@ pub(super) fn print_sections(sections: &Sections) -> String {
     let mut text = String::new();
     for (section, items) in sections {
         text.extend(["### ", section.title(), "\n"]);
-        items.iter().for_each(|it| text.push_str(&format!("- {it}\n")));
+        for item in items {
+            text.extend(["- ", &item.to_string(), "\n"]);
+        }
     }
     text
 }
@@ -175,8 +179,8 @@ pub(super) fn print_sections(sections: &Sections) -> String {
 pub(super) fn faulty_bullets(input: &SummaryInput<'_>, sections: &Sections) -> Vec<FaultyBullet> {
     let mut faulty: Vec<FaultyBullet> = Vec::new();
     for (s, (_, items)) in sections.iter().enumerate() {
-        let faults = items.iter().enumerate().filter_map(|(i, it)| Some((i, (input.check)(it)?)));
-        faulty.extend(faults.map(|(i, fault)| ((s, i), fault)));
+        let found = items.iter().enumerate().filter_map(|(i, it)| Some((i, (input.check)(it)?)));
+        faulty.extend(found.map(|(i, fault)| ((s, i), fault)));
     }
     let is_refused = |it: &FaultyBullet| matches!(it.1, BulletFault::Refused(_));
     let is_worth_it = faulty.iter().any(is_refused) || faulty.len() >= INCOMPLETE_WORTH_A_CALL;
@@ -336,7 +340,10 @@ pub fn without_code_fence(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
+    use crate::engine::{LengthBudget, extractive::corpus_stats::CorpusCounts};
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
@@ -363,5 +370,73 @@ mod tests {
         check("**Decisions**\n- SQLite", &[]);
         check("### Thoughts\n- Something [2026-04-02:1]", &[]);
         check("", &[]);
+    }
+
+    /// The last words of bullets, which say what is wrong with them; the better ones first.
+    const LAST_WORDS: [&str; 4] = ["good", "short", "shorter", "refused"];
+
+    fn rank(item: &Item) -> usize {
+        LAST_WORDS.iter().position(|it| item.text.ends_with(&format!(" {it}"))).unwrap()
+    }
+
+    fn fault(item: &Item) -> Option<BulletFault> {
+        match rank(item) {
+            0 => None,
+            3 => Some(BulletFault::Refused("it is refused".to_owned())),
+            missing => Some(BulletFault::Incomplete { missing, reason: String::new() }),
+        }
+    }
+
+    fn bullet(name: &str, (number, line, last): (usize, u32, usize)) -> Item {
+        let last = LAST_WORDS[last];
+        Item::parse(&format!("{name} {number} is {last} [2026-04-02:{line}]"))
+    }
+
+    proptest! {
+        #[test]
+        fn a_correction_replaces_its_own_bullet_or_none(
+            bullets in vec((0usize..2, 1u32..4, 0usize..4), 1..12),
+            corrections in vec((0usize..14, 1u32..4, 0usize..4), 0..24),
+        ) {
+            let mut draft = EngineDraft::default();
+            for (i, (section, line, last)) in bullets.into_iter().enumerate() {
+                let bullet = bullet("Bullet", (i, line, last));
+                let section = SummarySection::WEEKLY[section];
+                merge_sections(&mut draft.sections, vec![(section, vec![bullet])]);
+            }
+            let input = SummaryInput {
+                period: "2026-W14".parse().unwrap(),
+                logs: &[],
+                weeks: &[],
+                budget: LengthBudget { target_chars: 0, limit_chars: 0, verbatim: false },
+                counts: &CorpusCounts::default(),
+                check: &fault,
+            };
+            let before = draft.sections.clone();
+            let faulty = faulty_bullets(&input, &before);
+            let corrections = &corrections[..corrections.len().min(2 * faulty.len())];
+            let items = corrections.iter().map(|it| {
+                let Item { text, citation } = bullet("Correction", *it);
+                json!({ "n": it.0, "text": text, "citations": citation.unwrap().to_string() })
+            });
+            let reply = json!({ "items": items.collect::<Vec<_>>() }).to_string();
+            for (at, value) in repair::parse_corrections(&reply, faulty.len()) {
+                correct_bullet(&input, &mut draft, &faulty[at], &value, &LineIds::default());
+            }
+            let mut expected = before.clone();
+            for (number, ((s, i), _)) in (1..).zip(&faulty) {
+                let own = corrections.iter().find(|it| it.0 == number);
+                let old = &mut expected[*s].1[*i];
+                let better = own.map(|it| bullet("Correction", *it)).filter(|it| rank(it) < rank(old));
+                if let Some(better) = better {
+                    *old = better;
+                }
+            }
+            prop_assert_eq!(&draft.sections, &expected);
+            let after = print_sections(&draft.sections);
+            for item in before.iter().flat_map(|it| &it.1).filter(|it| fault(it).is_none()) {
+                prop_assert!(after.contains(&format!("- {item}\n")), "{} in {}", item, after);
+            }
+        }
     }
 }

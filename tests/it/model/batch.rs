@@ -33,6 +33,8 @@ struct Provider {
     batches: Vec<Batch>,
     /// Requests outside of batches.
     direct: usize,
+    /// What follows each text of a reply in a batch.
+    more: &'static str,
 }
 
 #[derive(Clone, Debug)]
@@ -142,14 +144,14 @@ impl Provider {
             let line = match (wire, at < self.expiring) {
                 (Wire::Anthropic, true) => json!({ "result": { "type": "expired" } }),
                 (Wire::Anthropic, false) => {
-                    let message = response_body(body, "/v1/messages");
+                    let message = response_body(body, "/v1/messages", self.more);
                     json!({ "result": { "type": "succeeded", "message": message } })
                 }
                 (_, true) => {
                     json!({ "response": null, "error": { "code": "batch_expired", "message": "" } })
                 }
                 (_, false) => {
-                    let body = response_body(body, "/v1/chat/completions");
+                    let body = response_body(body, "/v1/chat/completions", self.more);
                     let response = json!({ "status_code": 200, "request_id": "r-1", "body": body });
                     json!({ "response": response, "error": null })
                 }
@@ -163,7 +165,7 @@ impl Provider {
 }
 
 /// Returns the response body to a request, as in batch results.
-fn response_body(body: &Value, path: &str) -> Value {
+fn response_body(body: &Value, path: &str, more: &str) -> Value {
     let request = ModelRequest {
         method: "POST".to_owned(),
         path: path.to_owned(),
@@ -172,7 +174,7 @@ fn response_body(body: &Value, path: &str) -> Value {
         bytes: Vec::new(),
     };
     let Answer::Http { body, .. } =
-        request.reply_with(&valid_reply(&request), StopReason::Complete)
+        request.reply_with(&(valid_reply(&request) + more), StopReason::Complete)
     else {
         unreachable!()
     };
@@ -334,6 +336,22 @@ fn a_batch_contains_a_week_with_its_days() {
         daemon.await_idle();
         let due = batching.workspace.run(&["compact", "--dry-run", "--json"]).ok().json();
         assert_eq!(due["jobs"].as_array().unwrap().len(), 0, "{due:#}");
+    }
+}
+
+#[test]
+fn corrections_of_a_batched_week_are_requested_directly() {
+    for wire in Wire::BOTH {
+        let batching = Batching::new(wire);
+        batching.provider().more = "- Hired Bob for 900 EUR [L3]\n";
+        let mut daemon = batching.start();
+        batching.await_batches(&mut daemon, 1);
+        batching.provider().has_ended = true;
+        daemon.set_clock(&later(20));
+        batching.await_week(&mut daemon);
+        assert_eq!(batching.counts(), (1, 1, 2, 1), "{wire:?}");
+        assert!(batching.workspace.server.requests().iter().any(ModelRequest::is_repair));
+        assert!(!batching.workspace.week().unwrap().contains("Hired"));
     }
 }
 

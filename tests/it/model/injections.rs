@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{WEEK, Wire, Workspace};
+use super::{WEEK, Wire, Workspace, replies::corrections};
 use crate::support::server::{ModelRequest, Server, StopReason, valid_reply};
 
 /// The log that the false statements are about.
@@ -52,14 +52,23 @@ fn reply<'a>(bullets: impl IntoIterator<Item = &'a str>) -> String {
     format!("### Decisions\n{}\n", bullets.join("\n"))
 }
 
+/// Returns a reply with these bullets as the corrections of the first items.
+fn corrected<'a>(bullets: impl IntoIterator<Item = &'a str>) -> String {
+    let items = bullets.into_iter().map(|bullet| {
+        let (text, lines) = bullet.trim_end_matches(']').rsplit_once(" [").unwrap();
+        json!({ "text": text.trim_start_matches("- "), "citations": lines })
+    });
+    corrections((1..).zip(items))
+}
+
 /// Returns a workspace whose server gives these two replies for a week and valid ones otherwise.
 fn workspace(wire: Wire, first: String, second: String) -> Workspace {
     let server = Server::answering(move |request: &ModelRequest| {
         let is_week = request.system().contains("### Decisions");
-        let text = match (is_week, request.turns().len()) {
-            (true, 1) => first.clone(),
-            (true, _) => second.clone(),
-            (false, _) => valid_reply(request),
+        let text = match (is_week, request.is_repair()) {
+            (true, _) => first.clone(),
+            (_, true) => second.clone(),
+            _ => valid_reply(request),
         };
         request.reply_with(&text, StopReason::Complete)
     });
@@ -105,16 +114,16 @@ fn faults_planted_twice_reach_no_file() {
     for wire in Wire::BOTH {
         let planted = FALSE.map(|it| it.1);
         let all = reply(TRUE.into_iter().chain(planted));
-        let workspace = workspace(wire, all, reply(planted));
+        let workspace = workspace(wire, all, corrected(planted));
         let compacted = workspace.compact();
         assert_eq!((compacted.ran.code, workspace.server.count()), (0, 2), "{}", compacted.ran);
         assert_eq!(bullets(&workspace), TRUE, "{}", compacted.ran);
         check_rejected(&workspace, &compacted.report, &planted);
-        // The second turn lists each false bullet once with its fault, and no true one.
-        let repair_prompt = workspace.server.requests()[1].turns().remove(2);
+        // The second request lists each false bullet once with its fault, and no true one.
+        let repair_prompt = workspace.server.requests()[1].turns().concat();
         for (what, bullet, _) in FALSE {
-            let words = bullet.rsplit_once(" [").unwrap().0;
-            assert!(repair_prompt.contains(words), "{what}: {repair_prompt}");
+            let words = bullet.trim_start_matches("- ").rsplit_once(" [").unwrap().0;
+            assert!(repair_prompt.contains(&json!(words).to_string()), "{what}: {repair_prompt}");
         }
         assert_eq!(repair_prompt.matches("Fault: ").count(), FALSE.len(), "{repair_prompt}");
         // No file that an agent reads contains them, also after everything derived from the week is written.
@@ -132,7 +141,7 @@ fn faults_planted_twice_reach_no_file() {
 #[test]
 fn each_single_fault_is_rejected_and_reported() {
     for (what, bullet, _) in FALSE {
-        let workspace = workspace(Wire::Openai, reply([TRUE[0], bullet]), reply([bullet]));
+        let workspace = workspace(Wire::Openai, reply([TRUE[0], bullet]), corrected([bullet]));
         let compacted = workspace.compact();
         assert_eq!(
             (compacted.ran.code, workspace.server.count()),
@@ -155,22 +164,19 @@ fn each_bullet_of_a_repair_is_judged_on_its_own() {
         Wire::Anthropic,
         reply([TRUE[0], TRUE[1], digit, name]),
         // Also an additional bullet, and one that was already accepted.
-        reply([repaired, worse, more, TRUE[0]]),
+        corrected([repaired, worse, more, TRUE[0]]),
     );
     let compacted = workspace.compact();
     assert_eq!((compacted.ran.code, workspace.server.count()), (0, 2), "{}", compacted.ran);
-    let mut made = bullets(&workspace);
-    made.sort();
-    let mut expected = [TRUE[0], TRUE[1], repaired];
-    expected.sort_unstable();
-    assert_eq!(made, expected, "{}", compacted.ran);
-    check_rejected(&workspace, &compacted.report, &[name, worse, more]);
+    assert_eq!(bullets(&workspace), [TRUE[0], TRUE[1], repaired], "{}", compacted.ran);
+    // What is refused is the first version of the one that did not become better.
+    check_rejected(&workspace, &compacted.report, &[name]);
 }
 
 #[test]
 fn an_empty_repair_leaves_the_true_bullets() {
     let digit = FALSE[0].1;
-    for second in ["", "Sorry.", "### Decisions\n", "<html>"] {
+    for second in ["", "Sorry.", "### Decisions\n", "<html>", "{\"items\": []}", "{\"items\": 3}"] {
         let workspace = workspace(Wire::Openai, reply([TRUE[0], digit]), second.to_owned());
         let compacted = workspace.compact();
         assert_eq!(

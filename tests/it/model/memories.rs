@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     Wire, Workspace,
-    replies::{MEMORY, extract, statement},
+    replies::{MEMORY, corrections, extract, statement},
 };
 use crate::support::{
     CommandOutput,
@@ -54,8 +54,11 @@ fn a_bad_statement_does_not_drop_a_good_one() {
             let (workspace, ran) = extract(wire, &[reply(&[statement(), bad.clone()])]);
             assert_eq!((ran.code, workspace.server.count()), (0, 2), "{bad} {ran}");
             let turns = workspace.server.requests()[1].turns();
-            assert!(turns[2].contains("statement 2: ") && turns[2].contains(why), "{}", turns[2]);
-            assert!(!turns[2].contains("statement 1"), "{}", turns[2]);
+            // What could be read names its lines as the request does.
+            let lines = if bad == &invented { json!("L2") } else { bad["citations"].clone() };
+            let item = format!("\n1. {}\n   Fault: ", with(bad.clone(), "citations", lines));
+            assert!(turns[0].contains(&item) && turns[0].contains(why), "{}", turns[0]);
+            assert!(!turns[0].contains("\n2. "), "{}", turns[0]);
             let files = workspace.root.files();
             assert!(files.contains_key(MEMORY) && !files.contains_key(IMPORTER), "{ran}");
             let job = &ran.json()["jobs"][0];
@@ -81,15 +84,18 @@ fn a_bad_statement_does_not_drop_a_good_one() {
 fn bad_statements_are_repaired_in_one_request() {
     let odd = with(statement(), "citations", json!("the fifth line"));
     let invented = with(importer(), "text", json!("The importer has 77 tables."));
-    for second in [vec![statement(), importer()], vec![importer(), statement(), importer()]] {
-        let replies = [reply(&[odd.clone(), invented.clone()]), reply(&second)];
+    let more = (3, importer());
+    for second in [
+        vec![(1, statement()), (2, importer())],
+        vec![(2, importer()), (1, statement()), (2, invented.clone()), more],
+    ] {
+        let replies = [reply(&[odd.clone(), invented.clone()]), corrections(second)];
         let (workspace, ran) = extract(Wire::Anthropic, &replies);
         assert_eq!((ran.code, workspace.server.count()), (0, 2), "{ran}");
         let turns = workspace.server.requests()[1].turns();
         assert!(
-            turns[2].contains("statement 1: ") && turns[2].contains("statement 2: "),
-            "{}",
-            turns[2]
+            turns.len() == 1 && turns[0].contains("\n1. {") && turns[0].contains("\n2. {"),
+            "{turns:?}"
         );
         let files = workspace.root.files();
         assert!(files.contains_key(MEMORY) && files.contains_key(IMPORTER), "{ran}");
@@ -104,7 +110,7 @@ fn bad_statements_are_repaired_in_one_request() {
 #[test]
 fn good_statements_are_written_even_if_the_repair_is_empty() {
     let bad = with(importer(), "kind", json!(7));
-    for second in ["Sorry.", "{}", "", "{\"statements\": []}"] {
+    for second in ["Sorry.", "{}", "", "{\"items\": []}"] {
         let replies = [reply(&[statement(), bad.clone()]), second.to_owned()];
         let (workspace, ran) = extract(Wire::Openai, &replies);
         assert_eq!((ran.code, workspace.server.count()), (0, 2), "{second} {ran}");
@@ -129,7 +135,7 @@ fn two_days(
         let turn = &request.turns()[0];
         let id =
             turn.lines().find(|it| it.contains(" preference | ") || it.contains(" profile | "));
-        let id = id.map(|it| it[..8].to_owned()).unwrap_or_default();
+        let id = id.and_then(|it| it.split(' ').next()).unwrap_or_default().to_owned();
         let statements = if at == 1 { first.clone() } else { second(id) };
         request.reply_with(&reply(&statements), StopReason::Complete)
     });
@@ -215,11 +221,11 @@ fn a_newer_value_replaces_the_older_one_of_its_label() {
     assert!(text.contains(expected) && text.contains("to SQLite"), "{text} {ran}");
     let prompt = workspace.server.requests()[1].turns()[0].clone();
     for words in
-        ["## project | Importer | 2026-04-07\n", " state | Speed: 3.2 s per GB [2026-04-07:4]\n"]
+        ["## project | Importer | 2026-04-07\n", " state | Speed: 3.2 s per GB [2026-04-07]\n"]
     {
         assert!(prompt.contains(words), "{prompt}");
     }
-    let places = ["Memories that exist", "2026-04-08:1 | ", "Reply with the JSON"];
+    let places = ["Memories that exist", "\n## 2026-04-08\nL1 | ", "Reply with the JSON"];
     let places = places.map(|it| prompt.find(it).unwrap());
     assert!(places.is_sorted(), "{prompt}");
     // An older day changes nothing about it.
@@ -249,7 +255,7 @@ fn an_unknown_id_in_replaces_is_reported() {
     let workspace = two_days(vec![statement()], GERMAN, |_| german("00000000"));
     let ran = extract_again(&workspace);
     let turns = workspace.server.requests()[2].turns();
-    assert!(turns[2].contains("`replaces` names no statement"), "{}", turns[2]);
+    assert!(turns[0].contains("`replaces` names no statement"), "{}", turns[0]);
     // What its lines support is filed nevertheless.
     assert_eq!(memories(&workspace), ["memory/user_language.md", MEMORY], "{ran}");
 }
@@ -337,9 +343,10 @@ fn a_memory_of_one_statement_is_carried_on_in_its_file() {
 #[test]
 fn a_statement_may_not_cite_a_line_that_was_not_shown() {
     let far = with(statement(), "citations", json!("2026-04-07:5; 2026-01-01:1"));
-    let (workspace, ran) = extract(Wire::Anthropic, &[reply(&[far]), reply(&[statement()])]);
+    let (workspace, ran) =
+        extract(Wire::Anthropic, &[reply(&[far]), corrections([(1, statement())])]);
     assert_eq!((ran.code, workspace.server.count()), (0, 2), "{ran}");
-    assert!(workspace.server.requests()[1].turns()[2].contains("2026-01-01:1 was not shown"));
+    assert!(workspace.server.requests()[1].turns()[0].contains("2026-01-01:1 was not shown"));
     assert!(workspace.root.files().contains_key(MEMORY));
 }
 

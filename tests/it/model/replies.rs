@@ -97,6 +97,7 @@ fn an_unsupported_bullet_is_retried_once_and_then_rejected() {
         // A line that is not there.
         ("- Moved the importer to SQLite [2026-04-07:99]", "line 2026-04-07:99 does not exist"),
         ("- Moved the importer to SQLite [2026-01-01:1]", "line 2026-01-01:1 does not exist"),
+        ("- Moved the importer to SQLite [L99]", "cites no line"),
         // A blank line.
         ("- Moved the importer to SQLite [2026-04-07:2]", "line 2026-04-07:2 is blank"),
         // An instruction to the reader.
@@ -108,10 +109,12 @@ fn an_unsupported_bullet_is_retried_once_and_then_rejected() {
         let reply = format!("### Decisions\n{SQLITE}\n### Blockers & Open Items\n{bullet}\n");
         check_bullets(&reply, 2, 1, &[SQLITE]);
         let (workspace, _) = compact_with_reply(Wire::Openai, &reply, StopReason::Complete);
-        let turns = workspace.server.requests()[1].turns();
-        assert_eq!(turns.len(), 3);
-        assert!(turns[2].contains(fault), "{}", turns[2]);
-        assert!(!turns[2].contains("Moved the importer to SQLite, since"), "{}", turns[2]);
+        let second = &workspace.server.requests()[1];
+        let turns = second.turns();
+        assert!(second.is_repair() && turns.len() == 1, "{turns:?}");
+        assert!(turns[0].contains(fault), "{}", turns[0]);
+        // The valid bullet is not among the items.
+        assert_eq!(turns[0].matches("\"citations\"").count(), 1, "{}", turns[0]);
     }
 }
 
@@ -166,19 +169,47 @@ fn a_repaired_bullet_is_written() {
     let bad = format!(
         "### Decisions\n{SQLITE}\n### Blockers & Open Items\n- Measured 3.4 s per GB [2026-04-07:4]\n"
     );
-    let repaired =
-        "### Blockers & Open Items\n- Measured 3.2 s per GB on the importer [2026-04-07:4]\n";
-    for wire in Wire::BOTH {
-        let (workspace, compacted) = compact_with_replies(
-            wire,
-            vec![bad.clone(), repaired.to_owned()],
-            StopReason::Complete,
-        );
+    for lines in ["L3", "2026-04-07:4"] {
+        let repaired =
+            json!({ "text": "Measured 3.2 s per GB on the importer", "citations": lines });
+        let replies = vec![bad.clone(), corrections([(1, repaired)])];
+        let (workspace, compacted) =
+            compact_with_replies(Wire::Anthropic, replies, StopReason::Complete);
         assert_eq!(compacted.job()["rejected"], 0, "{}", compacted.ran);
         assert_eq!(compacted.job()["items"], 2, "{}", compacted.ran);
         assert_eq!(workspace.server.count(), 2);
-        assert!(workspace.week().unwrap().contains("3.2 s per GB"));
+        assert!(workspace.week().unwrap().contains("3.2 s per GB on the importer [2026-04-07:4]"));
+        let runs = workspace.run(&["history", "--json"]).ok();
+        assert!(compacted.reason().contains("1 corrected"), "{} {runs}", compacted.ran);
     }
+}
+
+#[test]
+fn a_second_request_holds_only_the_lines_about_its_items() {
+    let line = |i| match i {
+        1 | 100 => format!("## Part {i}"),
+        190 => "- Ottilie keeps the keys of the shed".to_owned(),
+        _ => format!("- Shelf {i} of the shed holds the boxes of row {i}"),
+    };
+    let lines: Vec<String> = (1..=200).map(line).collect();
+    let bullet = |i: usize, text: &str| format!("- {text} [L{i}]\n");
+    let reply = [
+        "### Decisions\n".to_owned(),
+        bullet(50, "Shelf 50 of the shed holds the boxes of row 50"),
+    ]
+    .concat()
+        + &bullet(120, "Ottilie keeps shelf 120 of the shed")
+        + &bullet(123, "Shelf 124 of the shed is empty of row 123");
+    let server = Server::answering(move |request| request.reply_with(&reply, StopReason::Complete));
+    let workspace = Workspace::new(Wire::Openai, server);
+    workspace.root.write("memory/2026-04-07.md", &lines.join("\n"));
+    workspace.compact().ran.ok();
+    let [first, second] = &workspace.server.requests()[..] else { panic!() };
+    let shown: Vec<String> = second.lines().into_iter().map(|it| it.0).collect();
+    let expected = [100, 118, 119, 120, 121, 122, 123, 124, 125, 190].map(|it| format!("L{it}"));
+    assert_eq!(shown, expected, "{:?}", second.turns());
+    let chars = |it: &ModelRequest| it.system().len() + it.turns().concat().len();
+    assert!(chars(second) * 4 < chars(first), "{} {}", chars(second), chars(first));
 }
 
 #[test]
@@ -324,6 +355,15 @@ pub(super) fn statement() -> Value {
     })
 }
 
+/// Returns a reply that corrects items by their numbers.
+pub(super) fn corrections(items: impl IntoIterator<Item = (usize, Value)>) -> String {
+    let items = items.into_iter().map(|(n, mut item)| {
+        item["n"] = json!(n);
+        item
+    });
+    json!({ "items": items.collect::<Vec<_>>() }).to_string()
+}
+
 /// Runs `compact extract` with a server that gives these replies in turn.
 #[track_caller]
 pub(super) fn extract(
@@ -377,10 +417,17 @@ fn an_unreadable_list_of_statements_is_retried_once() {
             (&odd[..], "`kind` must be one of"),
             (&json[..json.len() - 2], "`statements` is not a list"),
         ] {
-            let (workspace, ran) = extract(wire, &[bad.to_owned(), json.clone()]);
+            let second = if bad == odd { corrections([(1, statement())]) } else { json.clone() };
+            let (workspace, ran) = extract(wire, &[bad.to_owned(), second]);
             assert_eq!((ran.code, workspace.server.count()), (0, 2), "{bad} {ran}");
-            let turns = workspace.server.requests()[1].turns();
-            assert!(turns[2].contains(fault), "{}", turns[2]);
+            // A reply without a list is asked for again with everything, an item alone.
+            let second = &workspace.server.requests()[1];
+            let turns = second.turns();
+            assert_eq!(
+                (second.is_repair(), turns.len()),
+                (bad == odd, if bad == odd { 1 } else { 3 })
+            );
+            assert!(turns.last().unwrap().contains(fault), "{turns:?}");
             assert!(workspace.root.files().contains_key(MEMORY));
 
             let (workspace, ran) = extract(wire, &[bad.to_owned()]);
@@ -443,7 +490,7 @@ fn a_good_week_does_not_hide_a_failed_extraction() {
 fn distill(wire: Wire, wisdom: Vec<String>) -> (Workspace, crate::support::CommandOutput) {
     let mut at = 0;
     let server = Server::answering(move |request| match valid_reply(request) {
-        ops if ops.starts_with("{\"operations\"") => {
+        ops if ops.starts_with("{\"operations\"") || request.is_repair() => {
             at += 1;
             request.reply_with(&wisdom[(at - 1).min(wisdom.len() - 1)], StopReason::Complete)
         }
@@ -492,11 +539,12 @@ fn a_bad_operation_is_corrected_once_and_then_listed() {
     let short = add("Moved the importer to SQLite.", "add");
     for bad in [add("Moved the importer to 77 tables.", "add"), add("It burns.", "burn")] {
         let reply = |ops: &[&Value]| json!({ "operations": ops }).to_string();
-        for (second, is_there) in [(reply(&[&short]), true), (reply(&[&bad]), false)] {
+        for (second, is_there) in [(&short, true), (&bad, false)] {
+            let second = corrections([(1, second.clone())]);
             let (workspace, ran) = distill(Wire::Openai, vec![reply(&[&bad]), second]);
             assert_eq!(ran.code, 0, "{ran}");
             let requests = workspace.server.requests();
-            assert!(requests.last().unwrap().turns()[2].contains("operation 1: "), "{ran}");
+            assert!(requests.last().unwrap().turns()[0].contains("\n1. {"), "{ran}");
             let wisdom = workspace.root.read("WISDOM.md");
             assert_eq!(wisdom.contains("importer to SQLite"), is_there, "{wisdom}");
             let listed = workspace.run(&["review", "--json"]).ok().json_as("review");
@@ -527,7 +575,7 @@ fn operations_cite_statements_and_the_old_lines_of_entries() {
     };
     let server = Server::answering(move |request: &ModelRequest| {
         let turn = &request.turns()[0];
-        let is_march = turn.contains("\n2026-03-10:3 | ");
+        let is_march = turn.contains("\n## 2026-03");
         let reply = match valid_reply(request) {
             text if text.starts_with("{\"operations\"") => {
                 let statement = id_before(turn, " decision | Moved the archive");
@@ -584,7 +632,10 @@ fn operations_cite_statements_and_the_old_lines_of_entries() {
     let requests = workspace.server.requests();
     let last = requests.iter().rev().find(|it| it.system().contains("{\"operations\":")).unwrap();
     let turn = &last.turns()[0];
-    assert!(turn.contains("Moved the archive to SQLite. [2026-03-10:3]"), "{turn}");
+    assert!(
+        turn.contains(", last 2026-03-10: The archive. Moved the archive to SQLite.\n"),
+        "{turn}"
+    );
     let line = crate::support::line_of(&wisdom, "SQLite; Carol");
     let traced = workspace.run(&["trace", &format!("WISDOM.md:{line}")]).ok().to_string();
     assert!(traced.contains("2026-03-10.md:3") && traced.contains("2026-04-02.md:1"), "{traced}");

@@ -10,15 +10,18 @@ use serde_json::{Value, json};
 use super::{LOG, Wire, Workspace};
 use crate::support::server::{Answer, ModelRequest, Server, StopReason, valid_reply};
 
-/// Returns a valid answer, with one unsupported bullet in the first turn to cause a second one.
+/// Returns a valid answer, with one unsupported bullet in a week to cause a second request, and no list at first.
 fn answer_with_fault(request: &ModelRequest) -> Answer {
     let reply = valid_reply(request);
-    let is_first = request.turns().len() == 1 && reply.contains("- ");
-    let more = if is_first { "\n- Grew by 731 rows [2026-04-07:3]\n" } else { "" };
+    if request.turns().len() == 1 && reply.starts_with("{\"operations\"") {
+        return request.reply_with("There is nothing to change.", StopReason::Complete);
+    }
+    let is_summary = reply.starts_with("### ");
+    let more = if is_summary { "\n- Grew by 731 rows [2026-04-07:3]\n" } else { "" };
     request.reply_with(&format!("{}{more}", reply.trim_end()), StopReason::Complete)
 }
 
-/// Returns requests of all stages, with first and second turns.
+/// Returns requests of all stages, with second ones and second turns.
 fn requests(wire: Wire) -> Vec<ModelRequest> {
     let mut workspace = Workspace::new(wire, Server::answering(answer_with_fault));
     workspace.set("/compaction/extract", json!(true));
@@ -42,6 +45,7 @@ fn requests_and_replies_match_the_sdk_types() {
             "{wire:?}"
         );
         assert!(requests.iter().any(|it| it.turns().len() == 3), "{wire:?}");
+        assert!(requests.iter().any(ModelRequest::is_repair), "{wire:?}");
         for request in &requests {
             let Answer::Http { body, .. } = answer_with_fault(request) else { unreachable!() };
             let mut reply: Value = serde_json::from_slice(&body).unwrap();

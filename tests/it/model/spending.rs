@@ -38,7 +38,7 @@ fn nothing_is_sent_when_nothing_changed() {
 #[test]
 fn an_exhausted_budget_stops_calls_and_says_so() {
     for (limit, value, reason) in
-        [("calls", json!(1), "1 of 1 calls used"), ("tokens", json!(6000), "of 6000 tokens used")]
+        [("calls", json!(1), "1 of 1 calls used"), ("tokens", json!(5300), "of 5300 tokens used")]
     {
         for (budget, next) in [("day", "tomorrow"), ("month", "next month")] {
             let mut workspace = Workspace::new(Wire::Openai, Server::well_behaved());
@@ -56,7 +56,7 @@ fn an_exhausted_budget_stops_calls_and_says_so() {
             assert_eq!(workspace.server.count(), 1);
             assert!(
                 workspace.status().contains("1 of 1")
-                    || workspace.status().contains("of 6000 tokens")
+                    || workspace.status().contains("of 5300 tokens")
             );
             // Waiting for the budget does not count as a failure, so the job never gets stuck.
             for _ in 0..4 {
@@ -291,7 +291,7 @@ fn redo_extracts_days_that_only_the_built_in_engine_read() {
     let server = Server::answering(|request| match valid_reply(request) {
         reply
             if reply.starts_with("{\"statements")
-                && request.turns()[0].contains("\n2026-04-07:5 | ") =>
+                && request.turns()[0].contains("\n## 2026-04-07\n") =>
         {
             let statements = json!({ "statements": [super::replies::statement()] });
             request.reply_with(&statements.to_string(), StopReason::Complete)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{WEEK, Wire, Workspace};
+use super::{WEEK, Wire, Workspace, replies::corrections};
 use crate::support::server::{Answer, ModelRequest, Server, StopReason, valid_reply};
 
 const LATER: &str = "# Thursday\n\n- Alice prefers short replies in the morning\n\
@@ -118,10 +118,57 @@ fn a_rejected_bullet_of_a_combined_reply_is_repaired_alone() {
     workspace.run(&["compact"]).ok();
     let requests = workspace.server.requests();
     assert_eq!(requests.len(), 2);
-    let turns = requests[1].turns();
-    assert!(turns[1].starts_with("### Decisions") && turns[2].contains("Bob left"), "{turns:?}");
-    assert!(!requests[1].is_combined());
+    assert!(requests[1].is_repair() && requests[1].turns()[0].contains("Bob left"));
     assert!(!workspace.week().unwrap().contains("Bob left"));
+}
+
+#[test]
+fn bullets_and_statements_of_a_week_are_corrected_in_one_request() {
+    let week = format!("### Decisions\n{ARCHIVE} [L7]\n### Context\n- Measured 3.4 s per GB [L3]");
+    let late = statement("Alice prefers short replies in the evening of day 9.", "L4");
+    let mut lease = statement("The lease of the archive runs to 2031.", "L7");
+    (lease["kind"], lease["topic"]) = (json!("state"), json!("Archive"));
+    let reply = json!({ "week": week, "statements": [late, lease] }).to_string();
+    let speed = json!({ "text": "Measured 3.2 s per GB", "citations": "L3", "kind": null });
+    let early = statement("Alice prefers short replies in the morning.", "L4");
+    let mut longer = lease.clone();
+    longer["text"] = json!("The lease of the archive runs to 2032.");
+    let second = corrections([(1, speed), (2, early), (3, longer)]);
+    // The second time the process ends before the week is written: nothing is asked again.
+    for fail in ["", "enospc@vault.place.rename#2"] {
+        let (reply, second) = (reply.clone(), second.clone());
+        let server = Server::answering(move |request: &ModelRequest| {
+            let text = if request.is_repair() { &second } else { &reply };
+            request.reply_with(text, StopReason::Complete)
+        });
+        let mut workspace = Workspace::new(Wire::Anthropic, server);
+        workspace.set("/compaction/extract", json!(true));
+        workspace.root.write("memory/2026-04-09.md", LATER);
+        let ran = workspace.run_with(&["compact"], &[("MEMOIRD_FAIL", fail)]);
+        assert_eq!(ran.code == 0, fail.is_empty(), "{ran}");
+        workspace.run(&["compact"]).ok();
+        let requests = workspace.server.requests();
+        let repairs: Vec<String> =
+            requests.iter().filter(|it| it.is_repair()).map(|it| it.turns().concat()).collect();
+        assert_eq!((requests.len(), repairs.len()), (2, 1), "{fail} {ran}");
+        for (n, fault) in [(1, "3.4 s"), (2, "9"), (3, "2031")] {
+            let item = repairs[0].split_once(&format!("\n{n}. {{")).unwrap().1;
+            let line = item.lines().nth(1).unwrap();
+            assert!(line.contains("Fault: ") && line.contains(fault), "{line} {}", repairs[0]);
+        }
+        let week = workspace.week().unwrap();
+        assert!(week.contains("- Measured 3.2 s per GB [2026-04-07:4]"), "{week}");
+        assert!(week.contains(ARCHIVE) && !week.contains("3.4 s"), "{week}");
+        let memory = workspace.root.read("memory/user_reply-style.md");
+        assert!(memory.contains("in the morning") && !memory.contains("evening"), "{memory}");
+        // The first version of what did not become better is refused.
+        let review = workspace.run(&["review", "--json"]).ok().json_as("review");
+        let items = review["items"].as_array().unwrap();
+        assert!(items.len() == 1 && items[0].to_string().contains("2031"), "{review:#}");
+        let left = std::fs::read_dir(workspace.root.path(".memoird")).unwrap().flatten();
+        assert_eq!(left.filter(|it| it.path().to_string_lossy().contains("reply")).count(), 0);
+        workspace.run(&["doctor"]).ok();
+    }
 }
 
 #[test]
@@ -232,7 +279,7 @@ fn an_unreadable_weekly_file_does_not_block_extraction() {
     let valid = statement("Alice prefers short replies in the morning.", "2026-04-09:3");
     let only = json!({ "statements": [valid] }).to_string();
     let server = Server::answering(move |request: &ModelRequest| {
-        let is_day = request.turns()[0].contains("2026-04-09:3");
+        let is_day = request.turns()[0].contains("\n## 2026-04-09\n");
         request
             .reply_with(if is_day { &only } else { "{\"statements\": []}" }, StopReason::Complete)
     });
