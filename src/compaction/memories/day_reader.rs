@@ -258,8 +258,11 @@ impl DayExtractor<'_> {
             proposals_of_items(&day.kept_out, &index, self.engine, self.decisions, rules);
         day.recorded.kept_out = Some((job.fingerprint, job.period, index, proposals));
         day.proposed = settled.proposed.into_iter().map(|it| it.before).collect();
+        let others = reading.other_logs(&day.statements);
         drop(reading);
         day.logs = logs;
+        day.logs.extend(others);
+        day.logs.sort_by(|a, b| a.stem().cmp(b.stem()));
         Ok(day)
     }
 }
@@ -381,6 +384,21 @@ impl DayContext<'_> {
             lines.sort_by(|a, b| a.stem().cmp(b.stem()));
         }
         lines
+    }
+
+    /// Returns the logs of other days that statements cite.
+    fn other_logs(&self, statements: &[StatementDraft]) -> Vec<SanitizedLog> {
+        let mut others = Vec::<SanitizedLog>::new();
+        for statement in statements {
+            let cited = self.cited_logs(&statement.citation);
+            let is_new = |it: &&SanitizedLog| {
+                let mut known = self.logs.iter().chain(&others);
+                known.all(|known| known.stem() != it.stem())
+            };
+            let new: Vec<SanitizedLog> = cited.iter().filter(is_new).cloned().collect();
+            others.extend(new);
+        }
+        others
     }
 
     /// Returns the secrets of the logs as file names spell them, computed for the first draft only.

@@ -43,7 +43,7 @@ fn combined_reply(statements: &[Value]) -> String {
 #[test]
 fn one_request_covers_the_week_and_its_days() {
     for wire in Wire::ALL {
-        // The statement is in both logs; the memory cites the later one.
+        // The statement is in both logs, and the memory cites both.
         let valid = statement("Alice prefers short replies in the morning.", "2026-04-07:5");
         let workspace = workspace(wire, vec![(combined_reply(&[valid]), StopReason::Complete)]);
         let preview = workspace.run(&["compact", "--dry-run"]);
@@ -57,7 +57,7 @@ fn one_request_covers_the_week_and_its_days() {
         assert!(workspace.week().unwrap().contains(&format!("{ARCHIVE} [2026-04-09:4]")));
         let files = workspace.root.files();
         let memory = &files["memory/.user_reply-style.json"];
-        assert!(memory.contains("2026-04-09:3#") && !memory.contains("2026-04-07"), "{memory}");
+        assert!(memory.contains("2026-04-09:3#") && memory.contains("2026-04-07:5#"), "{memory}");
         let trace = workspace.run(&["trace", "memory/user_reply-style.md"]).ok();
         assert!(trace.stdout.contains("2026-04-09.md:3"), "{trace}");
         assert!(workspace.run(&["compact"]).ok().stderr.starts_with("nothing to do"));

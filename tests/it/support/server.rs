@@ -273,6 +273,10 @@ pub(crate) fn valid_reply(request: &ModelRequest) -> String {
     if system.contains("{\"answer\": \"ready\"}") {
         return json!({ "answer": "ready" }).to_string();
     }
+    let weeks = weeks(request);
+    if !weeks.is_empty() {
+        return json!({ "weeks": weeks, "statements": [] }).to_string();
+    }
     if request.is_combined() {
         return json!({ "week": week(request), "statements": [] }).to_string();
     }
@@ -286,6 +290,26 @@ pub(crate) fn valid_reply(request: &ModelRequest) -> String {
         return json!({ "operations": [] }).to_string();
     }
     week(request)
+}
+
+/// Returns the summary of each week of a request for several, with one bullet.
+fn weeks(request: &ModelRequest) -> Vec<Value> {
+    let message = request.turns().remove(0);
+    let summary = |line: &str| {
+        let (week, days) = line.strip_prefix("- ")?.split_once(" (")?;
+        let (days, _) = days.split_once("): condense")?;
+        let (first, last) = days.split_once(" to ")?;
+        let mut day = "";
+        let (id, text) = message.lines().find_map(|it| {
+            day = it.strip_prefix("## ").unwrap_or(day);
+            let is_text = (first..=last).contains(&day.get(..10)?) && !it.contains(['[', '#']);
+            it.split_once(" | ").filter(|_| is_text)
+        })?;
+        let text = text.trim_start_matches(['-', '*', ' ']);
+        let summary = format!("### Context\n- {text} [{id}]");
+        Some(json!({ "week": week, "summary": summary }))
+    };
+    message.lines().filter_map(summary).collect()
 }
 
 /// Returns one bullet per heading, copied from log lines.
