@@ -8,16 +8,22 @@ use super::{
     Violation,
     amounts::{SourceQuantities, units},
     claims::{self, CitedClaims},
-    hedge,
+    hedge, line_context, typo,
 };
 use crate::{
     memory::{
         atom::{self, Atom, AtomKind},
         markdown::LineKind,
     },
-    privacy::SanitizedLine,
+    privacy::{SanitizedLine, SanitizedLog},
     text::lexicon::CLAIMS,
 };
+
+/// The characters of the date that begins the name of a log.
+const DATE_CHARS: usize = 10;
+
+/// A line stands under no more than these: six headings, parents, an introduction, a head.
+const CONTEXT_LINES: usize = 16;
 
 /// The cited lines, with what is parsed of them when it is first needed.
 #[derive(Default)]
@@ -28,7 +34,12 @@ pub(super) struct CitedText<'s> {
     atom_norms: Option<HashSet<(AtomClass, String)>>,
     lowercase_lines: Option<Vec<String>>,
     quantities: OnceCell<SourceQuantities>,
+    quantities_with_context: OnceCell<SourceQuantities>,
     claims: OnceCell<CitedClaims>,
+    /// What the lines stand under; its dates are those of the logs.
+    context: Option<Box<CitedText<'s>>>,
+    /// The paragraphs before the lines, whose names they may refer to.
+    antecedents: Option<Box<CitedText<'s>>>,
 }
 
 /// Kinds of atoms of which one may be written for another.
@@ -52,10 +63,34 @@ fn atom_class(kind: AtomKind) -> AtomClass {
 }
 
 impl<'s> CitedText<'s> {
-    /// Adds a cited line.
-    pub(super) fn add(&mut self, date: NaiveDate, line: &'s SanitizedLine) {
-        self.lines.push((date, line.text()));
+    /// Adds a cited line of a log, and what it stands under.
+    pub(super) fn add(&mut self, log: &'s SanitizedLog, line: &'s SanitizedLine) {
+        self.push(log, line);
+        let context = line_context::of_line(log, line.number());
+        let slug = log.stem().as_str().get(DATE_CHARS..).unwrap_or_default();
+        let above = self.context.get_or_insert_default();
+        if !above.lines.iter().any(|it| std::ptr::eq(it.1, slug)) {
+            above.lines.push((log.date(), slug));
+            above.are_list_items.push(false);
+        }
+        context.above.into_iter().for_each(|it| above.push(log, it));
+        let before = self.antecedents.get_or_insert_default();
+        context.antecedents.into_iter().for_each(|it| before.push(log, it));
+    }
+
+    /// Adds a line, unless it is there.
+    fn push(&mut self, log: &SanitizedLog, line: &'s SanitizedLine) {
+        // Lines that follow each other stand under the same ones.
+        if self.lines.iter().rev().take(CONTEXT_LINES).any(|it| std::ptr::eq(it.1, line.text())) {
+            return;
+        }
+        self.lines.push((log.date(), line.text()));
         self.are_list_items.push(matches!(line.kind(), LineKind::ListItem { .. }));
+    }
+
+    /// Returns the number of list items among the lines.
+    pub(super) fn list_items(&self) -> usize {
+        self.are_list_items.iter().filter(|it| **it).count()
     }
 
     /// Returns whether any line contains a text, within words or not.
@@ -123,10 +158,25 @@ impl<'s> CitedText<'s> {
     pub(super) fn quantities(&self) -> &SourceQuantities {
         self.quantities.get_or_init(|| {
             let mut quantities = SourceQuantities::default();
-            for ((date, line), is_entry) in self.lines.iter().zip(&self.are_list_items) {
-                quantities.add_line(*date, if *is_entry { strip_list_number(line) } else { line });
-            }
+            self.quantity_lines().for_each(|(date, line)| quantities.add_line(date, line));
             quantities
+        })
+    }
+
+    /// Returns the quantities of the lines and of what they stand under.
+    pub(super) fn quantities_with_context(&self) -> &SourceQuantities {
+        self.quantities_with_context.get_or_init(|| {
+            let mut quantities = SourceQuantities::default();
+            self.quantity_lines().for_each(|(date, line)| quantities.add_line(date, line));
+            let context = self.context.iter().flat_map(|it| it.quantity_lines());
+            context.for_each(|(date, line)| quantities.add_context_line(date, line));
+            quantities
+        })
+    }
+
+    fn quantity_lines(&self) -> impl Iterator<Item = (NaiveDate, &'s str)> {
+        self.lines.iter().zip(&self.are_list_items).map(|(&(date, line), is_entry)| {
+            (date, if *is_entry { strip_list_number(line) } else { line })
         })
     }
 
@@ -137,7 +187,102 @@ impl<'s> CitedText<'s> {
         })
     }
 
-    pub(super) fn contains_atom(&mut self, atom: &Atom, text: &str) -> bool {
+    /// Returns whether the lines, or what they stand under, have an atom of a text. `is_other` says whether a
+    /// word is another name elsewhere, so that it is no spelling of a name of the lines.
+    pub(super) fn supports_atom(
+        &mut self,
+        atom: &Atom,
+        text: &str,
+        is_other: &dyn Fn(&str) -> bool,
+    ) -> bool {
+        self.contains_atom(atom, text)
+            || self.context.as_mut().is_some_and(|it| it.contains_atom(atom, text))
+            || self.refers_to(atom, text)
+            || (atom.kind == AtomKind::Name
+                && (self.is_joined_name(atom, text) || self.is_misspelled(atom.text(text), is_other)))
+    }
+
+    /// Returns whether the lines may mean somebody or something that the paragraphs before them name: they name
+    /// nothing of this kind that the item lacks.
+    fn refers_to(&mut self, atom: &Atom, text: &str) -> bool {
+        let kind = atom.kind;
+        if !matches!(kind, AtomKind::Name | AtomKind::Version)
+            || !self.antecedents.as_mut().is_some_and(|it| it.contains_atom(atom, text))
+        {
+            return false;
+        }
+        let item = text.to_lowercase();
+        let is_replaced = |line: &str| {
+            let atoms = atom::find_atoms(line);
+            let names = atoms.iter().filter(|it| it.kind == kind).map(|it| it.text(line));
+            let opening = line.split(|c: char| !c.is_alphabetic()).find(|it| !it.is_empty());
+            let opening = opening.filter(|it| kind == AtomKind::Name && claims::is_first_name(it));
+            names.chain(opening).any(|it| !contains_word(&item, &it.to_lowercase()))
+        };
+        !self.lines().any(is_replaced)
+    }
+
+    /// Returns whether a name of several words is one word in the lines: `Sheet It Now` of `SheetItNow`.
+    fn is_joined_name(&self, atom: &Atom, text: &str) -> bool {
+        const CHARS_MIN: usize = 6;
+        let is_part = |it: &&str| it.starts_with(char::is_uppercase);
+        let letters = |it: &str| it.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+        let mut before: Vec<&str> =
+            text[..atom.start].split(' ').rev().skip(1).take_while(is_part).collect();
+        before.reverse();
+        let after = text[atom.end..].strip_prefix(' ').unwrap_or_default();
+        let after = after.split(' ').take_while(is_part);
+        let all: Vec<&str> =
+            before.into_iter().chain([atom.text(text)]).chain(after).collect();
+        let name = letters(&all.concat()).to_lowercase();
+        let has_name = |it: &CitedText<'_>| {
+            let mut words = it.lines().flat_map(str::split_whitespace);
+            words.any(|word| letters(word).to_lowercase() == name)
+        };
+        all.len() > 1
+            && name.chars().count() >= CHARS_MIN
+            && (has_name(self) || self.context.as_deref().is_some_and(has_name))
+    }
+
+    /// Returns whether a word differs by one edit from a name of the lines, and is no other name.
+    fn is_misspelled(&self, name: &str, is_other: &dyn Fn(&str) -> bool) -> bool {
+        const LETTERS_MIN: usize = 6;
+        let is_long = |it: &str| it.chars().count() >= LETTERS_MIN;
+        let is_plain = |it: &str| it.chars().all(char::is_alphabetic);
+        if !is_long(name) || !is_plain(name) || is_other(name) {
+            return false;
+        }
+        let all = [Some(self), self.context.as_deref()];
+        let lines = all.into_iter().flatten().flat_map(CitedText::lines);
+        let mut words = lines.flat_map(|it| it.split(|c: char| !c.is_alphabetic()));
+        let lower = name.to_lowercase();
+        words.any(|it| {
+            it.starts_with(char::is_uppercase)
+                && is_long(it)
+                && typo::is_one_edit(&it.to_lowercase(), &lower)
+                // Two names of people may differ by a letter.
+                && !(claims::is_first_name(it) && claims::is_first_name(name))
+        })
+    }
+
+    /// Returns whether the lines, or what they stand under, have a word, perhaps with another ending.
+    pub(super) fn has_inflected_word(&self, word: &str) -> bool {
+        let mut all = [Some(self), self.context.as_deref(), self.antecedents.as_deref()].into_iter();
+        all.any(|it| it.is_some_and(|it| it.claims().has_word(word, true)))
+    }
+
+    /// Returns whether the item has next to nothing in common with the lines and what they stand under.
+    pub(super) fn is_unrelated(&self, item: &str, amounts: usize) -> bool {
+        let context: Vec<&str> = self.context.iter().flat_map(|it| it.lines()).collect();
+        self.claims().is_unrelated(item, &context, amounts)
+    }
+
+    /// Returns the lines and what they stand under.
+    pub(super) fn lines_with_context(&self) -> impl Iterator<Item = &'s str> {
+        self.lines().chain(self.context.iter().flat_map(|it| it.lines()))
+    }
+
+    fn contains_atom(&mut self, atom: &Atom, text: &str) -> bool {
         let raw = atom.text(text);
         let norm = atom.norm(text);
         // Most items use the words of their lines, which is cheap to check.

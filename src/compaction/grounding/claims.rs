@@ -252,14 +252,17 @@ impl CitedClaims {
     /// Returns whether the item has next to nothing in common with its lines.
     ///
     /// `amounts` is the number of quantities in the item, all of which the lines support.
-    pub(super) fn is_unrelated(&self, item: &str, amounts: usize) -> bool {
+    pub(super) fn is_unrelated(&self, item: &str, context: &[&str], amounts: usize) -> bool {
+        let context = context.iter().flat_map(|it| parse_sentences(it));
+        let context = context.flat_map(|it| content_stems(&it.words));
+        let stems: StemSet = self.stems.iter().cloned().chain(context).collect();
         let all = parse_sentences(item);
         let all = all.iter().flat_map(|it| content_stems(&it.words));
         let all: StemSet = all.filter(|it| !it.starts_with(|c: char| c.is_ascii_digit())).collect();
-        let shared = all.intersection(&self.stems).count();
+        let shared = all.intersection(&stems).count();
         let near = all.iter().filter(|it| {
             let start: String = it.chars().take(4).collect();
-            self.stems.range(start.clone()..).next().is_some_and(|it| it.starts_with(&start))
+            stems.range(start.clone()..).next().is_some_and(|it| it.starts_with(&start))
         });
         let shared = shared.max(near.count()) + amounts;
         let all = all.len() + amounts;
@@ -270,7 +273,7 @@ impl CitedClaims {
 /// Returns the name of a person that opens a sentence or clause of the item and is not in the lines.
 pub(super) fn unknown_person<'i>(
     item: &'i str,
-    lines: &CitedClaims,
+    is_in_lines: &dyn Fn(&str) -> bool,
     is_known: &dyn Fn(&str) -> bool,
 ) -> Option<&'i str> {
     const LOOKUPS_MAX: usize = 8;
@@ -291,7 +294,7 @@ pub(super) fn unknown_person<'i>(
                 continue;
             }
             let name = word.text.trim_end_matches("'s").trim_end_matches("’s");
-            if lines.has_word(name, true) || CLAIMS.unnamed_subjects.contains(&name) {
+            if is_in_lines(name) || CLAIMS.unnamed_subjects.contains(&name) {
                 continue;
             }
             let first = |it: &str| FIRST_NAMES.contains(it);
@@ -445,6 +448,11 @@ fn content_stems(words: &[ParsedWord]) -> StemSet {
 fn known_action(word: &str) -> Option<String> {
     let known = CLAIMS.action_forms.iter().find(|it| it.contains(&word));
     known.map(|it| it[0].to_owned())
+}
+
+/// Returns whether a word is on the list of first names.
+pub(super) fn is_first_name(word: &str) -> bool {
+    FIRST_NAMES.contains(&word.to_lowercase()[..])
 }
 
 fn is_same_name(a: &str, b: &str) -> bool {

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `amounts` | numbers, days, and times, by their meaning |
 //! | `claims` | negations, who did what, and the topic |
+//! | `line_context` | headings and the like, which a line stands under |
 //! | `hedge` | what the lines only suppose must not become a fact |
 //! | `prompt_echo` | the words of the prompt, which are no bullet |
 //! | `completeness` | the amounts and days that the item leaves out |
@@ -20,17 +21,18 @@ mod cited_text;
 mod claims;
 pub(crate) mod completeness;
 pub(crate) mod hedge;
+mod line_context;
 mod prompt_echo;
 pub mod session;
+mod typo;
 
 use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
 use self::{
-    amounts::{SourceQuantities, scan::find_quantities},
+    amounts::{Quantity, SourceQuantities, scan::find_quantities},
     cited_text::{CitedText, contains_word},
-    claims::CitedClaims,
     prompt_echo::find_prompt_echo,
 };
 use crate::{
@@ -124,8 +126,18 @@ impl Violation {
 
 /// Where cited lines are looked up.
 pub trait LineLookup {
+    /// Returns the log of that name.
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog>;
+
     /// Returns the line at an address, if its file has it.
-    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine>;
+    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
+        self.log(stem)?.line(number)
+    }
+
+    /// Returns whether the files have a word anywhere, written like this.
+    fn has_word(&self, _word: &str) -> bool {
+        false
+    }
 
     /// Returns whether a word is the name of somebody, anywhere in the files.
     fn is_person_name(&self, _word: &str) -> bool {
@@ -161,6 +173,11 @@ pub fn is_person_name_in<'l>(word: &str, logs: impl Iterator<Item = &'l Sanitize
     is_name
 }
 
+/// Returns whether logs have a word anywhere, written like this.
+pub fn has_word_in<'l>(word: &str, mut logs: impl Iterator<Item = &'l SanitizedLog>) -> bool {
+    logs.any(|log| log.lines().iter().any(|it| contains_word(it.text(), word)))
+}
+
 /// The result of checking a draft.
 #[derive(Clone, Debug, Default)]
 pub struct GroundedDraft {
@@ -171,10 +188,14 @@ pub struct GroundedDraft {
 }
 
 impl LineLookup for [SanitizedLog] {
-    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog> {
         // Sorted by stem, as an engine gets them.
         let at = self.binary_search_by(|log| log.stem().cmp(stem)).ok()?;
-        self[at].line(number)
+        Some(&self[at])
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        has_word_in(word, self.iter())
     }
 
     fn is_person_name(&self, word: &str) -> bool {
@@ -183,8 +204,12 @@ impl LineLookup for [SanitizedLog] {
 }
 
 impl LineLookup for Vec<SanitizedLog> {
-    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
-        self.as_slice().line(stem, number)
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog> {
+        self.as_slice().log(stem)
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.as_slice().has_word(word)
     }
 
     fn is_person_name(&self, word: &str) -> bool {
@@ -236,7 +261,10 @@ pub fn check_draft<S: LineLookup + ?Sized>(
                 checked => checked,
             };
             match checked {
-                Ok(()) => accepted.push(item.clone()),
+                Ok(()) => accepted.push(Item {
+                    text: item.text.clone(),
+                    citation: item.citation.as_ref().map(|it| without_blank_lines(it, sources)),
+                }),
                 Err(violation) => grounded.rejected.push((*section, item.clone(), violation)),
             }
         }
@@ -255,19 +283,13 @@ pub fn check_draft<S: LineLookup + ?Sized>(
 /// Returns the first rule that the item breaks.
 pub fn check_model_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Result<(), Violation> {
     check(item, sources)?;
-    let addresses = item.citation.iter().flat_map(Citation::addresses);
-    let lines: Vec<&str> = addresses
-        .filter_map(|it| sources.line(&it.stem, it.line))
-        .map(SanitizedLine::text)
-        .collect();
-    if lines.iter().any(|it| it.contains(item.text.trim())) {
+    let citation = item.citation.as_ref().ok_or(Violation::NoCitation)?;
+    let (cited, _, _) = read_cited(citation, sources)?;
+    if cited.has_substring(item.text.trim()) {
         return Ok(());
     }
     let amounts = find_quantities(&item.text).len();
-    if CitedClaims::of(&lines).is_unrelated(&item.text, amounts) {
-        return Err(Violation::Unrelated);
-    }
-    Ok(())
+    if cited.is_unrelated(&item.text, amounts) { Err(Violation::Unrelated) } else { Ok(()) }
 }
 
 /// Returns whether a text of a day contains an amount or a day in any form.
@@ -298,6 +320,57 @@ pub fn is_only_suspicious<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> b
         && check_with_wording(item, Wording::Free, sources, true).is_ok()
 }
 
+/// Reads the cited lines. Returns also whether one of them is not external, and whether a person accepted one.
+///
+/// # Errors
+///
+/// If a line is missing, or if a range has only blank lines.
+fn read_cited<'s, S: LineLookup + ?Sized>(
+    citation: &Citation,
+    sources: &'s S,
+) -> Result<(CitedText<'s>, bool, bool), Violation> {
+    let mut cited = CitedText::default();
+    let (mut is_own, mut is_accepted) = (false, false);
+    for (stem, lines) in citation.files() {
+        // Range by range: a citation that a person typed may claim a million lines.
+        for &(first, last) in lines.ranges() {
+            let mut is_blank = true;
+            for number in first..=last {
+                let found = sources.log(stem).and_then(|log| Some((log, log.line(number)?)));
+                let (log, line) = found.ok_or_else(|| Violation::LineMissing {
+                    address: Address { stem: stem.clone(), line: number },
+                })?;
+                if line.text().trim().is_empty() {
+                    continue;
+                }
+                is_blank = false;
+                is_own |= line.origin() != TextOrigin::External;
+                is_accepted |= line.is_accepted();
+                cited.add(log, line);
+            }
+            if is_blank {
+                let address = Address { stem: stem.clone(), line: first };
+                return Err(Violation::LineBlank { address });
+            }
+        }
+    }
+    Ok((cited, is_own, is_accepted))
+}
+
+/// Returns a citation without the blank lines within its ranges.
+pub fn without_blank_lines<S: LineLookup + ?Sized>(citation: &Citation, sources: &S) -> Citation {
+    let mut whole = citation.clone();
+    for (stem, lines) in citation.files() {
+        let is_blank = |it: &u32| {
+            sources.line(stem, *it).is_some_and(|line| line.text().trim().is_empty())
+        };
+        if lines.iter().any(|it| is_blank(&it)) {
+            whole.replace_lines(stem, lines.iter().filter(|it| !is_blank(it)).collect());
+        }
+    }
+    whole
+}
+
 fn check_with_wording<S: LineLookup + ?Sized>(
     item: &Item,
     words: Wording,
@@ -308,23 +381,8 @@ fn check_with_wording<S: LineLookup + ?Sized>(
     if item.text.trim().is_empty() {
         return Err(Violation::NoWords);
     }
-    let mut cited = CitedText::default();
-    let (mut is_own, mut is_accepted) = (false, is_read);
-    for (stem, lines) in citation.files() {
-        // Range by range: a citation that a person typed may claim a million lines.
-        for number in lines.iter() {
-            let address = || Address { stem: stem.clone(), line: number };
-            let line = sources
-                .line(stem, number)
-                .ok_or_else(|| Violation::LineMissing { address: address() })?;
-            if line.text().trim().is_empty() {
-                return Err(Violation::LineBlank { address: address() });
-            }
-            is_own |= line.origin() != TextOrigin::External;
-            is_accepted |= line.is_accepted();
-            cited.add(stem.date(), line);
-        }
-    }
+    let (mut cited, is_own, is_accepted) = read_cited(citation, sources)?;
+    let is_accepted = is_accepted || is_read;
     // A person who accepted a line has read it.
     if !is_accepted {
         let origin = if is_own { TextOrigin::Agent } else { TextOrigin::External };
@@ -348,9 +406,15 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         let found = atoms.partition_point(|it| it.end <= at);
         atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
     };
-    let missing = cited.quantities().first_unsupported(&quantities, |it| {
-        is_part_of(it.start, VERBATIM_KINDS) || counts_days(&item.text[it.start..], citation)
-    });
+    let is_counted = |it: &Quantity| {
+        is_part_of(it.start, VERBATIM_KINDS)
+            || counts_days(&item.text[it.start..], citation)
+            || (it.start < it.end && it.counts(cited.list_items()))
+    };
+    let missing = cited
+        .quantities()
+        .first_unsupported(&quantities, is_counted)
+        .and_then(|_| cited.quantities_with_context().first_unsupported(&quantities, is_counted));
     if let Some((start, end)) = missing {
         let atom = item.text[start..end].to_owned();
         return Err(Violation::AtomNotInSources { atom });
@@ -361,7 +425,7 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         if is_checked && !VERBATIM_KINDS.contains(&atom.kind) {
             continue;
         }
-        if !cited.contains_atom(atom, &item.text) {
+        if !cited.supports_atom(atom, &item.text, &|word| sources.has_word(word)) {
             return Err(Violation::AtomNotInSources { atom: atom.text(&item.text).to_owned() });
         }
     }
@@ -369,7 +433,8 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         return cited.check_claims(&item.text, false);
     }
     let is_known = |word: &str| sources.is_person_name(word);
-    if let Some(name) = claims::unknown_person(&item.text, cited.claims(), &is_known) {
+    let is_in_lines = |word: &str| cited.has_inflected_word(word);
+    if let Some(name) = claims::unknown_person(&item.text, &is_in_lines, &is_known) {
         return Err(Violation::AtomNotInSources { atom: name.to_owned() });
     }
     cited.check_claims(&item.text, true)

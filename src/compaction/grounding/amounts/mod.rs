@@ -149,6 +149,15 @@ impl SourceQuantities {
         }
     }
 
+    /// Adds a line that a cited one stands under: what it says of other days says nothing of the cited line.
+    pub(super) fn add_context_line(&mut self, date: NaiveDate, text: &str) {
+        let names_only_other_days = self.log_days.get(&date).copied();
+        self.add_line(date, text);
+        if let Some(was) = names_only_other_days {
+            self.log_days.insert(date, was);
+        }
+    }
+
     /// Adds the day of `in two weeks` or `three days ago`.
     fn add_day_count(
         &mut self,
@@ -316,6 +325,17 @@ impl SourceQuantities {
 }
 
 impl Quantity {
+    /// Returns whether it is the number of several things, such as the items of a cited list.
+    pub(super) fn counts(&self, things: usize) -> bool {
+        let is_count = |it: &Decimal| it.to_small_integer().is_some_and(|it| usize::try_from(it) == Ok(things));
+        things > 1 && self.readings.iter().any(|it| match it {
+            QuantityReading::Number(value, units) => {
+                !units.iter().any(|it| matches!(it, MeasureUnit::Known(_))) && is_count(value)
+            }
+            _ => false,
+        })
+    }
+
     fn values(&self) -> impl Iterator<Item = &Decimal> {
         self.readings.iter().filter_map(|it| match it {
             QuantityReading::Number(value, _) => Some(value),
