@@ -6,7 +6,8 @@ use chrono::NaiveDate;
 
 use super::{
     Violation,
-    amounts::{SourceQuantities, units},
+    Vocabulary,
+    amounts::{Quantity, SourceQuantities, scan, units},
     claims::{self, CitedClaims},
     hedge, line_context, typo,
 };
@@ -24,6 +25,15 @@ const DATE_CHARS: usize = 10;
 
 /// A line stands under no more than these: six headings, parents, an introduction, a head.
 const CONTEXT_LINES: usize = 16;
+
+/// What a name names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AtomNature {
+    Person,
+    Thing,
+    /// `v2`.
+    Version,
+}
 
 /// The cited lines, with what is parsed of them when it is first needed.
 #[derive(Default)]
@@ -134,7 +144,12 @@ impl<'s> CitedText<'s> {
 
     /// Checks what a text claims besides the values in it: hedges, and, if its words are not whole sentences of
     /// the lines (`is_free`), negations and who did what.
-    pub(super) fn check_claims(&self, text: &str, is_free: bool) -> Result<(), Violation> {
+    pub(super) fn check_claims(
+        &self,
+        text: &str,
+        is_free: bool,
+        known: &dyn Vocabulary,
+    ) -> Result<(), Violation> {
         if is_free {
             if let Some((dropped, words)) = self.claims().changed_negation(text) {
                 let words = words.to_owned();
@@ -144,7 +159,7 @@ impl<'s> CitedText<'s> {
                     Violation::NegationAdded { words }
                 });
             }
-            if let Some(name) = self.claims().misattributed_name(text) {
+            if let Some(name) = self.claims().misattributed_name(text, known) {
                 return Err(Violation::Misattributed { name });
             }
         }
@@ -187,39 +202,85 @@ impl<'s> CitedText<'s> {
         })
     }
 
-    /// Returns whether the lines, or what they stand under, have an atom of a text. `is_other` says whether a
-    /// word is another name elsewhere, so that it is no spelling of a name of the lines.
+    /// Returns whether the lines, or what they stand under, have an atom of a text.
     pub(super) fn supports_atom(
         &mut self,
         atom: &Atom,
         text: &str,
-        is_other: &dyn Fn(&str) -> bool,
+        known: &dyn Vocabulary,
     ) -> bool {
-        self.contains_atom(atom, text)
-            || self.context.as_mut().is_some_and(|it| it.contains_atom(atom, text))
-            || self.refers_to(atom, text)
-            || (atom.kind == AtomKind::Name
-                && (self.is_joined_name(atom, text) || self.is_misspelled(atom.text(text), is_other)))
+        if self.contains_atom(atom, text) {
+            return true;
+        }
+        let raw = atom.text(text);
+        if self.context.as_mut().is_some_and(|it| it.contains_atom(atom, text)) {
+            return !(known.is_person(raw) && self.replaces_name(AtomNature::Person, text, known));
+        }
+        let nature = match atom.kind {
+            AtomKind::Name if known.is_person(raw) => Some(AtomNature::Person),
+            AtomKind::Name => Some(AtomNature::Thing),
+            _ if is_version_label(raw) => Some(AtomNature::Version),
+            _ => None,
+        };
+        let is_before = |it: &mut Box<Self>| it.contains_atom(atom, text);
+        if let Some(nature) = nature
+            && self.antecedents.as_mut().is_some_and(is_before)
+            && !self.replaces_name(nature, text, known)
+        {
+            return true;
+        }
+        atom.kind == AtomKind::Name
+            && (self.is_joined_name(atom, text) || self.is_misspelled(raw, known))
     }
 
-    /// Returns whether the lines may mean somebody or something that the paragraphs before them name: they name
-    /// nothing of this kind that the item lacks.
-    fn refers_to(&mut self, atom: &Atom, text: &str) -> bool {
-        let kind = atom.kind;
-        if !matches!(kind, AtomKind::Name | AtomKind::Version)
-            || !self.antecedents.as_mut().is_some_and(|it| it.contains_atom(atom, text))
-        {
-            return false;
-        }
-        let item = text.to_lowercase();
-        let is_replaced = |line: &str| {
+    /// Returns whether the lines name somebody or something that the item lacks, so that another name may stand
+    /// in its place.
+    fn replaces_name(&self, nature: AtomNature, item: &str, known: &dyn Vocabulary) -> bool {
+        let item = item.to_lowercase();
+        self.lines().any(|line| {
             let atoms = atom::find_atoms(line);
-            let names = atoms.iter().filter(|it| it.kind == kind).map(|it| it.text(line));
-            let opening = line.split(|c: char| !c.is_alphabetic()).find(|it| !it.is_empty());
-            let opening = opening.filter(|it| kind == AtomKind::Name && claims::is_first_name(it));
-            names.chain(opening).any(|it| !contains_word(&item, &it.to_lowercase()))
-        };
-        !self.lines().any(is_replaced)
+            let mut names = atoms.iter().filter(|it| match nature {
+                AtomNature::Person => it.kind == AtomKind::Name && known.is_person(it.text(line)),
+                AtomNature::Thing => it.kind == AtomKind::Name && !known.is_person(it.text(line)),
+                AtomNature::Version => is_version_label(it.text(line)),
+            });
+            let is_absent = |it: &str| !contains_word(&item, &it.to_lowercase());
+            // A capital at the start of a sentence makes no atom.
+            let mut words = line.split(|c: char| !c.is_alphabetic());
+            names.any(|it| is_absent(it.text(line)))
+                || (nature == AtomNature::Person
+                    && words.any(|it| {
+                        it.starts_with(char::is_uppercase)
+                            && claims::is_first_name(it)
+                            && is_absent(it)
+                    }))
+        })
+    }
+
+    /// Returns where the first quantity of an item is that neither the lines nor what they stand under support.
+    pub(super) fn first_unsupported(
+        &self,
+        text: &str,
+        quantities: &[Quantity],
+        is_verbatim: impl Fn(&Quantity) -> bool,
+    ) -> Option<(usize, usize)> {
+        self.quantities().first_unsupported(quantities, &is_verbatim)?;
+        let missing = self.quantities_with_context().first_unsupported(quantities, &is_verbatim);
+        // A number of a heading must not stand in the place of another one of the line.
+        missing.or_else(|| {
+            let own = self.quantities();
+            let is_foreign = |it: &&Quantity| !is_verbatim(it) && !own.supports_one(it);
+            let foreign = quantities.iter().filter(is_foreign);
+            let mut places = foreign.map(|it| (neighbours(text, it), (it.start, it.end)));
+            let taken: HashSet<(String, String)> = self
+                .lines()
+                .flat_map(|line| {
+                    let found = scan::find_quantities(line);
+                    found.into_iter().map(|it| neighbours(line, &it)).collect::<Vec<_>>()
+                })
+                .collect();
+            places.find(|(place, _)| taken.contains(place)).map(|it| it.1)
+        })
     }
 
     /// Returns whether a name of several words is one word in the lines: `Sheet It Now` of `SheetItNow`.
@@ -245,11 +306,11 @@ impl<'s> CitedText<'s> {
     }
 
     /// Returns whether a word differs by one edit from a name of the lines, and is no other name.
-    fn is_misspelled(&self, name: &str, is_other: &dyn Fn(&str) -> bool) -> bool {
+    fn is_misspelled(&self, name: &str, known: &dyn Vocabulary) -> bool {
         const LETTERS_MIN: usize = 6;
         let is_long = |it: &str| it.chars().count() >= LETTERS_MIN;
         let is_plain = |it: &str| it.chars().all(char::is_alphabetic);
-        if !is_long(name) || !is_plain(name) || is_other(name) {
+        if !is_long(name) || !is_plain(name) || known.has_word(name) {
             return false;
         }
         let all = [Some(self), self.context.as_deref()];
@@ -265,21 +326,25 @@ impl<'s> CitedText<'s> {
         })
     }
 
-    /// Returns whether the lines, or what they stand under, have a word, perhaps with another ending.
-    pub(super) fn has_inflected_word(&self, word: &str) -> bool {
-        let mut all = [Some(self), self.context.as_deref(), self.antecedents.as_deref()].into_iter();
-        all.any(|it| it.is_some_and(|it| it.claims().has_word(word, true)))
+    /// Returns whether the lines have a word that opens a sentence of an item, perhaps with another ending; or
+    /// what they stand under, if it replaces no name of theirs.
+    pub(super) fn has_inflected_word(
+        &self,
+        word: &str,
+        item: &str,
+        known: &dyn Vocabulary,
+    ) -> bool {
+        let has = |it: &Self| it.claims().has_word(word, true);
+        let mut around = [self.context.as_deref(), self.antecedents.as_deref()].into_iter();
+        has(self)
+            || (around.any(|it| it.is_some_and(has))
+                && !self.replaces_name(AtomNature::Person, item, known))
     }
 
     /// Returns whether the item has next to nothing in common with the lines and what they stand under.
     pub(super) fn is_unrelated(&self, item: &str, amounts: usize) -> bool {
         let context: Vec<&str> = self.context.iter().flat_map(|it| it.lines()).collect();
         self.claims().is_unrelated(item, &context, amounts)
-    }
-
-    /// Returns the lines and what they stand under.
-    pub(super) fn lines_with_context(&self) -> impl Iterator<Item = &'s str> {
-        self.lines().chain(self.context.iter().flat_map(|it| it.lines()))
     }
 
     fn contains_atom(&mut self, atom: &Atom, text: &str) -> bool {
@@ -336,6 +401,21 @@ impl<'s> CitedText<'s> {
             .get_or_insert_with(|| self.lines.iter().map(|it| it.1.to_lowercase()).collect());
         lowered.iter().any(|line| contains_word(line, norm))
     }
+}
+
+fn is_version_label(word: &str) -> bool {
+    let digits = word.strip_prefix(['v', 'V']);
+    digits.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns the words before and after a quantity, in lower case.
+fn neighbours(text: &str, quantity: &Quantity) -> (String, String) {
+    let is_end = |c: char| !c.is_alphanumeric();
+    let before = text[..quantity.start].trim_end_matches(is_end);
+    let before = before.rsplit(is_end).next().unwrap_or_default();
+    let after = text[quantity.end..].trim_start_matches(is_end);
+    let after = after.split(is_end).next().unwrap_or_default();
+    (before.to_lowercase(), after.to_lowercase())
 }
 
 /// Strips the number of a list item, which counts nothing.

@@ -44,7 +44,8 @@ pub(super) fn of_line(log: &SanitizedLog, number: u32) -> LineContext<'_> {
         if walk.is_above(line) && is_shown {
             context.above.push(line);
         }
-        if walk.is_in_section && is_shown && line.kind() == LineKind::Text {
+        let is_paragraph = line.kind() == LineKind::Text && leading_spaces(line) == 0;
+        if walk.is_in_section && is_shown && is_paragraph {
             // The first one is the nearest; the last one that is found replaces the others.
             context.antecedents.truncate(1);
             context.antecedents.push(line);

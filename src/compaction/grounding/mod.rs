@@ -10,6 +10,7 @@
 //! | `claims` | negations, who did what, and the topic |
 //! | `line_context` | headings and the like, which a line stands under |
 //! | `hedge` | what the lines only suppose must not become a fact |
+//! | `people` | who is a person, and what only a thing with a name |
 //! | `prompt_echo` | the words of the prompt, which are no bullet |
 //! | `completeness` | the amounts and days that the item leaves out |
 //! | `session` | the same checks for the summary of a session |
@@ -22,6 +23,7 @@ mod claims;
 pub(crate) mod completeness;
 pub(crate) mod hedge;
 mod line_context;
+pub(crate) mod people;
 mod prompt_echo;
 pub mod session;
 mod typo;
@@ -32,14 +34,14 @@ use chrono::NaiveDate;
 
 use self::{
     amounts::{Quantity, SourceQuantities, scan::find_quantities},
-    cited_text::{CitedText, contains_word},
+    cited_text::CitedText,
     prompt_echo::find_prompt_echo,
 };
 use crate::{
     engine::EngineDraft,
     memory::{
         address::{Address, Citation, Stem},
-        atom::{self, Atom, AtomKind},
+        atom::{self, AtomKind},
         item::{Item, SummarySection},
         log::TextOrigin,
     },
@@ -145,39 +147,6 @@ pub trait LineLookup {
     }
 }
 
-/// Returns whether a word is the name of somebody in logs: it has a capital within a sentence there, and is
-/// never written without one.
-pub fn is_person_name_in<'l>(word: &str, logs: impl Iterator<Item = &'l SanitizedLog>) -> bool {
-    let mut is_name = false;
-    let lower = word.to_lowercase();
-    for line in logs.flat_map(SanitizedLog::lines) {
-        let text = line.text();
-        if contains_word(text, &lower) {
-            return false;
-        }
-        if is_name || !contains_word(text, word) {
-            continue;
-        }
-        // German nouns all have a capital, so that only a title shows a name.
-        let titled = || {
-            ["Herr ", "Herrn ", "Frau ", "Firma ", "bei "]
-                .iter()
-                .any(|it| text.contains(&format!("{it}{word}")))
-        };
-        let named = || {
-            let is_it = |it: &Atom| it.kind == AtomKind::Name && it.text(text) == word;
-            atom::find_atoms(text).iter().any(is_it)
-        };
-        is_name = if claims::is_german(text) { titled() } else { named() };
-    }
-    is_name
-}
-
-/// Returns whether logs have a word anywhere, written like this.
-pub fn has_word_in<'l>(word: &str, mut logs: impl Iterator<Item = &'l SanitizedLog>) -> bool {
-    logs.any(|log| log.lines().iter().any(|it| contains_word(it.text(), word)))
-}
-
 /// The result of checking a draft.
 #[derive(Clone, Debug, Default)]
 pub struct GroundedDraft {
@@ -195,11 +164,11 @@ impl LineLookup for [SanitizedLog] {
     }
 
     fn has_word(&self, word: &str) -> bool {
-        has_word_in(word, self.iter())
+        people::has_word_in(word, self.iter())
     }
 
     fn is_person_name(&self, word: &str) -> bool {
-        is_person_name_in(word, self.iter())
+        people::is_person_name_in(word, self.iter())
     }
 }
 
@@ -288,7 +257,7 @@ pub fn check_model_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Res
     if cited.has_substring(item.text.trim()) {
         return Ok(());
     }
-    let amounts = find_quantities(&item.text).len();
+    let amounts = find_quantities(&item.text).iter().filter(|it| !it.is_day_word()).count();
     if cited.is_unrelated(&item.text, amounts) { Err(Violation::Unrelated) } else { Ok(()) }
 }
 
@@ -390,10 +359,12 @@ fn check_with_wording<S: LineLookup + ?Sized>(
             return Err(Violation::Suspicious { concern });
         }
     }
+    let known = KnownWords { sources };
     // A verbatim item names nothing new; but what was cut out of it may have mattered.
     let whole = item.text.trim();
     if cited.contains_verbatim(whole) {
-        return cited.check_claims(&item.text, words == Wording::Free && whole.contains('…'));
+        let is_free = words == Wording::Free && whole.contains('…');
+        return cited.check_claims(&item.text, is_free, &known);
     }
     if words == Wording::Free
         && let Some(words) = find_prompt_echo(whole, &cited)
@@ -411,10 +382,7 @@ fn check_with_wording<S: LineLookup + ?Sized>(
             || counts_days(&item.text[it.start..], citation)
             || (it.start < it.end && it.counts(cited.list_items()))
     };
-    let missing = cited
-        .quantities()
-        .first_unsupported(&quantities, is_counted)
-        .and_then(|_| cited.quantities_with_context().first_unsupported(&quantities, is_counted));
+    let missing = cited.first_unsupported(&item.text, &quantities, is_counted);
     if let Some((start, end)) = missing {
         let atom = item.text[start..end].to_owned();
         return Err(Violation::AtomNotInSources { atom });
@@ -425,19 +393,42 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         if is_checked && !VERBATIM_KINDS.contains(&atom.kind) {
             continue;
         }
-        if !cited.supports_atom(atom, &item.text, &|word| sources.has_word(word)) {
+        if !cited.supports_atom(atom, &item.text, &known) {
             return Err(Violation::AtomNotInSources { atom: atom.text(&item.text).to_owned() });
         }
     }
     if words == Wording::FromSources {
-        return cited.check_claims(&item.text, false);
+        return cited.check_claims(&item.text, false, &known);
     }
-    let is_known = |word: &str| sources.is_person_name(word);
-    let is_in_lines = |word: &str| cited.has_inflected_word(word);
-    if let Some(name) = claims::unknown_person(&item.text, &is_in_lines, &is_known) {
+    let is_in_lines = |word: &str| cited.has_inflected_word(word, &item.text, &known);
+    if let Some(name) = claims::unknown_person(&item.text, &is_in_lines, &known) {
         return Err(Violation::AtomNotInSources { atom: name.to_owned() });
     }
-    cited.check_claims(&item.text, true)
+    cited.check_claims(&item.text, true, &known)
+}
+
+/// What is known of words from all the files.
+struct KnownWords<'s, S: ?Sized> {
+    sources: &'s S,
+}
+
+/// What is known of words, wherever they are written.
+trait Vocabulary {
+    /// Returns whether a word is the name of a person.
+    fn is_person(&self, word: &str) -> bool;
+
+    /// Returns whether any file has the word, written like this.
+    fn has_word(&self, word: &str) -> bool;
+}
+
+impl<S: LineLookup + ?Sized> Vocabulary for KnownWords<'_, S> {
+    fn is_person(&self, word: &str) -> bool {
+        claims::is_first_name(word) || self.sources.is_person_name(word)
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.sources.has_word(word)
+    }
 }
 
 /// Returns whether a text begins with the number of the days of a series, `6 days since 2026-04-02`: those that its

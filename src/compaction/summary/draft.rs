@@ -535,11 +535,11 @@ impl grounding::LineLookup for SourceLines<'_> {
     }
 
     fn has_word(&self, word: &str) -> bool {
-        grounding::has_word_in(word, self.0.values().copied())
+        grounding::people::has_word_in(word, self.0.values().copied())
     }
 
     fn is_person_name(&self, word: &str) -> bool {
-        grounding::is_person_name_in(word, self.0.values().copied())
+        grounding::people::is_person_name_in(word, self.0.values().copied())
     }
 }
 
