@@ -9,7 +9,9 @@ use super::{
     Vocabulary,
     amounts::{Quantity, SourceQuantities, scan, units},
     claims::{self, CitedClaims},
-    hedge, line_context, typo,
+    hedge, line_context,
+    strength::LineWords,
+    typo,
 };
 use crate::{
     memory::{
@@ -166,6 +168,19 @@ impl<'s> CitedText<'s> {
         let lines: Vec<&str> = self.lines.iter().map(|it| it.1).collect();
         match hedge::dropped_hedge(text, &lines) {
             Some(words) => Err(Violation::HedgeDropped { words: words.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that a text is no stronger than the lines and what they stand under, and gives no other reason.
+    pub(super) fn check_strength(&self, text: &str) -> Result<(), Violation> {
+        let around = [self.context.as_deref(), self.antecedents.as_deref()].into_iter().flatten();
+        let words = LineWords::of(self.lines().chain(around.flat_map(Self::lines)));
+        if let Some(word) = words.strengthened(text) {
+            return Err(Violation::Strengthened { word: word.to_owned() });
+        }
+        match words.made_up_reason(text) {
+            Some(words) => Err(Violation::ReasonNotInSources { words: words.to_owned() }),
             None => Ok(()),
         }
     }

@@ -37,7 +37,10 @@ struct Clause {
     /// The words that negate in another way, such as `failed`.
     implicit_negations: HashSet<String>,
     words: HashSet<String>,
+    /// How many things are negated.
     negations: usize,
+    /// How many words negate.
+    negation_words: usize,
 }
 
 /// The claims of the lines that an item cites.
@@ -208,7 +211,7 @@ impl CitedClaims {
     fn states_all_of(&self, clause: &Clause) -> bool {
         self.clauses.iter().any(|it| {
             clause.stems.is_subset(&it.stems)
-                && (clause.negations > it.negations
+                && (clause.negation_words > it.negation_words
                     || !clause.negated_heads.is_subset(&it.negated_heads))
         })
     }
@@ -226,10 +229,9 @@ impl CitedClaims {
     /// is "the export does not work".
     fn reports_failure(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
         self.clauses.iter().any(|it| {
-            let start = |word: &str| word.chars().take(4).collect::<String>();
-            let is_kept = |word: &str| sentence_words.iter().any(|it| start(it) == start(word));
-            let failure =
-                |word: &String| CLAIMS.failures.contains(&&word[..]) && !is_kept(word);
+            let failure = |word: &String| {
+                CLAIMS.failures.contains(&&word[..]) && !is_kept(word, sentence_words)
+            };
             it.words.iter().any(failure) && !it.stems.is_disjoint(&clause.negated)
         })
     }
@@ -237,13 +239,15 @@ impl CitedClaims {
     /// Returns whether the lines affirm what this clause negates.
     fn adds_negation(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
 
-        let drops_implicit = |it: &Clause| {
-            it.implicit_negations.iter().any(|word| !sentence_words.contains(&word[..]))
-        };
+        let drops_implicit =
+            |it: &Clause| it.implicit_negations.iter().any(|it| !is_kept(it, sentence_words));
         let is_similar = |it: &&Clause| it.is_similar(clause);
         if let Some(similar) = self.clauses.iter().filter(is_similar).max_by_key(|it| it.negations)
         {
-            return clause.negations > similar.negations && !drops_implicit(similar);
+            let adds = clause.negations > similar.negations
+                || (clause.negation_words > similar.negation_words
+                    && clause.stems.is_subset(&similar.stems));
+            return adds && !drops_implicit(similar);
         }
         if self.clauses.iter().any(|it| !it.negated.is_disjoint(&clause.negated)) {
             return false;
@@ -450,6 +454,7 @@ impl Clause {
         Self {
             stems: content_stems(words),
             negations: negations.min(1).max(heads.len()),
+            negation_words: negations,
             negated_heads: heads,
             negated,
             implicit_negations: implicit,
@@ -468,6 +473,12 @@ fn is_negation(words: &[ParsedWord], at: usize) -> bool {
     let is_cancelled = CLAIMS.cancels_negation.contains(&next)
         || CLAIMS.cancels_negation.contains(&&format!("{next} {after}")[..]);
     is_negation && !word.in_code && !is_number && !is_cancelled
+}
+
+/// Returns whether an item has a word of its lines, perhaps in another form.
+fn is_kept(word: &str, item: &HashSet<&str>) -> bool {
+    let start = |word: &str| word.chars().take(4).collect::<String>();
+    item.contains(word) || item.iter().any(|it| start(it) == start(word))
 }
 
 fn count_negations(words: &[ParsedWord]) -> usize {
@@ -620,7 +631,7 @@ fn is_capitalized(text: &str, word: &ParsedWord) -> bool {
     text[word.start..word.end].starts_with(char::is_uppercase)
 }
 
-fn capitalized(name: &str) -> String {
+pub(super) fn capitalized(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
 }

@@ -12,6 +12,7 @@
 //! | `hedge` | what the lines only suppose must not become a fact |
 //! | `people` | who is a person, and what only a thing with a name |
 //! | `prompt_echo` | the words of the prompt, which are no bullet |
+//! | `strength` | "only", "always", "best", and reasons, which the lines must have, too |
 //! | `completeness` | the amounts and days that the item leaves out |
 //! | `session` | the same checks for the summary of a session |
 //!
@@ -26,6 +27,7 @@ mod line_context;
 pub(crate) mod people;
 mod prompt_echo;
 pub mod session;
+mod strength;
 mod typo;
 
 use std::collections::BTreeSet;
@@ -41,7 +43,7 @@ use crate::{
     engine::EngineDraft,
     memory::{
         address::{Address, Citation, Stem},
-        atom::{self, AtomKind},
+        atom::{self, Atom, AtomKind},
         item::{Item, SummarySection},
         log::TextOrigin,
     },
@@ -110,6 +112,18 @@ pub enum Violation {
     Misattributed {
         /// Whom the item names.
         name: String,
+    },
+    /// It says more than its lines: `always` where they say once.
+    #[error("`{word}` makes it stronger: the cited lines do not say so")]
+    Strengthened {
+        /// The word.
+        word: String,
+    },
+    /// It gives a reason that its lines do not give.
+    #[error("`{words}` is no reason that the cited lines give")]
+    ReasonNotInSources {
+        /// The reason.
+        words: String,
     },
     /// It states as a fact what the lines only suppose.
     #[error("`{words}` is a fact here, but the cited lines only suppose it")]
@@ -283,6 +297,48 @@ pub fn check<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Result<(), Vio
     check_with_wording(item, Wording::Free, sources, false)
 }
 
+/// Checks the title of something against the lines that it cites: what it names may also be named elsewhere in
+/// the files, but its numbers and its strong words must be in the lines or in what they stand under.
+///
+/// # Errors
+///
+/// Returns the first rule that the title breaks.
+pub fn check_title<S: LineLookup + ?Sized>(
+    title: &str,
+    citation: &Citation,
+    sources: &S,
+) -> Result<(), Violation> {
+    let (mut cited, _, _) = read_cited(citation, sources)?;
+    let known = KnownWords { sources };
+    let missing = |atom: &str| Violation::AtomNotInSources { atom: atom.to_owned() };
+    let atoms = atom::find_atoms(title);
+    let is_verbatim = |it: &Quantity| {
+        atoms.iter().any(|atom| {
+            atom.start <= it.start && it.end <= atom.end && VERBATIM_KINDS.contains(&atom.kind)
+        })
+    };
+    let quantities = find_quantities(title);
+    if let Some((start, end)) = cited.first_unsupported(title, &quantities, is_verbatim) {
+        return Err(missing(&title[start..end]));
+    }
+    let is_value = |it: &Atom| quantities.iter().any(|of| of.start < it.end && it.start < of.end);
+    for atom in atoms.iter().filter(|it| VERBATIM_KINDS.contains(&it.kind) || !is_value(it)) {
+        let text = atom.text(title);
+        if !cited.supports_atom(atom, title, &known) && !known.has_word(text) {
+            return Err(missing(text));
+        }
+    }
+    let is_named = |word: &str| {
+        cited.has_inflected_word(word, title, &known)
+            || known.has_word(word)
+            || known.has_word(&claims::capitalized(word))
+    };
+    if let Some(name) = claims::unknown_person(title, &is_named, &known) {
+        return Err(missing(name));
+    }
+    cited.check_strength(title)
+}
+
 /// Returns whether an item is rejected only because it looks like an attack.
 pub fn is_only_suspicious<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> bool {
     check(item, sources).is_err_and(|it| it.is_suspicious())
@@ -404,7 +460,8 @@ fn check_with_wording<S: LineLookup + ?Sized>(
     if let Some(name) = claims::unknown_person(&item.text, &is_in_lines, &known) {
         return Err(Violation::AtomNotInSources { atom: name.to_owned() });
     }
-    cited.check_claims(&item.text, true, &known)
+    cited.check_claims(&item.text, true, &known)?;
+    cited.check_strength(&item.text)
 }
 
 /// What is known of words from all the files.
@@ -601,7 +658,7 @@ mod tests {
         is_rejected(
             line,
             &[
-                ("Every statement belongs where somebody put it", "something else"),
+                ("A statement belongs where somebody put it", "something else"),
                 ("<data-00ff> the importer moved to SQLite", "part of the prompt"),
                 ("2026-04-02:1 | The importer moved to SQLite", "part of the prompt"),
             ],
