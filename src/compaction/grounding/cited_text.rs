@@ -5,8 +5,7 @@ use std::{cell::OnceCell, collections::HashSet};
 use chrono::NaiveDate;
 
 use super::{
-    Violation,
-    Vocabulary,
+    Violation, Vocabulary,
     amounts::{Quantity, SourceQuantities, scan, units},
     claims::{self, CitedClaims},
     hedge, line_context,
@@ -30,7 +29,7 @@ const CONTEXT_LINES: usize = 16;
 
 /// What a name names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum AtomNature {
+pub(super) enum AtomNature {
     Person,
     Thing,
     /// `v2`.
@@ -174,8 +173,8 @@ impl<'s> CitedText<'s> {
 
     /// Checks that a text is no stronger than the lines and what they stand under, and gives no other reason.
     pub(super) fn check_strength(&self, text: &str) -> Result<(), Violation> {
-        let around = [self.context.as_deref(), self.antecedents.as_deref()].into_iter().flatten();
-        let words = LineWords::of(self.lines().chain(around.flat_map(Self::lines)));
+        let context = self.context.iter().flat_map(|it| it.lines());
+        let words = LineWords::of(self.lines(), context);
         if let Some(word) = words.strengthened(text) {
             return Err(Violation::Strengthened { word: word.to_owned() });
         }
@@ -250,7 +249,12 @@ impl<'s> CitedText<'s> {
 
     /// Returns whether the lines name somebody or something that the item lacks, so that another name may stand
     /// in its place.
-    fn replaces_name(&self, nature: AtomNature, item: &str, known: &dyn Vocabulary) -> bool {
+    pub(super) fn replaces_name(
+        &self,
+        nature: AtomNature,
+        item: &str,
+        known: &dyn Vocabulary,
+    ) -> bool {
         let item = item.to_lowercase();
         self.lines().any(|line| {
             let atoms = atom::find_atoms(line);
@@ -308,8 +312,7 @@ impl<'s> CitedText<'s> {
         before.reverse();
         let after = text[atom.end..].strip_prefix(' ').unwrap_or_default();
         let after = after.split(' ').take_while(is_part);
-        let all: Vec<&str> =
-            before.into_iter().chain([atom.text(text)]).chain(after).collect();
+        let all: Vec<&str> = before.into_iter().chain([atom.text(text)]).chain(after).collect();
         let name = letters(&all.concat()).to_lowercase();
         let has_name = |it: &CitedText<'_>| {
             let mut words = it.lines().flat_map(str::split_whitespace);
@@ -352,6 +355,7 @@ impl<'s> CitedText<'s> {
         let has = |it: &Self| it.claims().has_word(word, true);
         let mut around = [self.context.as_deref(), self.antecedents.as_deref()].into_iter();
         has(self)
+            || self.is_misspelled(&claims::capitalized(word), known)
             || (around.any(|it| it.is_some_and(has))
                 && !self.replaces_name(AtomNature::Person, item, known))
     }

@@ -238,7 +238,6 @@ impl CitedClaims {
 
     /// Returns whether the lines affirm what this clause negates.
     fn adds_negation(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
-
         let drops_implicit =
             |it: &Clause| it.implicit_negations.iter().any(|it| !is_kept(it, sentence_words));
         let is_similar = |it: &&Clause| it.is_similar(clause);
@@ -319,9 +318,10 @@ impl CitedClaims {
 
     /// Returns whether somebody does in the lines what only people do.
     fn is_actor(&self, name: &str) -> bool {
-        CLAIMS.action_forms.iter().any(|it| {
-            self.actors_by_action.get(it[0]).is_some_and(|actors| actors.contains(name))
-        })
+        CLAIMS
+            .action_forms
+            .iter()
+            .any(|it| self.actors_by_action.get(it[0]).is_some_and(|actors| actors.contains(name)))
     }
 
     /// Returns whether the lines have somebody do something else with the same things: who "looks after the
@@ -331,9 +331,10 @@ impl CitedClaims {
         let is_object = |it: &&String| **it != word_stem(name) && !it.starts_with(action);
         let objects: StemSet = part.stems.iter().filter(is_object).cloned().collect();
         let shared = |is_theirs: bool| {
-            let parts = self.segments.iter().filter(|it| {
-                !it.people.is_empty() && it.people.contains(name) == is_theirs
-            });
+            let parts = self
+                .segments
+                .iter()
+                .filter(|it| !it.people.is_empty() && it.people.contains(name) == is_theirs);
             let parts = parts.filter(|it| !is_theirs || it.people.len() == 1);
             parts.map(|it| it.stems.intersection(&objects).count()).max().unwrap_or(0)
         };

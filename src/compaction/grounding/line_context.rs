@@ -84,7 +84,8 @@ impl Walk {
             level: level.unwrap_or(u8::MAX),
             indent,
             is_in_table: line.kind() == LineKind::TableRow,
-            awaits_introduction: level.is_none() && (indent.is_some() || line.kind() != LineKind::Text),
+            awaits_introduction: level.is_none()
+                && (indent.is_some() || line.kind() != LineKind::Text),
             is_in_section: level.is_none(),
             previous_is_rule: false,
         }

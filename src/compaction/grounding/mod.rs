@@ -36,7 +36,7 @@ use chrono::NaiveDate;
 
 use self::{
     amounts::{Quantity, SourceQuantities, scan::find_quantities},
-    cited_text::CitedText,
+    cited_text::{AtomNature, CitedText},
     prompt_echo::find_prompt_echo,
 };
 use crate::{
@@ -324,7 +324,10 @@ pub fn check_title<S: LineLookup + ?Sized>(
     let is_value = |it: &Atom| quantities.iter().any(|of| of.start < it.end && it.start < of.end);
     for atom in atoms.iter().filter(|it| VERBATIM_KINDS.contains(&it.kind) || !is_value(it)) {
         let text = atom.text(title);
-        if !cited.supports_atom(atom, title, &known) && !known.has_word(text) {
+        let is_supported = cited.supports_atom(atom, title, &known);
+        let is_elsewhere =
+            || known.has_word(text) && !cited.replaces_name(AtomNature::Version, title, &known);
+        if !is_supported && !is_elsewhere() {
             return Err(missing(text));
         }
     }
@@ -386,9 +389,8 @@ fn read_cited<'s, S: LineLookup + ?Sized>(
 pub fn without_blank_lines<S: LineLookup + ?Sized>(citation: &Citation, sources: &S) -> Citation {
     let mut whole = citation.clone();
     for (stem, lines) in citation.files() {
-        let is_blank = |it: &u32| {
-            sources.line(stem, *it).is_some_and(|line| line.text().trim().is_empty())
-        };
+        let is_blank =
+            |it: &u32| sources.line(stem, *it).is_some_and(|line| line.text().trim().is_empty());
         if lines.iter().any(|it| is_blank(&it)) {
             whole.replace_lines(stem, lines.iter().filter(|it| !is_blank(it)).collect());
         }

@@ -15,7 +15,10 @@ use crate::{
 
 /// Returns whether a word is the name of a person in logs: a first name, or a name that does what only people do,
 /// and that is never written like another word or used as a thing.
-pub(crate) fn is_person_name_in<'l>(word: &str, logs: impl Iterator<Item = &'l SanitizedLog>) -> bool {
+pub(crate) fn is_person_name_in<'l>(
+    word: &str,
+    logs: impl Iterator<Item = &'l SanitizedLog>,
+) -> bool {
     if !has_form_of_name(word) {
         return false;
     }
@@ -39,7 +42,10 @@ pub(crate) fn is_person_name_in<'l>(word: &str, logs: impl Iterator<Item = &'l S
 }
 
 /// Returns whether logs have a word anywhere, written like this.
-pub(crate) fn has_word_in<'l>(word: &str, mut logs: impl Iterator<Item = &'l SanitizedLog>) -> bool {
+pub(crate) fn has_word_in<'l>(
+    word: &str,
+    mut logs: impl Iterator<Item = &'l SanitizedLog>,
+) -> bool {
     logs.any(|log| log.lines().iter().any(|it| contains_word(it.text(), word)))
 }
 
@@ -71,9 +77,11 @@ fn acts_like_person(text: &str, word: &str) -> bool {
     let is_it = |it: &Atom| it.kind == AtomKind::Name && it.text(text) == word;
     claims::has_deed(text, word) || {
         // `asked Xandro`, `as Xandro said`.
-        let spoken_to = CLAIMS.action_forms.iter().flatten().any(|it| {
-            contains_word(text, &format!("{it} {word}"))
-        });
+        let spoken_to = CLAIMS
+            .action_forms
+            .iter()
+            .flatten()
+            .any(|it| contains_word(text, &format!("{it} {word}")));
         spoken_to && atom::find_atoms(text).iter().any(is_it)
     }
 }

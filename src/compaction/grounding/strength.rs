@@ -8,69 +8,90 @@ use std::collections::HashSet;
 
 use crate::text::{
     clauses::{ParsedWord, Separator, parse_sentences, span_text},
-    lexicon::{CLAIMS, HEDGING, QUANTITIES, STRENGTH},
+    lexicon::{CLAIMS, HEDGING, QUANTITIES, STRENGTH, StrengthGroup},
 };
 
 /// The words of lines, against which those of an item are compared.
 pub(super) struct LineWords {
-    words: HashSet<String>,
-    /// The words of each line with one space between them, for phrases.
-    runs: Vec<String>,
+    sentences: Vec<SentenceWords>,
+    starts: HashSet<String>,
+}
+
+/// The words of a sentence.
+struct SentenceWords {
+    /// Its words with one space around each.
+    run: String,
+    /// The first letters of those that say what it is about.
     starts: HashSet<String>,
     has_negation: bool,
+    /// Whether a line stands under it, so that it may say something of any of them.
+    is_context: bool,
 }
 
 impl LineWords {
-    /// Returns the words of lines.
-    pub(super) fn of<'l>(lines: impl Iterator<Item = &'l str>) -> Self {
-        let mut all = Self {
-            words: HashSet::new(),
-            runs: Vec::new(),
-            starts: HashSet::new(),
-            has_negation: false,
-        };
-        for line in lines {
-            let parsed = parse_sentences(line);
-            let words: Vec<&str> =
-                parsed.iter().flat_map(|it| &it.words).map(|it| &it.text[..]).collect();
-            all.runs.push(format!(" {} ", words.join(" ")));
-            if line.contains('%') {
-                all.words.insert("%".into());
-            }
-            for word in words {
-                all.has_negation |= CLAIMS.negations.contains(&word) || word.ends_with("n't");
-                all.starts.insert(start_of(word));
-                all.words.insert(word.to_owned());
+    /// Returns the words of the cited lines and of what they stand under.
+    pub(super) fn of<'l>(
+        lines: impl Iterator<Item = &'l str>,
+        context: impl Iterator<Item = &'l str>,
+    ) -> Self {
+        let mut all = Self { sentences: Vec::new(), starts: HashSet::new() };
+        let lines = lines.map(|it| (it, false)).chain(context.map(|it| (it, true)));
+        for (line, is_context) in lines {
+            for sentence in parse_sentences(line) {
+                let mut words: Vec<&str> = sentence.words.iter().map(|it| &it.text[..]).collect();
+                let is_negation =
+                    |it: &&&str| CLAIMS.negations.contains(*it) || it.ends_with("n't");
+                let has_negation = words.iter().any(|it| is_negation(&it));
+                all.starts.extend(words.iter().map(|it| start_of(it)));
+                if sentence.text.contains('%') {
+                    words.push("%");
+                }
+                all.sentences.push(SentenceWords {
+                    run: format!(" {} ", words.join("  ")),
+                    starts: content_starts(&sentence.words),
+                    has_negation,
+                    is_context,
+                });
             }
         }
         all
     }
 
-    fn has(&self, word: &str) -> bool {
-        if word.contains(' ') {
-            let phrase = format!(" {word} ");
-            self.runs.iter().any(|it| it.contains(&phrase))
-        } else {
-            self.words.contains(word)
-        }
-    }
-
     /// Returns the first word of a text that makes it stronger than the lines.
     pub(super) fn strengthened<'t>(&self, text: &'t str) -> Option<&'t str> {
+        /// With fewer words in common a sentence is about something else.
+        const SHARED_MIN: usize = 2;
         let parsed = parse_sentences(text);
         parsed.iter().find_map(|sentence| {
             let words = &sentence.words;
-            let at = (0..words.len()).find(|at| {
-                let mut groups = STRENGTH.groups.iter();
-                let is_stronger = |words: &[&'static str]| words.contains(&&sentence.words[*at].text[..]);
+            let starts = content_starts(words);
+            let is_about = |it: &&SentenceWords| {
+                it.is_context || it.starts.intersection(&starts).count() >= SHARED_MIN
+            };
+            let mut about: Vec<&SentenceWords> = self.sentences.iter().filter(is_about).collect();
+            if about.iter().all(|it| it.is_context) {
+                about = self.sentences.iter().collect();
+            }
+            let is_strong = |at: &usize, group: &StrengthGroup| {
                 !words[*at].in_code
+                    && group.words.contains(&&words[*at].text[..])
                     && !is_cancelled(words, *at)
-                    && groups.any(|it| {
-                        is_stronger(&it.words)
-                            && !(self.has_negation && it.support.contains(&"not"))
-                            && !it.words.iter().chain(it.support.iter()).any(|it| self.has(it))
-                    })
-            })?;
+            };
+            let unsupported = |group: &StrengthGroup| {
+                let strong: Vec<usize> =
+                    (0..words.len()).filter(|at| is_strong(at, group)).collect();
+                let is_denied =
+                    || group.support.contains(&"not") && about.iter().any(|it| it.has_negation);
+                // Each of them needs one of its own.
+                let count = |word: &&str| {
+                    let run = format!(" {} ", word.replace(' ', "  "));
+                    about.iter().map(|it| it.run.matches(&run).count()).sum::<usize>()
+                };
+                let at = *strong.first()?;
+                let theirs: usize = group.words.iter().chain(group.support.iter()).map(count).sum();
+                (strong.len() > theirs && !is_denied()).then_some(at)
+            };
+            let at = STRENGTH.groups.iter().filter_map(unsupported).min()?;
             Some(span_text(text, &words[at..=at]))
         })
     }
@@ -83,10 +104,10 @@ impl LineWords {
             (0..words.len()).find_map(|at| {
                 let from = at + reason_length(&words[at..])?;
                 let rest = &words[from..];
-                let count = rest.iter().take_while(|it| it.separator != Separator::ClauseMark).count();
+                let count =
+                    rest.iter().take_while(|it| it.separator != Separator::ClauseMark).count();
                 let reason = &rest[..count];
-                let stems: HashSet<String> =
-                    reason.iter().filter(|it| is_content(it)).map(|it| start_of(&it.text)).collect();
+                let stems = content_starts(reason);
                 let is_made_up = stems.len() >= 2 && stems.is_disjoint(&self.starts);
                 is_made_up.then(|| span_text(text, &words[at..from + count]))
             })
@@ -125,6 +146,10 @@ fn is_content(word: &ParsedWord) -> bool {
         && !HEDGING.stop_words.contains(&text)
 }
 
+fn content_starts(words: &[ParsedWord]) -> HashSet<String> {
+    words.iter().filter(|it| is_content(it)).map(|it| start_of(&it.text)).collect()
+}
+
 /// Returns the first letters of a word: an item may inflect it.
 fn start_of(word: &str) -> String {
     const LETTERS: usize = 4;
@@ -137,7 +162,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, item: &str, expected: Option<&str>) {
-        let words = LineWords::of([line].into_iter());
+        let words = LineWords::of([line].into_iter(), [].into_iter());
         assert_eq!(words.strengthened(item), expected, "{item:?} of {line:?}");
     }
 
@@ -161,7 +186,8 @@ mod tests {
     fn a_word_that_means_the_same_supports_it() {
         check("Nothing runs there but the export.", "Only the export runs there.", None);
         check("No deploy on a Friday.", "Never deploy on a Friday.", None);
-        check("Each file is hashed.", "Every file is always hashed.", None);
+        check("Each file is hashed.", "Every file is hashed.", None);
+        check("Each file is hashed. The list is long.", "Every list is long.", Some("Every"));
         check("The nightly job ran.", "The job runs every night.", None);
         check("Ines prefers tea.", "Tea is her favourite.", None);
         check("41% of it is parsing.", "Most of it is parsing.", None);
@@ -171,7 +197,10 @@ mod tests {
 
     #[test]
     fn a_reason_must_be_in_the_lines() {
-        let words = LineWords::of(["We moved to SQLite, one file is easy to copy."].into_iter());
+        let words = LineWords::of(
+            ["We moved to SQLite, one file is easy to copy."].into_iter(),
+            [].into_iter(),
+        );
         let made_up = |it: &'static str| words.made_up_reason(it);
         assert_eq!(made_up("Moved to SQLite, because one file is easily copied"), None);
         let false_reason = "because Postgres licences got expensive";
@@ -179,6 +208,9 @@ mod tests {
             made_up("Moved to SQLite, because Postgres licences got expensive; done"),
             Some(false_reason)
         );
-        assert_eq!(made_up("Umzug auf SQLite, weil Lizenzen teuer waren"), Some("weil Lizenzen teuer waren"));
+        assert_eq!(
+            made_up("Umzug auf SQLite, weil Lizenzen teuer waren"),
+            Some("weil Lizenzen teuer waren")
+        );
     }
 }

@@ -538,7 +538,11 @@ fn false_forms(line: &Line, journal: &str) -> Vec<(&'static str, String)> {
     add("negation added", by_table(text, AUXILIARIES).filter(|_| !is_negated(text)));
     let text = text.trim_end_matches('.');
     add("strengthened", stronger(line));
-    let reason = if text.contains(" und ") { "weil die Lizenz teuer war" } else { "because licence fees rose" };
+    let reason = if text.contains(" und ") {
+        "weil die Lizenz teuer war"
+    } else {
+        "because licence fees rose"
+    };
     add("reason", Some(format!("{text}, {reason}")));
     let mut appended = |class, what: &str| add(class, Some(format!("{text}{what}")));
     match line.seed / 2 % 7 {

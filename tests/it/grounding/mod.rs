@@ -135,7 +135,6 @@ const STRICT: &[&str] = &[
     "extra name",
     "uncited",
     "echo",
-    "title digit",
 ];
 
 /// Classes of faults that a program cannot always detect, with the minimum share of rejections.
@@ -146,6 +145,7 @@ const FLOORS: &[(&str, f64)] = &[
     ("wrong line", 0.95),
     ("strengthened", 0.80),
     ("title strengthened", 0.80),
+    ("title digit", 0.95),
     ("reason", 0.90),
 ];
 

@@ -366,13 +366,16 @@ impl SourceQuantities {
 impl Quantity {
     /// Returns whether it is the number of several things, such as the items of a cited list.
     pub(super) fn counts(&self, things: usize) -> bool {
-        let is_count = |it: &Decimal| it.to_small_integer().is_some_and(|it| usize::try_from(it) == Ok(things));
-        things > 1 && self.readings.iter().any(|it| match it {
-            QuantityReading::Number(value, units) => {
-                !units.iter().any(|it| matches!(it, MeasureUnit::Known(_))) && is_count(value)
-            }
-            _ => false,
-        })
+        let is_count = |it: &Decimal| {
+            it.to_small_integer().is_some_and(|it| usize::try_from(it) == Ok(things))
+        };
+        things > 1
+            && self.readings.iter().any(|it| match it {
+                QuantityReading::Number(value, units) => {
+                    !units.iter().any(|it| matches!(it, MeasureUnit::Known(_))) && is_count(value)
+                }
+                _ => false,
+            })
     }
 
     /// Returns whether it only names a day or a period, as "on Monday" does, which fits any line of that day.
