@@ -45,6 +45,15 @@ impl<'t> ParsedSentence<'t> {
 
     /// Returns the clauses: they are separated by marks, and by commas before words that open a clause.
     pub(crate) fn clauses(&self) -> Vec<&[ParsedWord]> {
+        self.split_clauses(false)
+    }
+
+    /// Returns the clauses, also those that only a conjunction separates: "it is late and they plan".
+    pub(crate) fn joined_clauses(&self) -> Vec<&[ParsedWord]> {
+        self.split_clauses(true)
+    }
+
+    fn split_clauses(&self, at_conjunctions: bool) -> Vec<&[ParsedWord]> {
         let opens_clause = |at: usize| {
             self.words.get(at).is_some_and(|it| SENTENCES.clause_openers.contains(&&it.text[..]))
         };
@@ -57,7 +66,11 @@ impl<'t> ParsedSentence<'t> {
                     let is_conjunction = SENTENCES.conjunctions.contains(&&word.text[..]);
                     opens_clause(at) || (is_conjunction && opens_clause(at + 1))
                 }
-                Separator::Space => false,
+                Separator::Space => {
+                    at_conjunctions
+                        && SENTENCES.conjunctions.contains(&&word.text[..])
+                        && opens_clause(at + 1)
+                }
             };
             if begins_clause {
                 clauses.push(&self.words[from..at]);

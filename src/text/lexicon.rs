@@ -163,13 +163,35 @@ pub(crate) struct ClaimLexicon {
     pub(crate) negations: LexiconWords,
     pub(crate) cancels_negation: LexiconWords,
     pub(crate) implicit_negations: LexiconWords,
+    pub(crate) failures: LexiconWords,
     pub(crate) action_forms: FormLists,
     pub(crate) between_subject_and_verb: LexiconWords,
+    pub(crate) before_things: LexiconWords,
     pub(crate) unnamed_subjects: LexiconWords,
     pub(crate) first_names: LexiconWords,
     pub(crate) german_noun_endings: LexiconWords,
     pub(crate) common_german_nouns: LexiconWords,
     pub(crate) german_words: LexiconWords,
+}
+
+/// `strength.yaml`: words that make a statement stronger than its lines.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct StrengthLexicon {
+    pub(crate) groups: Vec<StrengthGroup>,
+    pub(crate) cancelled_after: LexiconWords,
+    pub(crate) cancelled_before: LexiconWords,
+    pub(crate) counting: LexiconWords,
+    pub(crate) reasons: LexiconWords,
+}
+
+/// Words that are equally strong.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct StrengthGroup {
+    pub(crate) words: LexiconWords,
+    /// Words of lines that support each of them; `not` stands for any negation.
+    pub(crate) support: LexiconWords,
 }
 
 /// `cues.yaml`: what kind of statement a sentence of a log is.
@@ -441,6 +463,8 @@ lexicons! {
     SECTIONS: SectionLexicon = include_str!("../../config/lexicon/sections.yaml");
     /// Words at which texts are cut.
     SENTENCES: SentenceLexicon = include_str!("../../config/lexicon/sentences.yaml");
+    /// Words that make a statement stronger.
+    STRENGTH: StrengthLexicon = include_str!("../../config/lexicon/strength.yaml");
     /// Titles and labels for the bullets of `WISDOM.md`.
     WISDOM: WisdomLexicon = include_str!("../../config/lexicon/wisdom.yaml");
 }

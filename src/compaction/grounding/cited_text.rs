@@ -5,19 +5,36 @@ use std::{cell::OnceCell, collections::HashSet};
 use chrono::NaiveDate;
 
 use super::{
-    Violation,
-    amounts::{SourceQuantities, units},
+    Violation, Vocabulary,
+    amounts::{Quantity, SourceQuantities, scan, units},
     claims::{self, CitedClaims},
-    hedge,
+    hedge, line_context,
+    strength::LineWords,
+    typo,
 };
 use crate::{
     memory::{
         atom::{self, Atom, AtomKind},
         markdown::LineKind,
     },
-    privacy::SanitizedLine,
+    privacy::{SanitizedLine, SanitizedLog},
     text::lexicon::CLAIMS,
 };
+
+/// The characters of the date that begins the name of a log.
+const DATE_CHARS: usize = 10;
+
+/// A line stands under no more than these: six headings, parents, an introduction, a head.
+const CONTEXT_LINES: usize = 16;
+
+/// What a name names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtomNature {
+    Person,
+    Thing,
+    /// `v2`.
+    Version,
+}
 
 /// The cited lines, with what is parsed of them when it is first needed.
 #[derive(Default)]
@@ -28,7 +45,12 @@ pub(super) struct CitedText<'s> {
     atom_norms: Option<HashSet<(AtomClass, String)>>,
     lowercase_lines: Option<Vec<String>>,
     quantities: OnceCell<SourceQuantities>,
+    quantities_with_context: OnceCell<SourceQuantities>,
     claims: OnceCell<CitedClaims>,
+    /// What the lines stand under; its dates are those of the logs.
+    context: Option<Box<CitedText<'s>>>,
+    /// The paragraphs before the lines, whose names they may refer to.
+    antecedents: Option<Box<CitedText<'s>>>,
 }
 
 /// Kinds of atoms of which one may be written for another.
@@ -52,10 +74,34 @@ fn atom_class(kind: AtomKind) -> AtomClass {
 }
 
 impl<'s> CitedText<'s> {
-    /// Adds a cited line.
-    pub(super) fn add(&mut self, date: NaiveDate, line: &'s SanitizedLine) {
-        self.lines.push((date, line.text()));
+    /// Adds a cited line of a log, and what it stands under.
+    pub(super) fn add(&mut self, log: &'s SanitizedLog, line: &'s SanitizedLine) {
+        self.push(log, line);
+        let context = line_context::of_line(log, line.number());
+        let slug = log.stem().as_str().get(DATE_CHARS..).unwrap_or_default();
+        let above = self.context.get_or_insert_default();
+        if !above.lines.iter().any(|it| std::ptr::eq(it.1, slug)) {
+            above.lines.push((log.date(), slug));
+            above.are_list_items.push(false);
+        }
+        context.above.into_iter().for_each(|it| above.push(log, it));
+        let before = self.antecedents.get_or_insert_default();
+        context.antecedents.into_iter().for_each(|it| before.push(log, it));
+    }
+
+    /// Adds a line, unless it is there.
+    fn push(&mut self, log: &SanitizedLog, line: &'s SanitizedLine) {
+        // Lines that follow each other stand under the same ones.
+        if self.lines.iter().rev().take(CONTEXT_LINES).any(|it| std::ptr::eq(it.1, line.text())) {
+            return;
+        }
+        self.lines.push((log.date(), line.text()));
         self.are_list_items.push(matches!(line.kind(), LineKind::ListItem { .. }));
+    }
+
+    /// Returns the number of list items among the lines.
+    pub(super) fn list_items(&self) -> usize {
+        self.are_list_items.iter().filter(|it| **it).count()
     }
 
     /// Returns whether any line contains a text, within words or not.
@@ -99,7 +145,12 @@ impl<'s> CitedText<'s> {
 
     /// Checks what a text claims besides the values in it: hedges, and, if its words are not whole sentences of
     /// the lines (`is_free`), negations and who did what.
-    pub(super) fn check_claims(&self, text: &str, is_free: bool) -> Result<(), Violation> {
+    pub(super) fn check_claims(
+        &self,
+        text: &str,
+        is_free: bool,
+        known: &dyn Vocabulary,
+    ) -> Result<(), Violation> {
         if is_free {
             if let Some((dropped, words)) = self.claims().changed_negation(text) {
                 let words = words.to_owned();
@@ -109,7 +160,7 @@ impl<'s> CitedText<'s> {
                     Violation::NegationAdded { words }
                 });
             }
-            if let Some(name) = self.claims().misattributed_name(text) {
+            if let Some(name) = self.claims().misattributed_name(text, known) {
                 return Err(Violation::Misattributed { name });
             }
         }
@@ -120,13 +171,41 @@ impl<'s> CitedText<'s> {
         }
     }
 
+    /// Checks that a text is no stronger than the lines and what they stand under, and gives no other reason.
+    pub(super) fn check_strength(&self, text: &str) -> Result<(), Violation> {
+        let context = self.context.iter().flat_map(|it| it.lines());
+        let words = LineWords::of(self.lines(), context);
+        if let Some(word) = words.strengthened(text) {
+            return Err(Violation::Strengthened { word: word.to_owned() });
+        }
+        match words.made_up_reason(text) {
+            Some(words) => Err(Violation::ReasonNotInSources { words: words.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn quantities(&self) -> &SourceQuantities {
         self.quantities.get_or_init(|| {
             let mut quantities = SourceQuantities::default();
-            for ((date, line), is_entry) in self.lines.iter().zip(&self.are_list_items) {
-                quantities.add_line(*date, if *is_entry { strip_list_number(line) } else { line });
-            }
+            self.quantity_lines().for_each(|(date, line)| quantities.add_line(date, line));
             quantities
+        })
+    }
+
+    /// Returns the quantities of the lines and of what they stand under.
+    pub(super) fn quantities_with_context(&self) -> &SourceQuantities {
+        self.quantities_with_context.get_or_init(|| {
+            let mut quantities = SourceQuantities::default();
+            self.quantity_lines().for_each(|(date, line)| quantities.add_line(date, line));
+            let context = self.context.iter().flat_map(|it| it.quantity_lines());
+            context.for_each(|(date, line)| quantities.add_context_line(date, line));
+            quantities
+        })
+    }
+
+    fn quantity_lines(&self) -> impl Iterator<Item = (NaiveDate, &'s str)> {
+        self.lines.iter().zip(&self.are_list_items).map(|(&(date, line), is_entry)| {
+            (date, if *is_entry { strip_list_number(line) } else { line })
         })
     }
 
@@ -137,7 +216,157 @@ impl<'s> CitedText<'s> {
         })
     }
 
-    pub(super) fn contains_atom(&mut self, atom: &Atom, text: &str) -> bool {
+    /// Returns whether the lines, or what they stand under, have an atom of a text.
+    pub(super) fn supports_atom(
+        &mut self,
+        atom: &Atom,
+        text: &str,
+        known: &dyn Vocabulary,
+    ) -> bool {
+        if self.contains_atom(atom, text) {
+            return true;
+        }
+        let raw = atom.text(text);
+        if self.context.as_mut().is_some_and(|it| it.contains_atom(atom, text)) {
+            return !(known.is_person(raw) && self.replaces_name(AtomNature::Person, text, known));
+        }
+        let nature = match atom.kind {
+            AtomKind::Name if known.is_person(raw) => Some(AtomNature::Person),
+            AtomKind::Name => Some(AtomNature::Thing),
+            _ if is_version_label(raw) => Some(AtomNature::Version),
+            _ => None,
+        };
+        let is_before = |it: &mut Box<Self>| it.contains_atom(atom, text);
+        if let Some(nature) = nature
+            && self.antecedents.as_mut().is_some_and(is_before)
+            && !self.replaces_name(nature, text, known)
+        {
+            return true;
+        }
+        atom.kind == AtomKind::Name
+            && (self.is_joined_name(atom, text) || self.is_misspelled(raw, known))
+    }
+
+    /// Returns whether the lines name somebody or something that the item lacks, so that another name may stand
+    /// in its place.
+    pub(super) fn replaces_name(
+        &self,
+        nature: AtomNature,
+        item: &str,
+        known: &dyn Vocabulary,
+    ) -> bool {
+        let item = item.to_lowercase();
+        self.lines().any(|line| {
+            let atoms = atom::find_atoms(line);
+            let mut names = atoms.iter().filter(|it| match nature {
+                AtomNature::Person => it.kind == AtomKind::Name && known.is_person(it.text(line)),
+                AtomNature::Thing => it.kind == AtomKind::Name && !known.is_person(it.text(line)),
+                AtomNature::Version => is_version_label(it.text(line)),
+            });
+            let is_absent = |it: &str| !contains_word(&item, &it.to_lowercase());
+            // A capital at the start of a sentence makes no atom.
+            let mut words = line.split(|c: char| !c.is_alphabetic());
+            names.any(|it| is_absent(it.text(line)))
+                || (nature == AtomNature::Person
+                    && words.any(|it| {
+                        it.starts_with(char::is_uppercase)
+                            && claims::is_first_name(it)
+                            && is_absent(it)
+                    }))
+        })
+    }
+
+    /// Returns where the first quantity of an item is that neither the lines nor what they stand under support.
+    pub(super) fn first_unsupported(
+        &self,
+        text: &str,
+        quantities: &[Quantity],
+        is_verbatim: impl Fn(&Quantity) -> bool,
+    ) -> Option<(usize, usize)> {
+        self.quantities().first_unsupported(quantities, &is_verbatim)?;
+        let missing = self.quantities_with_context().first_unsupported(quantities, &is_verbatim);
+        // A number of a heading must not stand in the place of another one of the line.
+        missing.or_else(|| {
+            let own = self.quantities();
+            let is_foreign = |it: &&Quantity| !is_verbatim(it) && !own.supports_one(it);
+            let foreign = quantities.iter().filter(is_foreign);
+            let mut places = foreign.map(|it| (neighbours(text, it), (it.start, it.end)));
+            let taken: HashSet<(String, String)> = self
+                .lines()
+                .flat_map(|line| {
+                    let found = scan::find_quantities(line);
+                    found.into_iter().map(|it| neighbours(line, &it)).collect::<Vec<_>>()
+                })
+                .collect();
+            places.find(|(place, _)| taken.contains(place)).map(|it| it.1)
+        })
+    }
+
+    /// Returns whether a name of several words is one word in the lines: `Sheet It Now` of `SheetItNow`.
+    fn is_joined_name(&self, atom: &Atom, text: &str) -> bool {
+        const CHARS_MIN: usize = 6;
+        let is_part = |it: &&str| it.starts_with(char::is_uppercase);
+        let letters = |it: &str| it.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+        let mut before: Vec<&str> =
+            text[..atom.start].split(' ').rev().skip(1).take_while(is_part).collect();
+        before.reverse();
+        let after = text[atom.end..].strip_prefix(' ').unwrap_or_default();
+        let after = after.split(' ').take_while(is_part);
+        let all: Vec<&str> = before.into_iter().chain([atom.text(text)]).chain(after).collect();
+        let name = letters(&all.concat()).to_lowercase();
+        let has_name = |it: &CitedText<'_>| {
+            let mut words = it.lines().flat_map(str::split_whitespace);
+            words.any(|word| letters(word).to_lowercase() == name)
+        };
+        all.len() > 1
+            && name.chars().count() >= CHARS_MIN
+            && (has_name(self) || self.context.as_deref().is_some_and(has_name))
+    }
+
+    /// Returns whether a word differs by one edit from a name of the lines, and is no other name.
+    fn is_misspelled(&self, name: &str, known: &dyn Vocabulary) -> bool {
+        const LETTERS_MIN: usize = 6;
+        let is_long = |it: &str| it.chars().count() >= LETTERS_MIN;
+        let is_plain = |it: &str| it.chars().all(char::is_alphabetic);
+        if !is_long(name) || !is_plain(name) || known.has_word(name) {
+            return false;
+        }
+        let all = [Some(self), self.context.as_deref()];
+        let lines = all.into_iter().flatten().flat_map(CitedText::lines);
+        let mut words = lines.flat_map(|it| it.split(|c: char| !c.is_alphabetic()));
+        let lower = name.to_lowercase();
+        words.any(|it| {
+            it.starts_with(char::is_uppercase)
+                && is_long(it)
+                && typo::is_one_edit(&it.to_lowercase(), &lower)
+                // Two names of people may differ by a letter.
+                && !(claims::is_first_name(it) && claims::is_first_name(name))
+        })
+    }
+
+    /// Returns whether the lines have a word that opens a sentence of an item, perhaps with another ending; or
+    /// what they stand under, if it replaces no name of theirs.
+    pub(super) fn has_inflected_word(
+        &self,
+        word: &str,
+        item: &str,
+        known: &dyn Vocabulary,
+    ) -> bool {
+        let has = |it: &Self| it.claims().has_word(word, true);
+        let mut around = [self.context.as_deref(), self.antecedents.as_deref()].into_iter();
+        has(self)
+            || self.is_misspelled(&claims::capitalized(word), known)
+            || (around.any(|it| it.is_some_and(has))
+                && !self.replaces_name(AtomNature::Person, item, known))
+    }
+
+    /// Returns whether the item has next to nothing in common with the lines and what they stand under.
+    pub(super) fn is_unrelated(&self, item: &str, amounts: usize) -> bool {
+        let context: Vec<&str> = self.context.iter().flat_map(|it| it.lines()).collect();
+        self.claims().is_unrelated(item, &context, amounts)
+    }
+
+    fn contains_atom(&mut self, atom: &Atom, text: &str) -> bool {
         let raw = atom.text(text);
         let norm = atom.norm(text);
         // Most items use the words of their lines, which is cheap to check.
@@ -191,6 +420,21 @@ impl<'s> CitedText<'s> {
             .get_or_insert_with(|| self.lines.iter().map(|it| it.1.to_lowercase()).collect());
         lowered.iter().any(|line| contains_word(line, norm))
     }
+}
+
+fn is_version_label(word: &str) -> bool {
+    let digits = word.strip_prefix(['v', 'V']);
+    digits.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns the words before and after a quantity, in lower case.
+fn neighbours(text: &str, quantity: &Quantity) -> (String, String) {
+    let is_end = |c: char| !c.is_alphanumeric();
+    let before = text[..quantity.start].trim_end_matches(is_end);
+    let before = before.rsplit(is_end).next().unwrap_or_default();
+    let after = text[quantity.end..].trim_start_matches(is_end);
+    let after = after.split(is_end).next().unwrap_or_default();
+    (before.to_lowercase(), after.to_lowercase())
 }
 
 /// Strips the number of a list item, which counts nothing.

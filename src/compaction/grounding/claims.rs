@@ -8,7 +8,7 @@ use std::{
     sync::LazyLock,
 };
 
-use super::amounts::scan;
+use super::{Vocabulary, amounts::scan};
 use crate::text::{
     calendar,
     clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
@@ -37,7 +37,10 @@ struct Clause {
     /// The words that negate in another way, such as `failed`.
     implicit_negations: HashSet<String>,
     words: HashSet<String>,
+    /// How many things are negated.
     negations: usize,
+    /// How many words negate.
+    negation_words: usize,
 }
 
 /// The claims of the lines that an item cites.
@@ -46,10 +49,14 @@ pub(super) struct CitedClaims {
     /// Who does what, by the action.
     actors_by_action: HashMap<String, HashSet<String>>,
     sentences: Vec<SentencePeople>,
+    /// The same for the parts between commas and other marks.
+    segments: Vec<SentencePeople>,
     stems: StemSet,
     /// Capitalized words, by the words before and after them.
     names_by_context: HashMap<(String, String), HashSet<String>>,
     words: HashSet<String>,
+    /// How many words negate.
+    negations: usize,
     is_german: bool,
 }
 
@@ -65,14 +72,17 @@ impl CitedClaims {
             clauses: Vec::new(),
             actors_by_action: HashMap::new(),
             sentences: Vec::new(),
+            segments: Vec::new(),
             stems: StemSet::new(),
             names_by_context: HashMap::new(),
             words: HashSet::new(),
+            negations: 0,
             is_german: lines.iter().any(|it| is_german(it)),
         };
         for line in lines {
             let parsed = parse_sentences(line);
             for sentence in &parsed {
+                all.negations += count_negations(&sentence.words);
                 all.words.extend(sentence.words.iter().map(|it| it.text.clone()));
                 all.words
                     .extend(sentence.words.iter().map(|it| strip_possessive(&it.text).to_owned()));
@@ -89,6 +99,7 @@ impl CitedClaims {
                 let stems = content_stems(&sentence.words);
                 all.stems.extend(stems.iter().cloned());
                 if all.sentences.len() < CLAUSES_MAX {
+                    all.segments.extend(segments(line, sentence, all.is_german));
                     all.sentences.push(SentencePeople { people, stems });
                 }
             }
@@ -124,16 +135,24 @@ impl CitedClaims {
         if parsed.iter().map(|it| it.words.len()).sum::<usize>() > ITEM_WORDS_MAX {
             return None;
         }
+        let negations: usize = parsed.iter().map(|it| count_negations(&it.words)).sum();
         for sentence in &parsed {
             let sentence_words: HashSet<&str> =
                 sentence.words.iter().map(|it| &it.text[..]).collect();
             let implicit = implicit_negations(&sentence.words);
             for words in sentence.clauses() {
                 let clause = Clause::of(words);
+                let may_negate = negations <= self.negations;
                 if self.drops_negation(&clause, &implicit) {
                     return Some((true, span_text(item, words)));
                 }
-                if !clause.negated.is_empty() && self.adds_negation(&clause, &sentence_words) {
+                let adds = !clause.negated.is_empty()
+                    && !(may_negate && self.answers_no())
+                    && (self.states_all_of(&clause)
+                        || !(may_negate && self.negates_near(&clause))
+                            && !self.reports_failure(&clause, &sentence_words))
+                    && self.adds_negation(&clause, &sentence_words);
+                if adds {
                     return Some((false, span_text(item, words)));
                 }
             }
@@ -147,7 +166,13 @@ impl CitedClaims {
         let shared = |it: &Clause| it.stems.intersection(&clause.stems).count();
         self.clauses.iter().any(|it| {
             let has_own_negation = || implicit.iter().any(|word| !it.words.contains(word));
-            if it.is_similar(clause) && it.negations > clause.negations && !has_own_negation() {
+            // What the lines negate may be in a part that the item leaves out.
+            let states_negated = it.negated.is_empty() || !it.negated.is_disjoint(&clause.stems);
+            if it.is_similar(clause)
+                && it.negations > clause.negations
+                && states_negated
+                && !has_own_negation()
+            {
                 return true;
             }
             let heads: StemSet = it
@@ -177,15 +202,51 @@ impl CitedClaims {
         })
     }
 
+    /// Returns whether the lines have a negation alone, as an answer: "No, but ..."
+    fn answers_no(&self) -> bool {
+        self.clauses.iter().any(|it| it.negations > 0 && it.stems.is_empty())
+    }
+
+    /// Returns whether a clause of the lines has all words of this one, and does not negate what this one does.
+    fn states_all_of(&self, clause: &Clause) -> bool {
+        self.clauses.iter().any(|it| {
+            clause.stems.is_subset(&it.stems)
+                && (clause.negation_words > it.negation_words
+                    || !clause.negated_heads.is_subset(&it.negated_heads))
+        })
+    }
+
+    /// Returns whether the lines negate the same, or anything else about the same.
+    fn negates_near(&self, clause: &Clause) -> bool {
+        self.clauses.iter().any(|it| {
+            it.negations > 0
+                && (!it.negated_heads.is_disjoint(&clause.negated_heads)
+                    || it.stems.intersection(&clause.stems).nth(1).is_some())
+        })
+    }
+
+    /// Returns whether the lines tell of a failure where this clause has a negation instead: "the export failed"
+    /// is "the export does not work".
+    fn reports_failure(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
+        self.clauses.iter().any(|it| {
+            let failure = |word: &String| {
+                CLAIMS.failures.contains(&&word[..]) && !is_kept(word, sentence_words)
+            };
+            it.words.iter().any(failure) && !it.stems.is_disjoint(&clause.negated)
+        })
+    }
+
     /// Returns whether the lines affirm what this clause negates.
     fn adds_negation(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
-        let drops_implicit = |it: &Clause| {
-            it.implicit_negations.iter().any(|word| !sentence_words.contains(&word[..]))
-        };
+        let drops_implicit =
+            |it: &Clause| it.implicit_negations.iter().any(|it| !is_kept(it, sentence_words));
         let is_similar = |it: &&Clause| it.is_similar(clause);
         if let Some(similar) = self.clauses.iter().filter(is_similar).max_by_key(|it| it.negations)
         {
-            return clause.negations > similar.negations && !drops_implicit(similar);
+            let adds = clause.negations > similar.negations
+                || (clause.negation_words > similar.negation_words
+                    && clause.stems.is_subset(&similar.stems));
+            return adds && !drops_implicit(similar);
         }
         if self.clauses.iter().any(|it| !it.negated.is_disjoint(&clause.negated)) {
             return false;
@@ -201,19 +262,24 @@ impl CitedClaims {
     }
 
     /// Returns the name in the item of somebody who did not do what the item says, but somebody else in the lines.
-    pub(super) fn misattributed_name(&self, item: &str) -> Option<String> {
+    pub(super) fn misattributed_name(&self, item: &str, known: &dyn Vocabulary) -> Option<String> {
         let german = self.is_german;
         let parsed = parse_sentences(item);
         if parsed.iter().map(|it| it.words.len()).sum::<usize>() > ITEM_WORDS_MAX {
             return None;
         }
+        let is_person = |name: &str| self.is_actor(name) || known.is_person(&capitalized(name));
         for sentence in parsed {
+            let parts = segments(item, &sentence, german);
             for (name, action) in actions(item, &sentence, german) {
                 if !self.words.contains(&name) {
                     continue;
                 }
                 let theirs = self.actors_by_action.get(&action);
-                if theirs.is_some_and(|it| !it.iter().any(|it| is_same_name(it, &name))) {
+                if theirs.is_some_and(|it| !it.iter().any(|it| is_same_name(it, &name)))
+                    && is_person(&name)
+                    && !self.acts_on_the_same(&name, &action, &parts)
+                {
                     return Some(name);
                 }
             }
@@ -221,7 +287,8 @@ impl CitedClaims {
             for (place, name) in names_in_context(item, &sentence) {
                 let theirs = self.names_by_context.get(&place);
                 let other = theirs.is_some_and(|it| !it.iter().any(|it| is_same_name(it, &name)));
-                if other && self.words.contains(&name) {
+                let may_differ = is_person(&name) || !is_no_date_word(&name);
+                if other && self.words.contains(&name) && may_differ {
                     return Some(name);
                 }
             }
@@ -230,7 +297,7 @@ impl CitedClaims {
                 let part = ParsedSentence::from_words(item, words);
                 let people = people(item, &part, german);
                 let [name] = &people.iter().collect::<Vec<_>>()[..] else { continue };
-                if !self.words.contains(*name) {
+                if !self.words.contains(*name) || !is_person(name) {
                     continue;
                 }
                 let mut about = content_stems(words);
@@ -249,29 +316,60 @@ impl CitedClaims {
         None
     }
 
+    /// Returns whether somebody does in the lines what only people do.
+    fn is_actor(&self, name: &str) -> bool {
+        CLAIMS
+            .action_forms
+            .iter()
+            .any(|it| self.actors_by_action.get(it[0]).is_some_and(|actors| actors.contains(name)))
+    }
+
+    /// Returns whether the lines have somebody do something else with the same things: who "looks after the
+    /// servers" is who "runs the servers", although another one looks after the stations.
+    fn acts_on_the_same(&self, name: &str, action: &str, parts: &[SentencePeople]) -> bool {
+        let Some(part) = parts.iter().find(|it| it.people.contains(name)) else { return false };
+        let is_object = |it: &&String| **it != word_stem(name) && !it.starts_with(action);
+        let objects: StemSet = part.stems.iter().filter(is_object).cloned().collect();
+        let shared = |is_theirs: bool| {
+            let parts = self
+                .segments
+                .iter()
+                .filter(|it| !it.people.is_empty() && it.people.contains(name) == is_theirs);
+            let parts = parts.filter(|it| !is_theirs || it.people.len() == 1);
+            parts.map(|it| it.stems.intersection(&objects).count()).max().unwrap_or(0)
+        };
+        shared(true) > 0 && shared(true) >= shared(false)
+    }
+
     /// Returns whether the item has next to nothing in common with its lines.
     ///
     /// `amounts` is the number of quantities in the item, all of which the lines support.
-    pub(super) fn is_unrelated(&self, item: &str, amounts: usize) -> bool {
+    pub(super) fn is_unrelated(&self, item: &str, context: &[&str], amounts: usize) -> bool {
+        let context = context.iter().flat_map(|it| parse_sentences(it));
+        let context = context.flat_map(|it| content_stems(&it.words));
+        let stems: StemSet = self.stems.iter().cloned().chain(context).collect();
         let all = parse_sentences(item);
         let all = all.iter().flat_map(|it| content_stems(&it.words));
         let all: StemSet = all.filter(|it| !it.starts_with(|c: char| c.is_ascii_digit())).collect();
-        let shared = all.intersection(&self.stems).count();
+        let shared = all.intersection(&stems).count();
+        let shared_own = all.intersection(&self.stems).count();
         let near = all.iter().filter(|it| {
             let start: String = it.chars().take(4).collect();
             self.stems.range(start.clone()..).next().is_some_and(|it| it.starts_with(&start))
         });
-        let shared = shared.max(near.count()) + amounts;
+        let near = near.count();
+        let shared = shared.max(near) + amounts;
+        let shared_own = shared_own.max(near) + amounts;
         let all = all.len() + amounts;
-        (all >= 3 && shared == 0) || (all >= 6 && shared * 4 < all)
+        (all >= 3 && shared_own == 0) || (all >= 6 && shared * 4 < all)
     }
 }
 
 /// Returns the name of a person that opens a sentence or clause of the item and is not in the lines.
 pub(super) fn unknown_person<'i>(
     item: &'i str,
-    lines: &CitedClaims,
-    is_known: &dyn Fn(&str) -> bool,
+    is_in_lines: &dyn Fn(&str) -> bool,
+    known: &dyn Vocabulary,
 ) -> Option<&'i str> {
     const LOOKUPS_MAX: usize = 8;
     let mut lookups = 0;
@@ -291,7 +389,7 @@ pub(super) fn unknown_person<'i>(
                 continue;
             }
             let name = word.text.trim_end_matches("'s").trim_end_matches("’s");
-            if lines.has_word(name, true) || CLAIMS.unnamed_subjects.contains(&name) {
+            if is_in_lines(name) || CLAIMS.unnamed_subjects.contains(&name) {
                 continue;
             }
             let first = |it: &str| FIRST_NAMES.contains(it);
@@ -310,7 +408,7 @@ pub(super) fn unknown_person<'i>(
                 || (acts && !plain)
                 || (!plain
                     && lookups <= LOOKUPS_MAX
-                    && is_known(raw.get(..name.len()).unwrap_or(raw)))
+                    && known.is_person(raw.get(..name.len()).unwrap_or(raw)))
             {
                 return Some(raw);
             }
@@ -357,6 +455,7 @@ impl Clause {
         Self {
             stems: content_stems(words),
             negations: negations.min(1).max(heads.len()),
+            negation_words: negations,
             negated_heads: heads,
             negated,
             implicit_negations: implicit,
@@ -370,7 +469,21 @@ fn is_negation(words: &[ParsedWord], at: usize) -> bool {
     let next = words.get(at + 1).map_or("", |it| &it.text[..]);
     let is_negation = is_negation_word(&word.text);
     let is_number = word.text == "no" && next.starts_with(|c: char| c.is_ascii_digit());
-    is_negation && !word.in_code && !is_number && !CLAIMS.cancels_negation.contains(&next)
+    // "Lost no more" negates, "no more than three" does not.
+    let after = words.get(at + 2).map_or("", |it| &it.text[..]);
+    let is_cancelled = CLAIMS.cancels_negation.contains(&next)
+        || CLAIMS.cancels_negation.contains(&&format!("{next} {after}")[..]);
+    is_negation && !word.in_code && !is_number && !is_cancelled
+}
+
+/// Returns whether an item has a word of its lines, perhaps in another form.
+fn is_kept(word: &str, item: &HashSet<&str>) -> bool {
+    let start = |word: &str| word.chars().take(4).collect::<String>();
+    item.contains(word) || item.iter().any(|it| start(it) == start(word))
+}
+
+fn count_negations(words: &[ParsedWord]) -> usize {
+    (0..words.len()).filter(|at| is_negation(words, *at)).count()
 }
 
 /// Returns the words that negate in any way.
@@ -447,6 +560,11 @@ fn known_action(word: &str) -> Option<String> {
     known.map(|it| it[0].to_owned())
 }
 
+/// Returns whether a word is on the list of first names.
+pub(super) fn is_first_name(word: &str) -> bool {
+    FIRST_NAMES.contains(&word.to_lowercase()[..])
+}
+
 fn is_same_name(a: &str, b: &str) -> bool {
     a.starts_with(b) || b.starts_with(a) || a.ends_with(b) || b.ends_with(a)
 }
@@ -490,6 +608,48 @@ fn people(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> HashSet<St
     let all = 0..sentence.words.len();
     let people = all.filter(|at| is_person(text, &sentence.words, *at, german));
     people.map(|at| strip_possessive(&sentence.words[at].text).to_owned()).collect()
+}
+
+/// Returns the people and the topic of each part of a sentence between commas and other marks.
+fn segments(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<SentencePeople> {
+    let parts = sentence.words.chunk_by(|_, next| next.separator == Separator::Space);
+    parts
+        .map(|words| SentencePeople {
+            // The first word of a part may be a name as well.
+            people: (0..words.len())
+                .filter(|at| {
+                    is_person(text, words, *at, german)
+                        || (*at == 0 && is_capitalized(text, &words[*at]))
+                })
+                .map(|at| strip_possessive(&words[at].text).to_owned())
+                .collect(),
+            stems: content_stems(words),
+        })
+        .collect()
+}
+
+fn is_capitalized(text: &str, word: &ParsedWord) -> bool {
+    text[word.start..word.end].starts_with(char::is_uppercase)
+}
+
+pub(super) fn capitalized(name: &str) -> String {
+    let mut chars = name.chars();
+    chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
+}
+
+/// Returns whether a line says that somebody does what only people do.
+pub(super) fn has_deed(text: &str, word: &str) -> bool {
+    let lower = word.to_lowercase();
+    parse_sentences(text).iter().any(|sentence| {
+        let words = &sentence.words;
+        (0..words.len()).filter(|at| words[*at].text == lower).any(|at| {
+            let mut behind = words[at + 1..].iter();
+            let next = behind
+                .find(|it| !CLAIMS.between_subject_and_verb.contains(&&it.text[..]))
+                .filter(|it| it.separator == Separator::Space);
+            next.is_some_and(|it| known_action(&it.text).is_some())
+        })
+    })
 }
 
 /// Returns who does what: the action is the word after a name, or the one before `by` and a name.

@@ -196,7 +196,7 @@ impl SentenceProfile {
     }
 
     fn of(sentence: &ParsedSentence<'_>) -> Self {
-        let clauses = sentence.clauses();
+        let clauses = sentence.joined_clauses();
         // `(tentative)`, `maybe:` and the like hedge the whole sentence.
         let is_all_hedged = clauses.iter().any(|it| has_hedge(it) && content_stems(it).is_empty());
         let mut stated_words = BTreeSet::new();

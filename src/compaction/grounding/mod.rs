@@ -8,8 +8,11 @@
 //! |---|---|
 //! | `amounts` | numbers, days, and times, by their meaning |
 //! | `claims` | negations, who did what, and the topic |
+//! | `line_context` | headings and the like, which a line stands under |
 //! | `hedge` | what the lines only suppose must not become a fact |
+//! | `people` | who is a person, and what only a thing with a name |
 //! | `prompt_echo` | the words of the prompt, which are no bullet |
+//! | `strength` | "only", "always", "best", and reasons, which the lines must have, too |
 //! | `completeness` | the amounts and days that the item leaves out |
 //! | `session` | the same checks for the summary of a session |
 //!
@@ -20,17 +23,20 @@ mod cited_text;
 mod claims;
 pub(crate) mod completeness;
 pub(crate) mod hedge;
+mod line_context;
+pub(crate) mod people;
 mod prompt_echo;
 pub mod session;
+mod strength;
+mod typo;
 
 use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
 use self::{
-    amounts::{SourceQuantities, scan::find_quantities},
-    cited_text::{CitedText, contains_word},
-    claims::CitedClaims,
+    amounts::{Quantity, SourceQuantities, scan::find_quantities},
+    cited_text::{AtomNature, CitedText},
     prompt_echo::find_prompt_echo,
 };
 use crate::{
@@ -107,6 +113,18 @@ pub enum Violation {
         /// Whom the item names.
         name: String,
     },
+    /// It says more than its lines: `always` where they say once.
+    #[error("`{word}` makes it stronger: the cited lines do not say so")]
+    Strengthened {
+        /// The word.
+        word: String,
+    },
+    /// It gives a reason that its lines do not give.
+    #[error("`{words}` is no reason that the cited lines give")]
+    ReasonNotInSources {
+        /// The reason.
+        words: String,
+    },
     /// It states as a fact what the lines only suppose.
     #[error("`{words}` is a fact here, but the cited lines only suppose it")]
     HedgeDropped {
@@ -124,41 +142,23 @@ impl Violation {
 
 /// Where cited lines are looked up.
 pub trait LineLookup {
+    /// Returns the log of that name.
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog>;
+
     /// Returns the line at an address, if its file has it.
-    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine>;
+    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
+        self.log(stem)?.line(number)
+    }
+
+    /// Returns whether the files have a word anywhere, written like this.
+    fn has_word(&self, _word: &str) -> bool {
+        false
+    }
 
     /// Returns whether a word is the name of somebody, anywhere in the files.
     fn is_person_name(&self, _word: &str) -> bool {
         false
     }
-}
-
-/// Returns whether a word is the name of somebody in logs: it has a capital within a sentence there, and is
-/// never written without one.
-pub fn is_person_name_in<'l>(word: &str, logs: impl Iterator<Item = &'l SanitizedLog>) -> bool {
-    let mut is_name = false;
-    let lower = word.to_lowercase();
-    for line in logs.flat_map(SanitizedLog::lines) {
-        let text = line.text();
-        if contains_word(text, &lower) {
-            return false;
-        }
-        if is_name || !contains_word(text, word) {
-            continue;
-        }
-        // German nouns all have a capital, so that only a title shows a name.
-        let titled = || {
-            ["Herr ", "Herrn ", "Frau ", "Firma ", "bei "]
-                .iter()
-                .any(|it| text.contains(&format!("{it}{word}")))
-        };
-        let named = || {
-            let is_it = |it: &Atom| it.kind == AtomKind::Name && it.text(text) == word;
-            atom::find_atoms(text).iter().any(is_it)
-        };
-        is_name = if claims::is_german(text) { titled() } else { named() };
-    }
-    is_name
 }
 
 /// The result of checking a draft.
@@ -171,20 +171,28 @@ pub struct GroundedDraft {
 }
 
 impl LineLookup for [SanitizedLog] {
-    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog> {
         // Sorted by stem, as an engine gets them.
         let at = self.binary_search_by(|log| log.stem().cmp(stem)).ok()?;
-        self[at].line(number)
+        Some(&self[at])
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        people::has_word_in(word, self.iter())
     }
 
     fn is_person_name(&self, word: &str) -> bool {
-        is_person_name_in(word, self.iter())
+        people::is_person_name_in(word, self.iter())
     }
 }
 
 impl LineLookup for Vec<SanitizedLog> {
-    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
-        self.as_slice().line(stem, number)
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog> {
+        self.as_slice().log(stem)
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.as_slice().has_word(word)
     }
 
     fn is_person_name(&self, word: &str) -> bool {
@@ -236,7 +244,10 @@ pub fn check_draft<S: LineLookup + ?Sized>(
                 checked => checked,
             };
             match checked {
-                Ok(()) => accepted.push(item.clone()),
+                Ok(()) => accepted.push(Item {
+                    text: item.text.clone(),
+                    citation: item.citation.as_ref().map(|it| without_blank_lines(it, sources)),
+                }),
                 Err(violation) => grounded.rejected.push((*section, item.clone(), violation)),
             }
         }
@@ -255,19 +266,13 @@ pub fn check_draft<S: LineLookup + ?Sized>(
 /// Returns the first rule that the item breaks.
 pub fn check_model_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Result<(), Violation> {
     check(item, sources)?;
-    let addresses = item.citation.iter().flat_map(Citation::addresses);
-    let lines: Vec<&str> = addresses
-        .filter_map(|it| sources.line(&it.stem, it.line))
-        .map(SanitizedLine::text)
-        .collect();
-    if lines.iter().any(|it| it.contains(item.text.trim())) {
+    let citation = item.citation.as_ref().ok_or(Violation::NoCitation)?;
+    let (cited, _, _) = read_cited(citation, sources)?;
+    if cited.has_substring(item.text.trim()) {
         return Ok(());
     }
-    let amounts = find_quantities(&item.text).len();
-    if CitedClaims::of(&lines).is_unrelated(&item.text, amounts) {
-        return Err(Violation::Unrelated);
-    }
-    Ok(())
+    let amounts = find_quantities(&item.text).iter().filter(|it| !it.is_day_word()).count();
+    if cited.is_unrelated(&item.text, amounts) { Err(Violation::Unrelated) } else { Ok(()) }
 }
 
 /// Returns whether a text of a day contains an amount or a day in any form.
@@ -292,10 +297,105 @@ pub fn check<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Result<(), Vio
     check_with_wording(item, Wording::Free, sources, false)
 }
 
+/// Checks the title of something against the lines that it cites: what it names may also be named elsewhere in
+/// the files, but its numbers and its strong words must be in the lines or in what they stand under.
+///
+/// # Errors
+///
+/// Returns the first rule that the title breaks.
+pub fn check_title<S: LineLookup + ?Sized>(
+    title: &str,
+    citation: &Citation,
+    sources: &S,
+) -> Result<(), Violation> {
+    let (mut cited, _, _) = read_cited(citation, sources)?;
+    let known = KnownWords { sources };
+    let missing = |atom: &str| Violation::AtomNotInSources { atom: atom.to_owned() };
+    let atoms = atom::find_atoms(title);
+    let is_verbatim = |it: &Quantity| {
+        atoms.iter().any(|atom| {
+            atom.start <= it.start && it.end <= atom.end && VERBATIM_KINDS.contains(&atom.kind)
+        })
+    };
+    let quantities = find_quantities(title);
+    if let Some((start, end)) = cited.first_unsupported(title, &quantities, is_verbatim) {
+        return Err(missing(&title[start..end]));
+    }
+    let is_value = |it: &Atom| quantities.iter().any(|of| of.start < it.end && it.start < of.end);
+    for atom in atoms.iter().filter(|it| VERBATIM_KINDS.contains(&it.kind) || !is_value(it)) {
+        let text = atom.text(title);
+        let is_supported = cited.supports_atom(atom, title, &known);
+        let is_elsewhere =
+            || known.has_word(text) && !cited.replaces_name(AtomNature::Version, title, &known);
+        if !is_supported && !is_elsewhere() {
+            return Err(missing(text));
+        }
+    }
+    let is_named = |word: &str| {
+        cited.has_inflected_word(word, title, &known)
+            || known.has_word(word)
+            || known.has_word(&claims::capitalized(word))
+    };
+    if let Some(name) = claims::unknown_person(title, &is_named, &known) {
+        return Err(missing(name));
+    }
+    cited.check_strength(title)
+}
+
 /// Returns whether an item is rejected only because it looks like an attack.
 pub fn is_only_suspicious<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> bool {
     check(item, sources).is_err_and(|it| it.is_suspicious())
         && check_with_wording(item, Wording::Free, sources, true).is_ok()
+}
+
+/// Reads the cited lines. Returns also whether one of them is not external, and whether a person accepted one.
+///
+/// # Errors
+///
+/// If a line is missing, or if a range has only blank lines.
+fn read_cited<'s, S: LineLookup + ?Sized>(
+    citation: &Citation,
+    sources: &'s S,
+) -> Result<(CitedText<'s>, bool, bool), Violation> {
+    let mut cited = CitedText::default();
+    let (mut is_own, mut is_accepted) = (false, false);
+    for (stem, lines) in citation.files() {
+        // Range by range: a citation that a person typed may claim a million lines.
+        for &(first, last) in lines.ranges() {
+            let mut is_blank = true;
+            for number in first..=last {
+                let found = sources.log(stem).and_then(|log| Some((log, log.line(number)?)));
+                let (log, line) = found.ok_or_else(|| Violation::LineMissing {
+                    address: Address { stem: stem.clone(), line: number },
+                })?;
+                if line.text().trim().is_empty() {
+                    continue;
+                }
+                is_blank = false;
+                is_own |= line.origin() != TextOrigin::External;
+                is_accepted |= line.is_accepted();
+                cited.add(log, line);
+            }
+            if is_blank {
+                let address = Address { stem: stem.clone(), line: first };
+                return Err(Violation::LineBlank { address });
+            }
+        }
+    }
+    Ok((cited, is_own, is_accepted))
+}
+
+/// Returns a citation without the blank lines within its ranges.
+pub fn without_blank_lines<S: LineLookup + ?Sized>(citation: &Citation, sources: &S) -> Citation {
+    let mut whole = citation.clone();
+    for (stem, lines) in citation.files() {
+        let is_blank =
+            |it: &u32| sources.line(stem, *it).is_some_and(|line| line.text().trim().is_empty());
+        if lines.iter().any(|it| is_blank(&it)) {
+            whole.replace_lines(stem, lines.iter().filter(|it| !is_blank(it)).collect());
+        }
+    }
+    whole
 }
 
 fn check_with_wording<S: LineLookup + ?Sized>(
@@ -308,23 +408,8 @@ fn check_with_wording<S: LineLookup + ?Sized>(
     if item.text.trim().is_empty() {
         return Err(Violation::NoWords);
     }
-    let mut cited = CitedText::default();
-    let (mut is_own, mut is_accepted) = (false, is_read);
-    for (stem, lines) in citation.files() {
-        // Range by range: a citation that a person typed may claim a million lines.
-        for number in lines.iter() {
-            let address = || Address { stem: stem.clone(), line: number };
-            let line = sources
-                .line(stem, number)
-                .ok_or_else(|| Violation::LineMissing { address: address() })?;
-            if line.text().trim().is_empty() {
-                return Err(Violation::LineBlank { address: address() });
-            }
-            is_own |= line.origin() != TextOrigin::External;
-            is_accepted |= line.is_accepted();
-            cited.add(stem.date(), line);
-        }
-    }
+    let (mut cited, is_own, is_accepted) = read_cited(citation, sources)?;
+    let is_accepted = is_accepted || is_read;
     // A person who accepted a line has read it.
     if !is_accepted {
         let origin = if is_own { TextOrigin::Agent } else { TextOrigin::External };
@@ -332,10 +417,12 @@ fn check_with_wording<S: LineLookup + ?Sized>(
             return Err(Violation::Suspicious { concern });
         }
     }
+    let known = KnownWords { sources };
     // A verbatim item names nothing new; but what was cut out of it may have mattered.
     let whole = item.text.trim();
     if cited.contains_verbatim(whole) {
-        return cited.check_claims(&item.text, words == Wording::Free && whole.contains('…'));
+        let is_free = words == Wording::Free && whole.contains('…');
+        return cited.check_claims(&item.text, is_free, &known);
     }
     if words == Wording::Free
         && let Some(words) = find_prompt_echo(whole, &cited)
@@ -348,9 +435,12 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         let found = atoms.partition_point(|it| it.end <= at);
         atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
     };
-    let missing = cited.quantities().first_unsupported(&quantities, |it| {
-        is_part_of(it.start, VERBATIM_KINDS) || counts_days(&item.text[it.start..], citation)
-    });
+    let is_counted = |it: &Quantity| {
+        is_part_of(it.start, VERBATIM_KINDS)
+            || counts_days(&item.text[it.start..], citation)
+            || (it.start < it.end && it.counts(cited.list_items()))
+    };
+    let missing = cited.first_unsupported(&item.text, &quantities, is_counted);
     if let Some((start, end)) = missing {
         let atom = item.text[start..end].to_owned();
         return Err(Violation::AtomNotInSources { atom });
@@ -361,18 +451,43 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         if is_checked && !VERBATIM_KINDS.contains(&atom.kind) {
             continue;
         }
-        if !cited.contains_atom(atom, &item.text) {
+        if !cited.supports_atom(atom, &item.text, &known) {
             return Err(Violation::AtomNotInSources { atom: atom.text(&item.text).to_owned() });
         }
     }
     if words == Wording::FromSources {
-        return cited.check_claims(&item.text, false);
+        return cited.check_claims(&item.text, false, &known);
     }
-    let is_known = |word: &str| sources.is_person_name(word);
-    if let Some(name) = claims::unknown_person(&item.text, cited.claims(), &is_known) {
+    let is_in_lines = |word: &str| cited.has_inflected_word(word, &item.text, &known);
+    if let Some(name) = claims::unknown_person(&item.text, &is_in_lines, &known) {
         return Err(Violation::AtomNotInSources { atom: name.to_owned() });
     }
-    cited.check_claims(&item.text, true)
+    cited.check_claims(&item.text, true, &known)?;
+    cited.check_strength(&item.text)
+}
+
+/// What is known of words from all the files.
+struct KnownWords<'s, S: ?Sized> {
+    sources: &'s S,
+}
+
+/// What is known of words, wherever they are written.
+trait Vocabulary {
+    /// Returns whether a word is the name of a person.
+    fn is_person(&self, word: &str) -> bool;
+
+    /// Returns whether any file has the word, written like this.
+    fn has_word(&self, word: &str) -> bool;
+}
+
+impl<S: LineLookup + ?Sized> Vocabulary for KnownWords<'_, S> {
+    fn is_person(&self, word: &str) -> bool {
+        claims::is_first_name(word) || self.sources.is_person_name(word)
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.sources.has_word(word)
+    }
 }
 
 /// Returns whether a text begins with the number of the days of a series, `6 days since 2026-04-02`: those that its
@@ -545,7 +660,7 @@ mod tests {
         is_rejected(
             line,
             &[
-                ("Every statement belongs where somebody put it", "something else"),
+                ("A statement belongs where somebody put it", "something else"),
                 ("<data-00ff> the importer moved to SQLite", "part of the prompt"),
                 ("2026-04-02:1 | The importer moved to SQLite", "part of the prompt"),
             ],

@@ -306,18 +306,28 @@ impl DayContext<'_> {
         if draft.replaces.as_ref().is_some_and(|it| !ids().contains(it)) {
             return Err("`replaces` names no statement that exists".to_owned());
         }
-        check_statement(draft, &self.cited_logs(&draft.citation)).map_err(|it| it.reason)
+        let lines = self.cited_logs(&draft.citation);
+        check_statement(draft, &lines, self.is_known_topic(&draft.topic)).map_err(|it| it.reason)
+    }
+
+    /// Returns whether a memory is about a topic.
+    fn is_known_topic(&self, topic: &str) -> bool {
+        let topic = topic.to_lowercase();
+        let shown = |it: &TypedMemory| self.reader.rules.sanitize_output(&it.name).to_lowercase();
+        self.intact.iter().any(|it| it.name.to_lowercase() == topic || shown(it) == topic)
     }
 
     /// Adds a statement to the day, or keeps it out.
-    fn add_statement(&self, draft: StatementDraft, day: &mut ExtractedDay) {
+    fn add_statement(&self, mut draft: StatementDraft, day: &mut ExtractedDay) {
         let DayExtractor { vault, decisions, .. } = self.reader;
         let lines = self.cited_logs(&draft.citation);
-        if let Err(kept_out) = check_statement(&draft, &lines) {
+        let is_known = self.is_known_topic(&draft.topic);
+        if let Err(kept_out) = check_statement(&draft, &lines, is_known) {
             day.rejected += 1;
             day.kept_out.push(kept_out);
             return;
         }
+        draft.citation = grounding::without_blank_lines(&draft.citation, &*lines);
         if grounding::is_external(&draft.text, &draft.citation, &*lines).unwrap_or(true) {
             day.rejected += 1;
             day.recorded.quarantined.extend(external_lines(&draft.citation));

@@ -23,6 +23,7 @@ pub(crate) fn validate(
 ) -> Result<TypedMemory, ExcludedItem> {
     let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
     let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    let citation = grounding::without_blank_lines(&draft.citation, logs);
     let item = Item { text: words.join(" "), citation: Some(draft.citation.clone()) };
     let kept_out = |why: String, looks_ill: bool| ExcludedItem {
         text: format!("{}: {}", draft.name, item.text),
@@ -47,7 +48,7 @@ pub(crate) fn validate(
         description: rules.sanitize_output_after(&draft.name, &draft.description),
         created: Some(draft.citation.oldest_date()),
         updated: Some(draft.citation.newest_date()),
-        sources: draft.citation.addresses().filter_map(|it| line_of(&it)).collect(),
+        sources: citation.addresses().filter_map(|it| line_of(&it)).collect(),
         supersedes: None,
         recorded_body: None,
         recorded_description: None,
@@ -67,18 +68,27 @@ pub(crate) fn validate(
     }
 }
 
-/// Rejects a statement that its lines do not support, or whose topic looks like an attack.
+/// Rejects a statement that its lines do not support, or whose topic they do not support or which looks like an
+/// attack. A topic of an existing memory (`is_known_topic`) need not be in the lines.
 pub(crate) fn check_statement(
     draft: &StatementDraft,
     logs: &[SanitizedLog],
+    is_known_topic: bool,
 ) -> Result<(), ExcludedItem> {
     let item = Item { text: draft.text.clone(), citation: Some(draft.citation.clone()) };
+    let check_topic = || match grounding::check_title(&draft.topic, &draft.citation, logs) {
+        Err(why) if !is_known_topic => Some(format!("`topic`: {why}")),
+        _ => None,
+    };
     let (reason, is_suspicious) = match grounding::check(&item, logs) {
         Err(why) => (why.to_string(), why.is_suspicious()),
         Ok(()) if !privacy::suspicious_lines(&draft.topic).is_empty() => {
             ("`topic` looks like an attack".to_owned(), true)
         }
-        Ok(()) => return Ok(()),
+        Ok(()) => match check_topic() {
+            Some(why) => (why, false),
+            None => return Ok(()),
+        },
     };
     Err(ExcludedItem {
         text: format!("{}: {}", draft.topic, draft.text),

@@ -24,8 +24,8 @@ pub(crate) type CitedLine = (Address, Option<String>);
 pub(crate) type LogsByStem = BTreeMap<Stem, Option<SanitizedLog>>;
 
 impl grounding::LineLookup for LogsByStem {
-    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
-        self.get(stem)?.as_ref()?.line(number)
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog> {
+        self.get(stem)?.as_ref()
     }
 }
 

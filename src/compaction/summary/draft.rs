@@ -512,12 +512,16 @@ impl SummarySources {
 pub(crate) struct SourceLines<'a>(HashMap<&'a Stem, &'a SanitizedLog>);
 
 impl grounding::LineLookup for SourceLines<'_> {
-    fn line(&self, stem: &Stem, number: u32) -> Option<&SanitizedLine> {
-        self.0.get(stem)?.line(number)
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog> {
+        self.0.get(stem).copied()
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        grounding::people::has_word_in(word, self.0.values().copied())
     }
 
     fn is_person_name(&self, word: &str) -> bool {
-        grounding::is_person_name_in(word, self.0.values().copied())
+        grounding::people::is_person_name_in(word, self.0.values().copied())
     }
 }
 

@@ -597,6 +597,7 @@ impl WisdomEdit<'_> {
             done.reject(title, text, citation, &why);
             return None;
         }
+        let citation = &grounding::without_blank_lines(citation, self.logs);
         if self.is_external_only(title, text, citation) {
             done.quarantined.push(citation.clone());
             done.rejected += 1;

@@ -173,9 +173,35 @@ const AUXILIARIES: Table = &[
     ("war", "war nicht"),
 ];
 
+const STRONGER: Table = &[
+    ("is", "is always"),
+    ("are", "are only"),
+    ("was", "was always"),
+    ("has", "always has"),
+    ("wants", "always wants"),
+    ("ist", "ist immer"),
+    ("sind", "sind immer"),
+    ("hat", "hat immer"),
+];
+
+const STRONG: &[&str] = &[
+    "every time",
+    "permanently",
+    "the best so far",
+    "in all cases",
+    "as it must be",
+    "the favourite of Ines",
+    "guaranteed",
+    "the fastest",
+];
+
+const GERMAN_STRONG: &[&str] = &["jedes Mal", "dauerhaft", "immer", "garantiert", "ausschließlich"];
+
+const TYPOS: Table = &[("Tobias", "Tobais"), ("Kaltenegg", "Kaltenegk"), ("Dijkstra", "Dijkstar")];
+
 pub(super) fn cases(journal: &Journal) -> Vec<Case> {
     let lines = lines(journal);
-    let mut cases = Vec::new();
+    let mut cases = placed_cases(journal);
     for (at, line) in lines.iter().enumerate() {
         let mut add = |is_true: bool, class: &str, text: &str| {
             let bullet = format!("{text} [{}]", line.address);
@@ -191,6 +217,14 @@ pub(super) fn cases(journal: &Journal) -> Vec<Case> {
         for (class, text) in false_forms(line, journal.name) {
             add(false, class, &text);
         }
+        add(true, "title", &line.text);
+        let faulty = [("title digit", other_digit(line)), ("title strengthened", stronger(line))];
+        for (class, text) in faulty {
+            text.iter().for_each(|it| add(false, class, it));
+        }
+        add(true, "date of the log", &format!("On {}: {}", line.date, line.text));
+        let misspelled = by_table(&line.text, TYPOS);
+        misspelled.iter().for_each(|it| add(true, "typo of a name", it));
         let next = lines.get(at + 1).filter(|it| it.date == line.date);
         if let Some(next) = next {
             let text = format!("{}; {}", line.text.trim_end_matches('.'), next.text);
@@ -207,6 +241,84 @@ pub(super) fn cases(journal: &Journal) -> Vec<Case> {
         }
     }
     cases
+}
+
+/// Returns true bullets that use what their line stands under: heading, list parent, head of a table, and the
+/// name of the log; and some that cite a blank line within a range.
+fn placed_cases(journal: &Journal) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for log in &journal.logs {
+        let slug = log.stem().as_str().get(11..).unwrap_or_default().to_owned();
+        let (mut heading, mut parent, mut head) = (String::new(), String::new(), Vec::new());
+        let all = log.lines();
+        for (at, source) in all.iter().enumerate() {
+            let words = source.words().trim().to_owned();
+            let address = log.address(source).to_string();
+            let half = if cases.len() % 2 == 0 { Half::Open } else { Half::HeldOut };
+            let (date, seed) = (log.date(), cases.len());
+            let line = Line { text: words.clone(), address: address.clone(), date, half, seed };
+            let mut add = |class: &str, before: &str, cited: &str| {
+                let bullet = format!("{before}: {words} [{cited}]");
+                cases.push(case(journal, &line, true, class, bullet));
+            };
+            let cells = |row: &str| -> Vec<String> {
+                row.trim().trim_matches('|').split('|').map(|it| it.trim().to_owned()).collect()
+            };
+            let raw = source.text();
+            if raw.starts_with('#') {
+                (heading, parent) = (words, String::new());
+                continue;
+            }
+            if raw.starts_with('|') && !raw.contains("--") {
+                let row = cells(raw);
+                if head.len() == row.len() && row.len() > 1 {
+                    let (name, value) = (&head[row.len() - 1], &row[row.len() - 1]);
+                    let bullet = format!("{}: {name} {value} [{address}]", row[0]);
+                    cases.push(case(journal, &line, true, "head of a table", bullet));
+                } else {
+                    head = row;
+                }
+                continue;
+            }
+            if !raw.starts_with('|') {
+                head.clear();
+            }
+            let is_item = raw.trim_start().starts_with("- ");
+            if !is_item || words.split_whitespace().count() < 4 {
+                parent.clear();
+                continue;
+            }
+            if !heading.is_empty() {
+                add("heading", &heading, &address);
+            }
+            if raw.starts_with(' ') && !parent.is_empty() {
+                add("list parent", &parent, &address);
+            }
+            if !slug.is_empty() {
+                add("slug", &format!("In the {slug}"), &address);
+            }
+            if all.get(at + 1).is_some_and(|it| it.text().trim().is_empty()) {
+                let range = format!("{address}-{}", source.number() + 1);
+                add("blank in a range", "Noted", &range);
+            }
+            if !raw.starts_with(' ') {
+                parent = words;
+            }
+        }
+    }
+    cases
+}
+
+/// Returns a version of the line that claims more.
+fn stronger(line: &Line) -> Option<String> {
+    let text = line.text.trim_end_matches('.');
+    let german = text.contains(" und ") || text.contains(['ä', 'ö', 'ü', 'ß']);
+    let inserted = by_table(text, STRONGER);
+    if line.seed % 2 == 0 && inserted.is_some() {
+        return inserted;
+    }
+    let all = if german { GERMAN_STRONG } else { STRONG };
+    Some(format!("{text}, {}", all[line.seed / 2 % all.len()]))
 }
 
 fn case(journal: &Journal, line: &Line, is_true: bool, class: &str, bullet: String) -> Case {
@@ -425,6 +537,13 @@ fn false_forms(line: &Line, journal: &str) -> Vec<(&'static str, String)> {
     };
     add("negation added", by_table(text, AUXILIARIES).filter(|_| !is_negated(text)));
     let text = text.trim_end_matches('.');
+    add("strengthened", stronger(line));
+    let reason = if text.contains(" und ") {
+        "weil die Lizenz teuer war"
+    } else {
+        "because licence fees rose"
+    };
+    add("reason", Some(format!("{text}, {reason}")));
     let mut appended = |class, what: &str| add(class, Some(format!("{text}{what}")));
     match line.seed / 2 % 7 {
         0 => appended("identifier", " (commit 3fae91c)"),

@@ -68,6 +68,8 @@ pub(super) struct SourceQuantities {
     days: DaySet,
     /// Days that a weekday may mean, and those of a week that a line mentions.
     approximate_days: DaySet,
+    /// Days of which lines name only the day of the month.
+    named_days_of_month: DaySet,
     months: BTreeSet<(Option<i32>, u32)>,
     weekdays: BTreeSet<u32>,
     offsets: BTreeSet<i64>,
@@ -149,6 +151,15 @@ impl SourceQuantities {
         }
     }
 
+    /// Adds a line that a cited one stands under: what it says of other days says nothing of the cited line.
+    pub(super) fn add_context_line(&mut self, date: NaiveDate, text: &str) {
+        let names_only_other_days = self.log_days.get(&date).copied();
+        self.add_line(date, text);
+        if let Some(was) = names_only_other_days {
+            self.log_days.insert(date, was);
+        }
+    }
+
     /// Adds the day of `in two weeks` or `three days ago`.
     fn add_day_count(
         &mut self,
@@ -187,7 +198,9 @@ impl SourceQuantities {
             let month = i32::try_from(log.month0()).unwrap_or(0) + months;
             let (year, month) = (log.year() + month.div_euclid(12), month.rem_euclid(12));
             let month = u32::try_from(month).unwrap_or(0) + 1;
-            self.approximate_days.extend(NaiveDate::from_ymd_opt(year, month, day));
+            let day = NaiveDate::from_ymd_opt(year, month, day);
+            self.approximate_days.extend(day);
+            self.named_days_of_month.extend(day);
         }
     }
 
@@ -219,18 +232,53 @@ impl SourceQuantities {
             .filter(|two| is_weekday(&two[0]) && two[1].start.saturating_sub(two[0].end) <= 5)
             .map(|two| two[1].start)
             .collect();
+        let weekdays: HashSet<u32> = item
+            .iter()
+            .flat_map(|it| &it.readings)
+            .filter_map(|it| if let QuantityReading::Weekday(day) = it { Some(*day) } else { None })
+            .collect();
+        // A date may be written for the weekday of the lines, or be the `27th` that is the weekday of the item.
+        let stands_for_weekday = |date: PartialDate| {
+            let mut days = self.approximate_days.all.iter().filter(|it| date.matches(**it));
+            let weekday = |it: &NaiveDate| it.weekday().num_days_from_monday();
+            days.any(|it| {
+                let day = weekday(it);
+                self.weekdays.contains(&day) && !weekdays.contains(&day)
+            })
+        };
+        let is_named_day = |date: PartialDate| {
+            let mut days = self.named_days_of_month.all.iter().filter(|it| date.matches(**it));
+            days.any(|it| weekdays.contains(&it.weekday().num_days_from_monday()))
+        };
+        let resolves_weekday = item.iter().flat_map(|it| &it.readings).any(|it| match it {
+            QuantityReading::Date(date) => !self.days.contains(*date) && stands_for_weekday(*date),
+            _ => false,
+        });
         let is_supported = |it: &Quantity| {
             it.readings.iter().any(|reading| match reading {
                 QuantityReading::Date(date) if date.day.is_some() => {
-                    let may_be_near = !has_weekday || after_weekday.contains(&it.start);
+                    let may_be_near = !has_weekday
+                        || after_weekday.contains(&it.start)
+                        || stands_for_weekday(*date)
+                        || is_named_day(*date);
                     self.supports(reading, names_their_day)
                         || (may_be_near && self.approximate_days.contains(*date))
+                }
+                QuantityReading::Weekday(weekday) if resolves_weekday => {
+                    let mut logs = self.log_days.keys();
+                    logs.any(|it| it.weekday().num_days_from_monday() == *weekday)
+                        || self.supports(reading, names_their_day)
                 }
                 reading => self.supports(reading, names_their_day),
             })
         };
         let missing = required.find(|it| !is_supported(it) || self.counts_something_else(it));
         missing.map(|it| (it.start, it.end))
+    }
+
+    /// Returns whether the lines support a quantity by itself.
+    pub(super) fn supports_one(&self, quantity: &Quantity) -> bool {
+        self.first_unsupported(std::slice::from_ref(quantity), |_| false).is_none()
     }
 
     /// Returns whether the lines have the number only for other things, and the thing only with other
@@ -316,6 +364,33 @@ impl SourceQuantities {
 }
 
 impl Quantity {
+    /// Returns whether it is the number of several things, such as the items of a cited list.
+    pub(super) fn counts(&self, things: usize) -> bool {
+        let is_count = |it: &Decimal| {
+            it.to_small_integer().is_some_and(|it| usize::try_from(it) == Ok(things))
+        };
+        things > 1
+            && self.readings.iter().any(|it| match it {
+                QuantityReading::Number(value, units) => {
+                    !units.iter().any(|it| matches!(it, MeasureUnit::Known(_))) && is_count(value)
+                }
+                _ => false,
+            })
+    }
+
+    /// Returns whether it only names a day or a period, as "on Monday" does, which fits any line of that day.
+    pub(super) fn is_day_word(&self) -> bool {
+        self.readings.iter().all(|it| {
+            matches!(
+                it,
+                QuantityReading::DayOffset(_)
+                    | QuantityReading::Weekday(_)
+                    | QuantityReading::Month(_)
+                    | QuantityReading::Step(..)
+            )
+        })
+    }
+
     fn values(&self) -> impl Iterator<Item = &Decimal> {
         self.readings.iter().filter_map(|it| match it {
             QuantityReading::Number(value, _) => Some(value),

@@ -440,6 +440,7 @@ impl QuantityScanner<'_> {
             if !BETWEEN.contains(&between) {
                 continue;
             }
+            self.share_month(at);
             let theirs = self.found[at].readings.iter().find_map(|it| match it {
                 QuantityReading::Number(_, units) => {
                     units.iter().find(|it| **it != MeasureUnit::None).cloned()
@@ -454,6 +455,27 @@ impl QuantityScanner<'_> {
                     units.push(unit.clone());
                 }
             }
+        }
+    }
+}
+
+impl QuantityScanner<'_> {
+    /// Gives the first number of `2 and 3 May` the month.
+    fn share_month(&mut self, at: usize) {
+        let day_before = |it: &QuantityReading| match it {
+            QuantityReading::Number(value, units) if units[..] == [MeasureUnit::None] => {
+                value.to_small_integer().and_then(|it| u32::try_from(it).ok())
+            }
+            _ => None,
+        };
+        let date = self.found[at].readings.iter().find_map(|it| match it {
+            QuantityReading::Date(date) if date.day.is_some() => Some(*date),
+            _ => None,
+        });
+        let day = self.found[at - 1].readings.iter().find_map(day_before);
+        if let (Some(date), Some(day @ 1..=31)) = (date, day) {
+            let date = PartialDate { day: Some(day), ..date };
+            self.found[at - 1].readings.push(QuantityReading::Date(date));
         }
     }
 }

@@ -1,0 +1,114 @@
+//! Tells the names of people from those of things.
+//!
+//! Only a person can be misquoted. A product says and wants things as well ("the linter complains"), so that a
+//! name that the logs use as a thing is no person, whatever it does. Pure.
+
+use super::{cited_text::contains_word, claims};
+use crate::{
+    memory::atom::{self, Atom, AtomKind},
+    privacy::SanitizedLog,
+    text::{
+        clauses::{Separator, parse_sentences},
+        lexicon::CLAIMS,
+    },
+};
+
+/// Returns whether a word is the name of a person in logs: a first name, or a name that does what only people do,
+/// and that is never written like another word or used as a thing.
+pub(crate) fn is_person_name_in<'l>(
+    word: &str,
+    logs: impl Iterator<Item = &'l SanitizedLog>,
+) -> bool {
+    if !has_form_of_name(word) {
+        return false;
+    }
+    let lower = word.to_lowercase();
+    let is_listed = claims::is_first_name(word);
+    let mut acts = is_listed;
+    for line in logs.flat_map(SanitizedLog::lines) {
+        let text = line.text();
+        if contains_word(text, &lower) {
+            return false;
+        }
+        if !contains_word(text, word) {
+            continue;
+        }
+        if !is_listed && is_thing(text, &lower) {
+            return false;
+        }
+        acts = acts || acts_like_person(text, word);
+    }
+    acts
+}
+
+/// Returns whether logs have a word anywhere, written like this.
+pub(crate) fn has_word_in<'l>(
+    word: &str,
+    mut logs: impl Iterator<Item = &'l SanitizedLog>,
+) -> bool {
+    logs.any(|log| log.lines().iter().any(|it| contains_word(it.text(), word)))
+}
+
+/// Returns whether a word has one capital, at its start: neither a handle nor `CamelCase` nor an abbreviation.
+fn has_form_of_name(word: &str) -> bool {
+    let mut chars = word.chars();
+    chars.next().is_some_and(char::is_uppercase)
+        && chars.clone().count() > 1
+        && chars.all(|it| it.is_alphabetic() && !it.is_uppercase())
+}
+
+/// Returns whether a line uses a name as a thing: after an article, or as what somebody installs.
+fn is_thing(text: &str, lower: &str) -> bool {
+    parse_sentences(text).iter().any(|sentence| {
+        sentence.words.windows(2).any(|two| {
+            two[1].text == lower
+                && two[1].separator == Separator::Space
+                && CLAIMS.before_things.contains(&&two[0].text[..])
+        })
+    })
+}
+
+fn acts_like_person(text: &str, word: &str) -> bool {
+    // German nouns all have a capital, so that only a title or a deed shows a name.
+    let titled = ["Herr ", "Herrn ", "Frau ", "Firma ", "bei "];
+    if claims::is_german(text) && titled.iter().any(|it| text.contains(&format!("{it}{word}"))) {
+        return true;
+    }
+    let is_it = |it: &Atom| it.kind == AtomKind::Name && it.text(text) == word;
+    claims::has_deed(text, word) || {
+        // `asked Xandro`, `as Xandro said`.
+        let spoken_to = CLAIMS
+            .action_forms
+            .iter()
+            .flatten()
+            .any(|it| contains_word(text, &format!("{it} {word}")));
+        spoken_to && atom::find_atoms(text).iter().any(is_it)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{memory::log::DailyLog, privacy};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(word: &str, log: &str, expected: bool) {
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
+        let log = privacy::sanitize(&log, &privacy::PrivacyRules::default());
+        assert_eq!(is_person_name_in(word, [&log].into_iter()), expected, "{word}");
+    }
+
+    #[test]
+    fn a_name_that_is_used_as_a_thing_is_no_person() {
+        check("Xandro", "Xandro wants a cache.", true);
+        check("Xandro", "We asked Xandro twice.", true);
+        check("Xandro", "The disk is full, says Xandro.", true);
+        check("Xandro", "Xandro wants a cache.\n\nInstalled Xandro on the box.", false);
+        check("Xandro", "Xandro reports 15 errors.\n\nThe xandro log is long.", false);
+        check("Xandro", "Xandro reports 15 errors of the Xandro service.", false);
+        check("XandroDB", "XandroDB wants a cache.", false);
+        check("Ines", "A walk with Ines.", true);
+        check("Böhm", "Der Termin bei Böhm ist am Montag.", true);
+    }
+}

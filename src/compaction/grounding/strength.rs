@@ -1,0 +1,216 @@
+//! Finds words that make an item stronger than its lines, and reasons that the lines do not give.
+//!
+//! "The check failed" must not become "The check always fails", and no reason may be made up. A word of a group
+//! of `strength.yaml` needs one of its group, or one that supports it, in the lines or in what they stand under.
+//! A reason needs a word in common with them. Pure.
+
+use std::collections::HashSet;
+
+use crate::text::{
+    clauses::{ParsedWord, Separator, parse_sentences, span_text},
+    lexicon::{CLAIMS, HEDGING, QUANTITIES, STRENGTH, StrengthGroup},
+};
+
+/// The words of lines, against which those of an item are compared.
+pub(super) struct LineWords {
+    sentences: Vec<SentenceWords>,
+    starts: HashSet<String>,
+}
+
+/// The words of a sentence.
+struct SentenceWords {
+    /// Its words with one space around each.
+    run: String,
+    /// The first letters of those that say what it is about.
+    starts: HashSet<String>,
+    has_negation: bool,
+    /// Whether a line stands under it, so that it may say something of any of them.
+    is_context: bool,
+}
+
+impl LineWords {
+    /// Returns the words of the cited lines and of what they stand under.
+    pub(super) fn of<'l>(
+        lines: impl Iterator<Item = &'l str>,
+        context: impl Iterator<Item = &'l str>,
+    ) -> Self {
+        let mut all = Self { sentences: Vec::new(), starts: HashSet::new() };
+        let lines = lines.map(|it| (it, false)).chain(context.map(|it| (it, true)));
+        for (line, is_context) in lines {
+            for sentence in parse_sentences(line) {
+                let mut words: Vec<&str> = sentence.words.iter().map(|it| &it.text[..]).collect();
+                let is_negation =
+                    |it: &&&str| CLAIMS.negations.contains(*it) || it.ends_with("n't");
+                let has_negation = words.iter().any(|it| is_negation(&it));
+                all.starts.extend(words.iter().map(|it| start_of(it)));
+                if sentence.text.contains('%') {
+                    words.push("%");
+                }
+                all.sentences.push(SentenceWords {
+                    run: format!(" {} ", words.join("  ")),
+                    starts: content_starts(&sentence.words),
+                    has_negation,
+                    is_context,
+                });
+            }
+        }
+        all
+    }
+
+    /// Returns the first word of a text that makes it stronger than the lines.
+    pub(super) fn strengthened<'t>(&self, text: &'t str) -> Option<&'t str> {
+        /// With fewer words in common a sentence is about something else.
+        const SHARED_MIN: usize = 2;
+        let parsed = parse_sentences(text);
+        parsed.iter().find_map(|sentence| {
+            let words = &sentence.words;
+            let starts = content_starts(words);
+            let is_about = |it: &&SentenceWords| {
+                it.is_context || it.starts.intersection(&starts).count() >= SHARED_MIN
+            };
+            let mut about: Vec<&SentenceWords> = self.sentences.iter().filter(is_about).collect();
+            if about.iter().all(|it| it.is_context) {
+                about = self.sentences.iter().collect();
+            }
+            let is_strong = |at: &usize, group: &StrengthGroup| {
+                !words[*at].in_code
+                    && group.words.contains(&&words[*at].text[..])
+                    && !is_cancelled(words, *at)
+            };
+            let unsupported = |group: &StrengthGroup| {
+                let strong: Vec<usize> =
+                    (0..words.len()).filter(|at| is_strong(at, group)).collect();
+                let is_denied =
+                    || group.support.contains(&"not") && about.iter().any(|it| it.has_negation);
+                // Each of them needs one of its own.
+                let count = |word: &&str| {
+                    let run = format!(" {} ", word.replace(' ', "  "));
+                    about.iter().map(|it| it.run.matches(&run).count()).sum::<usize>()
+                };
+                let at = *strong.first()?;
+                let theirs: usize = group.words.iter().chain(group.support.iter()).map(count).sum();
+                (strong.len() > theirs && !is_denied()).then_some(at)
+            };
+            let at = STRENGTH.groups.iter().filter_map(unsupported).min()?;
+            Some(span_text(text, &words[at..=at]))
+        })
+    }
+
+    /// Returns the first reason in a text with which the lines have no word in common.
+    pub(super) fn made_up_reason<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let parsed = parse_sentences(text);
+        parsed.iter().find_map(|sentence| {
+            let words = &sentence.words;
+            (0..words.len()).find_map(|at| {
+                let from = at + reason_length(&words[at..])?;
+                let rest = &words[from..];
+                let count =
+                    rest.iter().take_while(|it| it.separator != Separator::ClauseMark).count();
+                let reason = &rest[..count];
+                let stems = content_starts(reason);
+                let is_made_up = stems.len() >= 2 && stems.is_disjoint(&self.starts);
+                is_made_up.then(|| span_text(text, &words[at..from + count]))
+            })
+        })
+    }
+}
+
+/// Returns whether words around a word make it another one, or a number follows, which is checked by itself:
+/// "only 6%", "all three".
+fn is_cancelled(words: &[ParsedWord], at: usize) -> bool {
+    let before = at.checked_sub(1).map_or("", |it| &words[it].text[..]);
+    let next = words.get(at + 1).map_or("", |it| &it.text[..]);
+    STRENGTH.cancelled_after.contains(&before)
+        || STRENGTH.cancelled_before.contains(&next)
+        || (STRENGTH.counting.contains(&&words[at].text[..]) && is_number(next))
+}
+
+fn is_number(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit())
+        || QUANTITIES.numbers.values().any(|it| it.contains_key(word))
+}
+
+/// Returns the number of words of the cue with which words begin, if it opens a reason.
+fn reason_length(words: &[ParsedWord]) -> Option<usize> {
+    let is_cue = |cue: &&&str| {
+        let mut next = words.iter();
+        cue.split(' ').all(|it| next.next().is_some_and(|word| word.text == it))
+    };
+    let cues = STRENGTH.reasons.iter().filter(is_cue);
+    cues.map(|it| it.split(' ').count()).max()
+}
+
+fn is_content(word: &ParsedWord) -> bool {
+    let text = &word.text[..];
+    (text.chars().count() > 2 || text.bytes().any(|it| it.is_ascii_digit()))
+        && !HEDGING.stop_words.contains(&text)
+}
+
+fn content_starts(words: &[ParsedWord]) -> HashSet<String> {
+    words.iter().filter(|it| is_content(it)).map(|it| start_of(&it.text)).collect()
+}
+
+/// Returns the first letters of a word: an item may inflect it.
+fn start_of(word: &str) -> String {
+    const LETTERS: usize = 4;
+    word.chars().take(LETTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, item: &str, expected: Option<&str>) {
+        let words = LineWords::of([line].into_iter(), [].into_iter());
+        assert_eq!(words.strengthened(item), expected, "{item:?} of {line:?}");
+    }
+
+    #[test]
+    fn a_stronger_word_needs_one_of_its_kind_in_the_lines() {
+        let line = "Ines runs the export on the small box.";
+        check(line, "Ines runs the export only on the small box.", Some("only"));
+        check(line, "Ines always runs the export on the small box.", Some("always"));
+        check(line, "All exports run on the small box.", Some("All"));
+        check(line, "The export must run on the small box.", Some("must"));
+        check(line, "The best box for the export is small.", Some("best"));
+        check(line, "The export runs permanently on the small box.", Some("permanently"));
+        check(line, "Ines runs the export on her favourite box.", Some("favourite"));
+        check(line, "Ines runs the export on the small box.", None);
+        check("Der Export läuft.", "Der Export läuft immer.", Some("immer"));
+        check("L'export marche.", "L'export marche toujours.", Some("toujours"));
+        check("La copia funciona.", "La copia funciona siempre.", Some("siempre"));
+    }
+
+    #[test]
+    fn a_word_that_means_the_same_supports_it() {
+        check("Nothing runs there but the export.", "Only the export runs there.", None);
+        check("No deploy on a Friday.", "Never deploy on a Friday.", None);
+        check("Each file is hashed.", "Every file is hashed.", None);
+        check("Each file is hashed. The list is long.", "Every list is long.", Some("Every"));
+        check("The nightly job ran.", "The job runs every night.", None);
+        check("Ines prefers tea.", "Tea is her favourite.", None);
+        check("41% of it is parsing.", "Most of it is parsing.", None);
+        check("Three days left.", "At most three days are left.", None);
+        check("Dates are down to 6%.", "Dates are only 6%.", None);
+    }
+
+    #[test]
+    fn a_reason_must_be_in_the_lines() {
+        let words = LineWords::of(
+            ["We moved to SQLite, one file is easy to copy."].into_iter(),
+            [].into_iter(),
+        );
+        let made_up = |it: &'static str| words.made_up_reason(it);
+        assert_eq!(made_up("Moved to SQLite, because one file is easily copied"), None);
+        let false_reason = "because Postgres licences got expensive";
+        assert_eq!(
+            made_up("Moved to SQLite, because Postgres licences got expensive; done"),
+            Some(false_reason)
+        );
+        assert_eq!(
+            made_up("Umzug auf SQLite, weil Lizenzen teuer waren"),
+            Some("weil Lizenzen teuer waren")
+        );
+    }
+}
