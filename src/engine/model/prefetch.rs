@@ -155,7 +155,7 @@ impl ModelEngine {
             }));
         }
         let week = summary::print_sections(&sections);
-        let reply = WeekReply { week, statements, is_corrected: false };
+        let reply = WeekReply { week, statements, corrected: None };
         self.client.keep_reply(&whole, &reply.to_json().to_string());
         Ok(())
     }

@@ -194,10 +194,16 @@ impl LineIds {
         }
         let cited = item.text.trim_end_matches(['.', ' ']).strip_suffix(']');
         let Some((words, ids)) = cited.and_then(|it| it.rsplit_once('[')) else { return item };
-        match self.parse(ids) {
-            Ok(citation) => Item { text: words.trim_end().to_owned(), citation: Some(citation) },
-            Err(_) => item,
+        // What looks like an id is no part of the words, even if there is no such line.
+        let is_id = |it: &str| {
+            it.starts_with(['L', 'b', 's']) && it[1..].starts_with(|c: char| c.is_ascii_hexdigit())
+        };
+        let citation = self.parse(ids).ok();
+        let are_ids = ids.split([',', ';', ' ']).filter(|it| !it.is_empty()).all(is_id);
+        if citation.is_none() && !are_ids {
+            return item;
         }
+        Item { text: words.trim_end().to_owned(), citation }
     }
 
     /// Returns the ids of lines, as a reply would name them; of those that were not shown the addresses.
@@ -429,7 +435,8 @@ mod tests {
             ("Shipped v1.2 [L2]", "Shipped v1.2 [2026-04-02:2]"),
             ("Shipped [it] v1.2 [L1, L2].", "Shipped [it] v1.2 [2026-04-02:1-2]"),
             ("Shipped v1.2 [2026-04-02:2]", "Shipped v1.2 [2026-04-02:2]"),
-            ("Shipped v1.2 [L9]", "Shipped v1.2 [L9]"),
+            ("Shipped v1.2 [L9]", "Shipped v1.2"),
+            ("Shipped v1.2 [later]", "Shipped v1.2 [later]"),
             ("Shipped v1.2", "Shipped v1.2"),
         ] {
             assert_eq!(ids.parse_bullet(bullet).to_string(), expected);

@@ -50,7 +50,7 @@ impl ModelEngine {
             ..self.summary_request(input.period, &[], (0, 0))
         };
         let mut draft = EngineDraft::default();
-        let is_corrected = stored.as_ref().is_some_and(|it| it.is_corrected);
+        let corrected = stored.as_ref().and_then(|it| it.corrected.clone());
         if let Some(stored) = stored {
             draft.sections = parse_part(input.period, &blocks, &ids, &stored.week)?;
         } else {
@@ -63,7 +63,9 @@ impl ModelEngine {
                 merge_sections(&mut draft.sections, sections);
             }
         }
-        if !is_corrected {
+        if let Some(corrected) = corrected {
+            draft.corrected = corrected;
+        } else {
             let faulty = faulty_bullets(input, &draft.sections);
             if !faulty.is_empty() {
                 let items = faulty.iter().map(|it| faulty_item(&draft.sections, it, &ids));

@@ -26,7 +26,12 @@ use crate::{
     engine::{
         EngineDraft, EngineError, Extraction, StatementDraft, SummaryInput, WeekExtractInput,
     },
-    memory::{hash::ContentHash, item::SummarySection, period::Period, typed::TypedMemory},
+    memory::{
+        hash::ContentHash,
+        item::{Item, SummarySection},
+        period::Period,
+        typed::TypedMemory,
+    },
     model::{
         CallError, Message, ModelRequest, OutputSchema, Stage, failure::ErrorClass,
         prompt::PromptName,
@@ -43,21 +48,23 @@ pub(super) const MEMORIES_TOKENS: u32 = 1600;
 #[derive(Debug, Default)]
 pub struct PendingWeeks(Mutex<BTreeSet<Period>>);
 
+/// The bullets that were corrected, each as it was before and as it is now; `None` if what failed the checks was not
+/// returned to the model yet.
+type Corrections = Option<Vec<(Item, Item)>>;
+
 /// A reply about a week and the memories of its days.
 pub(super) struct WeekReply {
     /// The week's summary, as Markdown.
     pub(super) week: String,
     pub(super) statements: Vec<Checked<StatementDraft>>,
-    /// Whether what failed the checks was returned to the model already.
-    pub(super) is_corrected: bool,
+    pub(super) corrected: Corrections,
 }
 
 /// The summary of a week in a stored reply.
 pub(super) struct StoredWeek {
     /// As Markdown.
     pub(super) week: String,
-    /// Whether what failed the checks was returned to the model already.
-    pub(super) is_corrected: bool,
+    pub(super) corrected: Corrections,
 }
 
 /// A reply as it was parsed.
@@ -65,7 +72,7 @@ pub(super) struct StoredWeek {
 pub(super) struct ParsedReply {
     pub(super) week: String,
     pub(super) statements: ReadItems<StatementDraft>,
-    is_corrected: bool,
+    corrected: Corrections,
 }
 
 /// What a reply about a week is read by.
@@ -131,9 +138,7 @@ impl ModelEngine {
         let get =
             |request: &ModelRequest| Ok(self.client.earlier_reply(request, true).map(|it| it.text));
         match self.week_reply(input, None, &get) {
-            Ok(reply) => {
-                Ok(reply.map(|it| StoredWeek { week: it.week, is_corrected: it.is_corrected }))
-            }
+            Ok(reply) => Ok(reply.map(|it| StoredWeek { week: it.week, corrected: it.corrected })),
             Err(EngineError::Model(error)) if is_reply_fault(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -164,10 +169,10 @@ impl ModelEngine {
         let Some(parsed) = ask_for_week(&request, &ids, parse, get)? else { return Ok(None) };
         let verdict = |it: &StatementDraft| days.map_or(Ok(()), |days| (days.check)(it));
         let check = memories::StatementCheck { logs: input.logs, existing, verdict: &verdict };
-        let ParsedReply { week, statements, is_corrected } = parsed;
+        let ParsedReply { week, statements, corrected } = parsed;
         let statements = memories::check_statements(statements, &check);
-        let reply = WeekReply { week, statements, is_corrected };
-        if is_corrected || days.is_none() {
+        let reply = WeekReply { week, statements, corrected };
+        if reply.corrected.is_some() || days.is_none() {
             return Ok(Some(reply));
         }
         let reading = WeekReading { input, blocks: &blocks, ids: &ids, check };
@@ -216,7 +221,7 @@ impl ModelEngine {
             checked::correct(&mut reply.statements[statements[statement].0], correction);
         }
         reply.week = summary::print_sections(&draft.sections);
-        reply.is_corrected = true;
+        reply.corrected = Some(draft.corrected);
         self.client.keep_reply(request, &reply.to_json().to_string());
         Ok(reply)
     }
@@ -321,7 +326,11 @@ impl WeekReply {
             }
         });
         let statements: Vec<Value> = statements.collect();
-        json!({ "week": self.week, "statements": statements, "corrected": self.is_corrected })
+        let corrected = self.corrected.as_ref().map(|all| {
+            let pair = |(before, now): &(Item, Item)| json!([before.to_string(), now.to_string()]);
+            all.iter().map(pair).collect::<Vec<_>>()
+        });
+        json!({ "week": self.week, "statements": statements, "corrected": corrected })
     }
 }
 
@@ -342,7 +351,7 @@ pub(super) fn ask_for_week(
     let Some(second) = get(&again)? else { return Ok(None) };
     let parsed = parse(&second, ids).map_err(unreadable)?;
     // There is no third try.
-    Ok(Some(ParsedReply { is_corrected: true, ..parsed }))
+    Ok(Some(ParsedReply { corrected: Some(Vec::new()), ..parsed }))
 }
 
 /// Returns whether the request or its reply is at fault, so that two smaller requests may succeed.
@@ -365,6 +374,12 @@ fn schema() -> OutputSchema {
     schema
 }
 
+/// Reads what a stored reply says of its corrections.
+fn corrections(value: &Value) -> Corrections {
+    let item = |it: &Value| Item::parse(it.as_str().unwrap_or_default());
+    Some(value.as_array()?.iter().map(|it| (item(&it[0]), item(&it[1]))).collect())
+}
+
 /// The properties of a corrected bullet or statement.
 fn correction_properties() -> Value {
     let text = json!({ "type": "string" });
@@ -381,8 +396,8 @@ fn correction_properties() -> Value {
 /// Parses a reply about a week of which only the statements are asked for. The error is worded for the model.
 fn parse_statements(text: &str, ids: &LineIds) -> Result<ParsedReply, String> {
     let statements = memories::parse_reply(text, ids)?;
-    let corrected = reply::find_value(text).map(|it| it["corrected"] == Value::Bool(true));
-    Ok(ParsedReply { week: String::new(), statements, is_corrected: corrected.unwrap_or_default() })
+    let corrected = reply::find_value(text).and_then(|it| corrections(&it["corrected"]));
+    Ok(ParsedReply { week: String::new(), statements, corrected })
 }
 
 /// Parses a reply: `{"week": "…", "statements": […]}`. The error is worded for the model.
@@ -396,9 +411,9 @@ pub(super) fn parse_reply(text: &str, ids: &LineIds) -> Result<ParsedReply, Stri
     if summary::parse_reply(&week, &SummarySection::WEEKLY, ids).is_empty() {
         return Err("`week` has no bullet under a requested heading".to_owned());
     }
-    let is_corrected = object.remove("corrected") == Some(Value::Bool(true));
+    let corrected = object.remove("corrected").and_then(|it| corrections(&it));
     let statements = memories::parse_reply(&Value::Object(object).to_string(), ids)?;
-    Ok(ParsedReply { week, statements, is_corrected })
+    Ok(ParsedReply { week, statements, corrected })
 }
 
 #[cfg(test)]
@@ -420,6 +435,6 @@ mod tests {
         let reply = json!({ "week": week, "statements": [] }).to_string();
         let parsed = parse_reply(&reply, &LineIds::default()).unwrap();
         let week = week.to_owned();
-        assert_eq!(parsed, ParsedReply { week, statements: vec![], is_corrected: false });
+        assert_eq!(parsed, ParsedReply { week, statements: vec![], corrected: None });
     }
 }
