@@ -9,6 +9,7 @@
 use crate::{
     memory::{log::TextOrigin, markdown::LineKind},
     privacy::{SanitizedLine, SanitizedLog},
+    text::words,
 };
 
 /// The lines that a line stands under.
@@ -68,8 +69,10 @@ struct Walk {
     awaits_introduction: bool,
     /// Whether no heading was met.
     is_in_section: bool,
-    /// Whether the line above is the head of the table.
+    /// Whether the line below is the one between the head of a table and its rows.
     previous_is_rule: bool,
+    /// Whether the line counts on the item before it: "of these, two are new".
+    refers_to_sibling: bool,
 }
 
 impl Walk {
@@ -88,6 +91,7 @@ impl Walk {
                 && (indent.is_some() || line.kind() != LineKind::Text),
             is_in_section: level.is_none(),
             previous_is_rule: false,
+            refers_to_sibling: refers_to_sibling(line),
         }
     }
 
@@ -113,7 +117,7 @@ impl Walk {
                 if is_parent {
                     self.indent = Some(indent);
                 }
-                is_parent
+                is_parent || std::mem::take(&mut self.refers_to_sibling)
             }
             LineKind::TableRow => self.is_in_table && was_rule,
             LineKind::Rule => {
@@ -143,6 +147,13 @@ fn heading_level(line: &SanitizedLine) -> Option<u8> {
         }
         _ => None,
     }
+}
+
+fn refers_to_sibling(line: &SanitizedLine) -> bool {
+    const OPENING_WORDS: usize = 2;
+    let mut opening = words::lowercase_runs(line.words()).take(OPENING_WORDS);
+    matches!(line.kind(), LineKind::ListItem { .. })
+        && opening.any(|it| ["these", "those", "them", "diese", "davon"].contains(&&it[..]))
 }
 
 fn is_introduction(line: &SanitizedLine) -> bool {
@@ -184,6 +195,15 @@ mod tests {
         check(22, &["**Costs**", "North", "Pumps", "Tide board"], &[]);
         check(6, &["Pumps", "Tide board"], &[]);
         check(99, &[], &[]);
+    }
+
+    #[test]
+    fn an_item_may_count_on_the_one_before_it() {
+        let text = "- 30 gaps of January\n- of these, two are new\n- two more";
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        let log = privacy::sanitize(&log, &privacy::PrivacyRules::default());
+        assert_eq!(of_line(&log, 2).above[0].words(), "30 gaps of January");
+        assert!(of_line(&log, 3).above.is_empty());
     }
 
     #[test]

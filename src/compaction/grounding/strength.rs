@@ -80,8 +80,10 @@ impl LineWords {
             let unsupported = |group: &StrengthGroup| {
                 let strong: Vec<usize> =
                     (0..words.len()).filter(|at| is_strong(at, group)).collect();
-                let is_denied =
-                    || group.support.contains(&"not") && about.iter().any(|it| it.has_negation);
+                let is_denied = || {
+                    group.support.contains(&"not")
+                        && self.sentences.iter().any(|it| it.has_negation)
+                };
                 // Each of them needs one of its own.
                 let count = |word: &&str| {
                     let run = format!(" {} ", word.replace(' ', "  "));
@@ -119,10 +121,12 @@ impl LineWords {
 /// "only 6%", "all three".
 fn is_cancelled(words: &[ParsedWord], at: usize) -> bool {
     let before = at.checked_sub(1).map_or("", |it| &words[it].text[..]);
-    let next = words.get(at + 1).map_or("", |it| &it.text[..]);
+    let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
+    let next = word(at + 1);
+    let counts = is_number(next) || (STRENGTH.articles.contains(&next) && is_number(word(at + 2)));
     STRENGTH.cancelled_after.contains(&before)
         || STRENGTH.cancelled_before.contains(&next)
-        || (STRENGTH.counting.contains(&&words[at].text[..]) && is_number(next))
+        || (STRENGTH.counting.contains(&word(at)) && counts)
 }
 
 fn is_number(word: &str) -> bool {
@@ -193,6 +197,8 @@ mod tests {
         check("41% of it is parsing.", "Most of it is parsing.", None);
         check("Three days left.", "At most three days are left.", None);
         check("Dates are down to 6%.", "Dates are only 6%.", None);
+        check("8 °C flags 25 rows.", "8 °C flags only the 25 rows.", None);
+        check("It is a matter of a line.", "Only a line is needed.", None);
     }
 
     #[test]
