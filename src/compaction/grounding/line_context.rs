@@ -64,15 +64,22 @@ struct Walk {
     level: u8,
     /// The indent of the last list item above which a parent stands; `None` outside of lists.
     indent: Option<usize>,
-    is_in_table: bool,
+    table: TableWalk,
     /// Whether the next paragraph introduces what the line is part of.
     awaits_introduction: bool,
     /// Whether no heading was met.
     is_in_section: bool,
-    /// Whether the line below is the one between the head of a table and its rows.
-    previous_is_rule: bool,
     /// Whether the line counts on the item before it: "of these, two are new".
     refers_to_sibling: bool,
+}
+
+/// Where the walk is in the table of the line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TableWalk {
+    Outside,
+    Rows,
+    /// The line below is the one between the head and the rows.
+    Head,
 }
 
 impl Walk {
@@ -86,18 +93,20 @@ impl Walk {
         Self {
             level: level.unwrap_or(u8::MAX),
             indent,
-            is_in_table: line.kind() == LineKind::TableRow,
+            table: if line.kind() == LineKind::TableRow {
+                TableWalk::Rows
+            } else {
+                TableWalk::Outside
+            },
             awaits_introduction: level.is_none()
                 && (indent.is_some() || line.kind() != LineKind::Text),
             is_in_section: level.is_none(),
-            previous_is_rule: false,
             refers_to_sibling: refers_to_sibling(line),
         }
     }
 
     /// Returns whether the line stands above that from which the walk began; lines come in reverse order.
     fn is_above(&mut self, line: &SanitizedLine) -> bool {
-        let was_rule = std::mem::take(&mut self.previous_is_rule);
         if let Some(level) = heading_level(line) {
             self.is_in_section = false;
             self.awaits_introduction = false;
@@ -110,7 +119,7 @@ impl Walk {
         }
         match line.kind() {
             LineKind::ListItem { indent, .. } => {
-                self.is_in_table = false;
+                self.table = TableWalk::Outside;
                 let is_parent = self.indent.is_some_and(|it| indent < it);
                 // A list at the side of a table or a quote introduces nothing.
                 self.awaits_introduction &= self.indent.is_some();
@@ -119,16 +128,20 @@ impl Walk {
                 }
                 is_parent || std::mem::take(&mut self.refers_to_sibling)
             }
-            LineKind::TableRow => self.is_in_table && was_rule,
-            LineKind::Rule => {
-                self.previous_is_rule = true;
+            LineKind::TableRow => self.table == TableWalk::Head,
+            LineKind::Rule if self.table == TableWalk::Rows => {
+                self.table = TableWalk::Head;
+                false
+            }
+            LineKind::Blank => {
+                self.table = TableWalk::Outside;
                 false
             }
             LineKind::Text if leading_spaces(line) == 0 => {
                 let introduces = self.awaits_introduction && is_introduction(line);
                 self.awaits_introduction = false;
                 self.indent = None;
-                self.is_in_table = false;
+                self.table = TableWalk::Outside;
                 introduces
             }
             _ => false,
