@@ -1,4 +1,4 @@
-//! What a line stands under: it says more in its place than alone.
+//! What is above a line: it says more in its place than alone.
 //!
 //! A row of a table means nothing without the head of the table, and "- moved to May" names its subject in the
 //! heading or in the item above. Names, dates, and numbers of these lines support an item as if it cited them.
@@ -12,7 +12,7 @@ use crate::{
     text::words,
 };
 
-/// The lines that a line stands under.
+/// The lines above a line that say what it is about.
 #[derive(Default)]
 pub(super) struct LineContext<'s> {
     /// Headings, the head of a table, the parents of a list item, and the line that introduces a list, a table,
@@ -29,7 +29,7 @@ const INTRODUCTION_CHARS_MAX: usize = 160;
 /// The level of a line that is bold as a whole, below all headings.
 const LABEL_LEVEL: u8 = 7;
 
-/// Returns what a line of a log stands under.
+/// Returns what is above a line of a log.
 pub(super) fn of_line(log: &SanitizedLog, number: u32) -> LineContext<'_> {
     let mut context = LineContext::default();
     let lines = log.lines();
@@ -62,7 +62,7 @@ pub(super) fn of_line(log: &SanitizedLog, number: u32) -> LineContext<'_> {
 struct Walk {
     /// The level of the last heading.
     level: u8,
-    /// The indent of the last list item above which a parent stands; `None` outside of lists.
+    /// The indent of the last list item above which its parent is; `None` outside of lists.
     indent: Option<usize>,
     table: TableWalk,
     /// Whether the next paragraph introduces what the line is part of.
@@ -105,7 +105,7 @@ impl Walk {
         }
     }
 
-    /// Returns whether the line stands above that from which the walk began; lines come in reverse order.
+    /// Returns whether the line is above that from which the walk began; lines come in reverse order.
     fn is_above(&mut self, line: &SanitizedLine) -> bool {
         if let Some(level) = heading_level(line) {
             self.is_in_section = false;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_stands_under_headings_heads_and_parents() {
+    fn above_a_line_are_headings_heads_and_parents() {
         check(3, &["Tide board"], &[]);
         check(9, &["| pump | flow |", "North", "Pumps", "Tide board"], &[]);
         check(14, &["Faults:", "North", "Pumps", "Tide board"], &["Faults:"]);

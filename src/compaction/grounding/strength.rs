@@ -1,7 +1,7 @@
 //! Finds words that make an item stronger than its lines, and reasons that the lines do not give.
 //!
 //! "The check failed" must not become "The check always fails", and no reason may be made up. A word of a group
-//! of `strength.yaml` needs one of its group, or one that supports it, in the lines or in what they stand under.
+//! of `strength.yaml` needs one of its group, or one that supports it, in the lines or in what is above them.
 //! A reason needs a word in common with them. Pure.
 
 use std::collections::HashSet;
@@ -24,12 +24,12 @@ struct SentenceWords {
     /// The first letters of those that say what it is about.
     starts: HashSet<String>,
     has_negation: bool,
-    /// Whether a line stands under it, so that it may say something of any of them.
+    /// Whether it is above a cited line, so that it may say something of any of them.
     is_context: bool,
 }
 
 impl LineWords {
-    /// Returns the words of the cited lines and of what they stand under.
+    /// Returns the words of the cited lines and of what is above them.
     pub(super) fn of<'l>(
         lines: impl Iterator<Item = &'l str>,
         context: impl Iterator<Item = &'l str>,

@@ -1,4 +1,4 @@
-//! Tells a misspelled word from another one. Pure.
+//! Distinguishes a misspelled word from another one. Pure.
 
 /// Returns whether one letter was inserted, left out, or replaced, or two neighbours were swapped.
 pub(super) fn is_one_edit(a: &str, b: &str) -> bool {

@@ -247,7 +247,7 @@ pub(super) fn cases(journal: &Journal) -> Vec<Case> {
     cases
 }
 
-/// Returns true bullets that use what their line stands under: heading, list parent, head of a table, and the
+/// Returns true bullets that use what is above their line: heading, list parent, head of a table, and the
 /// name of the log; and some that cite a blank line within a range.
 fn placed_cases(journal: &Journal) -> Vec<Case> {
     let mut cases = Vec::new();
