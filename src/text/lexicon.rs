@@ -182,6 +182,7 @@ pub(crate) struct StrengthLexicon {
     pub(crate) cancelled_after: LexiconWords,
     pub(crate) cancelled_before: LexiconWords,
     pub(crate) counting: LexiconWords,
+    pub(crate) articles: LexiconWords,
     pub(crate) reasons: LexiconWords,
 }
 

@@ -24,7 +24,7 @@ use crate::{
 /// The characters of the date that begins the name of a log.
 const DATE_CHARS: usize = 10;
 
-/// A line stands under no more than these: six headings, parents, an introduction, a head.
+/// Above a line are no more than these: six headings, parents, an introduction, a head.
 const CONTEXT_LINES: usize = 16;
 
 /// What a name names.
@@ -47,7 +47,7 @@ pub(super) struct CitedText<'s> {
     quantities: OnceCell<SourceQuantities>,
     quantities_with_context: OnceCell<SourceQuantities>,
     claims: OnceCell<CitedClaims>,
-    /// What the lines stand under; its dates are those of the logs.
+    /// What is above the lines; its dates are those of the logs.
     context: Option<Box<CitedText<'s>>>,
     /// The paragraphs before the lines, whose names they may refer to.
     antecedents: Option<Box<CitedText<'s>>>,
@@ -74,7 +74,7 @@ fn atom_class(kind: AtomKind) -> AtomClass {
 }
 
 impl<'s> CitedText<'s> {
-    /// Adds a cited line of a log, and what it stands under.
+    /// Adds a cited line of a log, and what is above it.
     pub(super) fn add(&mut self, log: &'s SanitizedLog, line: &'s SanitizedLine) {
         self.push(log, line);
         let context = line_context::of_line(log, line.number());
@@ -91,7 +91,7 @@ impl<'s> CitedText<'s> {
 
     /// Adds a line, unless it is there.
     fn push(&mut self, log: &SanitizedLog, line: &'s SanitizedLine) {
-        // Lines that follow each other stand under the same ones.
+        // Lines that follow each other have the same ones above them.
         if self.lines.iter().rev().take(CONTEXT_LINES).any(|it| std::ptr::eq(it.1, line.text())) {
             return;
         }
@@ -171,7 +171,7 @@ impl<'s> CitedText<'s> {
         }
     }
 
-    /// Checks that a text is no stronger than the lines and what they stand under, and gives no other reason.
+    /// Checks that a text is no stronger than the lines and what is above them, and gives no other reason.
     pub(super) fn check_strength(&self, text: &str) -> Result<(), Violation> {
         let context = self.context.iter().flat_map(|it| it.lines());
         let words = LineWords::of(self.lines(), context);
@@ -192,7 +192,7 @@ impl<'s> CitedText<'s> {
         })
     }
 
-    /// Returns the quantities of the lines and of what they stand under.
+    /// Returns the quantities of the lines and of what is above them.
     pub(super) fn quantities_with_context(&self) -> &SourceQuantities {
         self.quantities_with_context.get_or_init(|| {
             let mut quantities = SourceQuantities::default();
@@ -216,7 +216,7 @@ impl<'s> CitedText<'s> {
         })
     }
 
-    /// Returns whether the lines, or what they stand under, have an atom of a text.
+    /// Returns whether the lines, or what is above them, have an atom of a text.
     pub(super) fn supports_atom(
         &mut self,
         atom: &Atom,
@@ -247,7 +247,7 @@ impl<'s> CitedText<'s> {
             && (self.is_joined_name(atom, text) || self.is_misspelled(raw, known))
     }
 
-    /// Returns whether the lines name somebody or something that the item lacks, so that another name may stand
+    /// Returns whether the lines name somebody or something that the item lacks, so that another name may be
     /// in its place.
     pub(super) fn replaces_name(
         &self,
@@ -276,7 +276,7 @@ impl<'s> CitedText<'s> {
         })
     }
 
-    /// Returns where the first quantity of an item is that neither the lines nor what they stand under support.
+    /// Returns where the first quantity of an item is that neither the lines nor what is above them support.
     pub(super) fn first_unsupported(
         &self,
         text: &str,
@@ -285,7 +285,7 @@ impl<'s> CitedText<'s> {
     ) -> Option<(usize, usize)> {
         self.quantities().first_unsupported(quantities, &is_verbatim)?;
         let missing = self.quantities_with_context().first_unsupported(quantities, &is_verbatim);
-        // A number of a heading must not stand in the place of another one of the line.
+        // A number of a heading must not take the place of another one of the line.
         missing.or_else(|| {
             let own = self.quantities();
             let is_foreign = |it: &&Quantity| !is_verbatim(it) && !own.supports_one(it);
@@ -345,7 +345,7 @@ impl<'s> CitedText<'s> {
     }
 
     /// Returns whether the lines have a word that opens a sentence of an item, perhaps with another ending; or
-    /// what they stand under, if it replaces no name of theirs.
+    /// what is above them, if it replaces no name of theirs.
     pub(super) fn has_inflected_word(
         &self,
         word: &str,
@@ -360,7 +360,7 @@ impl<'s> CitedText<'s> {
                 && !self.replaces_name(AtomNature::Person, item, known))
     }
 
-    /// Returns whether the item has next to nothing in common with the lines and what they stand under.
+    /// Returns whether the item has next to nothing in common with the lines and what is above them.
     pub(super) fn is_unrelated(&self, item: &str, amounts: usize) -> bool {
         let context: Vec<&str> = self.context.iter().flat_map(|it| it.lines()).collect();
         self.claims().is_unrelated(item, &context, amounts)

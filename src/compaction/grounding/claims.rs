@@ -147,10 +147,7 @@ impl CitedClaims {
                     return Some((true, span_text(item, words)));
                 }
                 let adds = !clause.negated.is_empty()
-                    && !(may_negate && self.answers_no())
-                    && (self.states_all_of(&clause)
-                        || !(may_negate && self.negates_near(&clause))
-                            && !self.reports_failure(&clause, &sentence_words))
+                    && !self.supports_negation(&clause, &sentence_words, may_negate)
                     && self.adds_negation(&clause, &sentence_words);
                 if adds {
                     return Some((false, span_text(item, words)));
@@ -200,6 +197,22 @@ impl CitedClaims {
                 && count * 2 >= clause.stems.len()
                 && count > affirmed
         })
+    }
+
+    /// Returns whether the lines say in other words what this clause negates. `may_negate` says whether the item
+    /// negates no more often than they do.
+    fn supports_negation(
+        &self,
+        clause: &Clause,
+        sentence_words: &HashSet<&str>,
+        may_negate: bool,
+    ) -> bool {
+        if may_negate && self.answers_no() {
+            return true;
+        }
+        !self.states_all_of(clause)
+            && ((may_negate && self.negates_near(clause))
+                || self.reports_failure(clause, sentence_words))
     }
 
     /// Returns whether the lines have a negation alone, as an answer: "No, but ..."

@@ -1,4 +1,4 @@
-//! What a line stands under: it says more in its place than alone.
+//! What is above a line: it says more in its place than alone.
 //!
 //! A row of a table means nothing without the head of the table, and "- moved to May" names its subject in the
 //! heading or in the item above. Names, dates, and numbers of these lines support an item as if it cited them.
@@ -9,9 +9,10 @@
 use crate::{
     memory::{log::TextOrigin, markdown::LineKind},
     privacy::{SanitizedLine, SanitizedLog},
+    text::words,
 };
 
-/// The lines that a line stands under.
+/// The lines above a line that say what it is about.
 #[derive(Default)]
 pub(super) struct LineContext<'s> {
     /// Headings, the head of a table, the parents of a list item, and the line that introduces a list, a table,
@@ -28,7 +29,7 @@ const INTRODUCTION_CHARS_MAX: usize = 160;
 /// The level of a line that is bold as a whole, below all headings.
 const LABEL_LEVEL: u8 = 7;
 
-/// Returns what a line of a log stands under.
+/// Returns what is above a line of a log.
 pub(super) fn of_line(log: &SanitizedLog, number: u32) -> LineContext<'_> {
     let mut context = LineContext::default();
     let lines = log.lines();
@@ -61,15 +62,24 @@ pub(super) fn of_line(log: &SanitizedLog, number: u32) -> LineContext<'_> {
 struct Walk {
     /// The level of the last heading.
     level: u8,
-    /// The indent of the last list item above which a parent stands; `None` outside of lists.
+    /// The indent of the last list item above which its parent is; `None` outside of lists.
     indent: Option<usize>,
-    is_in_table: bool,
+    table: TableWalk,
     /// Whether the next paragraph introduces what the line is part of.
     awaits_introduction: bool,
     /// Whether no heading was met.
     is_in_section: bool,
-    /// Whether the line above is the head of the table.
-    previous_is_rule: bool,
+    /// Whether the line counts on the item before it: "of these, two are new".
+    refers_to_sibling: bool,
+}
+
+/// Where the walk is in the table of the line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TableWalk {
+    Outside,
+    Rows,
+    /// The line below is the one between the head and the rows.
+    Head,
 }
 
 impl Walk {
@@ -83,17 +93,20 @@ impl Walk {
         Self {
             level: level.unwrap_or(u8::MAX),
             indent,
-            is_in_table: line.kind() == LineKind::TableRow,
+            table: if line.kind() == LineKind::TableRow {
+                TableWalk::Rows
+            } else {
+                TableWalk::Outside
+            },
             awaits_introduction: level.is_none()
                 && (indent.is_some() || line.kind() != LineKind::Text),
             is_in_section: level.is_none(),
-            previous_is_rule: false,
+            refers_to_sibling: refers_to_sibling(line),
         }
     }
 
-    /// Returns whether the line stands above that from which the walk began; lines come in reverse order.
+    /// Returns whether the line is above that from which the walk began; lines come in reverse order.
     fn is_above(&mut self, line: &SanitizedLine) -> bool {
-        let was_rule = std::mem::take(&mut self.previous_is_rule);
         if let Some(level) = heading_level(line) {
             self.is_in_section = false;
             self.awaits_introduction = false;
@@ -106,25 +119,29 @@ impl Walk {
         }
         match line.kind() {
             LineKind::ListItem { indent, .. } => {
-                self.is_in_table = false;
+                self.table = TableWalk::Outside;
                 let is_parent = self.indent.is_some_and(|it| indent < it);
                 // A list at the side of a table or a quote introduces nothing.
                 self.awaits_introduction &= self.indent.is_some();
                 if is_parent {
                     self.indent = Some(indent);
                 }
-                is_parent
+                is_parent || std::mem::take(&mut self.refers_to_sibling)
             }
-            LineKind::TableRow => self.is_in_table && was_rule,
-            LineKind::Rule => {
-                self.previous_is_rule = true;
+            LineKind::TableRow => self.table == TableWalk::Head,
+            LineKind::Rule if self.table == TableWalk::Rows => {
+                self.table = TableWalk::Head;
+                false
+            }
+            LineKind::Blank => {
+                self.table = TableWalk::Outside;
                 false
             }
             LineKind::Text if leading_spaces(line) == 0 => {
                 let introduces = self.awaits_introduction && is_introduction(line);
                 self.awaits_introduction = false;
                 self.indent = None;
-                self.is_in_table = false;
+                self.table = TableWalk::Outside;
                 introduces
             }
             _ => false,
@@ -143,6 +160,13 @@ fn heading_level(line: &SanitizedLine) -> Option<u8> {
         }
         _ => None,
     }
+}
+
+fn refers_to_sibling(line: &SanitizedLine) -> bool {
+    const OPENING_WORDS: usize = 2;
+    let mut opening = words::lowercase_runs(line.words()).take(OPENING_WORDS);
+    matches!(line.kind(), LineKind::ListItem { .. })
+        && opening.any(|it| ["these", "those", "them", "diese", "davon"].contains(&&it[..]))
 }
 
 fn is_introduction(line: &SanitizedLine) -> bool {
@@ -175,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_stands_under_headings_heads_and_parents() {
+    fn above_a_line_are_headings_heads_and_parents() {
         check(3, &["Tide board"], &[]);
         check(9, &["| pump | flow |", "North", "Pumps", "Tide board"], &[]);
         check(14, &["Faults:", "North", "Pumps", "Tide board"], &["Faults:"]);
@@ -184,6 +208,15 @@ mod tests {
         check(22, &["**Costs**", "North", "Pumps", "Tide board"], &[]);
         check(6, &["Pumps", "Tide board"], &[]);
         check(99, &[], &[]);
+    }
+
+    #[test]
+    fn an_item_may_count_on_the_one_before_it() {
+        let text = "- 30 gaps of January\n- of these, two are new\n- two more";
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+        let log = privacy::sanitize(&log, &privacy::PrivacyRules::default());
+        assert_eq!(of_line(&log, 2).above[0].words(), "30 gaps of January");
+        assert!(of_line(&log, 3).above.is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `amounts` | numbers, days, and times, by their meaning |
 //! | `claims` | negations, who did what, and the topic |
-//! | `line_context` | headings and the like, which a line stands under |
+//! | `line_context` | headings and the like, which are above a line |
 //! | `hedge` | what the lines only suppose must not become a fact |
 //! | `people` | who is a person, and what only a thing with a name |
 //! | `prompt_echo` | the words of the prompt, which are no bullet |
@@ -298,7 +298,7 @@ pub fn check<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Result<(), Vio
 }
 
 /// Checks the title of something against the lines that it cites: what it names may also be named elsewhere in
-/// the files, but its numbers and its strong words must be in the lines or in what they stand under.
+/// the files, but its numbers and its strong words must be in the lines or in what is above them.
 ///
 /// # Errors
 ///
@@ -463,7 +463,8 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         return Err(Violation::AtomNotInSources { atom: name.to_owned() });
     }
     cited.check_claims(&item.text, true, &known)?;
-    cited.check_strength(&item.text)
+    // Whoever reads an item judges its words.
+    if is_read { Ok(()) } else { cited.check_strength(&item.text) }
 }
 
 /// What is known of words from all the files.

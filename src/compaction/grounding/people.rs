@@ -1,4 +1,4 @@
-//! Tells the names of people from those of things.
+//! Distinguishes the names of people from those of things.
 //!
 //! Only a person can be misquoted. A product says and wants things as well ("the linter complains"), so that a
 //! name that the logs use as a thing is no person, whatever it does. Pure.

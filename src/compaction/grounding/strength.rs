@@ -1,7 +1,7 @@
 //! Finds words that make an item stronger than its lines, and reasons that the lines do not give.
 //!
 //! "The check failed" must not become "The check always fails", and no reason may be made up. A word of a group
-//! of `strength.yaml` needs one of its group, or one that supports it, in the lines or in what they stand under.
+//! of `strength.yaml` needs one of its group, or one that supports it, in the lines or in what is above them.
 //! A reason needs a word in common with them. Pure.
 
 use std::collections::HashSet;
@@ -24,12 +24,12 @@ struct SentenceWords {
     /// The first letters of those that say what it is about.
     starts: HashSet<String>,
     has_negation: bool,
-    /// Whether a line stands under it, so that it may say something of any of them.
+    /// Whether it is above a cited line, so that it may say something of any of them.
     is_context: bool,
 }
 
 impl LineWords {
-    /// Returns the words of the cited lines and of what they stand under.
+    /// Returns the words of the cited lines and of what is above them.
     pub(super) fn of<'l>(
         lines: impl Iterator<Item = &'l str>,
         context: impl Iterator<Item = &'l str>,
@@ -80,8 +80,10 @@ impl LineWords {
             let unsupported = |group: &StrengthGroup| {
                 let strong: Vec<usize> =
                     (0..words.len()).filter(|at| is_strong(at, group)).collect();
-                let is_denied =
-                    || group.support.contains(&"not") && about.iter().any(|it| it.has_negation);
+                let is_denied = || {
+                    group.support.contains(&"not")
+                        && self.sentences.iter().any(|it| it.has_negation)
+                };
                 // Each of them needs one of its own.
                 let count = |word: &&str| {
                     let run = format!(" {} ", word.replace(' ', "  "));
@@ -119,10 +121,12 @@ impl LineWords {
 /// "only 6%", "all three".
 fn is_cancelled(words: &[ParsedWord], at: usize) -> bool {
     let before = at.checked_sub(1).map_or("", |it| &words[it].text[..]);
-    let next = words.get(at + 1).map_or("", |it| &it.text[..]);
+    let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
+    let next = word(at + 1);
+    let counts = is_number(next) || (STRENGTH.articles.contains(&next) && is_number(word(at + 2)));
     STRENGTH.cancelled_after.contains(&before)
         || STRENGTH.cancelled_before.contains(&next)
-        || (STRENGTH.counting.contains(&&words[at].text[..]) && is_number(next))
+        || (STRENGTH.counting.contains(&word(at)) && counts)
 }
 
 fn is_number(word: &str) -> bool {
@@ -193,6 +197,8 @@ mod tests {
         check("41% of it is parsing.", "Most of it is parsing.", None);
         check("Three days left.", "At most three days are left.", None);
         check("Dates are down to 6%.", "Dates are only 6%.", None);
+        check("8 °C flags 25 rows.", "8 °C flags only the 25 rows.", None);
+        check("It is a matter of a line.", "Only a line is needed.", None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tells a misspelled word from another one. Pure.
+//! Distinguishes a misspelled word from another one. Pure.
 
 /// Returns whether one letter was inserted, left out, or replaced, or two neighbours were swapped.
 pub(super) fn is_one_edit(a: &str, b: &str) -> bool {
@@ -7,12 +7,12 @@ pub(super) fn is_one_edit(a: &str, b: &str) -> bool {
     let same = short.iter().zip(long).take_while(|(x, y)| x == y).count();
     let (short, long) = (&short[same..], &long[same..]);
     match long.len() - short.len() {
-        0 => match (short, long) {
-            ([], []) => false,
-            ([x, y, rest @ ..], [z, w, other @ ..]) if x == w && y == z && x != y => rest == other,
-            ([_, rest @ ..], [_, other @ ..]) => rest == other,
-            _ => false,
-        },
+        0 => {
+            let is_swap = short.len() > 1
+                && (short[0], short[1]) == (long[1], long[0])
+                && short[2..] == long[2..];
+            !short.is_empty() && (is_swap || short[1..] == long[1..])
+        }
         1 => *short == long[1..],
         _ => false,
     }

@@ -220,11 +220,15 @@ pub(super) fn cases(journal: &Journal) -> Vec<Case> {
         add(true, "title", &line.text);
         let faulty = [("title digit", other_digit(line)), ("title strengthened", stronger(line))];
         for (class, text) in faulty {
-            text.iter().for_each(|it| add(false, class, it));
+            if let Some(text) = text {
+                add(false, class, &text);
+            }
         }
         add(true, "date of the log", &format!("On {}: {}", line.date, line.text));
         let misspelled = by_table(&line.text, TYPOS);
-        misspelled.iter().for_each(|it| add(true, "typo of a name", it));
+        if let Some(text) = misspelled {
+            add(true, "typo of a name", &text);
+        }
         let next = lines.get(at + 1).filter(|it| it.date == line.date);
         if let Some(next) = next {
             let text = format!("{}; {}", line.text.trim_end_matches('.'), next.text);
@@ -243,7 +247,7 @@ pub(super) fn cases(journal: &Journal) -> Vec<Case> {
     cases
 }
 
-/// Returns true bullets that use what their line stands under: heading, list parent, head of a table, and the
+/// Returns true bullets that use what is above their line: heading, list parent, head of a table, and the
 /// name of the log; and some that cite a blank line within a range.
 fn placed_cases(journal: &Journal) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -314,7 +318,7 @@ fn stronger(line: &Line) -> Option<String> {
     let text = line.text.trim_end_matches('.');
     let german = text.contains(" und ") || text.contains(['ä', 'ö', 'ü', 'ß']);
     let inserted = by_table(text, STRONGER);
-    if line.seed % 2 == 0 && inserted.is_some() {
+    if line.seed.is_multiple_of(2) && inserted.is_some() {
         return inserted;
     }
     let all = if german { GERMAN_STRONG } else { STRONG };

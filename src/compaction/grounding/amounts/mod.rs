@@ -151,7 +151,7 @@ impl SourceQuantities {
         }
     }
 
-    /// Adds a line that a cited one stands under: what it says of other days says nothing of the cited line.
+    /// Adds a line above a cited one: what it says of other days says nothing of the cited line.
     pub(super) fn add_context_line(&mut self, date: NaiveDate, text: &str) {
         let names_only_other_days = self.log_days.get(&date).copied();
         self.add_line(date, text);
