@@ -93,7 +93,7 @@ pub struct EngineDraft {
     pub sections: Vec<(SummarySection, Vec<Item>)>,
     /// Why lines were left out, where the reason is not [`OmissionReason::OverBudget`].
     pub omitted: Vec<(Address, OmissionReason)>,
-    /// Bullets that a model corrected when it was told what is wrong, each as it was before and as it is now.
+    /// Bullets that a model corrected when it was asked again, each as it was before and as it is now.
     pub corrected: Vec<(Item, Item)>,
 }
 
@@ -337,6 +337,15 @@ pub trait Engine: Send + Sync {
     ///
     /// Returns why the day could not be read.
     fn extract(&self, input: &ExtractInput<'_>) -> Result<Extraction, EngineError>;
+
+    /// Returns whether `Engine::prefetch_weeks` may save something for a week that is due.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no reply yet, if it was asked for.
+    fn may_prefetch(&self, _week: &SummaryInput<'_>) -> Result<bool, EngineError> {
+        Ok(false)
+    }
 
     /// Asks for several weeks at once, where that saves something: a later `Engine::extract_week` of one of them then
     /// finds the reply. `weeks` are in the order in which they are due, newest first; the first ones are asked.

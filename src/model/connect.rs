@@ -221,9 +221,10 @@ fn repair_share(ledger: &Ledger) -> Option<f64> {
         stages.iter().filter(is_one).map(|it| it.input_tokens).sum()
     };
     let first = tokens(&[Stage::Weekly, Stage::Monthly, Stage::Extract, Stage::Wisdom]);
+    let again = tokens(&[Stage::Repair]);
     #[expect(clippy::cast_precision_loss, reason = "a share of tokens")]
-    let share = tokens(&[Stage::Repair]) as f64 / first as f64;
-    (first > 0).then_some(share)
+    let share = again as f64 / first as f64;
+    (first > 0 && again > 0).then_some(share)
 }
 
 /// Reads the prompts; those in `prompts/` beside the configuration take precedence.

@@ -255,6 +255,11 @@ pub trait LanguageModel: Send + Sync {
         None
     }
 
+    /// Returns whether requests of this run are answered later, in a batch.
+    fn waits_for_batches(&self) -> bool {
+        false
+    }
+
     /// Stores a text as the reply to a named request, in place of an earlier one.
     fn keep_reply(&self, _request: &ModelRequest, _text: &str) {}
 

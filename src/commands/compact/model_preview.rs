@@ -77,14 +77,15 @@ pub(super) fn forecast(
         price.map(|p| p.worst_case_cost(tokens(it), it.max_output_tokens.into()))
     };
     let input_tokens = requests.iter().map(tokens).sum();
+    let repair_share = info.repair_share.unwrap_or(USUAL_REPAIR_SHARE);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
         reason = "an estimate of tokens"
     )]
-    let repair_tokens =
-        (input_tokens as f64 * info.repair_share.unwrap_or(USUAL_REPAIR_SHARE)).round() as u64;
+    let repair_tokens = (input_tokens as f64 * repair_share).round() as u64;
+    let usd_max: Option<f64> = requests.iter().map(costs).sum();
     Ok(Some(RunForecast {
         calls: requests.len(),
         chars,
@@ -92,7 +93,7 @@ pub(super) fn forecast(
         input_tokens,
         repair_tokens,
         output_tokens_max: requests.iter().map(|it| u64::from(it.max_output_tokens)).sum(),
-        usd_max: requests.iter().map(costs).sum(),
+        usd_max: usd_max.map(|it| it * (1.0 + repair_share)),
     }))
 }
 

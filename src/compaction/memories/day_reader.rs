@@ -13,6 +13,7 @@ use super::{
     validate::{check_statement, validate},
 };
 use crate::compaction::{
+    cited_records::CitedRecords,
     error::{JobFailure, ask_engine},
     grounding,
     journal::commit::RecordedChanges,
@@ -179,7 +180,7 @@ impl DayExtractor<'_> {
         let mut intact = known.intact();
         // A model that reads a day again does not know what it said about it.
         if self.engine.is_model() && is_reread(job) {
-            let is_of_day = |_: &TypedMemory, item: &Item| cites_only(item, logs);
+            let is_of_day = |_: &TypedMemory, item: &Item| is_filed_under(item, logs);
             intact = intact.into_iter().filter_map(|it| without(it, &is_of_day)).collect();
         } else if self.engine.is_model() {
             intact = with_current_statements(intact, logs);
@@ -387,7 +388,9 @@ impl DayContext<'_> {
         for stem in stems.filter(|stem| self.logs.iter().all(|it| it.stem() != *stem)) {
             // A log that cannot be read supports nothing, and is reported elsewhere.
             if let Ok(Some(log)) = self.reader.vault.read_log(stem) {
-                lines.to_mut().push(privacy::sanitize(&log, self.reader.rules));
+                let log = privacy::sanitize(&log, self.reader.rules);
+                let mut records = CitedRecords::new(self.reader.vault, self.reader.rules);
+                lines.to_mut().push(records.without_misquotes(log));
             }
         }
         if let Cow::Owned(lines) = &mut lines {
@@ -445,10 +448,11 @@ pub(super) fn with_current_statements(
     memories.into_iter().filter_map(current).collect()
 }
 
-/// Returns whether an item cites lines of these logs and no others.
-fn cites_only(item: &Item, logs: &[SanitizedLog]) -> bool {
-    let mut files = item.citation.iter().flat_map(Citation::files).peekable();
-    files.peek().is_some() && files.all(|(stem, _)| logs.iter().any(|it| it.stem() == stem))
+/// Returns whether the last log that an item cites is one of these.
+fn is_filed_under(item: &Item, logs: &[SanitizedLog]) -> bool {
+    let cited = item.citation.iter().flat_map(Citation::files).map(|it| it.0);
+    let last = cited.max_by_key(|it| (it.date(), *it));
+    last.is_some_and(|stem| logs.iter().any(|it| it.stem() == stem))
 }
 
 /// Returns a memory without those statements of ours that ended; `None` if it has no others.

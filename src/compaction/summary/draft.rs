@@ -47,6 +47,9 @@ pub(crate) struct CorpusReader {
     read: HashSet<Stem>,
 }
 
+/// The most characters of logs that are read to be asked together; the engine takes fewer.
+const GROUP_CHARS_MAX: usize = 60_000;
+
 /// How many logs a thread reads at once: enough that its stemmer pays off.
 const LOGS_AT_ONCE: usize = 16;
 
@@ -234,7 +237,9 @@ impl SummaryDrafter<'_> {
         jobs: &[&CompactionJob],
         existing: &[TypedMemory],
     ) -> Result<(), JobFailure> {
+        let counts = CorpusCounts::default();
         let mut weeks: Vec<(Period, SummarySources, LengthBudget)> = Vec::new();
+        let mut chars = 0;
         for job in jobs {
             let read = || {
                 let sources = self.week_sources(job)?;
@@ -246,18 +251,21 @@ impl SummaryDrafter<'_> {
                 Ok::<_, JobFailure>(is_whole.then_some((job.period, sources, budget)))
             };
             let Ok(Some(week)) = read() else { break };
+            let is_first = weeks.is_empty();
+            if is_first {
+                let first = week_input(&week, &counts);
+                if !ask_engine(self.engine, |engine| engine.may_prefetch(&first))? {
+                    return Ok(());
+                }
+            }
+            chars += week.1.chars;
+            if !is_first && chars > GROUP_CHARS_MAX {
+                break;
+            }
             weeks.push(week);
         }
-        let counts = CorpusCounts::default();
-        let inputs = weeks.iter().map(|(period, sources, budget)| SummaryInput {
-            period: *period,
-            logs: &sources.logs,
-            weeks: &[],
-            budget: *budget,
-            counts: &counts,
-            check: &|_| None,
-        });
-        let inputs: Vec<SummaryInput<'_>> = inputs.collect();
+        let inputs: Vec<SummaryInput<'_>> =
+            weeks.iter().map(|it| week_input(it, &counts)).collect();
         ask_engine(self.engine, |engine| engine.prefetch_weeks(&inputs, existing))
     }
 
@@ -480,6 +488,15 @@ fn count_amounts(
     let (kept, dropped) =
         all.fold((0, 0), |sum, it| (sum.0 + it.kept_count, sum.1 + it.dropped.len()));
     (kept + dropped, kept)
+}
+
+/// Returns a week as the engine is asked for it, unchecked.
+fn week_input<'a>(
+    (period, sources, budget): &'a (Period, SummarySources, LengthBudget),
+    counts: &'a CorpusCounts,
+) -> SummaryInput<'a> {
+    let (period, budget, logs) = (*period, *budget, &sources.logs[..]);
+    SummaryInput { period, logs, weeks: &[], budget, counts, check: &|_| None }
 }
 
 /// Removes bullets from the end, the last section first, until the text is short enough: not every

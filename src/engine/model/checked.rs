@@ -24,6 +24,11 @@ pub(super) trait ReplyItem {
 
     /// Returns the lines that it cites.
     fn citation(&self) -> Option<&Citation>;
+
+    /// Returns whether it may replace an item that could not be read, or this one.
+    fn may_correct(&self, _faulty: Option<&Self>) -> bool {
+        true
+    }
 }
 
 /// An item of a reply after the checks.
@@ -117,12 +122,16 @@ pub(super) fn faulty_items<T: ReplyItem>(
     ids: &LineIds,
 ) -> Vec<(usize, FaultyItem)> {
     let faulty = items.iter().enumerate().filter_map(|(at, it)| Some((at, it.faulty(ids)?)));
-    faulty.collect()
+    faulty.take(repair::ITEMS_MAX).collect()
 }
 
 /// Replaces an item by its correction, if that is valid.
-pub(super) fn correct<T>(item: &mut Checked<T>, correction: Checked<T>) {
-    if matches!(correction, Checked::Valid(_)) {
+pub(super) fn correct<T: ReplyItem>(item: &mut Checked<T>, correction: Checked<T>) {
+    let faulty = match item {
+        Checked::Valid(it) | Checked::Invalid(it, _) => Some(&*it),
+        Checked::Unreadable(_) => None,
+    };
+    if matches!(&correction, Checked::Valid(it) if it.may_correct(faulty)) {
         *item = correction;
     }
 }

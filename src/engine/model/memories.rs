@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The most statements in a reply; more than that cannot all be worth keeping.
-const STATEMENTS_MAX: usize = 80;
+pub(super) const STATEMENTS_MAX: usize = 200;
 
 /// The most existing memories that are listed, newest first: these, and of the others those of which the logs have the
 /// name.
@@ -62,6 +62,8 @@ struct RawStatement {
 /// What the statements of a reply are checked against.
 pub(super) struct StatementCheck<'a> {
     pub(super) logs: &'a [SanitizedLog],
+    /// The names of other logs that were in the request.
+    pub(super) shown: &'a [String],
     pub(super) existing: &'a [TypedMemory],
     /// Returns what is wrong with a statement.
     pub(super) verdict: &'a dyn Fn(&StatementDraft) -> Result<(), String>,
@@ -105,7 +107,8 @@ impl ModelEngine {
         let existing = existing_memories(logs, input.existing, room);
         let empty = self.extract_request(input, &existing.text, "");
         let ids = LineIds::of(&blocks).with_statements(existing.statements);
-        let check = StatementCheck { logs, existing: input.existing, verdict: input.check };
+        let check =
+            StatementCheck { logs, shown: &[], existing: input.existing, verdict: input.check };
         let reading = ReplyReading {
             blocks: &blocks,
             ids: &ids,
@@ -272,6 +275,7 @@ pub(super) fn check_statement(
 fn check_shown(citation: &Citation, with: &StatementCheck<'_>) -> Result<(), String> {
     let is_shown = |at: &Address| {
         with.logs.iter().any(|it| at.stem == *it.stem())
+            || with.shown.iter().any(|it| it == at.stem.as_str())
             || with.existing.iter().flat_map(|it| &it.sources).any(|it| it.0 == *at)
     };
     match citation.addresses().find(|it| !is_shown(it)) {

@@ -98,6 +98,10 @@ impl Engine for ModelEngine {
         self.extract_by_model(input)
     }
 
+    fn may_prefetch(&self, week: &SummaryInput<'_>) -> Result<bool, EngineError> {
+        ModelEngine::may_prefetch(self, week)
+    }
+
     fn prefetch_weeks(
         &self,
         weeks: &[SummaryInput<'_>],

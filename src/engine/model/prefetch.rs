@@ -15,7 +15,7 @@ use super::{
     request_data::{self, DataBlock, LineIds},
     summary, unreadable,
     week_batch::{
-        EXISTING_CHARS_MAX, MEMORIES_TOKENS, WeekReply, ask_for_week, may_be_too_large, parse_reply,
+        EXISTING_CHARS_MAX, MEMORIES_TOKENS, WeekReply, ask_for_week, may_be_too_large, parse_part,
     },
 };
 use crate::{
@@ -50,33 +50,58 @@ struct WeekPart<'a> {
     request: ModelRequest,
 }
 
+/// A request for several weeks.
+struct WeekGroup {
+    request: ModelRequest,
+    /// What the ids in its reply stand for.
+    ids: LineIds,
+}
+
 impl ModelEngine {
+    /// Returns whether asking for a week together with older ones, or in parts, may save something. In a batch it does
+    /// not: the memories that such a request lists may differ until it is answered.
+    ///
+    /// Fails with [`CallError::AwaitingBatch`] if the week is pending.
+    pub(super) fn may_prefetch(&self, input: &SummaryInput<'_>) -> Result<bool, EngineError> {
+        if self.pending_weeks.has(input.period) {
+            return Err(EngineError::Model(CallError::AwaitingBatch));
+        }
+        let blocks = summary::data_blocks(input);
+        let request = self.week_request(input, &blocks, &[]);
+        Ok(!self.pending_weeks.are_asked_alone()
+            && !self.client.waits_for_batches()
+            && self.combined_tokens() >= 3 * MEMORIES_TOKENS
+            && self.client.earlier_reply(&request, false).is_none())
+    }
+
     /// Asks for several weeks at once, the first ones of these that fit into one request, and stores the reply to each.
-    /// Does nothing if only one fits, or if the first one is answered. The weeks are in the order in which they are due.
+    /// If only one fits, asks for that in parts if it is too long. The weeks are in the order in which they are due.
     pub(super) fn prefetch_weeks_by_model(
         &self,
         weeks: &[SummaryInput<'_>],
         existing: &[TypedMemory],
     ) -> Result<(), EngineError> {
         let Some(first) = weeks.first() else { return Ok(()) };
-        if self.pending_weeks.has(first.period) {
-            return Err(EngineError::Model(CallError::AwaitingBatch));
+        if !self.may_prefetch(first)? {
+            return Ok(());
         }
-        let parts: Vec<WeekPart<'_>> = self.fitting_weeks(weeks);
+        let all = self.fitting_weeks(weeks, true);
+        if self.ask_stored_group(&all, existing)? {
+            return Ok(());
+        }
+        // Those that are answered are not asked again.
+        let parts = self.fitting_weeks(weeks, false);
         if parts.len() < 2 {
             return self.prefetch_long_week(first, existing);
         }
-        let logs: Vec<SanitizedLog> =
-            parts.iter().rev().flat_map(|it| it.input.logs).cloned().collect();
-        let blocks = request_data::blocks_of_logs(&logs);
-        let request = self.group_request(&parts, &logs, &blocks, existing);
-        if !self.fits_one_request(&request) || self.client.is_marked_too_large(&request) {
+        let group = WeekGroup::new(self, &parts, existing);
+        if !self.fits_one_request(&group.request) {
             return Ok(());
         }
-        let text = match self.ask(&request) {
+        let text = match self.ask(&group.request) {
             Ok(text) => text,
             Err(EngineError::Model(error)) if may_be_too_large(&error) => {
-                self.client.mark_too_large(&request);
+                self.pending_weeks.ask_alone();
                 return Ok(());
             }
             Err(error) => {
@@ -85,15 +110,37 @@ impl ModelEngine {
                 return Err(error);
             }
         };
-        let known = existing.iter().flat_map(memories::statement_keys);
-        let ids = LineIds::of(&blocks).with_statements(known);
-        // A week without a part in the reply is asked for alone.
-        for (part, reply) in parts.iter().zip(split_reply(&text, &parts, &ids)) {
+        self.store_group(&group, &parts, &text);
+        Ok(())
+    }
+
+    /// Stores the replies of a group that was answered before the run was interrupted; returns whether it was.
+    fn ask_stored_group(
+        &self,
+        parts: &[WeekPart<'_>],
+        existing: &[TypedMemory],
+    ) -> Result<bool, EngineError> {
+        let group = WeekGroup::new(self, parts, existing);
+        if parts.len() < 2 || self.client.earlier_reply(&group.request, false).is_none() {
+            return Ok(false);
+        }
+        // It is released with the work of this run.
+        let text = self.ask(&group.request)?;
+        self.store_group(&group, parts, &text);
+        Ok(true)
+    }
+
+    /// Stores the reply to each week of a group. A week that the reply lacks is asked for alone.
+    fn store_group(&self, group: &WeekGroup, parts: &[WeekPart<'_>], text: &str) {
+        let replies = split_reply(text, parts, &group.ids);
+        if replies.first().is_none_or(Option::is_none) {
+            self.pending_weeks.ask_alone();
+        }
+        for (part, reply) in parts.iter().zip(replies) {
             if let Some(reply) = reply {
                 self.client.keep_reply(&part.request, &reply.to_string());
             }
         }
-        Ok(())
     }
 
     /// Asks for a week that is too long for one request part by part, and stores the parts together as the reply to it.
@@ -106,8 +153,6 @@ impl ModelEngine {
         let whole = self.week_request(input, &blocks, existing);
         if blocks.is_empty()
             || self.fits_one_request(&whole)
-            || self.combined_tokens() < 3 * MEMORIES_TOKENS
-            || self.client.earlier_reply(&whole, false).is_some()
             || self.client.is_marked_too_large(&whole)
         {
             return Ok(());
@@ -129,7 +174,7 @@ impl ModelEngine {
             );
             let request = of_data(self.summary_message(input.period, &parts[i], lengths));
             let get = |request: &ModelRequest| self.ask(request).map(Some);
-            let reply = ask_for_week(&request, &ids, parse_reply, &get)?;
+            let reply = ask_for_week(&request, &ids, parse_part, &get)?;
             reply.ok_or_else(|| unreadable("it is empty"))
         };
         let parts = match self.ask_in_parts(&blocks, &of_data(String::new()), ask) {
@@ -155,13 +200,19 @@ impl ModelEngine {
             }));
         }
         let week = summary::print_sections(&sections);
-        let reply = WeekReply { week, statements, corrected: None };
+        statements.truncate(memories::STATEMENTS_MAX);
+        let shown = Vec::new();
+        let reply = WeekReply { week, statements, corrected: None, shown };
         self.client.keep_reply(&whole, &reply.to_json().to_string());
         Ok(())
     }
 
-    /// Returns the first weeks that fit into one request and one reply.
-    fn fitting_weeks<'i>(&self, weeks: &'i [SummaryInput<'i>]) -> Vec<WeekPart<'i>> {
+    /// Returns the first weeks that fit into one request and one reply, those that are answered with them or not.
+    fn fitting_weeks<'i>(
+        &self,
+        weeks: &'i [SummaryInput<'i>],
+        with_answered: bool,
+    ) -> Vec<WeekPart<'i>> {
         let mut parts = Vec::new();
         let (mut chars, mut tokens) = (0, self.combined_tokens());
         for input in weeks {
@@ -171,14 +222,16 @@ impl ModelEngine {
             let lengths = if input.budget.verbatim { (0, 0) } else { self.week_lengths(input) };
             #[expect(
                 clippy::cast_possible_truncation,
+                clippy::cast_precision_loss,
                 clippy::cast_sign_loss,
                 reason = "characters of a short week"
             )]
             let written =
                 (lengths.1 as f64 * WITH_CITATIONS / self.client.chars_per_token()) as u32;
-            let left = tokens.checked_sub(written + GROUPED_MEMORIES_TOKENS);
-            let is_answered = self.client.earlier_reply(&request, false).is_some();
-            let Some(left) = left.filter(|_| chars <= GROUP_CHARS_MAX && !is_answered) else {
+            let left = tokens.checked_sub(written.saturating_add(GROUPED_MEMORIES_TOKENS));
+            let is_answered =
+                || !with_answered && self.client.earlier_reply(&request, false).is_some();
+            let Some(left) = left.filter(|_| chars <= GROUP_CHARS_MAX && !is_answered()) else {
                 break;
             };
             tokens = left;
@@ -201,16 +254,15 @@ impl ModelEngine {
         let listed = request_data::fence(&list.text, &self.nonce);
         let data = request_data::fenced_blocks(blocks, &self.nonce);
         let mut message = format!("{listed}\n\n{data}\n\nWeeks:\n");
-        for WeekPart { input: SummaryInput { period, .. }, lengths: (target, limit), .. } in
-            parts.iter().rev()
-        {
-            let (first, last) = (period.first(), period.last());
-            let _ = match limit {
-                0 => writeln!(message, "- {period} ({first} to {last}): statements only"),
-                _ => writeln!(
+        for WeekPart { input, lengths: (target, limit), .. } in parts.iter().rev() {
+            let period = input.period;
+            let week = format!("- {period} ({} to {})", period.first(), period.last());
+            let _ = match input.budget.verbatim {
+                true => writeln!(message, "{week}: statements only"),
+                false => writeln!(
                     message,
-                    "- {period} ({first} to {last}): condense it to about {target} characters, never more than \
-                     {limit}; citations do not count"
+                    "{week}: condense it to about {target} characters, never more than {limit}; \
+                     citations do not count"
                 ),
             };
         }
@@ -222,11 +274,26 @@ impl ModelEngine {
             let messages = vec![Message::user(message)];
             return ModelRequest {
                 schema: Some(memories::schema()),
+                max_output_tokens: self.combined_tokens(),
                 ..self.request(Stage::Extract, period, prompt, prompt.fill(&[]), messages)
             };
         }
         let request = self.combined_request(parts[0].input.period, String::new(), message);
         ModelRequest { name: None, schema: Some(group_schema()), ..request }
+    }
+}
+
+impl WeekGroup {
+    fn new(engine: &ModelEngine, parts: &[WeekPart<'_>], existing: &[TypedMemory]) -> Self {
+        let oldest_first = || parts.iter().rev().map(|it| it.input.logs);
+        let logs: Vec<SanitizedLog> = oldest_first().flatten().cloned().collect();
+        // A line that several weeks repeat is in each of them.
+        let blocks = request_data::joined(oldest_first().map(request_data::blocks_of_logs));
+        let known = existing.iter().flat_map(memories::statement_keys);
+        Self {
+            request: engine.group_request(parts, &logs, &blocks, existing),
+            ids: LineIds::of(&blocks).with_statements(known),
+        }
     }
 }
 
@@ -252,17 +319,23 @@ fn split_reply(text: &str, parts: &[WeekPart<'_>], ids: &LineIds) -> Vec<Option<
         _ => return none(),
     };
     let Some(statements) = value.get("statements").and_then(Value::as_array) else { return none() };
+    let shown: Vec<&str> =
+        parts.iter().flat_map(|it| it.input.logs).map(|it| it.stem().as_str()).collect();
     let mut of_week: Vec<Vec<Value>> = vec![Vec::new(); parts.len()];
     for statement in statements {
         let cited = statement["citations"].as_str().and_then(|it| ids.parse(it).ok());
         // The newest week that it cites; the weeks are in the order in which they are due, newest first.
-        let lines = |at: usize| cited.as_ref().and_then(|it| within(it, parts[at].input.logs));
-        let at = (0..parts.len()).find(|it| lines(*it).is_some());
+        let cites = |part: &WeekPart<'_>| {
+            cited.as_ref().is_some_and(|it| within(it, part.input.logs).is_some())
+        };
+        let at = parts.iter().position(cites).unwrap_or(0);
         let mut statement = statement.clone();
-        if let Some(lines) = at.and_then(lines) {
-            statement["citations"] = Value::from(lines.to_string());
+        // An id means another line in the request for the week.
+        statement["citations"] = cited.map(|it| it.to_string()).unwrap_or_default().into();
+        if let Some(hash) = statement["replaces"].as_str().and_then(|it| ids.statement(it)) {
+            statement["replaces"] = Value::from(hash);
         }
-        of_week[at.unwrap_or(0)].push(statement);
+        of_week[at].push(statement);
     }
     let summaries = value.get("weeks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let summary_of = |part: &WeekPart<'_>| {
@@ -278,9 +351,10 @@ fn split_reply(text: &str, parts: &[WeekPart<'_>], ids: &LineIds) -> Vec<Option<
     };
     let replies = parts.iter().zip(of_week).map(|(part, statements)| {
         if part.input.budget.verbatim {
-            return Some(json!({ "statements": statements }));
+            return Some(json!({ "statements": statements, "shown": shown }));
         }
-        summary_of(part).map(|week| json!({ "week": week, "statements": statements }))
+        let week = summary_of(part)?;
+        Some(json!({ "week": week, "statements": statements, "shown": shown }))
     });
     replies.collect()
 }

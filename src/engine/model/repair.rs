@@ -19,6 +19,9 @@ use crate::{
     model::{Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
 };
 
+/// The most items in a request: the reply has room for as many.
+pub(super) const ITEMS_MAX: usize = 24;
+
 /// How many lines before and after a cited one are shown.
 const LINES_AROUND: usize = 2;
 
@@ -109,11 +112,9 @@ impl<'a> ShownLines<'a> {
             let is_heading = |it: &usize| lines[*it].text.starts_with('#');
             self.places.extend((0..l).rev().find(is_heading).map(|it| (b, it)));
         }
-        let Some(missing) = item.fault.split('`').nth(1).filter(|it| !it.trim().is_empty()) else {
-            return String::new();
-        };
+        let Some(missing) = missing_words(&item.fault) else { return String::new() };
         let has_it =
-            |it: &(usize, usize)| self.line(*it).text.contains(missing) && !cited.contains(it);
+            |it: &(usize, usize)| has_words(&self.line(*it).text, missing) && !cited.contains(it);
         let distance = |&(b, l): &(usize, usize)| {
             let near = cited.iter().map(|at| (at.0.abs_diff(b), at.1.abs_diff(l)));
             near.min().unwrap_or_default()
@@ -141,6 +142,20 @@ impl<'a> ShownLines<'a> {
         });
         blocks.filter(|it| !it.lines.is_empty()).collect()
     }
+}
+
+/// Returns the words that a fault says are in none of the cited lines.
+fn missing_words(fault: &str) -> Option<&str> {
+    let (before, _) = fault.split_once("` is in none of the cited lines")?;
+    before.rsplit('`').next().filter(|it| !it.trim().is_empty())
+}
+
+/// Returns whether a text has some words, and not as a part of others.
+fn has_words(text: &str, words: &str) -> bool {
+    text.match_indices(words).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + words.len()..]);
+        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+    })
 }
 
 #[cfg(test)]

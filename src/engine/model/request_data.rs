@@ -79,7 +79,7 @@ impl DataLine {
     }
 }
 
-/// What the ids in a reply stand for: lines (`L12`), bullets (`b17`), and statements of memories (`s3f2a`, the first
+/// What the ids in a reply stand for: lines (`L12`), bullets (`b17`), and statements of memories (`s3f2a90`, the first
 /// digits of [`Item::hash`]). Lines may be named by their addresses, too.
 #[derive(Clone, Debug, Default)]
 pub struct LineIds {
@@ -240,7 +240,7 @@ impl LineIds {
 }
 
 /// As many digits of its hash are the id of a statement.
-const STATEMENT_DIGITS: usize = 4;
+const STATEMENT_DIGITS: usize = 6;
 
 /// Returns the id of a statement of a memory.
 pub fn statement_id(hash: &str) -> String {
@@ -274,6 +274,15 @@ pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
         blocks.push(block);
     }
     blocks.retain(|it| !it.lines.is_empty());
+    blocks
+}
+
+/// Joins the blocks of several weeks into those of one request, and numbers their lines anew.
+pub fn joined(weeks: impl Iterator<Item = Vec<DataBlock>>) -> Vec<DataBlock> {
+    let mut blocks: Vec<DataBlock> = weeks.flatten().collect();
+    for (line, number) in blocks.iter_mut().flat_map(|it| &mut it.lines).zip(1..) {
+        line.number = number;
+    }
     blocks
 }
 

@@ -72,7 +72,8 @@ impl ModelEngine {
                 let items: Vec<FaultyItem> = items.collect();
                 let repair = self.repair_request(&empty, &items, &blocks, &bullet_properties());
                 // Without corrections the first reply is used as it is.
-                let text = self.ask(&repair).unwrap_or_default();
+                let text = Some(&repair).filter(|it| self.fits_one_request(it));
+                let text = text.and_then(|it| self.ask(it).ok()).unwrap_or_default();
                 for (at, value) in repair::parse_corrections(&text, faulty.len()) {
                     correct_bullet(input, &mut draft, &faulty[at], &value, &ids);
                 }
@@ -186,7 +187,9 @@ pub(super) fn faulty_bullets(input: &SummaryInput<'_>, sections: &Sections) -> V
     }
     let is_refused = |it: &FaultyBullet| matches!(it.1, BulletFault::Refused(_));
     let is_worth_it = faulty.iter().any(is_refused) || faulty.len() >= INCOMPLETE_WORTH_A_CALL;
-    if is_worth_it { faulty } else { Vec::new() }
+    faulty.sort_by_key(|it| !is_refused(it));
+    faulty.truncate(if is_worth_it { repair::ITEMS_MAX } else { 0 });
+    faulty
 }
 
 /// Returns a bullet as an item to be corrected.

@@ -9,7 +9,10 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use serde_json::{Value, json};
@@ -46,7 +49,7 @@ pub(super) const MEMORIES_TOKENS: u32 = 1600;
 
 /// Weeks whose combined request is not answered yet, so that the week is not requested separately.
 #[derive(Debug, Default)]
-pub struct PendingWeeks(Mutex<BTreeSet<Period>>);
+pub struct PendingWeeks(Mutex<BTreeSet<Period>>, AtomicBool);
 
 /// The bullets that were corrected, each as it was before and as it is now; `None` if what failed the checks was not
 /// returned to the model yet.
@@ -58,6 +61,8 @@ pub(super) struct WeekReply {
     pub(super) week: String,
     pub(super) statements: Vec<Checked<StatementDraft>>,
     pub(super) corrected: Corrections,
+    /// The logs of other weeks that were in the request.
+    pub(super) shown: Vec<String>,
 }
 
 /// The summary of a week in a stored reply.
@@ -73,6 +78,7 @@ pub(super) struct ParsedReply {
     pub(super) week: String,
     pub(super) statements: ReadItems<StatementDraft>,
     corrected: Corrections,
+    shown: Vec<String>,
 }
 
 /// What a reply about a week is read by.
@@ -168,10 +174,15 @@ impl ModelEngine {
         let parse = if input.budget.verbatim { parse_statements } else { parse_reply };
         let Some(parsed) = ask_for_week(&request, &ids, parse, get)? else { return Ok(None) };
         let verdict = |it: &StatementDraft| days.map_or(Ok(()), |days| (days.check)(it));
-        let check = memories::StatementCheck { logs: input.logs, existing, verdict: &verdict };
-        let ParsedReply { week, statements, corrected } = parsed;
+        let ParsedReply { week, statements, corrected, shown } = parsed;
+        let check = memories::StatementCheck {
+            logs: input.logs,
+            shown: &shown,
+            existing,
+            verdict: &verdict,
+        };
         let statements = memories::check_statements(statements, &check);
-        let reply = WeekReply { week, statements, corrected };
+        let reply = WeekReply { week, statements, corrected, shown: shown.clone() };
         if reply.corrected.is_some() || days.is_none() {
             return Ok(Some(reply));
         }
@@ -199,8 +210,10 @@ impl ModelEngine {
         if shown.is_empty() {
             return Ok(reply);
         }
-        let mut again = self.repair_request(request, &shown, blocks, &correction_properties());
-        again.name = request.name.as_ref().map(|it| format!("{it} again"));
+        let again = self.repair_request(request, &shown, blocks, &correction_properties());
+        if !self.fits_one_request(&again) {
+            return Ok(reply);
+        }
         let is_all_bad = !reply.statements.is_empty() && statements.len() == reply.statements.len();
         let text = match get(&again) {
             Ok(Some(text)) => text,
@@ -296,9 +309,19 @@ impl ModelEngine {
 }
 
 impl PendingWeeks {
-    /// Forgets all of them.
+    /// Begins a run: none is pending, and weeks may be asked together.
     pub(super) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.1.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes that asking for several weeks together did not work; the others of this run are asked alone.
+    pub(super) fn ask_alone(&self) {
+        self.1.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn are_asked_alone(&self) -> bool {
+        self.1.load(Ordering::Relaxed)
     }
 
     pub(super) fn set(&self, week: Period, pending: bool) {
@@ -330,7 +353,12 @@ impl WeekReply {
             let pair = |(before, now): &(Item, Item)| json!([before.to_string(), now.to_string()]);
             all.iter().map(pair).collect::<Vec<_>>()
         });
-        json!({ "week": self.week, "statements": statements, "corrected": corrected })
+        json!({
+            "week": self.week,
+            "statements": statements,
+            "corrected": corrected,
+            "shown": self.shown,
+        })
     }
 }
 
@@ -374,6 +402,10 @@ fn schema() -> OutputSchema {
     schema
 }
 
+fn strings(list: Option<Value>) -> Vec<String> {
+    list.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default()
+}
+
 /// Reads what a stored reply says of its corrections.
 fn corrections(value: &Value) -> Corrections {
     let item = |it: &Value| Item::parse(it.as_str().unwrap_or_default());
@@ -397,23 +429,32 @@ fn correction_properties() -> Value {
 fn parse_statements(text: &str, ids: &LineIds) -> Result<ParsedReply, String> {
     let statements = memories::parse_reply(text, ids)?;
     let corrected = reply::find_value(text).and_then(|it| corrections(&it["corrected"]));
-    Ok(ParsedReply { week: String::new(), statements, corrected })
+    let shown =
+        strings(reply::find_value(text).and_then(|mut it| it.as_object_mut()?.remove("shown")));
+    Ok(ParsedReply { week: String::new(), statements, corrected, shown })
 }
 
 /// Parses a reply: `{"week": "…", "statements": […]}`. The error is worded for the model.
 pub(super) fn parse_reply(text: &str, ids: &LineIds) -> Result<ParsedReply, String> {
+    let reply = parse_part(text, ids)?;
+    if summary::parse_reply(&reply.week, &SummarySection::WEEKLY, ids).is_empty() {
+        return Err("`week` has no bullet under a requested heading".to_owned());
+    }
+    Ok(reply)
+}
+
+/// The same about a part of a week, of which there may be nothing to say.
+pub(super) fn parse_part(text: &str, ids: &LineIds) -> Result<ParsedReply, String> {
     let Some(Value::Object(mut object)) = reply::find_value(text) else {
         return Err("it contains no JSON object".to_owned());
     };
     let Some(Value::String(week)) = object.remove("week") else {
         return Err("`week` is not a string".to_owned());
     };
-    if summary::parse_reply(&week, &SummarySection::WEEKLY, ids).is_empty() {
-        return Err("`week` has no bullet under a requested heading".to_owned());
-    }
     let corrected = object.remove("corrected").and_then(|it| corrections(&it));
+    let shown = strings(object.remove("shown"));
     let statements = memories::parse_reply(&Value::Object(object).to_string(), ids)?;
-    Ok(ParsedReply { week, statements, corrected })
+    Ok(ParsedReply { week, statements, corrected, shown })
 }
 
 #[cfg(test)]
@@ -435,6 +476,9 @@ mod tests {
         let reply = json!({ "week": week, "statements": [] }).to_string();
         let parsed = parse_reply(&reply, &LineIds::default()).unwrap();
         let week = week.to_owned();
-        assert_eq!(parsed, ParsedReply { week, statements: vec![], corrected: None });
+        assert_eq!(
+            parsed,
+            ParsedReply { week, statements: vec![], corrected: None, shown: vec![] }
+        );
     }
 }

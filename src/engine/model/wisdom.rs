@@ -75,6 +75,16 @@ impl ReplyItem for WisdomOp {
             Self::Drop { .. } => None,
         }
     }
+
+    /// A correction does the same to the same entry, and drops nothing.
+    fn may_correct(&self, faulty: Option<&Self>) -> bool {
+        match (self, faulty) {
+            (Self::Add { .. }, Some(Self::Add { .. }) | None) => true,
+            (Self::Merge { id, .. }, Some(Self::Merge { id: of, .. })) => id == of,
+            (Self::Merge { .. }, None) => true,
+            _ => false,
+        }
+    }
 }
 
 impl ModelEngine {

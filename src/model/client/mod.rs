@@ -360,6 +360,10 @@ impl LanguageModel for ModelClient {
         check_complete(reply, request.max_output_tokens).ok()
     }
 
+    fn waits_for_batches(&self) -> bool {
+        self.state().is_scheduled
+    }
+
     fn keep_reply(&self, request: &ModelRequest, text: &str) {
         let key = self.reply_key(request);
         let reply = match self.stored_reply(key) {
