@@ -451,7 +451,11 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         if is_checked && !VERBATIM_KINDS.contains(&atom.kind) {
             continue;
         }
-        if !cited.supports_atom(atom, &item.text, &known) {
+        let is_noun = || {
+            claims::is_german(&item.text)
+                && people::may_be_german_noun(&item.text, atom, |it| known.is_person(it))
+        };
+        if !cited.supports_atom(atom, &item.text, &known) && !is_noun() {
             return Err(Violation::AtomNotInSources { atom: atom.text(&item.text).to_owned() });
         }
     }

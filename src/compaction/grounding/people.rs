@@ -57,6 +57,28 @@ fn has_form_of_name(word: &str) -> bool {
         && chars.all(|it| it.is_alphabetic() && !it.is_uppercase())
 }
 
+/// The words before the name of a person or a company in German.
+const BEFORE_GERMAN_NAMES: [&str; 14] = [
+    "herr", "herrn", "frau", "firma", "familie", "bei", "von", "für", "mit", "an", "durch", "und",
+    "laut", "namens",
+];
+
+/// Returns whether a capitalised word of a German text may be a noun like any other: no person has it as a name, and it
+/// is not where a name would be.
+pub(super) fn may_be_german_noun(
+    text: &str,
+    word: &Atom,
+    is_person: impl Fn(&str) -> bool,
+) -> bool {
+    let name = word.text(text);
+    if word.kind != AtomKind::Name || !has_form_of_name(name) || is_person(name) {
+        return false;
+    }
+    let before = text[..word.start].trim_end().rsplit(' ').next().unwrap_or_default();
+    let before = before.trim_start_matches(['(', '„', '"']).to_lowercase();
+    !BEFORE_GERMAN_NAMES.contains(&&before[..])
+}
+
 /// Returns whether a line uses a name as a thing: after an article, or as what somebody installs.
 fn is_thing(text: &str, lower: &str) -> bool {
     parse_sentences(text).iter().any(|sentence| {

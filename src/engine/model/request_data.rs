@@ -132,11 +132,11 @@ impl LineIds {
     fn statement_with(&self, id: &str) -> Option<&(String, Option<Citation>)> {
         let begin = id.trim().trim_start_matches(['s', 'S']);
         let mut found = self.statements.iter().filter(|it| it.0.starts_with(begin));
-        let first = found.next().filter(|_| begin.len() >= STATEMENT_DIGITS)?;
+        let first = found.next().filter(|_| begin.len() >= STATEMENT_DIGITS_MIN)?;
         found.all(|it| it.0 == first.0).then_some(first)
     }
 
-    /// Parses what a reply cites, in brackets or not: `L3, L7-L9; s3f2a`, or addresses as in `2026-04-02:12,14-16`.
+    /// Parses what a reply cites, in brackets or not: `L3, L7-L9; s3f2a90`, or addresses as in `2026-04-02:12,14-16`.
     ///
     /// # Errors
     ///
@@ -239,8 +239,9 @@ impl LineIds {
     }
 }
 
-/// As many digits of its hash are the id of a statement.
+/// As many digits of its hash are the id of a statement, of which a reply may leave out some.
 const STATEMENT_DIGITS: usize = 6;
+const STATEMENT_DIGITS_MIN: usize = 4;
 
 /// Returns the id of a statement of a memory.
 pub fn statement_id(hash: &str) -> String {
@@ -459,17 +460,18 @@ mod tests {
             ("3f2a90c1".to_owned(), lines("2026-03-01:4")),
             ("3f2b90c1".to_owned(), None),
             ("77aa0000".to_owned(), lines("2026-03-02:1")),
-            ("77aa1111".to_owned(), lines("2026-03-03:1")),
+            ("77aa0011".to_owned(), lines("2026-03-03:1")),
         ]);
-        assert_eq!(statement_id("3f2a90c1"), "s3f2a");
-        assert_eq!(ids.statement("s3f2a"), Some("3f2a90c1"));
+        assert_eq!(statement_id("3f2a90c1"), "s3f2a90");
+        assert_eq!(ids.statement("s3f2a90"), Some("3f2a90c1"));
         assert_eq!(ids.statement("3f2a90c1"), Some("3f2a90c1"));
+        assert_eq!(ids.statement("s3f2a"), Some("3f2a90c1"));
         assert_eq!(ids.statement("s3f2"), None);
-        assert_eq!(ids.statement("s77aa"), None, "of two it is neither");
+        assert_eq!(ids.statement("s77aa00"), None, "of two it is neither");
         let printed = ["3f2a90c1", "77aa0000", "s99ff"].map(|it| ids.print_statement(it));
-        assert_eq!(printed, ["s3f2a", "77aa0000", "s99ff"]);
-        assert_eq!(ids.parse("s3f2a").unwrap().to_string(), "2026-03-01:4");
-        assert!(ids.parse("s77aa").is_err());
+        assert_eq!(printed, ["s3f2a90", "77aa0000", "s99ff"]);
+        assert_eq!(ids.parse("s3f2a90").unwrap().to_string(), "2026-03-01:4");
+        assert!(ids.parse("s77aa00").is_err());
         let items = vec![(None, Item::parse("Shipped v2 [2026-04-02:1]")); 123];
         let blocks = blocks_of_bullets(std::iter::once(("2026-W14".parse().unwrap(), &items[..])));
         let ids = LineIds::of(&blocks).with_statements([("b1230000".to_owned(), None)]);

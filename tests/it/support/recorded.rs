@@ -67,12 +67,13 @@ impl Recording {
             return call.reply.clone();
         }
         if request.is_repair() {
-            return json!({ "items": [] }).to_string();
+            return self.corrections(&turns[0]);
         }
         let message = &turns[0];
         let of = |stage: &str, period: &str| {
             let call = self.0.iter().find(|it| it.stage == stage && it.period == period)?;
-            Some(with_ids_of(&call.reply, call.messages.first().map_or("", |it| it), message))
+            let recorded = call.messages.first().map_or("", |it| it);
+            Some(known_items(&with_ids_of(&call.reply, recorded, message)))
         };
         if request.system().contains("{\"operations\":") {
             let month = message.lines().find_map(|it| of("wisdom", it));
@@ -85,6 +86,36 @@ impl Recording {
             return valid_reply(request);
         }
         self.weeks(request, message)
+    }
+
+    /// Returns the recorded correction of each item of a request, by the words of the item.
+    fn corrections(&self, message: &str) -> String {
+        let numbered = |message: &str| -> Vec<(u64, Value)> {
+            let items = message.lines().filter_map(|it| it.split_once(". {"));
+            let item = |(number, item): (&str, &str)| {
+                let item = serde_json::from_str(&format!("{{{item}")).ok()?;
+                Some((number.parse().ok()?, item))
+            };
+            items.filter_map(item).collect()
+        };
+        let mut corrected = BTreeMap::<String, Value>::new();
+        for call in self.0.iter().filter(|it| it.stage == "repair") {
+            let reply: Value = serde_json::from_str(&call.reply).unwrap();
+            for (number, item) in numbered(&call.messages[0]) {
+                let mut found = reply["items"].as_array().unwrap().iter();
+                if let Some(by) = found.find(|it| it["n"] == number) {
+                    let reply = with_ids_of(&by.to_string(), &call.messages[0], message);
+                    corrected
+                        .insert(item["text"].to_string(), serde_json::from_str(&reply).unwrap());
+                }
+            }
+        }
+        let items = numbered(message).into_iter().filter_map(|(number, item)| {
+            let mut by = corrected.get(&item["text"].to_string())?.clone();
+            by["n"] = json!(number);
+            Some(by)
+        });
+        json!({ "items": items.collect::<Vec<_>>() }).to_string()
     }
 
     /// Returns the reply about the weeks of a request.
@@ -123,6 +154,21 @@ impl Recording {
     }
 }
 
+/// Returns a reply without the items that cite lines which are not in the request.
+fn known_items(reply: &str) -> String {
+    let is_known = |text: &str| !text.contains(UNKNOWN);
+    if let Ok(mut value) = serde_json::from_str::<Value>(reply) {
+        if let Some(list) = value["operations"].as_array_mut() {
+            list.retain(|it| is_known(&it.to_string()));
+        }
+        return value.to_string();
+    }
+    reply.lines().filter(|it| is_known(it)).map(|it| format!("{it}\n")).collect()
+}
+
+/// In place of an id that is not in the request.
+const UNKNOWN: &str = "L00";
+
 /// Returns a reply with the ids of lines as they are in another request, by the texts of the lines.
 fn with_ids_of(reply: &str, recorded: &str, now: &str) -> String {
     let lines = |message: &str| -> Vec<(String, String)> {
@@ -138,8 +184,8 @@ fn with_ids_of(reply: &str, recorded: &str, now: &str) -> String {
     while let Some(at) = rest.find(is_of_id) {
         let (before, word) = rest.split_at(at);
         let (word, after) = word.split_at(word.find(|c| !is_of_id(c)).unwrap_or(word.len()));
-        let id = texts.get(word).and_then(|it| ids_now.get(it));
-        text.extend([before, id.map_or(word, |it| &it[..])]);
+        let id = texts.get(word).map(|it| ids_now.get(it).map_or(UNKNOWN, |it| &it[..]));
+        text.extend([before, id.unwrap_or(word)]);
         rest = after;
     }
     text + rest
