@@ -23,6 +23,7 @@ use crate::{
     memory::{
         address::{Address, Citation},
         item::SummarySection,
+        period::Period,
         typed::TypedMemory,
     },
     model::{CallError, Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
@@ -91,10 +92,9 @@ impl ModelEngine {
         }
         // Those that are answered are not asked again.
         let parts = self.fitting_weeks(weeks, false);
-        if parts.len() < 2 {
+        let Some(group) = WeekGroup::new(self, &parts, existing) else {
             return self.prefetch_long_week(first, existing);
-        }
-        let group = WeekGroup::new(self, &parts, existing);
+        };
         if !self.fits_one_request(&group.request) {
             return Ok(());
         }
@@ -121,9 +121,8 @@ impl ModelEngine {
         existing: &[TypedMemory],
     ) -> Result<bool, EngineError> {
         let group = WeekGroup::new(self, parts, existing);
-        if parts.len() < 2 || self.client.earlier_reply(&group.request, false).is_none() {
-            return Ok(false);
-        }
+        let group = group.filter(|it| self.client.earlier_reply(&it.request, false).is_some());
+        let Some(group) = group else { return Ok(false) };
         // It is released with the work of this run.
         let text = self.ask(&group.request)?;
         self.store_group(&group, parts, &text);
@@ -245,7 +244,7 @@ impl ModelEngine {
     /// Returns the request for several weeks.
     fn group_request(
         &self,
-        parts: &[WeekPart<'_>],
+        (newest, parts): (Period, &[WeekPart<'_>]),
         logs: &[SanitizedLog],
         blocks: &[DataBlock],
         existing: &[TypedMemory],
@@ -270,30 +269,37 @@ impl ModelEngine {
         // Where no week is condensed, the instructions for that would only cost.
         if parts.iter().all(|it| it.input.budget.verbatim) {
             let prompt = self.prompts.get(PromptName::Extract);
-            let period = parts[0].input.period.to_string();
             let messages = vec![Message::user(message)];
             return ModelRequest {
                 schema: Some(memories::schema()),
                 max_output_tokens: self.combined_tokens(),
-                ..self.request(Stage::Extract, period, prompt, prompt.fill(&[]), messages)
+                ..self.request(
+                    Stage::Extract,
+                    newest.to_string(),
+                    prompt,
+                    prompt.fill(&[]),
+                    messages,
+                )
             };
         }
-        let request = self.combined_request(parts[0].input.period, String::new(), message);
+        let request = self.combined_request(newest, String::new(), message);
         ModelRequest { name: None, schema: Some(group_schema()), ..request }
     }
 }
 
 impl WeekGroup {
-    fn new(engine: &ModelEngine, parts: &[WeekPart<'_>], existing: &[TypedMemory]) -> Self {
+    /// Returns the request for some weeks; `None` if these are fewer than two.
+    fn new(engine: &ModelEngine, parts: &[WeekPart<'_>], existing: &[TypedMemory]) -> Option<Self> {
+        let newest = parts.first().filter(|_| parts.len() > 1)?.input.period;
         let oldest_first = || parts.iter().rev().map(|it| it.input.logs);
         let logs: Vec<SanitizedLog> = oldest_first().flatten().cloned().collect();
         // A line that several weeks repeat is in each of them.
         let blocks = request_data::joined(oldest_first().map(request_data::blocks_of_logs));
         let known = existing.iter().flat_map(memories::statement_keys);
-        Self {
-            request: engine.group_request(parts, &logs, &blocks, existing),
+        Some(Self {
+            request: engine.group_request((newest, parts), &logs, &blocks, existing),
             ids: LineIds::of(&blocks).with_statements(known),
-        }
+        })
     }
 }
 

@@ -97,7 +97,7 @@ fn an_unsupported_bullet_is_retried_once_and_then_rejected() {
         // A line that is not there.
         ("- Moved the importer to SQLite [2026-04-07:99]", "line 2026-04-07:99 does not exist"),
         ("- Moved the importer to SQLite [2026-01-01:1]", "line 2026-01-01:1 does not exist"),
-        ("- Moved the importer to SQLite [L99]", "cites no line"),
+        ("- The office moved to Vienna [L99]", "cites no line"),
         // A blank line.
         ("- Moved the importer to SQLite [2026-04-07:2]", "line 2026-04-07:2 is blank"),
         // An instruction to the reader.
@@ -198,7 +198,7 @@ fn a_second_request_holds_only_the_lines_about_its_items() {
         bullet(50, "Shelf 50 of the shed holds the boxes of row 50"),
     ]
     .concat()
-        + &bullet(120, "Ottilie keeps shelf 120 of the shed")
+        + &bullet(120, "Shelf 120 of the shed is kept by Ottilie")
         + &bullet(123, "Shelf 124 of the shed is empty of row 123");
     let server = Server::answering(move |request| request.reply_with(&reply, StopReason::Complete));
     let workspace = Workspace::new(Wire::Openai, server);
