@@ -78,9 +78,17 @@ pub(super) struct SourceQuantities {
     log_days: HashMap<NaiveDate, bool>,
     /// Whether a line says `one`, which is no number word of the lexicon.
     has_one: bool,
+    /// Whether a line says `both`, `twice`, or the like.
+    has_two: bool,
     /// Whether a line says that there is none.
     has_none: bool,
 }
+
+/// Words that say two without being the number.
+const TWO: [&str; 16] = [
+    "both", "twice", "pair", "couple", "double", "x2", "beide", "beiden", "beides", "zweimal",
+    "doppelt", "deux", "ambos", "ambas", "second", "zweite",
+];
 
 impl SourceQuantities {
     /// Adds a line of the log of a day.
@@ -142,6 +150,7 @@ impl SourceQuantities {
         }
         *self.log_days.entry(date).or_insert(true) &= names_other_day && !names_own_day;
         for word in words::lowercase_runs(text) {
+            self.has_two |= TWO.contains(&&word[..]);
             self.has_one |=
                 ["one", "single", "ein", "eine", "einen", "einer", "einmal", "une", "un", "una"]
                     .contains(&&word[..]);
@@ -317,6 +326,9 @@ impl SourceQuantities {
                     _ => theirs.iter().any(|their| it.is_compatible_with(their)),
                 };
                 units.iter().any(fits)
+                    || (self.has_two
+                        && value.to_small_integer() == Some(2)
+                        && *units == [MeasureUnit::None])
                     || (self.has_one
                         && value.to_small_integer() == Some(1)
                         && *units == [MeasureUnit::None])

@@ -1,0 +1,192 @@
+//! Which items their lines support.
+
+use crate::{memory::log::DailyLog, privacy};
+
+use super::*;
+
+const LOG: &str = "Shipped v1.2 to Acme for $1,200 on 3 May, see `run.sh`.\n\nAlice measured 15 ms with maxLen and #412.\n\nMaybe we move the database to Fly.io in June. The cache moved in May.";
+
+#[track_caller]
+fn check_item(bullet: &str, expected: &str) {
+    let log = DailyLog::parse("2026-04-02".parse().unwrap(), LOG.as_bytes()).unwrap();
+    let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
+    let verdict = check(&Item::parse(bullet), &logs);
+    let verdict = verdict.map_or_else(|v| v.to_string(), |()| "ok".to_owned());
+    assert_eq!(verdict, expected, "{bullet:?}");
+}
+
+#[test]
+fn an_item_that_its_lines_support_passes() {
+    check_item("Shipped v1.2 for 1200 USD [2026-04-02:1]", "ok");
+    check_item("alice and Acme: `run.sh` [2026-04-02:1,3]", "ok");
+    check_item("Done by 2 April 2026, in April 2026 [2026-04-02:1]", "ok");
+    check_item("Done 2026-04-02, on Thursday [2026-04-02:1]", "ok");
+    check_item("Due May 3 [2026-04-02:1]", "ok");
+    check_item("We used MaxLen and #412 [2026-04-02:3]", "ok");
+}
+
+#[test]
+fn a_guess_does_not_become_a_fact() {
+    let dropped =
+        |words: &str| format!("`{words}` is a fact here, but the cited lines only suppose it");
+    check_item("Perhaps the database moves to Fly.io in June [2026-04-02:5]", "ok");
+    check_item("The cache moved in May [2026-04-02:5]", "ok");
+    check_item(
+        "The database moves to Fly.io in June [2026-04-02:5]",
+        &dropped("The database moves to Fly.io in June"),
+    );
+    // A memory or an entry is checked as one text: title, statement, and reason.
+    check_item(
+        "Database move. Maybe we move the database to Fly.io. The cache moved in May [2026-04-02:5]",
+        "ok",
+    );
+    check_item(
+        "Where data lives. We move the database to Fly.io [2026-04-02:5]",
+        &dropped("We move the database to Fly.io"),
+    );
+}
+
+/// Returns the verdict on a bullet that cites the only line of the log of Thursday, 2 April 2026.
+fn verdict_on(line: &str, bullet: &str) -> String {
+    let log = DailyLog::parse("2026-04-02".parse().unwrap(), line.as_bytes()).unwrap();
+    let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
+    let verdict = check_model_item(&Item::parse(&format!("{bullet} [2026-04-02:1]")), &logs);
+    verdict.map_or_else(|v| v.to_string(), |()| "ok".to_owned())
+}
+
+#[track_caller]
+fn passes(line: &str, bullets: &[&str]) {
+    for bullet in bullets {
+        assert_eq!(verdict_on(line, bullet), "ok", "{bullet:?} of {line:?}");
+    }
+}
+
+#[track_caller]
+fn is_rejected(line: &str, bullets: &[(&str, &str)]) {
+    for (bullet, why) in bullets {
+        let verdict = verdict_on(line, bullet);
+        assert!(verdict.contains(why), "{bullet:?} of {line:?}: {verdict}");
+    }
+}
+
+#[test]
+fn an_amount_is_equal_in_any_form() {
+    let line = "The round raised $420M from three funds in 15 ms, 41% of 1,200 shares at -5 °C";
+    passes(
+        line,
+        &[
+            "Three funds raised $420 million in the round",
+            "The round raised 420 million dollars from 3 funds",
+            "The round raised USD 420,000,000",
+            "The round raised 41 % of 1200 shares",
+            "The shares were at −5 degrees",
+        ],
+    );
+    is_rejected(
+        line,
+        &[
+            ("The round raised $420B", "`$420B`"),
+            ("The round raised €420M", "`€420M`"),
+            ("Four funds raised $420M", "`Four`"),
+            ("The funds came in 15 s", "`15 s`"),
+            ("The round raised 41 of 1,200 shares", "`41`"),
+            ("The shares were at 5 °C", "`5 °C`"),
+        ],
+    );
+}
+
+#[test]
+fn days_and_times_are_resolved_against_the_log() {
+    let line = "Standup at 6:30 PM tomorrow, review next Friday, signed yesterday in Bonn";
+    passes(
+        line,
+        &[
+            "Standup at 18:30 on 3 April 2026",
+            "Signed in Bonn on April 1",
+            "Review on Friday, 2026-04-10",
+            "Signed yesterday in Bonn",
+        ],
+    );
+    is_rejected(
+        line,
+        &[
+            ("Standup at 6:30 AM tomorrow", "`6:30 AM`"),
+            ("Standup on 4 April", "`4 April`"),
+            ("Signed in Bonn on 2 April", "`2 April`"),
+            ("Review next Saturday", "`Saturday`"),
+        ],
+    );
+    passes("Montage ab 02.03.2026, 14.800 €", &["Montage ab 2. März 2026 für 14800 Euro"]);
+    is_rejected("Montage ab 02.03.2026", &[("Montage ab 3. März 2026", "`3. März 2026`")]);
+}
+
+#[test]
+fn a_negation_is_neither_lost_nor_added() {
+    for (line, bullet) in [
+        ("We do not deploy the importer on brisk", "We deploy the importer on brisk"),
+        ("Never restart the mail gateway by hand", "Restart the mail gateway by hand"),
+        ("The importer doesn't delete raw files", "The importer deletes raw files"),
+        ("Wir liefern die Küche nicht im April", "Wir liefern die Küche im April"),
+        ("The job runs without the network cache", "The job runs with the network cache"),
+    ] {
+        is_rejected(line, &[(bullet, "drops a negation")]);
+        is_rejected(bullet, &[(line, "denies what")]);
+    }
+    passes(
+        "We do not deploy the importer on a Friday, since nobody is there to watch it",
+        &["Importer is never deployed on a Friday", "No deploy of the importer on a Friday"],
+    );
+    passes("The rows are not lost but late", &["Rows are late rather than lost"]);
+}
+
+#[test]
+fn what_one_person_did_is_not_attributed_to_another() {
+    let line = "Ana asked for a cache, Ben measured the disk with Carl";
+    passes(line, &["Ana asked for a cache", "The disk was measured by Ben and Carl"]);
+    is_rejected(
+        line,
+        &[
+            ("Ben asked for a cache", "do not say that of `ben`"),
+            ("Ana measured the disk", "do not say that of `ana`"),
+            ("Tobias asked for a cache", "`Tobias`"),
+            ("Xandro wants a cache", "`Xandro`"),
+        ],
+    );
+}
+
+#[test]
+fn an_item_on_another_topic_and_the_prompt_are_rejected() {
+    let line = "The importer moved to SQLite";
+    is_rejected(
+        line,
+        &[
+            ("A statement belongs where somebody put it", "something else"),
+            ("<data-00ff> the importer moved to SQLite", "part of the prompt"),
+            ("2026-04-02:1 | The importer moved to SQLite", "part of the prompt"),
+        ],
+    );
+}
+
+/// The text repeats what each rule looks for.
+#[test]
+fn long_lines_are_checked_in_time_that_grows_with_their_length() {
+    let text = "Ana never moved 3 GB on Friday, 2 May to Ben, not `x`. ";
+    let many = text.repeat(2_000);
+    let started = std::time::Instant::now();
+    let _verdict = verdict_on(&many, &format!("Not {many}"));
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+#[test]
+fn the_violation_names_what_the_lines_lack() {
+    check_item("Shipped", "the bullet cites no line");
+    check_item(" [2026-04-02:1]", "the bullet has no words");
+    check_item("Shipped [2026-04-02:2]", "line 2026-04-02:2 is blank");
+    check_item("Shipped [2026-04-02:9]", "line 2026-04-02:9 does not exist");
+    check_item("Shipped [2026-04-03:1]", "line 2026-04-03:1 does not exist");
+    check_item("It cost $200 [2026-04-02:1]", "`$200` is in none of the cited lines");
+    check_item("It took 2 ms [2026-04-02:1]", "`2 ms` is in none of the cited lines");
+    check_item("The boss of Zeta said so [2026-04-02:1]", "`Zeta` is in none of the cited lines");
+    check_item("Due 4 May [2026-04-02:1]", "`4 May` is in none of the cited lines");
+    check_item("See #41 [2026-04-02:3]", "`#41` is in none of the cited lines");
+}
