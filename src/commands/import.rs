@@ -44,6 +44,8 @@ pub(super) enum ImportSource {
     ClaudeCode,
     /// Sessions of Codex
     Codex,
+    /// Sessions of Gemini CLI
+    Gemini,
     /// Sessions of other programs: lines of {"role", "content"}
     Jsonl,
     /// Notes of `OpenClaw`: MEMORY.md, USER.md, memory/DATE.md of a workspace
@@ -138,7 +140,7 @@ impl ImportSource {
     /// Returns the program whose notes are imported; `None` for sessions.
     fn notes_program(self) -> Option<NotesProgram> {
         match self {
-            Self::ClaudeCode | Self::Codex | Self::Jsonl => None,
+            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Jsonl => None,
             Self::Openclaw => Some(NotesProgram::OpenClaw),
             Self::Recall => Some(NotesProgram::Recall),
             Self::Teammates => Some(NotesProgram::Teammates),
@@ -248,6 +250,7 @@ impl ImportArgs {
             (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
             (None, ImportSource::ClaudeCode) => call.environment.claude_folder().join("projects"),
             (None, ImportSource::Codex) => call.environment.codex_folder().join("sessions"),
+            (None, ImportSource::Gemini) => call.environment.gemini_folder().join("tmp"),
             (None, _) => {
                 return Err(CommandError::usage("`memoird import jsonl` needs a file or a folder")
                     .hint("memoird import jsonl PATH"));
