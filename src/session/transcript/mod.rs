@@ -6,7 +6,7 @@
 //! lines become [`EntryContent::Other`] or are counted in [`TranscriptAnomalies`].
 //!
 //! - [`line_reader`]: lines of bounded length.
-//! - [`claude`], [`codex`], [`plain`]: the lines of each format.
+//! - [`claude`], [`codex`], [`gemini`], [`plain`]: the lines of each format.
 //! - [`tool`]: the effect of a tool call: files, command, to-do list.
 //! - [`branches`]: what the user discarded by rewinding the conversation.
 //! - `forgotten_words`: removes words that the user wants forgotten.
@@ -24,6 +24,7 @@ mod branches;
 pub mod claude;
 pub mod codex;
 mod forgotten_words;
+pub mod gemini;
 pub mod line_reader;
 pub mod plain;
 pub mod tool;
@@ -72,6 +73,8 @@ pub enum TranscriptFormat {
     ClaudeCode,
     /// `~/.codex/sessions/**/rollout-*.jsonl`.
     Codex,
+    /// `~/.gemini/tmp/*/chats/session-*.jsonl`.
+    Gemini,
     /// One `{"role": …, "content": …}` to a line.
     Plain,
 }
@@ -82,6 +85,7 @@ impl TranscriptFormat {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
             Self::Plain => "plain",
         }
     }
@@ -90,6 +94,9 @@ impl TranscriptFormat {
     pub fn detect(line: &Value) -> Option<Self> {
         let has = |key: &str| line.get(key).is_some();
         let kind = line.get("type").and_then(Value::as_str);
+        if gemini::is_line(line) {
+            return Some(Self::Gemini);
+        }
         if has("uuid") || has("sessionId") || has("leafUuid") {
             return kind.map(|_| Self::ClaudeCode);
         }
@@ -229,7 +236,7 @@ pub enum TranscriptError {
     Empty,
     /// No line has a known format.
     #[error(
-        "it contains no line of a session: neither of Claude Code or Codex, nor \
+        "it contains no line of a session: neither of Claude Code, Codex, or Gemini CLI, nor \
          {{\"role\": …, \"content\": …}}"
     )]
     Unknown,
@@ -319,6 +326,7 @@ struct TranscriptReader {
 #[derive(Debug)]
 struct EntryBuilder<'a> {
     transcript: &'a mut Transcript,
+    seen: &'a mut HashSet<String>,
     unnamed_calls: &'a mut Vec<String>,
     memory_calls: &'a mut HashSet<String>,
     /// The ids and texts of the questions that each call asks the user.
@@ -400,6 +408,7 @@ impl TranscriptReader {
         let first = self.transcript.entries.len();
         let mut found = EntryBuilder {
             transcript: &mut self.transcript,
+            seen: &mut self.seen,
             unnamed_calls: &mut self.unnamed_calls,
             memory_calls: &mut self.memory_calls,
             questions: &mut self.questions,
@@ -414,6 +423,7 @@ impl TranscriptReader {
         match format {
             TranscriptFormat::ClaudeCode => claude::read(&mut found, value),
             TranscriptFormat::Codex => codex::read(&mut found, value),
+            TranscriptFormat::Gemini => gemini::read(&mut found, value),
             TranscriptFormat::Plain => plain::read(&mut found, value),
         }
         let is_subagent = found.is_subagent;
