@@ -274,7 +274,12 @@ impl ImportArgs {
                 folders.extend(entries.map(|it| (it.path(), depth + 1)));
                 continue;
             }
-            let is_named = depth == 0 || path.extension().is_some_and(|it| it == "jsonl");
+            let has_extension = |it: &str| path.extension().is_some_and(|own| own == it);
+            // Gemini CLI wrote sessions without lines at first, beside other files of JSON.
+            let is_older = self.from == ImportSource::Gemini
+                && has_extension("json")
+                && path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("session-"));
+            let is_named = depth == 0 || has_extension("jsonl") || is_older;
             let Ok(changed) = path.metadata().and_then(|it| it.modified()) else { continue };
             let changed = DateTime::<Utc>::from(changed);
             if is_named && found.len() < FILES_MAX && since.is_none_or(|it| changed >= it) {

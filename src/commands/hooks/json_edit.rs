@@ -106,7 +106,7 @@ impl Editor<'_> {
                     let value = self.print(value, depth + 1)?;
                     added.push(format!("{}: {value}", Value::from(key.as_str())));
                 }
-                self.replace_items(&items, close, &removed, &added, depth);
+                self.replace_items(&items, start..close, &removed, &added, depth);
             }
             (Value::Array(old), Value::Array(new)) => {
                 let same = |it: &(&Value, &Value)| it.0 == it.1;
@@ -122,7 +122,7 @@ impl Editor<'_> {
                 let removed: Vec<usize> = (head + new.len()..head + old.len()).collect();
                 let added = new.iter().skip(old.len()).map(|it| self.print(it, depth + 1));
                 let added = added.collect::<Result<Vec<_>, _>>()?;
-                self.replace_items(&items, close, &removed, &added, depth);
+                self.replace_items(&items, start..close, &removed, &added, depth);
             }
             _ => {
                 let printed = self.print(new, depth)?;
@@ -132,11 +132,11 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Removes items of an object or a list that ends at `close`, and adds printed ones.
+    /// Removes items of an object or a list, whose brackets bound the range, and adds printed ones.
     fn replace_items(
         &mut self,
         items: &[Item],
-        close: usize,
+        Range { start: open, end: close }: Range<usize>,
         removed: &[usize],
         added: &[String],
         depth: usize,
@@ -145,7 +145,12 @@ impl Editor<'_> {
         let last_kept = kept.last().map(|it| items[it].value.end);
         for &n in removed {
             let start = self.text[..items[n].start].trim_end().len();
-            self.edits.push((start..items[n].value.end, String::new()));
+            let end = items[n].value.end;
+            // An object or a list that began in one line ends in it again.
+            let rest = &self.text[end..close];
+            let is_last = rest.trim().is_empty() && !self.text[open..items[0].start].contains('\n');
+            let end = if is_last && added.is_empty() { close } else { end };
+            self.edits.push((start..end, String::new()));
             // The comma after it, or the one after the last item that stays.
             let comma = if n + 1 < items.len() { Some(items[n].value.end) } else { last_kept };
             let comma = comma.map(|it| self.skip_space(it)).filter(|it| self.plain[*it] == b',');
@@ -303,6 +308,7 @@ mod tests {
     fn what_was_added_is_removed_without_a_trace() {
         for text in [
             "{\n  // mine\n  \"a\": [1,\n 2]\n}\n",
+            "{\"a\": [1] /* a, \"b\" */}",
             "{\n\t\"a\": {}, // mine\n\t\"b\": 2 /* a, \"b\" */\n}",
         ] {
             let old = parse(text);

@@ -299,6 +299,21 @@ mod tests {
     }
 
     #[test]
+    fn an_older_session_is_one_object() {
+        let mut whole = start();
+        whole["messages"] =
+            json!([message("u", "user", "Import it"), message("g", "gemini", "Done.")]);
+        for text in [format!("{whole:#}\n"), format!("{whole:#}"), whole.to_string()] {
+            let transcript = super::super::read(text.as_bytes(), None).unwrap();
+            assert_eq!(messages(&transcript), ["Import it"]);
+            assert_eq!(transcript.last_line(), Some("g"));
+        }
+        for text in ["{\n\"sessionId\": 1", "{\n\"sessionId\": 1\n}\n"] {
+            assert!(super::super::read(text.as_bytes(), None).is_err());
+        }
+    }
+
+    #[test]
     fn text_of_the_program_is_not_the_users() {
         let folders = "This is the Gemini CLI.\n- **Workspace Directories:**\n  - /home/nia/tide\n";
         let folders = format!("<session_context>\n{folders}</session_context>");

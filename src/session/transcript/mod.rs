@@ -270,7 +270,15 @@ pub fn read(
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let Ok(value) = serde_json::from_slice::<Value>(bytes) else {
+        let is_document = reader.is_none() && undecided.is_empty() && bytes.trim_ascii() == b"{";
+        let hash = ContentHash::of(bytes);
+        let value = if is_document {
+            read_document(&mut lines)
+                .map_err(|source| TranscriptError::Io { line: number, source })?
+        } else {
+            serde_json::from_slice::<Value>(bytes).ok()
+        };
+        let Some(value) = value else {
             if is_whole {
                 anomalies.malformed += 1;
             } else {
@@ -278,7 +286,6 @@ pub fn read(
             }
             continue;
         };
-        let hash = ContentHash::of(bytes);
         if let Some(reader) = &mut reader {
             reader.read_line(number, hash, &value);
             continue;
@@ -303,6 +310,20 @@ pub fn read(
     transcript.anomalies.malformed = anomalies.malformed;
     transcript.anomalies.too_long = anomalies.too_long;
     Ok(transcript)
+}
+
+/// Reads the rest of a file that is one JSON object in lines, after its first line, as Gemini CLI wrote it
+/// at first; `None` if it is none, or longer than a line may be.
+fn read_document(lines: &mut BoundedLines<impl BufRead>) -> io::Result<Option<Value>> {
+    let mut document = b"{".to_vec();
+    while let Some(line) = lines.next_line()? {
+        let BoundedLine::Text { bytes, .. } = line else { return Ok(None) };
+        if document.len() + bytes.len() > line_reader::LINE_BYTES_MAX {
+            return Ok(None);
+        }
+        document.extend_from_slice(bytes);
+    }
+    Ok(serde_json::from_slice(&document).ok())
 }
 
 /// The state while a transcript is read.
