@@ -61,13 +61,9 @@ impl AgentProgram {
     }
 
     /// Returns the events that we handle, and their names in our commands.
-    fn events(self) -> [(&'static str, &'static str); 3] {
-        let pre_compact = if self == Self::Gemini { "PreCompress" } else { "PreCompact" };
-        [
-            ("SessionStart", "session-start"),
-            (pre_compact, "pre-compact"),
-            ("SessionEnd", "session-end"),
-        ]
+    fn events(self) -> &'static [(&'static str, &'static str)] {
+        // Gemini CLI asks before each turn whether to compact, and its transcript keeps what it compacts.
+        if self == Self::Gemini { &EVENTS[..2] } else { &EVENTS }
     }
 
     /// Returns the timeout of our hook for an event, in the unit of the program.
@@ -93,6 +89,13 @@ impl AgentProgram {
         serde_json::from_str(if text.trim().is_empty() { "{}" } else { text })
     }
 }
+
+/// The events of all programs; the last one is not for Gemini CLI.
+const EVENTS: [(&str, &str); 3] = [
+    ("SessionStart", "session-start"),
+    ("SessionEnd", "session-end"),
+    ("PreCompact", "pre-compact"),
+];
 
 /// Where Gemini CLI lists servers, and the name and arguments of ours. Without a named folder it serves the
 /// one around its working folder, as the hooks do.
@@ -274,7 +277,7 @@ fn without_empty_hooks(mut settings: Value) -> Value {
 pub(crate) fn is_in_settings(host: AgentProgram, around: &Environment, word: &str) -> bool {
     let text = fs::read_to_string(host.settings_path(around)).unwrap_or_default();
     let Ok(settings) = host.parse_settings(&text) else { return false };
-    let event = host.events().into_iter().find(|it| it.1 == word).map_or("", |it| it.0);
+    let event = host.events().iter().find(|it| it.1 == word).map_or("", |it| it.0);
     let groups = settings.get("hooks").and_then(|it| it.get(event)?.as_array());
     let mut programs = groups.into_iter().flatten().flat_map(|it| our_programs(it, host));
     programs.any(|it| Path::new(it).is_file())
@@ -333,7 +336,7 @@ fn merge_hooks(
         return Some(());
     }
     let hooks = settings.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
-    for (event, word) in host.events() {
+    for &(event, word) in host.events() {
         let command = hook_command(host, program, word);
         let timeout = host.timeout(event);
         let hook = json!({ "type": "command", "command": command, "timeout": timeout });
@@ -456,7 +459,7 @@ mod tests {
         assert_eq!(changed, once);
         merge(&mut changed, host, "/opt/memory-head", false).unwrap();
         merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
-        for (event, word) in host.events() {
+        for &(event, word) in host.events() {
             let groups = changed["hooks"][event].as_array().unwrap();
             let own: Vec<&str> = groups.iter().flat_map(|it| our_commands(it, host)).collect();
             assert_eq!(own, [hook_command(host, "/usr/bin/memoird", word)]);

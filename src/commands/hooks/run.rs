@@ -122,7 +122,7 @@ fn is_from_plugin() -> bool {
 fn event_name(told: &Value) -> Option<&'static str> {
     match told.get("hook_event_name")?.as_str()? {
         "SessionStart" => Some("session-start"),
-        "PreCompact" | "PreCompress" => Some("pre-compact"),
+        "PreCompact" => Some("pre-compact"),
         "SessionEnd" => Some("session-end"),
         _ => None,
     }

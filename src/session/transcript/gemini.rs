@@ -2,8 +2,8 @@
 //!
 //! The first line has the session's id and no folder. A message has an `id` and a `type`; a line with the id of
 //! an earlier one is the same message with more in it, as the tool calls of an answer. `{"$set": …}` changes
-//! the session's state. If it has `messages`, they replace all others: after a compaction, and when the program
-//! adds text to the conversation; what the user types is always in a line of its own. `{"$rewindTo": ID}`
+//! the session's state. If it has `messages`, they replace all others: at the start, and after a compaction; what
+//! the user types is always in a line of its own, as are most messages that the program adds. `{"$rewindTo": ID}`
 //! discards a message and all that follow. An older session is one JSON object with the same `messages`.
 
 use serde_json::Value;
@@ -22,6 +22,9 @@ const FILES_START: &str = "--- Content from referenced files ---";
 const FILES_END: &str = "--- End of content ---";
 /// Begins a message about a command that the user typed for the shell, between fences.
 const SHELL_START: &str = "I ran the following shell command:\n```sh\n";
+/// Begins messages about the files that the user has open in an editor.
+const EDITOR_STARTS: [&str; 2] =
+    ["Here is the user's editor context", "Here is a summary of changes in the user's editor"];
 /// Begins the list of folders in the first message, which the program writes.
 const FOLDERS_START: &str = "**Workspace Directories:**\n";
 
@@ -106,8 +109,12 @@ fn read_user(entry: &mut EntryBuilder<'_>, content: Option<&Value>) {
         let behind = after.split_once(FILES_END).map_or("", |it| it.1);
         text = format!("{}{behind}", before.trim_end());
     }
-    if text == CONTINUE {
+    if text == CONTINUE || EDITOR_STARTS.iter().any(|it| text.starts_with(it)) {
         return entry.push(EntryContent::Notice(text));
+    }
+    if let Some(command) = text.strip_prefix(SHELL_START) {
+        let command = command.split("\n```").next().unwrap_or_default();
+        return entry.push(EntryContent::Command(format!("!{}", command.trim())));
     }
     entry.add_user_text(&text);
 }
@@ -129,9 +136,6 @@ fn read_history(entry: &mut EntryBuilder<'_>, messages: Option<&Value>) {
         if is_summary {
             entry.push(EntryContent::Boundary { trigger: None, tokens_before: None });
             entry.push(EntryContent::Summary(text));
-        } else if let Some(command) = text.strip_prefix(SHELL_START) {
-            let command = command.split("\n```").next().unwrap_or_default();
-            entry.push(EntryContent::Command(format!("!{}", command.trim())));
         } else {
             if let Some((_, folders)) = text.split_once(FOLDERS_START)
                 && let Some(folder) =
@@ -331,8 +335,8 @@ mod tests {
             answered,
             message("r", "user", files),
             message("p", "user", "Please continue."),
-            json!({"$set": {"messages": [first, message("s", "user", shell),
-                message("e", "user", "Here is the user's editor context: we always use ZH.")]}}),
+            message("s", "user", shell),
+            message("e", "user", "Here is the user's editor context as a JSON object: we use ZH."),
             // A compaction, in which one message returns under another id.
             json!({"$set": {"messages": [first, message("n", "user", "<state_snapshot>We use ZH</state_snapshot>"),
                 message("a", "gemini", SUMMARY_REPLY), message("u9", "user", "Keep the decimal comma"),

@@ -428,14 +428,12 @@ fn init_adds_hooks_and_the_server_to_gemini_cli_and_keeps_comments() {
         assert!(kept, "{line}: {installed}");
     }
     let program = env!("CARGO_BIN_EXE_memoird");
-    for (event, word) in
-        [("SessionStart", "start"), ("PreCompress", "pre-compact"), ("SessionEnd", "session-end")]
-    {
+    for (event, word) in [("SessionStart", "session-start"), ("SessionEnd", "session-end")] {
         let hook = format!("{program} hook gemini ");
         let entered = installed.split(event).nth(1).unwrap();
         assert!(entered.contains(&hook) && entered.contains(word), "{event}: {installed}");
     }
-    assert_eq!(installed.matches("\"timeout\": 5000").count(), 3, "{installed}");
+    assert_eq!(installed.matches("\"timeout\": 5000").count(), 2, "{installed}");
     root.run(&["init", ".", "--gemini", "--yes"]).ok();
     assert_eq!(read(), installed, "a second call changes nothing");
     // A comment that came in between stays; nothing else of ours does.
@@ -473,12 +471,15 @@ fn a_gemini_session_starts_with_the_context_and_is_recorded() {
     let answer = fire("session-start", "SessionStart", &json!({"source": "startup"})).json();
     let text = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     assert!(text.contains("Brest is late."), "{text}");
-    // The event alone also names what to do.
+    // Fired before each turn.
     fire("", "PreCompress", &json!({"trigger": "auto"}));
     process_queue(&root);
-    assert_eq!(count_records(&root), 1);
-    fire("session-end", "SessionEnd", &json!({"reason": "exit"}));
-    process_queue(&root);
+    assert_eq!(count_records(&root), 0);
+    // The event alone also names what to do.
+    for verb in ["session-end", ""] {
+        fire(verb, "SessionEnd", &json!({"reason": "exit"}));
+        process_queue(&root);
+    }
     assert_eq!(count_records(&root), 1);
     let log = root.read("memory/2026-04-11.md");
     for words in [
