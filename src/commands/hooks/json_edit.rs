@@ -141,8 +141,8 @@ impl Editor<'_> {
         added: &[String],
         depth: usize,
     ) {
-        let kept = (0..items.len()).filter(|it| !removed.contains(it));
-        let last_kept = kept.last().map(|it| items[it].value.end);
+        let mut kept = (0..items.len()).rev().filter(|it| !removed.contains(it));
+        let last_kept = kept.next().map(|it| items[it].value.end);
         for &n in removed {
             let start = self.text[..items[n].start].trim_end().len();
             let end = items[n].value.end;
@@ -207,9 +207,8 @@ impl Editor<'_> {
             match byte {
                 b'"' => at = string_end(self.plain, at) - 1,
                 b'{' | b'[' => depth += 1,
-                b'}' | b']' if depth == 0 => return at,
+                b'}' | b']' | b',' if depth == 0 => return at,
                 b'}' | b']' => depth -= 1,
-                b',' if depth == 0 => return at,
                 it if depth == 0 && it.is_ascii_whitespace() => return at,
                 _ => {}
             }

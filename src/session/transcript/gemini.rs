@@ -22,9 +22,14 @@ const FILES_START: &str = "--- Content from referenced files ---";
 const FILES_END: &str = "--- End of content ---";
 /// Begins a message about a command that the user typed for the shell, between fences.
 const SHELL_START: &str = "I ran the following shell command:\n```sh\n";
-/// Begins messages about the files that the user has open in an editor.
-const EDITOR_STARTS: [&str; 2] =
-    ["Here is the user's editor context", "Here is a summary of changes in the user's editor"];
+/// Begins other messages that the program adds in the place of the user.
+const PROGRAM_STARTS: [&str; 5] = [
+    "Here is the user's editor context",
+    "Here is a summary of changes in the user's editor",
+    "User has manually exited Plan Mode. Switching to",
+    "Plan approved. Switching to",
+    "- **Workspace Directories:**\n",
+];
 /// Begins the list of folders in the first message, which the program writes.
 const FOLDERS_START: &str = "**Workspace Directories:**\n";
 
@@ -73,17 +78,11 @@ fn read_message(entry: &mut EntryBuilder<'_>, message: &Value) {
     if begin(entry, id.to_owned()) {
         let content = message.get("content");
         let text = content_text(content);
-        entry.seen.insert(text_key(&text));
+        entry.positions.insert(text_key(&text), entry.transcript.entries.len());
         match string_field(message, "type").unwrap_or_default() {
             "user" => read_user(entry, message.get("displayContent").or(content)),
-            "gemini" => {
-                let before = entry.transcript.entries.len();
-                entry.add_assistant_text(&text);
-                if entry.transcript.entries.len() == before {
-                    // So that the message can be found by its id.
-                    entry.push(EntryContent::Other("gemini".to_owned()));
-                }
-            }
+            "gemini" => entry.add_assistant_text(&text),
+            "info" | "warning" | "error" if text.is_empty() => {}
             "info" | "warning" | "error" => entry.push(EntryContent::Notice(text)),
             kind => entry.add_unknown(kind),
         }
@@ -96,7 +95,10 @@ fn read_message(entry: &mut EntryBuilder<'_>, message: &Value) {
 fn begin(entry: &mut EntryBuilder<'_>, id: String) -> bool {
     entry.has_own_id = true;
     entry.id.clone_from(&id);
-    entry.seen.insert(id)
+    let is_new = !entry.positions.contains_key(&id);
+    let next = entry.transcript.entries.len();
+    entry.positions.entry(id).or_insert(next);
+    is_new
 }
 
 fn read_user(entry: &mut EntryBuilder<'_>, content: Option<&Value>) {
@@ -109,7 +111,7 @@ fn read_user(entry: &mut EntryBuilder<'_>, content: Option<&Value>) {
         let behind = after.split_once(FILES_END).map_or("", |it| it.1);
         text = format!("{}{behind}", before.trim_end());
     }
-    if text == CONTINUE || EDITOR_STARTS.iter().any(|it| text.starts_with(it)) {
+    if text == CONTINUE || PROGRAM_STARTS.iter().any(|it| text.starts_with(it)) {
         return entry.push(EntryContent::Notice(text));
     }
     if let Some(command) = text.strip_prefix(SHELL_START) {
@@ -126,8 +128,15 @@ fn read_history(entry: &mut EntryBuilder<'_>, messages: Option<&Value>) {
         let text = content_text(message.get("content"));
         let id = string_field(message, "id").unwrap_or_default();
         entry.at = parse_time(message.get("timestamp"));
-        // A message may return under another id.
-        let is_new = begin(entry, id.to_owned()) && entry.seen.insert(text_key(&text));
+        let key = text_key(&text);
+        let known = entry.positions.get(&key).copied();
+        let mut is_new = begin(entry, id.to_owned());
+        if let Some(position) = known.filter(|_| is_new) {
+            // After a compaction the messages that stay have other ids.
+            entry.positions.insert(id.to_owned(), position);
+            is_new = false;
+        }
+        entry.positions.entry(key).or_insert(entry.transcript.entries.len());
         let is_summary =
             messages.get(n + 1).is_some_and(|it| content_text(it.get("content")) == SUMMARY_REPLY);
         if !is_new || string_field(message, "type") != Some("user") {
@@ -203,9 +212,8 @@ fn result_text(call: &Value) -> String {
 
 /// Discards a message and all that follow; without that message, all.
 fn discard_from(entry: &mut EntryBuilder<'_>, id: &str) {
-    let entries = &mut entry.transcript.entries;
-    let first = entries.iter().position(|it| it.id == id).unwrap_or(0);
-    for old in &mut entries[first..] {
+    let first = entry.positions.get(id).copied().unwrap_or(0);
+    for old in entry.transcript.entries.iter_mut().skip(first) {
         old.set_content(EntryContent::Other(DISCARDED.to_owned()));
     }
 }
@@ -248,7 +256,7 @@ mod tests {
         message
     }
 
-    fn call(id: &str, name: &str, args: Value, output: &str, status: &str) -> Value {
+    fn call(id: &str, name: &str, args: &Value, output: &str, status: &str) -> Value {
         let response =
             json!({"functionResponse": {"id": id, "name": name, "response": {"output": output}}});
         json!({"id": id, "name": name, "args": args, "result": [response], "status": status,
@@ -261,12 +269,12 @@ mod tests {
 
     #[test]
     fn a_message_that_is_written_again_is_read_once() {
-        let list = call("c1", "read_file", json!({"file_path": "a.rs"}), "fn a() {}", "success");
+        let list = call("c1", "read_file", &json!({"file_path": "a.rs"}), "fn a() {}", "success");
         let asked = json!({"questions": [{"question": "Which datum?"}, {"question": "Rows?"}]});
-        let asked = call("c2", "ask_user", asked, r#"{"answers": {"0": "ZH"}}"#, "success");
+        let asked = call("c2", "ask_user", &asked, r#"{"answers": {"0": "ZH"}}"#, "success");
         let own = json!({"query": "datum"});
-        let own = call("c3", "mcp_memoird_memory_search", own, "Brest has two", "success");
-        let refused = call("c4", "run_shell_command", json!({"command": "rm x"}), "", "cancelled");
+        let own = call("c3", "mcp_memoird_memory_search", &own, "Brest has two", "success");
+        let refused = call("c4", "run_shell_command", &json!({"command": "rm x"}), "", "cancelled");
         let answer = message("g", "gemini", "I look at it.");
         let lines = [
             start(),
@@ -342,6 +350,8 @@ mod tests {
                 message("a", "gemini", SUMMARY_REPLY), message("u9", "user", "Keep the decimal comma"),
                 message("g9", "gemini", "Kept.")]}}),
             message("v", "user", "Go on"),
+            message("w", "user", "Go on"),
+            json!({"$rewindTo": "w"}),
         ]);
         let words = ["Start", "Keep the decimal comma", "Read @a.md", "!make", "Go on"];
         assert_eq!(messages(&transcript), words);
@@ -354,6 +364,20 @@ mod tests {
         let agent =
             |it: &&super::super::TranscriptEntry| matches!(it.content, EntryContent::Assistant(_));
         assert_eq!(transcript.entries.iter().filter(agent).count(), 1);
+    }
+
+    #[test]
+    fn a_message_is_rewound_under_the_id_that_a_compaction_gave_it() {
+        let transcript = read_lines(&[
+            start(),
+            message("u1", "user", "Use XML"),
+            message("u2", "user", "Use YAML"),
+            json!({"$set": {"messages": [message("n", "user", "<state_snapshot>XML</state_snapshot>"),
+                message("a", "gemini", SUMMARY_REPLY), message("u9", "user", "Use YAML")]}}),
+            json!({"$rewindTo": "u9"}),
+            message("u3", "user", "Use JSON"),
+        ]);
+        assert_eq!(messages(&transcript), ["Use XML", "Use JSON"]);
     }
 
     #[test]

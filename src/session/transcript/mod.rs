@@ -334,6 +334,8 @@ struct TranscriptReader {
     seen: HashSet<String>,
     /// How often each line without an id occurred.
     copies: HashMap<ContentHash, usize>,
+    /// Where the entries of each message of Gemini CLI begin, by its id and by its text.
+    positions: HashMap<String, usize>,
     /// Calls without ids in the file, oldest first.
     unnamed_calls: Vec<String>,
     memory_calls: HashSet<String>,
@@ -347,7 +349,7 @@ struct TranscriptReader {
 #[derive(Debug)]
 struct EntryBuilder<'a> {
     transcript: &'a mut Transcript,
-    seen: &'a mut HashSet<String>,
+    positions: &'a mut HashMap<String, usize>,
     unnamed_calls: &'a mut Vec<String>,
     memory_calls: &'a mut HashSet<String>,
     /// The ids and texts of the questions that each call asks the user.
@@ -374,9 +376,19 @@ impl TranscriptReader {
             entries: Vec::new(),
             anomalies: TranscriptAnomalies::default(),
         };
-        let (seen, copies, unnamed_calls, memory_calls) = Default::default();
-        let (tree, questions, queued) = Default::default();
-        Self { transcript, seen, copies, unnamed_calls, memory_calls, tree, questions, queued }
+        let (seen, copies, positions, unnamed_calls) = Default::default();
+        let (memory_calls, tree, questions, queued) = Default::default();
+        Self {
+            transcript,
+            seen,
+            copies,
+            positions,
+            unnamed_calls,
+            memory_calls,
+            tree,
+            questions,
+            queued,
+        }
     }
 
     /// Returns the transcript without what the user discarded, and with what no agent has read yet.
@@ -429,7 +441,7 @@ impl TranscriptReader {
         let first = self.transcript.entries.len();
         let mut found = EntryBuilder {
             transcript: &mut self.transcript,
-            seen: &mut self.seen,
+            positions: &mut self.positions,
             unnamed_calls: &mut self.unnamed_calls,
             memory_calls: &mut self.memory_calls,
             questions: &mut self.questions,
