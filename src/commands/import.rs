@@ -44,6 +44,8 @@ pub(super) enum ImportSource {
     ClaudeCode,
     /// Sessions of Codex
     Codex,
+    /// Sessions of Gemini CLI
+    Gemini,
     /// Sessions of other programs: lines of {"role", "content"}
     Jsonl,
     /// Notes of `OpenClaw`: MEMORY.md, USER.md, memory/DATE.md of a workspace
@@ -138,7 +140,7 @@ impl ImportSource {
     /// Returns the program whose notes are imported; `None` for sessions.
     fn notes_program(self) -> Option<NotesProgram> {
         match self {
-            Self::ClaudeCode | Self::Codex | Self::Jsonl => None,
+            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Jsonl => None,
             Self::Openclaw => Some(NotesProgram::OpenClaw),
             Self::Recall => Some(NotesProgram::Recall),
             Self::Teammates => Some(NotesProgram::Teammates),
@@ -248,6 +250,7 @@ impl ImportArgs {
             (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
             (None, ImportSource::ClaudeCode) => call.environment.claude_folder().join("projects"),
             (None, ImportSource::Codex) => call.environment.codex_folder().join("sessions"),
+            (None, ImportSource::Gemini) => call.environment.gemini_folder().join("tmp"),
             (None, _) => {
                 return Err(CommandError::usage("`memoird import jsonl` needs a file or a folder")
                     .hint("memoird import jsonl PATH"));
@@ -271,7 +274,12 @@ impl ImportArgs {
                 folders.extend(entries.map(|it| (it.path(), depth + 1)));
                 continue;
             }
-            let is_named = depth == 0 || path.extension().is_some_and(|it| it == "jsonl");
+            let has_extension = |it: &str| path.extension().is_some_and(|own| own == it);
+            // Gemini CLI wrote sessions without lines at first, beside other files of JSON.
+            let is_older = self.from == ImportSource::Gemini
+                && has_extension("json")
+                && path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("session-"));
+            let is_named = depth == 0 || has_extension("jsonl") || is_older;
             let Ok(changed) = path.metadata().and_then(|it| it.modified()) else { continue };
             let changed = DateTime::<Utc>::from(changed);
             if is_named && found.len() < FILES_MAX && since.is_none_or(|it| changed >= it) {

@@ -37,6 +37,8 @@ pub struct Environment {
     pub claude_config_dir: Option<PathBuf>,
     /// The folder of Codex, if it is not `~/.codex`.
     pub codex_home: Option<PathBuf>,
+    /// The folder that holds `.gemini`, if it is not the home folder.
+    pub gemini_cli_home: Option<PathBuf>,
     /// The working folder.
     pub cwd: PathBuf,
     /// The host's name, as in `writer` of `memoird.yaml`.
@@ -88,6 +90,7 @@ impl Environment {
             state_home: xdg.state_dir().unwrap_or_else(|| xdg.home_dir().join(".local/state")),
             claude_config_dir: absolute_dir_variable("CLAUDE_CONFIG_DIR"),
             codex_home: absolute_dir_variable("CODEX_HOME"),
+            gemini_cli_home: absolute_dir_variable("GEMINI_CLI_HOME"),
             cwd,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             system_zone: system_zone(env::var("TZ").ok().as_deref()),
@@ -112,6 +115,11 @@ impl Environment {
     /// Returns the folder of Codex's settings and transcripts.
     pub fn codex_folder(&self) -> PathBuf {
         self.codex_home.clone().unwrap_or_else(|| self.home.join(".codex"))
+    }
+
+    /// Returns the folder of Gemini CLI's settings and transcripts.
+    pub fn gemini_folder(&self) -> PathBuf {
+        self.gemini_cli_home.as_ref().unwrap_or(&self.home).join(".gemini")
     }
 
     /// Returns a variable, if it is set and not empty.

@@ -251,6 +251,13 @@ fn clear_line(
                 count += clear_output(item.get_mut("output"));
             }
         }
+        TranscriptFormat::Gemini => {
+            count += clear_calls(&mut value, &is_cleared);
+            let history = value.get_mut("$set").and_then(|it| it.get_mut("messages"));
+            for message in history.and_then(Value::as_array_mut).into_iter().flatten() {
+                count += clear_calls(message, &is_cleared);
+            }
+        }
         TranscriptFormat::Plain => {
             let is_tool =
                 matches!(value.get("role").and_then(Value::as_str), Some("tool" | "function"));
@@ -280,6 +287,21 @@ fn clear_blocks(holder: &mut Value, is_cleared: &dyn Fn(&Value, &str) -> bool) -
         let is_result = block.get("type").and_then(Value::as_str) == Some("tool_result");
         if is_result && is_cleared(block, "tool_use_id") {
             count += clear_output(block.get_mut("content"));
+        }
+    }
+    count
+}
+
+/// Replaces the results of the calls of a message of Gemini CLI; returns how many.
+fn clear_calls(message: &mut Value, is_cleared: &dyn Fn(&Value, &str) -> bool) -> usize {
+    let calls = message.get_mut("toolCalls").and_then(Value::as_array_mut);
+    let mut count = 0;
+    for call in calls.into_iter().flatten().filter(|it| is_cleared(it, "id")) {
+        let part = call.get_mut("result").and_then(|it| it.get_mut(0));
+        let response = part.and_then(|it| it.get_mut("functionResponse")?.get_mut("response"));
+        count += clear_output(response.and_then(|it| it.get_mut("output")));
+        if let Some(display_data) = call.get_mut("resultDisplay").filter(|_| count > 0) {
+            truncate_strings(display_data);
         }
     }
     count

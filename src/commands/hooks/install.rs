@@ -1,4 +1,5 @@
-//! Adds our hooks to the settings of an agent's program, and removes them; or writes them as a plugin.
+//! Adds our hooks to the settings of an agent's program, and removes them; or writes them as a plugin. For
+//! Gemini CLI the same file gets our MCP server, too.
 //!
 //! The settings belong to the user: everything else in them stays, the change is shown first, and the
 //! previous file is backed up beside it. Removing the hooks restores that file byte for byte, if nothing else
@@ -9,10 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Serialize as _;
-use serde_json::{Map, Value, json, ser::PrettyFormatter};
+use serde_json::{Map, Value, json};
 
-use super::run;
+use super::{json_edit, run};
 use crate::commands::{
     error::{CommandError, CommandResult},
     ui::Ui,
@@ -23,13 +23,15 @@ use crate::{
     store::fs::vault::settings_files::{remove_settings, write_settings},
 };
 
-/// The program whose settings are edited. Both read hooks of the same shape.
+/// The program whose settings are edited. All read hooks of the same shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AgentProgram {
     /// Claude Code: `settings.json`, with many other settings.
     ClaudeCode,
     /// Codex: `hooks.json`, with hooks only.
     Codex,
+    /// Gemini CLI: `settings.json`, with many other settings, which may have comments.
+    Gemini,
 }
 
 impl AgentProgram {
@@ -38,6 +40,7 @@ impl AgentProgram {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -45,6 +48,7 @@ impl AgentProgram {
         match self {
             Self::ClaudeCode => "Claude Code",
             Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
         }
     }
 
@@ -52,16 +56,52 @@ impl AgentProgram {
         match self {
             Self::ClaudeCode => around.claude_folder().join("settings.json"),
             Self::Codex => around.codex_folder().join("hooks.json"),
+            Self::Gemini => around.gemini_folder().join("settings.json"),
         }
+    }
+
+    /// Returns the events that we handle, and their names in our commands.
+    fn events(self) -> &'static [(&'static str, &'static str)] {
+        // Gemini CLI asks before each turn whether to compact, and its transcript keeps what it compacts.
+        if self == Self::Gemini { &EVENTS[..2] } else { &EVENTS }
+    }
+
+    /// Returns the timeout of our hook for an event, in the unit of the program.
+    fn timeout(self, event: &str) -> u64 {
+        match self {
+            Self::Gemini => TIMEOUT_SECONDS * 1_000,
+            _ if event == SHORT_EVENT => SHORT_TIMEOUT_SECONDS,
+            _ => TIMEOUT_SECONDS,
+        }
+    }
+
+    /// Returns whether the program accepts the timeout of a hook, which the user may have changed.
+    fn accepts_timeout(self, hook: &Value, event: &str) -> bool {
+        let timeout = hook.get("timeout").and_then(Value::as_u64);
+        self == Self::Gemini
+            || event != SHORT_EVENT
+            || timeout.is_none_or(|it| it <= SHORT_TIMEOUT_SECONDS)
+    }
+
+    fn parse_settings(self, text: &str) -> serde_json::Result<Value> {
+        let plain = (self == Self::Gemini).then(|| json_edit::without_comments(text));
+        let text = plain.as_deref().unwrap_or(text);
+        serde_json::from_str(if text.trim().is_empty() { "{}" } else { text })
     }
 }
 
-/// The events that we handle, and their names in our commands.
+/// The events of all programs; the last one is not for Gemini CLI.
 const EVENTS: [(&str, &str); 3] = [
     ("SessionStart", "session-start"),
-    ("PreCompact", "pre-compact"),
     ("SessionEnd", "session-end"),
+    ("PreCompact", "pre-compact"),
 ];
+
+/// Where Gemini CLI lists servers, and the name and arguments of ours. Without a named folder it serves the
+/// one around its working folder, as the hooks do.
+const SERVERS: &str = "mcpServers";
+const SERVER: &str = "memoird";
+const SERVER_ARGS: [&str; 1] = ["mcp"];
 
 /// The timeout of a hook, in seconds, enforced by the agent's program.
 const TIMEOUT_SECONDS: u64 = 5;
@@ -71,8 +111,6 @@ const SHORT_TIMEOUT_SECONDS: u64 = 3;
 
 /// Follows the name of the settings in the name of a backup.
 const BACKUP_INFIX: &str = ".before-memoird-";
-/// The indentation of a file that has none to follow.
-const INDENT: &str = "  ";
 
 #[derive(Debug)]
 pub(crate) struct HookSettingsChange {
@@ -103,31 +141,31 @@ impl HookSettingsChange {
             }
         };
         let text = old.as_deref().unwrap_or_default();
-        let mut settings: Value = parse_settings(text).map_err(|e| {
+        let mut settings: Value = host.parse_settings(text).map_err(|e| {
             let what = format!("`{}` is no JSON: {e}", path.display());
             CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
         })?;
         let before = settings.clone();
-        merge_hooks(&mut settings, host, &program.to_string_lossy(), takes_out).ok_or_else(
-            || {
-                let what = format!(
-                    "`hooks` in `{}` is not what {} reads",
-                    path.display(),
-                    host.display_name()
-                );
-                CommandError::config(what)
-                    .hint("correct it, then do the same again; nothing was changed")
-            },
-        )?;
+        merge(&mut settings, host, &program.to_string_lossy(), takes_out).ok_or_else(|| {
+            let what = format!(
+                "`hooks` in `{}` is not what {} reads",
+                path.display(),
+                host.display_name()
+            );
+            CommandError::config(what)
+                .hint("correct it, then do the same again; nothing was changed")
+        })?;
         if settings == before {
             return Ok(None);
         }
+        let new = json_edit::change(text, &before, &settings).map_err(CommandError::config)?;
         if takes_out {
             let backups = backups_of(&path);
-            if let Some((backup, text)) =
-                backups.iter().find(|it| is_before(&it.1, &settings, host))
-            {
+            let is_former = |it: &&(PathBuf, String)| {
+                is_before(&it.1, &settings, host) && has_comments_of(&it.1, &new)
+            };
+            if let Some((backup, text)) = backups.iter().find(is_former) {
                 let (new, restored) = (Some(text.clone()), Some(backup.clone()));
                 return Ok(Some(Self { path, old, new, restored }));
             }
@@ -135,8 +173,7 @@ impl HookSettingsChange {
                 return Ok(Some(Self { path, old, new: None, restored: None }));
             }
         }
-        let new = Some(print_settings(&settings, text).map_err(CommandError::config)?);
-        Ok(Some(Self { path, old, new, restored: None }))
+        Ok(Some(Self { path, old, new: Some(new), restored: None }))
     }
 
     pub(crate) fn show_diff(&self, ui: &Ui) {
@@ -183,26 +220,6 @@ impl HookSettingsChange {
     }
 }
 
-fn parse_settings(text: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(if text.trim().is_empty() { "{}" } else { text })
-}
-
-/// Prints settings with the indentation and the end of their previous text.
-fn print_settings(settings: &Value, previous: &str) -> serde_json::Result<String> {
-    let indent = previous.lines().find_map(|line| {
-        let spaces = line.len() - line.trim_start_matches([' ', '\t']).len();
-        (spaces > 0 && spaces < line.len()).then(|| &line[..spaces])
-    });
-    let mut bytes = Vec::new();
-    let formatter = PrettyFormatter::with_indent(indent.unwrap_or(INDENT).as_bytes());
-    settings.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter))?;
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    if previous.is_empty() || previous.ends_with('\n') {
-        text.push('\n');
-    }
-    Ok(text)
-}
-
 /// Returns the backups of settings and their texts, the newest first.
 fn backups_of(path: &Path) -> Vec<(PathBuf, String)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -223,14 +240,22 @@ fn backups_of(path: &Path) -> Vec<(PathBuf, String)> {
 
 /// Returns whether the text of a backup has no hooks of ours, and otherwise the same settings.
 fn is_before(backup: &str, settings: &Value, host: AgentProgram) -> bool {
-    let Ok(backup) = parse_settings(backup) else { return false };
+    let Ok(backup) = host.parse_settings(backup) else { return false };
     let groups = backup.get("hooks").and_then(Value::as_object).into_iter().flatten();
     let groups = groups.filter_map(|it| it.1.as_array()).flatten();
     let has_ours = groups.flat_map(|it| our_commands(it, host)).next().is_some();
+    let has_ours =
+        has_ours || backup.get(SERVERS).and_then(|it| it.get(SERVER)).is_some_and(is_our_server);
     !has_ours && without_empty_hooks(backup) == without_empty_hooks(settings.clone())
 }
 
-/// Returns settings without events that have no hooks, which adding and removing hooks may change.
+/// Returns whether two texts of the same settings have the same comments.
+fn has_comments_of(text: &str, other: &str) -> bool {
+    let is_plain = |it: &str| json_edit::without_comments(it) == it;
+    is_plain(text) && is_plain(other) || text.split_whitespace().eq(other.split_whitespace())
+}
+
+/// Returns settings without lists that have no hooks or servers, which adding and removing ours may change.
 fn without_empty_hooks(mut settings: Value) -> Value {
     if let Some(object) = settings.as_object_mut()
         && let Some(hooks) = object.get_mut("hooks").and_then(Value::as_object_mut)
@@ -240,34 +265,81 @@ fn without_empty_hooks(mut settings: Value) -> Value {
             object.shift_remove("hooks");
         }
     }
+    if let Some(object) = settings.as_object_mut()
+        && object.get(SERVERS) == Some(&json!({}))
+    {
+        object.shift_remove(SERVERS);
+    }
     settings
 }
 
 /// Returns whether the settings have our hook for an event, so that the same hook of a plugin is not needed.
 pub(crate) fn is_in_settings(host: AgentProgram, around: &Environment, word: &str) -> bool {
     let text = fs::read_to_string(host.settings_path(around)).unwrap_or_default();
-    let Ok(settings) = parse_settings(&text) else { return false };
-    let event = EVENTS.iter().find(|it| it.1 == word).map_or("", |it| it.0);
+    let Ok(settings) = host.parse_settings(&text) else { return false };
+    let event = host.events().iter().find(|it| it.1 == word).map_or("", |it| it.0);
     let groups = settings.get("hooks").and_then(|it| it.get(event)?.as_array());
     let mut programs = groups.into_iter().flatten().flat_map(|it| our_programs(it, host));
     programs.any(|it| Path::new(it).is_file())
 }
 
-/// Adds or removes our hooks; `None` if the settings have an unexpected shape.
+/// Adds our hooks and server or removes them; `None` if the settings have an unexpected shape.
+fn merge(settings: &mut Value, host: AgentProgram, program: &str, takes_out: bool) -> Option<()> {
+    let settings = settings.as_object_mut()?;
+    merge_hooks(settings, host, program, takes_out)?;
+    if host == AgentProgram::Gemini {
+        merge_server(settings, program, takes_out)?;
+    }
+    Some(())
+}
+
+/// Adds or removes our MCP server. A server of this name with other arguments is the user's.
+fn merge_server(settings: &mut Map<String, Value>, program: &str, takes_out: bool) -> Option<()> {
+    let Some(servers) = settings.get_mut(SERVERS) else {
+        if !takes_out {
+            let server = json!({ "command": program, "args": SERVER_ARGS });
+            settings.insert(SERVERS.to_owned(), json!({ SERVER: server }));
+        }
+        return Some(());
+    };
+    let servers = servers.as_object_mut()?;
+    match servers.get_mut(SERVER) {
+        None if takes_out => {}
+        None => {
+            let server = json!({ "command": program, "args": SERVER_ARGS });
+            servers.insert(SERVER.to_owned(), server);
+        }
+        Some(server) if !is_our_server(server) => {}
+        Some(server) if !takes_out => server["command"] = json!(program),
+        Some(_) => {
+            servers.shift_remove(SERVER);
+            if servers.is_empty() {
+                settings.shift_remove(SERVERS);
+            }
+        }
+    }
+    Some(())
+}
+
+fn is_our_server(server: &Value) -> bool {
+    server.get("args") == Some(&json!(SERVER_ARGS))
+        && server.get("command").is_some_and(Value::is_string)
+}
+
 fn merge_hooks(
-    settings: &mut Value,
+    settings: &mut Map<String, Value>,
     host: AgentProgram,
     program: &str,
     takes_out: bool,
 ) -> Option<()> {
-    let settings = settings.as_object_mut()?;
     if takes_out && !settings.contains_key("hooks") {
         return Some(());
     }
     let hooks = settings.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
-    for (event, word) in EVENTS {
+    for &(event, word) in host.events() {
         let command = hook_command(host, program, word);
-        let hook = json!({ "type": "command", "command": command, "timeout": timeout(event) });
+        let timeout = host.timeout(event);
+        let hook = json!({ "type": "command", "command": command, "timeout": timeout });
         let groups = match hooks.get_mut(event) {
             None if takes_out => continue,
             None => hooks.entry(event).or_insert_with(|| json!([])).as_array_mut()?,
@@ -275,7 +347,7 @@ fn merge_hooks(
         };
         let own_hooks = groups.iter().flat_map(|it| our_hooks(it, host));
         let is_there =
-            |it: &Value| command_text(it) == Some(&command) && has_valid_timeout(it, event);
+            |it: &Value| command_text(it) == Some(&command) && host.accepts_timeout(it, event);
         if own_hooks.into_iter().any(is_there) && !takes_out {
             continue;
         }
@@ -311,7 +383,7 @@ pub(crate) fn plugin_files(program: &Path) -> Vec<(&'static str, String)> {
     let mut hooks = json!({});
     let program = program.to_string_lossy();
     // An empty object accepts hooks.
-    let merged = merge_hooks(&mut hooks, AgentProgram::ClaudeCode, &program, false);
+    let merged = merge(&mut hooks, AgentProgram::ClaudeCode, &program, false);
     debug_assert!(merged.is_some(), "an empty object accepts hooks");
     let plugin = json!({
         "name": "memoird",
@@ -348,24 +420,13 @@ fn is_our_hook(hook: &Value, host: AgentProgram) -> bool {
 /// Returns the program that a hook's command calls, if it is memoird, whatever the name of its file. No other
 /// program is called with these words.
 fn hook_program(command: &str, host: AgentProgram) -> Option<&str> {
-    let program = EVENTS.iter().find_map(|(_, word)| {
+    let program = host.events().iter().find_map(|(_, word)| {
         command.strip_suffix(&format!(" {} {} {word}", run::HOOK_COMMAND, host.id()))
     });
     let is_quoted = |it: &str| it.len() > 2 && it.starts_with('\'') && it.ends_with('\'');
     // `echo memoird` is two words.
     let program = program.filter(|it| is_quoted(it) || !it.contains([' ', '\t']));
     program.map(|it| it.trim_matches('\'')).filter(|it| it.contains('/') || *it == "memoird")
-}
-
-/// Returns the timeout of our hook for an event, in seconds.
-fn timeout(event: &str) -> u64 {
-    if event == SHORT_EVENT { SHORT_TIMEOUT_SECONDS } else { TIMEOUT_SECONDS }
-}
-
-/// Returns whether the agent's program accepts the timeout of a hook, which the user may have changed.
-fn has_valid_timeout(hook: &Value, event: &str) -> bool {
-    let seconds = hook.get("timeout").and_then(Value::as_u64);
-    event != SHORT_EVENT || seconds.is_none_or(|it| it <= SHORT_TIMEOUT_SECONDS)
 }
 
 pub(crate) fn shell_quoted(path: &str) -> String {
@@ -383,7 +444,7 @@ mod tests {
 
     #[track_caller]
     fn check(settings: &Value) {
-        for host in [AgentProgram::ClaudeCode, AgentProgram::Codex] {
+        for host in [AgentProgram::ClaudeCode, AgentProgram::Codex, AgentProgram::Gemini] {
             check_with(host, settings);
         }
     }
@@ -391,19 +452,22 @@ mod tests {
     #[track_caller]
     fn check_with(host: AgentProgram, settings: &Value) {
         let mut changed = settings.clone();
-        merge_hooks(&mut changed, host, "/old place/memoird", false).unwrap();
-        merge_hooks(&mut changed, host, "/usr/bin/memoird", false).unwrap();
+        merge(&mut changed, host, "/old place/memoird", false).unwrap();
+        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
         let once = changed.clone();
-        merge_hooks(&mut changed, host, "/usr/bin/memoird", false).unwrap();
+        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
         assert_eq!(changed, once);
-        merge_hooks(&mut changed, host, "/opt/memory-head", false).unwrap();
-        merge_hooks(&mut changed, host, "/usr/bin/memoird", false).unwrap();
-        for (event, word) in EVENTS {
+        merge(&mut changed, host, "/opt/memory-head", false).unwrap();
+        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
+        for &(event, word) in host.events() {
             let groups = changed["hooks"][event].as_array().unwrap();
             let own: Vec<&str> = groups.iter().flat_map(|it| our_commands(it, host)).collect();
             assert_eq!(own, [hook_command(host, "/usr/bin/memoird", word)]);
         }
-        merge_hooks(&mut changed, host, "/usr/bin/memoird", true).unwrap();
+        let server = json!({"command": "/usr/bin/memoird", "args": ["mcp"]});
+        let server = (host == AgentProgram::Gemini).then_some(server);
+        assert_eq!(changed.get(SERVERS).and_then(|it| it.get(SERVER)), server.as_ref());
+        merge(&mut changed, host, "/usr/bin/memoird", true).unwrap();
         assert_eq!(changed, *settings);
     }
 
@@ -418,9 +482,23 @@ mod tests {
     }
 
     #[test]
+    fn other_servers_and_one_that_the_user_entered_stay() {
+        let own = json!({"command": "memoird", "args": ["--root", "/m", "mcp"]});
+        let settings = json!({"mcpServers": {"other": {"url": "x"}, "memoird": own}});
+        let mut changed = settings.clone();
+        for takes_out in [false, true] {
+            merge(&mut changed, AgentProgram::Gemini, "/usr/bin/memoird", takes_out).unwrap();
+            assert_eq!(changed[SERVERS], settings[SERVERS]);
+        }
+        check(&json!({"mcpServers": {"other": {"url": "x"}}}));
+        let mut list = json!({"mcpServers": []});
+        assert_eq!(merge(&mut list, AgentProgram::Gemini, "/m", false), None);
+    }
+
+    #[test]
     fn settings_of_another_shape_are_left_alone() {
         for settings in [json!([]), json!({"hooks": []}), json!({"hooks": {"SessionEnd": {}}})] {
-            assert_eq!(merge_hooks(&mut settings.clone(), AgentProgram::Codex, "/m", false), None);
+            assert_eq!(merge(&mut settings.clone(), AgentProgram::Codex, "/m", false), None);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Hooks of coding agents: installing them, and the verb that they call.
 
 pub(crate) mod install;
+mod json_edit;
 pub(crate) mod project_folder;
 pub(crate) mod run;

@@ -42,7 +42,7 @@ const WORKER: &str = "work";
 /// Take part in the sessions of an agent (its program calls this)
 #[derive(Debug, clap::Args)]
 pub(crate) struct HookArgs {
-    /// The agent: claude-code, codex, or any other name
+    /// The agent: claude-code, codex, gemini, or any other name
     #[arg(value_name = "AGENT")]
     agent: String,
     /// session-start, pre-compact, or session-end

@@ -117,6 +117,9 @@ pub(super) fn offer_session_import(
             AgentProgram::Codex => {
                 (import::ImportSource::Codex, call.environment.codex_folder().join("sessions"))
             }
+            AgentProgram::Gemini => {
+                (import::ImportSource::Gemini, call.environment.gemini_folder().join("tmp"))
+            }
         };
         if folder.is_dir() {
             ui.note("");
@@ -129,8 +132,11 @@ pub(super) fn offer_session_import(
 
 impl InitArgs {
     fn agent_programs(&self) -> Vec<AgentProgram> {
-        let named =
-            [(self.claude_code, AgentProgram::ClaudeCode), (self.codex, AgentProgram::Codex)];
+        let named = [
+            (self.claude_code, AgentProgram::ClaudeCode),
+            (self.codex, AgentProgram::Codex),
+            (self.gemini, AgentProgram::Gemini),
+        ];
         named.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
 }

@@ -67,10 +67,13 @@ pub(super) struct InitArgs {
     /// Add the same hooks to the settings of Codex
     #[arg(long)]
     codex: bool,
+    /// Add the same hooks, and the MCP server, to the settings of Gemini CLI
+    #[arg(long)]
+    gemini: bool,
     /// With --claude-code: write the hooks as a plugin into this folder instead of changing the settings
     #[arg(long, value_name = "DIR", requires = "claude_code", conflicts_with = "uninstall")]
     plugin: Option<PathBuf>,
-    /// With --claude-code or --codex: remove the hooks, and do nothing else
+    /// With --claude-code, --codex, or --gemini: remove the hooks, and do nothing else
     #[arg(long)]
     uninstall: bool,
     /// Give each project its own memory folder in this folder, created when a session in the project ends;

@@ -144,7 +144,10 @@ fn unreadable(path: &Path, error: &io::Error) -> CommandError {
         CommandErrorKind::Data
     };
     CommandError::new(kind, what)
-        .hint("Claude Code stores transcripts in ~/.claude/projects, Codex in ~/.codex/sessions")
+        .hint(
+            "Claude Code stores transcripts in ~/.claude/projects, Codex in ~/.codex/sessions, Gemini CLI in \
+             ~/.gemini/tmp",
+        )
 }
 
 pub(in crate::commands) fn read_transcript(

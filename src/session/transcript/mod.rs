@@ -6,7 +6,7 @@
 //! lines become [`EntryContent::Other`] or are counted in [`TranscriptAnomalies`].
 //!
 //! - [`line_reader`]: lines of bounded length.
-//! - [`claude`], [`codex`], [`plain`]: the lines of each format.
+//! - [`claude`], [`codex`], [`gemini`], [`plain`]: the lines of each format.
 //! - [`tool`]: the effect of a tool call: files, command, to-do list.
 //! - [`branches`]: what the user discarded by rewinding the conversation.
 //! - `forgotten_words`: removes words that the user wants forgotten.
@@ -24,6 +24,7 @@ mod branches;
 pub mod claude;
 pub mod codex;
 mod forgotten_words;
+pub mod gemini;
 pub mod line_reader;
 pub mod plain;
 pub mod tool;
@@ -72,6 +73,8 @@ pub enum TranscriptFormat {
     ClaudeCode,
     /// `~/.codex/sessions/**/rollout-*.jsonl`.
     Codex,
+    /// `~/.gemini/tmp/*/chats/session-*.jsonl`.
+    Gemini,
     /// One `{"role": …, "content": …}` to a line.
     Plain,
 }
@@ -82,6 +85,7 @@ impl TranscriptFormat {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
             Self::Plain => "plain",
         }
     }
@@ -90,6 +94,9 @@ impl TranscriptFormat {
     pub fn detect(line: &Value) -> Option<Self> {
         let has = |key: &str| line.get(key).is_some();
         let kind = line.get("type").and_then(Value::as_str);
+        if gemini::is_line(line) {
+            return Some(Self::Gemini);
+        }
         if has("uuid") || has("sessionId") || has("leafUuid") {
             return kind.map(|_| Self::ClaudeCode);
         }
@@ -229,7 +236,7 @@ pub enum TranscriptError {
     Empty,
     /// No line has a known format.
     #[error(
-        "it contains no line of a session: neither of Claude Code or Codex, nor \
+        "it contains no line of a session: neither of Claude Code, Codex, or Gemini CLI, nor \
          {{\"role\": …, \"content\": …}}"
     )]
     Unknown,
@@ -263,7 +270,15 @@ pub fn read(
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let Ok(value) = serde_json::from_slice::<Value>(bytes) else {
+        let is_document = reader.is_none() && undecided.is_empty() && bytes.trim_ascii() == b"{";
+        let hash = ContentHash::of(bytes);
+        let value = if is_document {
+            read_document(&mut lines)
+                .map_err(|source| TranscriptError::Io { line: number, source })?
+        } else {
+            serde_json::from_slice::<Value>(bytes).ok()
+        };
+        let Some(value) = value else {
             if is_whole {
                 anomalies.malformed += 1;
             } else {
@@ -271,7 +286,6 @@ pub fn read(
             }
             continue;
         };
-        let hash = ContentHash::of(bytes);
         if let Some(reader) = &mut reader {
             reader.read_line(number, hash, &value);
             continue;
@@ -298,6 +312,20 @@ pub fn read(
     Ok(transcript)
 }
 
+/// Reads the rest of a file that is one JSON object in lines, after its first line, as Gemini CLI wrote it
+/// at first; `None` if it is none, or longer than a line may be.
+fn read_document(lines: &mut BoundedLines<impl BufRead>) -> io::Result<Option<Value>> {
+    let mut document = b"{".to_vec();
+    while let Some(line) = lines.next_line()? {
+        let BoundedLine::Text { bytes, .. } = line else { return Ok(None) };
+        if document.len() + bytes.len() > line_reader::LINE_BYTES_MAX {
+            return Ok(None);
+        }
+        document.extend_from_slice(bytes);
+    }
+    Ok(serde_json::from_slice(&document).ok())
+}
+
 /// The state while a transcript is read.
 #[derive(Debug)]
 struct TranscriptReader {
@@ -306,6 +334,8 @@ struct TranscriptReader {
     seen: HashSet<String>,
     /// How often each line without an id occurred.
     copies: HashMap<ContentHash, usize>,
+    /// Where the entries of each message of Gemini CLI begin, by its id and by its text.
+    positions: HashMap<String, usize>,
     /// Calls without ids in the file, oldest first.
     unnamed_calls: Vec<String>,
     memory_calls: HashSet<String>,
@@ -319,6 +349,7 @@ struct TranscriptReader {
 #[derive(Debug)]
 struct EntryBuilder<'a> {
     transcript: &'a mut Transcript,
+    positions: &'a mut HashMap<String, usize>,
     unnamed_calls: &'a mut Vec<String>,
     memory_calls: &'a mut HashSet<String>,
     /// The ids and texts of the questions that each call asks the user.
@@ -345,9 +376,19 @@ impl TranscriptReader {
             entries: Vec::new(),
             anomalies: TranscriptAnomalies::default(),
         };
-        let (seen, copies, unnamed_calls, memory_calls) = Default::default();
-        let (tree, questions, queued) = Default::default();
-        Self { transcript, seen, copies, unnamed_calls, memory_calls, tree, questions, queued }
+        let (seen, copies, positions, unnamed_calls) = Default::default();
+        let (memory_calls, tree, questions, queued) = Default::default();
+        Self {
+            transcript,
+            seen,
+            copies,
+            positions,
+            unnamed_calls,
+            memory_calls,
+            tree,
+            questions,
+            queued,
+        }
     }
 
     /// Returns the transcript without what the user discarded, and with what no agent has read yet.
@@ -400,6 +441,7 @@ impl TranscriptReader {
         let first = self.transcript.entries.len();
         let mut found = EntryBuilder {
             transcript: &mut self.transcript,
+            positions: &mut self.positions,
             unnamed_calls: &mut self.unnamed_calls,
             memory_calls: &mut self.memory_calls,
             questions: &mut self.questions,
@@ -414,6 +456,7 @@ impl TranscriptReader {
         match format {
             TranscriptFormat::ClaudeCode => claude::read(&mut found, value),
             TranscriptFormat::Codex => codex::read(&mut found, value),
+            TranscriptFormat::Gemini => gemini::read(&mut found, value),
             TranscriptFormat::Plain => plain::read(&mut found, value),
         }
         let is_subagent = found.is_subagent;

@@ -127,32 +127,33 @@ impl ToolKind {
     /// Returns the purpose of a tool by its name.
     pub fn from_name(name: &str) -> Self {
         let lower = name.to_lowercase();
-        if lower.starts_with("mcp__memoird__") || lower.starts_with("memoird") {
+        if ["memoird", "mcp__memoird__", "mcp_memoird_"].iter().any(|it| lower.starts_with(it)) {
             return Self::Memory;
         }
         let plain = lower.rsplit("__").next().unwrap_or(&lower).replace(['_', '-'], "");
         match &plain[..] {
             "read" | "readfile" | "notebookread" | "viewimage" | "cat" | "ls" | "listdir"
-            | "readmanyfiles" => Self::Read,
+            | "listdirectory" | "readmanyfiles" => Self::Read,
             "edit"
             | "multiedit"
             | "notebookedit"
             | "applypatch"
+            | "replace"
             | "strreplace"
             | "editfile"
             | "strreplacebasededittool" => Self::Edit,
             "write" | "writefile" | "createfile" => Self::Write,
             "bash" | "bashoutput" | "shell" | "localshell" | "execcommand" | "exec"
-            | "writestdin" | "killshell" | "runcommand" | "runterminalcmd" | "terminal" => {
-                Self::Shell
+            | "runshellcommand" | "writestdin" | "killshell" | "runcommand" | "runterminalcmd"
+            | "terminal" => Self::Shell,
+            "grep" | "glob" | "search" | "grepfiles" | "grepsearch" | "searchfiles"
+            | "searchfilecontent" | "codebasesearch" => Self::Search,
+            "webfetch" | "websearch" | "googlewebsearch" | "fetch" | "browse" => Self::Web,
+            "todowrite" | "writetodos" | "updateplan" | "taskcreate" | "taskupdate" | "todo" => {
+                Self::Todo
             }
-            "grep" | "glob" | "search" | "grepfiles" | "searchfiles" | "codebasesearch" => {
-                Self::Search
-            }
-            "webfetch" | "websearch" | "fetch" | "browse" => Self::Web,
-            "todowrite" | "updateplan" | "taskcreate" | "taskupdate" | "todo" => Self::Todo,
             "exitplanmode" => Self::Plan,
-            "task" | "agent" | "spawnagent" => Self::Agent,
+            "task" | "agent" | "spawnagent" | "invokeagent" => Self::Agent,
             _ => Self::Other,
         }
     }
@@ -190,7 +191,7 @@ impl ToolUse {
         }
         let keys: &[&str] = match kind {
             ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Other => {
-                &["file_path", "notebook_path", "path", "filename", "file"]
+                &["file_path", "absolute_path", "notebook_path", "path", "filename", "file"]
             }
             _ => &[],
         };
@@ -341,6 +342,9 @@ mod tests {
             &[],
             Some("A=1 /bin/memoird context"),
         );
+        check("mcp_memoird_memory_search", &json!({"query": "x"}), ToolKind::Memory, &[], None);
+        check("replace", &json!({"file_path": "a"}), ToolKind::Edit, &["a"], None);
+        check("list_directory", &json!({"path": "a"}), ToolKind::Read, &["a"], None);
         check("mcp__memoird__memory_search", &json!({"query": "x"}), ToolKind::Memory, &[], None);
         check("strange", &json!({"path": "x", "deep": [[]]}), ToolKind::Other, &["x"], None);
         check("Read", &Value::Null, ToolKind::Read, &[], None);

@@ -1,8 +1,9 @@
 //! Separates the user's own text from text that programs inserted.
 //!
 //! The programs of agents insert reminders, outputs of hooks, and their own commands into user messages,
-//! between tags. Text that memoird inserted is between [`INJECTED_START`] and [`INJECTED_END`]. It is
-//! removed everywhere, so that showing a memory does not count as a new mention of it.
+//! between tags. Text that memoird inserted is between [`INJECTED_START`] and [`INJECTED_END`], which some
+//! programs write as [`ESCAPED_MARKS`]. It is removed everywhere, so that showing a memory does not count
+//! as a new mention of it.
 
 use super::EntryContent;
 use crate::memory::own_words;
@@ -11,9 +12,11 @@ use crate::memory::own_words;
 pub const INJECTED_START: &str = "<memoird-context>";
 /// Ends text that memoird inserts into a session.
 pub const INJECTED_END: &str = "</memoird-context>";
+/// The same marks as Gemini CLI writes them, which escapes the output of hooks.
+pub const ESCAPED_MARKS: [&str; 2] = ["&lt;memoird-context&gt;", "&lt;/memoird-context&gt;"];
 
 /// Tags of text that a program inserted into a message.
-const PROGRAM_TAGS: [&str; 28] = [
+const PROGRAM_TAGS: [&str; 30] = [
     "system-reminder",
     "local-command-caveat",
     "local-command-stdout",
@@ -33,6 +36,8 @@ const PROGRAM_TAGS: [&str; 28] = [
     "additional_context",
     "environments_instructions",
     "hook_prompt",
+    "hook_context",
+    "session_context",
     "model_switch",
     "apps_instructions",
     "collaboration_mode",
@@ -107,7 +112,8 @@ pub fn split_user_text(text: &str) -> Vec<EntryContent> {
     for tag in PROGRAM_TAGS {
         let (rest, notices) = strip_tag(&own, tag);
         own = rest;
-        found.extend(notices.into_iter().map(EntryContent::Notice));
+        let notices = notices.into_iter().filter(|it| !it.is_empty());
+        found.extend(notices.map(EntryContent::Notice));
     }
     let own = own_words::trim_message(&own);
     if own.starts_with(INTERRUPTED) && own.ends_with(']') && !own.contains('\n') {
@@ -121,15 +127,17 @@ pub fn split_user_text(text: &str) -> Vec<EntryContent> {
 /// Removes text that memoird inserted, and returns whether there was any.
 pub fn strip_injected(text: &str) -> (String, bool) {
     let (own, inside) = strip_between(text, INJECTED_START, INJECTED_END);
-    (own, !inside.is_empty())
+    let [start, end] = ESCAPED_MARKS;
+    let (own, escaped) = strip_between(&own, start, end);
+    (own, !inside.is_empty() || !escaped.is_empty())
 }
 
 /// Like [`strip_injected`], for tool output. Unclosed text is removed to the end, because the output
 /// itself may be cut off.
 pub fn strip_injected_output(text: &str) -> (String, bool) {
     let (own, was_cut) = strip_injected(text);
-    match own.split_once(INJECTED_START) {
-        Some((before, _)) => (before.to_owned(), true),
+    match [INJECTED_START, ESCAPED_MARKS[0]].iter().filter_map(|it| own.find(it)).min() {
+        Some(start) => (own[..start].to_owned(), true),
         None => (own, was_cut),
     }
 }
@@ -238,5 +246,13 @@ mod tests {
         check("a <memoird-context> cut off", &[user("a <memoird-context> cut off")]);
         assert_eq!(strip_injected_output("a<memoird-context>cut off"), ("a".to_owned(), true));
         check("</memoird-context>", &[user("</memoird-context>")]);
+        let escaped = "&lt;memoird-context&gt;\n- old &lt;b&gt;\n&lt;/memoird-context&gt;";
+        check(
+            &format!("<hook_context>{escaped}</hook_context>\n\nGo on"),
+            &[EntryContent::Injected, user("Go on")],
+        );
+        check("&lt;memoird-context&gt; cut off", &[user("&lt;memoird-context&gt; cut off")]);
+        let (before, _) = escaped.rsplit_once('\n').unwrap();
+        assert_eq!(strip_injected_output(&format!("a{before}")), ("a".to_owned(), true));
     }
 }

@@ -406,6 +406,99 @@ fn init_installs_codex_hooks_and_the_claude_code_plugin() {
 }
 
 #[test]
+fn init_adds_hooks_and_the_server_to_gemini_cli_and_keeps_comments() {
+    let root = root();
+    let settings = root.home(".gemini/settings.json");
+    fs::create_dir_all(root.home(".gemini")).unwrap();
+    let read = || fs::read_to_string(&settings).unwrap();
+    let write = |text: &str| {
+        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+        fs::write(&settings, text).unwrap();
+    };
+    let theirs = "{\n  // the one at work\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}},\n  \"hooks\": {\n    \"SessionEnd\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}] /* loud */\n  },\n  \"mcpServers\": {\"tides\": {\"httpUrl\": \"http://127.0.0.1:1/mcp\"}} // ours\n}\n";
+    write(theirs);
+    let shown = root.run(&["init", ".", "--gemini", "--dry-run"]).ok().stdout;
+    assert!(shown.contains("hook gemini session-start") && shown.contains("mcp"), "{shown}");
+    assert_eq!(read(), theirs);
+    root.run(&["init", ".", "--gemini", "--yes"]).ok();
+    let installed = read();
+    for line in theirs.lines() {
+        let words = line.trim_end_matches(['}', ']', ',']).trim();
+        let kept = words.split([']', '}']).all(|it| installed.contains(it.trim()));
+        assert!(kept, "{line}: {installed}");
+    }
+    let program = env!("CARGO_BIN_EXE_memoird");
+    for (event, word) in [("SessionStart", "session-start"), ("SessionEnd", "session-end")] {
+        let hook = format!("{program} hook gemini ");
+        let entered = installed.split(event).nth(1).unwrap();
+        assert!(entered.contains(&hook) && entered.contains(word), "{event}: {installed}");
+    }
+    assert_eq!(installed.matches("\"timeout\": 5000").count(), 2, "{installed}");
+    root.run(&["init", ".", "--gemini", "--yes"]).ok();
+    assert_eq!(read(), installed, "a second call changes nothing");
+    // A comment that came in between stays; nothing else of ours does.
+    write(&installed.replace("// ours", "// ours and theirs"));
+    root.run(&["init", "--gemini", "--uninstall", "--yes"]).ok();
+    assert_eq!(read(), theirs.replace("// ours", "// ours and theirs"));
+    // Another folder of the program; a file that did not exist is gone again.
+    let run = |args: &[&str]| {
+        let mut command = root.command(args);
+        command.env("GEMINI_CLI_HOME", root.home("other"));
+        root.finish(command, args).ok()
+    };
+    run(&["init", ".", "--gemini", "--yes"]);
+    let other = root.home("other/.gemini/settings.json");
+    let installed: Value = serde_json::from_str(&fs::read_to_string(&other).unwrap()).unwrap();
+    assert_eq!(installed["mcpServers"]["memoird"], json!({"command": program, "args": ["mcp"]}));
+    run(&["init", "--gemini", "--uninstall", "--yes"]);
+    assert!(!other.exists());
+}
+
+#[test]
+fn a_gemini_session_starts_with_the_context_and_is_recorded() {
+    let root = root();
+    root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
+    root.write("chat.jsonl", &sample_text("gemini.jsonl"));
+    let fire = |verb: &str, event: &str, more: &Value| {
+        let mut hook_input = json!({"session_id": "7b1d0c52", "cwd": root.path(""),
+            "transcript_path": root.path("chat.jsonl"), "hook_event_name": event,
+            "timestamp": "2026-04-11T09:09:00.000Z"});
+        hook_input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let args: Vec<&str> =
+            ["hook", "gemini"].into_iter().chain((!verb.is_empty()).then_some(verb)).collect();
+        root.run_with_stdin(&args, hook_input.to_string()).ok()
+    };
+    let answer = fire("session-start", "SessionStart", &json!({"source": "startup"})).json();
+    let text = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(text.contains("Brest is late."), "{text}");
+    // Fired before each turn.
+    fire("", "PreCompress", &json!({"trigger": "auto"}));
+    process_queue(&root);
+    assert_eq!(count_records(&root), 0);
+    // The event alone also names what to do.
+    for verb in ["session-end", ""] {
+        fire(verb, "SessionEnd", &json!({"reason": "exit"}));
+        process_queue(&root);
+    }
+    assert_eq!(count_records(&root), 1);
+    let log = root.read("memory/2026-04-11.md");
+    for words in [
+        "highest tide of each month",
+        "Which datum? ZH",
+        "skip months with fewer than 20 days",
+        "ask Priya",
+    ] {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+    for words in ["quota", "colours", "decimal comma", "&lt;", "Workspace"] {
+        assert!(!log.contains(words), "{words}: {log}");
+    }
+    // The same file, imported later, has nothing new.
+    let report = root.run(&["import", "gemini", "chat.jsonl", "--yes", "--days", "0", "--json"]);
+    assert_eq!(report.json()["kept"], 0, "{report}");
+}
+
+#[test]
 fn uninstall_restores_the_settings_byte_for_byte() {
     let root = root();
     let settings = root.home(".claude/settings.json");

@@ -37,7 +37,7 @@ fn results(session: &Transcript) -> Vec<bool> {
 
 #[test]
 fn micro_compaction_clears_only_old_results_of_bulky_tools() {
-    for name in ["claude-code.jsonl", "codex.jsonl", "plain.jsonl"] {
+    for name in ["claude-code.jsonl", "codex.jsonl", "gemini.jsonl", "plain.jsonl"] {
         let text = sample_text(name);
         let (before, output, saved) = rewrite(&text, 1);
         let after = read(&output);

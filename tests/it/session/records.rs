@@ -44,7 +44,8 @@ fn section<'a>(text: &'a str, head: &str) -> &'a str {
 
 #[test]
 fn a_full_summary_contains_all_messages_files_errors_and_plans() {
-    let sessions = ["claude-code.jsonl", "codex.jsonl", "plain.jsonl"].map(sample_text);
+    let sessions =
+        ["claude-code.jsonl", "codex.jsonl", "gemini.jsonl", "plain.jsonl"].map(sample_text);
     for text in sessions.into_iter().chain([generate::session(300)]) {
         let session = read(&text);
         let digest = SessionDigest::of(&session);

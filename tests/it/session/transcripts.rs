@@ -133,6 +133,32 @@ fn codex_transcripts_are_read_without_duplicates() {
 }
 
 #[test]
+fn gemini_transcripts_are_read_without_the_programs_messages() {
+    let session = read(&sample_text("gemini.jsonl"));
+    assert_eq!(session.format, TranscriptFormat::Gemini);
+    assert_eq!(session.session.as_deref(), Some("7b1d0c52-4a8e-4d57-9f0e-5b2f6f1a9c30"));
+    assert_eq!(session.cwd.as_deref(), Some("/home/nia/tide"));
+    assert_eq!(
+        messages(&session),
+        [
+            "Write a table of the highest tide of each month. Keep it out of the report.",
+            "Which datum? ZH",
+            "Good. Round to centimetres, as the harbour office does.",
+        ]
+    );
+    let digest = SessionDigest::of(&session);
+    let changed: Vec<&str> = digest.changed_files().map(|it| &it.path[..]).collect();
+    assert_eq!(changed, ["/home/nia/tide/src/months.py"]);
+    assert_eq!(digest.failures.len(), 1);
+    assert!(matches!(digest.failures[0].follow_up, FollowUp::Resolved { .. }));
+    assert_eq!(
+        digest.plan.unwrap().text(),
+        "- [~] Compute the highest tide per month\n- [ ] Write the table"
+    );
+    assert_eq!(session.anomalies.unread, BTreeMap::new());
+}
+
+#[test]
 fn plain_transcripts_accept_both_forms_of_tool_calls() {
     let session = read(&sample_text("plain.jsonl"));
     assert_eq!(
