@@ -106,7 +106,9 @@ impl ModelEngine {
             }
             Err(error) => {
                 let is_pending = matches!(error, EngineError::Model(CallError::AwaitingBatch));
-                parts.iter().for_each(|it| self.pending_weeks.set(it.input.period, is_pending));
+                for part in &parts {
+                    self.pending_weeks.set(part.input.period, is_pending);
+                }
                 return Err(error);
             }
         };
@@ -256,14 +258,14 @@ impl ModelEngine {
         for WeekPart { input, lengths: (target, limit), .. } in parts.iter().rev() {
             let period = input.period;
             let week = format!("- {period} ({} to {})", period.first(), period.last());
-            let _ = match input.budget.verbatim {
-                true => writeln!(message, "{week}: statements only"),
-                false => writeln!(
-                    message,
-                    "{week}: condense it to about {target} characters, never more than {limit}; \
-                     citations do not count"
-                ),
+            let task = if input.budget.verbatim {
+                "statements only".to_owned()
+            } else {
+                format!(
+                    "condense it to about {target} characters, never more than {limit}; citations do not count"
+                )
             };
+            let _ = writeln!(message, "{week}: {task}");
         }
         message.extend(["\n", memories::REMINDER]);
         // Where no week is condensed, the instructions for that would only cost.
@@ -331,10 +333,10 @@ fn split_reply(text: &str, parts: &[WeekPart<'_>], ids: &LineIds) -> Vec<Option<
     for statement in statements {
         let cited = statement["citations"].as_str().and_then(|it| ids.parse(it).ok());
         // The newest week that it cites; the weeks are in the order in which they are due, newest first.
-        let cites = |part: &WeekPart<'_>| {
+        let is_of = |part: &WeekPart<'_>| {
             cited.as_ref().is_some_and(|it| within(it, part.input.logs).is_some())
         };
-        let at = parts.iter().position(cites).unwrap_or(0);
+        let at = parts.iter().position(is_of).unwrap_or(0);
         let mut statement = statement.clone();
         // An id means another line in the request for the week.
         statement["citations"] = cited.map(|it| it.to_string()).unwrap_or_default().into();

@@ -278,7 +278,7 @@ pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
     blocks
 }
 
-/// Joins the blocks of several weeks into those of one request, and numbers their lines anew.
+/// Joins the blocks of several weeks into those of one request, whose lines it numbers.
 pub fn joined(weeks: impl Iterator<Item = Vec<DataBlock>>) -> Vec<DataBlock> {
     let mut blocks: Vec<DataBlock> = weeks.flatten().collect();
     for (line, number) in blocks.iter_mut().flat_map(|it| &mut it.lines).zip(1..) {

@@ -79,9 +79,9 @@ impl ReplyItem for WisdomOp {
     /// A correction does the same to the same entry, and drops nothing.
     fn may_correct(&self, faulty: Option<&Self>) -> bool {
         match (self, faulty) {
-            (Self::Add { .. }, Some(Self::Add { .. }) | None) => true,
+            (Self::Add { .. }, Some(Self::Add { .. }))
+            | (Self::Add { .. } | Self::Merge { .. }, None) => true,
             (Self::Merge { id, .. }, Some(Self::Merge { id: of, .. })) => id == of,
-            (Self::Merge { .. }, None) => true,
             _ => false,
         }
     }

@@ -163,7 +163,8 @@ fn known_items(reply: &str) -> String {
         }
         return value.to_string();
     }
-    reply.lines().filter(|it| is_known(it)).map(|it| format!("{it}\n")).collect()
+    let known: Vec<&str> = reply.lines().filter(|it| is_known(it)).collect();
+    known.join("\n")
 }
 
 /// In place of an id that is not in the request.
