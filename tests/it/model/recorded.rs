@@ -54,10 +54,9 @@ fn measure(recording: &Path, logs: &Path, now: &str) -> Measured {
         sent += chars;
         if request.is_repair() {
             again += chars;
-            if let Ok(folder) = env::var("MEMOIRD_REPAIRS") {
+            if env::var("MEMOIRD_REPAIRS").is_ok() {
                 // To be answered and added to the recording.
-                let name = format!("{:x}.txt", turns[0].len() * 7919 + faults);
-                fs::write(Path::new(&folder).join(name), &turns[0]).unwrap();
+                println!("{}", turns[0]);
             }
             let lines = turns[0].lines().filter(|it| it.starts_with("   Fault: "));
             let refused = lines.filter(|it| !it.starts_with("   Fault: it leaves out"));
