@@ -18,7 +18,7 @@ use crate::{
         markdown::LineKind,
     },
     privacy::{SanitizedLine, SanitizedLog},
-    text::lexicon::CLAIMS,
+    text::{lexicon::CLAIMS, words},
 };
 
 /// The characters of the date that begins the name of a log.
@@ -227,15 +227,18 @@ impl<'s> CitedText<'s> {
             return true;
         }
         let raw = atom.text(text);
-        if self.context.as_mut().is_some_and(|it| it.contains_atom(atom, text)) {
-            return !(known.is_person(raw) && self.replaces_name(AtomNature::Person, text, known));
-        }
         let nature = match atom.kind {
             AtomKind::Name if known.is_person(raw) => Some(AtomNature::Person),
             AtomKind::Name => Some(AtomNature::Thing),
             _ if is_version_label(raw) => Some(AtomNature::Version),
             _ => None,
         };
+        if self.context.as_mut().is_some_and(|it| it.contains_atom(atom, text)) {
+            let nature = nature.filter(|it| !matches!(it, AtomNature::Thing));
+            return nature.is_none_or(|it| !self.replaces_name(it, text, known));
+        }
+        // Only "he" and the like may be the person of an earlier paragraph.
+        let nature = nature.filter(|it| !matches!(it, AtomNature::Person) || self.has_pronoun());
         let is_before = |it: &mut Box<Self>| it.contains_atom(atom, text);
         if let Some(nature) = nature
             && self.antecedents.as_mut().is_some_and(is_before)
@@ -289,6 +292,10 @@ impl<'s> CitedText<'s> {
         missing.or_else(|| {
             let own = self.quantities();
             let is_foreign = |it: &&Quantity| !is_verbatim(it) && !own.supports_one(it);
+            let replaced = quantities.iter().filter(is_foreign).find(|it| own.counts_noun_of(it));
+            if let Some(it) = replaced {
+                return Some((it.start, it.end));
+            }
             let foreign = quantities.iter().filter(is_foreign);
             let mut places = foreign.map(|it| (neighbours(text, it), (it.start, it.end)));
             let taken: HashSet<(String, String)> = self
@@ -300,6 +307,21 @@ impl<'s> CitedText<'s> {
                 .collect();
             places.find(|(place, _)| taken.contains(place)).map(|it| it.1)
         })
+    }
+
+    /// Returns whether a line speaks of somebody without the name.
+    fn has_pronoun(&self) -> bool {
+        const PRONOUNS: [&str; 20] = [
+            "he", "she", "they", "him", "her", "them", "his", "their", "who", "er", "sie", "ihm",
+            "ihn", "ihr", "seine", "il", "elle", "lui", "él", "ella",
+        ];
+        let mut words = self.lines().flat_map(words::lowercase_runs);
+        words.any(|it| PRONOUNS.contains(&&it[..]))
+    }
+
+    /// Returns whether the lines count what a quantity counts.
+    pub(super) fn counts_noun_of(&self, quantity: &Quantity) -> bool {
+        self.quantities().counts_noun_of(quantity)
     }
 
     /// Returns whether a name of several words is one word in the lines: `Sheet It Now` of `SheetItNow`.
@@ -353,7 +375,8 @@ impl<'s> CitedText<'s> {
         known: &dyn Vocabulary,
     ) -> bool {
         let has = |it: &Self| it.claims().has_word(word, true);
-        let mut around = [self.context.as_deref(), self.antecedents.as_deref()].into_iter();
+        let antecedents = self.antecedents.as_deref().filter(|_| self.has_pronoun());
+        let mut around = [self.context.as_deref(), antecedents].into_iter();
         has(self)
             || self.is_misspelled(&claims::capitalized(word), known)
             || (around.any(|it| it.is_some_and(has))

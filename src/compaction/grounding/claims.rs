@@ -164,7 +164,9 @@ impl CitedClaims {
         self.clauses.iter().any(|it| {
             let has_own_negation = || implicit.iter().any(|word| !it.words.contains(word));
             // What the lines negate may be in a part that the item leaves out.
-            let states_negated = it.negated.is_empty() || !it.negated.is_disjoint(&clause.stems);
+            let states_negated = it.negated.is_empty()
+                || !it.negated.is_disjoint(&clause.stems)
+                || !clause.stems.is_subset(&it.stems);
             if it.is_similar(clause)
                 && it.negations > clause.negations
                 && states_negated

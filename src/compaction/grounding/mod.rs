@@ -438,7 +438,7 @@ fn check_with_wording<S: LineLookup + ?Sized>(
     let is_counted = |it: &Quantity| {
         is_part_of(it.start, VERBATIM_KINDS)
             || counts_days(&item.text[it.start..], citation)
-            || (it.start < it.end && it.counts(cited.list_items()))
+            || (it.start < it.end && it.counts(cited.list_items()) && !cited.counts_noun_of(it))
     };
     let missing = cited.first_unsupported(&item.text, &quantities, is_counted);
     if let Some((start, end)) = missing {
@@ -453,7 +453,7 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         }
         let is_noun = || {
             claims::is_german(&item.text)
-                && people::may_be_german_noun(&item.text, atom, |it| known.is_person(it))
+                && people::is_german_noun(&item.text, atom, |it| known.is_person(it))
         };
         if !cited.supports_atom(atom, &item.text, &known) && !is_noun() {
             return Err(Violation::AtomNotInSources { atom: atom.text(&item.text).to_owned() });

@@ -3,10 +3,13 @@
 //! Only a person can be misquoted. A product says and wants things as well ("the linter complains"), so that a
 //! name that the logs use as a thing is no person, whatever it does. Pure.
 
-use super::{cited_text::contains_word, claims};
+use super::{amounts::units, cited_text::contains_word, claims};
 use crate::{
-    memory::atom::{self, Atom, AtomKind},
-    privacy::SanitizedLog,
+    memory::{
+        atom::{self, Atom, AtomKind},
+        log::TextOrigin,
+    },
+    privacy::{SanitizedLine, SanitizedLog},
     text::{
         clauses::{Separator, parse_sentences},
         lexicon::CLAIMS,
@@ -46,7 +49,8 @@ pub(crate) fn has_word_in<'l>(
     word: &str,
     mut logs: impl Iterator<Item = &'l SanitizedLog>,
 ) -> bool {
-    logs.any(|log| log.lines().iter().any(|it| contains_word(it.text(), word)))
+    let is_read = |it: &SanitizedLine| !it.is_quarantined() && it.origin() != TextOrigin::External;
+    logs.any(|log| log.lines().iter().any(|it| is_read(it) && contains_word(it.text(), word)))
 }
 
 /// Returns whether a word has one capital, at its start: neither a handle nor `CamelCase` nor an abbreviation.
@@ -57,26 +61,40 @@ fn has_form_of_name(word: &str) -> bool {
         && chars.all(|it| it.is_alphabetic() && !it.is_uppercase())
 }
 
-/// The words before the name of a person or a company in German.
-const BEFORE_GERMAN_NAMES: [&str; 14] = [
-    "herr", "herrn", "frau", "firma", "familie", "bei", "von", "für", "mit", "an", "durch", "und",
-    "laut", "namens",
+/// The words before a German noun; before a name they are rare.
+const BEFORE_GERMAN_NOUNS: [&str; 60] = [
+    "der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "eines",
+    "kein", "keine", "keinen", "keinem", "keiner", "unser", "unsere", "unseren", "seine", "seiner",
+    "seinen", "ihre", "ihrer", "ihren", "jede", "jeder", "jeden", "diese", "dieser", "diesen",
+    "im", "am", "zum", "zur", "beim", "vom", "ins", "ohne", "dessen", "deren", "denn", "beide",
+    "beiden", "alle", "viele", "mehrere", "zwei", "drei", "vier", "fünf", "sechs", "sieben",
+    "acht", "neun", "zehn", "elf", "zwölf", "stunden",
 ];
 
-/// Returns whether a capitalised word of a German text may be a noun like any other: no person has it as a name, and it
-/// is not where a name would be.
-pub(super) fn may_be_german_noun(
-    text: &str,
-    word: &Atom,
-    is_person: impl Fn(&str) -> bool,
-) -> bool {
+/// Returns whether a capitalised word of a German text is a noun like any other: it has an article, a number or a unit
+/// before it, perhaps with an adjective between, or a number behind it, and no person has it as a name.
+pub(super) fn is_german_noun(text: &str, word: &Atom, is_person: impl Fn(&str) -> bool) -> bool {
     let name = word.text(text);
+    if ["Herr", "Herrn", "Frau"].contains(&name) {
+        return true;
+    }
     if word.kind != AtomKind::Name || !has_form_of_name(name) || is_person(name) {
         return false;
     }
-    let before = text[..word.start].trim_end().rsplit(' ').next().unwrap_or_default();
-    let before = before.trim_start_matches(['(', '„', '"']).to_lowercase();
-    !BEFORE_GERMAN_NAMES.contains(&&before[..])
+    let is_number = |it: &str| it.starts_with(|c: char| c.is_ascii_digit() || "€$£".contains(c));
+    let is_before_noun = |it: &str| {
+        let it = it.trim_start_matches(['(', '„', '"']).to_lowercase();
+        BEFORE_GERMAN_NOUNS.contains(&&it[..]) || is_number(&it) || units::is_unit(&it)
+    };
+    let is_adjective =
+        |it: &str| it.starts_with(char::is_lowercase) && it.chars().all(char::is_alphabetic);
+    let mut before = text[..word.start].split_whitespace().rev();
+    let is_after = match before.next() {
+        Some(it) if is_before_noun(it) => true,
+        Some(it) if is_adjective(it) => before.next().is_some_and(is_before_noun),
+        _ => false,
+    };
+    is_after || text[word.end..].trim_start().split(' ').next().is_some_and(is_number)
 }
 
 /// Returns whether a line uses a name as a thing: after an article, or as what somebody installs.

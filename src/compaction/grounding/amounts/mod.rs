@@ -85,9 +85,9 @@ pub(super) struct SourceQuantities {
 }
 
 /// Words that say two without being the number.
-const TWO: [&str; 16] = [
-    "both", "twice", "pair", "couple", "double", "x2", "beide", "beiden", "beides", "zweimal",
-    "doppelt", "deux", "ambos", "ambas", "second", "zweite",
+const TWO: [&str; 11] = [
+    "both", "twice", "pair", "double", "x2", "beide", "beiden", "beides", "zweimal", "ambos",
+    "ambas",
 ];
 
 impl SourceQuantities {
@@ -288,6 +288,11 @@ impl SourceQuantities {
     /// Returns whether the lines support a quantity by itself.
     pub(super) fn supports_one(&self, quantity: &Quantity) -> bool {
         self.first_unsupported(std::slice::from_ref(quantity), |_| false).is_none()
+    }
+
+    /// Returns whether the lines count what a quantity counts.
+    pub(super) fn counts_noun_of(&self, quantity: &Quantity) -> bool {
+        quantity.counted_nouns.iter().any(|it| self.numbers_by_noun.contains_key(it))
     }
 
     /// Returns whether the lines have the number only for other things, and the thing only with other

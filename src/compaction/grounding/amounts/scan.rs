@@ -473,7 +473,9 @@ impl QuantityScanner<'_> {
             _ => None,
         });
         let day = self.found[at - 1].readings.iter().find_map(day_before);
-        if let (Some(date), Some(day @ 1..=31)) = (date, day) {
+        if let (Some(date), Some(day @ 1..=31)) =
+            (date, day.filter(|it| date.is_some_and(|of| Some(*it) < of.day)))
+        {
             let date = PartialDate { day: Some(day), ..date };
             self.found[at - 1].readings.push(QuantityReading::Date(date));
         }
