@@ -164,7 +164,7 @@ impl ModelProgram {
             return Err(self.error("it printed bytes that are not text", &stderr));
         };
         match (self.protocol, code) {
-            (CommandProtocol::Text, Some(0)) => Ok(text_reply(text)),
+            (CommandProtocol::Text, Some(0)) => Ok(ModelReply::of_text(&text)),
             (CommandProtocol::Claude, Some(0)) => self.claude_reply(&text),
             (protocol, Some(code)) => {
                 // The Claude command line prints its error like a reply.
@@ -299,19 +299,6 @@ enum CommandRunError {
     TimedOut,
     OutputTooLarge,
     System(io::Error),
-}
-
-fn text_reply(text: String) -> ModelReply {
-    ModelReply {
-        text,
-        calls: Vec::new(),
-        verbatim: None,
-        finish_reason: FinishReason::Stop,
-        usage: None,
-        cost_usd: None,
-        id: None,
-        model: None,
-    }
 }
 
 /// Kills the process group of a program, including its children, when dropped.
