@@ -15,6 +15,7 @@
 //! - [`circuit_breaker`]: when a server is paused; pure.
 //! - [`pricing`]: what tokens cost.
 //! - [`prompt`]: the prompt files.
+//! - [`recording`]: a file of requests and replies, if the user names one.
 //! - [`tools`]: the tools that a model may call, in the three wire formats; pure.
 //! - [`token_estimate`]: how many characters a token has, learned from replies; pure.
 //! - `telemetry`: a call as a span.
@@ -25,7 +26,7 @@
 //! # Invariants
 //!
 //! - A request contains sanitized text only, and its author fences the data in it.
-//! - No error, record, or log line contains words of a log or of a reply, or a key.
+//! - No error, row of the ledger, or log line contains words of a log or of a reply, or a key.
 //! - A reply is on disk before it is used, so that a crash does not pay twice.
 
 pub mod anthropic;

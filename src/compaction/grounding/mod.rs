@@ -13,6 +13,7 @@
 //! | `people` | who is a person, and what only a thing with a name |
 //! | `prompt_echo` | the words of the prompt, which are no bullet |
 //! | `strength` | "only", "always", "best", and reasons, which the lines must have, too |
+//! | `typo` | a name that differs by one edit |
 //! | `completeness` | the amounts and days that the item leaves out |
 //! | `session` | the same checks for the summary of a session |
 //!

@@ -197,11 +197,12 @@ impl SummaryDrafter<'_> {
             let amounts_note = format!("{} of {} amounts and days kept", amounts.1, amounts.0);
             note = Some(note.map_or(amounts_note.clone(), |it| format!("{it}; {amounts_note}")));
         }
-        for (before, now) in &draft.corrected {
-            tracing::debug!("{}: corrected `{before}` to `{now}`", job.period);
-        }
         if !draft.corrected.is_empty() {
-            let corrected = format!("{} corrected when asked again", draft.corrected.len());
+            // By their lines: no note contains words of a log.
+            let lines = draft.corrected.iter().filter_map(|it| it.1.citation.as_ref());
+            let lines: Vec<String> = lines.map(ToString::to_string).collect();
+            let count = draft.corrected.len();
+            let corrected = format!("{count} corrected when asked again ({})", lines.join(", "));
             note = Some(note.map_or(corrected.clone(), |it| format!("{it}; {corrected}")));
         }
         let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
