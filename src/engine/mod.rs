@@ -348,7 +348,8 @@ pub trait Engine: Send + Sync {
     }
 
     /// Asks for several weeks at once, where that saves something: a later `Engine::extract_week` of one of them then
-    /// finds the reply. `weeks` are in the order in which they are due, newest first; the first ones are asked.
+    /// finds the reply. `weeks` are in the order in which they are due, newest first; the first ones are asked,
+    /// once `Engine::may_prefetch` has said of the first that it may save something.
     ///
     /// # Errors
     ///

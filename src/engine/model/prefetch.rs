@@ -76,23 +76,21 @@ impl ModelEngine {
     }
 
     /// Asks for several weeks at once, the first ones of these that fit into one request, and stores the reply to each.
-    /// If only one fits, asks for that in parts if it is too long. The weeks are in the order in which they are due.
+    /// If only one fits, asks for that in parts if it is too long. The weeks are in the order in which they are due, and
+    /// the caller has asked [`Self::may_prefetch`] about the first one.
     pub(super) fn prefetch_weeks_by_model(
         &self,
         weeks: &[SummaryInput<'_>],
         existing: &[TypedMemory],
     ) -> Result<(), EngineError> {
         let Some(first) = weeks.first() else { return Ok(()) };
-        if !self.may_prefetch(first)? {
-            return Ok(());
-        }
-        let all = self.fitting_weeks(weeks, true);
-        if self.ask_stored_group(&all, existing)? {
-            return Ok(());
-        }
-        // Those that are answered are not asked again.
-        let parts = self.fitting_weeks(weeks, false);
-        let Some(group) = WeekGroup::new(self, &parts, existing) else {
+        let all = self.fitting_weeks(weeks);
+        let is_stored = |it: &ModelRequest| self.client.earlier_reply(it, false).is_some();
+        // Weeks that are answered are not asked again; after an interruption their group may be stored.
+        let open = all.iter().position(|it| is_stored(&it.request)).unwrap_or(all.len());
+        let stored = WeekGroup::new(self, &all, existing).filter(|it| is_stored(&it.request));
+        let parts = if stored.is_some() { &all[..] } else { &all[..open] };
+        let Some(group) = stored.or_else(|| WeekGroup::new(self, parts, existing)) else {
             return self.prefetch_long_week(first, existing);
         };
         if !self.fits_one_request(&group.request) {
@@ -106,29 +104,14 @@ impl ModelEngine {
             }
             Err(error) => {
                 let is_pending = matches!(error, EngineError::Model(CallError::AwaitingBatch));
-                for part in &parts {
+                for part in parts {
                     self.pending_weeks.set(part.input.period, is_pending);
                 }
                 return Err(error);
             }
         };
-        self.store_group(&group, &parts, &text);
-        Ok(())
-    }
-
-    /// Stores the replies of a group that was answered before the run was interrupted; returns whether it was.
-    fn ask_stored_group(
-        &self,
-        parts: &[WeekPart<'_>],
-        existing: &[TypedMemory],
-    ) -> Result<bool, EngineError> {
-        let group = WeekGroup::new(self, parts, existing);
-        let group = group.filter(|it| self.client.earlier_reply(&it.request, false).is_some());
-        let Some(group) = group else { return Ok(false) };
-        // It is released with the work of this run.
-        let text = self.ask(&group.request)?;
         self.store_group(&group, parts, &text);
-        Ok(true)
+        Ok(())
     }
 
     /// Stores the reply to each week of a group. A week that the reply lacks is asked for alone.
@@ -208,12 +191,8 @@ impl ModelEngine {
         Ok(())
     }
 
-    /// Returns the first weeks that fit into one request and one reply, those that are answered with them or not.
-    fn fitting_weeks<'i>(
-        &self,
-        weeks: &'i [SummaryInput<'i>],
-        with_answered: bool,
-    ) -> Vec<WeekPart<'i>> {
+    /// Returns the first weeks that fit into one request and one reply.
+    fn fitting_weeks<'i>(&self, weeks: &'i [SummaryInput<'i>]) -> Vec<WeekPart<'i>> {
         let mut parts = Vec::new();
         let (mut chars, mut tokens) = (0, self.combined_tokens());
         for input in weeks {
@@ -230,11 +209,7 @@ impl ModelEngine {
             let written =
                 (lengths.1 as f64 * WITH_CITATIONS / self.client.chars_per_token()) as u32;
             let left = tokens.checked_sub(written.saturating_add(GROUPED_MEMORIES_TOKENS));
-            let is_answered =
-                || !with_answered && self.client.earlier_reply(&request, false).is_some();
-            let Some(left) = left.filter(|_| chars <= GROUP_CHARS_MAX && !is_answered()) else {
-                break;
-            };
+            let Some(left) = left.filter(|_| chars <= GROUP_CHARS_MAX) else { break };
             tokens = left;
             if !blocks.is_empty() {
                 parts.push(WeekPart { input, lengths, request });
