@@ -31,7 +31,10 @@ pub mod session;
 mod strength;
 mod typo;
 
-use std::collections::BTreeSet;
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
+};
 
 use chrono::NaiveDate;
 
@@ -183,7 +186,7 @@ impl LineLookup for [SanitizedLog] {
     }
 
     fn is_person_name(&self, word: &str) -> bool {
-        people::is_person_name_in(word, self.iter())
+        people::is_person_name_in(word, &BTreeSet::new(), self.iter())
     }
 }
 
@@ -310,7 +313,7 @@ pub fn check_title<S: LineLookup + ?Sized>(
     sources: &S,
 ) -> Result<(), Violation> {
     let (mut cited, _, _) = read_cited(citation, sources)?;
-    let known = KnownWords { sources };
+    let known = KnownWords::new(sources);
     let missing = |atom: &str| Violation::AtomNotInSources { atom: atom.to_owned() };
     let atoms = atom::find_atoms(title);
     let is_verbatim = |it: &Quantity| {
@@ -418,7 +421,7 @@ fn check_with_wording<S: LineLookup + ?Sized>(
             return Err(Violation::Suspicious { concern });
         }
     }
-    let known = KnownWords { sources };
+    let known = KnownWords::new(sources);
     // A verbatim item names nothing new; but what was cut out of it may have mattered.
     let whole = item.text.trim();
     if cited.contains_verbatim(whole) {
@@ -475,6 +478,29 @@ fn check_with_wording<S: LineLookup + ?Sized>(
 /// What is known of words from all the files.
 struct KnownWords<'s, S: ?Sized> {
     sources: &'s S,
+    /// Answers so far: each needs all the files, and an item names the same people often.
+    people: RefCell<HashMap<String, bool>>,
+    words: RefCell<HashMap<String, bool>>,
+}
+
+impl<'s, S: ?Sized> KnownWords<'s, S> {
+    fn new(sources: &'s S) -> Self {
+        Self { sources, people: RefCell::default(), words: RefCell::default() }
+    }
+}
+
+/// Returns the known answer for a word, or finds it and keeps it.
+fn answer_once(
+    known: &RefCell<HashMap<String, bool>>,
+    word: &str,
+    find: impl FnOnce() -> bool,
+) -> bool {
+    if let Some(answer) = known.borrow().get(word) {
+        return *answer;
+    }
+    let answer = find();
+    known.borrow_mut().insert(word.to_owned(), answer);
+    answer
 }
 
 /// What is known of words, wherever they are written.
@@ -488,11 +514,12 @@ trait Vocabulary {
 
 impl<S: LineLookup + ?Sized> Vocabulary for KnownWords<'_, S> {
     fn is_person(&self, word: &str) -> bool {
-        claims::is_first_name(word) || self.sources.is_person_name(word)
+        claims::is_first_name(word)
+            || answer_once(&self.people, word, || self.sources.is_person_name(word))
     }
 
     fn has_word(&self, word: &str) -> bool {
-        self.sources.has_word(word)
+        answer_once(&self.words, word, || self.sources.has_word(word))
     }
 }
 

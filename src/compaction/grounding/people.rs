@@ -3,11 +3,15 @@
 //! Only a person can be misquoted. A product says and wants things as well ("the linter complains"), so that a
 //! name that the logs use as a thing is no person, whatever it does. Pure.
 
-use super::{amounts::units, cited_text::contains_word, claims};
+use std::collections::BTreeSet;
+
+use super::{LineLookup, amounts::units, cited_text::contains_word, claims};
 use crate::{
     memory::{
+        address::Stem,
         atom::{self, Atom, AtomKind},
         log::TextOrigin,
+        typed::{MemoryType, TypedMemory},
     },
     privacy::{SanitizedLine, SanitizedLog},
     text::{
@@ -16,17 +20,18 @@ use crate::{
     },
 };
 
-/// Returns whether a word is the name of a person in logs: a first name, or a name that does what only people do,
-/// and that is never written like another word or used as a thing.
+/// Returns whether a word is the name of a person in logs: a first name, one that memories know, or a name that does
+/// what only people do, and that is never written like another word or used as a thing.
 pub(crate) fn is_person_name_in<'l>(
     word: &str,
+    known: &BTreeSet<String>,
     logs: impl Iterator<Item = &'l SanitizedLog>,
 ) -> bool {
     if !has_form_of_name(word) {
         return false;
     }
     let lower = word.to_lowercase();
-    let is_listed = claims::is_first_name(word);
+    let is_listed = claims::is_first_name(word) || known.contains(word);
     let mut acts = is_listed;
     for line in logs.flat_map(SanitizedLog::lines) {
         let text = line.text();
@@ -42,6 +47,40 @@ pub(crate) fn is_person_name_in<'l>(
         acts = acts || acts_like_person(text, word);
     }
     acts
+}
+
+/// Logs, and the people that memories name.
+pub(crate) struct LogsWithPeople<'a> {
+    pub(crate) logs: &'a [SanitizedLog],
+    /// As of [`names_in_memories`].
+    pub(crate) people: &'a BTreeSet<String>,
+}
+
+impl LineLookup for LogsWithPeople<'_> {
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog> {
+        self.logs.log(stem)
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.logs.has_word(word)
+    }
+
+    fn is_person_name(&self, word: &str) -> bool {
+        is_person_name_in(word, self.people, self.logs.iter())
+    }
+}
+
+/// Returns the words of the names of memories about people. One whose name has other words is about something of a
+/// person (`Editor settings`), and the owner is not known by name.
+pub(crate) fn names_in_memories(memories: &[TypedMemory]) -> BTreeSet<String> {
+    let about_people = memories.iter().filter(|it| it.kind == MemoryType::User);
+    let names = about_people.map(|it| it.name.split_whitespace().collect::<Vec<_>>());
+    names
+        .filter(|it| it.len() <= 3 && it.iter().all(|word| has_form_of_name(word)))
+        .flatten()
+        .filter(|it| *it != MemoryType::User.general_topic())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns whether logs have a word anywhere, written like this.
@@ -128,7 +167,11 @@ fn acts_like_person(text: &str, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::{memory::log::DailyLog, privacy};
+    use crate::{
+        compaction::grounding,
+        memory::{item::Item, log::DailyLog},
+        privacy,
+    };
 
     use super::*;
 
@@ -136,7 +179,11 @@ mod tests {
     fn check(word: &str, log: &str, expected: bool) {
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
         let log = privacy::sanitize(&log, &privacy::PrivacyRules::default());
-        assert_eq!(is_person_name_in(word, [&log].into_iter()), expected, "{word}");
+        assert_eq!(
+            is_person_name_in(word, &BTreeSet::new(), [&log].into_iter()),
+            expected,
+            "{word}"
+        );
     }
 
     #[test]
@@ -150,5 +197,24 @@ mod tests {
         check("XandroDB", "XandroDB wants a cache.", false);
         check("Ines", "A walk with Ines.", true);
         check("Böhm", "Der Termin bei Böhm ist am Montag.", true);
+    }
+
+    #[test]
+    fn who_is_known_from_memories_is_not_misquoted() {
+        let log = "Tove wants the blue tent, with Quill away.\n\nTove left, the Quill app too.";
+        let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
+        let logs = [privacy::sanitize(&log, &privacy::PrivacyRules::default())];
+        let memory = |name: &str| {
+            let text = format!("---\nname: {name}\ndescription: D\ntype: user\n---\n\nText.\n");
+            TypedMemory::parse(std::path::Path::new("user_a.md"), &text).unwrap()
+        };
+        let item = Item::parse("Quill wants the blue tent. [2026-04-02:1]");
+        let is_refused = |name: &str| {
+            let people = names_in_memories(&[memory(name)]);
+            grounding::check(&item, &LogsWithPeople { logs: &logs, people: &people }).is_err()
+        };
+        assert!(is_refused("Quill Tern"));
+        assert!(!is_refused("Quill settings"), "no name of a person");
+        assert!(!is_refused("Owner"));
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     cell::{Cell, OnceCell},
+    collections::BTreeSet,
     path::Path,
 };
 
@@ -15,7 +16,10 @@ use super::{
 use crate::compaction::{
     cited_records::CitedRecords,
     error::{JobFailure, ask_engine},
-    grounding,
+    grounding::{
+        self,
+        people::{self, LogsWithPeople},
+    },
     journal::commit::RecordedChanges,
     plan::{CompactionJob, DueReason},
     proposals::{
@@ -185,7 +189,8 @@ impl DayExtractor<'_> {
         } else if self.engine.is_model() {
             intact = with_current_statements(intact, logs);
         }
-        DayContext { reader: self, logs, known, intact, secrets: OnceCell::new() }
+        let people = people::names_in_memories(&intact);
+        DayContext { reader: self, logs, known, intact, people, secrets: OnceCell::new() }
     }
 
     /// Returns what is wrong with a statement of the week of a day.
@@ -275,6 +280,8 @@ struct DayContext<'a> {
     known: &'a KnownMemories,
     /// Those of them that lost no line.
     intact: Vec<TypedMemory>,
+    /// The people that these name.
+    people: BTreeSet<String>,
     secrets: OnceCell<FileNameSecrets>,
 }
 
@@ -308,6 +315,7 @@ impl DayContext<'_> {
             return Err("`replaces` names no statement that exists".to_owned());
         }
         let lines = self.cited_logs(&draft.citation);
+        let lines = self.with_people(&lines);
         check_statement(draft, &lines, self.is_known_topic(&draft.topic)).map_err(|it| it.reason)
     }
 
@@ -323,7 +331,7 @@ impl DayContext<'_> {
         let DayExtractor { vault, decisions, .. } = self.reader;
         let lines = self.cited_logs(&draft.citation);
         let is_known = self.is_known_topic(&draft.topic);
-        if let Err(kept_out) = check_statement(&draft, &lines, is_known) {
+        if let Err(kept_out) = check_statement(&draft, &self.with_people(&lines), is_known) {
             day.rejected += 1;
             day.kept_out.push(kept_out);
             return;
@@ -355,7 +363,8 @@ impl DayContext<'_> {
                 })
         };
         let lines = self.logs;
-        let memory = validate(draft, lines, &is_taken, rules, self.spelled_secrets());
+        let people = self.with_people(lines);
+        let memory = validate(draft, &people, &is_taken, rules, self.spelled_secrets());
         if let Some(error) = failed.into_inner() {
             return Err(error.into());
         }
@@ -379,6 +388,10 @@ impl DayContext<'_> {
             day.memories.push(memory);
         }
         Ok(())
+    }
+
+    fn with_people<'l>(&'l self, logs: &'l [SanitizedLog]) -> LogsWithPeople<'l> {
+        LogsWithPeople { logs, people: &self.people }
     }
 
     /// Returns the logs of the day, and the others that are cited.

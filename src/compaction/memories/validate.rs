@@ -1,6 +1,9 @@
 //! Checks the drafts of an engine: turns one into a typed memory, or says why it is none. Pure.
 
-use crate::compaction::{grounding, proposals::items::ExcludedItem};
+use crate::compaction::{
+    grounding::{self, LineLookup as _, people::LogsWithPeople},
+    proposals::items::ExcludedItem,
+};
 use crate::{
     engine::{MemoryDraft, StatementDraft},
     memory::{
@@ -9,21 +12,21 @@ use crate::{
         typed::{self, TypedMemory},
         typed_schema,
     },
-    privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
+    privacy::{self, FileNameSecrets, PrivacyRules},
 };
 
 /// Turns a draft into a memory file, or rejects it: the cited lines must support its words, and the
 /// file must match the schema.
 pub(crate) fn validate(
     draft: &MemoryDraft,
-    logs: &[SanitizedLog],
+    lines: &LogsWithPeople<'_>,
     is_taken: &dyn Fn(&str) -> bool,
     rules: &PrivacyRules,
     secrets: &FileNameSecrets,
 ) -> Result<TypedMemory, ExcludedItem> {
     let parts = [Some(&draft.statement), draft.why.as_ref(), draft.how_to_apply.as_ref()];
     let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
-    let citation = grounding::without_blank_lines(&draft.citation, logs);
+    let citation = grounding::without_blank_lines(&draft.citation, lines);
     let item = Item { text: words.join(" "), citation: Some(draft.citation.clone()) };
     let kept_out = |why: String, looks_ill: bool| ExcludedItem {
         text: format!("{}: {}", draft.name, item.text),
@@ -32,12 +35,12 @@ pub(crate) fn validate(
         looks_like_attack: looks_ill,
         may_be_accepted: false,
     };
-    if let Err(why) = grounding::check(&item, logs) {
+    if let Err(why) = grounding::check(&item, lines) {
         return Err(kept_out(why.to_string(), why.is_suspicious()));
     }
     let line_of = |address: &Address| {
-        let log = logs.iter().find(|it| *it.stem() == address.stem)?;
-        Some((address.clone(), log.line(address.line)?.hash().hex4()))
+        let line = lines.line(&address.stem, address.line)?;
+        Some((address.clone(), line.hash().hex4()))
     };
     let mut memory = TypedMemory {
         file_name: secrets
@@ -72,15 +75,15 @@ pub(crate) fn validate(
 /// attack. A topic of an existing memory (`is_known_topic`) need not be in the lines.
 pub(crate) fn check_statement(
     draft: &StatementDraft,
-    logs: &[SanitizedLog],
+    lines: &LogsWithPeople<'_>,
     is_known_topic: bool,
 ) -> Result<(), ExcludedItem> {
     let item = Item { text: draft.text.clone(), citation: Some(draft.citation.clone()) };
-    let check_topic = || match grounding::check_title(&draft.topic, &draft.citation, logs) {
+    let check_topic = || match grounding::check_title(&draft.topic, &draft.citation, lines) {
         Err(why) if !is_known_topic => Some(format!("`topic`: {why}")),
         _ => None,
     };
-    let (reason, is_suspicious) = match grounding::check(&item, logs) {
+    let (reason, is_suspicious) = match grounding::check(&item, lines) {
         Err(why) => (why.to_string(), why.is_suspicious()),
         Ok(()) if !privacy::suspicious_lines(&draft.topic).is_empty() => {
             ("`topic` looks like an attack".to_owned(), true)

@@ -12,7 +12,7 @@ use super::{
 use crate::compaction::{
     cited_records::CitedRecords,
     error::{JobFailure, ask_engine},
-    grounding::{self, GroundedDraft, Violation, Wording, completeness},
+    grounding::{self, GroundedDraft, Violation, Wording, completeness, people},
     plan::CompactionJob,
     proposals::items::{ExcludedItem, is_accepted},
 };
@@ -105,6 +105,8 @@ pub(crate) struct SummarySources {
     pub(crate) week_citations: WeekCitations,
     /// The hashes of bullets of weekly files that are in the words of external text.
     pub(crate) external_bullets: BTreeSet<String>,
+    /// The people that memories name.
+    pub(crate) people: BTreeSet<String>,
 }
 
 /// The draft of the engine after the checks.
@@ -387,6 +389,7 @@ impl SummaryDrafter<'_> {
             quarantined: Vec::new(),
             week_citations: WeekCitations::new(),
             external_bullets: BTreeSet::new(),
+            people: people::names_in_memories(&self.inventory.memories),
             logs,
         })
     }
@@ -401,6 +404,7 @@ impl SummaryDrafter<'_> {
             chars: 0,
             week_citations: WeekCitations::new(),
             external_bullets: BTreeSet::new(),
+            people: people::names_in_memories(&self.inventory.memories),
         };
         let rules = self.inventory.rules.clone();
         for (name, hash) in &job.inputs {
@@ -522,24 +526,28 @@ fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: u
 impl SummarySources {
     /// Returns the source lines by address.
     pub(crate) fn lines(&self) -> SourceLines<'_> {
-        SourceLines(self.logs.iter().chain(&self.week_files).map(|it| (it.stem(), it)).collect())
+        let logs = self.logs.iter().chain(&self.week_files);
+        SourceLines { logs: logs.map(|it| (it.stem(), it)).collect(), people: &self.people }
     }
 }
 
 /// Source lines by address.
-pub(crate) struct SourceLines<'a>(HashMap<&'a Stem, &'a SanitizedLog>);
+pub(crate) struct SourceLines<'a> {
+    logs: HashMap<&'a Stem, &'a SanitizedLog>,
+    people: &'a BTreeSet<String>,
+}
 
 impl grounding::LineLookup for SourceLines<'_> {
     fn log(&self, stem: &Stem) -> Option<&SanitizedLog> {
-        self.0.get(stem).copied()
+        self.logs.get(stem).copied()
     }
 
     fn has_word(&self, word: &str) -> bool {
-        grounding::people::has_word_in(word, self.0.values().copied())
+        people::has_word_in(word, self.logs.values().copied())
     }
 
     fn is_person_name(&self, word: &str) -> bool {
-        grounding::people::is_person_name_in(word, self.0.values().copied())
+        people::is_person_name_in(word, self.people, self.logs.values().copied())
     }
 }
 
