@@ -39,7 +39,21 @@ fn a_dry_run_lists_everything_and_changes_nothing() {
     let root = installed();
     let before = (root.files(), read(&root, ".claude/settings.json"));
     let shown = uninstall(&root, &["--dry-run"]).ok();
-    insta::assert_snapshot!(shown.stderr, @"");
+    insta::assert_snapshot!(shown.stderr, @r"
+    would take out
+      service        ~/.config/systemd/user/memoird.service
+      hooks          ~/.claude/settings.json (Claude Code: restored byte for byte, as before the hooks were added)
+                     ~/.codex/hooks.json (Codex: removed, as before the hooks were added)
+                     ~/.gemini/settings.json (Gemini CLI: restored byte for byte, as before the hooks were added)
+      state          ~/.local/state/memoird/ledger.db
+                     ~/.local/state/memoird/spool
+    keeps
+      memory         ~/small (3 logs; 10 files by memoird)
+      configuration  ~/.config/memoird/config.yaml (--purge removes it)
+      program        memoird (to remove it: rm memoird)
+    what memoird wrote in memory folders: memoird uninstall --dry-run --json
+    nothing was changed; to do it: memoird uninstall --yes
+    ");
     assert!(shown.stdout.contains("-") && shown.stdout.contains("hook claude-code"), "{shown}");
     let json = uninstall(&root, &["--dry-run", "--json"]).ok().json();
     let generated = json["kept"]["folders"][0]["generated"].as_array().unwrap();

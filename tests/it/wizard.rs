@@ -113,7 +113,15 @@ fn on_terminal(root: &Root, folder: &str, args: &[&str], answer: &str) -> Option
 fn in_an_empty_home_a_folder_is_proposed_and_nothing_is_written_without_a_yes() {
     let root = Root::empty("work");
     let before = snapshot(&root);
-    insta::assert_snapshot!(run_in(&root, "", &["init"]), @"");
+    insta::assert_snapshot!(run_in(&root, "", &["init"]), @r"
+    $ memoird init
+    ! found no agent programs
+    ! plan
+    !   folder      ~/memories/general; writes memory/, memoird.yaml, .memoird/, ~/.config/memoird/config.yaml
+    !   service     not proposed: no service manager answers (systemctl: No such file or directory (os error 2)); `memoird run` works in the foreground
+    ! nothing was changed, because nobody can agree without a terminal
+    ! to do it: memoird init --yes; to see every change: memoird init --dry-run
+    ");
     assert_eq!(snapshot(&root), before);
     let done = run_in(&root, "", &["init", "--yes"]).ok();
     assert!(root.home("memories/general/memoird.yaml").is_file(), "{done}");
@@ -128,10 +136,27 @@ fn in_an_empty_home_a_folder_is_proposed_and_nothing_is_written_without_a_yes() 
 fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() {
     let root = home();
     let before = snapshot(&root);
-    insta::assert_snapshot!(run_in(&root, "", &["init", "--dry-run"]), @"");
+    let shown = run_in(&root, "", &["init", "--dry-run"]).ok();
+    assert!(shown.stdout.contains("hook claude-code session-start"), "{shown}");
+    insta::assert_snapshot!(shown.stderr, @r"
+    found
+      Claude Code 3 sessions in the last 30 days
+      Codex       1 session in the last 30 days
+    plan
+      folder      ~/memories/general, for what belongs to no git repository; writes memory/, memoird.yaml, .memoird/, ~/.config/memoird/config.yaml
+      projects    each git repository gets its own memory folder in ~/memories; writes ~/.config/memoird/config.yaml
+      hooks       Claude Code: changes ~/.claude/settings.json and keeps a backup
+                  Codex: changes ~/.codex/hooks.json and keeps a backup
+      import      4 sessions of the last 30 days; no model is called
+      memories    summaries, memories and WISDOM.md, by the engine without a model; costs nothing
+      service     not proposed: no service manager answers (systemctl: No such file or directory (os error 2)); `memoird run` works in the foreground
+    nothing was changed; to do it: memoird init --yes
+    ");
     assert_eq!(snapshot(&root), before);
-    let done = run_in(&root, "", &["init", "--yes"]);
-    insta::assert_snapshot!(done, @"");
+    let done = run_in(&root, "", &["init", "--yes"]).ok();
+    let steps = done.stderr.split_once("done\n").unwrap().1;
+    insta::assert_snapshot!(steps, @"");
+    assert!(done.stdout.starts_with("# tide - Wisdom\n"), "{done}");
     for folder in ["tide", "reef", "general"] {
         assert!(root.home(&format!("memories/{folder}/WISDOM.md")).is_file(), "{folder}");
     }

@@ -124,8 +124,9 @@ pub(super) fn target_folder(
             CommandError::config(error).hint(hint)
         },
     )?;
-    if path.exists() && !path.is_dir() {
-        return Err(CommandError::usage(format!("`{}` is not a folder", path.display())));
+    let existing = path.ancestors().find(|it| it.exists()).filter(|it| !it.is_dir());
+    if let Some(file) = existing {
+        return Err(CommandError::usage(format!("`{}` is not a folder", file.display())));
     }
     Ok(path)
 }

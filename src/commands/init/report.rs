@@ -97,6 +97,10 @@ impl FolderContents {
         }
     }
 
+    pub(super) fn has_logs(&self) -> bool {
+        self.logs > 0
+    }
+
     /// Returns the day after the first week with logs.
     fn first_week_end(&self) -> Option<NaiveDate> {
         Some(Period::containing(Grain::Week, self.first_log?).end())

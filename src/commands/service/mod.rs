@@ -232,7 +232,7 @@ impl ManagedService {
 /// Returns why no service manager of the user answers, as in a container; `None` if one does.
 pub(super) fn why_no_manager() -> Option<String> {
     match SYSTEM_MANAGER {
-        ServiceManagerKind::Systemd => UnitProperties::query().err(),
+        ServiceManagerKind::Systemd => manager::why_unavailable(),
         ServiceManagerKind::Launchd => None,
     }
 }

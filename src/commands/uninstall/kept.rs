@@ -79,17 +79,24 @@ impl Kept {
         for folder in &self.folders {
             let logs = counted(folder.logs, "log", "logs");
             let generated = counted(folder.generated.len(), "file", "files");
-            lines.push(format!("{} ({logs}; {generated} by memoird)", folder.path.display()));
+            let line = format!("{} ({logs}; {generated} by memoird)", folder.path.display());
+            lines.push(("memory", line));
         }
+        let config = self.configuration.iter();
         lines.extend(
-            self.configuration.iter().map(|it| format!("{} (--purge removes it)", it.display())),
+            config.map(|it| ("configuration", format!("{} (--purge removes it)", it.display()))),
         );
-        lines.extend(self.shell_files.iter().map(|it| format!("{} (rm it)", it.display())));
+        let shell = self.shell_files.iter();
+        lines.extend(shell.map(|it| ("shell", format!("{} (to remove it: rm)", it.display()))));
         let program = self.program.as_ref().zip(self.remove_program.as_ref());
-        lines
-            .extend(program.map(|(path, how)| format!("{} (to remove it: {how})", path.display())));
-        for (i, line) in lines.iter().enumerate() {
-            ui.note(format_args!("  {:<13}{line}", if i == 0 { "keeps" } else { "" }));
+        lines.extend(
+            program.map(|(path, how)| {
+                ("program", format!("{} (to remove it: {how})", path.display()))
+            }),
+        );
+        ui.note("keeps");
+        for (label, line) in lines {
+            ui.note(format_args!("  {label:<15}{line}"));
         }
         if self.folders.iter().any(|it| !it.generated.is_empty()) {
             ui.note("what memoird wrote in memory folders: memoird uninstall --dry-run --json");

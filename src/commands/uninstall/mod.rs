@@ -268,7 +268,7 @@ impl UninstallReport {
         if self.dry_run && !self.removed.is_empty() {
             ui.note("nothing was changed; to do it: memoird uninstall --yes");
         } else if self.removed.is_empty() && self.failed.is_empty() {
-            ui.success("nothing to do: memoird put nothing outside of memory folders");
+            ui.success("nothing to do: no hooks, service or state of memoird is left");
         }
     }
 
@@ -276,12 +276,18 @@ impl UninstallReport {
         if self.dry_run {
             parts.hooks.iter().for_each(|it| it.1.show_diff(ui));
         }
-        let mut label = if self.dry_run { "would remove" } else { "removed" };
+        if !self.removed.is_empty() {
+            ui.note(if self.dry_run { "would take out" } else { "took out" });
+        }
+        let mut last = "";
         for it in &self.removed {
             let path = it.path.display();
             let what = it.what.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
-            ui.note(format_args!("  {label:<13}{path}{what}"));
-            label = "";
+            ui.note(format_args!(
+                "  {:<15}{path}{what}",
+                if it.part == last { "" } else { it.part }
+            ));
+            last = it.part;
         }
         self.kept.print(ui);
         for failure in &self.failed {

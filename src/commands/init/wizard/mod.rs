@@ -23,6 +23,7 @@ use crate::commands::{
     ui::Ui,
     workspace::Invocation,
 };
+use crate::store::fs::layout::Layout;
 
 /// Returns whether a call without arguments starts the wizard: if a person can answer, if the answer is given, or in
 /// the home folder, which is no memory folder. Otherwise a script sets up the current folder.
@@ -58,7 +59,7 @@ pub(super) fn run(
 ) -> CommandResult {
     let asks = !args.yes && !args.dry_run && ui.is_interactive();
     let findings = findings::read(call, global, ui)?;
-    let plan = SetupPlan::new(&findings);
+    let mut plan = SetupPlan::new(&findings);
     // What a person agrees to includes the small questions of a single folder.
     let preview_args = InitArgs { dry_run: true, yes: args.yes || asks, ..InitArgs::default() };
     let folder = match apply::preview_folder(call, global, &preview_args, &plan, ui) {
@@ -69,11 +70,18 @@ pub(super) fn run(
         }
         folder => folder?,
     };
+    if let Some(folder) = folder.as_ref().filter(|it| it.found.has_logs() && findings.is_free) {
+        let database = Layout::new(folder.root.clone(), &folder.memory_dir).database();
+        plan.compaction |= !database.exists();
+    }
     let mut report = WizardReport::new(&findings, &plan, folder);
     report.dry_run = args.dry_run || !args.yes && !asks;
     if !ui.is_json() {
         report.print_findings(&findings, ui);
-        report.print_plan(&findings, &plan, ui);
+        if !report.has_nothing_to_do() {
+            report.print_plan(&findings, &plan, ui);
+        }
+        report.print_to_do(ui);
         if args.dry_run {
             super::hooks::show_changes(call, &plan.hooks, ui)?;
         }
@@ -86,6 +94,7 @@ pub(super) fn run(
         ui.note("nothing was changed");
         return Ok(ExitCode::SUCCESS);
     }
+    ui.note("done");
     report.add_result(apply::apply(global, &plan, ui));
     report.finish(ui);
     Ok(exit_code_if_failed(report.has_failed()))

@@ -74,9 +74,7 @@ impl SetupPlan {
             }
         }
         plan.compaction = found.is_free
-            && (!plan.imports.is_empty()
-                || found.roots.iter().any(|it| it.is_untouched)
-                || plan.adopts_logs(found));
+            && (!plan.imports.is_empty() || found.roots.iter().any(|it| it.is_untouched));
         plan.service = found.service.why_no_manager.is_none()
             && match found.service.state {
                 UnitState::New | UnitState::OtherPaths => true,
@@ -130,12 +128,6 @@ impl SetupPlan {
         }
     }
 
-    /// Returns whether the folder has logs that were not configured before.
-    fn adopts_logs(&self, found: &Findings) -> bool {
-        let is_known = |path: &PathBuf| found.roots.iter().any(|it| it.path == *path);
-        matches!(&found.place, Place::Folder { path, has_logs: true, .. } if !is_known(path))
-    }
-
     /// Returns whether the service has to see folders that it does not see yet.
     fn adds_paths(&self, found: &Findings) -> bool {
         let is_known = |it: &PlannedFolder| found.roots.iter().any(|root| root.path == it.path);
@@ -166,5 +158,124 @@ impl FoundAgent {
             HookState::Unusable(why) => text += &format!("; no hooks: {why}"),
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::findings::*, *};
+
+    fn home() -> Findings {
+        Findings {
+            home: "/home/ada".into(),
+            config_file: "/home/ada/.config/memoird/config.yaml".into(),
+            place: Place::Home,
+            agents: Vec::new(),
+            roots: Vec::new(),
+            projects_dir: None,
+            service: FoundService {
+                file: "/home/ada/memoird.service".into(),
+                state: UnitState::New,
+                why_no_manager: None,
+            },
+            is_free: true,
+        }
+    }
+
+    /// Returns an agent with a session in each of these folders; those below `/src` are repositories.
+    fn agent(folders: &[&str]) -> FoundAgent {
+        let session = |it: &&str| HomelessSession {
+            folder: Some(it.into()),
+            project: it.starts_with("/src").then(|| it.into()),
+        };
+        FoundAgent {
+            program: AgentProgram::Codex,
+            sessions: folders.len(),
+            new: 0,
+            imported: 0,
+            homeless: folders.iter().map(session).collect(),
+            hooks: HookState::Missing("/home/ada/.codex/hooks.json".into()),
+        }
+    }
+
+    fn root(path: &str, has_project: bool) -> ConfiguredFolder {
+        ConfiguredFolder { path: path.into(), has_project, is_untouched: false }
+    }
+
+    fn folder(path: &str, has_logs: bool, repository: Option<&str>) -> Place {
+        let repository = repository.map(Into::into);
+        Place::Folder { path: path.into(), is_set_up: false, has_logs, repository }
+    }
+
+    /// Checks the folder, its project, the folder of projects, and how many sessions are imported and left.
+    #[track_caller]
+    fn check(
+        found: &Findings,
+        (path, project, projects_dir): (Option<&str>, Option<&str>, Option<&str>),
+        (imported, homeless): (usize, usize),
+    ) {
+        let plan = SetupPlan::new(found);
+        let planned = plan.folder.as_ref();
+        assert_eq!(planned.map(|it| it.path.as_path()), path.map(Path::new));
+        let planned_project = planned.and_then(|it| it.project.as_deref());
+        assert_eq!(planned_project, project.map(Path::new));
+        assert_eq!(plan.projects_dir.as_deref(), projects_dir.map(Path::new));
+        assert_eq!((plan.session_count(), plan.homeless), (imported, homeless));
+    }
+
+    const GENERAL: Option<&str> = Some("/home/ada/memories/general");
+    const PROJECTS: Option<&str> = Some("/home/ada/memories");
+
+    #[test]
+    fn in_the_home_folder_projects_get_folders_and_one_takes_the_rest() {
+        let mut found = home();
+        check(&found, (GENERAL, None, None), (0, 0));
+        found.agents = vec![agent(&[])];
+        check(&found, (GENERAL, None, PROJECTS), (0, 0));
+        found.agents = vec![agent(&["/src/a", "/src/b"])];
+        check(&found, (None, None, PROJECTS), (2, 0));
+        found.agents = vec![agent(&["/src/a", "/tmp"])];
+        check(&found, (GENERAL, None, PROJECTS), (2, 0));
+        // An interrupted call is continued.
+        found.projects_dir = Some("/m".into());
+        found.roots = vec![root("/m/a", true)];
+        check(&found, (Some("/m/general"), None, None), (2, 0));
+    }
+
+    #[test]
+    fn folders_that_the_user_configured_are_enough() {
+        let mut found = home();
+        found.agents = vec![agent(&[])];
+        found.roots = vec![root("/lexicon", false)];
+        check(&found, (None, None, None), (0, 0));
+    }
+
+    #[test]
+    fn a_repository_without_logs_gets_its_own_sessions_and_a_folder_with_logs_all() {
+        let mut found = home();
+        found.agents = vec![agent(&["/src/a", "/src/a/deep", "/src/b", "/tmp"])];
+        found.place = folder("/src/a", false, Some("/src/a"));
+        check(&found, (Some("/src/a"), Some("/src/a"), None), (2, 2));
+        found.place = folder("/src/a", true, Some("/src/a"));
+        check(&found, (Some("/src/a"), None, None), (4, 0));
+        found.roots = vec![root("/lexicon", false)];
+        check(&found, (Some("/src/a"), None, None), (2, 2));
+    }
+
+    #[test]
+    fn the_service_is_proposed_where_a_manager_answers_and_its_file_was_not_edited() {
+        let mut found = home();
+        let proposes = |found: &Findings| SetupPlan::new(found).service;
+        assert!(proposes(&found));
+        found.service.state = UnitState::Differs;
+        assert!(!proposes(&found));
+        // New folders have to be visible to it.
+        found.service.state = UnitState::Same;
+        assert!(proposes(&found));
+        found.roots = vec![root("/lexicon", false)];
+        assert!(!proposes(&found));
+        found.service.state = UnitState::New;
+        found.service.why_no_manager = Some("systemctl: not found".to_owned());
+        assert!(!proposes(&found));
     }
 }

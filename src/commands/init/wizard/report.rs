@@ -197,6 +197,9 @@ impl WizardReport {
             (None, _) => "is already installed".to_owned(),
         };
         print_rows("service", &[service], ui);
+    }
+
+    pub(super) fn print_to_do(&self, ui: &Ui) {
         print_rows("to do", &self.to_do, ui);
     }
 
@@ -235,7 +238,7 @@ impl WizardReport {
             ui.json(&self.json());
             return;
         }
-        print_rows("to do", &self.to_do, ui);
+        self.print_to_do(ui);
         let shown = self.results.iter().find(|it| it.wisdom.is_some());
         if let Some((folder, wisdom)) = shown.and_then(|it| Some((it, it.wisdom.as_ref()?))) {
             ui.note("");
