@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::support::{CommandOutput, Root, skipped};
+use super::{
+    service::{fake_service_manager, take_calls},
+    support::{CommandOutput, Root, skipped},
+};
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -155,7 +158,22 @@ fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() 
     assert_eq!(snapshot(&root), before);
     let done = run_in(&root, "", &["init", "--yes"]).ok();
     let steps = done.stderr.split_once("done\n").unwrap().1;
-    insta::assert_snapshot!(steps, @"");
+    insta::assert_snapshot!(steps, @r"
+      projects    each git repository gets a memory folder in ~/memories when a session in it ends
+      folder      ~/memories/general: wrote memory/, memoird.yaml, .memoird/, ~/.config/memoird/config.yaml
+      hooks       changed ~/.claude/settings.json; backup: ~/.claude/settings.json.before-memoird-20260413-070000
+      hooks       changed ~/.codex/hooks.json
+      import      Claude Code: 3 sessions, 3 log entries
+      import      Codex: 1 session, 1 log entry
+      memories    ~/memories/tide: 1 memory, 1 weekly summary, WISDOM.md from 2 logs
+      memories    ~/memories/reef: 1 memory, 1 weekly summary, WISDOM.md from 1 log
+      memories    ~/memories/general: 1 memory, 1 weekly summary, WISDOM.md from 1 log
+      to do       Codex only runs hooks that you trust: approve them under /hooks in Codex. Older versions also need `codex_hooks = true` under `[features]` in config.toml; for versions that do not report the end of a session, use `memoird import codex`
+
+    ~/memories/tide/WISDOM.md
+
+    ready; `memoird status` shows what comes next
+    ");
     assert!(done.stdout.starts_with("# tide - Wisdom\n"), "{done}");
     for folder in ["tide", "reef", "general"] {
         assert!(root.home(&format!("memories/{folder}/WISDOM.md")).is_file(), "{folder}");
@@ -172,6 +190,28 @@ fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() 
     assert!(again.stderr.contains("hooks are installed"), "{again}");
     assert!(again.stderr.contains("nothing to do: everything is already set up"), "{again}");
     assert_eq!(snapshot(&root), files);
+}
+
+#[test]
+fn the_service_is_installed_where_a_manager_answers_and_uninstall_stops_it() {
+    let root = home();
+    fake_service_manager(&root);
+    let run = |args: &[&str]| {
+        let mut command = root.command(args);
+        command.env("PATH", root.home("bin")).current_dir(root.home(""));
+        root.finish(command, args).ok()
+    };
+    let done = run(&["init", "--yes"]);
+    let unit = root.home(".config/systemd/user/memoird.service");
+    let text = fs::read_to_string(&unit).unwrap();
+    assert!(text.contains("/memories/general\n") && text.contains("/memories\n"), "{text}");
+    assert!(done.stderr.contains("memoird.service; it is running"), "{done}");
+    assert!(take_calls(&root).contains("--user enable --now memoird.service"));
+    let again = run(&["init", "--yes"]);
+    assert!(again.stderr.contains("nothing to do: everything is already set up"), "{again}");
+    run(&["uninstall", "--yes"]);
+    assert!(!unit.exists());
+    assert!(take_calls(&root).contains("--user disable --now memoird.service"));
 }
 
 #[test]
@@ -277,7 +317,7 @@ fn an_interrupted_call_is_continued_by_the_next_one() {
         assert!(reported);
     }
     let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
-    drop(rustix::process::kill_process(pid, rustix::process::Signal::INT));
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).ok();
     child.wait().unwrap();
     run_in(&root, "", &["init", "--yes"]).ok();
     for folder in ["tide", "reef", "general"] {
@@ -312,6 +352,21 @@ fn dated_notes_further_below_are_offered_as_the_logs() {
     let Some(asked) = on_terminal(&new, "vault", &["init", "--no-config"], "y\n") else { return };
     assert!(asked.contains("There is 1 dated note in Journal/Daily/"), "{asked}");
     assert!(new.read("memoird.yaml").contains("memory_dir: \"Journal/Daily\""));
+}
+
+#[test]
+fn a_vault_in_a_repository_is_set_up_with_its_notes_and_no_project() {
+    let root = Root::empty("vault");
+    fs::create_dir(root.path(".git")).unwrap();
+    root.write("Daily/2026-04-06.md", "- Chose the steel valves for the pump house\n");
+    let done = run_in(&root, "vault", &["init", "--yes", "--json"]).ok().json();
+    let project = &done["plan"]["folders"][0]["project"];
+    assert_eq!((&done["memory_dir"], project), (&json!("Daily"), &Value::Null));
+    assert_eq!(done["results"].as_array().unwrap().len(), 1, "{done}");
+    assert!(done["wrote"].as_array().unwrap().contains(&json!(".gitignore")), "{done}");
+    let refused = run_in(&root, "vault", &["init", "Daily/2026-04-06.md"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("2026-04-06.md` is not a folder"), "{refused}");
 }
 
 #[test]

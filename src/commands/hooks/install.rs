@@ -64,6 +64,14 @@ impl AgentProgram {
         }
     }
 
+    /// Returns the folder in which the program keeps daily logs of its own, which `init` adopts; `None` for a
+    /// program that keeps none.
+    pub(crate) fn workspace(self, _around: &Environment) -> Option<PathBuf> {
+        match self {
+            Self::ClaudeCode | Self::Codex | Self::Gemini => None,
+        }
+    }
+
     fn settings_path(self, around: &Environment) -> PathBuf {
         self.folder(around).join(match self {
             Self::ClaudeCode | Self::Gemini => "settings.json",

@@ -110,6 +110,10 @@ pub(super) fn target_folder(
         let what = format!("cannot use `{}` as a memory folder", here.display());
         return Err(CommandError::usage(what).hint("name a folder: `memoird init ~/agents/NAME`"));
     }
+    let absolute = call.environment.absolute(named.unwrap_or(here), here);
+    if let Some(file) = absolute.ancestors().find(|it| it.exists()).filter(|it| !it.is_dir()) {
+        return Err(CommandError::usage(format!("`{}` is not a folder", file.display())));
+    }
     let path = call.config.resolve_root_path(named.unwrap_or(here), &call.environment).map_err(
         |error| {
             // The general hint would suggest removing the existing folder from the configuration.
@@ -124,10 +128,6 @@ pub(super) fn target_folder(
             CommandError::config(error).hint(hint)
         },
     )?;
-    let existing = path.ancestors().find(|it| it.exists()).filter(|it| !it.is_dir());
-    if let Some(file) = existing {
-        return Err(CommandError::usage(format!("`{}` is not a folder", file.display())));
-    }
     Ok(path)
 }
 
@@ -189,14 +189,18 @@ fn memory_dir(args: &InitArgs, root: &Path, ui: &Ui, to_do: &mut Vec<String>) ->
 
 /// Returns whether a folder contains logs or archived logs.
 pub(super) fn has_log(dir: &Path) -> bool {
+    log_count(dir) > 0
+}
+
+/// Counts the logs and archived logs of a folder.
+pub(super) fn log_count(dir: &Path) -> usize {
     let names = |dir: &Path| {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         entries.filter_map(|it| it.file_name().into_string().ok())
     };
-    let is_log = |it: String| matches!(layout::classify(&it), MemoryFileName::Log(_));
+    let is_log = |it: &String| matches!(layout::classify(it), MemoryFileName::Log(_));
     let archive = dir.join(layout::ARCHIVE_DIR);
-    names(dir).any(is_log)
-        || names(&archive)
-            .filter(|it| layout::is_year(it))
-            .any(|year| names(&archive.join(year)).any(is_log))
+    let years = names(&archive).filter(|it| layout::is_year(it));
+    let archived: usize = years.map(|it| names(&archive.join(it)).filter(is_log).count()).sum();
+    names(dir).filter(is_log).count() + archived
 }

@@ -55,6 +55,11 @@ pub(super) fn agreed(
     None
 }
 
+/// Returns whether dated notes are further below a folder.
+pub(super) fn holds_notes(root: &Path) -> bool {
+    !note_folders(root).is_empty()
+}
+
 /// Returns the folders below a root that hold dated notes, relative to it, with the number of notes.
 fn note_folders(root: &Path) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();

@@ -140,6 +140,9 @@ impl FolderContents {
         if self.wisdom {
             let own = counted(self.wisdom_entries_own, "entry", "entries");
             lines.push(match self.wisdom_entries - self.wisdom_entries_own {
+                _ if self.wisdom_entries == 0 => {
+                    "WISDOM.md: memoird updates its own lines and keeps the rest".to_owned()
+                }
                 0 => format!("WISDOM.md with {own} that people wrote: kept as written"),
                 ours => format!(
                     "WISDOM.md with {} by memoird and {own} that people wrote",

@@ -61,20 +61,19 @@ pub(super) struct FirstResult {
     pub(super) logs: usize,
     pub(super) memories: usize,
     pub(super) weeks: usize,
-    /// The sanitized text of `WISDOM.md`.
+    /// The sanitized text of `WISDOM.md`, once it says something.
     pub(super) wisdom: Option<String>,
 }
 
-/// Returns what setting up the planned folder would find and write.
-pub(super) fn preview_folder(
+/// Returns what setting up the planned folders would find and write.
+pub(super) fn preview_folders(
     call: &Invocation,
     global: &GlobalArgs,
     args: &InitArgs,
     plan: &SetupPlan,
     ui: &Ui,
-) -> CommandResult<Option<InitReport>> {
-    let Some(folder) = &plan.folder else { return Ok(None) };
-    set_up_folder(call, global, args, folder, ui).map(Some)
+) -> CommandResult<Vec<InitReport>> {
+    plan.folders.iter().map(|it| set_up_folder(call, global, args, it, ui)).collect()
 }
 
 fn set_up_folder(
@@ -102,7 +101,7 @@ pub(super) fn apply(global: &GlobalArgs, plan: &SetupPlan, ui: &Ui) -> SetupResu
         let next = format!("memoird init --projects {}", dir.display());
         setup.step("projects", next, |it| it.set_projects_dir(dir));
     }
-    if let Some(folder) = &plan.folder {
+    for folder in &plan.folders {
         let next = format!("memoird init {}", folder.path.display());
         setup.step("folder", next, |it| it.set_up_folder(folder));
     }
@@ -203,8 +202,9 @@ impl Setup<'_> {
     fn compact_folders(&mut self, plan: &SetupPlan) -> CommandResult<StepResult> {
         let call = Invocation::load(self.global)?;
         let mut paths: Vec<PathBuf> = call.config.roots.iter().map(|it| it.path.clone()).collect();
-        paths.extend(plan.folder.iter().map(|it| it.path.clone()));
-        paths.dedup();
+        // A folder may be missing in a configuration that cannot be edited by program.
+        let planned = plan.folders.iter().map(|it| it.path.clone());
+        paths.extend(planned.filter(|it| call.config.roots.iter().all(|root| root.path != *it)));
         let imported_into = &self.imported_into;
         paths.retain(|it| imported_into.contains(it) || findings::is_untouched(&call, it));
         let mut result = StepResult { step: "", done: Vec::new(), failed: Vec::new() };
@@ -303,11 +303,12 @@ fn compact_folder(call: &Invocation, path: &Path, ui: &Ui) -> CommandResult<Opti
     let inventory = root.vault.scan(&HashMap::new())?.inventory;
     // If this fails, the next search indexes the files or reports the error.
     drop(search::update_index(&root.vault, &inventory));
+    let wisdom = root.read_sanitized(&root.vault.layout().wisdom())?.map(|it| it.text);
     Ok(Some(FirstResult {
         root: path.to_owned(),
         logs: inventory.logs.len(),
         memories: inventory.memories.len(),
         weeks: inventory.weekly.len(),
-        wisdom: root.read_sanitized(&root.vault.layout().wisdom())?.map(|it| it.text),
+        wisdom: wisdom.filter(|it| it.contains("\n- ") || it.contains("\n**")),
     }))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::{
     InitArgs, folder,
     hooks::{self, HookState},
+    notes_folder,
 };
 use crate::{
     commands::{
@@ -64,6 +65,8 @@ pub(super) struct ConfiguredFolder {
 #[derive(Debug)]
 pub(super) struct FoundAgent {
     pub(super) program: AgentProgram,
+    /// The folder in which it keeps logs of its own.
+    pub(super) workspace: Option<Workspace>,
     /// Its sessions of the last 30 days.
     pub(super) sessions: usize,
     /// Those that the present configuration imports.
@@ -73,6 +76,13 @@ pub(super) struct FoundAgent {
     /// Those that no memory folder takes yet.
     pub(super) homeless: Vec<HomelessSession>,
     pub(super) hooks: HookState,
+}
+
+/// A folder in which an agent keeps logs.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    pub(super) path: PathBuf,
+    pub(super) logs: usize,
 }
 
 /// A session that no memory folder takes yet.
@@ -105,7 +115,8 @@ pub(super) fn read(call: &Invocation, global: &GlobalArgs, ui: &Ui) -> CommandRe
         Place::Home
     } else {
         let path = folder::target_folder(call, global, &InitArgs::default())?;
-        let (is_set_up, has_logs) = (path.join(ROOT_FILE_NAME).is_file(), holds_logs(call, &path));
+        let is_set_up = path.join(ROOT_FILE_NAME).is_file();
+        let has_logs = holds_logs(call, &path) || notes_folder::holds_notes(&path);
         Place::Folder { repository: project_of(call, &path), path, is_set_up, has_logs }
     };
     let mut agents = Vec::new();
@@ -147,8 +158,14 @@ fn read_agent(
         let project = folder.as_deref().and_then(|it| project_of(call, it));
         HomelessSession { folder, project }
     });
+    let logs = |path: &Path| folder::log_count(path) + folder::log_count(&path.join("memory"));
+    let workspace = program.workspace(&call.environment).map(|it| {
+        let path = it.canonicalize().unwrap_or(it);
+        Workspace { logs: logs(&path), path }
+    });
     Ok(FoundAgent {
         program,
+        workspace: workspace.filter(|it| it.logs > 0),
         sessions: found.total,
         new: found.new,
         imported: found.imported,

@@ -15,7 +15,7 @@ mod report;
 use std::process::ExitCode;
 
 use self::{findings::Place, plan::SetupPlan, report::WizardReport};
-use super::InitArgs;
+use super::{InitArgs, report::InitReport};
 use crate::commands::{
     GlobalArgs,
     error::{CommandResult, exit_code_if_failed},
@@ -62,19 +62,19 @@ pub(super) fn run(
     let mut plan = SetupPlan::new(&findings);
     // What a person agrees to includes the small questions of a single folder.
     let preview_args = InitArgs { dry_run: true, yes: args.yes || asks, ..InitArgs::default() };
-    let folder = match apply::preview_folder(call, global, &preview_args, &plan, ui) {
+    let folders = match apply::preview_folders(call, global, &preview_args, &plan, ui) {
         // The step of this folder will fail for the same reason; the others are still of use.
         Err(error) if matches!(findings.place, Place::Home) => {
             ui.warn(error.to_string());
-            None
+            Vec::new()
         }
-        folder => folder?,
+        folders => folders?,
     };
-    if let Some(folder) = folder.as_ref().filter(|it| it.found.has_logs() && findings.is_free) {
-        let database = Layout::new(folder.root.clone(), &folder.memory_dir).database();
-        plan.compaction |= !database.exists();
-    }
-    let mut report = WizardReport::new(&findings, &plan, folder);
+    let is_untouched = |it: &&InitReport| {
+        it.found.has_logs() && !Layout::new(it.root.clone(), &it.memory_dir).database().exists()
+    };
+    plan.compaction |= findings.is_free && folders.iter().any(|it| is_untouched(&it));
+    let mut report = WizardReport::new(&findings, &plan, folders);
     report.dry_run = args.dry_run || !args.yes && !asks;
     if !ui.is_json() {
         report.print_findings(&findings, ui);

@@ -4,8 +4,8 @@
 //!
 //! - A folder that the user is in is set up as `memoird init` always did. One in a git repository that holds no logs
 //!   gets the sessions of this repository only; any other one gets all that have no folder of their own.
-//! - In the home folder each git repository gets its own memory folder below [`PROJECTS_DIR`], and one folder there
-//!   takes the rest. Nothing of this is proposed if the user has configured folders already.
+//! - In the home folder the folders in which agents keep logs of their own are adopted, each git repository gets its own memory folder below [`PROJECTS_DIR`], and one folder there
+//!   takes the rest. The last two are not proposed if the user has configured folders already.
 //! - Nothing is proposed for a program that is not there, and nothing that is there already.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::{
     super::hooks::HookState,
     findings::{Findings, FoundAgent, HomelessSession, Place},
 };
-use crate::commands::{hooks::install::AgentProgram, service::unit::UnitState};
+use crate::commands::{hooks::install::AgentProgram, service::unit::UnitState, ui::counted};
 
 /// The folder of memory folders in the home folder.
 const PROJECTS_DIR: &str = "memories";
@@ -26,8 +26,8 @@ const GENERAL_NAME: &str = "general";
 pub(super) struct SetupPlan {
     /// The folder in which projects get memory folders of their own.
     pub(super) projects_dir: Option<PathBuf>,
-    /// The memory folder to create or adopt.
-    pub(super) folder: Option<PlannedFolder>,
+    /// The memory folders to create or adopt.
+    pub(super) folders: Vec<PlannedFolder>,
     /// The programs that get hooks.
     pub(super) hooks: Vec<AgentProgram>,
     /// The programs whose sessions are imported, and their number.
@@ -45,8 +45,6 @@ pub(super) struct PlannedFolder {
     pub(super) path: PathBuf,
     /// The project whose sessions it gets; without one it gets those of no other folder.
     pub(super) project: Option<PathBuf>,
-    /// Whether it has a `memoird.yaml`.
-    pub(super) is_set_up: bool,
 }
 
 impl SetupPlan {
@@ -55,11 +53,8 @@ impl SetupPlan {
         match &found.place {
             Place::Folder { path, is_set_up, has_logs, repository } => {
                 let is_new = !is_set_up && !has_logs;
-                plan.folder = Some(PlannedFolder {
-                    path: path.clone(),
-                    project: repository.clone().filter(|_| is_new),
-                    is_set_up: *is_set_up,
-                });
+                let project = repository.clone().filter(|_| is_new);
+                plan.folders.push(PlannedFolder { path: path.clone(), project });
             }
             Place::Home => plan.add_folders_of_home(found),
         }
@@ -85,6 +80,11 @@ impl SetupPlan {
     }
 
     fn add_folders_of_home(&mut self, found: &Findings) {
+        // An agent's own folder gets no sessions of others.
+        let own = found.agents.iter().filter_map(|it| Some(&it.workspace.as_ref()?.path));
+        let own = own.filter(|path| found.roots.iter().all(|it| it.path != **path));
+        self.folders
+            .extend(own.map(|it| PlannedFolder { path: it.clone(), project: Some(it.clone()) }));
         let has_roots = !found.roots.is_empty();
         let dir = found.home.join(PROJECTS_DIR);
         if !has_roots && found.projects_dir.is_none() && !found.agents.is_empty() {
@@ -100,7 +100,7 @@ impl SetupPlan {
         if is_needed && found.roots.iter().all(|it| it.has_project) {
             let dir = found.projects_dir.clone().unwrap_or(dir);
             let path = dir.join(GENERAL_NAME);
-            self.folder = Some(PlannedFolder { path, project: None, is_set_up: false });
+            self.folders.push(PlannedFolder { path, project: None });
         }
     }
 
@@ -108,30 +108,23 @@ impl SetupPlan {
     fn takes(&self, found: &Findings, session: &HomelessSession) -> bool {
         let projects_dir = self.projects_dir.as_ref().or(found.projects_dir.as_ref());
         let is_inside = |dir: &Path| session.folder.as_ref().is_some_and(|it| it.starts_with(dir));
-        if self.folder.as_ref().is_some_and(|it| is_inside(&it.path)) {
-            return true;
-        }
         if let (Some(dir), Some(project)) = (projects_dir, &session.project)
             && !project.starts_with(dir)
         {
             return true;
         }
-        match &self.folder {
-            None => false,
-            Some(PlannedFolder { project: Some(project), .. }) => {
-                is_inside(project) || session.project.as_ref() == Some(project)
-            }
-            Some(PlannedFolder { project: None, .. }) => {
-                let is_only = found.roots.is_empty();
-                if projects_dir.is_some() { session.project.is_none() } else { is_only }
-            }
-        }
+        self.folders.iter().any(|it| match &it.project {
+            _ if is_inside(&it.path) => true,
+            Some(project) => is_inside(project) || session.project.as_ref() == Some(project),
+            None if projects_dir.is_some() => session.project.is_none(),
+            None => found.roots.is_empty(),
+        })
     }
 
     /// Returns whether the service has to see folders that it does not see yet.
     fn adds_paths(&self, found: &Findings) -> bool {
         let is_known = |it: &PlannedFolder| found.roots.iter().any(|root| root.path == it.path);
-        self.projects_dir.is_some() || self.folder.as_ref().is_some_and(|it| !is_known(it))
+        self.projects_dir.is_some() || !self.folders.iter().all(is_known)
     }
 
     /// Returns how many sessions are imported.
@@ -143,12 +136,15 @@ impl SetupPlan {
 impl FoundAgent {
     /// Describes the program's data.
     pub(super) fn describe(&self) -> String {
-        let sessions = match self.sessions {
-            0 => "no sessions".to_owned(),
-            1 => "1 session".to_owned(),
-            many => format!("{many} sessions"),
+        let mut text = match &self.workspace {
+            Some(workspace) => {
+                let logs = counted(workspace.logs, "log", "logs");
+                format!("{logs} in {}", workspace.path.display())
+            }
+            None => {
+                format!("{} in the last 30 days", counted(self.sessions, "session", "sessions"))
+            }
         };
-        let mut text = format!("{sessions} in the last 30 days");
         if self.imported > 0 {
             text += &format!(", {} imported already", self.imported);
         }
@@ -190,6 +186,7 @@ mod tests {
         };
         FoundAgent {
             program: AgentProgram::Codex,
+            workspace: None,
             sessions: folders.len(),
             new: 0,
             imported: 0,
@@ -215,7 +212,8 @@ mod tests {
         (imported, homeless): (usize, usize),
     ) {
         let plan = SetupPlan::new(found);
-        let planned = plan.folder.as_ref();
+        assert!(plan.folders.len() <= 1, "{plan:?}");
+        let planned = plan.folders.first();
         assert_eq!(planned.map(|it| it.path.as_path()), path.map(Path::new));
         let planned_project = planned.and_then(|it| it.project.as_deref());
         assert_eq!(planned_project, project.map(Path::new));
@@ -240,6 +238,21 @@ mod tests {
         found.projects_dir = Some("/m".into());
         found.roots = vec![root("/m/a", true)];
         check(&found, (Some("/m/general"), None, None), (2, 0));
+    }
+
+    #[test]
+    fn an_agents_own_folder_is_adopted_for_this_agent_only() {
+        let mut found = home();
+        let path = PathBuf::from("/home/ada/.agent/workspace");
+        let workspace = Some(Workspace { path: path.clone(), logs: 38 });
+        found.agents = vec![FoundAgent { workspace, ..agent(&["/tmp"]) }];
+        let plan = SetupPlan::new(&found);
+        let own = PlannedFolder { path: path.clone(), project: Some(path.clone()) };
+        let general = PlannedFolder { path: GENERAL.unwrap().into(), project: None };
+        assert_eq!(plan.folders, [own, general]);
+        assert_eq!(plan.homeless, 0);
+        found.roots = vec![root(path.to_str().unwrap(), true), root(GENERAL.unwrap(), false)];
+        assert!(SetupPlan::new(&found).folders.is_empty());
     }
 
     #[test]

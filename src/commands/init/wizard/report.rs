@@ -30,8 +30,11 @@ pub(super) struct WizardReport {
     to_do: Vec<String>,
     /// The folders that were compacted.
     results: Vec<FirstResult>,
+    /// What setting up each planned folder finds and writes.
+    folders: Vec<InitReport>,
+    /// Whether the call is about the folder in which it was made.
     #[serde(skip)]
-    folder: Option<InitReport>,
+    is_in_folder: bool,
 }
 
 #[derive(Serialize)]
@@ -49,9 +52,7 @@ struct AgentReport {
 
 #[derive(Serialize)]
 struct PlanReport {
-    folder: Option<PathBuf>,
-    /// The project whose sessions the folder gets.
-    project: Option<PathBuf>,
+    folders: Vec<FolderPlan>,
     projects_dir: Option<PathBuf>,
     hooks: Vec<&'static str>,
     import_sessions: usize,
@@ -62,8 +63,15 @@ struct PlanReport {
     files: Vec<PathBuf>,
 }
 
+#[derive(Serialize)]
+struct FolderPlan {
+    path: PathBuf,
+    /// The project whose sessions it gets.
+    project: Option<PathBuf>,
+}
+
 impl WizardReport {
-    pub(super) fn new(found: &Findings, plan: &SetupPlan, folder: Option<InitReport>) -> Self {
+    pub(super) fn new(found: &Findings, plan: &SetupPlan, folders: Vec<InitReport>) -> Self {
         let agents = found.agents.iter().map(|it| AgentReport {
             agent: it.program.id(),
             sessions: it.sessions,
@@ -78,7 +86,7 @@ impl WizardReport {
                 _ => None,
             },
         });
-        let mut to_do: Vec<String> = folder.iter().flat_map(|it| it.to_do.clone()).collect();
+        let mut to_do: Vec<String> = folders.iter().flat_map(|it| it.to_do.clone()).collect();
         if plan.homeless > 0 {
             to_do.push(format!(
                 "{} of projects without a memory folder: `memoird init` in a project makes one, \
@@ -90,27 +98,31 @@ impl WizardReport {
             dry_run: false,
             agents: agents.collect(),
             plan: PlanReport {
-                folder: plan.folder.as_ref().map(|it| it.path.clone()),
-                project: plan.folder.as_ref().and_then(|it| it.project.clone()),
+                folders: plan
+                    .folders
+                    .iter()
+                    .map(|it| FolderPlan { path: it.path.clone(), project: it.project.clone() })
+                    .collect(),
                 projects_dir: plan.projects_dir.clone(),
                 hooks: plan.hooks.iter().map(|it| it.id()).collect(),
                 import_sessions: plan.session_count(),
                 homeless_sessions: plan.homeless,
                 service: plan.service,
                 compaction: plan.compaction,
-                files: outside_files(found, plan, folder.as_ref()),
+                files: outside_files(found, plan, &folders),
             },
             steps: Vec::new(),
             to_do,
             results: Vec::new(),
-            folder,
+            folders,
+            is_in_folder: matches!(found.place, Place::Folder { .. }),
         }
     }
 
     /// Returns whether nothing is left to set up.
     pub(super) fn has_nothing_to_do(&self) -> bool {
         let plan = &self.plan;
-        let writes = self.folder.as_ref().is_some_and(|it| !it.wrote.is_empty());
+        let writes = self.folders.iter().any(|it| !it.wrote.is_empty());
         let changes = plan.projects_dir.is_some() || !plan.hooks.is_empty() || plan.service;
         !writes && !changes && plan.import_sessions == 0 && !plan.compaction
     }
@@ -128,7 +140,7 @@ impl WizardReport {
         for agent in &found.agents {
             ui.note(format_args!("  {:<12}{}", agent.program.display_name(), agent.describe()));
         }
-        if let (Some(folder), Place::Folder { .. }) = (&self.folder, &found.place) {
+        for folder in self.folders.iter().filter(|_| self.is_in_folder) {
             print_rows("this folder", &folder.found.describe(), ui);
             print_rows("skipped", &folder.skipped_files(), ui);
         }
@@ -136,27 +148,24 @@ impl WizardReport {
 
     pub(super) fn print_plan(&self, found: &Findings, plan: &SetupPlan, ui: &Ui) {
         ui.note("plan");
-        let folder = plan.folder.as_ref().zip(self.folder.as_ref()).map(|(planned, report)| {
-            let sessions = match (&planned.project, &plan.projects_dir, &found.projects_dir) {
-                (Some(project), ..) => format!(", for sessions in {}", project.display()),
-                (None, Some(_), _) | (None, _, Some(_)) => {
-                    ", for what belongs to no git repository".to_owned()
-                }
-                (None, None, None) => String::new(),
-            };
-            let wrote = report.wrote.join(", ");
-            let writes = if wrote.is_empty() {
-                " is already set up".to_owned()
-            } else {
-                format!("{sessions}; writes {wrote}")
+        let folders = plan.folders.iter().zip(&self.folders).map(|(planned, report)| {
+            if report.wrote.is_empty() {
+                return format!("{} is already set up", report.root.display());
+            }
+            let has_projects = plan.projects_dir.is_some() || found.projects_dir.is_some();
+            let sessions = match &planned.project {
+                Some(project) => format!(", for sessions in {}", project.display()),
+                None if has_projects => ", for what belongs to no git repository".to_owned(),
+                None => String::new(),
             };
             let logs = match report.memory_dir.as_str() {
                 "." | "memory" => String::new(),
                 dir => format!(", logs in {dir}/"),
             };
-            format!("{}{logs}{writes}", report.root.display())
+            let wrote = report.wrote.join(", ");
+            format!("{}{logs}{sessions}; writes {wrote}", report.root.display())
         });
-        print_rows("folder", folder.as_slice(), ui);
+        print_rows("folder", &folders.collect::<Vec<_>>(), ui);
         let projects = plan.projects_dir.as_ref().map(|it| {
             let (dir, config) = (it.display(), found.config_file.display());
             format!("each git repository gets its own memory folder in {dir}; writes {config}")
@@ -220,15 +229,16 @@ impl WizardReport {
     pub(super) fn add_result(&mut self, result: SetupResult) {
         self.steps = result.steps;
         self.results = result.folders;
-        if let Some(folder) = &self.folder {
-            // What was left to do in the preview is done, or is said again.
+        for folder in &self.folders {
+            // What was left to do in the preview is done now, or its step reports it again.
             self.to_do.retain(|it| !folder.to_do.contains(it));
         }
         self.to_do.extend(result.to_do);
-        if let Some(folder) = &mut self.folder {
+        let of_hooks = self.steps.iter().filter(|it| it.step == "hooks");
+        let of_hooks: Vec<String> = of_hooks.flat_map(|it| it.done.clone()).collect();
+        for folder in &mut self.folders {
             folder.dry_run = false;
-            let of_hooks = self.steps.iter().filter(|it| it.step == "hooks");
-            folder.hooks = of_hooks.flat_map(|it| it.done.clone()).collect();
+            folder.hooks.clone_from(&of_hooks);
         }
     }
 
@@ -264,7 +274,8 @@ impl WizardReport {
 
     /// Returns the document that `--json` prints.
     fn json(&self) -> Value {
-        let mut whole = serde_json::to_value(&self.folder).unwrap_or_default();
+        let folder = self.folders.first().filter(|_| self.is_in_folder);
+        let mut whole = serde_json::to_value(folder).unwrap_or_default();
         let own = serde_json::to_value(self).unwrap_or_default();
         let Value::Object(own) = own else { return own };
         match &mut whole {
@@ -276,9 +287,9 @@ impl WizardReport {
 }
 
 /// Returns the files outside of memory folders that following the plan changes.
-fn outside_files(found: &Findings, plan: &SetupPlan, folder: Option<&InitReport>) -> Vec<PathBuf> {
+fn outside_files(found: &Findings, plan: &SetupPlan, folders: &[InitReport]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
-    let written = folder.iter().flat_map(|it| &it.wrote).map(Path::new);
+    let written = folders.iter().flat_map(|it| &it.wrote).map(Path::new);
     files.extend(written.filter(|it| it.is_absolute()).map(Path::to_path_buf));
     if plan.projects_dir.is_some() && !files.contains(&found.config_file) {
         files.push(found.config_file.clone());
