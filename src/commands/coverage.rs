@@ -64,7 +64,7 @@ pub(super) fn run(global: &GlobalArgs, args: CoverageArgs, ui: &Ui) -> CommandRe
     let (call, root) = Invocation::with_root(global)?;
     if all {
         let inventory = root.vault.scan(&HashMap::new())?.inventory;
-        newest_summary(&inventory)?;
+        newest_summary(&call, &root, &inventory)?;
         let mut reader = LineageReader::open(&call, &root)?;
         let periods = inventory.weekly.keys().chain(inventory.monthly.keys());
         let rows = periods.map(|&period| {
@@ -120,16 +120,31 @@ pub(super) fn coverage_of_period(
     // The recorded state of the last scan saves reading the files again.
     let lineage = Lineage::open_existing(&database)?;
     let inventory = compaction::read_snapshot(&root.vault, lineage.as_ref())?.inventory;
-    let newest = newest_summary(&inventory)?;
+    let newest = newest_summary(call, root, &inventory)?;
     let mut reader = LineageReader::open(call, root)?;
     period_coverage(period.unwrap_or(newest), &inventory, root, &mut reader)
 }
 
 /// Returns the newest week with a summary, or the newest month if there is no week.
-fn newest_summary(inventory: &Inventory) -> CommandResult<Period> {
+fn newest_summary(
+    call: &Invocation,
+    root: &MemoryRoot,
+    inventory: &Inventory,
+) -> CommandResult<Period> {
     let week = inventory.weekly.keys().next_back().copied();
-    week.or_else(|| inventory.monthly.keys().next_back().copied())
-        .ok_or_else(|| CommandError::usage("there are no summaries yet").hint("memoird compact"))
+    let newest = week.or_else(|| inventory.monthly.keys().next_back().copied());
+    newest.ok_or_else(|| {
+        let first_log = inventory.logs.keys().next();
+        let first_end = first_log.map(|it| Period::containing(Grain::Week, it.date()).end());
+        let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
+        match first_end.filter(|it| *it > today) {
+            Some(end) => CommandError::usage(format!(
+                "there are no summaries yet: the first week with logs ends on {end}"
+            ))
+            .hints_from(inventory.wisdom.is_some().then_some("memoird show WISDOM.md")),
+            None => CommandError::usage("there are no summaries yet").hint("memoird compact"),
+        }
+    })
 }
 
 /// Returns which log lines of a period its summary covers; for a day, the summary of its week.

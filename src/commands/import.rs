@@ -4,7 +4,7 @@
 //! session goes to the memory folder of its own project and to no other.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -22,7 +22,7 @@ use super::{
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
-    config::Config,
+    config::{Config, environment::Environment},
     privacy::PrivacyRules,
     session::{
         imported_notes::NotesProgram,
@@ -137,6 +137,16 @@ enum ImportState {
 }
 
 impl ImportSource {
+    /// Returns the folder in which the program keeps its sessions; `None` for one that has no fixed place.
+    pub(super) fn sessions_folder(self, around: &Environment) -> Option<PathBuf> {
+        match self {
+            Self::ClaudeCode => Some(around.claude_folder().join("projects")),
+            Self::Codex => Some(around.codex_folder().join("sessions")),
+            Self::Gemini => Some(around.gemini_folder().join("tmp")),
+            _ => None,
+        }
+    }
+
     /// Returns the program whose notes are imported; `None` for sessions.
     fn notes_program(self) -> Option<NotesProgram> {
         match self {
@@ -182,14 +192,8 @@ pub(super) fn run(global: &GlobalArgs, args: &ImportArgs, ui: &Ui) -> CommandRes
         return import_notes::run(&call, &root, &request, ui);
     }
     let files = args.transcripts(&call)?;
-    let mut report = ImportReport { dry_run: true, ..ImportReport::default() };
     let mut roots = TargetRoots::new(&call, global)?;
-    for file in files {
-        let session = roots.examine(file);
-        report.entries += session.days.len();
-        report.kept += usize::from(matches!(session.state, ImportState::New | ImportState::First));
-        report.sessions.push(session);
-    }
+    let mut report = ImportReport::examine(files, &mut roots, ui);
     if report.kept > 0 && !args.dry_run {
         if !args.yes && ui.is_interactive() {
             report.print_table(ui);
@@ -197,37 +201,10 @@ pub(super) fn run(global: &GlobalArgs, args: &ImportArgs, ui: &Ui) -> CommandRes
         let question = format!("Import {}?", counted(report.kept, "session", "sessions"));
         let agreed = args.yes || ui.confirm(question).unwrap_or(false);
         if agreed {
-            report.dry_run = false;
-            let firsts = report.sessions.iter().filter(|it| it.state == ImportState::First);
-            let folders: Vec<PathBuf> = firsts.filter_map(|it| it.folder.clone()).collect();
-            let reloaded;
-            if !folders.is_empty() {
-                // Reload the configuration, which now lists the new folders.
-                let failed = project_folder::create_project_folders(
-                    &call.config,
-                    &call.environment,
-                    &folders,
-                )?;
-                for (_, error) in failed {
-                    ui.warn(error.to_string());
-                }
-                reloaded = Invocation::load(global)?;
-                roots = TargetRoots::new(&reloaded, global)?;
-                for it in report.sessions.iter_mut().filter(|it| it.state == ImportState::First) {
-                    *it = roots.examine(std::mem::take(&mut it.file));
-                }
-            }
-            for session in report.sessions.iter_mut().filter(|it| it.state == ImportState::New) {
-                roots.import(session);
-            }
+            report.import(&call, global, roots, ui)?;
         }
     }
-    let dry_run = report.dry_run;
-    let is_imported = |it: &&ImportCandidate| {
-        it.state == ImportState::New || dry_run && it.state == ImportState::First
-    };
-    report.kept = report.sessions.iter().filter(is_imported).count();
-    report.entries = report.sessions.iter().map(|it| it.days.len()).sum();
+    report.count();
     if ui.is_json() {
         ui.json(&report);
     } else {
@@ -246,15 +223,11 @@ impl ImportArgs {
 
     /// Returns the transcripts to import, oldest first.
     fn transcripts(&self, call: &Invocation) -> CommandResult<Vec<PathBuf>> {
-        let path = match (&self.path, self.from) {
-            (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
-            (None, ImportSource::ClaudeCode) => call.environment.claude_folder().join("projects"),
-            (None, ImportSource::Codex) => call.environment.codex_folder().join("sessions"),
-            (None, ImportSource::Gemini) => call.environment.gemini_folder().join("tmp"),
-            (None, _) => {
-                return Err(CommandError::usage("`memoird import jsonl` needs a file or a folder")
-                    .hint("memoird import jsonl PATH"));
-            }
+        let named =
+            self.path.as_ref().map(|it| call.environment.absolute(it, &call.environment.cwd));
+        let Some(path) = named.or_else(|| self.from.sessions_folder(&call.environment)) else {
+            return Err(CommandError::usage("`memoird import jsonl` needs a file or a folder")
+                .hint("memoird import jsonl PATH"));
         };
         if !path.exists() {
             let what = format!("`{}` does not exist", path.display());
@@ -289,6 +262,82 @@ impl ImportArgs {
         found.sort();
         Ok(found.into_iter().map(|it| it.1).collect())
     }
+}
+
+/// The sessions of a program in the last 30 days, before they are imported.
+#[derive(Debug, Default)]
+pub(super) struct RecentSessions {
+    /// All of them, without those that another session started.
+    pub(super) total: usize,
+    /// Those that an import takes with the present configuration.
+    pub(super) new: usize,
+    /// Those that the logs contain already.
+    pub(super) imported: usize,
+    /// The working folders of those that no memory folder takes yet; `None` if the transcript names none.
+    pub(super) homeless: Vec<Option<PathBuf>>,
+}
+
+/// Reads the sessions of a program in the last 30 days; none if it has no folder of sessions.
+pub(super) fn recent_sessions(
+    call: &Invocation,
+    global: &GlobalArgs,
+    from: ImportSource,
+    ui: &Ui,
+) -> CommandResult<RecentSessions> {
+    if !from.sessions_folder(&call.environment).is_some_and(|it| it.is_dir()) {
+        return Ok(RecentSessions::default());
+    }
+    let files = ImportArgs::recent(from, false).transcripts(call)?;
+    let report = ImportReport::examine(files, &mut TargetRoots::new(call, global)?, ui);
+    let mut recent = RecentSessions::default();
+    for session in report.sessions {
+        match session.state {
+            ImportState::New | ImportState::First => recent.new += 1,
+            ImportState::Known => recent.imported += 1,
+            ImportState::Homeless => recent.homeless.push(session.folder),
+            ImportState::Elsewhere => {}
+            ImportState::Subagent | ImportState::Failed => continue,
+        }
+        recent.total += 1;
+    }
+    Ok(recent)
+}
+
+/// What an import did.
+#[derive(Debug, Default)]
+pub(super) struct ImportOutcome {
+    pub(super) sessions: usize,
+    /// How many log entries they added.
+    pub(super) entries: usize,
+    /// The memory folders that got them.
+    pub(super) roots: BTreeSet<PathBuf>,
+    /// Why sessions could not be imported, a sentence each.
+    pub(super) failed: Vec<String>,
+}
+
+/// Imports the sessions of a program in the last 30 days, without a question.
+pub(super) fn import_recent(
+    global: &GlobalArgs,
+    from: ImportSource,
+    ui: &Ui,
+) -> CommandResult<ImportOutcome> {
+    let call = Invocation::load(global)?;
+    let files = ImportArgs::recent(from, true).transcripts(&call)?;
+    let mut roots = TargetRoots::new(&call, global)?;
+    let mut report = ImportReport::examine(files, &mut roots, ui);
+    report.import(&call, global, roots, ui)?;
+    report.count();
+    let failed = report
+        .sessions
+        .iter()
+        .filter_map(|it| Some(format!("{}: {}", it.transcript, it.error.as_deref()?)));
+    let imported = report.sessions.iter().filter(|it| it.state == ImportState::New);
+    Ok(ImportOutcome {
+        roots: imported.filter_map(|it| it.home.clone()).collect(),
+        sessions: report.kept,
+        entries: report.entries,
+        failed: failed.collect(),
+    })
 }
 
 /// The memory folders that sessions belong to, each opened once.
@@ -430,6 +479,64 @@ impl<'a> TargetRoots<'a> {
 }
 
 impl ImportReport {
+    /// Reads transcripts and decides which to import.
+    fn examine(files: Vec<PathBuf>, roots: &mut TargetRoots<'_>, ui: &Ui) -> Self {
+        let progress = ui.progress(files.len() as u64);
+        let mut report = Self { dry_run: true, ..Self::default() };
+        for (done, file) in files.into_iter().enumerate() {
+            progress.step(done as u64, "reading sessions");
+            report.sessions.push(roots.examine(file));
+        }
+        report.count();
+        report
+    }
+
+    /// Counts what was imported, or would be.
+    fn count(&mut self) {
+        let dry_run = self.dry_run;
+        let is_imported = |it: &&ImportCandidate| {
+            it.state == ImportState::New || dry_run && it.state == ImportState::First
+        };
+        self.kept = self.sessions.iter().filter(is_imported).count();
+        self.entries = self.sessions.iter().map(|it| it.days.len()).sum();
+    }
+
+    /// Imports the new sessions, after it created the missing memory folders of their projects.
+    fn import(
+        &mut self,
+        call: &Invocation,
+        global: &GlobalArgs,
+        roots: TargetRoots<'_>,
+        ui: &Ui,
+    ) -> CommandResult<()> {
+        self.dry_run = false;
+        let firsts = self.sessions.iter().filter(|it| it.state == ImportState::First);
+        let folders: Vec<PathBuf> = firsts.filter_map(|it| it.folder.clone()).collect();
+        let reloaded;
+        let mut roots = roots;
+        if !folders.is_empty() {
+            // Reload the configuration, which now lists the new folders.
+            let failed =
+                project_folder::create_project_folders(&call.config, &call.environment, &folders)?;
+            for (_, error) in failed {
+                ui.warn(error.to_string());
+            }
+            reloaded = Invocation::load(global)?;
+            roots = TargetRoots::new(&reloaded, global)?;
+            for it in self.sessions.iter_mut().filter(|it| it.state == ImportState::First) {
+                *it = roots.examine(std::mem::take(&mut it.file));
+            }
+        }
+        let new = self.sessions.iter_mut().filter(|it| it.state == ImportState::New);
+        let new: Vec<_> = new.collect();
+        let progress = ui.progress(new.len() as u64);
+        for (done, session) in new.into_iter().enumerate() {
+            progress.step(done as u64, "importing sessions");
+            roots.import(session);
+        }
+        Ok(())
+    }
+
     fn print_table(&self, ui: &Ui) {
         let rows: Vec<Vec<String>> = self
             .sessions

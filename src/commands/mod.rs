@@ -48,6 +48,7 @@ pub(crate) mod show;
 mod status;
 pub(crate) mod trace;
 mod undo;
+mod uninstall;
 mod upgrade;
 mod usage;
 pub(crate) mod workspace;
@@ -93,6 +94,7 @@ Maintain:
   doctor       Check files, database, and settings
   rebuild      Rebuild the database from the files
   upgrade      Write the generated files of an older version in the present form
+  uninstall    Take out what memoird put outside of memory folders
   model test   Test the configured model and estimate its cost
 
 Plumbing:
@@ -175,6 +177,7 @@ enum CliCommand {
     Doctor(doctor::DoctorArgs),
     Rebuild(rebuild::RebuildArgs),
     Upgrade(upgrade::UpgradeArgs),
+    Uninstall(uninstall::UninstallArgs),
     Run(run::RunArgs),
     Service(service::ServiceArgs),
     Session(session::SessionArgs),
@@ -261,6 +264,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
         CliCommand::Doctor(args) => doctor::run(&global, &args, ui),
         CliCommand::Rebuild(args) => rebuild::run(&global, &args, ui),
         CliCommand::Upgrade(args) => upgrade::run(&global, &args, ui),
+        CliCommand::Uninstall(args) => uninstall::run(&global, &args, ui),
         CliCommand::Run(args) => run::run(&global, &args, ui),
         CliCommand::Service(args) => service::run(&global, &args, ui),
         CliCommand::Session(args) => session::run(&global, &args, ui),

@@ -78,16 +78,25 @@ pub(crate) fn set_projects_dir(
 
 /// Returns the text of a `memoird.yaml` with `writer` set to `host`.
 pub(crate) fn set_writer(text: &str, file: &Path, host: &str) -> Result<String, ConfigError> {
+    set_root_key(text, file, "writer", host)
+}
+
+fn set_root_key(text: &str, file: &Path, key: &str, value: &str) -> Result<String, ConfigError> {
     RootFile::parse(text, file)?;
-    let new = yaml_line("writer", host);
+    let new = yaml_line(key, value);
     let mut lines: Vec<&str> = text.lines().collect();
-    match lines.iter().position(|it| it.starts_with("writer:")) {
+    match lines.iter().position(|it| it.starts_with(&format!("{key}:"))) {
         Some(at) => lines[at] = &new,
         None => lines.push(&new),
     }
     let new = lines.join("\n") + "\n";
     RootFile::parse(&new, file)?;
     Ok(new)
+}
+
+/// Returns the text of a `memoird.yaml` with another folder of the logs, relative to the root.
+pub(crate) fn set_memory_dir(text: &str, file: &Path, dir: &str) -> Result<String, ConfigError> {
+    set_root_key(text, file, "memory_dir", dir)
 }
 
 /// Returns the text of a `memoird.yaml` that names no curated files with these.

@@ -333,10 +333,15 @@ impl Config {
     }
 
     /// Returns the root for events in a folder, such as the end of a session, when nobody can be asked. A root
-    /// of one project is used for no other, even if it is the only one.
+    /// of one project is used for no other, even if it is the only one. If projects get roots of their own, the
+    /// only root without a project takes what belongs to no project.
     pub fn root_for_folder(&self, folder: &Path, around: &Environment) -> Option<PathBuf> {
         let there = Environment { cwd: folder.to_owned(), ..around.clone() };
-        let path = self.select_root(None, &there).ok()?;
+        let path = match self.select_root(None, &there) {
+            Ok(path) => path,
+            Err(ConfigError::NoRootSelected { .. }) => self.general_root(around)?,
+            Err(_) => return None,
+        };
         let folder = root_selection::canonicalize_existing(folder);
         let known = self.roots.iter().find(|it| it.path == path);
         let project = known.and_then(|it| it.project.as_ref());
@@ -349,6 +354,14 @@ impl Config {
         let other_project = root_selection::git_root(&folder).filter(|_| is_general);
         let is_here = is_here && other_project.is_none_or(|it| path.starts_with(it));
         (is_named || is_here).then_some(path)
+    }
+
+    /// Returns the root for what belongs to no project, if projects get roots of their own and there is only one.
+    fn general_root(&self, around: &Environment) -> Option<PathBuf> {
+        self.projects_dir(around)?;
+        let mut general = self.roots.iter().filter(|it| it.project.is_none());
+        let only = general.next()?;
+        general.next().is_none().then(|| only.path.clone())
     }
 
     /// Returns the project that a folder belongs to: the main folder of its git repository.

@@ -252,3 +252,25 @@ fn a_missing_service_manager_is_not_a_failure() {
     ! nothing to do: the folder is already set up
     ");
 }
+
+#[test]
+fn before_the_first_week_has_ended_each_answer_says_when_it_does() {
+    let root = Root::empty("new");
+    root.write("memory/2026-04-13.md", "- Chose SQLite, because one file is easier to back up\n");
+    let ready = root.run(&["init"]).ok();
+    assert!(
+        ready.stderr.ends_with(
+            "ready; `memoird compact` writes memories and WISDOM.md of closed days now, and the first \
+             weekly summary after its week has ended, on 2026-04-20\n"
+        ),
+        "{ready}"
+    );
+    root.run_with_digest(&["compact"]).ok();
+    insta::assert_snapshot!(root.run(&["coverage"]), @r"
+    $ memoird coverage
+    ! error: there are no summaries yet: the first week with logs ends on 2026-04-20
+    !   hint: memoird show WISDOM.md
+    [exit 2]
+    ");
+    root.run(&["show", "WISDOM.md"]).ok();
+}

@@ -63,10 +63,12 @@ mod topics;
 mod trace;
 mod two_hosts;
 mod undo;
+mod uninstall;
 mod up_to_date;
 mod upgrade;
 mod user_manager;
 mod vanished_files;
+mod wizard;
 
 /// The tests in a file without a `mod` line would never run.
 #[test]

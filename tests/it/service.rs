@@ -12,6 +12,12 @@ fn home() -> Root {
     let root = Root::small();
     write(&root.home("other/memoird.yaml"), "zone: Europe/Berlin\n");
     write(&root.home(".config/memoird/config.yaml"), "roots: [{path: ~/small}, {path: ~/other}]\n");
+    fake_service_manager(&root);
+    root
+}
+
+/// Writes a service manager into `~/bin` that records its calls.
+pub(crate) fn fake_service_manager(root: &Root) {
     let script = |name: &str, text: &str| {
         let path = root.home(&format!("bin/{name}"));
         let text = format!("#!/bin/sh\necho {name} \"$@\" >>\"$HOME/calls\"\n{text}");
@@ -28,7 +34,6 @@ fn home() -> Root {
         "[ \"$2\" = show ] && printf 'ActiveState=active\\nUnitFileState=enabled\\nMainPID=7\\nNRestarts=0\\nStatusText=watching\\n'\nexit 0\n",
     );
     script("loginctl", "echo no\n");
-    root
 }
 
 fn run(root: &Root, args: &[&str]) -> CommandOutput {
@@ -42,7 +47,7 @@ fn unit(root: &Root) -> String {
 }
 
 /// Returns the recorded calls of the service manager, and clears them.
-fn take_calls(root: &Root) -> String {
+pub(crate) fn take_calls(root: &Root) -> String {
     let calls = fs::read_to_string(root.home("calls")).unwrap_or_default();
     drop(fs::remove_file(root.home("calls")));
     calls

@@ -33,6 +33,7 @@ use crate::{
     },
     config::settings::Keep,
     daemon::error::RootError,
+    engine::Engine,
     memory::{item::Tier, period::Period},
     model::{connect, embedding::EmbeddingInput},
     recall::search,
@@ -97,7 +98,6 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
         return explain::show_explanation(&call, &root, target, ui);
     }
     let engine = root.engine(&call)?;
-    let now = call.now;
     if args.show_prompt {
         return model_preview::show_prompts(&call, &root, &selection, ui);
     }
@@ -119,31 +119,22 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
         ui.warn(format!("cannot fetch the replies of a batch: {error}"));
     }
     if up_to_date::is_full_selection(&selection)
-        && let Some(current) =
-            up_to_date::check(&root.vault, &root.settings, engine.id(), selection.open_week, now)
+        && let Some(current) = up_to_date::check(
+            &root.vault,
+            &root.settings,
+            engine.id(),
+            selection.open_week,
+            call.now,
+        )
     {
         show_report(&RunReport::default(), &current.plan, current.has_logs, None, ui);
         embed_new_lines(&call, &root, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
-    let clock = call.clock();
-    let mut report_recovery = |recovery: &DatabaseRecovery| ui.warn(recovery.to_string());
     if selection.accept_missing {
         show_accepted_damage(&root, ui)?;
     }
-    let outcome = rebuild::with_database(
-        &root.vault,
-        CheckDepth::Quick,
-        now,
-        &mut report_recovery,
-        |lineage, recovery| {
-            let mut compactor = root.compactor(lineage, engine.as_ref(), &clock);
-            if let Some(recovery) = recovery {
-                compactor.rebuild_recovered(recovery, now)?;
-            }
-            run_compaction(&mut compactor, "compact", &selection, ui)
-        },
-    )?;
+    let outcome = compact_due(&call, &root, engine.as_ref(), &selection, ui)?;
     let RunOutcome { report, snapshot: view, plan } = outcome;
     if report.pruned > 0
         && let Keep::For(span) = root.settings.settings.history.keep
@@ -158,6 +149,31 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
     embed_new_lines(&call, &root, Some(inventory), ui);
     warn_of_held_work(&report, ui);
     Ok(exit_code(&report, &plan))
+}
+
+/// Runs what is due and shows its progress, but not its result.
+pub(super) fn compact_due(
+    call: &Invocation,
+    root: &MemoryRoot,
+    engine: &dyn Engine,
+    selection: &Selection,
+    ui: &Ui,
+) -> CommandResult<RunOutcome> {
+    let clock = call.clock();
+    let mut report_recovery = |recovery: &DatabaseRecovery| ui.warn(recovery.to_string());
+    Ok(rebuild::with_database(
+        &root.vault,
+        CheckDepth::Quick,
+        call.now,
+        &mut report_recovery,
+        |lineage, recovery| {
+            let mut compactor = root.compactor(lineage, engine, &clock);
+            if let Some(recovery) = recovery {
+                compactor.rebuild_recovered(recovery, call.now)?;
+            }
+            run_compaction(&mut compactor, "compact", selection, ui)
+        },
+    )?)
 }
 
 /// Warns about files that were not written, and about a model that is unavailable.

@@ -35,6 +35,9 @@ pub(crate) enum AgentProgram {
 }
 
 impl AgentProgram {
+    /// All of them, in the order in which they are shown.
+    pub(crate) const ALL: [Self; 3] = [Self::ClaudeCode, Self::Codex, Self::Gemini];
+
     /// Returns the name of the agent in our hooks' commands.
     pub(crate) fn id(self) -> &'static str {
         match self {
@@ -52,12 +55,28 @@ impl AgentProgram {
         }
     }
 
-    fn settings_path(self, around: &Environment) -> PathBuf {
+    /// Returns the folder of the program's settings, which exists once the program was used.
+    pub(crate) fn folder(self, around: &Environment) -> PathBuf {
         match self {
-            Self::ClaudeCode => around.claude_folder().join("settings.json"),
-            Self::Codex => around.codex_folder().join("hooks.json"),
-            Self::Gemini => around.gemini_folder().join("settings.json"),
+            Self::ClaudeCode => around.claude_folder(),
+            Self::Codex => around.codex_folder(),
+            Self::Gemini => around.gemini_folder(),
         }
+    }
+
+    /// Returns the folder in which the program keeps daily logs of its own, which `init` adopts; `None` for a
+    /// program that keeps none.
+    pub(crate) fn workspace(self, _around: &Environment) -> Option<PathBuf> {
+        match self {
+            Self::ClaudeCode | Self::Codex | Self::Gemini => None,
+        }
+    }
+
+    fn settings_path(self, around: &Environment) -> PathBuf {
+        self.folder(around).join(match self {
+            Self::ClaudeCode | Self::Gemini => "settings.json",
+            Self::Codex => "hooks.json",
+        })
     }
 
     /// Returns the events that we handle, and their names in our commands.
@@ -174,6 +193,15 @@ impl HookSettingsChange {
             }
         }
         Ok(Some(Self { path, old, new: Some(new), restored: None }))
+    }
+
+    /// Says what becomes of the file.
+    pub(crate) fn describe(&self) -> &'static str {
+        match (&self.new, &self.restored) {
+            (None, _) => "removed, as before the hooks were added",
+            (Some(_), Some(_)) => "restored byte for byte, as before the hooks were added",
+            (Some(_), None) => "the hooks are taken out, the rest stays",
+        }
     }
 
     pub(crate) fn show_diff(&self, ui: &Ui) {

@@ -1,6 +1,9 @@
 //! What `memoird init` does for agent programs: hooks, plugins, project folders, past sessions.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{InitArgs, steps::create_folder};
 use crate::{
@@ -28,6 +31,8 @@ const CODEX_TRUST_HINT: &str = "Codex only runs hooks that you trust: approve th
 #[derive(Default)]
 pub(super) struct HooksOutcome {
     pub(super) done: Vec<String>,
+    /// Whether settings were changed.
+    pub(super) changed: bool,
     /// What is left for the user to do.
     pub(super) to_do: Vec<String>,
 }
@@ -38,7 +43,7 @@ pub(super) fn uninstall(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandR
         return Err(CommandError::usage("--uninstall needs to know which agent's hooks to remove")
             .hint("memoird init --claude-code --uninstall"));
     }
-    let HooksOutcome { done, to_do } = update(call, args, ui)?;
+    let HooksOutcome { done, to_do, .. } = update(call, args, ui)?;
     for line in done.iter().chain(&to_do) {
         ui.note(line);
     }
@@ -85,7 +90,7 @@ pub(super) fn finish_projects_only(
     projects: String,
     ui: &Ui,
 ) -> CommandResult<()> {
-    let HooksOutcome { done, to_do } = update(call, args, ui)?;
+    let HooksOutcome { done, to_do, .. } = update(call, args, ui)?;
     if ui.is_json() {
         ui.json(&serde_json::json!({
             "projects": projects, "hooks": done, "to_do": to_do, "dry_run": args.dry_run
@@ -109,19 +114,8 @@ pub(super) fn offer_session_import(
     // Reload: this command has just changed the configuration.
     let call = Invocation::load(global)?;
     for program in args.agent_programs() {
-        let (source, folder) = match program {
-            AgentProgram::ClaudeCode => (
-                import::ImportSource::ClaudeCode,
-                call.environment.claude_folder().join("projects"),
-            ),
-            AgentProgram::Codex => {
-                (import::ImportSource::Codex, call.environment.codex_folder().join("sessions"))
-            }
-            AgentProgram::Gemini => {
-                (import::ImportSource::Gemini, call.environment.gemini_folder().join("tmp"))
-            }
-        };
-        if folder.is_dir() {
+        let source = session_source(program);
+        if source.sessions_folder(&call.environment).is_some_and(|it| it.is_dir()) {
             ui.note("");
             ui.note(format!("Sessions of {} in the last 30 days:", program.display_name()));
             import::run(global, &import::ImportArgs::recent(source, args.yes), ui)?;
@@ -130,24 +124,73 @@ pub(super) fn offer_session_import(
     Ok(())
 }
 
+/// The hooks of an agent program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum HookState {
+    /// Its settings have them.
+    Installed,
+    /// This file would be changed.
+    Missing(PathBuf),
+    /// The settings cannot be changed, for this reason.
+    Unusable(String),
+}
+
+/// Finds out whether the settings of a program have our hooks.
+pub(super) fn state(call: &Invocation, agent: AgentProgram) -> CommandResult<HookState> {
+    Ok(match HookSettingsChange::new(agent, &call.environment, &this_program()?, false) {
+        Ok(None) => HookState::Installed,
+        Ok(Some(change)) => HookState::Missing(change.path),
+        Err(error) => HookState::Unusable(error.to_string()),
+    })
+}
+
+/// Shows what adding the hooks changes in the settings of programs.
+pub(super) fn show_changes(
+    call: &Invocation,
+    agents: &[AgentProgram],
+    ui: &Ui,
+) -> CommandResult<()> {
+    for agent in agents {
+        let program = this_program()?;
+        if let Some(change) = HookSettingsChange::new(*agent, &call.environment, &program, false)? {
+            change.show_diff(ui);
+        }
+    }
+    Ok(())
+}
+
+fn this_program() -> CommandResult<PathBuf> {
+    std::env::current_exe().map_err(|e| {
+        let what = format!("cannot find the path of this program: {e}");
+        CommandError::cannot_write(what)
+    })
+}
+
+/// Returns the name under which the sessions of a program are imported.
+pub(super) fn session_source(program: AgentProgram) -> import::ImportSource {
+    match program {
+        AgentProgram::ClaudeCode => import::ImportSource::ClaudeCode,
+        AgentProgram::Codex => import::ImportSource::Codex,
+        AgentProgram::Gemini => import::ImportSource::Gemini,
+    }
+}
+
 impl InitArgs {
-    fn agent_programs(&self) -> Vec<AgentProgram> {
+    pub(super) fn agent_programs(&self) -> Vec<AgentProgram> {
         let named = [
             (self.claude_code, AgentProgram::ClaudeCode),
             (self.codex, AgentProgram::Codex),
             (self.gemini, AgentProgram::Gemini),
         ];
-        named.into_iter().filter(|it| it.0).map(|it| it.1).collect()
+        let named = named.into_iter().filter(|it| it.0).map(|it| it.1);
+        named.chain(self.programs.iter().copied()).collect()
     }
 }
 
 /// Adds the hooks to the settings of the named agent programs, or removes them: shows the change
 /// first, and asks on a terminal.
 pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResult<HooksOutcome> {
-    let program = std::env::current_exe().map_err(|e| {
-        let what = format!("cannot find the path of this program: {e}");
-        CommandError::cannot_write(what)
-    })?;
+    let program = this_program()?;
     let mut outcome = HooksOutcome::default();
     for agent in args.agent_programs() {
         if let (AgentProgram::ClaudeCode, Some(dir)) = (agent, &args.plugin) {
@@ -166,7 +209,8 @@ pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResu
             continue;
         };
         let path = change.path.display().to_string();
-        if !ui.is_json() {
+        // The wizard has shown its plan.
+        if !ui.is_json() && args.programs.is_empty() {
             change.show_diff(ui);
         }
         let agreed = if args.yes || args.dry_run {
@@ -182,6 +226,7 @@ pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResu
             continue;
         }
         let backup = change.write(call.now)?;
+        outcome.changed = true;
         let backup = backup.map(|it| format!("; backup: {}", it.display())).unwrap_or_default();
         outcome.done.push(format!("changed {path}{backup}"));
         if agent == AgentProgram::Codex && !args.uninstall {

@@ -1,46 +1,31 @@
-//! `memoird init`: creates or adopts a memory folder.
+//! `memoird init`: creates or adopts a memory folder, and sets up agent programs.
 //!
-//! It scans the folder, reports what it found, and writes only what is missing, so a second call
-//! changes nothing. It never touches logs, memories or summaries.
+//! - [`folder`] sets up one folder: it scans it, reports what it found, and writes only what is missing, so a
+//!   second call changes nothing. It never touches logs, memories or summaries. [`steps`] are the files to write,
+//!   [`notes_folder`] finds dated notes further below.
+//! - [`hooks`] changes the settings of agent programs and offers to import their sessions.
+//! - [`wizard`] does all of this for a call without arguments: it finds the agents, proposes a plan, and follows it.
+//! - [`report`] prints what was found and done in a folder.
 
+mod folder;
 mod hooks;
+mod notes_folder;
 mod report;
 mod steps;
+mod wizard;
 
-use std::{
-    collections::HashMap,
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
-use self::{
-    report::{FolderContents, InitReport},
-    steps::StepPlanner,
-};
 use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    hooks::project_folder,
-    service::{self, manager},
-    ui::Ui,
-    workspace::Invocation,
+    GlobalArgs, error::CommandResult, hooks::install::AgentProgram, ui::Ui, workspace::Invocation,
 };
-use crate::{
-    config::{
-        self,
-        root::{ROOT_FILE_NAME, RootFile, RootSettings, ZoneSource},
-        zone::ZoneName,
-    },
-    privacy::PrivacyRules,
-    store::fs::{
-        layout::{self, Layout, MemoryFileName},
-        vault::Vault,
-    },
-};
+use crate::config::zone::ZoneName;
 
 /// Create or adopt a memory folder
-#[derive(Debug, clap::Args)]
+///
+/// Without arguments on a terminal, it also looks for agent programs, shows a plan (folders, hooks, service, import
+/// of recent sessions), and does it if you agree; `--yes` does it without asking, `--dry-run` shows it with every file.
+#[derive(Clone, Debug, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct InitArgs {
     /// The folder; created if it does not exist [default: the current folder]
@@ -86,6 +71,12 @@ pub(super) struct InitArgs {
     /// Answer yes to all questions
     #[arg(short, long)]
     yes: bool,
+    /// Agent programs that the wizard chose, besides those of the flags.
+    #[arg(skip)]
+    programs: Vec<AgentProgram>,
+    /// The project whose sessions the folder gets; without one it is for all.
+    #[arg(skip)]
+    project: Option<PathBuf>,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResult {
@@ -93,6 +84,9 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
     if args.uninstall {
         hooks::uninstall(&call, args, ui)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.is_bare(global) && wizard::is_wanted(&call, args, ui) {
+        return wizard::run(&call, global, args, ui);
     }
     let mut to_do = Vec::new();
     let projects = args.projects.as_deref();
@@ -105,53 +99,17 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
         to_do.push(projects);
     }
     let call = if args.projects.is_some() { Invocation::load(global)? } else { call };
-    let path = target_folder(&call, global, args)?;
-    let (settings, root_file) = root_settings(&call, args, &path, ui, &mut to_do)?;
-    let vault = Vault::for_root(&settings)?;
-    let inventory = vault.scan(&HashMap::new())?.inventory;
-    let layout = vault.layout();
-    if !layout.memory_dir().is_empty() && has_log(layout.root()) {
-        to_do.push(format!(
-            "logs next to {ROOT_FILE_NAME} are not read; move them to {}/",
-            layout.memory_dir()
-        ));
+    let path = folder::target_folder(&call, global, args)?;
+    let reload_hint = folder::reload_hint(&call, args, &path);
+    let mut report = folder::set_up(&call, global, args, path, to_do, ui)?;
+    let outcome = hooks::update(&call, args, ui)?;
+    report.hooks = outcome.done;
+    report.hooks_changed = outcome.changed;
+    report.to_do.extend(outcome.to_do);
+    report.to_do.extend(reload_hint);
+    if args.is_bare(global) {
+        report.to_do.extend(wizard::hint(&call)?);
     }
-    let steps =
-        StepPlanner { call: &call, global, args, layout, ui, to_do: &mut to_do }.plan(root_file)?;
-    let wrote = steps.iter().map(|it| it.name.clone()).collect();
-    if !args.dry_run {
-        steps::apply_steps(&steps, &vault)?;
-        if args.service
-            && let Err(why) = manager::start(steps::unit_paths_changed(&steps))
-        {
-            let start = service::START_COMMAND;
-            to_do.push(format!("the service was not started ({why}); start it with: {start}"));
-        }
-        if args.service && manager::is_linger_enabled() == Some(false) {
-            to_do.push(service::LINGER_HINT.to_owned());
-        }
-    }
-    let hooks_outcome = hooks::update(&call, args, ui)?;
-    to_do.extend(hooks_outcome.to_do);
-    if let Some(pid) = project_folder::daemon_pid(&call.config)
-        .filter(|_| !args.service && !args.no_config && !settings.configured)
-    {
-        to_do.push(format!(
-            "a daemon is running; make it reload its configuration: kill -HUP {pid}"
-        ));
-    }
-    let memory_dir = layout.memory_dir();
-    let report = InitReport {
-        agent_name: PrivacyRules::mask_message(&settings.agent_name),
-        zone: settings.zone.name.to_string(),
-        memory_dir: if memory_dir.is_empty() { "." } else { memory_dir }.to_owned(),
-        root: path,
-        dry_run: args.dry_run,
-        found: FolderContents::new(&inventory),
-        wrote,
-        hooks: hooks_outcome.done,
-        to_do,
-    };
     if ui.is_json() {
         ui.json(&report);
     } else {
@@ -161,85 +119,13 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the folder to set up, as an absolute path without links.
-fn target_folder(
-    call: &Invocation,
-    global: &GlobalArgs,
-    args: &InitArgs,
-) -> CommandResult<PathBuf> {
-    let here = &call.environment.cwd;
-    let named = args.dir.as_deref().or(global.root.as_deref());
-    if named.is_none() && (*here == call.environment.home || here.parent().is_none()) {
-        let what = format!("cannot use `{}` as a memory folder", here.display());
-        return Err(CommandError::usage(what).hint("name a folder: `memoird init ~/agents/NAME`"));
+impl InitArgs {
+    /// Returns whether the call says nothing about what to set up.
+    fn is_bare(&self, global: &GlobalArgs) -> bool {
+        let Self { dir, name, zone, no_config, service, plugin, projects, take_over, .. } = self;
+        let names_folder = dir.is_some() || global.root.is_some() || projects.is_some();
+        let sets_folder = name.is_some() || zone.is_some() || *no_config || *take_over;
+        let sets_programs = *service || plugin.is_some() || !self.agent_programs().is_empty();
+        !names_folder && !sets_folder && !sets_programs
     }
-    let path = call.config.resolve_root_path(named.unwrap_or(here), &call.environment).map_err(
-        |error| {
-            // The general hint would suggest removing the existing folder from the configuration.
-            let hint = match &error {
-                config::ConfigError::Overlap { outer, inner }
-                    if !outer.join(ROOT_FILE_NAME).is_file() =>
-                {
-                    format!("name another folder; {} was not changed", inner.display())
-                }
-                _ => return CommandError::from(error),
-            };
-            CommandError::config(error).hint(hint)
-        },
-    )?;
-    if path.exists() && !path.is_dir() {
-        return Err(CommandError::usage(format!("`{}` is not a folder", path.display())));
-    }
-    Ok(path)
-}
-
-/// Returns the settings of the root, and its `memoird.yaml` if that has to be written.
-fn root_settings(
-    call: &Invocation,
-    args: &InitArgs,
-    path: &Path,
-    ui: &Ui,
-    to_do: &mut Vec<String>,
-) -> CommandResult<(RootSettings, Option<RootFile>)> {
-    let file = path.join(ROOT_FILE_NAME);
-    if file.symlink_metadata().is_ok() {
-        return Ok((call.config.open(path, &call.environment)?, None));
-    }
-    let bare = call.config.resolve(path.to_owned(), &RootFile::default(), &call.environment)?;
-    if args.zone.is_none() && bare.zone.source == ZoneSource::Nobody {
-        to_do.push(format!(
-            "the system's time zone is unknown, so UTC is used; to change it, edit `zone` in {ROOT_FILE_NAME}"
-        ));
-    }
-    let mut root_file = RootFile::default();
-    root_file.agent_name = Some(args.name.clone().unwrap_or(bare.agent_name));
-    root_file.zone = Some(args.zone.unwrap_or(bare.zone.name));
-    let memory_dir = memory_dir(path);
-    root_file.memory_dir = Some(memory_dir.to_owned());
-    root_file.curated =
-        steps::agreed_notes(args, &Layout::new(path.to_owned(), memory_dir), ui, to_do);
-    root_file.writer = args.take_over.then(|| call.environment.host.clone());
-    // The name of the folder may be invalid as a name of an agent.
-    let root_file = RootFile::parse(&root_file.print(), &file)?;
-    let settings = call.config.resolve(path.to_owned(), &root_file, &call.environment)?;
-    Ok((settings, Some(root_file)))
-}
-
-/// Returns the folder of the logs: next to `memoird.yaml` only if logs are there already.
-fn memory_dir(root: &Path) -> &'static str {
-    if has_log(root) && !has_log(&root.join("memory")) { "." } else { "memory" }
-}
-
-/// Returns whether a folder contains logs or archived logs.
-fn has_log(dir: &Path) -> bool {
-    let names = |dir: &Path| {
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        entries.filter_map(|it| it.file_name().into_string().ok())
-    };
-    let is_log = |it: String| matches!(layout::classify(&it), MemoryFileName::Log(_));
-    let archive = dir.join(layout::ARCHIVE_DIR);
-    names(dir).any(is_log)
-        || names(&archive)
-            .filter(|it| layout::is_year(it))
-            .any(|year| names(&archive.join(year)).any(is_log))
 }

@@ -7,7 +7,11 @@ use serde::Serialize;
 
 use crate::{
     commands::ui::{self, Ui, counted},
-    memory::{address::Stem, period::Period, wisdom::WisdomFile},
+    memory::{
+        address::Stem,
+        period::{Grain, Period},
+        wisdom::WisdomFile,
+    },
     store::fs::inventory::{Inventory, SummaryFile},
 };
 
@@ -22,12 +26,18 @@ pub(super) struct InitReport {
     pub(super) zone: String,
     pub(super) memory_dir: String,
     pub(super) dry_run: bool,
+    /// The day of the call, in the zone of the folder.
+    #[serde(skip)]
+    pub(super) today: NaiveDate,
     pub(super) found: FolderContents,
     /// What was written, or in a dry run would be: relative to the root, otherwise absolute.
     pub(super) wrote: Vec<String>,
     /// Changes to the settings of agent programs, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) hooks: Vec<String>,
+    /// Whether hooks were added.
+    #[serde(skip)]
+    pub(super) hooks_changed: bool,
     /// What is left for the user to do, in sentences.
     pub(super) to_do: Vec<String>,
 }
@@ -87,8 +97,17 @@ impl FolderContents {
         }
     }
 
+    pub(super) fn has_logs(&self) -> bool {
+        self.logs > 0
+    }
+
+    /// Returns the day after the first week with logs.
+    fn first_week_end(&self) -> Option<NaiveDate> {
+        Some(Period::containing(Grain::Week, self.first_log?).end())
+    }
+
     /// Returns lines that say what was found and how memoird treats it.
-    fn describe(&self) -> Vec<String> {
+    pub(super) fn describe(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let (Some(first), Some(last)) = (self.first_log, self.last_log) {
             lines.push(format!(
@@ -121,6 +140,9 @@ impl FolderContents {
         if self.wisdom {
             let own = counted(self.wisdom_entries_own, "entry", "entries");
             lines.push(match self.wisdom_entries - self.wisdom_entries_own {
+                _ if self.wisdom_entries == 0 => {
+                    "WISDOM.md: memoird updates its own lines and keeps the rest".to_owned()
+                }
                 0 => format!("WISDOM.md with {own} that people wrote: kept as written"),
                 ours => format!(
                     "WISDOM.md with {} by memoird and {own} that people wrote",
@@ -138,14 +160,8 @@ impl FolderContents {
 }
 
 impl InitReport {
-    pub(super) fn print(&self, ui: &Ui) {
-        ui.note(format_args!("{} ({}, {})", self.root.display(), self.agent_name, self.zone));
-        let say = |label: &str, lines: &[String]| {
-            for (i, line) in lines.iter().enumerate() {
-                ui.note(format_args!("  {:<12}{line}", if i == 0 { label } else { "" }));
-            }
-        };
-        say("found", &self.found.describe());
+    /// Returns lines that name the files that are skipped, and why.
+    pub(super) fn skipped_files(&self) -> Vec<String> {
         let mut left: Vec<String> = self
             .found
             .problems
@@ -158,16 +174,34 @@ impl InitReport {
         {
             left.push(format!("and {more} more"));
         }
-        say("skipped", &left);
+        left
+    }
+
+    pub(super) fn print(&self, ui: &Ui) {
+        ui.note(format_args!("{} ({}, {})", self.root.display(), self.agent_name, self.zone));
+        let say = |label: &str, lines: &[String]| {
+            for (i, line) in lines.iter().enumerate() {
+                ui.note(format_args!("  {:<12}{line}", if i == 0 { label } else { "" }));
+            }
+        };
+        say("found", &self.found.describe());
+        say("skipped", &self.skipped_files());
         say(if self.dry_run { "would write" } else { "wrote" }, &self.wrote);
         say("hooks", &self.hooks);
         say("to do", &self.to_do);
-        if self.wrote.is_empty() {
-            ui.success("nothing to do: the folder is already set up");
-        } else if self.dry_run {
+        if self.dry_run && !self.wrote.is_empty() {
             ui.note("nothing was changed");
+        } else if self.wrote.is_empty() && self.hooks_changed {
+            ui.success("hooks installed; the folder was already set up");
+        } else if self.wrote.is_empty() {
+            ui.success("nothing to do: the folder is already set up");
         } else if self.found.logs == 0 {
             ui.success("ready; write the first entry: `memoird log TEXT`");
+        } else if let Some(end) = self.found.first_week_end().filter(|it| *it > self.today) {
+            ui.success(format!(
+                "ready; `memoird compact` writes memories and WISDOM.md of closed days now, and the first \
+                 weekly summary after its week has ended, on {end}"
+            ));
         } else {
             ui.success(
                 "ready; `memoird compact --dry-run` shows what is due, `memoird compact` runs it",

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::InitArgs;
+use super::{InitArgs, folder::RootFileText};
 use crate::{
     commands::{
         GlobalArgs,
@@ -18,10 +18,7 @@ use crate::{
         ui::Ui,
         workspace::Invocation,
     },
-    config::{
-        edit,
-        root::{ROOT_FILE_NAME, RootFile},
-    },
+    config::{edit, root::ROOT_FILE_NAME},
     store::fs::{
         layout::{INDEX_FILE, Layout, PRIVATE_DIR, USER_NOTES_FILE},
         vault::{Vault, settings_files::write_settings},
@@ -53,8 +50,8 @@ pub(super) struct StepPlanner<'a> {
 }
 
 impl StepPlanner<'_> {
-    /// Returns what is missing. `root_file` is the `memoird.yaml` to write, if there is none yet.
-    pub(super) fn plan(&mut self, root_file: Option<RootFile>) -> CommandResult<Vec<InitStep>> {
+    /// Returns what is missing. `root_file` is the text that `memoird.yaml` gets or has.
+    pub(super) fn plan(&mut self, root_file: RootFileText) -> CommandResult<Vec<InitStep>> {
         let (layout, args) = (self.layout, self.args);
         let root = layout.root();
         let mut steps = Vec::new();
@@ -64,19 +61,20 @@ impl StepPlanner<'_> {
             let name = format!("{}/", if dir.is_empty() { "." } else { dir });
             steps.push(InitStep { name, action: InitAction::CreateFolder(memory) });
         }
-        if let Some(file) = root_file {
-            steps.push(InitStep {
+        match root_file {
+            RootFileText::New(text) => steps.push(InitStep {
                 name: ROOT_FILE_NAME.to_owned(),
-                action: InitAction::WriteFile(root.join(ROOT_FILE_NAME), file.print()),
-            });
-        } else {
-            if args.name.is_some() || args.zone.is_some() {
-                self.to_do.push(format!(
-                    "{ROOT_FILE_NAME} already exists and was not changed; edit it to change the \
-                     name or the time zone"
-                ));
+                action: InitAction::WriteFile(root.join(ROOT_FILE_NAME), text),
+            }),
+            RootFileText::Present(text) => {
+                if args.name.is_some() || args.zone.is_some() {
+                    self.to_do.push(format!(
+                        "{ROOT_FILE_NAME} already exists and was not changed; edit it to change the \
+                         name or the time zone"
+                    ));
+                }
+                steps.extend(self.root_file_step(text)?);
             }
-            steps.extend(self.root_file_step()?);
         }
         if !layout.private_dir().is_dir() {
             steps.push(InitStep {
@@ -96,13 +94,12 @@ impl StepPlanner<'_> {
 
     /// Makes this host the writer in an existing `memoird.yaml`, if `--take-over` asks for it, and names the agent's
     /// own notes there, if the user agrees.
-    fn root_file_step(&mut self) -> CommandResult<Option<InitStep>> {
+    fn root_file_step(&mut self, mut text: String) -> CommandResult<Option<InitStep>> {
         let root = self.layout.root();
         let settings = self.call.config.open(root, &self.call.environment)?;
         let host = &self.call.environment.host;
         let file = root.join(ROOT_FILE_NAME);
         let before = fs::read_to_string(&file).map_err(|e| read_error(&file, &e))?;
-        let mut text = before.clone();
         if self.args.take_over && settings.writer.as_ref() != Some(host) {
             if let Some(before) = &settings.writer {
                 self.to_do.push(format!(
@@ -127,7 +124,7 @@ impl StepPlanner<'_> {
     fn config_step(&mut self) -> CommandResult<Option<InitStep>> {
         let root = self.layout.root();
         let (file, text) = project_folder::config_text(&self.call.config, &self.call.environment)?;
-        if let Some(text) = edit::add_root(&text, &file, root, None)? {
+        if let Some(text) = edit::add_root(&text, &file, root, self.args.project.as_deref())? {
             let name = file.display().to_string();
             return Ok(Some(InitStep { name, action: InitAction::WriteFile(file, text) }));
         }
@@ -267,7 +264,7 @@ pub(super) fn create_folder(path: &Path) -> CommandResult<()> {
     })
 }
 
-fn read_error(file: &Path, error: &io::Error) -> CommandError {
+pub(super) fn read_error(file: &Path, error: &io::Error) -> CommandError {
     let what = format!("cannot read `{}`: {error}", file.display());
     CommandError::data(what)
 }

@@ -21,6 +21,11 @@ pub(in crate::commands) fn start(restart: bool) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns why no user manager answers, as in a container; `None` if one does.
+pub(super) fn why_unavailable() -> Option<String> {
+    systemctl(&["show", "--property=Version"]).err()
+}
+
 /// Makes the user manager stop and disable the unit; returns why it failed.
 pub(super) fn stop() -> Result<(), String> {
     systemctl(&["disable", "--now", UNIT_NAME]).map(drop)

@@ -82,16 +82,16 @@ struct UninstallArgs {
     yes: bool,
 }
 
-/// What `install` and `uninstall` print as JSON.
+/// What `install` and `uninstall` did; what they print as JSON.
 #[derive(Default, Serialize)]
-struct ServiceReport {
+pub(super) struct ServiceReport {
     dry_run: bool,
-    wrote: Vec<String>,
-    removed: Vec<String>,
-    started: bool,
+    pub(super) wrote: Vec<String>,
+    pub(super) removed: Vec<String>,
+    pub(super) started: bool,
     /// Why the service runs without namespaces.
     plain: Option<String>,
-    to_do: Vec<String>,
+    pub(super) to_do: Vec<String>,
 }
 
 /// What `status` prints as JSON.
@@ -114,24 +114,38 @@ struct ServiceStatus {
 
 pub(super) fn run(global: &GlobalArgs, args: &ServiceArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
-    let unit = systemd_unit(&call, global, None)?;
-    let agent = launch_agent(&call, global)?;
-    if let ServiceCommand::Print(args) = &args.verb {
-        let text = match args.manager.unwrap_or(SYSTEM_MANAGER) {
-            ServiceManagerKind::Systemd => unit.text(),
-            ServiceManagerKind::Launchd => &agent.text,
-        };
-        ui.data(text.trim_end());
-        return Ok(ExitCode::SUCCESS);
-    }
-    if SYSTEM_MANAGER == ServiceManagerKind::Launchd {
-        return run_with_launchd(&call, &agent, &args.verb, ui);
-    }
-    match &args.verb {
-        ServiceCommand::Install(args) => install(&call, &unit, args, ui),
-        ServiceCommand::Uninstall(args) => uninstall(&unit, args, ui),
-        ServiceCommand::Status | ServiceCommand::Print(_) => Ok(status(&unit, ui)),
-    }
+    let managed = ManagedService::new(&call, global)?;
+    let report = match &args.verb {
+        ServiceCommand::Print(args) => {
+            let text = match args.manager.unwrap_or(SYSTEM_MANAGER) {
+                ServiceManagerKind::Systemd => managed.unit.text(),
+                ServiceManagerKind::Launchd => &managed.agent.text,
+            };
+            ui.data(text.trim_end());
+            return Ok(ExitCode::SUCCESS);
+        }
+        ServiceCommand::Status if SYSTEM_MANAGER == ServiceManagerKind::Launchd => {
+            agent_status(&managed.agent, ui);
+            return Ok(ExitCode::SUCCESS);
+        }
+        ServiceCommand::Status => return Ok(status(&managed.unit, ui)),
+        ServiceCommand::Install(args) => {
+            require_configured_folders(&call)?;
+            managed.install(args)?
+        }
+        ServiceCommand::Uninstall(args) => {
+            let planned = managed.planned_removal();
+            if planned.removed.is_empty() || args.dry_run {
+                planned
+            } else if confirm_removal(args, ui)? {
+                managed.uninstall()?
+            } else {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+    };
+    report.print(ui);
+    Ok(ExitCode::SUCCESS)
 }
 
 const SYSTEM_MANAGER: ServiceManagerKind = if cfg!(target_os = "macos") {
@@ -140,83 +154,134 @@ const SYSTEM_MANAGER: ServiceManagerKind = if cfg!(target_os = "macos") {
     ServiceManagerKind::Systemd
 };
 
-fn launch_agent(call: &Invocation, global: &GlobalArgs) -> CommandResult<LaunchAgent> {
-    let named = global.config.is_some() || call.environment.variable("MEMOIRD_CONFIG").is_some();
-    let config = call.config.file.as_deref().filter(|_| named);
-    Ok(LaunchAgent::new(&call.environment, &this_program()?, config))
+/// The service as this program and the configuration want it, for the manager of this system.
+pub(super) struct ManagedService {
+    unit: SystemdUnit,
+    agent: LaunchAgent,
 }
 
-/// Installs, removes or inspects the launch agent on macOS.
-fn run_with_launchd(
-    call: &Invocation,
-    agent: &LaunchAgent,
-    verb: &ServiceCommand,
-    ui: &Ui,
-) -> CommandResult {
-    let shown = agent.path.display().to_string();
-    let mut report = ServiceReport::default();
-    match verb {
-        ServiceCommand::Install(args) => {
-            require_configured_folders(call)?;
-            if agent.matches_file() == Some(false) && !args.force {
-                let what = format!("`{shown}` differs from the current launch agent");
-                return Err(CommandError::usage(what).hint("memoird service install --force"));
-            }
-            report.dry_run = args.dry_run;
-            report.wrote.extend((agent.matches_file() != Some(true)).then_some(shown));
-            if !args.dry_run {
-                agent.write()?;
-                if !args.no_start {
-                    match agent.start() {
-                        Ok(()) => report.started = true,
-                        Err(why) => report.to_do.push(format!(
-                            "the service was not started ({why}); start it with: {}",
-                            agent.start_command()
-                        )),
-                    }
-                }
-            }
-        }
-        ServiceCommand::Uninstall(args) => {
-            report.dry_run = args.dry_run;
-            report.removed.extend(agent.matches_file().map(|_| shown));
-            if !report.removed.is_empty() && !args.dry_run {
-                if !confirm_removal(args, ui)? {
-                    return Ok(ExitCode::SUCCESS);
-                }
-                if let Err(why) = launchd::stop() {
-                    report.to_do.push(format!("cannot stop the service ({why})"));
-                }
-                agent.remove()?;
-            }
-        }
-        ServiceCommand::Status | ServiceCommand::Print(_) => {
-            let state = launchd::agent_state();
-            let installed = match agent.matches_file() {
-                None => "none",
-                Some(true) => "same",
-                Some(false) => "differs",
-            };
-            let status = ServiceStatus {
-                unit: shown,
-                installed,
-                active: state.clone().ok(),
-                manager: state.err(),
-                ..ServiceStatus::default()
-            };
-            if ui.is_json() {
-                ui.json(&status);
-            } else {
-                let ServiceStatus { unit, active, manager, .. } = &status;
-                let why = manager.as_ref().map(|it| format!("unknown ({it})"));
-                ui.data(format!("agent     {unit} ({installed})"));
-                ui.data(format!("service   {}", active.clone().or(why).unwrap_or_default()));
-            }
-            return Ok(ExitCode::SUCCESS);
+impl ManagedService {
+    pub(super) fn new(call: &Invocation, global: &GlobalArgs) -> CommandResult<Self> {
+        let named =
+            global.config.is_some() || call.environment.variable("MEMOIRD_CONFIG").is_some();
+        let config = call.config.file.as_deref().filter(|_| named);
+        let agent = LaunchAgent::new(&call.environment, &this_program()?, config);
+        Ok(Self { unit: systemd_unit(call, global, None)?, agent })
+    }
+
+    /// Returns the file of the service.
+    pub(super) fn path(&self) -> &Path {
+        match SYSTEM_MANAGER {
+            ServiceManagerKind::Systemd => &self.unit.path,
+            ServiceManagerKind::Launchd => &self.agent.path,
         }
     }
-    report.print(ui);
-    Ok(ExitCode::SUCCESS)
+
+    /// Returns how the installed file compares to the current one.
+    pub(super) fn state(&self) -> UnitState {
+        match (SYSTEM_MANAGER, self.agent.matches_file()) {
+            (ServiceManagerKind::Systemd, _) => self.unit.state,
+            (ServiceManagerKind::Launchd, None) => UnitState::New,
+            (ServiceManagerKind::Launchd, Some(true)) => UnitState::Same,
+            (ServiceManagerKind::Launchd, Some(false)) => UnitState::Differs,
+        }
+    }
+
+    /// Installs and starts the service, unless the installed file was edited.
+    pub(super) fn install_and_start(&self) -> CommandResult<ServiceReport> {
+        self.install(&InstallArgs { force: false, no_start: false, dry_run: false })
+    }
+
+    fn install(&self, args: &InstallArgs) -> CommandResult<ServiceReport> {
+        match SYSTEM_MANAGER {
+            ServiceManagerKind::Systemd => install_unit(&self.unit, args),
+            ServiceManagerKind::Launchd => install_agent(&self.agent, args),
+        }
+    }
+
+    /// Returns what [`Self::uninstall`] would remove.
+    pub(super) fn planned_removal(&self) -> ServiceReport {
+        let removed = match SYSTEM_MANAGER {
+            ServiceManagerKind::Systemd => self.unit.files(),
+            ServiceManagerKind::Launchd => {
+                self.agent.matches_file().map(|_| self.agent.path.clone()).into_iter().collect()
+            }
+        };
+        let removed = removed.iter().map(|it| it.display().to_string()).collect();
+        ServiceReport { dry_run: true, removed, ..ServiceReport::default() }
+    }
+
+    /// Stops the service and removes its files.
+    pub(super) fn uninstall(&self) -> CommandResult<ServiceReport> {
+        let mut report = ServiceReport { dry_run: false, ..self.planned_removal() };
+        let stopped = match SYSTEM_MANAGER {
+            ServiceManagerKind::Systemd => manager::stop(),
+            ServiceManagerKind::Launchd => launchd::stop(),
+        };
+        if let Err(why) = stopped {
+            report.to_do.push(format!("cannot stop the service ({why})"));
+        }
+        match SYSTEM_MANAGER {
+            ServiceManagerKind::Systemd => remove_unit(&self.unit)?,
+            ServiceManagerKind::Launchd => self.agent.remove()?,
+        }
+        Ok(report)
+    }
+}
+
+/// Returns why no service manager of the user answers, as in a container; `None` if one does.
+pub(super) fn why_no_manager() -> Option<String> {
+    match SYSTEM_MANAGER {
+        ServiceManagerKind::Systemd => manager::why_unavailable(),
+        ServiceManagerKind::Launchd => None,
+    }
+}
+
+fn install_agent(agent: &LaunchAgent, args: &InstallArgs) -> CommandResult<ServiceReport> {
+    let shown = agent.path.display().to_string();
+    if agent.matches_file() == Some(false) && !args.force {
+        let what = format!("`{shown}` differs from the current launch agent");
+        return Err(CommandError::usage(what).hint("memoird service install --force"));
+    }
+    let mut report = ServiceReport { dry_run: args.dry_run, ..ServiceReport::default() };
+    report.wrote.extend((agent.matches_file() != Some(true)).then_some(shown));
+    if !args.dry_run {
+        agent.write()?;
+        if !args.no_start {
+            match agent.start() {
+                Ok(()) => report.started = true,
+                Err(why) => report.to_do.push(format!(
+                    "the service was not started ({why}); start it with: {}",
+                    agent.start_command()
+                )),
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn agent_status(agent: &LaunchAgent, ui: &Ui) {
+    let state = launchd::agent_state();
+    let installed = match agent.matches_file() {
+        None => "none",
+        Some(true) => "same",
+        Some(false) => "differs",
+    };
+    let status = ServiceStatus {
+        unit: agent.path.display().to_string(),
+        installed,
+        active: state.clone().ok(),
+        manager: state.err(),
+        ..ServiceStatus::default()
+    };
+    if ui.is_json() {
+        ui.json(&status);
+        return;
+    }
+    let ServiceStatus { unit, active, manager, .. } = &status;
+    let why = manager.as_ref().map(|it| format!("unknown ({it})"));
+    ui.data(format!("agent     {unit} ({installed})"));
+    ui.data(format!("service   {}", active.clone().or(why).unwrap_or_default()));
 }
 
 fn this_program() -> CommandResult<std::path::PathBuf> {
@@ -263,8 +328,7 @@ pub(super) const START_COMMAND: &str =
 pub(super) const LINGER_HINT: &str =
     "the service runs only while you are logged in; to run it always: loginctl enable-linger";
 
-fn install(call: &Invocation, unit: &SystemdUnit, args: &InstallArgs, ui: &Ui) -> CommandResult {
-    require_configured_folders(call)?;
+fn install_unit(unit: &SystemdUnit, args: &InstallArgs) -> CommandResult<ServiceReport> {
     let shown = unit.path.display().to_string();
     if unit.state == UnitState::Differs && !args.force {
         let what = format!("`{shown}` differs from the current unit");
@@ -297,25 +361,11 @@ fn install(call: &Invocation, unit: &SystemdUnit, args: &InstallArgs, ui: &Ui) -
     if manager::is_linger_enabled() == Some(false) {
         report.to_do.push(LINGER_HINT.to_owned());
     }
-    report.print(ui);
-    Ok(ExitCode::SUCCESS)
+    Ok(report)
 }
 
-fn uninstall(unit: &SystemdUnit, args: &UninstallArgs, ui: &Ui) -> CommandResult {
-    let files = unit.files();
-    let mut report = ServiceReport { dry_run: args.dry_run, ..ServiceReport::default() };
-    report.removed.extend(files.iter().map(|it| it.display().to_string()));
-    if files.is_empty() || args.dry_run {
-        report.print(ui);
-        return Ok(ExitCode::SUCCESS);
-    }
-    if !confirm_removal(args, ui)? {
-        return Ok(ExitCode::SUCCESS);
-    }
-    if let Err(why) = manager::stop() {
-        report.to_do.push(format!("cannot stop the service ({why})"));
-    }
-    for file in &files {
+fn remove_unit(unit: &SystemdUnit) -> CommandResult<()> {
+    for file in &unit.files() {
         fs::remove_file(file).map_err(|e| file_error("remove", file, &e))?;
         // Removes the folder of drop-ins if it is empty.
         if let Some(folder) = file.parent().filter(|it| it.extension().is_some()) {
@@ -325,8 +375,7 @@ fn uninstall(unit: &SystemdUnit, args: &UninstallArgs, ui: &Ui) -> CommandResult
     if let Err(why) = manager::reload() {
         tracing::debug!("{why}");
     }
-    report.print(ui);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn status(unit: &SystemdUnit, ui: &Ui) -> ExitCode {

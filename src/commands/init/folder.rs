@@ -1,0 +1,206 @@
+//! Sets up one memory folder: finds what it holds, and writes only what is missing.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    InitArgs, notes_folder,
+    report::{FolderContents, InitReport},
+    steps::{self, StepPlanner},
+};
+use crate::{
+    commands::{
+        GlobalArgs,
+        error::{CommandError, CommandResult},
+        hooks::project_folder,
+        service::{self, manager},
+        ui::Ui,
+        workspace::Invocation,
+    },
+    config::{
+        self, edit,
+        root::{ROOT_FILE_NAME, RootFile, RootSettings, ZoneSource},
+    },
+    privacy::PrivacyRules,
+    store::fs::{
+        layout::{self, Layout, MemoryFileName},
+        vault::Vault,
+    },
+};
+
+/// What has to become of `memoird.yaml`.
+pub(super) enum RootFileText {
+    /// There is none yet; this is its text.
+    New(String),
+    /// It exists; this is its text, which may have been edited.
+    Present(String),
+}
+
+/// Sets up the folder at `path`, an absolute path without links; in a dry run only says how. Sentences in `to_do`
+/// come first among what is left to do.
+pub(super) fn set_up(
+    call: &Invocation,
+    global: &GlobalArgs,
+    args: &InitArgs,
+    path: PathBuf,
+    mut to_do: Vec<String>,
+    ui: &Ui,
+) -> CommandResult<InitReport> {
+    let (settings, root_file) = root_settings(call, args, &path, ui, &mut to_do)?;
+    let vault = Vault::for_root(&settings)?;
+    let inventory = vault.scan(&HashMap::new())?.inventory;
+    let layout = vault.layout();
+    if !layout.memory_dir().is_empty() && has_log(layout.root()) {
+        to_do.push(format!(
+            "logs next to {ROOT_FILE_NAME} are not read; move them to {}/",
+            layout.memory_dir()
+        ));
+    }
+    let steps =
+        StepPlanner { call, global, args, layout, ui, to_do: &mut to_do }.plan(root_file)?;
+    let wrote = steps.iter().map(|it| it.name.clone()).collect();
+    if !args.dry_run {
+        steps::apply_steps(&steps, &vault)?;
+        if args.service
+            && let Err(why) = manager::start(steps::unit_paths_changed(&steps))
+        {
+            let start = service::START_COMMAND;
+            to_do.push(format!("the service was not started ({why}); start it with: {start}"));
+        }
+        if args.service && manager::is_linger_enabled() == Some(false) {
+            to_do.push(service::LINGER_HINT.to_owned());
+        }
+    }
+    let memory_dir = layout.memory_dir();
+    Ok(InitReport {
+        agent_name: PrivacyRules::mask_message(&settings.agent_name),
+        zone: settings.zone.name.to_string(),
+        memory_dir: if memory_dir.is_empty() { "." } else { memory_dir }.to_owned(),
+        root: path,
+        dry_run: args.dry_run,
+        today: call.now.with_timezone(&settings.zone.name.0).date_naive(),
+        found: FolderContents::new(&inventory),
+        wrote,
+        hooks: Vec::new(),
+        hooks_changed: false,
+        to_do,
+    })
+}
+
+/// Says how a running daemon learns of a folder that was added to the configuration.
+pub(super) fn reload_hint(call: &Invocation, args: &InitArgs, path: &Path) -> Option<String> {
+    let is_configured = call.config.roots.iter().any(|it| it.path == path);
+    let pid = project_folder::daemon_pid(&call.config)
+        .filter(|_| !args.service && !args.no_config && !is_configured)?;
+    Some(format!("a daemon is running; make it reload its configuration: kill -HUP {pid}"))
+}
+
+/// Returns the folder to set up, as an absolute path without links.
+pub(super) fn target_folder(
+    call: &Invocation,
+    global: &GlobalArgs,
+    args: &InitArgs,
+) -> CommandResult<PathBuf> {
+    let here = &call.environment.cwd;
+    let named = args.dir.as_deref().or(global.root.as_deref());
+    if named.is_none() && (*here == call.environment.home || here.parent().is_none()) {
+        let what = format!("cannot use `{}` as a memory folder", here.display());
+        return Err(CommandError::usage(what).hint("name a folder: `memoird init ~/agents/NAME`"));
+    }
+    let absolute = call.environment.absolute(named.unwrap_or(here), here);
+    if let Some(file) = absolute.ancestors().find(|it| it.exists()).filter(|it| !it.is_dir()) {
+        return Err(CommandError::usage(format!("`{}` is not a folder", file.display())));
+    }
+    let path = call.config.resolve_root_path(named.unwrap_or(here), &call.environment).map_err(
+        |error| {
+            // The general hint would suggest removing the existing folder from the configuration.
+            let hint = match &error {
+                config::ConfigError::Overlap { outer, inner }
+                    if !outer.join(ROOT_FILE_NAME).is_file() =>
+                {
+                    format!("name another folder; {} was not changed", inner.display())
+                }
+                _ => return CommandError::from(error),
+            };
+            CommandError::config(error).hint(hint)
+        },
+    )?;
+    Ok(path)
+}
+
+/// Returns the settings of the root, and the text of its `memoird.yaml`.
+fn root_settings(
+    call: &Invocation,
+    args: &InitArgs,
+    path: &Path,
+    ui: &Ui,
+    to_do: &mut Vec<String>,
+) -> CommandResult<(RootSettings, RootFileText)> {
+    let file = path.join(ROOT_FILE_NAME);
+    if file.symlink_metadata().is_ok() {
+        let settings = call.config.open(path, &call.environment)?;
+        let mut text = fs::read_to_string(&file).map_err(|e| steps::read_error(&file, &e))?;
+        if has_log(&path.join(&settings.memory_dir)) {
+            return Ok((settings, RootFileText::Present(text)));
+        }
+        let Some(folder) = notes_folder::agreed(args, path, ui, to_do) else {
+            return Ok((settings, RootFileText::Present(text)));
+        };
+        text = edit::set_memory_dir(&text, &file, &folder)?;
+        let root_file = RootFile::parse(&text, &file)?;
+        let settings = call.config.resolve(path.to_owned(), &root_file, &call.environment)?;
+        return Ok((settings, RootFileText::Present(text)));
+    }
+    let bare = call.config.resolve(path.to_owned(), &RootFile::default(), &call.environment)?;
+    if args.zone.is_none() && bare.zone.source == ZoneSource::Nobody {
+        to_do.push(format!(
+            "the system's time zone is unknown, so UTC is used; to change it, edit `zone` in {ROOT_FILE_NAME}"
+        ));
+    }
+    let mut root_file = RootFile::default();
+    root_file.agent_name = Some(args.name.clone().unwrap_or(bare.agent_name));
+    root_file.zone = Some(args.zone.unwrap_or(bare.zone.name));
+    let memory_dir = memory_dir(args, path, ui, to_do);
+    root_file.curated =
+        steps::agreed_notes(args, &Layout::new(path.to_owned(), &memory_dir), ui, to_do);
+    root_file.memory_dir = Some(memory_dir);
+    root_file.writer = args.take_over.then(|| call.environment.host.clone());
+    // The name of the folder may be invalid as a name of an agent.
+    let text = root_file.print();
+    let root_file = RootFile::parse(&text, &file)?;
+    let settings = call.config.resolve(path.to_owned(), &root_file, &call.environment)?;
+    Ok((settings, RootFileText::New(text)))
+}
+
+/// Returns the folder of the logs: next to `memoird.yaml` only if logs are there already, and below it if dated
+/// notes are there and the user agrees.
+fn memory_dir(args: &InitArgs, root: &Path, ui: &Ui, to_do: &mut Vec<String>) -> String {
+    if has_log(&root.join("memory")) {
+        return "memory".to_owned();
+    }
+    if has_log(root) {
+        return ".".to_owned();
+    }
+    notes_folder::agreed(args, root, ui, to_do).unwrap_or_else(|| "memory".to_owned())
+}
+
+/// Returns whether a folder contains logs or archived logs.
+pub(super) fn has_log(dir: &Path) -> bool {
+    log_count(dir) > 0
+}
+
+/// Counts the logs and archived logs of a folder.
+pub(super) fn log_count(dir: &Path) -> usize {
+    let names = |dir: &Path| {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.filter_map(|it| it.file_name().into_string().ok())
+    };
+    let is_log = |it: &String| matches!(layout::classify(it), MemoryFileName::Log(_));
+    let archive = dir.join(layout::ARCHIVE_DIR);
+    let years = names(&archive).filter(|it| layout::is_year(it));
+    let archived: usize = years.map(|it| names(&archive.join(it)).filter(is_log).count()).sum();
+    names(dir).filter(is_log).count() + archived
+}

@@ -1,0 +1,294 @@
+//! Decides what the wizard proposes. Pure.
+//!
+//! # Rules
+//!
+//! - A folder that the user is in is set up as `memoird init` always did. One in a git repository that holds no logs
+//!   gets the sessions of this repository only; any other one gets all that have no folder of their own.
+//! - In the home folder the folders in which agents keep logs of their own are adopted, each git repository gets its own memory folder below [`PROJECTS_DIR`], and one folder there
+//!   takes the rest. The last two are not proposed if the user has configured folders already.
+//! - Nothing is proposed for a program that is not there, and nothing that is there already.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    super::hooks::HookState,
+    findings::{Findings, FoundAgent, HomelessSession, Place},
+};
+use crate::commands::{hooks::install::AgentProgram, service::unit::UnitState, ui::counted};
+
+/// The folder of memory folders in the home folder.
+const PROJECTS_DIR: &str = "memories";
+/// The memory folder there for what belongs to no project.
+const GENERAL_NAME: &str = "general";
+
+/// What to do, in this order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct SetupPlan {
+    /// The folder in which projects get memory folders of their own.
+    pub(super) projects_dir: Option<PathBuf>,
+    /// The memory folders to create or adopt.
+    pub(super) folders: Vec<PlannedFolder>,
+    /// The programs that get hooks.
+    pub(super) hooks: Vec<AgentProgram>,
+    /// The programs whose sessions are imported, and their number.
+    pub(super) imports: Vec<(AgentProgram, usize)>,
+    /// Whether the service is installed, or updated for new folders.
+    pub(super) service: bool,
+    /// Whether memories are made of logs that were never compacted.
+    pub(super) compaction: bool,
+    /// How many sessions no memory folder takes.
+    pub(super) homeless: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PlannedFolder {
+    pub(super) path: PathBuf,
+    /// The project whose sessions it gets; without one it gets those of no other folder.
+    pub(super) project: Option<PathBuf>,
+}
+
+impl SetupPlan {
+    pub(super) fn new(found: &Findings) -> Self {
+        let mut plan = Self::default();
+        match &found.place {
+            Place::Folder { path, is_set_up, has_logs, repository } => {
+                let is_new = !is_set_up && !has_logs;
+                let project = repository.clone().filter(|_| is_new);
+                plan.folders.push(PlannedFolder { path: path.clone(), project });
+            }
+            Place::Home => plan.add_folders_of_home(found),
+        }
+        for agent in &found.agents {
+            if matches!(agent.hooks, HookState::Missing(_)) {
+                plan.hooks.push(agent.program);
+            }
+            let taken = agent.homeless.iter().filter(|it| plan.takes(found, it)).count();
+            plan.homeless += agent.homeless.len() - taken;
+            if agent.new + taken > 0 {
+                plan.imports.push((agent.program, agent.new + taken));
+            }
+        }
+        plan.compaction = found.is_free
+            && (!plan.imports.is_empty() || found.roots.iter().any(|it| it.is_untouched));
+        plan.service = found.service.why_no_manager.is_none()
+            && match found.service.state {
+                UnitState::New | UnitState::OtherPaths => true,
+                UnitState::Same => plan.adds_paths(found),
+                UnitState::Differs => false,
+            };
+        plan
+    }
+
+    fn add_folders_of_home(&mut self, found: &Findings) {
+        // An agent's own folder gets no sessions of others.
+        let own = found.agents.iter().filter_map(|it| Some(&it.workspace.as_ref()?.path));
+        let own = own.filter(|path| found.roots.iter().all(|it| it.path != **path));
+        self.folders
+            .extend(own.map(|it| PlannedFolder { path: it.clone(), project: Some(it.clone()) }));
+        let has_roots = !found.roots.is_empty();
+        let dir = found.home.join(PROJECTS_DIR);
+        if !has_roots && found.projects_dir.is_none() && !found.agents.is_empty() {
+            self.projects_dir = Some(dir.clone());
+        }
+        let has_projects = self.projects_dir.is_some() || found.projects_dir.is_some();
+        let homeless = || found.agents.iter().flat_map(|it| &it.homeless);
+        let rest = homeless().filter(|it| it.project.is_none()).count();
+        let of_projects = homeless().count() - rest;
+        let new: usize = found.agents.iter().map(|it| it.new).sum();
+        let is_needed =
+            if has_roots { has_projects && rest > 0 } else { rest > 0 || of_projects + new == 0 };
+        if is_needed && found.roots.iter().all(|it| it.has_project) {
+            let dir = found.projects_dir.clone().unwrap_or(dir);
+            let path = dir.join(GENERAL_NAME);
+            self.folders.push(PlannedFolder { path, project: None });
+        }
+    }
+
+    /// Returns whether a session without a memory folder gets one by this plan.
+    fn takes(&self, found: &Findings, session: &HomelessSession) -> bool {
+        let projects_dir = self.projects_dir.as_ref().or(found.projects_dir.as_ref());
+        let is_inside = |dir: &Path| session.folder.as_ref().is_some_and(|it| it.starts_with(dir));
+        if let (Some(dir), Some(project)) = (projects_dir, &session.project)
+            && !project.starts_with(dir)
+        {
+            return true;
+        }
+        self.folders.iter().any(|it| match &it.project {
+            _ if is_inside(&it.path) => true,
+            Some(project) => is_inside(project) || session.project.as_ref() == Some(project),
+            None if projects_dir.is_some() => session.project.is_none(),
+            None => found.roots.is_empty(),
+        })
+    }
+
+    /// Returns whether the service has to see folders that it does not see yet.
+    fn adds_paths(&self, found: &Findings) -> bool {
+        let is_known = |it: &PlannedFolder| found.roots.iter().any(|root| root.path == it.path);
+        self.projects_dir.is_some() || !self.folders.iter().all(is_known)
+    }
+
+    /// Returns how many sessions are imported.
+    pub(super) fn session_count(&self) -> usize {
+        self.imports.iter().map(|it| it.1).sum()
+    }
+}
+
+impl FoundAgent {
+    /// Describes the program's data.
+    pub(super) fn describe(&self) -> String {
+        let mut text = match &self.workspace {
+            Some(workspace) => {
+                let logs = counted(workspace.logs, "log", "logs");
+                format!("{logs} in {}", workspace.path.display())
+            }
+            None => {
+                format!("{} in the last 30 days", counted(self.sessions, "session", "sessions"))
+            }
+        };
+        if self.imported > 0 {
+            text += &format!(", {} imported already", self.imported);
+        }
+        match &self.hooks {
+            HookState::Installed => text += "; hooks are installed",
+            HookState::Missing(_) => {}
+            HookState::Unusable(why) => text += &format!("; no hooks: {why}"),
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::findings::*, *};
+
+    fn home() -> Findings {
+        Findings {
+            home: "/home/ada".into(),
+            config_file: "/home/ada/.config/memoird/config.yaml".into(),
+            place: Place::Home,
+            agents: Vec::new(),
+            roots: Vec::new(),
+            projects_dir: None,
+            service: FoundService {
+                file: "/home/ada/memoird.service".into(),
+                state: UnitState::New,
+                why_no_manager: None,
+            },
+            is_free: true,
+        }
+    }
+
+    /// Returns an agent with a session in each of these folders; those below `/src` are repositories.
+    fn agent(folders: &[&str]) -> FoundAgent {
+        let session = |it: &&str| HomelessSession {
+            folder: Some(it.into()),
+            project: it.starts_with("/src").then(|| it.into()),
+        };
+        FoundAgent {
+            program: AgentProgram::Codex,
+            workspace: None,
+            sessions: folders.len(),
+            new: 0,
+            imported: 0,
+            homeless: folders.iter().map(session).collect(),
+            hooks: HookState::Missing("/home/ada/.codex/hooks.json".into()),
+        }
+    }
+
+    fn root(path: &str, has_project: bool) -> ConfiguredFolder {
+        ConfiguredFolder { path: path.into(), has_project, is_untouched: false }
+    }
+
+    fn folder(path: &str, has_logs: bool, repository: Option<&str>) -> Place {
+        let repository = repository.map(Into::into);
+        Place::Folder { path: path.into(), is_set_up: false, has_logs, repository }
+    }
+
+    /// Checks the folder, its project, the folder of projects, and how many sessions are imported and left.
+    #[track_caller]
+    fn check(
+        found: &Findings,
+        (path, project, projects_dir): (Option<&str>, Option<&str>, Option<&str>),
+        (imported, homeless): (usize, usize),
+    ) {
+        let plan = SetupPlan::new(found);
+        assert!(plan.folders.len() <= 1, "{plan:?}");
+        let planned = plan.folders.first();
+        assert_eq!(planned.map(|it| it.path.as_path()), path.map(Path::new));
+        let planned_project = planned.and_then(|it| it.project.as_deref());
+        assert_eq!(planned_project, project.map(Path::new));
+        assert_eq!(plan.projects_dir.as_deref(), projects_dir.map(Path::new));
+        assert_eq!((plan.session_count(), plan.homeless), (imported, homeless));
+    }
+
+    const GENERAL: Option<&str> = Some("/home/ada/memories/general");
+    const PROJECTS: Option<&str> = Some("/home/ada/memories");
+
+    #[test]
+    fn in_the_home_folder_projects_get_folders_and_one_takes_the_rest() {
+        let mut found = home();
+        check(&found, (GENERAL, None, None), (0, 0));
+        found.agents = vec![agent(&[])];
+        check(&found, (GENERAL, None, PROJECTS), (0, 0));
+        found.agents = vec![agent(&["/src/a", "/src/b"])];
+        check(&found, (None, None, PROJECTS), (2, 0));
+        found.agents = vec![agent(&["/src/a", "/tmp"])];
+        check(&found, (GENERAL, None, PROJECTS), (2, 0));
+        // An interrupted call is continued.
+        found.projects_dir = Some("/m".into());
+        found.roots = vec![root("/m/a", true)];
+        check(&found, (Some("/m/general"), None, None), (2, 0));
+    }
+
+    #[test]
+    fn an_agents_own_folder_is_adopted_for_this_agent_only() {
+        let mut found = home();
+        let path = PathBuf::from("/home/ada/.agent/workspace");
+        let workspace = Some(Workspace { path: path.clone(), logs: 38 });
+        found.agents = vec![FoundAgent { workspace, ..agent(&["/tmp"]) }];
+        let plan = SetupPlan::new(&found);
+        let own = PlannedFolder { path: path.clone(), project: Some(path.clone()) };
+        let general = PlannedFolder { path: GENERAL.unwrap().into(), project: None };
+        assert_eq!(plan.folders, [own, general]);
+        assert_eq!(plan.homeless, 0);
+        found.roots = vec![root(path.to_str().unwrap(), true), root(GENERAL.unwrap(), false)];
+        assert!(SetupPlan::new(&found).folders.is_empty());
+    }
+
+    #[test]
+    fn folders_that_the_user_configured_are_enough() {
+        let mut found = home();
+        found.agents = vec![agent(&[])];
+        found.roots = vec![root("/lexicon", false)];
+        check(&found, (None, None, None), (0, 0));
+    }
+
+    #[test]
+    fn a_repository_without_logs_gets_its_own_sessions_and_a_folder_with_logs_all() {
+        let mut found = home();
+        found.agents = vec![agent(&["/src/a", "/src/a/deep", "/src/b", "/tmp"])];
+        found.place = folder("/src/a", false, Some("/src/a"));
+        check(&found, (Some("/src/a"), Some("/src/a"), None), (2, 2));
+        found.place = folder("/src/a", true, Some("/src/a"));
+        check(&found, (Some("/src/a"), None, None), (4, 0));
+        found.roots = vec![root("/lexicon", false)];
+        check(&found, (Some("/src/a"), None, None), (2, 2));
+    }
+
+    #[test]
+    fn the_service_is_proposed_where_a_manager_answers_and_its_file_was_not_edited() {
+        let mut found = home();
+        let proposes = |found: &Findings| SetupPlan::new(found).service;
+        assert!(proposes(&found));
+        found.service.state = UnitState::Differs;
+        assert!(!proposes(&found));
+        // New folders have to be visible to it.
+        found.service.state = UnitState::Same;
+        assert!(proposes(&found));
+        found.roots = vec![root("/lexicon", false)];
+        assert!(!proposes(&found));
+        found.service.state = UnitState::New;
+        found.service.why_no_manager = Some("systemctl: not found".to_owned());
+        assert!(!proposes(&found));
+    }
+}
