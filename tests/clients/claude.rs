@@ -228,10 +228,12 @@ fn last_words(body: &Value) -> String {
     let last = messages.iter().rev().find(|it| it["role"] == "user");
     let content = last.map(|it| it["content"].clone()).unwrap_or_default();
     let Some(blocks) = content.as_array() else { return content.to_string() };
-    let is_own = |it: &&Value| {
-        it["type"] == "tool_result"
-            || it["text"].as_str().is_some_and(|it| !it.starts_with("<system-reminder>"))
-    };
+    let results: Vec<&Value> = blocks.iter().filter(|it| it["type"] == "tool_result").collect();
+    if !results.is_empty() {
+        return json!(results).to_string();
+    }
+    let is_own =
+        |it: &&Value| it["text"].as_str().is_some_and(|it| !it.starts_with("<system-reminder>"));
     blocks.iter().rev().find(is_own).map(Value::to_string).unwrap_or_default()
 }
 

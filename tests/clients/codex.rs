@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    await_records, await_sessions,
+    await_records, await_sessions, await_value,
     claude::{Rule, call, read_home, say},
     installed_client,
     sessions::{NOTED, Script},
@@ -169,6 +169,12 @@ impl Thread {
         self.request("thread/revert", json!({"threadId": self.id, "beforeTurnId": last}));
     }
 
+    /// Goes on in a fork.
+    fn fork(&mut self) {
+        let fork = self.request("thread/fork", json!({"threadId": self.id}));
+        self.id = fork["thread"]["id"].as_str().unwrap().to_owned();
+    }
+
     /// Ends the app server and with it the session.
     fn end(self) {
         let Self { mut child, stdin, lines, .. } = self;
@@ -257,11 +263,8 @@ fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     await_records(&root, 3);
     thread.turn("Never push on Fridays");
     thread.end();
-    let records = crate::await_value(
-        || await_records(&root, 3),
-        |it| it.iter().any(|it| it.contains("  Never push on Fridays\n")),
-    );
-    assert_eq!(records.len(), 3, "{records:#?}");
+    let is_whole = |it: &String| it.contains("  Never push on Fridays\n");
+    await_value(|| await_records(&root, 3), |it| it.iter().any(is_whole));
 
     root.run(&["init", "--codex", "--uninstall", "--yes"]).ok();
     assert!(!root.home(".codex/hooks.json").exists());
@@ -291,7 +294,6 @@ fn who_said_what_is_in_the_record() {
     thread.turn("We decided to use CSV for the export");
     thread.end();
     Script {
-        sessions: 1,
         user: &["Show the table", "We decided to use CSV for the export"],
         agent: &["Decided to keep the table sorted."],
         logged: &["We decided to use CSV for the export", "Decided to keep the table sorted."],
@@ -309,16 +311,17 @@ fn a_fork_and_a_continued_session_are_recorded_once() {
     let Some(codex) = Codex::new(&root, vec![], NOTED) else { return };
     root.run(&["init", ".", "--codex", "--yes"]).ok();
     codex.trust_hooks();
-    let first = "We decided to use ZH for Brest";
-    codex.exec(&[], first);
+    let user = ["We decided to use ZH for Brest", "We decided to archive in TSV", "In grey"];
+    codex.exec(&[], user[0]);
     await_sessions(&root, 1);
-    let files = fs::read_dir(root.home(".codex/sessions")).unwrap().count();
-    assert!(files > 0);
-    codex.exec(&["resume", "--last"], "We decided to archive in TSV");
+    codex.exec(&["resume", "--last"], user[1]);
     await_sessions(&root, 2);
-    let logs = await_sessions(&root, 2);
-    for words in [first, "We decided to archive in TSV"] {
-        assert_eq!(logs.matches(words).count(), 1, "{words}: {logs}");
-    }
-    assert_eq!(await_records(&root, 1).len(), 1);
+    let mut thread = codex.thread().start(&root);
+    thread.turn(user[2]);
+    thread.fork();
+    thread.turn("We decided to print the fork in colour");
+    thread.end();
+    let user = [&user[..], &["We decided to print the fork in colour"]].concat();
+    let logged = [user[0], user[1], user[3]];
+    Script { user: &user, agent: &[], logged: &logged, never: &[] }.check(&root);
 }

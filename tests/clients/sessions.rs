@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::{
-    await_records, await_sessions,
+    await_records, await_sessions, await_value,
     claude::{Claude, Talk, allow, call, installed_claude, say},
     read_folder,
     support::Root,
@@ -21,8 +21,6 @@ pub(crate) const NOTED: &str = "Noted.";
 /// Who said what in the sessions of a memory folder.
 #[derive(Default)]
 pub(crate) struct Script<'a> {
-    /// How many records and entries there are.
-    pub(crate) sessions: usize,
     /// Everything that the user said.
     pub(crate) user: &'a [&'a str],
     /// Everything that the agent said, besides [`NOTED`].
@@ -67,17 +65,23 @@ impl Script<'_> {
     /// Waits until all sessions are recorded, and compares.
     #[track_caller]
     pub(crate) fn check(&self, root: &Root) {
-        let logs = await_sessions(root, self.sessions);
-        let records = await_records(root, self.sessions);
-        assert_eq!(records.len(), self.sessions, "{records:#?}");
-        assert_eq!(logs.matches(" Session in ").count(), self.sessions, "{logs}");
+        let is_recorded = |records: &Vec<String>, words: &str| {
+            records.iter().any(|it| messages(it).iter().any(|it| it.1 == words))
+        };
+        let records = await_value(
+            || await_records(root, 1),
+            |it| self.user.iter().all(|words| is_recorded(it, words)),
+        );
+        let logs = await_value(
+            || await_sessions(root, 1),
+            |it| self.logged.iter().all(|words| it.contains(words)),
+        );
         let all: Vec<(bool, String)> = records.iter().flat_map(|it| messages(it)).collect();
         for (is_user, statements) in [(true, self.user), (false, self.agent)] {
             for statement in statements {
                 let found: Vec<bool> =
                     all.iter().filter(|it| it.1 == *statement).map(|it| it.0).collect();
-                assert!(!found.is_empty(), "not recorded: {statement}\n{records:#?}");
-                assert!(found.iter().all(|it| *it == is_user), "wrong speaker: {statement}");
+                assert_eq!(found, [is_user], "once and by its speaker: {statement}\n{records:#?}");
             }
         }
         for (is_user, text) in &all {
@@ -120,12 +124,9 @@ fn a_conversation_is_continued_from_an_earlier_message() {
     let args = ["--resume", &session, "--resume-session-at", &message];
     let later = "We decided to use CSV for the export";
     play(&claude, &root.path(""), &args, &[later]).end();
-    // The first decision was logged before it was discarded.
-    let logs = await_sessions(&root, 2);
-    assert_eq!(logs.matches(later).count(), 1, "{logs}");
-    let records = await_records(&root, 1);
-    let said: Vec<String> = messages(&records[0]).into_iter().map(|it| it.1).collect();
-    assert!(said.contains(&first.to_owned()) && said.contains(&later.to_owned()), "{records:#?}");
+    // The first decision was logged when the session ended, before it was discarded.
+    let user = [first, "We decided to use XML for the export", later];
+    Script { user: &user, agent: &[], logged: &user[1..], never: &[] }.check(&root);
 }
 
 #[test]
@@ -174,7 +175,6 @@ fn refusals_and_answers_are_the_users_words() {
     talk.turn("Name them");
     talk.end();
     Script {
-        sessions: 1,
         user: &[
             "Clean up",
             "Never delete dist, it holds the signed release",
@@ -206,7 +206,6 @@ fn what_another_agent_says_is_nobodys_statement() {
     talk.turn("We decided to print it on A3");
     talk.end();
     Script {
-        sessions: 1,
         user: &["Look it up", "We decided to print it on A3"],
         agent: &["The list is done."],
         logged: &["We decided to print it on A3"],
@@ -229,7 +228,6 @@ fn a_compaction_keeps_what_was_said_and_its_summary_is_nobodys() {
     play(&claude, &root.path(""), &[], &turns).end();
     let user = [turns[0], turns[1], turns[3]];
     Script {
-        sessions: 1,
         user: &user,
         agent: &["I decided to start with Brest, because its table is short."],
         logged: &["We decided to round to centimetres", "I decided to start with Brest"],
@@ -250,7 +248,6 @@ fn a_killed_session_is_recorded_afterwards() {
     talk.kill();
     root.run(&["import", "claude-code", "--days", "0", "--yes"]).ok();
     Script {
-        sessions: 1,
         user: &["We decided to keep the old index", "Wait, and never reindex at night"],
         agent: &[],
         logged: &["We decided to keep the old index"],
@@ -268,13 +265,12 @@ fn the_words_after_a_command_are_the_users_and_its_text_is_not() {
         "We decided to rewrite all of it. Look at $ARGUMENTS\n",
     );
     let claude = Claude::new(&program, &root, vec![], NOTED);
-    let turns = ["Hello", "/review the importer, but never touch dist", "/cost"];
+    let turns = ["Hello", "/review never touch dist, it holds the release", "/cost"];
     play(&claude, &root.path(""), &[], &turns).end();
     Script {
-        sessions: 1,
-        user: &["Hello", "/review the importer, but never touch dist"],
+        user: &["Hello", "/review never touch dist, it holds the release"],
         agent: &[],
-        logged: &["/review the importer, but never touch dist"],
+        logged: &["/review never touch dist, it holds the release"],
         never: &["rewrite all of it"],
     }
     .check(&root);
@@ -293,7 +289,6 @@ fn the_output_of_tools_is_nobodys_statement() {
     let turns = ["Show the table", "No, sort it by port instead"];
     play(&claude, &root.path(""), &[], &turns).end();
     Script {
-        sessions: 1,
         user: &turns,
         agent: &["Decided to keep the table sorted."],
         logged: &["Decided to keep the table sorted.", "No, sort it by port instead"],
@@ -321,7 +316,7 @@ fn two_sessions_at_once_are_recorded_apart() {
         "Never print in colour",
         "Always print the legend",
     ];
-    Script { sessions: 2, user: &user, agent: &[], logged: &user[..2], never: &[] }.check(&root);
+    Script { user: &user, agent: &[], logged: &user[..2], never: &[] }.check(&root);
     for (session, said) in sessions.iter().zip([[user[0], user[2]], [user[1], user[3]]]) {
         let records = read_folder(&root.path("memory/sessions"));
         let record = records.iter().find(|it| it.contains(session)).unwrap();
@@ -335,10 +330,7 @@ fn two_sessions_at_once_are_recorded_apart() {
 fn a_message_sent_while_the_agent_works_is_recorded_once() {
     let Some(program) = installed_claude() else { return };
     let root = root();
-    let rules = vec![
-        ("toolu_wait", vec![say("Done waiting.")]),
-        ("Wait", vec![call("toolu_wait", "Bash", json!({"command": "sleep 1"}))]),
-    ];
+    let rules = vec![("Wait", vec![call("toolu_wait", "Bash", json!({"command": "sleep 1"}))])];
     let claude = Claude::new(&program, &root, rules, NOTED);
     let mut talk = claude.talk(&root.path(""), allow, &[]);
     talk.say("Wait a second");
@@ -346,9 +338,8 @@ fn a_message_sent_while_the_agent_works_is_recorded_once() {
     talk.turn("We decided to sign each release");
     talk.end();
     Script {
-        sessions: 1,
         user: &["Wait a second", "We decided to sign each release"],
-        agent: &["Done waiting."],
+        agent: &[],
         logged: &["We decided to sign each release"],
         never: &[],
     }

@@ -1,6 +1,9 @@
 //! Claude Code in a terminal, driven by tmux: what has no form without one.
 
-use std::process::{Command, Output};
+use std::{
+    process::{Command, Output},
+    time::Duration,
+};
 
 use serde_json::json;
 
@@ -75,6 +78,8 @@ impl Terminal {
             let screen = self.screen();
             if !is_chosen(&screen) {
                 self.tmux(&["send-keys", "Down"]);
+                // The screen follows late, and the menu ends.
+                std::thread::sleep(Duration::from_millis(300));
             }
             screen
         };
@@ -127,7 +132,8 @@ fn refusals_answers_and_a_rewind_in_a_terminal() {
     terminal.enter("ZH, as in Brest", "Then by datum.");
     terminal.enter("We decided to use XML for the export", "The writer is ready.");
     terminal.tmux(&["send-keys", "Escape"]);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    // Faster, both would be one key.
+    std::thread::sleep(Duration::from_millis(300));
     terminal.press("Escape", "Restore the code and/or conversation");
     terminal.press("Up", "❯ We decided to use XML");
     terminal.press("Enter", "Restore conversation");
@@ -138,7 +144,6 @@ fn refusals_answers_and_a_rewind_in_a_terminal() {
     terminal.tmux(&["send-keys", "-l", "/exit"]);
     terminal.press("Enter", "");
     Script {
-        sessions: 1,
         user: &[
             "Clean up",
             refused,

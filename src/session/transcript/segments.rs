@@ -23,14 +23,15 @@ const SEGMENTS_MAX: usize = 1_000;
 /// How deep the folders of a year, a month and a day are.
 const DATE_DEPTH: usize = 3;
 
-/// Opens a transcript. Of a conversation in several files, it is the last one.
+/// Opens a transcript. A file of a conversation in several files stands for all of them: what the last one does not
+/// continue was discarded.
 ///
 /// # Errors
 ///
 /// Returns the error of a file that cannot be opened. A missing earlier file is left out.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let mut reader: Box<dyn BufRead> = Box::new(open_file(path)?);
-    let mut path = path.to_owned();
+    let mut path = last_segment(path).unwrap_or_else(|| path.to_owned());
+    let mut reader: Box<dyn BufRead> = Box::new(open_file(&path)?);
     for _ in 0..SEGMENTS_MAX {
         let Some((base, bytes)) = base_of(&path) else { break };
         reader = Box::new(open_file(&base)?.take(bytes).chain(reader));
@@ -77,21 +78,36 @@ fn base_of(path: &Path) -> Option<(PathBuf, u64)> {
     let end = base.get("end_byte_offset")?.as_u64()?;
     let segment = if segment == thread { "" } else { segment };
     let is_base =
-        |it: &Path| segment_of(it).is_some_and(|it| (&it.0[..], &it.1[..]) == (thread, segment));
+        |it: &PathBuf| segment_of(it).is_some_and(|it| (&it.0[..], &it.1[..]) == (thread, segment));
     let folder = path.parent()?;
-    let base = find_file(folder, 0, &is_base)
-        .or_else(|| find_file(folder.ancestors().nth(DATE_DEPTH)?, DATE_DEPTH, &is_base));
+    let mut near = files_in(folder, 0).into_iter();
+    let base = near.find(is_base).or_else(|| {
+        files_in(folder.ancestors().nth(DATE_DEPTH)?, DATE_DEPTH).into_iter().find(is_base)
+    });
     Some((base?, end))
 }
 
-/// Returns a file in a folder, or in folders so many levels below.
-fn find_file(folder: &Path, depth: usize, is_it: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
-    fs::read_dir(folder).ok()?.flatten().map(|it| it.path()).find_map(|path| {
-        if depth > 0 {
-            return find_file(&path, depth - 1, is_it);
-        }
-        is_it(&path).then_some(path)
-    })
+/// Returns the newest file of the same conversation, begun in the same month.
+fn last_segment(path: &Path) -> Option<PathBuf> {
+    let (thread, _) = segment_of(path)?;
+    let folder = path.parent()?;
+    let is_date = |it: &Path| {
+        let name = it.file_name().unwrap_or_default().to_string_lossy();
+        name.len() == 2 && name.chars().all(|it| it.is_ascii_digit())
+    };
+    let month = folder.parent().filter(|it| is_date(folder) && is_date(it));
+    let files = month.map_or_else(|| files_in(folder, 0), |it| files_in(it, 1));
+    let segments = files.into_iter().filter_map(|it| Some((segment_of(&it)?, it)));
+    segments.filter(|it| it.0.0 == thread).max().map(|it| it.1)
+}
+
+/// Returns the paths in a folder, or in folders so many levels below.
+fn files_in(folder: &Path, depth: usize) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
+    if depth == 0 {
+        return paths.collect();
+    }
+    paths.flat_map(|it| files_in(&it, depth - 1)).collect()
 }
 
 #[cfg(test)]
@@ -147,8 +163,9 @@ mod tests {
             let words = read.own_entries().filter_map(|it| it.content.user_words());
             words.map(str::to_owned).collect::<Vec<_>>()
         };
-        assert_eq!(messages(&first), ["Start", "Use XML"]);
-        assert_eq!(messages(&third), ["Start", "Use CSV", "In grey"]);
+        for file in [&first, &second, &third] {
+            assert_eq!(messages(file), ["Start", "Use CSV", "In grey"]);
+        }
         let other = root.join("rollout-2026-11-26T21-05-01.jsonl");
         let mut files = vec![third.clone(), first.clone(), other.clone(), second];
         retain_last_segments(&mut files);
