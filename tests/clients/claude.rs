@@ -5,7 +5,10 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio},
-    sync::mpsc,
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     time::Duration,
 };
 
@@ -239,13 +242,16 @@ fn last_words(body: &Value) -> String {
 
 /// Returns blocks of content as the events of a stream.
 fn stream(blocks: &[Value]) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    // The program joins messages of the same id.
+    let id = format!("msg_{}", COUNT.fetch_add(1, Ordering::Relaxed));
     let mut events = String::new();
     let mut event = |value: Value| {
         use std::fmt::Write as _;
         let kind = value["type"].as_str().unwrap().to_owned();
         write!(events, "event: {kind}\ndata: {value}\n\n").unwrap();
     };
-    event(json!({"type": "message_start", "message": {"id": "msg_1", "type": "message",
+    event(json!({"type": "message_start", "message": {"id": id, "type": "message",
         "role": "assistant", "model": "claude-opus-5-5", "content": [], "stop_reason": null,
         "stop_sequence": null, "usage": {"input_tokens": 10, "output_tokens": 1}}}));
     for (index, block) in blocks.iter().enumerate() {

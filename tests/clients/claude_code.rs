@@ -19,6 +19,7 @@ const DECISION: &str = "We decided to name files by datum, because Brest has two
 fn rules() -> Vec<Rule> {
     let search = |id: &str, name: &str| vec![call(id, name, json!({"query": "datum"}))];
     vec![
+        ("Thanks", vec![say("You are welcome.")]),
         ("toolu_memory", vec![say("The harbour office names it.")]),
         ("Ask the memory", search("toolu_memory", "mcp__memoird__memory_search")),
         ("Ask the plugin", search("toolu_memory", "mcp__plugin_memoird_memoird__memory_search")),

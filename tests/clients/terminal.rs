@@ -73,17 +73,20 @@ impl Terminal {
     /// Presses Down until the chosen line of a menu contains these words.
     #[track_caller]
     fn choose(&self, words: &str) {
-        let is_chosen = |it: &String| it.lines().any(|it| it.contains('❯') && it.contains(words));
-        let next = || {
+        let chosen = || {
             let screen = self.screen();
-            if !is_chosen(&screen) {
-                self.tmux(&["send-keys", "Down"]);
-                // The screen follows late, and the menu ends.
-                std::thread::sleep(Duration::from_millis(300));
-            }
-            screen
+            let line = screen.lines().rfind(|it| it.contains('❯'));
+            line.unwrap_or_default().to_owned()
         };
-        await_value(next, is_chosen);
+        for _ in 0..10 {
+            let line = chosen();
+            if line.contains(words) {
+                return;
+            }
+            self.tmux(&["send-keys", "Down"]);
+            await_value(chosen, |it| *it != line);
+        }
+        panic!("{words}: {}", self.screen());
     }
 }
 
