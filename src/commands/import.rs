@@ -27,7 +27,7 @@ use crate::{
     session::{
         imported_notes::NotesProgram,
         save::{SaveError, SaveRequest},
-        transcript::Transcript,
+        transcript::{Transcript, segments},
     },
     store::fs::layout::ROOT_FILE,
 };
@@ -58,6 +58,8 @@ pub(super) enum ImportSource {
     Hipocampus,
     /// Notes of Basic Memory: Markdown with frontmatter
     BasicMemory,
+    /// What Claude Code remembers of the project: ~/.claude/projects/*/memory
+    ClaudeMemory,
 }
 
 /// Import earlier sessions of agents, or notes of other programs
@@ -156,6 +158,7 @@ impl ImportSource {
             Self::Teammates => Some(NotesProgram::Teammates),
             Self::Hipocampus => Some(NotesProgram::Hipocampus),
             Self::BasicMemory => Some(NotesProgram::BasicMemory),
+            Self::ClaudeMemory => Some(NotesProgram::ClaudeMemory),
         }
     }
 }
@@ -185,6 +188,9 @@ pub(super) fn run(global: &GlobalArgs, args: &ImportArgs, ui: &Ui) -> CommandRes
             (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
             (None, NotesProgram::OpenClaw) => home(".openclaw/workspace"),
             (None, NotesProgram::BasicMemory) => home("basic-memory"),
+            (None, NotesProgram::ClaudeMemory) => {
+                claude_memory_folder(&call, root.vault.layout().root())
+            }
             (None, _) => call.environment.cwd.clone(),
         };
         let request =
@@ -260,7 +266,9 @@ impl ImportArgs {
             }
         }
         found.sort();
-        Ok(found.into_iter().map(|it| it.1).collect())
+        let mut found = found.into_iter().map(|it| it.1).collect();
+        segments::retain_last_segments(&mut found);
+        Ok(found)
     }
 }
 
@@ -338,6 +346,20 @@ pub(super) fn import_recent(
         entries: report.entries,
         failed: failed.collect(),
     })
+}
+
+/// Returns the folder in which Claude Code keeps its memory of the project at work, or else of the folder `root`.
+fn claude_memory_folder(call: &Invocation, root: &Path) -> PathBuf {
+    let around = &call.environment;
+    let folder = |of: &Path| {
+        let path = of.to_string_lossy();
+        let name = path.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' });
+        around.claude_folder().join("projects").join(name.collect::<String>()).join("memory")
+    };
+    let cwd = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
+    let project = Config::project_of(&cwd);
+    let folders = [Some(cwd), project].into_iter().flatten().map(|it| folder(&it));
+    folders.into_iter().find(|it| it.is_dir()).unwrap_or_else(|| folder(root))
 }
 
 /// The memory folders that sessions belong to, each opened once.

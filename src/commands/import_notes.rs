@@ -1,4 +1,4 @@
-//! `memoird import openclaw|recall|teammates|hipocampus|basic-memory`: imports notes of other
+//! `memoird import openclaw|recall|teammates|hipocampus|basic-memory|claude-memory`: imports notes of other
 //! programs, and never changes them.
 
 use std::{

@@ -112,6 +112,11 @@ impl Environment {
         self.claude_config_dir.clone().unwrap_or_else(|| self.home.join(".claude"))
     }
 
+    /// Returns the file with Claude Code's state and MCP servers.
+    pub fn claude_state_file(&self) -> PathBuf {
+        self.claude_config_dir.as_ref().unwrap_or(&self.home).join(".claude.json")
+    }
+
     /// Returns the folder of Codex's settings and transcripts.
     pub fn codex_folder(&self) -> PathBuf {
         self.codex_home.clone().unwrap_or_else(|| self.home.join(".codex"))

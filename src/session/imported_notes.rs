@@ -53,6 +53,8 @@ pub(crate) enum NotesProgram {
     Hipocampus,
     /// Notes with frontmatter, in folders.
     BasicMemory,
+    /// What Claude Code remembers of a project: one statement in each file, and `MEMORY.md`.
+    ClaudeMemory,
 }
 
 /// A file of notes.
@@ -73,6 +75,7 @@ impl NotesProgram {
             Self::Teammates => "teammates",
             Self::Hipocampus => "hipocampus",
             Self::BasicMemory => "basic-memory",
+            Self::ClaudeMemory => "claude-memory",
         }
     }
 
@@ -103,7 +106,7 @@ impl NotesProgram {
                     || folders.contains(&"knowledge")
                     || matches!(stem, "MEMORY" | "USER") && !folders.contains(&"memory")
             }
-            Self::BasicMemory => !folders.iter().any(|it| it.starts_with('.')),
+            Self::BasicMemory | Self::ClaudeMemory => !folders.iter().any(|it| it.starts_with('.')),
         }
     }
 }
@@ -115,7 +118,9 @@ pub(crate) fn note_date(name: &str, text: &str) -> Option<NaiveDate> {
         let yaml = frontmatter::split(text).yaml?;
         let keys = ["updated", "last_updated", "modified", "date", "created", "created_at"];
         keys.iter().find_map(|key| {
-            let line = yaml.lines().find_map(|it| it.strip_prefix(key)?.strip_prefix(':'))?;
+            // Claude Code writes it below `metadata`.
+            let mut lines = yaml.lines().map(str::trim_start);
+            let line = lines.find_map(|it| it.strip_prefix(key)?.strip_prefix(':'))?;
             leading_date(line.trim().trim_matches(['"', '\'']))
         })
     })
@@ -145,6 +150,12 @@ pub(crate) fn note_lines(text: &str) -> Vec<(usize, String)> {
         }
     }
     found
+}
+
+/// Returns whether a line of an index only names a file: `[Title](file.md) — what it says`.
+fn is_pointer(line: &str) -> bool {
+    let link = line.strip_prefix('[').and_then(|it| it.split_once("](")?.1.split_once(')'));
+    link.is_some_and(|it| it.0.ends_with(".md"))
 }
 
 /// The lines that are in the logs already.
@@ -210,8 +221,9 @@ impl SessionStore<'_> {
             logged.imports.get(&import_header(program, &note.name)).map_or(&[][..], |it| &it[..]);
         let paths: Vec<&str> = before.iter().chain([&target]).map(|it| &it[..]).collect();
         let mut seen = HashSet::new();
-        let written =
-            note_lines(&note.text).into_iter().map(|(n, it)| (n, self.rules.sanitize_output(&it)));
+        let is_index = program == NotesProgram::ClaudeMemory && note.name.ends_with("MEMORY.md");
+        let own = note_lines(&note.text).into_iter().filter(|it| !(is_index && is_pointer(&it.1)));
+        let written = own.map(|(n, it)| (n, self.rules.sanitize_output(&it)));
         written
             .filter(|(_, it)| {
                 !logged.contains_line(&paths, it)
@@ -335,5 +347,10 @@ mod tests {
         assert_eq!(note_date("notes/a.md", text), date);
         assert_eq!(note_date("memory/2026-03-05-x.md", ""), date);
         assert_eq!(note_date("a.md", "words"), None);
+        let text =
+            "---\nname: a\nmetadata:\n  type: user\n  modified: 2026-03-05T21:08:34Z\n---\nb\n";
+        assert_eq!(note_date("a.md", text), date);
+        assert!(is_pointer("[Datum](datum-names.md) — by datum"));
+        assert!(!is_pointer("[decision] By datum (see a.md)") && !is_pointer("[a](b.png)"));
     }
 }

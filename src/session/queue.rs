@@ -7,8 +7,7 @@
 //! the file with the first one.
 
 use std::{
-    fs::File,
-    io::{self, BufReader},
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -18,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     save::{SaveError, SaveRequest, SavedSession, SessionStore},
-    transcript::{self, TranscriptError},
+    transcript::{self, TranscriptError, segments},
 };
 use crate::{
     config::{self, Config, environment::Environment},
@@ -248,8 +247,8 @@ impl QueuedSession {
         let rules = vault.rules();
         let unreadable = |source| QueueError::Unreadable { path: self.transcript.clone(), source };
         wait_until_stable(&self.transcript).map_err(unreadable)?;
-        let file = File::open(&self.transcript).map_err(unreadable)?;
-        let transcript = transcript::read(BufReader::with_capacity(1 << 16, file), None);
+        let input = segments::open(&self.transcript).map_err(unreadable)?;
+        let transcript = transcript::read(input, None);
         let transcript = transcript.map_err(|source| {
             let path = self.transcript.clone();
             QueueError::NoTranscript { path, source }

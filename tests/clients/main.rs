@@ -10,21 +10,66 @@
 //! | variable | effect |
 //! |---|---|
 //! | `MEMOIRD_CLIENTS=1` | runs the programs |
-//! | `MEMOIRD_GEMINI_VERSION=V` | tries another version of Gemini CLI |
+//! | `MEMOIRD_CLAUDE_VERSION=V`, `MEMOIRD_CODEX_VERSION=V`, `MEMOIRD_GEMINI_VERSION=V` | tries another version |
 
 #![cfg(test)]
 
+mod claude;
+mod claude_code;
+mod codex;
 mod gemini;
+mod sessions;
 #[path = "../it/support/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the tests of the program use the rest")]
 mod support;
+mod terminal;
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::Command,
+    time::{Duration, Instant},
 };
 
-use support::skipped;
+use support::{Root, skipped};
+
+/// How long to wait for the worker that a hook started.
+const WORKER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Waits until so many sessions are in the logs, and returns the logs.
+#[track_caller]
+fn await_sessions(root: &Root, count: usize) -> String {
+    let logs = || read_folder(&root.path("memory")).concat();
+    await_value(logs, |it| it.matches(" Session in ").count() >= count)
+}
+
+/// Waits until there are so many session records, and returns them.
+#[track_caller]
+fn await_records(root: &Root, count: usize) -> Vec<String> {
+    await_value(|| read_folder(&root.path("memory/sessions")), |it| it.len() >= count)
+}
+
+#[track_caller]
+fn await_value<T: std::fmt::Debug>(read: impl Fn() -> T, is_it: impl Fn(&T) -> bool) -> T {
+    let until = Instant::now() + WORKER_TIMEOUT;
+    loop {
+        let value = read();
+        if is_it(&value) {
+            return value;
+        }
+        assert!(Instant::now() < until, "too late: {value:#?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Returns the texts of the visible files in a folder, by their names.
+fn read_folder(folder: &Path) -> Vec<String> {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path()).collect();
+    files.retain(|it| it.extension().is_some_and(|it| it == "md"));
+    files.sort();
+    files.iter().filter_map(|it| fs::read_to_string(it).ok()).collect()
+}
 
 /// Returns the program of an npm package, installed if necessary; `None`, with a message, if it cannot run here.
 fn installed_client(package: &str, version: &str, program: &str) -> Option<PathBuf> {

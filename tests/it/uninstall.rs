@@ -42,9 +42,9 @@ fn a_dry_run_lists_everything_and_changes_nothing() {
     insta::assert_snapshot!(shown.stderr, @r"
     would take out
       service        ~/.config/systemd/user/memoird.service
-      hooks          ~/.claude/settings.json (Claude Code: restored byte for byte, as before the hooks were added)
-                     ~/.codex/hooks.json (Codex: removed, as before the hooks were added)
-                     ~/.gemini/settings.json (Gemini CLI: restored byte for byte, as before the hooks were added)
+      hooks          ~/.claude/settings.json (Claude Code: restored byte for byte, as before memoird was set up)
+                     ~/.codex/hooks.json (Codex: removed, as before memoird was set up)
+                     ~/.gemini/settings.json (Gemini CLI: restored byte for byte, as before memoird was set up)
       state          ~/.local/state/memoird/ledger.db
                      ~/.local/state/memoird/spool
     keeps

@@ -1,9 +1,8 @@
-//! Adds our hooks to the settings of an agent's program, and removes them; or writes them as a plugin. For
-//! Gemini CLI the same file gets our MCP server, too.
+//! Adds our hooks and our MCP server to the settings of an agent's program, and removes them.
 //!
 //! The settings belong to the user: everything else in them stays, the change is shown first, and the
 //! previous file is backed up beside it. Removing the hooks restores that file byte for byte, if nothing else
-//! was changed since. Our hooks are recognized by their command.
+//! was changed since. Our hooks are recognized by their command, our server by its name and arguments.
 
 use std::{
     fs, io,
@@ -12,7 +11,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::{json_edit, run};
+use super::{json_edit, run, toml_settings};
 use crate::commands::{
     error::{CommandError, CommandResult},
     ui::Ui,
@@ -26,9 +25,9 @@ use crate::{
 /// The program whose settings are edited. All read hooks of the same shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AgentProgram {
-    /// Claude Code: `settings.json`, with many other settings.
+    /// Claude Code: `settings.json`, with many other settings; servers in `.claude.json`, which it writes itself.
     ClaudeCode,
-    /// Codex: `hooks.json`, with hooks only.
+    /// Codex: `hooks.json`, with hooks only; servers in `config.toml`.
     Codex,
     /// Gemini CLI: `settings.json`, with many other settings, which may have comments.
     Gemini,
@@ -72,11 +71,30 @@ impl AgentProgram {
         }
     }
 
-    fn settings_path(self, around: &Environment) -> PathBuf {
+    /// Returns the file with the hooks.
+    fn hooks_path(self, around: &Environment) -> PathBuf {
         self.folder(around).join(match self {
             Self::ClaudeCode | Self::Gemini => "settings.json",
             Self::Codex => "hooks.json",
         })
+    }
+
+    /// Returns the file with the MCP servers.
+    fn servers_path(self, around: &Environment) -> PathBuf {
+        match self {
+            Self::ClaudeCode => around.claude_state_file(),
+            Self::Codex => around.codex_folder().join("config.toml"),
+            Self::Gemini => self.hooks_path(around),
+        }
+    }
+
+    /// Returns the entry of our server in JSON settings.
+    fn server(self, program: &str) -> Value {
+        let mut server = json!({ "command": program, "args": SERVER_ARGS });
+        if self == Self::ClaudeCode {
+            server["type"] = json!("stdio");
+        }
+        server
     }
 
     /// Returns the events that we handle, and their names in our commands.
@@ -116,11 +134,11 @@ const EVENTS: [(&str, &str); 3] = [
     ("PreCompact", "pre-compact"),
 ];
 
-/// Where Gemini CLI lists servers, and the name and arguments of ours. Without a named folder it serves the
+/// Where JSON settings list servers, and the name and arguments of ours. Without a named folder it serves the
 /// one around its working folder, as the hooks do.
 const SERVERS: &str = "mcpServers";
-const SERVER: &str = "memoird";
-const SERVER_ARGS: [&str; 1] = ["mcp"];
+pub(super) const SERVER: &str = "memoird";
+pub(super) const SERVER_ARGS: [&str; 1] = ["mcp"];
 
 /// The timeout of a hook, in seconds, enforced by the agent's program.
 const TIMEOUT_SECONDS: u64 = 5;
@@ -131,6 +149,15 @@ const SHORT_TIMEOUT_SECONDS: u64 = 3;
 /// Follows the name of the settings in the name of a backup.
 const BACKUP_INFIX: &str = ".before-memoird-";
 
+/// What of ours a settings file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SettingsPart {
+    Hooks,
+    Server,
+    Both,
+}
+
+/// A change of one settings file.
 #[derive(Debug)]
 pub(crate) struct HookSettingsChange {
     /// The file.
@@ -143,35 +170,44 @@ pub(crate) struct HookSettingsChange {
 }
 
 impl HookSettingsChange {
-    /// Computes the change; `None` if nothing is to be changed.
-    pub(crate) fn new(
+    /// Computes the changes of all settings files of a program; empty if nothing is to be changed.
+    pub(crate) fn all(
         host: AgentProgram,
         around: &Environment,
         program: &Path,
         takes_out: bool,
-    ) -> CommandResult<Option<Self>> {
-        let path = host.settings_path(around);
-        let old = match fs::read_to_string(&path) {
-            Ok(text) => Some(text),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-            Err(e) => {
-                let what = format!("cannot read `{}`: {e}", path.display());
-                return Err(CommandError::config(what));
-            }
+    ) -> CommandResult<Vec<Self>> {
+        let (hooks, servers) = (host.hooks_path(around), host.servers_path(around));
+        let program = program.to_string_lossy();
+        let json = |path: &Path, part| Self::of_json(host, path, part, &program, takes_out);
+        let changes = if hooks == servers {
+            [json(&hooks, SettingsPart::Both)?, None]
+        } else if host == AgentProgram::Codex {
+            let servers = Self::of_toml(&servers, &program, takes_out)?;
+            [json(&hooks, SettingsPart::Hooks)?, servers]
+        } else {
+            [json(&hooks, SettingsPart::Hooks)?, json(&servers, SettingsPart::Server)?]
         };
+        Ok(changes.into_iter().flatten().collect())
+    }
+
+    fn of_json(
+        host: AgentProgram,
+        path: &Path,
+        part: SettingsPart,
+        program: &str,
+        takes_out: bool,
+    ) -> CommandResult<Option<Self>> {
+        let path = path.to_owned();
+        let old = read_settings(&path)?;
         let text = old.as_deref().unwrap_or_default();
-        let mut settings: Value = host.parse_settings(text).map_err(|e| {
-            let what = format!("`{}` is no JSON: {e}", path.display());
-            CommandError::config(what)
-                .hint("correct it, then do the same again; nothing was changed")
-        })?;
+        let mut settings: Value =
+            host.parse_settings(text).map_err(|e| parse_error(&path, "JSON", &e))?;
         let before = settings.clone();
-        merge(&mut settings, host, &program.to_string_lossy(), takes_out).ok_or_else(|| {
-            let what = format!(
-                "`hooks` in `{}` is not what {} reads",
-                path.display(),
-                host.display_name()
-            );
+        merge(&mut settings, host, part, program, takes_out).ok_or_else(|| {
+            let key = if part == SettingsPart::Server { SERVERS } else { "hooks" };
+            let name = host.display_name();
+            let what = format!("`{key}` in `{}` is not what {name} reads", path.display());
             CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
         })?;
@@ -198,10 +234,38 @@ impl HookSettingsChange {
     /// Says what becomes of the file.
     pub(crate) fn describe(&self) -> &'static str {
         match (&self.new, &self.restored) {
-            (None, _) => "removed, as before the hooks were added",
-            (Some(_), Some(_)) => "restored byte for byte, as before the hooks were added",
-            (Some(_), None) => "the hooks are taken out, the rest stays",
+            (None, _) => "removed, as before memoird was set up",
+            (Some(_), Some(_)) => "restored byte for byte, as before memoird was set up",
+            (Some(_), None) => "what is memoird's is taken out, the rest stays",
         }
+    }
+
+    fn of_toml(path: &Path, program: &str, takes_out: bool) -> CommandResult<Option<Self>> {
+        let path = path.to_owned();
+        let old = read_settings(&path)?;
+        let text = old.as_deref().unwrap_or_default();
+        let new = if takes_out {
+            toml_settings::without_server(text)
+        } else {
+            toml_settings::with_server(text, program)
+        };
+        let Some(new) = new.map_err(|e| parse_error(&path, "TOML", &e))? else { return Ok(None) };
+        if takes_out {
+            let program = toml_settings::server_program(text).unwrap_or_default();
+            let backups = backups_of(&path);
+            let is_former = |it: &&(PathBuf, String)| {
+                toml_settings::with_server(&it.1, &program)
+                    .is_ok_and(|it| it.as_ref() == old.as_ref())
+            };
+            if let Some((backup, text)) = backups.iter().find(is_former) {
+                let (new, restored) = (Some(text.clone()), Some(backup.clone()));
+                return Ok(Some(Self { path, old, new, restored }));
+            }
+            if backups.is_empty() && new.trim().is_empty() {
+                return Ok(Some(Self { path, old, new: None, restored: None }));
+            }
+        }
+        Ok(Some(Self { path, old, new: Some(new), restored: None }))
     }
 
     pub(crate) fn show_diff(&self, ui: &Ui) {
@@ -246,6 +310,23 @@ impl HookSettingsChange {
         write_settings(&self.path, new)?;
         Ok(backup)
     }
+}
+
+/// Returns the text of a settings file, if there is one.
+fn read_settings(path: &Path) -> CommandResult<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => {
+            let what = format!("cannot read `{}`: {e}", path.display());
+            Err(CommandError::config(what))
+        }
+    }
+}
+
+fn parse_error(path: &Path, format: &str, error: &dyn std::fmt::Display) -> CommandError {
+    let what = format!("`{}` is no {format}: {error}", path.display());
+    CommandError::config(what).hint("correct it, then do the same again; nothing was changed")
 }
 
 /// Returns the backups of settings and their texts, the newest first.
@@ -303,7 +384,7 @@ fn without_empty_hooks(mut settings: Value) -> Value {
 
 /// Returns whether the settings have our hook for an event, so that the same hook of a plugin is not needed.
 pub(crate) fn is_in_settings(host: AgentProgram, around: &Environment, word: &str) -> bool {
-    let text = fs::read_to_string(host.settings_path(around)).unwrap_or_default();
+    let text = fs::read_to_string(host.hooks_path(around)).unwrap_or_default();
     let Ok(settings) = host.parse_settings(&text) else { return false };
     let event = host.events().iter().find(|it| it.1 == word).map_or("", |it| it.0);
     let groups = settings.get("hooks").and_then(|it| it.get(event)?.as_array());
@@ -312,21 +393,33 @@ pub(crate) fn is_in_settings(host: AgentProgram, around: &Environment, word: &st
 }
 
 /// Adds our hooks and server or removes them; `None` if the settings have an unexpected shape.
-fn merge(settings: &mut Value, host: AgentProgram, program: &str, takes_out: bool) -> Option<()> {
+fn merge(
+    settings: &mut Value,
+    host: AgentProgram,
+    part: SettingsPart,
+    program: &str,
+    takes_out: bool,
+) -> Option<()> {
     let settings = settings.as_object_mut()?;
-    merge_hooks(settings, host, program, takes_out)?;
-    if host == AgentProgram::Gemini {
-        merge_server(settings, program, takes_out)?;
+    if part != SettingsPart::Server {
+        merge_hooks(settings, host, program, takes_out)?;
+    }
+    if part != SettingsPart::Hooks {
+        merge_server(settings, host, program, takes_out)?;
     }
     Some(())
 }
 
 /// Adds or removes our MCP server. A server of this name with other arguments is the user's.
-fn merge_server(settings: &mut Map<String, Value>, program: &str, takes_out: bool) -> Option<()> {
+fn merge_server(
+    settings: &mut Map<String, Value>,
+    host: AgentProgram,
+    program: &str,
+    takes_out: bool,
+) -> Option<()> {
     let Some(servers) = settings.get_mut(SERVERS) else {
         if !takes_out {
-            let server = json!({ "command": program, "args": SERVER_ARGS });
-            settings.insert(SERVERS.to_owned(), json!({ SERVER: server }));
+            settings.insert(SERVERS.to_owned(), json!({ SERVER: host.server(program) }));
         }
         return Some(());
     };
@@ -334,8 +427,7 @@ fn merge_server(settings: &mut Map<String, Value>, program: &str, takes_out: boo
     match servers.get_mut(SERVER) {
         None if takes_out => {}
         None => {
-            let server = json!({ "command": program, "args": SERVER_ARGS });
-            servers.insert(SERVER.to_owned(), server);
+            servers.insert(SERVER.to_owned(), host.server(program));
         }
         Some(server) if !is_our_server(server) => {}
         Some(server) if !takes_out => server["command"] = json!(program),
@@ -405,21 +497,18 @@ fn hook_command(host: AgentProgram, program: &str, word: &str) -> String {
     format!("{} {} {} {word}", shell_quoted(program), run::HOOK_COMMAND, host.id())
 }
 
-/// Returns the files of a Claude Code plugin with our hooks: their paths in the plugin's folder, and
-/// their text.
-pub(crate) fn plugin_files(program: &Path) -> Vec<(&'static str, String)> {
+/// Returns the hooks of Claude Code in the form of a settings file.
+pub(super) fn claude_code_hooks(program: &Path) -> Value {
     let mut hooks = json!({});
-    let program = program.to_string_lossy();
-    // An empty object accepts hooks.
-    let merged = merge(&mut hooks, AgentProgram::ClaudeCode, &program, false);
+    let (host, program) = (AgentProgram::ClaudeCode, program.to_string_lossy());
+    let merged = merge(&mut hooks, host, SettingsPart::Hooks, &program, false);
     debug_assert!(merged.is_some(), "an empty object accepts hooks");
-    let plugin = json!({
-        "name": "memoird",
-        "version": env!("CARGO_PKG_VERSION"),
-        "description": "Keeps what happens in sessions, and begins each with what is known.",
-    });
-    let text = |it: &Value| format!("{it:#}\n");
-    vec![(".claude-plugin/plugin.json", text(&plugin)), ("hooks/hooks.json", text(&hooks))]
+    hooks
+}
+
+/// Returns our MCP server as Claude Code lists servers.
+pub(super) fn claude_code_servers(program: &Path) -> Value {
+    json!({ SERVER: AgentProgram::ClaudeCode.server(&program.to_string_lossy()) })
 }
 
 fn our_hooks(group: &Value, host: AgentProgram) -> impl Iterator<Item = &Value> {
@@ -479,23 +568,24 @@ mod tests {
 
     #[track_caller]
     fn check_with(host: AgentProgram, settings: &Value) {
+        let merge = |settings: &mut Value, program: &str, takes_out: bool| {
+            merge(settings, host, SettingsPart::Both, program, takes_out)
+        };
         let mut changed = settings.clone();
-        merge(&mut changed, host, "/old place/memoird", false).unwrap();
-        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
+        merge(&mut changed, "/old place/memoird", false).unwrap();
+        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
         let once = changed.clone();
-        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
+        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
         assert_eq!(changed, once);
-        merge(&mut changed, host, "/opt/memory-head", false).unwrap();
-        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
+        merge(&mut changed, "/opt/memory-head", false).unwrap();
+        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
         for &(event, word) in host.events() {
             let groups = changed["hooks"][event].as_array().unwrap();
             let own: Vec<&str> = groups.iter().flat_map(|it| our_commands(it, host)).collect();
             assert_eq!(own, [hook_command(host, "/usr/bin/memoird", word)]);
         }
-        let server = json!({"command": "/usr/bin/memoird", "args": ["mcp"]});
-        let server = (host == AgentProgram::Gemini).then_some(server);
-        assert_eq!(changed.get(SERVERS).and_then(|it| it.get(SERVER)), server.as_ref());
-        merge(&mut changed, host, "/usr/bin/memoird", true).unwrap();
+        assert_eq!(changed[SERVERS][SERVER], host.server("/usr/bin/memoird"));
+        merge(&mut changed, "/usr/bin/memoird", true).unwrap();
         assert_eq!(changed, *settings);
     }
 
@@ -515,18 +605,21 @@ mod tests {
         let settings = json!({"mcpServers": {"other": {"url": "x"}, "memoird": own}});
         let mut changed = settings.clone();
         for takes_out in [false, true] {
-            merge(&mut changed, AgentProgram::Gemini, "/usr/bin/memoird", takes_out).unwrap();
+            let part = SettingsPart::Both;
+            merge(&mut changed, AgentProgram::Gemini, part, "/usr/bin/memoird", takes_out).unwrap();
             assert_eq!(changed[SERVERS], settings[SERVERS]);
         }
         check(&json!({"mcpServers": {"other": {"url": "x"}}}));
         let mut list = json!({"mcpServers": []});
-        assert_eq!(merge(&mut list, AgentProgram::Gemini, "/m", false), None);
+        let part = SettingsPart::Server;
+        assert_eq!(merge(&mut list, AgentProgram::ClaudeCode, part, "/m", false), None);
     }
 
     #[test]
     fn settings_of_another_shape_are_left_alone() {
         for settings in [json!([]), json!({"hooks": []}), json!({"hooks": {"SessionEnd": {}}})] {
-            assert_eq!(merge(&mut settings.clone(), AgentProgram::Codex, "/m", false), None);
+            let part = SettingsPart::Hooks;
+            assert_eq!(merge(&mut settings.clone(), AgentProgram::Codex, part, "/m", false), None);
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::{
         GlobalArgs,
         error::{CommandError, CommandResult},
         hooks::{
-            install::{self, AgentProgram, HookSettingsChange},
-            project_folder,
+            install::{AgentProgram, HookSettingsChange, shell_quoted},
+            plugin, project_folder,
         },
         import,
         ui::Ui,
@@ -129,17 +129,27 @@ pub(super) fn offer_session_import(
 pub(super) enum HookState {
     /// Its settings have them.
     Installed,
-    /// This file would be changed.
-    Missing(PathBuf),
+    /// These files would be changed.
+    Missing(Vec<PathBuf>),
     /// The settings cannot be changed, for this reason.
     Unusable(String),
 }
 
+impl HookState {
+    /// Returns the files that would be changed.
+    pub(super) fn missing(&self) -> &[PathBuf] {
+        match self {
+            Self::Missing(files) => files,
+            Self::Installed | Self::Unusable(_) => &[],
+        }
+    }
+}
+
 /// Finds out whether the settings of a program have our hooks.
 pub(super) fn state(call: &Invocation, agent: AgentProgram) -> CommandResult<HookState> {
-    Ok(match HookSettingsChange::new(agent, &call.environment, &this_program()?, false) {
-        Ok(None) => HookState::Installed,
-        Ok(Some(change)) => HookState::Missing(change.path),
+    Ok(match HookSettingsChange::all(agent, &call.environment, &this_program()?, false) {
+        Ok(changes) if changes.is_empty() => HookState::Installed,
+        Ok(changes) => HookState::Missing(changes.into_iter().map(|it| it.path).collect()),
         Err(error) => HookState::Unusable(error.to_string()),
     })
 }
@@ -152,7 +162,7 @@ pub(super) fn show_changes(
 ) -> CommandResult<()> {
     for agent in agents {
         let program = this_program()?;
-        if let Some(change) = HookSettingsChange::new(*agent, &call.environment, &program, false)? {
+        for change in HookSettingsChange::all(*agent, &call.environment, &program, false)? {
             change.show_diff(ui);
         }
     }
@@ -198,42 +208,56 @@ pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResu
             continue;
         }
         let name = agent.display_name();
-        let Some(change) =
-            HookSettingsChange::new(agent, &call.environment, &program, args.uninstall)?
-        else {
+        let changes = HookSettingsChange::all(agent, &call.environment, &program, args.uninstall)?;
+        if changes.is_empty() {
             outcome.done.push(if args.uninstall {
-                format!("the settings of {name} have no hooks of memoird")
+                format!("the settings of {name} have nothing of memoird")
             } else {
-                format!("the settings of {name} already have the hooks")
+                format!("the settings of {name} already have the hooks and the MCP server")
             });
             continue;
-        };
-        let path = change.path.display().to_string();
-        // The wizard has shown its plan.
-        if !ui.is_json() && args.programs.is_empty() {
-            change.show_diff(ui);
         }
-        let agreed = if args.yes || args.dry_run {
-            Some(!args.dry_run)
-        } else {
-            ui.confirm(format!("Change {path}?"))
-        };
-        if agreed != Some(true) {
-            outcome.done.push(format!("{path} was not changed"));
-            if agreed.is_none() {
-                outcome.to_do.push(format!("to change {path}, run the same command with --yes"));
-            }
-            continue;
+        let mut is_changed = false;
+        for change in &changes {
+            is_changed |= apply_change(call, args, ui, change, &mut outcome)?;
         }
-        let backup = change.write(call.now)?;
-        outcome.changed = true;
-        let backup = backup.map(|it| format!("; backup: {}", it.display())).unwrap_or_default();
-        outcome.done.push(format!("changed {path}{backup}"));
-        if agent == AgentProgram::Codex && !args.uninstall {
+        if agent == AgentProgram::Codex && is_changed && !args.uninstall {
             outcome.to_do.push(CODEX_TRUST_HINT.to_owned());
         }
     }
     Ok(outcome)
+}
+
+/// Shows the change of a settings file, and makes it if the user agrees; returns whether it did.
+fn apply_change(
+    call: &Invocation,
+    args: &InitArgs,
+    ui: &Ui,
+    change: &HookSettingsChange,
+    outcome: &mut HooksOutcome,
+) -> CommandResult<bool> {
+    let path = change.path.display().to_string();
+    // The wizard has shown its plan.
+    if !ui.is_json() && args.programs.is_empty() {
+        change.show_diff(ui);
+    }
+    let agreed = if args.yes || args.dry_run {
+        Some(!args.dry_run)
+    } else {
+        ui.confirm(format!("Change {path}?"))
+    };
+    if agreed != Some(true) {
+        outcome.done.push(format!("{path} was not changed"));
+        if agreed.is_none() {
+            outcome.to_do.push(format!("to change {path}, run the same command with --yes"));
+        }
+        return Ok(false);
+    }
+    let backup = change.write(call.now)?;
+    outcome.changed = true;
+    let backup = backup.map(|it| format!("; backup: {}", it.display())).unwrap_or_default();
+    outcome.done.push(format!("changed {path}{backup}"));
+    Ok(true)
 }
 
 /// Writes the hooks as a plugin. Refuses to overwrite files of another plugin.
@@ -245,27 +269,31 @@ fn write_plugin(
     outcome: &mut HooksOutcome,
 ) -> CommandResult<()> {
     let dir = call.environment.absolute(dir, &call.environment.cwd);
-    for (name, text) in install::plugin_files(program) {
+    let mut files = plugin::plugin_files(program, &dir);
+    let current = |name: &str| fs::read(dir.join(name)).ok();
+    let is_foreign = |(name, _): &&(&str, Vec<u8>)| {
+        current(name).is_some_and(|it| !plugin::is_own_file(name, &it))
+    };
+    if let Some((name, _)) = files.iter().find(is_foreign) {
+        let what = format!("`{}` belongs to something else", dir.join(name).display());
+        return Err(CommandError::usage(what)
+            .hint("name another folder: memoird init --claude-code --plugin DIR"));
+    }
+    files.retain(|(name, content)| current(name).as_ref() != Some(content));
+    for (name, content) in files {
         let path = dir.join(name);
-        let current = fs::read_to_string(&path).ok();
-        if current.as_ref() == Some(&text) {
-            continue;
-        }
-        if current.is_some_and(|it| !it.contains("memoird")) {
-            let what = format!("`{}` belongs to another plugin", path.display());
-            return Err(CommandError::usage(what)
-                .hint("name another folder: memoird init --claude-code --plugin DIR"));
-        }
         let wrote = if args.dry_run {
             "would write"
         } else {
-            write_settings(&path, &text)?;
+            write_settings(&path, &content)?;
             "wrote"
         };
         outcome.done.push(format!("{wrote} {}", path.display()));
     }
-    outcome
-        .to_do
-        .push(format!("start Claude Code with the plugin: claude --plugin-dir {}", dir.display()));
+    let (name, dir) = (plugin::PLUGIN, shell_quoted(&dir.to_string_lossy()));
+    outcome.to_do.push(format!(
+        "install the plugin: claude plugin marketplace add {dir} && claude plugin install \
+         {name}@{name}; or only for one session: claude --plugin-dir {dir}"
+    ));
     Ok(())
 }

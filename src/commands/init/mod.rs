@@ -46,19 +46,19 @@ pub(super) struct InitArgs {
     /// Install and start the daemon as a systemd user service
     #[arg(long)]
     service: bool,
-    /// Add hooks to the settings of Claude Code, which record sessions and load memory
+    /// Add hooks, which record sessions and load memory, and the MCP server to the settings of Claude Code
     #[arg(long)]
     claude_code: bool,
-    /// Add the same hooks to the settings of Codex
+    /// Add the same to the settings of Codex
     #[arg(long)]
     codex: bool,
-    /// Add the same hooks, and the MCP server, to the settings of Gemini CLI
+    /// Add the same to the settings of Gemini CLI
     #[arg(long)]
     gemini: bool,
-    /// With --claude-code: write the hooks as a plugin into this folder instead of changing the settings
+    /// With --claude-code: write a plugin and its marketplace into this folder instead of changing the settings
     #[arg(long, value_name = "DIR", requires = "claude_code", conflicts_with = "uninstall")]
     plugin: Option<PathBuf>,
-    /// With --claude-code, --codex, or --gemini: remove the hooks, and do nothing else
+    /// With --claude-code, --codex, or --gemini: remove the hooks and the server, and do nothing else
     #[arg(long)]
     uninstall: bool,
     /// Give each project its own memory folder in this folder, created when a session in the project ends;

@@ -26,7 +26,7 @@ use super::{
 use crate::session::{
     queue::{self, QueueOutcome},
     save::{SaveError, SessionStore},
-    transcript::{self, Transcript, TranscriptFormat},
+    transcript::{self, Transcript, TranscriptFormat, segments},
 };
 
 /// Summarize sessions of coding agents, and manage their records
@@ -154,7 +154,13 @@ pub(in crate::commands) fn read_transcript(
     path: &Path,
     format: Option<TranscriptFormat>,
 ) -> CommandResult<Transcript> {
-    transcript::read(open_input(path)?, format).map_err(|error| {
+    let input = open_input(path)?;
+    let read = if path == Path::new("-") {
+        transcript::read(input, format)
+    } else {
+        transcript::read(segments::open(path).map_err(|e| unreadable(path, &e))?, format)
+    };
+    read.map_err(|error| {
         let what = format!("`{}` is not a transcript: {error}", path.display());
         CommandError::data(what)
             .hint("memoird session compact FILE --format claude-code|codex|plain")

@@ -126,8 +126,8 @@ impl Parts {
         })?;
         let (mut hooks, mut unusable) = (Vec::new(), Vec::new());
         for agent in AgentProgram::ALL {
-            match HookSettingsChange::new(agent, around, &program, true) {
-                Ok(change) => hooks.extend(change.map(|it| (agent, it))),
+            match HookSettingsChange::all(agent, around, &program, true) {
+                Ok(changes) => hooks.extend(changes.into_iter().map(|it| (agent, it))),
                 Err(error) => unusable.push((agent, error)),
             }
         }

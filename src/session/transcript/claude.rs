@@ -128,7 +128,20 @@ fn read_refusal(entry: &mut EntryBuilder<'_>, line: &Value, block: &Value) {
     const REFUSED: &str = "The user doesn't want to proceed with this tool use.";
     let text = content_text(block.get("content"));
     let is_error = block.get("is_error").and_then(Value::as_bool) == Some(true);
-    if !is_error || !text.starts_with(REFUSED) {
+    let is_denial = string_field(line, "toolDenialKind").is_some();
+    if !is_error {
+        return;
+    }
+    // Newer versions name the words, and say whether a text that a host of the program passes on is the user's.
+    if is_denial && let Some(words) = string_field(line, "userFeedback") {
+        return entry.add_user_text(words);
+    }
+    if !text.starts_with(REFUSED) {
+        let holds_words = line.get("holdsPersonsWords").and_then(Value::as_bool) == Some(true);
+        let decision = line.get("permissionDecision").and_then(|it| string_field(it, "source"));
+        if is_denial && holds_words && decision == Some("user_reject") {
+            entry.add_user_text(&text);
+        }
         return;
     }
     // A server of tools may return the same words.
@@ -139,7 +152,7 @@ fn read_refusal(entry: &mut EntryBuilder<'_>, line: &Value, block: &Value) {
     let call = entry.transcript.entries.iter().rev().find(|it| is_call(it));
     let is_own_tool = matches!(call.map(|it| &it.content),
         Some(EntryContent::Call(call)) if !call.name.starts_with("mcp__"));
-    if !is_own_tool && string_field(line, "toolDenialKind").is_none() {
+    if !is_own_tool && !is_denial {
         return;
     }
     let Some((_, words)) = text.split_once("the user said:") else { return };

@@ -7,6 +7,7 @@
 //!
 //! - [`line_reader`]: lines of bounded length.
 //! - [`claude`], [`codex`], [`gemini`], [`plain`]: the lines of each format.
+//! - [`segments`]: opens the files of one conversation.
 //! - [`tool`]: the effect of a tool call: files, command, to-do list.
 //! - [`branches`]: what the user discarded by rewinding the conversation.
 //! - `forgotten_words`: removes words that the user wants forgotten.
@@ -27,6 +28,7 @@ mod forgotten_words;
 pub mod gemini;
 pub mod line_reader;
 pub mod plain;
+pub mod segments;
 pub mod tool;
 mod truncation;
 pub mod user_text;

@@ -386,6 +386,9 @@ fn init_installs_codex_hooks_and_the_claude_code_plugin() {
     assert_eq!(read(".claude-plugin/plugin.json")["name"], "memoird");
     let hooks = read("hooks/hooks.json");
     assert_eq!(hooks["hooks"].as_object().unwrap().len(), 3);
+    let servers = &read(".claude-plugin/plugin.json")["mcpServers"];
+    assert_eq!(servers["memoird"]["args"], json!(["mcp"]));
+    assert_eq!(read(".claude-plugin/marketplace.json")["plugins"][0]["source"], "./");
     assert!(!root.home(".claude/settings.json").exists(), "the settings do not change");
     // The folder of another plugin is refused.
     root.write("other/.claude-plugin/plugin.json", "{\"name\": \"theirs\"}\n");
@@ -403,6 +406,43 @@ fn init_installs_codex_hooks_and_the_claude_code_plugin() {
     fire("session-end", "SessionEnd");
     process_queue(&root);
     assert_eq!(count_records(&root), 1);
+}
+
+#[test]
+fn init_enters_the_server_where_each_program_lists_servers() {
+    let program = env!("CARGO_BIN_EXE_memoird");
+    let json = "{\"numStartups\": 3, \"mcpServers\": {\"tides\": {\"url\": \"x\"}}}\n";
+    let toml = "# mine\nmodel = 'x' # fast\n\n[mcp_servers.tides]\nurl = 'x'\n";
+    let server = format!("[mcp_servers.memoird]\ncommand = \"{program}\"\nargs = [\"mcp\"]\n");
+    for (agent, file, theirs, ours) in [
+        ("--claude-code", "../.claude.json", json, "\"type\": \"stdio\""),
+        ("--codex", "../.codex/config.toml", toml, &server[..]),
+    ] {
+        let root = root();
+        root.write(file, theirs);
+        root.run(&["init", ".", agent, "--yes"]).ok();
+        let installed = root.read(file);
+        assert!(installed.contains(ours) && installed.contains("tides"), "{installed}");
+        root.run(&["init", ".", agent, "--yes"]).ok();
+        assert_eq!(root.read(file), installed, "a second call changes nothing");
+        root.run(&["init", agent, "--uninstall", "--yes"]).ok();
+        assert_eq!(root.read(file), theirs);
+        // What the program has written since stays.
+        root.run(&["init", ".", agent, "--yes"]).ok();
+        let changed = installed.replace("3,", "4,").replace("fast", "slow");
+        root.write(file, &changed);
+        root.run(&["init", agent, "--uninstall", "--yes"]).ok();
+        assert_eq!(root.read(file), theirs.replace("3,", "4,").replace("fast", "slow"));
+        // A file that did not exist is gone again.
+        let root = self::root();
+        root.run(&["init", ".", agent, "--yes"]).ok();
+        root.run(&["init", agent, "--uninstall", "--yes"]).ok();
+        assert!(!root.path(file).exists());
+        root.write(file, "no = \n{");
+        let refused = root.run(&["init", ".", agent, "--yes"]);
+        assert_eq!(refused.code, 78, "{refused}");
+        assert_eq!(root.read(file), "no = \n{");
+    }
 }
 
 #[test]

@@ -84,6 +84,30 @@ fn import_adds_each_note_once_with_its_source_and_only_reads_the_notes() {
 }
 
 #[test]
+fn what_claude_code_remembers_of_the_project_is_imported() {
+    let root = root();
+    let name = root.path("").to_str().unwrap().trim_end_matches('/').to_owned();
+    let name = name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
+    let folder = format!("../.claude/projects/{name}/memory");
+    let memory = "---\nname: datum-names\ndescription: Files are named by datum\nmetadata:\n  \
+                  node_type: memory\n  type: feedback\n  modified: 2026-03-05T21:08:34.438Z\n---\n\n\
+                  Files are named by datum, never by port.\n\n**Why:** Brest has two.\n";
+    root.write(&format!("{folder}/datum-names.md"), memory);
+    let index = "- [Datum names](datum-names.md) — files are named by datum\n";
+    root.write(&format!("{folder}/MEMORY.md"), index);
+    root.write("../.claude/projects/-other/memory/a.md", "- Not of this project\n");
+    let done = root.run(&["import", "claude-memory", "--yes", "--json"]).ok().json();
+    assert_eq!(done["lines"], 2, "{done:#}");
+    let log = root.read("memory/2026-03-05.md");
+    assert!(log.contains("- Files are named by datum, never by port. [CMEM-"), "{log}");
+    assert!(log.contains("Brest has two.") && !log.contains("](datum-names.md)"), "{log}");
+    // An agent wrote it, whatever it says of the user.
+    assert!(!log.contains("origin: human"), "{log}");
+    let again = root.run(&["import", "claude-memory", "--yes", "--json"]).ok().json();
+    assert_eq!(again["lines"], 0, "{again:#}");
+}
+
+#[test]
 fn import_skips_generated_files_and_masks_secrets() {
     let root = root();
     root.write(

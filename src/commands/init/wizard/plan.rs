@@ -191,7 +191,7 @@ mod tests {
             new: 0,
             imported: 0,
             homeless: folders.iter().map(session).collect(),
-            hooks: HookState::Missing("/home/ada/.codex/hooks.json".into()),
+            hooks: HookState::Missing(vec!["/home/ada/.codex/hooks.json".into()]),
         }
     }
 

@@ -175,12 +175,10 @@ impl WizardReport {
             .agents
             .iter()
             .filter(|it| plan.hooks.contains(&it.program))
-            .filter_map(|it| match &it.hooks {
-                HookState::Missing(file) => {
-                    let name = it.program.display_name();
-                    Some(format!("{name}: changes {} and keeps a backup", file.display()))
-                }
-                _ => None,
+            .flat_map(|it| {
+                let name = it.program.display_name();
+                let files = it.hooks.missing().iter();
+                files.map(move |it| format!("{name}: changes {} and keeps a backup", it.display()))
             })
             .collect();
         print_rows("hooks", &hooks, ui);
@@ -295,9 +293,7 @@ fn outside_files(found: &Findings, plan: &SetupPlan, folders: &[InitReport]) -> 
         files.push(found.config_file.clone());
     }
     for agent in found.agents.iter().filter(|it| plan.hooks.contains(&it.program)) {
-        if let HookState::Missing(file) = &agent.hooks {
-            files.push(file.clone());
-        }
+        files.extend_from_slice(agent.hooks.missing());
     }
     files.extend(plan.service.then(|| found.service.file.clone()));
     files
