@@ -123,6 +123,19 @@ pub(crate) struct HookSettingsChange {
     restored: Option<PathBuf>,
 }
 
+/// How the settings of a program are changed.
+pub(super) struct SettingsEdit<'a> {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// The name of the program.
+    pub(super) program: &'static str,
+    pub(super) parse: &'a dyn Fn(&str) -> Result<Value, String>,
+    /// Adds or removes what is ours; `None` if the settings have an unexpected shape.
+    pub(super) merge: &'a dyn Fn(&mut Value) -> Option<()>,
+    /// Returns whether a backup has nothing of ours, and otherwise the same settings.
+    pub(super) is_before: &'a dyn Fn(Value, &Value) -> bool,
+}
+
 impl HookSettingsChange {
     /// Computes the change; `None` if nothing is to be changed.
     pub(crate) fn new(
@@ -131,7 +144,21 @@ impl HookSettingsChange {
         program: &Path,
         takes_out: bool,
     ) -> CommandResult<Option<Self>> {
-        let path = host.settings_path(around);
+        let program = program.to_string_lossy();
+        let parse = |it: &str| host.parse_settings(it).map_err(|e| e.to_string());
+        let edit = SettingsEdit {
+            path: host.settings_path(around),
+            program: host.display_name(),
+            parse: &parse,
+            merge: &|it| merge(it, host, &program, takes_out),
+            is_before: &|backup, settings| is_before(backup, settings, host),
+        };
+        Self::of(edit, takes_out)
+    }
+
+    /// Computes a change of the settings of any program; `None` if nothing is to be changed.
+    pub(super) fn of(edit: SettingsEdit<'_>, takes_out: bool) -> CommandResult<Option<Self>> {
+        let SettingsEdit { path, program, parse, merge, is_before } = edit;
         let old = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
@@ -141,18 +168,14 @@ impl HookSettingsChange {
             }
         };
         let text = old.as_deref().unwrap_or_default();
-        let mut settings: Value = host.parse_settings(text).map_err(|e| {
+        let mut settings: Value = parse(text).map_err(|e| {
             let what = format!("`{}` is no JSON: {e}", path.display());
             CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
         })?;
         let before = settings.clone();
-        merge(&mut settings, host, &program.to_string_lossy(), takes_out).ok_or_else(|| {
-            let what = format!(
-                "`hooks` in `{}` is not what {} reads",
-                path.display(),
-                host.display_name()
-            );
+        merge(&mut settings).ok_or_else(|| {
+            let what = format!("`{}` is not what {program} reads", path.display());
             CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
         })?;
@@ -163,7 +186,8 @@ impl HookSettingsChange {
         if takes_out {
             let backups = backups_of(&path);
             let is_former = |it: &&(PathBuf, String)| {
-                is_before(&it.1, &settings, host) && has_comments_of(&it.1, &new)
+                parse(&it.1).is_ok_and(|backup| is_before(backup, &settings))
+                    && has_comments_of(&it.1, &new)
             };
             if let Some((backup, text)) = backups.iter().find(is_former) {
                 let (new, restored) = (Some(text.clone()), Some(backup.clone()));
@@ -238,9 +262,8 @@ fn backups_of(path: &Path) -> Vec<(PathBuf, String)> {
     texts.flatten().collect()
 }
 
-/// Returns whether the text of a backup has no hooks of ours, and otherwise the same settings.
-fn is_before(backup: &str, settings: &Value, host: AgentProgram) -> bool {
-    let Ok(backup) = host.parse_settings(backup) else { return false };
+/// Returns whether a backup has no hooks of ours, and otherwise the same settings.
+fn is_before(backup: Value, settings: &Value, host: AgentProgram) -> bool {
     let groups = backup.get("hooks").and_then(Value::as_object).into_iter().flatten();
     let groups = groups.filter_map(|it| it.1.as_array()).flatten();
     let has_ours = groups.flat_map(|it| our_commands(it, host)).next().is_some();

@@ -2,5 +2,6 @@
 
 pub(crate) mod install;
 mod json_edit;
+pub(crate) mod openclaw;
 pub(crate) mod project_folder;
 pub(crate) mod run;

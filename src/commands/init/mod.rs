@@ -21,7 +21,7 @@ use self::{
 use super::{
     GlobalArgs,
     error::{CommandError, CommandResult},
-    hooks::project_folder,
+    hooks::{openclaw, project_folder},
     service::{self, manager},
     ui::Ui,
     workspace::Invocation,
@@ -70,10 +70,14 @@ pub(super) struct InitArgs {
     /// Add the same hooks, and the MCP server, to the settings of Gemini CLI
     #[arg(long)]
     gemini: bool,
+    /// Set up the workspace of OpenClaw [default: the one that its settings name] as the memory folder: adds the MCP
+    /// server and a plugin to the settings of OpenClaw, and WISDOM.md to MEMORY.md, in a block
+    #[arg(long, value_name = "WORKSPACE", num_args = 0..=1, default_missing_value = "")]
+    openclaw: Option<PathBuf>,
     /// With --claude-code: write the hooks as a plugin into this folder instead of changing the settings
     #[arg(long, value_name = "DIR", requires = "claude_code", conflicts_with = "uninstall")]
     plugin: Option<PathBuf>,
-    /// With --claude-code, --codex, or --gemini: remove the hooks, and do nothing else
+    /// With --claude-code, --codex, --gemini, or --openclaw: remove what was added, and do nothing else
     #[arg(long)]
     uninstall: bool,
     /// Give each project its own memory folder in this folder, created when a session in the project ends;
@@ -91,7 +95,7 @@ pub(super) struct InitArgs {
 pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     if args.uninstall {
-        hooks::uninstall(&call, args, ui)?;
+        hooks::uninstall(&call, global, args, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut to_do = Vec::new();
@@ -132,7 +136,8 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
         }
     }
     let hooks_outcome = hooks::update(&call, args, ui)?;
-    to_do.extend(hooks_outcome.to_do);
+    let openclaw = hooks::install_openclaw(global, args, &path, ui)?;
+    to_do.extend(hooks_outcome.to_do.into_iter().chain(openclaw.to_do));
     if let Some(pid) = project_folder::daemon_pid(&call.config)
         .filter(|_| !args.service && !args.no_config && !settings.configured)
     {
@@ -149,7 +154,7 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
         dry_run: args.dry_run,
         found: FolderContents::new(&inventory),
         wrote,
-        hooks: hooks_outcome.done,
+        hooks: hooks_outcome.done.into_iter().chain(openclaw.done).collect(),
         to_do,
     };
     if ui.is_json() {
@@ -168,7 +173,14 @@ fn target_folder(
     args: &InitArgs,
 ) -> CommandResult<PathBuf> {
     let here = &call.environment.cwd;
-    let named = args.dir.as_deref().or(global.root.as_deref());
+    let workspace = match &args.openclaw {
+        Some(named) if !named.as_os_str().is_empty() => Some(named.clone()),
+        Some(_) if args.dir.is_none() && global.root.is_none() => {
+            Some(openclaw::workspace(&call.environment)?)
+        }
+        _ => None,
+    };
+    let named = args.dir.as_deref().or(workspace.as_deref()).or(global.root.as_deref());
     if named.is_none() && (*here == call.environment.home || here.parent().is_none()) {
         let what = format!("cannot use `{}` as a memory folder", here.display());
         return Err(CommandError::usage(what).hint("name a folder: `memoird init ~/agents/NAME`"));

@@ -27,6 +27,7 @@ use crate::session::{
     queue::{self, QueueOutcome},
     save::{SaveError, SessionStore},
     transcript::{self, Transcript, TranscriptFormat},
+    transcript_file,
 };
 
 /// Summarize sessions of coding agents, and manage their records
@@ -124,6 +125,8 @@ fn retry_failed(global: &GlobalArgs, ui: &Ui) -> CommandResult {
 fn open_input(path: &Path) -> CommandResult<BufReader<Box<dyn Read>>> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
+    } else if transcript_file::is_database(path) {
+        Box::new(transcript_file::open(path).map_err(|e| unreadable(path, &e))?)
     } else {
         let file = File::open(path).map_err(|e| unreadable(path, &e))?;
         let is_file = file.metadata().is_ok_and(|it| !it.is_dir());
@@ -146,7 +149,7 @@ fn unreadable(path: &Path, error: &io::Error) -> CommandError {
     CommandError::new(kind, what)
         .hint(
             "Claude Code stores transcripts in ~/.claude/projects, Codex in ~/.codex/sessions, Gemini CLI in \
-             ~/.gemini/tmp",
+             ~/.gemini/tmp, OpenClaw in ~/.openclaw/agents/*/agent/openclaw-agent.sqlite",
         )
 }
 
