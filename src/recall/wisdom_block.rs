@@ -71,10 +71,15 @@ pub(crate) enum IfAbsent {
 ///
 /// Returns [`VaultError::Changed`] if somebody wrote the file at the same time.
 pub(crate) fn refresh(vault: &Vault, settings: &RootSettings) -> Result<(), VaultError> {
-    if settings.wisdom_block.is_some() {
-        let outcome = write(vault, IfAbsent::Leave)?;
-        tracing::debug!("the block of WISDOM.md: {outcome:?}");
+    let outcome = match settings.wisdom_block {
+        Some(_) => write(vault, IfAbsent::Leave)?,
+        None => BlockOutcome::NotWanted,
+    };
+    if matches!(outcome, BlockOutcome::NotWanted | BlockOutcome::Removed | BlockOutcome::Unclear) {
+        // Of no use any more, and it may hold words that are forgotten by now.
+        vault.remove_private(&vault.layout().wisdom_block_record())?;
     }
+    tracing::debug!("the block of WISDOM.md: {outcome:?}");
     Ok(())
 }
 

@@ -180,8 +180,11 @@ impl Editor<'_> {
             let end = if is_last && added.is_empty() { close } else { end };
             self.edits.push((start..end, String::new()));
             // The comma after it, or the one after the last item that stays.
-            let comma = if n + 1 < items.len() { Some(items[n].value.end) } else { last_kept };
-            let comma = comma.map(|it| self.skip_space(it)).filter(|it| self.plain[*it] == b',');
+            let comma_after = |it: usize| {
+                Some(self.skip_space(it)).filter(|it| self.plain.get(*it) == Some(&b','))
+            };
+            let own = comma_after(items[n].value.end);
+            let comma = own.or_else(|| last_kept.and_then(comma_after));
             self.edits.extend(comma.map(|it| (it..it + 1, String::new())));
         }
         if added.is_empty() {

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     commands::{
         error::{CommandError, CommandResult},
-        ui::Ui,
+        ui::{Ui, counted},
         workspace::Invocation,
     },
     config::{
@@ -129,6 +129,19 @@ pub(crate) fn install(
     ui: &Ui,
 ) -> CommandResult<OpenClawOutcome> {
     let mut outcome = OpenClawOutcome::default();
+    if let Some(OpenClawData { workspace, logs, sessions }) = detect(&call.environment) {
+        outcome.done.push(format!(
+            "found OpenClaw with {} in its workspace and {}",
+            counted(logs, "log", "logs"),
+            counted(sessions, "session", "sessions")
+        ));
+        if workspace.canonicalize().unwrap_or_else(|_| workspace.clone()) != request.root {
+            outcome.to_do.push(format!(
+                "the settings of OpenClaw name the workspace {}: it reads MEMORY.md there",
+                workspace.display()
+            ));
+        }
+    }
     if change_settings(call, request, false, &mut outcome, ui)? {
         write_plugin(call, request, &mut outcome)?;
     }

@@ -154,7 +154,8 @@ pub(super) fn offer_session_import(
             import::run(global, &import::ImportArgs::recent(source, args.yes), ui)?;
         }
     }
-    if args.openclaw.is_some() && call.environment.openclaw_folder().join("agents").is_dir() {
+    let has_sessions = || openclaw::detect(&call.environment).is_some_and(|it| it.sessions > 0);
+    if args.openclaw.is_some() && has_sessions() {
         ui.note("");
         ui.note("Sessions of OpenClaw in the last 30 days:");
         import::run(global, &import::ImportArgs::recent_sessions(&call, args.yes), ui)?;

@@ -72,8 +72,9 @@ pub(super) struct InitArgs {
     gemini: bool,
     /// Set up the workspace of OpenClaw [default: the one that its settings name] as the memory folder: adds the MCP
     /// server and a plugin to the settings of OpenClaw, and WISDOM.md to MEMORY.md, in a block
-    #[arg(long, value_name = "WORKSPACE", num_args = 0..=1, default_missing_value = "")]
-    openclaw: Option<PathBuf>,
+    #[arg(long, value_name = "WORKSPACE")]
+    #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
+    openclaw: Option<Option<PathBuf>>,
     /// With --claude-code: write the hooks as a plugin into this folder instead of changing the settings
     #[arg(long, value_name = "DIR", requires = "claude_code", conflicts_with = "uninstall")]
     plugin: Option<PathBuf>,
@@ -174,8 +175,8 @@ fn target_folder(
 ) -> CommandResult<PathBuf> {
     let here = &call.environment.cwd;
     let workspace = match &args.openclaw {
-        Some(named) if !named.as_os_str().is_empty() => Some(named.clone()),
-        Some(_) if args.dir.is_none() && global.root.is_none() => {
+        Some(Some(named)) => Some(named.clone()),
+        Some(None) if args.dir.is_none() && global.root.is_none() => {
             Some(openclaw::workspace(&call.environment)?)
         }
         _ => None,
