@@ -32,8 +32,9 @@ use crate::{
         log::TextOrigin,
         period::{Grain, Period},
         typed::{self, TypedMemory},
+        wisdom_block::{self, BlockState},
     },
-    privacy::quarantine,
+    privacy::{self, SanitizedLog, quarantine},
     recall::{
         context::{
             self, ContextBlock, ContextPart, ContextPartKind, HOOK_CHARS_MAX, SessionContext,
@@ -75,6 +76,9 @@ pub(super) struct ContextArgs {
     /// Show the cited lines of bullets instead of their days
     #[arg(long)]
     cite: bool,
+    /// Leave out what the block of WISDOM.md in the agent's own notes says (`wisdom_block` in memoird.yaml)
+    #[arg(long)]
+    beside_block: bool,
     #[command(flatten)]
     more: ExtraParts,
 }
@@ -132,7 +136,8 @@ pub(super) fn run(global: &GlobalArgs, args: &ContextArgs, ui: &Ui) -> CommandRe
     let chars_max =
         if args.format == ContextFormat::ClaudeHook { HOOK_CHARS_MAX } else { usize::MAX };
     let cwd = &call.environment.cwd;
-    let options = ComposeOptions { budget: args.budget, chars_max, cite: args.cite, cwd };
+    let ContextArgs { budget, cite, beside_block, .. } = *args;
+    let options = ComposeOptions { budget, chars_max, cite, beside_block, cwd };
     let (composed, _) = compose(&call, &root, &options, &args.more, ui)?;
     if args.explain && !ui.is_json() {
         let rows: Vec<Vec<String>> = composed
@@ -170,7 +175,8 @@ pub(super) fn answer_hook(
     let Some(path) = path else { return Ok(()) };
     let root = call.open_root(&path)?;
     root.require_memory_folder()?;
-    let options = ComposeOptions { budget: None, chars_max: HOOK_CHARS_MAX, cite: false, cwd };
+    let chars_max = HOOK_CHARS_MAX;
+    let options = ComposeOptions { budget: None, chars_max, cite: false, beside_block: false, cwd };
     let (composed, _) = compose(&call, &root, &options, &ExtraParts::default(), ui)?;
     if composed.parts.iter().any(|it| it.lines > 0) {
         ui.json(&hook_output(&composed));
@@ -188,8 +194,17 @@ pub(crate) fn compose_default(
 ) -> CommandResult<(SessionContext, UsedMemories)> {
     root.require_memory_folder()?;
     let cwd = &call.environment.cwd;
-    let options = ComposeOptions { budget, chars_max: usize::MAX, cite: false, cwd };
+    let chars_max = usize::MAX;
+    let options = ComposeOptions { budget, chars_max, cite: false, beside_block: false, cwd };
     compose(call, root, &options, &ExtraParts::default(), ui)
+}
+
+/// Returns what the block of `WISDOM.md` in the agent's own notes says.
+fn wisdom_block_text(root: &MemoryRoot) -> Option<SanitizedLog> {
+    let path = root.settings.wisdom_block.as_ref()?;
+    let text = root.vault.read_note(path).ok().flatten()?;
+    let BlockState::Present(found) = wisdom_block::find(&text) else { return None };
+    privacy::sanitize_notes(found.body(), &root.rules)
 }
 
 fn hook_output(composed: &SessionContext) -> HookOutput<'_> {
@@ -205,6 +220,7 @@ struct ComposeOptions<'a> {
     budget: Option<usize>,
     chars_max: usize,
     cite: bool,
+    beside_block: bool,
     /// The folder in which the session works.
     cwd: &'a Path,
 }
@@ -231,7 +247,10 @@ fn compose(
     let now = call.now.with_timezone(&root.settings.zone.name.0);
     let today = now.date_naive();
     let (files, _) = root.vault.files_below(root.vault.layout().memory_dir(), FILES_MAX);
-    let (notes, own_notes) = own_notes(root, &files);
+    let (notes, mut own_notes) = own_notes(root, &files);
+    if options.beside_block {
+        own_notes.extend(wisdom_block_text(root));
+    }
     let topic = project_words(options.cwd, root);
     let mut collector = PartsCollector {
         parts,

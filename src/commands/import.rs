@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{
     GlobalArgs,
     error::{CommandError, CommandResult, exit_code_if_failed},
-    hooks::project_folder,
+    hooks::{openclaw, project_folder},
     import_notes,
     session::{read_transcript, record_store},
     ui::{Ui, counted},
@@ -28,12 +28,15 @@ use crate::{
         imported_notes::NotesProgram,
         save::{SaveError, SaveRequest},
         transcript::{Transcript, segments},
+        transcript_file,
     },
     store::fs::layout::ROOT_FILE,
 };
 
 /// How deep folders are searched for sessions.
 const DEPTH_MAX: usize = 6;
+/// Folders with sessions of other agents, whose results are in those of their agent: of Claude Code, and of `OpenClaw`.
+const OTHER_FOLDERS: [&str; 2] = ["subagents", "codex-home"];
 /// How many sessions are read at most.
 const FILES_MAX: usize = 20_000;
 
@@ -48,7 +51,8 @@ pub(super) enum ImportSource {
     Gemini,
     /// Sessions of other programs: lines of {"role", "content"}
     Jsonl,
-    /// Notes of `OpenClaw`: MEMORY.md, USER.md, memory/DATE.md of a workspace
+    /// Notes of `OpenClaw`: MEMORY.md, USER.md, memory/DATE.md of a workspace; or its sessions, if PATH names a
+    /// database, a transcript, or the folder of the agents, and without PATH in a workspace
     Openclaw,
     /// Notes of Recall: WISDOM.md, memory/DATE.md, and the files next to it
     Recall,
@@ -145,6 +149,7 @@ impl ImportSource {
             Self::ClaudeCode => Some(around.claude_folder().join("projects")),
             Self::Codex => Some(around.codex_folder().join("sessions")),
             Self::Gemini => Some(around.gemini_folder().join("tmp")),
+            Self::Openclaw => Some(around.openclaw_folder().join("agents")),
             _ => None,
         }
     }
@@ -180,13 +185,14 @@ impl ImportState {
 
 pub(super) fn run(global: &GlobalArgs, args: &ImportArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
-    if let Some(of) = args.from.notes_program() {
+    let of_sessions = args.names_openclaw_sessions(&call, global);
+    if let Some(of) = args.from.notes_program().filter(|_| !of_sessions) {
         let root = call.selected_root(global)?;
         root.require_memory_folder()?;
         let home = |folder: &str| call.environment.home.join(folder);
         let path = match (&args.path, of) {
             (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
-            (None, NotesProgram::OpenClaw) => home(".openclaw/workspace"),
+            (None, NotesProgram::OpenClaw) => openclaw::workspace(&call.environment)?,
             (None, NotesProgram::BasicMemory) => home("basic-memory"),
             (None, NotesProgram::ClaudeMemory) => {
                 claude_memory_folder(&call, root.vault.layout().root())
@@ -227,6 +233,33 @@ impl ImportArgs {
         Self { from, path: None, days: 30, dry_run: false, yes }
     }
 
+    /// Like [`Self::recent`], for sessions of `OpenClaw`, whatever the memory folder is.
+    pub(super) fn recent_sessions(call: &Invocation, yes: bool) -> Self {
+        let path = Some(call.environment.openclaw_folder().join("agents"));
+        Self { path, ..Self::recent(ImportSource::Openclaw, yes) }
+    }
+
+    /// Returns whether sessions of `OpenClaw` are meant, and not the notes of a workspace. A memory folder that is the
+    /// workspace has those notes already.
+    fn names_openclaw_sessions(&self, call: &Invocation, global: &GlobalArgs) -> bool {
+        if self.from != ImportSource::Openclaw {
+            return false;
+        }
+        let around = &call.environment;
+        let Some(path) = &self.path else {
+            let root = call.config.select_root(global.root.as_deref(), around).ok();
+            let workspace = openclaw::workspace(around).ok().and_then(|it| it.canonicalize().ok());
+            return root.is_some() && root == workspace;
+        };
+        let path = around.absolute(path, &around.cwd);
+        if !path.is_dir() {
+            return path.extension().is_none_or(|it| it != "md");
+        }
+        let has = |name: &str| path.join(name).exists();
+        !["MEMORY.md", "USER.md", "memory", "AGENTS.md"].iter().any(|it| has(it))
+            && (path.starts_with(around.openclaw_folder()) || has("agent") || has("sessions"))
+    }
+
     /// Returns the transcripts to import, oldest first.
     fn transcripts(&self, call: &Invocation) -> CommandResult<Vec<PathBuf>> {
         let named =
@@ -245,8 +278,9 @@ impl ImportArgs {
         let mut folders = vec![(path, 0)];
         while let Some((path, depth)) = folders.pop() {
             if path.is_dir() {
-                // The session of an agent contains what its subagents reported.
-                if depth > DEPTH_MAX || path.file_name().is_some_and(|it| it == "subagents") {
+                let is_other = |it: &str| OTHER_FOLDERS.iter().any(|other| it == *other);
+                let name = path.file_name().and_then(|it| it.to_str());
+                if depth > DEPTH_MAX || name.is_some_and(is_other) {
                     continue;
                 }
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten();
@@ -261,6 +295,15 @@ impl ImportArgs {
             let is_named = depth == 0 || has_extension("jsonl") || is_older;
             let Ok(changed) = path.metadata().and_then(|it| it.modified()) else { continue };
             let changed = DateTime::<Utc>::from(changed);
+            if self.from == ImportSource::Openclaw {
+                // A database has many sessions; older ones are files.
+                let sessions = transcript_file::sessions_in(&path);
+                let recent = sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));
+                found.extend(recent.map(|(path, changed)| (changed, path)));
+                if transcript_file::is_database(&path) {
+                    continue;
+                }
+            }
             if is_named && found.len() < FILES_MAX && since.is_none_or(|it| changed >= it) {
                 found.push((changed, path));
             }

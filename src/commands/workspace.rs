@@ -26,6 +26,7 @@ use crate::{
         external,
         framing::{self, FramedText},
         trace::{SanitizedDocument, TraceSources},
+        wisdom_block,
     },
     store::{
         db::lineage::{Lineage, LineageError},
@@ -117,6 +118,7 @@ impl MemoryRoot {
             engine,
             settings: &self.settings,
             clock,
+            write_wisdom_block: wisdom_block::refresh,
         })
     }
 

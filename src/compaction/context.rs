@@ -45,7 +45,14 @@ pub(crate) struct RunContext<'a> {
     pub(crate) settings: &'a RootSettings,
     /// The time, asked at the start of a run and for each receipt.
     pub(crate) clock: &'a dyn Fn() -> DateTime<Utc>,
+    /// Repeats `WISDOM.md` in a block of a curated file, if the user wants that; called after each write of it and
+    /// after each run.
+    pub(crate) write_wisdom_block: WisdomBlockWriter,
 }
+
+/// Writes the block of `WISDOM.md` from the files of a root; see `recall::wisdom_block`. An error leaves it to the next
+/// run.
+pub(crate) type WisdomBlockWriter = fn(&Vault, &RootSettings) -> Result<(), VaultError>;
 
 /// What a job wrote, before its receipt is recorded.
 pub(crate) struct JobOutput {
@@ -84,6 +91,21 @@ pub(crate) fn read_wisdom(
 }
 
 impl RunContext<'_> {
+    /// Writes the block of `WISDOM.md` in a curated file, if the user wants one.
+    ///
+    /// What prevents it only now is no error: somebody is writing the file, or it is no file that may be written,
+    /// which the scan reports.
+    pub(crate) fn refresh_wisdom_block(&self) -> Result<(), VaultError> {
+        match (self.write_wisdom_block)(self.vault, self.settings) {
+            Err(error) if error.is_write_failure() || error.is_read_failure() => Err(error),
+            Err(error) => {
+                tracing::debug!("the block of WISDOM.md was not written: {error}");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
     /// Reads `WISDOM.md` as [`read_wisdom`] does.
     pub(crate) fn read_wisdom(
         &self,

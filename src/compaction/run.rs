@@ -91,6 +91,7 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         Forgetter::new(self.context).end_forgetting(&selection.rewrite, &done.plan)?;
         self.archive(&mut done, last_run, &selection, watcher, now)?;
         self.drop_used_replies(&selection, &done.plan)?;
+        self.context.refresh_wisdom_block()?;
         done.report.held = damaged_files(&done.snapshot);
         done.report.pruned = Journal::new(self.context).prune(now)?;
         if let Some(before) = files_before {

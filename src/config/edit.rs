@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{
     ConfigError, ConfigSource,
     layers::{self, CONFIG_SCHEMA, ConfigKeys},
-    root::{RootFile, curated_line, format_line, yaml_line},
+    root::{RootFile, curated_line, format_line, wisdom_block_line, yaml_line},
 };
 
 /// Returns the text of a `config.yaml` with one more root, first in the list, and with the root's project, if
@@ -107,6 +107,24 @@ pub(crate) fn add_curated(
 ) -> Result<String, ConfigError> {
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let new = format!("{text}{end}{}\n", curated_line(paths));
+    RootFile::parse(&new, file)?;
+    Ok(new)
+}
+
+/// Returns the text of a `memoird.yaml` that names the file with the block of `WISDOM.md`, or none.
+pub(crate) fn set_wisdom_block(
+    text: &str,
+    file: &Path,
+    path: Option<&str>,
+) -> Result<String, ConfigError> {
+    RootFile::parse(text, file)?;
+    let is_it = |line: &str| line.starts_with("wisdom_block:");
+    let line = path.map(|it| wisdom_block_line(it) + "\n");
+    let mut new: String = text.split_inclusive('\n').filter(|it| !is_it(it)).collect();
+    if let Some(line) = line {
+        let end = if new.is_empty() || new.ends_with('\n') { "" } else { "\n" };
+        new = format!("{new}{end}{line}");
+    }
     RootFile::parse(&new, file)?;
     Ok(new)
 }

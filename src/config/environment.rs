@@ -39,6 +39,10 @@ pub struct Environment {
     pub codex_home: Option<PathBuf>,
     /// The folder that holds `.gemini`, if it is not the home folder.
     pub gemini_cli_home: Option<PathBuf>,
+    /// The folder of `OpenClaw`, if it is not `~/.openclaw`.
+    pub openclaw_state_dir: Option<PathBuf>,
+    /// The configuration of `OpenClaw`, if it is not in its folder.
+    pub openclaw_config_path: Option<PathBuf>,
     /// The working folder.
     pub cwd: PathBuf,
     /// The host's name, as in `writer` of `memoird.yaml`.
@@ -91,6 +95,8 @@ impl Environment {
             claude_config_dir: absolute_dir_variable("CLAUDE_CONFIG_DIR"),
             codex_home: absolute_dir_variable("CODEX_HOME"),
             gemini_cli_home: absolute_dir_variable("GEMINI_CLI_HOME"),
+            openclaw_state_dir: absolute_dir_variable("OPENCLAW_STATE_DIR"),
+            openclaw_config_path: absolute_dir_variable("OPENCLAW_CONFIG_PATH"),
             cwd,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             system_zone: system_zone(env::var("TZ").ok().as_deref()),
@@ -125,6 +131,17 @@ impl Environment {
     /// Returns the folder of Gemini CLI's settings and transcripts.
     pub fn gemini_folder(&self) -> PathBuf {
         self.gemini_cli_home.as_ref().unwrap_or(&self.home).join(".gemini")
+    }
+
+    /// Returns the folder of the settings, sessions, and plugins of `OpenClaw`.
+    pub fn openclaw_folder(&self) -> PathBuf {
+        self.openclaw_state_dir.clone().unwrap_or_else(|| self.home.join(".openclaw"))
+    }
+
+    /// Returns the path of the settings of `OpenClaw`.
+    pub fn openclaw_settings(&self) -> PathBuf {
+        let named = self.openclaw_config_path.clone();
+        named.unwrap_or_else(|| self.openclaw_folder().join("openclaw.json"))
     }
 
     /// Returns a variable, if it is set and not empty.

@@ -83,6 +83,9 @@ pub(super) struct RootFileKeys {
     #[serde(default)]
     #[schemars(extend("items" = { "type": "string", "format": "note" }))]
     pub(super) curated: Vec<String>,
+    /// The curated file that holds `WISDOM.md` in a block, for an agent that reads no other file of ours.
+    #[schemars(extend("format" = "note"))]
+    pub(super) wisdom_block: Option<String>,
     #[serde(flatten)]
     #[schemars(with = "Settings")]
     pub(super) sections: Layer,

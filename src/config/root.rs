@@ -68,6 +68,8 @@ pub struct RootFile {
     pub writer: Option<String>,
     /// Notes that an agent or a person keeps by themselves, relative to the root.
     pub curated: Vec<String>,
+    /// The one of them that holds `WISDOM.md` in a block.
+    pub wisdom_block: Option<String>,
     /// Sections that it overrides, checked.
     sections: Layer,
 }
@@ -89,8 +91,11 @@ pub struct RootSettings {
     pub project: Option<PathBuf>,
     /// The host that writes; `None` for any.
     pub writer: Option<String>,
-    /// Notes that an agent or a person keeps by themselves, relative to the root: read, never changed.
+    /// Notes that an agent or a person keeps by themselves, relative to the root: read, never changed but for the
+    /// block of `wisdom_block`.
     pub curated: Vec<String>,
+    /// The one of them that holds `WISDOM.md` in a block, if the user wants that.
+    pub wisdom_block: Option<String>,
     /// Whether the daemon serves the root; otherwise it was only named for this command.
     pub configured: bool,
     /// The user's own rules for secrets.
@@ -161,6 +166,7 @@ impl RootFile {
             memory_dir: keys.memory_dir,
             writer: keys.writer,
             curated: keys.curated,
+            wisdom_block: keys.wisdom_block,
             sections: keys.sections,
         })
     }
@@ -189,6 +195,10 @@ impl RootFile {
         if !self.curated.is_empty() {
             text.push_str(&curated_line(&self.curated));
             text.push_str("  # notes of the agent: read, never changed or repeated\n");
+        }
+        if let Some(path) = &self.wisdom_block {
+            text.push_str(&wisdom_block_line(path));
+            text.push('\n');
         }
         for (key, value) in &self.sections {
             // JSON is valid YAML.
@@ -286,7 +296,8 @@ impl Config {
             kind: entry.map_or_else(RootKind::default, |it| it.kind),
             project: configured.and_then(|it| it.project.clone()),
             writer: root_file.writer.clone(),
-            curated: root_file.curated.clone(),
+            curated: curated_with_block(root_file),
+            wisdom_block: root_file.wisdom_block.clone(),
             configured: configured.is_some(),
             secret_rules: self.secret_rules.clone(),
             ignored_keys,
@@ -434,6 +445,21 @@ fn refuse_newer_format(text: &str, file: &Path) -> Result<(), ConfigError> {
 pub(super) fn curated_line(paths: &[String]) -> String {
     let names: Vec<String> = paths.iter().map(|it| Value::from(&it[..]).to_string()).collect();
     format!("curated: [{}]", names.join(", "))
+}
+
+/// Returns the line that names the file with the block of `WISDOM.md`.
+pub(super) fn wisdom_block_line(path: &str) -> String {
+    format!(
+        "{}  # holds WISDOM.md in a block between two comments",
+        yaml_line("wisdom_block", path)
+    )
+}
+
+/// Returns the curated files; the one with the block is one of them.
+fn curated_with_block(root_file: &RootFile) -> Vec<String> {
+    let mut paths = root_file.curated.clone();
+    paths.extend(root_file.wisdom_block.clone().filter(|it| !root_file.curated.contains(it)));
+    paths
 }
 
 fn folder_name(path: &Path) -> String {

@@ -34,7 +34,10 @@ use crate::{
     engine::Engine,
     memory::item::Tier,
     model::{Batching, CallError, ScheduledOutcome, embedding::EmbeddingClient},
-    recall::search::{self, EmbedError},
+    recall::{
+        search::{self, EmbedError},
+        wisdom_block,
+    },
     store::{
         db::{
             lineage::{Lineage, jobs::JobMetrics},
@@ -217,6 +220,7 @@ impl RunOrder {
                 engine: self.engine.as_ref(),
                 settings: &self.settings,
                 clock: &clock,
+                write_wisdom_block: wisdom_block::refresh,
             });
             if let Some(pending) = pending {
                 compactor.rebuild_recovered(pending, self.now)?;

@@ -20,6 +20,7 @@ use chrono::NaiveDate;
 use super::{
     hash::hex,
     typed::{MemoryType, TypedMemory, one_line},
+    wisdom_block,
 };
 
 /// The comment before our block.
@@ -158,26 +159,49 @@ fn omitted_line(lines: &[IndexLine]) -> String {
     format!("{OMITTED_PREFIX}{total} more that did not fit, in this folder: {}\n", parts.join(", "))
 }
 
-/// Returns the text with blank lines in place of our block: what is left is a person's or an agent's, and each line
+/// Returns the text with blank lines in place of our blocks: what is left is a person's or an agent's, and each line
 /// keeps its number.
 pub fn own_lines(text: &str) -> String {
-    let mut own = String::with_capacity(text.len());
+    let own = |(line, is_ours)| if is_ours { "\n" } else { line };
+    lines_with_owner(text).into_iter().map(own).collect()
+}
+
+/// Returns the text without our blocks: the same, whatever is in them.
+pub fn own_text(text: &str) -> String {
+    let lines = lines_with_owner(text).into_iter();
+    lines.filter(|it| !it.1).map(|it| it.0).collect()
+}
+
+/// Returns the lines of a text, each with whether it is in one of our blocks. All that follows a block of
+/// [`wisdom_block`] without an end counts as ours.
+fn lines_with_owner(text: &str) -> Vec<(&str, bool)> {
+    let mut found = Vec::new();
     let mut lines = text.split_inclusive('\n').peekable();
     while let Some(line) = lines.next() {
-        if line.trim() != BEGIN {
-            own.push_str(line);
+        let is_wisdom = wisdom_block::is_begin(line);
+        if line.trim() != BEGIN && !is_wisdom {
+            found.push((line, false));
             continue;
         }
-        own.push('\n');
-        let ends = has_end(lines.clone());
+        found.push((line, true));
+        let ends = is_wisdom || has_end(lines.clone());
         while let Some(line) = lines.next_if(|it| ends || is_index_line(it)) {
-            own.push('\n');
+            found.push((line, true));
             if line.trim() == END {
                 break;
             }
         }
     }
-    own
+    found
+}
+
+/// Returns the text without the index of memories; lines that somebody wrote inside it stay.
+pub(super) fn without_block(text: &str) -> String {
+    if !text.lines().any(|it| it.trim() == BEGIN) {
+        return text.to_owned();
+    }
+    let (before, strays, after) = split_at_block(text);
+    before + &strays + &after
 }
 
 /// Returns whether the block that begins before these lines has an end.

@@ -47,4 +47,5 @@ pub mod typed;
 mod typed_record;
 pub mod typed_schema;
 pub mod wisdom;
+pub mod wisdom_block;
 pub mod yaml;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::memory::{
     address::{self, Address, Stem},
-    authorship::{DumpedSession, LineAuthorship, LineShape, OriginReason, Speaker},
+    authorship::{DumpedSession, LineAuthorship, LineShape, OriginReason, Speaker, session_dump},
     decision::Verdict,
     document::Summary,
     hash::ContentHash,
@@ -120,6 +120,12 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
                 || kind.text_at(text),
                 |at| offset_after_masking(text, at, secrets, log.raw(), rules),
             );
+            if line.author.shape == LineShape::TurnStart
+                && let Some(words) = line.text.get(line.words_at..)
+                && let Some(plain) = session_dump::plain_words(words)
+            {
+                line.text = format!("{}{plain}", &line.text[..line.words_at]).into();
+            }
             // The words after an envelope are only found with the lines around.
             let has_lead = line.author.words_at().is_some();
             let is_whole = secrets.is_empty() && excluded.is_empty();

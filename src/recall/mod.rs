@@ -28,6 +28,7 @@ pub mod instructions;
 pub mod search;
 pub mod trace;
 pub mod trace_formats;
+pub(crate) mod wisdom_block;
 
 #[cfg(test)]
 mod tests;

@@ -258,6 +258,13 @@ fn clear_line(
                 count += clear_calls(message, &is_cleared);
             }
         }
+        TranscriptFormat::OpenClaw => {
+            let message = value.get_mut("message");
+            if let Some(message) = message.filter(|it| is_cleared(it, "toolCallId")) {
+                count += clear_output(message.get_mut("content"));
+                message.as_object_mut().and_then(|it| it.shift_remove("details"));
+            }
+        }
         TranscriptFormat::Plain => {
             let is_tool =
                 matches!(value.get("role").and_then(Value::as_str), Some("tool" | "function"));

@@ -1,6 +1,7 @@
 //! Sessions of coding agents: from a transcript to a record, and to an entry of the daily log.
 //!
 //! - [`transcript`]: reads the session files of several agents into one form.
+//! - [`transcript_file`]: opens transcripts, also those in a database.
 //! - [`digest`]: the content of a session: messages, files, commands, failures, the plan.
 //! - [`micro_compaction`]: shrinks a transcript so that the same agent can still load it.
 //! - [`offline_summary`], [`recovery`]: summaries in four styles, made without a model.
@@ -17,7 +18,7 @@
 //! - [`save`]: writes record and log entry.
 //! - [`queue`]: processes the sessions that hooks have queued.
 //!
-//! All but [`save`], [`queue`], [`handoff_files`], `logged_sessions` and the writing part of
+//! All but [`save`], [`queue`], [`transcript_file`], [`handoff_files`], `logged_sessions` and the writing part of
 //! [`imported_notes`] is pure: the caller opens the files and passes the time.
 
 pub mod cited_summary;
@@ -37,4 +38,5 @@ mod record_update;
 pub mod recovery;
 pub(crate) mod save;
 pub mod transcript;
+pub(crate) mod transcript_file;
 mod unlogged;

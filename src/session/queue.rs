@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     save::{SaveError, SaveRequest, SavedSession, SessionStore},
-    transcript::{self, TranscriptError, segments},
+    transcript::{self, TranscriptError},
+    transcript_file,
 };
 use crate::{
     config::{self, Config, environment::Environment},
@@ -215,8 +216,10 @@ impl QueuedSession {
         now: DateTime<Utc>,
     ) -> QueueOutcome {
         let has_ended = self.event == SESSION_END;
-        let is_missing =
-            || self.transcript.metadata().is_err_and(|it| it.kind() == io::ErrorKind::NotFound);
+        let is_missing = || {
+            let stamp = transcript_file::stamp(&self.transcript);
+            stamp.is_err_and(|it| it.kind() == io::ErrorKind::NotFound)
+        };
         if has_ended && is_missing() {
             return QueueOutcome::NothingNew;
         }
@@ -247,8 +250,8 @@ impl QueuedSession {
         let rules = vault.rules();
         let unreadable = |source| QueueError::Unreadable { path: self.transcript.clone(), source };
         wait_until_stable(&self.transcript).map_err(unreadable)?;
-        let input = segments::open(&self.transcript).map_err(unreadable)?;
-        let transcript = transcript::read(input, None);
+        let file = transcript_file::open(&self.transcript).map_err(unreadable)?;
+        let transcript = transcript::read(file, None);
         let transcript = transcript.map_err(|source| {
             let path = self.transcript.clone();
             QueueError::NoTranscript { path, source }
@@ -262,14 +265,10 @@ impl QueuedSession {
 
 /// Waits until a file stops growing, because its agent may still be writing.
 fn wait_until_stable(path: &Path) -> io::Result<()> {
-    let size = || -> io::Result<u64> {
-        let found = path.metadata()?;
-        if found.is_file() { Ok(found.len()) } else { Err(io::ErrorKind::InvalidInput.into()) }
-    };
-    let mut last = size()?;
+    let mut last = transcript_file::stamp(path)?;
     for _ in 0..POLLS_MAX {
         std::thread::sleep(POLL_INTERVAL);
-        let now = size()?;
+        let now = transcript_file::stamp(path)?;
         if now == last {
             break;
         }

@@ -68,7 +68,8 @@ fn run_session(program: &Path, root: &Root, prompt: &str) -> Vec<String> {
 #[test]
 fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     let version = std::env::var("MEMOIRD_GEMINI_VERSION").unwrap_or_else(|_| VERSION.to_owned());
-    let Some(program) = installed_client("@google/gemini-cli", &version, "bundle/gemini.js") else {
+    let Some(program) = installed_client("@google/gemini-cli", &version, "bundle/gemini.js", &[])
+    else {
         return;
     };
     let root = Root::empty("tide");

@@ -10,7 +10,7 @@
 //! | variable | effect |
 //! |---|---|
 //! | `MEMOIRD_CLIENTS=1` | runs the programs |
-//! | `MEMOIRD_CLAUDE_VERSION=V`, `MEMOIRD_CODEX_VERSION=V`, `MEMOIRD_GEMINI_VERSION=V` | tries another version |
+//! | `MEMOIRD_CLAUDE_VERSION=V`, `MEMOIRD_CODEX_VERSION=V`, `MEMOIRD_GEMINI_VERSION=V`, `MEMOIRD_OPENCLAW_VERSION=V` | tries another version |
 
 #![cfg(test)]
 
@@ -18,6 +18,7 @@ mod claude;
 mod claude_code;
 mod codex;
 mod gemini;
+mod openclaw;
 mod sessions;
 #[path = "../it/support/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the tests of the program use the rest")]
@@ -72,7 +73,12 @@ fn read_folder(folder: &Path) -> Vec<String> {
 }
 
 /// Returns the program of an npm package, installed if necessary; `None`, with a message, if it cannot run here.
-fn installed_client(package: &str, version: &str, program: &str) -> Option<PathBuf> {
+fn installed_client(
+    package: &str,
+    version: &str,
+    program: &str,
+    options: &[&str],
+) -> Option<PathBuf> {
     if std::env::var_os("MEMOIRD_CLIENTS").is_none_or(|it| it != "1") {
         skipped("MEMOIRD_CLIENTS is not 1");
         return None;
@@ -86,7 +92,7 @@ fn installed_client(package: &str, version: &str, program: &str) -> Option<PathB
     let program = folder.join("node_modules").join(package).join(program);
     if !program.is_file() {
         let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--no-save", "--prefix"]);
+        npm.args(["install", "--no-audit", "--no-fund", "--no-save"]).args(options).arg("--prefix");
         let done = npm.arg(&folder).arg(format!("{package}@{version}")).output();
         if !done.is_ok_and(|it| it.status.success()) || !program.is_file() {
             skipped(&format!("npm could not install {package} {version}"));
@@ -94,4 +100,25 @@ fn installed_client(package: &str, version: &str, program: &str) -> Option<PathB
         }
     }
     Some(program)
+}
+
+/// Returns a program of Node in this version, from the npm registry; `None`, with a message, if it cannot run here.
+fn installed_node(version: &str) -> Option<PathBuf> {
+    let os = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+    let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    installed_client(&format!("node-{os}-{arch}"), version, "bin/node", &[])
+}
+
+/// Waits until so many sessions are in the logs, and returns the logs.
+fn await_sessions(root: &Root, count: usize) -> String {
+    let until = Instant::now() + WORKER_TIMEOUT;
+    loop {
+        let files = fs::read_dir(root.path("memory")).unwrap().flatten();
+        let logs = files.filter_map(|it| fs::read_to_string(it.path()).ok()).collect::<String>();
+        if logs.matches(" Session in ").count() >= count {
+            return logs;
+        }
+        assert!(Instant::now() < until, "{count} sessions: {logs}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

@@ -43,6 +43,7 @@ mod missed_runs;
 mod model;
 mod older_databases;
 mod open_week;
+mod openclaw;
 mod packaging;
 mod prose;
 mod rebuild;

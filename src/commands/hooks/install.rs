@@ -169,6 +169,21 @@ pub(crate) struct HookSettingsChange {
     restored: Option<PathBuf>,
 }
 
+/// How the settings of a program are changed.
+pub(super) struct SettingsEdit<'a> {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// The name of the program.
+    pub(super) program: &'static str,
+    /// What is ours in them, for messages.
+    pub(super) key: &'static str,
+    pub(super) parse: &'a dyn Fn(&str) -> Result<Value, String>,
+    /// Adds or removes what is ours; `None` if the settings have an unexpected shape.
+    pub(super) merge: &'a dyn Fn(&mut Value) -> Option<()>,
+    /// Returns whether a backup has nothing of ours, and otherwise the same settings.
+    pub(super) is_before: &'a dyn Fn(Value, &Value) -> bool,
+}
+
 impl HookSettingsChange {
     /// Computes the changes of all settings files of a program; empty if nothing is to be changed.
     pub(crate) fn all(
@@ -198,16 +213,26 @@ impl HookSettingsChange {
         program: &str,
         takes_out: bool,
     ) -> CommandResult<Option<Self>> {
-        let path = path.to_owned();
+        let edit = SettingsEdit {
+            path: path.to_owned(),
+            program: host.display_name(),
+            key: if part == SettingsPart::Server { SERVERS } else { "hooks" },
+            parse: &|it| host.parse_settings(it).map_err(|e| e.to_string()),
+            merge: &|it| merge(it, host, part, program, takes_out),
+            is_before: &|backup, settings| is_before(backup, settings, host),
+        };
+        Self::of(edit, takes_out)
+    }
+
+    /// Computes a change of the settings of any program; `None` if nothing is to be changed.
+    pub(super) fn of(edit: SettingsEdit<'_>, takes_out: bool) -> CommandResult<Option<Self>> {
+        let SettingsEdit { path, program, key, parse, merge, is_before } = edit;
         let old = read_settings(&path)?;
         let text = old.as_deref().unwrap_or_default();
-        let mut settings: Value =
-            host.parse_settings(text).map_err(|e| parse_error(&path, "JSON", &e))?;
+        let mut settings: Value = parse(text).map_err(|e| parse_error(&path, "JSON", &e))?;
         let before = settings.clone();
-        merge(&mut settings, host, part, program, takes_out).ok_or_else(|| {
-            let key = if part == SettingsPart::Server { SERVERS } else { "hooks" };
-            let name = host.display_name();
-            let what = format!("`{key}` in `{}` is not what {name} reads", path.display());
+        merge(&mut settings).ok_or_else(|| {
+            let what = format!("`{key}` in `{}` is not what {program} reads", path.display());
             CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
         })?;
@@ -218,7 +243,8 @@ impl HookSettingsChange {
         if takes_out {
             let backups = backups_of(&path);
             let is_former = |it: &&(PathBuf, String)| {
-                is_before(&it.1, &settings, host) && has_comments_of(&it.1, &new)
+                parse(&it.1).is_ok_and(|backup| is_before(backup, &settings))
+                    && has_comments_of(&it.1, &new)
             };
             if let Some((backup, text)) = backups.iter().find(is_former) {
                 let (new, restored) = (Some(text.clone()), Some(backup.clone()));
@@ -347,9 +373,8 @@ fn backups_of(path: &Path) -> Vec<(PathBuf, String)> {
     texts.flatten().collect()
 }
 
-/// Returns whether the text of a backup has no hooks of ours, and otherwise the same settings.
-fn is_before(backup: &str, settings: &Value, host: AgentProgram) -> bool {
-    let Ok(backup) = host.parse_settings(backup) else { return false };
+/// Returns whether a backup has no hooks of ours, and otherwise the same settings.
+fn is_before(backup: Value, settings: &Value, host: AgentProgram) -> bool {
     let groups = backup.get("hooks").and_then(Value::as_object).into_iter().flatten();
     let groups = groups.filter_map(|it| it.1.as_array()).flatten();
     let has_ours = groups.flat_map(|it| our_commands(it, host)).next().is_some();

@@ -1,15 +1,20 @@
-//! Changes single values in the text of JSON settings; everything else stays as its owner wrote it, comments
+//! Changes single values in the text of JSON or JSON5 settings; everything else stays as its owner wrote it, comments
 //! included.
+//!
+//! Of JSON5 it knows what people write by hand: comments, keys without quotes, strings in single quotes, commas after
+//! the last item, and numbers in any form.
 //!
 //! Comments are replaced by spaces first, so that every position of a value is the same in both texts.
 
 use std::ops::Range;
 
 use serde::Serialize as _;
-use serde_json::{Value, ser::PrettyFormatter};
+use serde_json::{Map, Value, ser::PrettyFormatter};
 
 /// The indentation of a file that has none to follow.
 const INDENT: &str = "  ";
+/// How deep values may be nested.
+const DEPTH_MAX: usize = 100;
 
 /// Returns JSON with spaces in place of its comments, in the same number of bytes.
 pub(super) fn without_comments(text: &str) -> String {
@@ -26,11 +31,34 @@ pub(super) fn without_comments(text: &str) -> String {
             rest = &rest[comment..];
             continue;
         }
-        let end = if first == '"' { string_end(rest.as_bytes(), 0) } else { first.len_utf8() };
+        let is_string = matches!(first, '"' | '\'');
+        let end = if is_string { string_end(rest.as_bytes(), 0) } else { first.len_utf8() };
         plain.push_str(&rest[..end]);
         rest = &rest[end..];
     }
     plain
+}
+
+/// Parses JSON5. Numbers that are none of JSON, and words, are returned as texts: nothing here changes them.
+///
+/// Returns the line where it is no JSON5.
+pub(super) fn parse_json5(text: &str) -> Result<Value, String> {
+    let plain = without_comments(text);
+    let plain = plain.trim_start_matches('\u{feff}');
+    let reader = Editor { text: plain, plain: plain.as_bytes(), unit: INDENT, edits: vec![] };
+    let start = reader.skip_space(0);
+    let at_line = |at: usize| {
+        let breaks = plain.bytes().take(at).filter(|it| *it == b'\n').count();
+        format!("no JSON5 at line {}", breaks + 1)
+    };
+    if start == plain.len() {
+        return Ok(Value::Object(Map::new()));
+    }
+    let (value, end) = reader.parse_value(start, 0).map_err(at_line)?;
+    match reader.skip_space(end) {
+        end if end == plain.len() => Ok(value),
+        end => Err(at_line(end)),
+    }
 }
 
 /// Returns the text of settings whose value was `old`, with the changes that make it `new`.
@@ -152,20 +180,31 @@ impl Editor<'_> {
             let end = if is_last && added.is_empty() { close } else { end };
             self.edits.push((start..end, String::new()));
             // The comma after it, or the one after the last item that stays.
-            let comma = if n + 1 < items.len() { Some(items[n].value.end) } else { last_kept };
-            let comma = comma.map(|it| self.skip_space(it)).filter(|it| self.plain[*it] == b',');
+            let comma_after = |it: usize| {
+                Some(self.skip_space(it)).filter(|it| self.plain.get(*it) == Some(&b','))
+            };
+            let own = comma_after(items[n].value.end);
+            let comma = own.or_else(|| last_kept.and_then(comma_after));
             self.edits.extend(comma.map(|it| (it..it + 1, String::new())));
         }
         if added.is_empty() {
             return;
         }
-        if let Some(end) = last_kept {
+        // With a comma after the last item, the new ones have one, too.
+        let has_comma = last_kept.is_some_and(|it| {
+            let last = items.last().is_some_and(|last| last.value.end == it);
+            last && self.plain.get(self.skip_space(it)) == Some(&b',')
+        });
+        if let Some(end) = last_kept.filter(|_| !has_comma) {
             self.edits.push((end..end, ",".to_owned()));
         }
         let end = self.text[..close].trim_end().len();
         let line = self.line_start(depth + 1);
         let mut inserted =
             added.iter().map(|it| format!("{line}{it}")).collect::<Vec<_>>().join(",");
+        if has_comma {
+            inserted.push(',');
+        }
         if !self.text[end..close].contains('\n') {
             inserted.push_str(&self.line_start(depth));
         }
@@ -176,21 +215,22 @@ impl Editor<'_> {
     fn items(&self, start: usize) -> (Vec<Item>, usize) {
         let mut items = Vec::new();
         let mut at = self.skip_space(start + 1);
-        if !matches!(self.plain[start], b'{' | b'[') {
+        let is_object = self.plain.get(start) == Some(&b'{');
+        if !is_object && self.plain.get(start) != Some(&b'[') {
             return (items, at);
         }
         while !matches!(self.plain.get(at), None | Some(b'}' | b']')) {
             let start = at;
             let mut key = None;
-            if self.plain[at] == b'"' {
-                let end = string_end(self.plain, at);
+            if is_object {
+                let end = self.key_end(at);
                 let colon = self.skip_space(end);
                 if self.plain.get(colon) == Some(&b':') {
-                    key = serde_json::from_slice(&self.plain[at..end]).ok();
+                    key = unquoted(&self.text_at(at..end));
                     at = self.skip_space(colon + 1);
                 }
             }
-            let value = at..self.value_end(at);
+            let value = at..self.value_end(at).max(start + 1);
             at = self.skip_space(value.end);
             if self.plain.get(at) == Some(&b',') {
                 at = self.skip_space(at + 1);
@@ -205,7 +245,7 @@ impl Editor<'_> {
         let mut depth = 0;
         while let Some(byte) = self.plain.get(at) {
             match byte {
-                b'"' => at = string_end(self.plain, at) - 1,
+                b'"' | b'\'' => at = string_end(self.plain, at) - 1,
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' | b',' if depth == 0 => return at,
                 b'}' | b']' => depth -= 1,
@@ -213,11 +253,60 @@ impl Editor<'_> {
                 _ => {}
             }
             at += 1;
-            if depth == 0 && matches!(self.plain[at - 1], b'"' | b'}' | b']') {
+            if depth == 0 && matches!(self.plain[at - 1], b'"' | b'\'' | b'}' | b']') {
                 return at;
             }
         }
         at
+    }
+
+    /// Parses the value that begins at `start`, and returns it with its end, or where it is none.
+    fn parse_value(&self, start: usize, depth: usize) -> Result<(Value, usize), usize> {
+        let (items, close) = self.items(start);
+        let end = self.value_end(start);
+        let close_mark = match self.plain.get(start) {
+            Some(b'{') => b'}',
+            Some(b'[') => b']',
+            _ => {
+                let value = scalar(&self.text_at(start..end)).filter(|_| end > start);
+                return value.map(|it| (it, end)).ok_or(start);
+            }
+        };
+        if depth > DEPTH_MAX || self.plain.get(close) != Some(&close_mark) {
+            return Err(start);
+        }
+        let mut object = Map::new();
+        let mut list = Vec::new();
+        for (n, item) in items.iter().enumerate() {
+            let (value, end) = self.parse_value(item.value.start, depth + 1)?;
+            let next = items.get(n + 1).map_or(close, |it| it.start);
+            let between = self.text_at(end..next);
+            let between = between.trim();
+            // One comma between two items; after the last one it is free.
+            if end != item.value.end || between != "," && (next != close || !between.is_empty()) {
+                return Err(end);
+            }
+            match &item.key {
+                Some(key) => drop(object.insert(key.clone(), value)),
+                None if close_mark == b'}' => return Err(item.start),
+                None => list.push(value),
+            }
+        }
+        let value = if close_mark == b'}' { Value::Object(object) } else { Value::Array(list) };
+        Ok((value, close + 1))
+    }
+
+    /// Returns the end of the key that begins at `start`, in quotes or not.
+    fn key_end(&self, start: usize) -> usize {
+        if matches!(self.plain[start], b'"' | b'\'') {
+            return string_end(self.plain, start);
+        }
+        let is_word = |it: &&u8| !it.is_ascii_whitespace() && !b":,{}[]\"'".contains(it);
+        start + self.plain[start..].iter().take_while(is_word).count()
+    }
+
+    fn text_at(&self, range: Range<usize>) -> String {
+        String::from_utf8_lossy(&self.plain[range]).into_owned()
     }
 
     fn skip_space(&self, start: usize) -> usize {
@@ -238,10 +327,59 @@ impl Editor<'_> {
     }
 }
 
+/// Returns the value of a string, a number, or a word.
+fn scalar(text: &str) -> Option<Value> {
+    if let Ok(value) = serde_json::from_str(text) {
+        return Some(value);
+    }
+    if text.starts_with(['"', '\'']) {
+        return unquoted(text).map(Value::String);
+    }
+    let is_word = |c: char| c.is_alphanumeric() || "+-._$".contains(c);
+    text.chars().all(is_word).then(|| Value::String(text.to_owned()))
+}
+
+/// Returns what a string or a key says; `None` if it is cut off.
+fn unquoted(text: &str) -> Option<String> {
+    if let Ok(plain) = serde_json::from_str(text) {
+        return Some(plain);
+    }
+    let Some(quote @ ('"' | '\'')) = text.chars().next() else {
+        return (!text.is_empty()).then(|| text.to_owned());
+    };
+    let inner = text.get(1..)?.strip_suffix(quote)?;
+    let mut plain = String::new();
+    let mut chars = inner.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            plain.push(c);
+            continue;
+        }
+        let escaped = chars.next()?;
+        let code = |chars: &mut dyn Iterator<Item = char>, count| {
+            let digits: String = chars.take(count).collect();
+            u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)
+        };
+        match escaped {
+            'n' => plain.push('\n'),
+            't' => plain.push('\t'),
+            'r' => plain.push('\r'),
+            'b' => plain.push('\u{8}'),
+            'f' => plain.push('\u{c}'),
+            'u' => plain.push(code(&mut chars, 4).unwrap_or(char::REPLACEMENT_CHARACTER)),
+            'x' => plain.push(code(&mut chars, 2).unwrap_or(char::REPLACEMENT_CHARACTER)),
+            '\n' => {}
+            other => plain.push(other),
+        }
+    }
+    Some(plain)
+}
+
 /// Returns the position after the string that begins at `start`.
 fn string_end(text: &[u8], start: usize) -> usize {
+    let quote = text[start];
     let mut at = start + 1;
-    while at < text.len() && text[at] != b'"' {
+    while at < text.len() && text[at] != quote {
         at += if text[at] == b'\\' { 2 } else { 1 };
     }
     (at + 1).min(text.len())
@@ -301,6 +439,38 @@ mod tests {
         check("[1, 2, 3, 4]", &json!([1, 5, 6, 4, 7]), "[1, 5, 6, 4,\n  7\n]");
         check("[1, 2, 3]", &json!([4, 3]), "[4, 3]");
         check("{\"a\": {\"b\": 1}}", &json!({"a": "c"}), "{\"a\": \"c\"}");
+    }
+
+    #[test]
+    fn json5_is_read_and_changed() {
+        let text = "{\n  // mine\n  a: 'it\\'s // a', /* b */\n  $b_1: [0x1F, +.5, NaN,],\n  \"c\": { d: true, },\n}\n";
+        let old = parse_json5(text).unwrap();
+        assert_eq!(
+            old,
+            json!({"a": "it's // a", "$b_1": ["0x1F", "+.5", "NaN"], "c": {"d": true}})
+        );
+        let mut new = old.clone();
+        new["c"]["e"] = json!({"f": ["g"]});
+        new["z"] = json!(1);
+        let changed = change(text, &old, &new).unwrap();
+        assert_eq!(parse_json5(&changed).unwrap(), new);
+        let expected = text
+            .replace(
+                "true, }",
+                "true,\n    \"e\": {\n      \"f\": [\n        \"g\"\n      ]\n    },\n  }",
+            )
+            .replace("},\n}\n", "},\n  \"z\": 1,\n}\n");
+        assert_eq!(changed, expected);
+        new["c"].as_object_mut().unwrap().remove("e");
+        assert_eq!(
+            parse_json5(&change(&changed, &parse_json5(&changed).unwrap(), &old).unwrap()),
+            Ok(old)
+        );
+        for text in ["{a: }", "{\n a: 1\n b: 2}", "[1 2]", "{a: 1", "{} x", "{,}"] {
+            let error = parse_json5(text);
+            assert!(error.is_err(), "{text}: {error:?}");
+        }
+        assert_eq!(parse_json5(" // nothing\n"), Ok(json!({})));
     }
 
     #[test]

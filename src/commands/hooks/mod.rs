@@ -2,6 +2,7 @@
 
 pub(crate) mod install;
 mod json_edit;
+pub(crate) mod openclaw;
 pub(crate) mod plugin;
 pub(crate) mod project_folder;
 pub(crate) mod run;

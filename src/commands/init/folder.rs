@@ -15,7 +15,7 @@ use crate::{
     commands::{
         GlobalArgs,
         error::{CommandError, CommandResult},
-        hooks::project_folder,
+        hooks::{openclaw, project_folder},
         service::{self, manager},
         ui::Ui,
         workspace::Invocation,
@@ -105,7 +105,14 @@ pub(super) fn target_folder(
     args: &InitArgs,
 ) -> CommandResult<PathBuf> {
     let here = &call.environment.cwd;
-    let named = args.dir.as_deref().or(global.root.as_deref());
+    let workspace = match &args.openclaw {
+        Some(Some(named)) => Some(named.clone()),
+        Some(None) if args.dir.is_none() && global.root.is_none() => {
+            Some(openclaw::workspace(&call.environment)?)
+        }
+        _ => None,
+    };
+    let named = args.dir.as_deref().or(workspace.as_deref()).or(global.root.as_deref());
     if named.is_none() && (*here == call.environment.home || here.parent().is_none()) {
         let what = format!("cannot use `{}` as a memory folder", here.display());
         return Err(CommandError::usage(what).hint("name a folder: `memoird init ~/agents/NAME`"));

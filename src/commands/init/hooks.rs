@@ -5,13 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{InitArgs, steps::create_folder};
+use super::{InitArgs, folder, steps::create_folder};
 use crate::{
     commands::{
         GlobalArgs,
         error::{CommandError, CommandResult},
         hooks::{
             install::{AgentProgram, HookSettingsChange, shell_quoted},
+            openclaw::{self, OpenClawOutcome, OpenClawRequest},
             plugin, project_folder,
         },
         import,
@@ -38,12 +39,24 @@ pub(super) struct HooksOutcome {
 }
 
 /// Removes the hooks of the named agent programs, and does nothing else.
-pub(super) fn uninstall(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResult<()> {
-    if args.agent_programs().is_empty() {
+pub(super) fn uninstall(
+    call: &Invocation,
+    global: &GlobalArgs,
+    args: &InitArgs,
+    ui: &Ui,
+) -> CommandResult<()> {
+    if args.agent_programs().is_empty() && args.openclaw.is_none() {
         return Err(CommandError::usage("--uninstall needs to know which agent's hooks to remove")
             .hint("memoird init --claude-code --uninstall"));
     }
-    let HooksOutcome { done, to_do, .. } = update(call, args, ui)?;
+    let HooksOutcome { mut done, mut to_do, .. } = update(call, args, ui)?;
+    if args.openclaw.is_some() {
+        let root = folder::target_folder(call, global, args)?;
+        let OpenClawOutcome { done: more, to_do: left } =
+            openclaw::uninstall(call, args.openclaw_request(&root), ui)?;
+        done.extend(more);
+        to_do.extend(left);
+    }
     for line in done.iter().chain(&to_do) {
         ui.note(line);
     }
@@ -51,6 +64,20 @@ pub(super) fn uninstall(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandR
         ui.json(&serde_json::json!({ "hooks": done, "to_do": to_do, "dry_run": args.dry_run }));
     }
     Ok(())
+}
+
+/// Sets up `OpenClaw` with a memory folder that is set up already, if `--openclaw` asks for it.
+pub(super) fn install_openclaw(
+    global: &GlobalArgs,
+    args: &InitArgs,
+    root: &Path,
+    ui: &Ui,
+) -> CommandResult<OpenClawOutcome> {
+    if args.openclaw.is_none() {
+        return Ok(OpenClawOutcome::default());
+    }
+    // Reload: this command has just changed the configuration.
+    openclaw::install(&Invocation::load(global)?, args.openclaw_request(root), ui)
 }
 
 /// Sets the folder in which projects get their own memory folders; returns a sentence about it.
@@ -121,6 +148,12 @@ pub(super) fn offer_session_import(
             import::run(global, &import::ImportArgs::recent(source, args.yes), ui)?;
         }
     }
+    let has_sessions = || openclaw::detect(&call.environment).is_some_and(|it| it.sessions > 0);
+    if args.openclaw.is_some() && has_sessions() {
+        ui.note("");
+        ui.note("Sessions of OpenClaw in the last 30 days:");
+        import::run(global, &import::ImportArgs::recent_sessions(&call, args.yes), ui)?;
+    }
     Ok(())
 }
 
@@ -186,6 +219,10 @@ pub(super) fn session_source(program: AgentProgram) -> import::ImportSource {
 }
 
 impl InitArgs {
+    fn openclaw_request<'a>(&self, root: &'a Path) -> OpenClawRequest<'a> {
+        OpenClawRequest { root, dry_run: self.dry_run, yes: self.yes }
+    }
+
     pub(super) fn agent_programs(&self) -> Vec<AgentProgram> {
         let named = [
             (self.claude_code, AgentProgram::ClaudeCode),

@@ -55,10 +55,15 @@ pub(super) struct InitArgs {
     /// Add the same to the settings of Gemini CLI
     #[arg(long)]
     gemini: bool,
+    /// Set up the workspace of OpenClaw [default: the one that its settings name] as the memory folder: adds the MCP
+    /// server and a plugin to the settings of OpenClaw, and WISDOM.md to MEMORY.md, in a block
+    #[arg(long, value_name = "WORKSPACE")]
+    #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
+    openclaw: Option<Option<PathBuf>>,
     /// With --claude-code: write a plugin and its marketplace into this folder instead of changing the settings
     #[arg(long, value_name = "DIR", requires = "claude_code", conflicts_with = "uninstall")]
     plugin: Option<PathBuf>,
-    /// With --claude-code, --codex, or --gemini: remove the hooks and the server, and do nothing else
+    /// With --claude-code, --codex, --gemini, or --openclaw: remove what was added, and do nothing else
     #[arg(long)]
     uninstall: bool,
     /// Give each project its own memory folder in this folder, created when a session in the project ends;
@@ -82,7 +87,7 @@ pub(super) struct InitArgs {
 pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     if args.uninstall {
-        hooks::uninstall(&call, args, ui)?;
+        hooks::uninstall(&call, global, args, ui)?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.is_bare(global) && wizard::is_wanted(&call, args, ui) {
@@ -101,11 +106,12 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
     let call = if args.projects.is_some() { Invocation::load(global)? } else { call };
     let path = folder::target_folder(&call, global, args)?;
     let reload_hint = folder::reload_hint(&call, args, &path);
-    let mut report = folder::set_up(&call, global, args, path, to_do, ui)?;
+    let mut report = folder::set_up(&call, global, args, path.clone(), to_do, ui)?;
     let outcome = hooks::update(&call, args, ui)?;
-    report.hooks = outcome.done;
+    let openclaw = hooks::install_openclaw(global, args, &path, ui)?;
+    report.hooks = outcome.done.into_iter().chain(openclaw.done).collect();
     report.hooks_changed = outcome.changed;
-    report.to_do.extend(outcome.to_do);
+    report.to_do.extend(outcome.to_do.into_iter().chain(openclaw.to_do));
     report.to_do.extend(reload_hint);
     if args.is_bare(global) {
         report.to_do.extend(wizard::hint(&call)?);
@@ -122,10 +128,13 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
 impl InitArgs {
     /// Returns whether the call says nothing about what to set up.
     fn is_bare(&self, global: &GlobalArgs) -> bool {
-        let Self { dir, name, zone, no_config, service, plugin, projects, take_over, .. } = self;
+        let Self {
+            dir, name, zone, no_config, service, openclaw, plugin, projects, take_over, ..
+        } = self;
         let names_folder = dir.is_some() || global.root.is_some() || projects.is_some();
         let sets_folder = name.is_some() || zone.is_some() || *no_config || *take_over;
-        let sets_programs = *service || plugin.is_some() || !self.agent_programs().is_empty();
+        let names_program = openclaw.is_some() || !self.agent_programs().is_empty();
+        let sets_programs = *service || plugin.is_some() || names_program;
         !names_folder && !sets_folder && !sets_programs
     }
 }

@@ -19,6 +19,7 @@ pub(super) enum McpClient {
     Codex,
     Cursor,
     Gemini,
+    Openclaw,
     Opencode,
     Vscode,
     Windsurf,
@@ -40,6 +41,7 @@ impl McpClient {
             Self::Gemini => {
                 ("~/.gemini/settings.json", Some(format!("gemini mcp add memoird {line}")))
             }
+            Self::Openclaw => ("~/.openclaw/openclaw.json", None),
             Self::Opencode => ("opencode.json in the project", None),
             Self::Vscode => (".vscode/mcp.json in the project", None),
             Self::Windsurf => ("~/.codeium/windsurf/mcp_config.json", None),
@@ -58,6 +60,7 @@ impl McpClient {
             }
             Self::Vscode => json!({ "servers": { "memoird": typed() } }),
             Self::Zed => json!({ "context_servers": { "memoird": plain() } }),
+            Self::Openclaw => json!({ "mcp": { "servers": { "memoird": plain() } } }),
             Self::Opencode => {
                 let line: Vec<&str> =
                     std::iter::once(program).chain(args.iter().map(String::as_str)).collect();

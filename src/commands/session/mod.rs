@@ -26,7 +26,8 @@ use super::{
 use crate::session::{
     queue::{self, QueueOutcome},
     save::{SaveError, SessionStore},
-    transcript::{self, Transcript, TranscriptFormat, segments},
+    transcript::{self, Transcript, TranscriptFormat},
+    transcript_file,
 };
 
 /// Summarize sessions of coding agents, and manage their records
@@ -124,6 +125,8 @@ fn retry_failed(global: &GlobalArgs, ui: &Ui) -> CommandResult {
 fn open_input(path: &Path) -> CommandResult<BufReader<Box<dyn Read>>> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
+    } else if transcript_file::is_database(path) {
+        Box::new(transcript_file::open(path).map_err(|e| unreadable(path, &e))?)
     } else {
         let file = File::open(path).map_err(|e| unreadable(path, &e))?;
         let is_file = file.metadata().is_ok_and(|it| !it.is_dir());
@@ -146,7 +149,7 @@ fn unreadable(path: &Path, error: &io::Error) -> CommandError {
     CommandError::new(kind, what)
         .hint(
             "Claude Code stores transcripts in ~/.claude/projects, Codex in ~/.codex/sessions, Gemini CLI in \
-             ~/.gemini/tmp",
+             ~/.gemini/tmp, OpenClaw in ~/.openclaw/agents/*/agent/openclaw-agent.sqlite",
         )
 }
 
@@ -154,11 +157,10 @@ pub(in crate::commands) fn read_transcript(
     path: &Path,
     format: Option<TranscriptFormat>,
 ) -> CommandResult<Transcript> {
-    let input = open_input(path)?;
-    let read = if path == Path::new("-") {
-        transcript::read(input, format)
+    let read = if path == Path::new("-") || path.is_dir() {
+        transcript::read(open_input(path)?, format)
     } else {
-        transcript::read(segments::open(path).map_err(|e| unreadable(path, &e))?, format)
+        transcript::read(transcript_file::open(path).map_err(|e| unreadable(path, &e))?, format)
     };
     read.map_err(|error| {
         let what = format!("`{}` is not a transcript: {error}", path.display());

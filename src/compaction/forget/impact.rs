@@ -19,9 +19,11 @@ use crate::{
         bare_words,
         document::SummaryHeader,
         hash::ContentHash,
+        index,
         item::Tier,
         log::DailyLog,
         period::{Grain, Period},
+        wisdom_block::{self, BlockState},
     },
     store::{
         db::lineage::{
@@ -547,7 +549,12 @@ fn find_untouched(vault: &Vault, inventory: &Inventory, impact: &mut ForgetImpac
             continue;
         }
         let Ok(Some(found)) = vault.read(&path) else { continue };
-        if !patterns.holds_target_words(&String::from_utf8_lossy(&found.bytes)) {
+        let text = String::from_utf8_lossy(&found.bytes);
+        // Our block follows `WISDOM.md`.
+        let is_own_text = layout.wisdom_block() == Some(&path[..])
+            && matches!(wisdom_block::find(&text), BlockState::Present(it) if it.is_ours());
+        let text = if is_own_text { index::own_text(&text).into() } else { text };
+        if !patterns.holds_target_words(&text) {
             continue;
         }
         let reason = match kind {

@@ -154,9 +154,18 @@ impl Journal<'_, '_> {
             reach_failpoint("commit.placed").map_err(CompactionError::Vault)?;
         }
         match failure {
-            None => self.record_batch(&batch, &intents),
-            Some(error) => self.record_placed_files(&batch, &intents, placed, error),
+            None => self.record_batch(&batch, &intents)?,
+            Some(error) => self.record_placed_files(&batch, &intents, placed, error)?,
         }
+        drop(lock);
+        let wisdom = self.context.vault.layout().wisdom();
+        if files.iter().any(|it| it.path == wisdom)
+            // What was written is recorded; the next run makes up for the block.
+            && let Err(error) = self.context.refresh_wisdom_block()
+        {
+            tracing::warn!("the block of WISDOM.md was not written: {error}");
+        }
+        Ok(())
     }
 
     /// Records the intents of a batch, together with the old and new bytes of its files.

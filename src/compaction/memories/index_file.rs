@@ -36,8 +36,13 @@ pub(crate) fn refresh_index(
     view: &RootSnapshot,
 ) -> Result<Option<String>, CompactionError> {
     let inventory = &view.inventory;
+    let layout = context.vault.layout();
+    // A block of `WISDOM.md` takes the place of the index.
+    if layout.wisdom_block() == Some(&layout.index()[..]) {
+        return Ok(None);
+    }
     let is_needed = !inventory.memories.is_empty() || inventory.index.is_some();
-    if !is_needed || awaits_merge(inventory, context.vault.layout()) {
+    if !is_needed || awaits_merge(inventory, layout) {
         return Ok(None);
     }
     let text = index::render(inventory.index.as_deref(), &inventory.memories, &|it| {

@@ -145,5 +145,6 @@ pub(crate) fn with_compactor(
         engine,
         settings: &settings,
         clock: &clock,
+        write_wisdom_block: |_, _| Ok(()),
     }));
 }

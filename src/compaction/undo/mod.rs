@@ -307,7 +307,11 @@ impl<'c, 'a> Undoer<'c, 'a> {
         now: DateTime<Utc>,
     ) -> Result<(), CompactionError> {
         let view = self.context.take_snapshot(now)?;
-        let path = self.context.vault.layout().index();
+        let layout = self.context.vault.layout();
+        let path = layout.index();
+        if layout.wisdom_block() == Some(&path[..]) {
+            return Ok(());
+        }
         let runs = undo_plan.runs.iter().map(|it| it.id).collect();
         if let (Some(index), true) = (&view.inventory.index, view.inventory.memories.is_empty()) {
             let back = history.restore_point(&path, &runs, Some(ContentHash::of(index)));

@@ -15,7 +15,7 @@ mod host_span;
 mod host_text;
 mod machine_report;
 mod pasted_text;
-mod session_dump;
+pub(crate) mod session_dump;
 
 use std::ops::Range;
 

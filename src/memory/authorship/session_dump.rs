@@ -12,6 +12,8 @@
 //! assistant: Done.
 //! ```
 //!
+//! Newer versions write each turn as a string of JSON, `user: "One line.\nAnother one."`; see [`plain_words`].
+//!
 //! A turn ends where the next one begins. After the last turn of a file, notes begin again at a heading
 //! of the first level, or at one that starts with a date or a time.
 
@@ -217,6 +219,14 @@ fn turn_at(lines: &[NumberedLine<'_>], at: usize) -> Option<Turn> {
     };
     let text_at = text.len() - rest.trim_start().len();
     Some(Turn { speaker, at, text_at })
+}
+
+/// Returns the words of a turn that is written as a string of JSON, in one line; `None` if it is not.
+pub(crate) fn plain_words(words: &str) -> Option<String> {
+    let words = words.trim();
+    let text: String = words.starts_with('"').then(|| serde_json::from_str(words).ok())??;
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
+    Some(lines.join(" "))
 }
 
 /// Marks the lines of a transcript.

@@ -249,6 +249,16 @@ pub fn compose(
     SessionContext { tokens: estimate_tokens(&text), text, parts: weights }
 }
 
+/// Returns as much of a part as fits into so many characters, without its head: whole blocks, the lowest ranks first,
+/// and the number of lines that are left out.
+pub fn cut_to_fit(part: &ContextPart, chars_max: usize) -> String {
+    let mut piece = RenderedPart::new(part);
+    piece.full_size = piece.full_size.minus(TextSize::of(&piece.head));
+    piece.head.clear();
+    let room = TextSize { tokens: usize::MAX, chars: chars_max };
+    if piece.min_size().fits_in(room) { piece.truncated_to(room).0 } else { String::new() }
+}
+
 /// An amount of room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct TextSize {

@@ -6,7 +6,7 @@
 //! lines become [`EntryContent::Other`] or are counted in [`TranscriptAnomalies`].
 //!
 //! - [`line_reader`]: lines of bounded length.
-//! - [`claude`], [`codex`], [`gemini`], [`plain`]: the lines of each format.
+//! - [`claude`], [`codex`], [`gemini`], [`openclaw`], [`plain`]: the lines of each format.
 //! - [`segments`]: opens the files of one conversation.
 //! - [`tool`]: the effect of a tool call: files, command, to-do list.
 //! - [`branches`]: what the user discarded by rewinding the conversation.
@@ -27,6 +27,7 @@ pub mod codex;
 mod forgotten_words;
 pub mod gemini;
 pub mod line_reader;
+pub mod openclaw;
 pub mod plain;
 pub mod segments;
 pub mod tool;
@@ -77,6 +78,9 @@ pub enum TranscriptFormat {
     Codex,
     /// `~/.gemini/tmp/*/chats/session-*.jsonl`.
     Gemini,
+    /// Sessions in `~/.openclaw/agents/*/agent/openclaw-agent.sqlite`, or `~/.openclaw/agents/*/sessions/*.jsonl`.
+    #[value(name = "openclaw")]
+    OpenClaw,
     /// One `{"role": …, "content": …}` to a line.
     Plain,
 }
@@ -88,6 +92,7 @@ impl TranscriptFormat {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
+            Self::OpenClaw => "openclaw",
             Self::Plain => "plain",
         }
     }
@@ -98,6 +103,9 @@ impl TranscriptFormat {
         let kind = line.get("type").and_then(Value::as_str);
         if gemini::is_line(line) {
             return Some(Self::Gemini);
+        }
+        if openclaw::is_line(line) {
+            return Some(Self::OpenClaw);
         }
         if has("uuid") || has("sessionId") || has("leafUuid") {
             return kind.map(|_| Self::ClaudeCode);
@@ -238,7 +246,7 @@ pub enum TranscriptError {
     Empty,
     /// No line has a known format.
     #[error(
-        "it contains no line of a session: neither of Claude Code, Codex, or Gemini CLI, nor \
+        "it contains no line of a session: neither of Claude Code, Codex, Gemini CLI, or OpenClaw, nor \
          {{\"role\": …, \"content\": …}}"
     )]
     Unknown,
@@ -419,7 +427,11 @@ impl TranscriptReader {
     }
 
     fn read_line(&mut self, number: usize, hash: ContentHash, value: &Value) {
-        let own_id = string_field(value, "uuid").filter(|it| !it.is_empty());
+        let (id_key, parent_key) = match self.transcript.format {
+            TranscriptFormat::OpenClaw => ("id", "parentId"),
+            _ => ("uuid", "parentUuid"),
+        };
+        let own_id = string_field(value, id_key).filter(|it| !it.is_empty());
         let id = if let Some(id) = own_id {
             // A fork may give its lines new ids.
             let origin = value.get("forkedFrom");
@@ -459,6 +471,7 @@ impl TranscriptReader {
             TranscriptFormat::ClaudeCode => claude::read(&mut found, value),
             TranscriptFormat::Codex => codex::read(&mut found, value),
             TranscriptFormat::Gemini => gemini::read(&mut found, value),
+            TranscriptFormat::OpenClaw => openclaw::read(&mut found, value),
             TranscriptFormat::Plain => plain::read(&mut found, value),
         }
         let is_subagent = found.is_subagent;
@@ -467,8 +480,9 @@ impl TranscriptReader {
                 matches!(it.content, EntryContent::User(_) | EntryContent::Command(_))
             };
             let is_prompt = self.transcript.entries[first..].iter().any(is_prompt);
-            let is_message = matches!(string_field(value, "type"), Some("user" | "assistant"));
-            let parent = string_field(value, "parentUuid");
+            let kinds = ["user", "assistant", "message"];
+            let is_message = string_field(value, "type").is_some_and(|it| kinds.contains(&it));
+            let parent = string_field(value, parent_key);
             self.tree.add(number, id, parent, is_prompt, is_message);
         }
     }

@@ -42,6 +42,8 @@ pub struct Layout {
     memory_dir: String,
     /// Notes that memoird reads and never changes, relative to the root.
     curated: Vec<String>,
+    /// The one of them that holds a block of ours.
+    wisdom_block: Option<String>,
 }
 
 /// The meaning of a name in the memory folder.
@@ -126,7 +128,8 @@ impl Layout {
     pub fn new(root: impl Into<PathBuf>, memory_dir: &str) -> Self {
         let memory_dir = memory_dir.trim_matches('/');
         let memory_dir = if memory_dir == "." { "" } else { memory_dir };
-        Self { root: root.into(), memory_dir: memory_dir.to_owned(), curated: Vec::new() }
+        let memory_dir = memory_dir.to_owned();
+        Self { root: root.into(), memory_dir, curated: Vec::new(), wisdom_block: None }
     }
 
     /// Names the notes that an agent or a person keeps by themselves.
@@ -135,7 +138,23 @@ impl Layout {
         Self { curated, ..self }
     }
 
-    /// Returns the notes that memoird reads and never changes, relative to the root.
+    /// Names the one of those notes that holds `WISDOM.md` in a block.
+    #[must_use]
+    pub fn with_wisdom_block(self, path: Option<String>) -> Self {
+        Self { wisdom_block: path, ..self }
+    }
+
+    /// Returns the path of the file that holds `WISDOM.md` in a block, if the user wants that.
+    pub fn wisdom_block(&self) -> Option<&str> {
+        self.wisdom_block.as_deref()
+    }
+
+    /// Returns the path of the last written text of that block, relative to the root.
+    pub fn wisdom_block_record(&self) -> String {
+        format!("{PRIVATE_DIR}/wisdom-block.md")
+    }
+
+    /// Returns the notes that memoird reads and never changes but for a block, relative to the root.
     pub fn curated(&self) -> &[String] {
         &self.curated
     }

@@ -170,7 +170,9 @@ impl Vault {
     /// Fails if a configured privacy rule is invalid.
     pub(crate) fn for_root(root: &RootSettings) -> Result<Self, PrivacyPolicyError> {
         let memory_dir = root.memory_dir.to_string_lossy();
-        let layout = Layout::new(root.path.clone(), &memory_dir).with_curated(root.curated.clone());
+        let layout = Layout::new(root.path.clone(), &memory_dir)
+            .with_curated(root.curated.clone())
+            .with_wisdom_block(root.wisdom_block.clone());
         let policy = PrivacyPolicy::new(&root.settings.privacy, root.secret_rules.as_ref())?;
         Ok(Self { policy: Arc::new(policy), ..Self::new(layout) })
     }
