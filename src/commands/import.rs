@@ -27,9 +27,9 @@ use crate::{
     session::{
         imported_notes::NotesProgram,
         save::{SaveError, SaveRequest},
-        transcript::Transcript,
+        transcript::{Transcript, source},
     },
-    store::fs::layout::ROOT_FILE,
+    store::{db::opencode, fs::layout::ROOT_FILE},
 };
 
 /// How deep folders are searched for sessions.
@@ -44,8 +44,12 @@ pub(super) enum ImportSource {
     ClaudeCode,
     /// Sessions of Codex
     Codex,
+    /// Sessions of Copilot CLI
+    Copilot,
     /// Sessions of Gemini CLI
     Gemini,
+    /// Sessions of opencode: its database, or what `opencode export` writes
+    Opencode,
     /// Sessions of other programs: lines of {"role", "content"}
     Jsonl,
     /// Notes of `OpenClaw`: MEMORY.md, USER.md, memory/DATE.md of a workspace
@@ -140,7 +144,12 @@ impl ImportSource {
     /// Returns the program whose notes are imported; `None` for sessions.
     fn notes_program(self) -> Option<NotesProgram> {
         match self {
-            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Jsonl => None,
+            Self::ClaudeCode
+            | Self::Codex
+            | Self::Copilot
+            | Self::Gemini
+            | Self::Opencode
+            | Self::Jsonl => None,
             Self::Openclaw => Some(NotesProgram::OpenClaw),
             Self::Recall => Some(NotesProgram::Recall),
             Self::Teammates => Some(NotesProgram::Teammates),
@@ -250,7 +259,11 @@ impl ImportArgs {
             (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
             (None, ImportSource::ClaudeCode) => call.environment.claude_folder().join("projects"),
             (None, ImportSource::Codex) => call.environment.codex_folder().join("sessions"),
+            (None, ImportSource::Copilot) => {
+                call.environment.copilot_folder().join("session-state")
+            }
             (None, ImportSource::Gemini) => call.environment.gemini_folder().join("tmp"),
+            (None, ImportSource::Opencode) => call.environment.opencode_database(),
             (None, _) => {
                 return Err(CommandError::usage("`memoird import jsonl` needs a file or a folder")
                     .hint("memoird import jsonl PATH"));
@@ -262,6 +275,9 @@ impl ImportArgs {
                 .hint("name the file or the folder: memoird import FROM PATH"));
         }
         let since = (self.days > 0).then(|| call.now - TimeDelta::days(i64::from(self.days)));
+        if source::is_database(&path) {
+            return sessions_in(&path, since);
+        }
         let mut found = Vec::new();
         let mut folders = vec![(path, 0)];
         while let Some((path, depth)) = folders.pop() {
@@ -279,7 +295,8 @@ impl ImportArgs {
             let is_older = self.from == ImportSource::Gemini
                 && has_extension("json")
                 && path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("session-"));
-            let is_named = depth == 0 || has_extension("jsonl") || is_older;
+            let is_export = self.from == ImportSource::Opencode && has_extension("json");
+            let is_named = depth == 0 || has_extension("jsonl") || is_older || is_export;
             let Ok(changed) = path.metadata().and_then(|it| it.modified()) else { continue };
             let changed = DateTime::<Utc>::from(changed);
             if is_named && found.len() < FILES_MAX && since.is_none_or(|it| changed >= it) {
@@ -289,6 +306,18 @@ impl ImportArgs {
         found.sort();
         Ok(found.into_iter().map(|it| it.1).collect())
     }
+}
+
+/// Returns the paths of the sessions in a database that changed since then, the oldest change first.
+fn sessions_in(database: &Path, since: Option<DateTime<Utc>>) -> CommandResult<Vec<PathBuf>> {
+    let sessions = opencode::list_sessions(database).map_err(|e| {
+        let what = format!("cannot read the sessions in `{}`: {e}", database.display());
+        CommandError::data(what)
+            .hint("opencode export SESSION > FILE, then memoird import opencode FILE")
+    })?;
+    let since = since.map_or(i64::MIN, |it| it.timestamp_millis());
+    let changed = sessions.into_iter().filter(|it| it.1 >= since).take(FILES_MAX);
+    Ok(changed.map(|it| source::path_in_database(database, &it.0)).collect())
 }
 
 /// The memory folders that sessions belong to, each opened once.

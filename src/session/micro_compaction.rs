@@ -258,6 +258,8 @@ fn clear_line(
                 count += clear_calls(message, &is_cleared);
             }
         }
+        // These programs read no transcript that another one wrote.
+        TranscriptFormat::Opencode | TranscriptFormat::Copilot => return None,
         TranscriptFormat::Plain => {
             let is_tool =
                 matches!(value.get("role").and_then(Value::as_str), Some("tool" | "function"));

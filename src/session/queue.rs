@@ -7,8 +7,7 @@
 //! the file with the first one.
 
 use std::{
-    fs::File,
-    io::{self, BufReader},
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -18,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     save::{SaveError, SaveRequest, SavedSession, SessionStore},
-    transcript::{self, TranscriptError},
+    transcript::{self, TranscriptError, source},
 };
 use crate::{
     config::{self, Config, environment::Environment},
@@ -228,6 +227,12 @@ impl QueuedSession {
             Err(QueueError::NoTranscript { source: TranscriptError::Empty, .. }) if has_ended => {
                 QueueOutcome::NothingNew
             }
+            // A session that its user deleted.
+            Err(QueueError::Unreadable { source, .. })
+                if has_ended && source.kind() == io::ErrorKind::NotFound =>
+            {
+                QueueOutcome::NothingNew
+            }
             Err(error) => QueueOutcome::Failed(error),
         }
     }
@@ -248,8 +253,8 @@ impl QueuedSession {
         let rules = vault.rules();
         let unreadable = |source| QueueError::Unreadable { path: self.transcript.clone(), source };
         wait_until_stable(&self.transcript).map_err(unreadable)?;
-        let file = File::open(&self.transcript).map_err(unreadable)?;
-        let transcript = transcript::read(BufReader::with_capacity(1 << 16, file), None);
+        let input = source::open(&self.transcript).map_err(unreadable)?;
+        let transcript = transcript::read(input, None);
         let transcript = transcript.map_err(|source| {
             let path = self.transcript.clone();
             QueueError::NoTranscript { path, source }
@@ -261,8 +266,11 @@ impl QueuedSession {
     }
 }
 
-/// Waits until a file stops growing, because its agent may still be writing.
+/// Waits until a file stops growing, because its agent may still be writing. A database is written at once.
 fn wait_until_stable(path: &Path) -> io::Result<()> {
+    if source::database_of(path).is_some() {
+        return Ok(());
+    }
     let size = || -> io::Result<u64> {
         let found = path.metadata()?;
         if found.is_file() { Ok(found.len()) } else { Err(io::ErrorKind::InvalidInput.into()) }

@@ -6,7 +6,8 @@
 //! lines become [`EntryContent::Other`] or are counted in [`TranscriptAnomalies`].
 //!
 //! - [`line_reader`]: lines of bounded length.
-//! - [`claude`], [`codex`], [`gemini`], [`plain`]: the lines of each format.
+//! - [`source`]: opens a transcript, which may be in a database.
+//! - [`claude`], [`codex`], [`copilot`], [`gemini`], [`opencode`], [`plain`]: the lines of each format.
 //! - [`tool`]: the effect of a tool call: files, command, to-do list.
 //! - [`branches`]: what the user discarded by rewinding the conversation.
 //! - `forgotten_words`: removes words that the user wants forgotten.
@@ -23,10 +24,13 @@
 mod branches;
 pub mod claude;
 pub mod codex;
+pub mod copilot;
 mod forgotten_words;
 pub mod gemini;
 pub mod line_reader;
+pub mod opencode;
 pub mod plain;
+pub mod source;
 pub mod tool;
 mod truncation;
 pub mod user_text;
@@ -73,9 +77,13 @@ pub enum TranscriptFormat {
     ClaudeCode,
     /// `~/.codex/sessions/**/rollout-*.jsonl`.
     Codex,
+    /// `~/.copilot/session-state/*/events.jsonl`.
+    Copilot,
     /// `~/.gemini/tmp/*/chats/session-*.jsonl`.
     Gemini,
-    /// One `{"role": …, "content": …}` to a line.
+    /// `~/.local/share/opencode/opencode.db`, or what `opencode export` writes.
+    Opencode,
+    /// One `{"role": …, "content": …}` to a line; also `~/.cursor/projects/*/agent-transcripts/*.jsonl`.
     Plain,
 }
 
@@ -85,7 +93,9 @@ impl TranscriptFormat {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Copilot => "copilot",
             Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
             Self::Plain => "plain",
         }
     }
@@ -96,6 +106,12 @@ impl TranscriptFormat {
         let kind = line.get("type").and_then(Value::as_str);
         if gemini::is_line(line) {
             return Some(Self::Gemini);
+        }
+        if copilot::is_line(line) {
+            return Some(Self::Copilot);
+        }
+        if opencode::is_line(line) {
+            return Some(Self::Opencode);
         }
         if has("uuid") || has("sessionId") || has("leafUuid") {
             return kind.map(|_| Self::ClaudeCode);
@@ -111,7 +127,8 @@ impl TranscriptFormat {
         if has("instructions") && has("id") && has("timestamp") {
             return Some(Self::Codex);
         }
-        let is_message = line.get("role").is_some_and(Value::is_string) && has("content");
+        let is_message =
+            line.get("role").is_some_and(Value::is_string) && plain::content(line).is_some();
         (is_message && kind.is_none_or(|it| it == "message")).then_some(Self::Plain)
     }
 }
@@ -236,8 +253,8 @@ pub enum TranscriptError {
     Empty,
     /// No line has a known format.
     #[error(
-        "it contains no line of a session: neither of Claude Code, Codex, or Gemini CLI, nor \
-         {{\"role\": …, \"content\": …}}"
+        "it contains no line of a session: neither of Claude Code, Codex, Copilot CLI, Gemini CLI, \
+         or opencode, nor {{\"role\": …, \"content\": …}}"
     )]
     Unknown,
 }
@@ -313,7 +330,7 @@ pub fn read(
 }
 
 /// Reads the rest of a file that is one JSON object in lines, after its first line, as Gemini CLI wrote it
-/// at first; `None` if it is none, or longer than a line may be.
+/// at first, and `opencode export` does; `None` if it is none, or longer than a line may be.
 fn read_document(lines: &mut BoundedLines<impl BufRead>) -> io::Result<Option<Value>> {
     let mut document = b"{".to_vec();
     while let Some(line) = lines.next_line()? {
@@ -334,8 +351,11 @@ struct TranscriptReader {
     seen: HashSet<String>,
     /// How often each line without an id occurred.
     copies: HashMap<ContentHash, usize>,
-    /// Where the entries of each message of Gemini CLI begin, by its id and by its text.
+    /// Where the entries of a message of Gemini CLI begin, by its id and by its text; and of a call that the user
+    /// of Copilot CLI typed.
     positions: HashMap<String, usize>,
+    /// The first message that the user of opencode reverted, and the first part of it.
+    reverted_from: Option<(String, String)>,
     /// Calls without ids in the file, oldest first.
     unnamed_calls: Vec<String>,
     memory_calls: HashSet<String>,
@@ -350,6 +370,7 @@ struct TranscriptReader {
 struct EntryBuilder<'a> {
     transcript: &'a mut Transcript,
     positions: &'a mut HashMap<String, usize>,
+    reverted_from: &'a mut Option<(String, String)>,
     unnamed_calls: &'a mut Vec<String>,
     memory_calls: &'a mut HashSet<String>,
     /// The ids and texts of the questions that each call asks the user.
@@ -376,13 +397,14 @@ impl TranscriptReader {
             entries: Vec::new(),
             anomalies: TranscriptAnomalies::default(),
         };
-        let (seen, copies, positions, unnamed_calls) = Default::default();
+        let (seen, copies, positions, reverted_from, unnamed_calls) = Default::default();
         let (memory_calls, tree, questions, queued) = Default::default();
         Self {
             transcript,
             seen,
             copies,
             positions,
+            reverted_from,
             unnamed_calls,
             memory_calls,
             tree,
@@ -442,6 +464,7 @@ impl TranscriptReader {
         let mut found = EntryBuilder {
             transcript: &mut self.transcript,
             positions: &mut self.positions,
+            reverted_from: &mut self.reverted_from,
             unnamed_calls: &mut self.unnamed_calls,
             memory_calls: &mut self.memory_calls,
             questions: &mut self.questions,
@@ -456,7 +479,9 @@ impl TranscriptReader {
         match format {
             TranscriptFormat::ClaudeCode => claude::read(&mut found, value),
             TranscriptFormat::Codex => codex::read(&mut found, value),
+            TranscriptFormat::Copilot => copilot::read(&mut found, value),
             TranscriptFormat::Gemini => gemini::read(&mut found, value),
+            TranscriptFormat::Opencode => opencode::read(&mut found, value),
             TranscriptFormat::Plain => plain::read(&mut found, value),
         }
         let is_subagent = found.is_subagent;

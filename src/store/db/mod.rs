@@ -3,6 +3,7 @@
 //! - [`lineage`]: what was made from what, and the history of every file; one per folder.
 //! - [`ledger`]: every model call and what it cost; one per person.
 //! - [`search_index`] and [`vectors`]: caches, made again from the files when they are lost.
+//! - [`opencode`]: the sessions in the database of another program.
 //! - `cache_db`: how both caches are opened and replaced.
 //! - `connection`: how any of these is opened.
 
@@ -10,5 +11,6 @@ pub(crate) mod cache_db;
 mod connection;
 pub mod ledger;
 pub mod lineage;
+pub mod opencode;
 pub mod search_index;
 pub mod vectors;
