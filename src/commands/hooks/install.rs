@@ -1,5 +1,5 @@
-//! Adds our hooks to the settings of an agent's program, and removes them; or writes them as a plugin. For
-//! Gemini CLI the same file gets our MCP server, too.
+//! Adds our hooks and MCP server to the files of an agent's program, and removes them; or writes them as a plugin.
+//! What belongs in which file, [`super::programs`] says.
 //!
 //! The settings belong to the user: everything else in them stays, the change is shown first, and the
 //! previous file is backed up beside it. Removing the hooks restores that file byte for byte, if nothing else
@@ -12,7 +12,11 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::{json_edit, run};
+use super::{
+    json_edit,
+    programs::{AgentProgram, FileContent, HookShape, PLUGIN_PROGRAM, ProgramFile, ServerShape},
+    run,
+};
 use crate::commands::{
     error::{CommandError, CommandResult},
     ui::Ui,
@@ -23,95 +27,25 @@ use crate::{
     store::fs::vault::settings_files::{remove_settings, write_settings},
 };
 
-/// The program whose settings are edited. All read hooks of the same shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AgentProgram {
-    /// Claude Code: `settings.json`, with many other settings.
-    ClaudeCode,
-    /// Codex: `hooks.json`, with hooks only.
-    Codex,
-    /// Gemini CLI: `settings.json`, with many other settings, which may have comments.
-    Gemini,
-}
-
-impl AgentProgram {
-    /// Returns the name of the agent in our hooks' commands.
-    pub(crate) fn id(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-        }
-    }
-
-    pub(crate) fn display_name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "Claude Code",
-            Self::Codex => "Codex",
-            Self::Gemini => "Gemini CLI",
-        }
-    }
-
-    fn settings_path(self, around: &Environment) -> PathBuf {
-        match self {
-            Self::ClaudeCode => around.claude_folder().join("settings.json"),
-            Self::Codex => around.codex_folder().join("hooks.json"),
-            Self::Gemini => around.gemini_folder().join("settings.json"),
-        }
-    }
-
-    /// Returns the events that we handle, and their names in our commands.
-    fn events(self) -> &'static [(&'static str, &'static str)] {
-        // Gemini CLI asks before each turn whether to compact, and its transcript keeps what it compacts.
-        if self == Self::Gemini { &EVENTS[..2] } else { &EVENTS }
-    }
-
-    /// Returns the timeout of our hook for an event, in the unit of the program.
-    fn timeout(self, event: &str) -> u64 {
-        match self {
-            Self::Gemini => TIMEOUT_SECONDS * 1_000,
-            _ if event == SHORT_EVENT => SHORT_TIMEOUT_SECONDS,
-            _ => TIMEOUT_SECONDS,
-        }
-    }
-
-    /// Returns whether the program accepts the timeout of a hook, which the user may have changed.
-    fn accepts_timeout(self, hook: &Value, event: &str) -> bool {
-        let timeout = hook.get("timeout").and_then(Value::as_u64);
-        self == Self::Gemini
-            || event != SHORT_EVENT
-            || timeout.is_none_or(|it| it <= SHORT_TIMEOUT_SECONDS)
-    }
-
-    fn parse_settings(self, text: &str) -> serde_json::Result<Value> {
-        let plain = (self == Self::Gemini).then(|| json_edit::without_comments(text));
-        let text = plain.as_deref().unwrap_or(text);
-        serde_json::from_str(if text.trim().is_empty() { "{}" } else { text })
-    }
-}
-
-/// The events of all programs; the last one is not for Gemini CLI.
-const EVENTS: [(&str, &str); 3] = [
-    ("SessionStart", "session-start"),
-    ("SessionEnd", "session-end"),
-    ("PreCompact", "pre-compact"),
-];
-
-/// Where Gemini CLI lists servers, and the name and arguments of ours. Without a named folder it serves the
-/// one around its working folder, as the hooks do.
-const SERVERS: &str = "mcpServers";
+/// The name of our server.
 const SERVER: &str = "memoird";
-const SERVER_ARGS: [&str; 1] = ["mcp"];
-
-/// The timeout of a hook, in seconds, enforced by the agent's program.
-const TIMEOUT_SECONDS: u64 = 5;
-/// The event whose hooks Codex gives less time, and warns about a longer timeout at each start.
-const SHORT_EVENT: &str = "SessionEnd";
-const SHORT_TIMEOUT_SECONDS: u64 = 3;
 
 /// Follows the name of the settings in the name of a backup.
 const BACKUP_INFIX: &str = ".before-memoird-";
 
+/// What we enter in a file of settings.
+#[derive(Clone, Copy)]
+struct Entries<'a> {
+    host: AgentProgram,
+    hooks: Option<HookShape>,
+    server: Option<ServerShape>,
+    /// Whether the file may have comments.
+    has_comments: bool,
+    /// Our program.
+    program: &'a str,
+}
+
+/// A change of one file of an agent's program.
 #[derive(Debug)]
 pub(crate) struct HookSettingsChange {
     /// The file.
@@ -121,37 +55,72 @@ pub(crate) struct HookSettingsChange {
     new: Option<String>,
     /// The backup that the new text comes from.
     restored: Option<PathBuf>,
+    /// Whether only memoird writes the file, which needs no backup then.
+    is_own_file: bool,
 }
 
 impl HookSettingsChange {
-    /// Computes the change; `None` if nothing is to be changed.
-    pub(crate) fn new(
+    /// Computes the changes of the files of a program; none if nothing is to be changed.
+    pub(crate) fn all(
         host: AgentProgram,
         around: &Environment,
         program: &Path,
         takes_out: bool,
-    ) -> CommandResult<Option<Self>> {
-        let path = host.settings_path(around);
-        let old = match fs::read_to_string(&path) {
-            Ok(text) => Some(text),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-            Err(e) => {
-                let what = format!("cannot read `{}`: {e}", path.display());
-                return Err(CommandError::config(what));
+    ) -> CommandResult<Vec<Self>> {
+        let program = program.to_string_lossy();
+        let change = |ProgramFile { path, content }| match content {
+            FileContent::Plugin(text) => Self::of_plugin(path, text, &program, takes_out),
+            FileContent::Settings { hooks, server, has_comments } => {
+                let entries = Entries { host, hooks, server, has_comments, program: &program };
+                Self::of_settings(&path, entries, takes_out)
             }
         };
+        host.files(around).into_iter().filter_map(|it| change(it).transpose()).collect()
+    }
+
+    /// Computes the change of a file that is ours as a whole.
+    fn of_plugin(
+        path: PathBuf,
+        text: &str,
+        program: &str,
+        takes_out: bool,
+    ) -> CommandResult<Option<Self>> {
+        let old = read_file(&path)?;
+        if let Some(old) = &old
+            && old.lines().next() != text.lines().next()
+        {
+            if takes_out {
+                return Ok(None);
+            }
+            let what = format!("`{}` was not written by memoird", path.display());
+            return Err(CommandError::config(what)
+                .hint("move it elsewhere, then do the same again; nothing was changed"));
+        }
+        let line = format!("const PROGRAM = {}\n", json!(program));
+        let new = (!takes_out).then(|| text.replace(PLUGIN_PROGRAM, &line));
+        let change = Self { path, old, new, restored: None, is_own_file: true };
+        Ok((change.old != change.new).then_some(change))
+    }
+
+    /// Computes the change of a file of settings.
+    fn of_settings(
+        path: &Path,
+        entries: Entries<'_>,
+        takes_out: bool,
+    ) -> CommandResult<Option<Self>> {
+        let old = read_file(path)?;
         let text = old.as_deref().unwrap_or_default();
-        let mut settings: Value = host.parse_settings(text).map_err(|e| {
+        let mut settings: Value = entries.parse(text).map_err(|e| {
             let what = format!("`{}` is no JSON: {e}", path.display());
             CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
         })?;
         let before = settings.clone();
-        merge(&mut settings, host, &program.to_string_lossy(), takes_out).ok_or_else(|| {
+        entries.merge(&mut settings, takes_out).map_err(|key| {
             let what = format!(
-                "`hooks` in `{}` is not what {} reads",
+                "`{key}` in `{}` is not what {} reads",
                 path.display(),
-                host.display_name()
+                entries.host.display_name()
             );
             CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
@@ -159,21 +128,22 @@ impl HookSettingsChange {
         if settings == before {
             return Ok(None);
         }
-        let new = json_edit::change(text, &before, &settings).map_err(CommandError::config)?;
+        let new = json_edit::change(text, &settings).map_err(CommandError::config)?;
+        let change =
+            |new, restored| Self { path: path.to_owned(), old, new, restored, is_own_file: false };
         if takes_out {
-            let backups = backups_of(&path);
+            let backups = backups_of(path);
             let is_former = |it: &&(PathBuf, String)| {
-                is_before(&it.1, &settings, host) && has_comments_of(&it.1, &new)
+                entries.is_before(&it.1, &settings) && has_comments_of(&it.1, &new)
             };
             if let Some((backup, text)) = backups.iter().find(is_former) {
-                let (new, restored) = (Some(text.clone()), Some(backup.clone()));
-                return Ok(Some(Self { path, old, new, restored }));
+                return Ok(Some(change(Some(text.clone()), Some(backup.clone()))));
             }
             if backups.is_empty() && settings == json!({}) {
-                return Ok(Some(Self { path, old, new: None, restored: None }));
+                return Ok(Some(change(None, None)));
             }
         }
-        Ok(Some(Self { path, old, new: Some(new), restored: None }))
+        Ok(Some(change(Some(new), None)))
     }
 
     pub(crate) fn show_diff(&self, ui: &Ui) {
@@ -203,7 +173,7 @@ impl HookSettingsChange {
             return Ok(None);
         }
         let backup = match &self.old {
-            Some(old) => {
+            Some(old) if !self.is_own_file => {
                 let name = format!(
                     "{}{BACKUP_INFIX}{}",
                     self.path.file_name().unwrap_or_default().to_string_lossy(),
@@ -213,7 +183,7 @@ impl HookSettingsChange {
                 write_settings(&backup, old)?;
                 Some(backup)
             }
-            None => None,
+            _ => None,
         };
         write_settings(&self.path, new)?;
         Ok(backup)
@@ -238,140 +208,189 @@ fn backups_of(path: &Path) -> Vec<(PathBuf, String)> {
     texts.flatten().collect()
 }
 
-/// Returns whether the text of a backup has no hooks of ours, and otherwise the same settings.
-fn is_before(backup: &str, settings: &Value, host: AgentProgram) -> bool {
-    let Ok(backup) = host.parse_settings(backup) else { return false };
-    let groups = backup.get("hooks").and_then(Value::as_object).into_iter().flatten();
-    let groups = groups.filter_map(|it| it.1.as_array()).flatten();
-    let has_ours = groups.flat_map(|it| our_commands(it, host)).next().is_some();
-    let has_ours =
-        has_ours || backup.get(SERVERS).and_then(|it| it.get(SERVER)).is_some_and(is_our_server);
-    !has_ours && without_empty_hooks(backup) == without_empty_hooks(settings.clone())
+/// Returns the text of a file; `None` if it does not exist.
+fn read_file(path: &Path) -> CommandResult<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => {
+            let what = format!("cannot read `{}`: {e}", path.display());
+            Err(CommandError::config(what))
+        }
+    }
 }
 
 /// Returns whether two texts of the same settings have the same comments.
 fn has_comments_of(text: &str, other: &str) -> bool {
-    let is_plain = |it: &str| json_edit::without_comments(it) == it;
+    let is_plain = |it: &str| it.trim().is_empty() || serde_json::from_str::<Value>(it).is_ok();
     is_plain(text) && is_plain(other) || text.split_whitespace().eq(other.split_whitespace())
-}
-
-/// Returns settings without lists that have no hooks or servers, which adding and removing ours may change.
-fn without_empty_hooks(mut settings: Value) -> Value {
-    if let Some(object) = settings.as_object_mut()
-        && let Some(hooks) = object.get_mut("hooks").and_then(Value::as_object_mut)
-    {
-        hooks.retain(|_, groups| groups.as_array().is_none_or(|it| !it.is_empty()));
-        if hooks.is_empty() {
-            object.shift_remove("hooks");
-        }
-    }
-    if let Some(object) = settings.as_object_mut()
-        && object.get(SERVERS) == Some(&json!({}))
-    {
-        object.shift_remove(SERVERS);
-    }
-    settings
 }
 
 /// Returns whether the settings have our hook for an event, so that the same hook of a plugin is not needed.
 pub(crate) fn is_in_settings(host: AgentProgram, around: &Environment, word: &str) -> bool {
-    let text = fs::read_to_string(host.settings_path(around)).unwrap_or_default();
-    let Ok(settings) = host.parse_settings(&text) else { return false };
     let event = host.events().iter().find(|it| it.1 == word).map_or("", |it| it.0);
-    let groups = settings.get("hooks").and_then(|it| it.get(event)?.as_array());
-    let mut programs = groups.into_iter().flatten().flat_map(|it| our_programs(it, host));
-    programs.any(|it| Path::new(it).is_file())
+    host.files(around).iter().any(|it| {
+        let text = fs::read_to_string(&it.path).unwrap_or_default();
+        let Ok(settings) = serde_json::from_str::<Value>(&text) else { return false };
+        let groups = settings.get("hooks").and_then(|it| it.get(event)?.as_array());
+        let own = groups.into_iter().flatten().flat_map(|it| our_commands(it, host));
+        own.filter_map(|it| hook_program(it, host)).any(|it| Path::new(it).is_file())
+    })
 }
 
-/// Adds our hooks and server or removes them; `None` if the settings have an unexpected shape.
-fn merge(settings: &mut Value, host: AgentProgram, program: &str, takes_out: bool) -> Option<()> {
-    let settings = settings.as_object_mut()?;
-    merge_hooks(settings, host, program, takes_out)?;
-    if host == AgentProgram::Gemini {
-        merge_server(settings, program, takes_out)?;
+impl Entries<'_> {
+    fn parse(self, text: &str) -> Result<Value, String> {
+        if self.has_comments {
+            return json_edit::parse(text).map_err(|e| e.to_string());
+        }
+        let text = if text.trim().is_empty() { "{}" } else { text };
+        serde_json::from_str(text).map_err(|e| e.to_string())
     }
-    Some(())
-}
 
-/// Adds or removes our MCP server. A server of this name with other arguments is the user's.
-fn merge_server(settings: &mut Map<String, Value>, program: &str, takes_out: bool) -> Option<()> {
-    let Some(servers) = settings.get_mut(SERVERS) else {
-        if !takes_out {
-            let server = json!({ "command": program, "args": SERVER_ARGS });
-            settings.insert(SERVERS.to_owned(), json!({ SERVER: server }));
+    /// Adds our hooks and server or removes them; fails with the key of settings that have another shape.
+    fn merge(self, settings: &mut Value, takes_out: bool) -> Result<(), &'static str> {
+        let settings = settings.as_object_mut().ok_or("the whole")?;
+        if let Some(shape) = self.hooks {
+            self.merge_hooks(settings, shape, takes_out).ok_or("hooks")?;
         }
-        return Some(());
-    };
-    let servers = servers.as_object_mut()?;
-    match servers.get_mut(SERVER) {
-        None if takes_out => {}
-        None => {
-            let server = json!({ "command": program, "args": SERVER_ARGS });
-            servers.insert(SERVER.to_owned(), server);
+        if let Some(shape) = self.server {
+            self.merge_server(settings, shape, takes_out).ok_or(shape.key)?;
         }
-        Some(server) if !is_our_server(server) => {}
-        Some(server) if !takes_out => server["command"] = json!(program),
-        Some(_) => {
-            servers.shift_remove(SERVER);
-            if servers.is_empty() {
-                settings.shift_remove(SERVERS);
+        Ok(())
+    }
+
+    /// Adds or removes our MCP server. A server of this name with other arguments is the user's.
+    fn merge_server(
+        self,
+        settings: &mut Map<String, Value>,
+        shape: ServerShape,
+        takes_out: bool,
+    ) -> Option<()> {
+        let entry = shape.entry(self.program);
+        let Some(servers) = settings.get_mut(shape.key) else {
+            if !takes_out {
+                settings.insert(shape.key.to_owned(), json!({ SERVER: entry }));
+            }
+            return Some(());
+        };
+        let servers = servers.as_object_mut()?;
+        match servers.get_mut(SERVER) {
+            None if takes_out => {}
+            None => {
+                servers.insert(SERVER.to_owned(), entry);
+            }
+            Some(server) if !shape.is_ours(server) => {}
+            Some(server) if !takes_out => server["command"] = entry["command"].clone(),
+            Some(_) => {
+                servers.shift_remove(SERVER);
+                if servers.is_empty() {
+                    settings.shift_remove(shape.key);
+                }
             }
         }
+        Some(())
     }
-    Some(())
-}
 
-fn is_our_server(server: &Value) -> bool {
-    server.get("args") == Some(&json!(SERVER_ARGS))
-        && server.get("command").is_some_and(Value::is_string)
-}
-
-fn merge_hooks(
-    settings: &mut Map<String, Value>,
-    host: AgentProgram,
-    program: &str,
-    takes_out: bool,
-) -> Option<()> {
-    if takes_out && !settings.contains_key("hooks") {
-        return Some(());
-    }
-    let hooks = settings.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
-    for &(event, word) in host.events() {
-        let command = hook_command(host, program, word);
-        let timeout = host.timeout(event);
-        let hook = json!({ "type": "command", "command": command, "timeout": timeout });
-        let groups = match hooks.get_mut(event) {
-            None if takes_out => continue,
-            None => hooks.entry(event).or_insert_with(|| json!([])).as_array_mut()?,
-            Some(groups) => groups.as_array_mut()?,
-        };
-        let own_hooks = groups.iter().flat_map(|it| our_hooks(it, host));
-        let is_there =
-            |it: &Value| command_text(it) == Some(&command) && host.accepts_timeout(it, event);
-        if own_hooks.into_iter().any(is_there) && !takes_out {
-            continue;
+    fn merge_hooks(
+        self,
+        settings: &mut Map<String, Value>,
+        shape: HookShape,
+        takes_out: bool,
+    ) -> Option<()> {
+        let host = self.host;
+        if takes_out && !settings.contains_key("hooks") {
+            return Some(());
         }
-        // A hook that names a former path of the program, or a timeout that is too long, is replaced.
-        let had_own = groups.iter().any(|it| our_commands(it, host).next().is_some());
-        groups.retain_mut(|group| {
-            let Some(list) = group.get_mut("hooks").and_then(Value::as_array_mut) else {
-                return true;
+        if shape == HookShape::List && !takes_out {
+            settings.entry(VERSION_KEY).or_insert_with(|| json!(1));
+        }
+        let hooks = settings.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
+        for &(event, word) in host.events() {
+            let command = hook_command(host, self.program, word);
+            let groups = match hooks.get_mut(event) {
+                None if takes_out => continue,
+                None => hooks.entry(event).or_insert_with(|| json!([])).as_array_mut()?,
+                Some(groups) => groups.as_array_mut()?,
             };
-            let before = list.len();
-            list.retain(|it| !is_our_hook(it, host));
-            list.len() == before || !list.is_empty()
-        });
-        if takes_out && had_own && groups.is_empty() {
-            hooks.shift_remove(event);
-        } else if !takes_out {
-            groups.push(json!({ "hooks": [hook] }));
+            let own_hooks = groups.iter().flat_map(|it| our_hooks(it, host));
+            let is_there =
+                |it: &Value| command_text(it) == Some(&command) && host.accepts_timeout(it, event);
+            if own_hooks.into_iter().any(is_there) && !takes_out {
+                continue;
+            }
+            // A hook that names a former path of the program, or a timeout that is too long, is replaced.
+            let had_own = groups.iter().any(|it| our_commands(it, host).next().is_some());
+            groups.retain_mut(|group| {
+                if is_our_hook(group, host) {
+                    return false;
+                }
+                let Some(list) = group.get_mut("hooks").and_then(Value::as_array_mut) else {
+                    return true;
+                };
+                let before = list.len();
+                list.retain(|it| !is_our_hook(it, host));
+                list.len() == before || !list.is_empty()
+            });
+            if takes_out && had_own && groups.is_empty() {
+                hooks.shift_remove(event);
+            } else if !takes_out {
+                let timeout = host.timeout(event);
+                groups.push(match shape {
+                    HookShape::Groups => {
+                        let hook =
+                            json!({ "type": "command", "command": command, "timeout": timeout });
+                        json!({ "hooks": [hook] })
+                    }
+                    HookShape::List => json!({ "command": command, "timeout": timeout }),
+                });
+            }
         }
+        if takes_out && hooks.is_empty() {
+            settings.shift_remove("hooks");
+            // A version without hooks says nothing, and we may have entered it.
+            if shape == HookShape::List && settings.keys().all(|it| it == VERSION_KEY) {
+                settings.clear();
+            }
+        }
+        Some(())
     }
-    if takes_out && hooks.is_empty() {
-        settings.shift_remove("hooks");
+
+    /// Returns whether the text of a backup has no hooks of ours, and otherwise the same settings.
+    fn is_before(self, backup: &str, settings: &Value) -> bool {
+        let Ok(backup) = self.parse(backup) else { return false };
+        let groups = backup.get("hooks").and_then(Value::as_object).into_iter().flatten();
+        let groups = groups.filter_map(|it| it.1.as_array()).flatten();
+        let has_hooks = groups.flat_map(|it| our_commands(it, self.host)).next().is_some();
+        let has_server = self.server.is_some_and(|shape| {
+            let server = backup.get(shape.key).and_then(|it| it.get(SERVER));
+            server.is_some_and(|it| shape.is_ours(it))
+        });
+        !has_hooks
+            && !has_server
+            && self.without_empty_lists(backup) == self.without_empty_lists(settings.clone())
     }
-    Some(())
+
+    /// Returns settings without lists that have no hooks or servers, which adding and removing ours may change.
+    fn without_empty_lists(self, mut settings: Value) -> Value {
+        let Some(object) = settings.as_object_mut() else { return settings };
+        if let Some(hooks) = object.get_mut("hooks").and_then(Value::as_object_mut) {
+            hooks.retain(|_, groups| groups.as_array().is_none_or(|it| !it.is_empty()));
+        }
+        let keys = ["hooks"].into_iter().chain(self.server.map(|it| it.key));
+        for key in keys {
+            if object.get(key) == Some(&json!({})) {
+                object.shift_remove(key);
+            }
+        }
+        if self.hooks == Some(HookShape::List) && object.keys().all(|it| it == VERSION_KEY) {
+            object.clear();
+        }
+        settings
+    }
 }
+
+/// The version of a file with a list of hooks.
+const VERSION_KEY: &str = "version";
 
 fn hook_command(host: AgentProgram, program: &str, word: &str) -> String {
     format!("{} {} {} {word}", shell_quoted(program), run::HOOK_COMMAND, host.id())
@@ -380,11 +399,15 @@ fn hook_command(host: AgentProgram, program: &str, word: &str) -> String {
 /// Returns the files of a Claude Code plugin with our hooks: their paths in the plugin's folder, and
 /// their text.
 pub(crate) fn plugin_files(program: &Path) -> Vec<(&'static str, String)> {
-    let mut hooks = json!({});
+    let mut hooks = Map::new();
     let program = program.to_string_lossy();
-    // An empty object accepts hooks.
-    let merged = merge(&mut hooks, AgentProgram::ClaudeCode, &program, false);
+    let host = AgentProgram::ClaudeCode;
+    let shape = HookShape::Groups;
+    let entries =
+        Entries { host, hooks: Some(shape), server: None, has_comments: false, program: &program };
+    let merged = entries.merge_hooks(&mut hooks, shape, false);
     debug_assert!(merged.is_some(), "an empty object accepts hooks");
+    let hooks = Value::Object(hooks);
     let plugin = json!({
         "name": "memoird",
         "version": env!("CARGO_PKG_VERSION"),
@@ -394,18 +417,14 @@ pub(crate) fn plugin_files(program: &Path) -> Vec<(&'static str, String)> {
     vec![(".claude-plugin/plugin.json", text(&plugin)), ("hooks/hooks.json", text(&hooks))]
 }
 
+/// Returns our hooks in a group, which may be a hook itself.
 fn our_hooks(group: &Value, host: AgentProgram) -> impl Iterator<Item = &Value> {
     let list = group.get("hooks").and_then(Value::as_array).into_iter().flatten();
-    list.filter(move |it| is_our_hook(it, host))
+    list.chain([group]).filter(move |it| is_our_hook(it, host))
 }
 
 fn our_commands(group: &Value, host: AgentProgram) -> impl Iterator<Item = &str> {
     our_hooks(group, host).filter_map(command_text)
-}
-
-/// Returns the programs that our hooks in a group call.
-fn our_programs(group: &Value, host: AgentProgram) -> impl Iterator<Item = &str> {
-    our_commands(group, host).filter_map(move |it| hook_program(it, host))
 }
 
 fn command_text(hook: &Value) -> Option<&str> {
@@ -442,63 +461,82 @@ pub(crate) fn shell_quoted(path: &str) -> String {
 mod tests {
     use super::*;
 
+    fn entries<'a>(
+        host: AgentProgram,
+        file: &FileContent,
+        program: &'a str,
+    ) -> Option<Entries<'a>> {
+        let FileContent::Settings { hooks, server, has_comments } = *file else { return None };
+        Some(Entries { host, hooks, server, has_comments, program })
+    }
+
+    /// Adds and removes what belongs in each file of each program.
     #[track_caller]
     fn check(settings: &Value) {
-        for host in [AgentProgram::ClaudeCode, AgentProgram::Codex, AgentProgram::Gemini] {
-            check_with(host, settings);
+        for host in AgentProgram::ALL {
+            for file in host.files(&Environment::default()) {
+                check_file(host, &file.content, settings);
+            }
         }
     }
 
     #[track_caller]
-    fn check_with(host: AgentProgram, settings: &Value) {
+    fn check_file(host: AgentProgram, file: &FileContent, settings: &Value) {
+        let Some(own) = entries(host, file, "/usr/bin/memoird") else { return };
         let mut changed = settings.clone();
-        merge(&mut changed, host, "/old place/memoird", false).unwrap();
-        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
+        let mut add = |program| entries(host, file, program).unwrap().merge(&mut changed, false);
+        add("/old place/memoird").unwrap();
+        add("/usr/bin/memoird").unwrap();
         let once = changed.clone();
-        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
+        own.merge(&mut changed, false).unwrap();
         assert_eq!(changed, once);
-        merge(&mut changed, host, "/opt/memory-head", false).unwrap();
-        merge(&mut changed, host, "/usr/bin/memoird", false).unwrap();
-        for &(event, word) in host.events() {
+        let mut add = |program| entries(host, file, program).unwrap().merge(&mut changed, false);
+        add("/opt/memory-head").unwrap();
+        add("/usr/bin/memoird").unwrap();
+        for &(event, word) in host.events().iter().filter(|_| own.hooks.is_some()) {
             let groups = changed["hooks"][event].as_array().unwrap();
-            let own: Vec<&str> = groups.iter().flat_map(|it| our_commands(it, host)).collect();
-            assert_eq!(own, [hook_command(host, "/usr/bin/memoird", word)]);
+            let found: Vec<&str> = groups.iter().flat_map(|it| our_commands(it, host)).collect();
+            assert_eq!(found, [hook_command(host, "/usr/bin/memoird", word)]);
         }
-        let server = json!({"command": "/usr/bin/memoird", "args": ["mcp"]});
-        let server = (host == AgentProgram::Gemini).then_some(server);
-        assert_eq!(changed.get(SERVERS).and_then(|it| it.get(SERVER)), server.as_ref());
-        merge(&mut changed, host, "/usr/bin/memoird", true).unwrap();
-        assert_eq!(changed, *settings);
+        if let Some(shape) = own.server {
+            assert_eq!(changed[shape.key][SERVER], shape.entry("/usr/bin/memoird"), "{host:?}");
+        }
+        own.merge(&mut changed, true).unwrap();
+        assert_eq!(changed, *settings, "{host:?}");
     }
 
     #[test]
     fn hooks_are_added_and_removed_and_the_rest_stays() {
         check(&json!({}));
-        check(&json!({"model": "x", "permissions": {"allow": ["Bash(ls)"]}}));
+        check(&json!({"model": "x", "permissions": {"allow": ["Bash(ls)"]}, "version": 1}));
         let theirs = json!({"type": "command", "command": "echo memoird hook claude-code"});
         check(
-            &json!({"hooks": {"Stop": [], "SessionEnd": [{"matcher": "clear", "hooks": [theirs]}]}, "z": 1}),
+            &json!({"version": 1, "hooks": {"Stop": [], "SessionEnd": [{"matcher": "clear", "hooks": [theirs]}]}, "z": 1}),
         );
+        check(&json!({"version": 1, "hooks": {"sessionStart": [theirs]}}));
+        check(&json!({"mcpServers": {"other": {"url": "x"}}, "mcp": {"a": {}}, "version": 1}));
     }
 
     #[test]
-    fn other_servers_and_one_that_the_user_entered_stay() {
+    fn a_server_that_the_user_entered_stays() {
         let own = json!({"command": "memoird", "args": ["--root", "/m", "mcp"]});
         let settings = json!({"mcpServers": {"other": {"url": "x"}, "memoird": own}});
+        let file = &AgentProgram::Windsurf.files(&Environment::default())[0];
+        let entries = entries(AgentProgram::Windsurf, &file.content, "/usr/bin/memoird").unwrap();
         let mut changed = settings.clone();
         for takes_out in [false, true] {
-            merge(&mut changed, AgentProgram::Gemini, "/usr/bin/memoird", takes_out).unwrap();
-            assert_eq!(changed[SERVERS], settings[SERVERS]);
+            entries.merge(&mut changed, takes_out).unwrap();
+            assert_eq!(changed, settings);
         }
-        check(&json!({"mcpServers": {"other": {"url": "x"}}}));
-        let mut list = json!({"mcpServers": []});
-        assert_eq!(merge(&mut list, AgentProgram::Gemini, "/m", false), None);
+        assert_eq!(entries.merge(&mut json!({"mcpServers": []}), false), Err("mcpServers"));
     }
 
     #[test]
     fn settings_of_another_shape_are_left_alone() {
+        let file = &AgentProgram::Codex.files(&Environment::default())[0];
+        let entries = entries(AgentProgram::Codex, &file.content, "/m").unwrap();
         for settings in [json!([]), json!({"hooks": []}), json!({"hooks": {"SessionEnd": {}}})] {
-            assert_eq!(merge(&mut settings.clone(), AgentProgram::Codex, "/m", false), None);
+            assert!(entries.merge(&mut settings.clone(), false).is_err());
         }
     }
 }

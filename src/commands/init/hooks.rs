@@ -8,7 +8,8 @@ use crate::{
         GlobalArgs,
         error::{CommandError, CommandResult},
         hooks::{
-            install::{self, AgentProgram, HookSettingsChange},
+            install::{self, HookSettingsChange},
+            programs::AgentProgram,
             project_folder,
         },
         import,
@@ -18,11 +19,6 @@ use crate::{
     config::edit,
     store::fs::vault::settings_files::write_settings,
 };
-
-/// What Codex users have to do themselves.
-const CODEX_TRUST_HINT: &str = "Codex only runs hooks that you trust: approve them under /hooks in Codex. Older \
-     versions also need `codex_hooks = true` under `[features]` in config.toml; for versions that do \
-     not report the end of a session, use `memoird import codex`";
 
 /// What installing or removing hooks did, in sentences.
 #[derive(Default)]
@@ -34,7 +30,7 @@ pub(super) struct HooksOutcome {
 
 /// Removes the hooks of the named agent programs, and does nothing else.
 pub(super) fn uninstall(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResult<()> {
-    if args.agent_programs().is_empty() {
+    if args.agents.0.is_empty() {
         return Err(CommandError::usage("--uninstall needs to know which agent's hooks to remove")
             .hint("memoird init --claude-code --uninstall"));
     }
@@ -108,37 +104,31 @@ pub(super) fn offer_session_import(
     }
     // Reload: this command has just changed the configuration.
     let call = Invocation::load(global)?;
-    for program in args.agent_programs() {
-        let (source, folder) = match program {
-            AgentProgram::ClaudeCode => (
-                import::ImportSource::ClaudeCode,
-                call.environment.claude_folder().join("projects"),
-            ),
+    let around = &call.environment;
+    for &program in &args.agents.0 {
+        let (source, path) = match program {
+            AgentProgram::ClaudeCode => {
+                (import::ImportSource::ClaudeCode, around.claude_folder().join("projects"))
+            }
             AgentProgram::Codex => {
-                (import::ImportSource::Codex, call.environment.codex_folder().join("sessions"))
+                (import::ImportSource::Codex, around.codex_folder().join("sessions"))
             }
             AgentProgram::Gemini => {
-                (import::ImportSource::Gemini, call.environment.gemini_folder().join("tmp"))
+                (import::ImportSource::Gemini, around.gemini_folder().join("tmp"))
             }
+            AgentProgram::Opencode => (import::ImportSource::Opencode, around.opencode_database()),
+            AgentProgram::Copilot => {
+                (import::ImportSource::Copilot, around.copilot_folder().join("session-state"))
+            }
+            _ => continue,
         };
-        if folder.is_dir() {
+        if path.exists() {
             ui.note("");
             ui.note(format!("Sessions of {} in the last 30 days:", program.display_name()));
             import::run(global, &import::ImportArgs::recent(source, args.yes), ui)?;
         }
     }
     Ok(())
-}
-
-impl InitArgs {
-    fn agent_programs(&self) -> Vec<AgentProgram> {
-        let named = [
-            (self.claude_code, AgentProgram::ClaudeCode),
-            (self.codex, AgentProgram::Codex),
-            (self.gemini, AgentProgram::Gemini),
-        ];
-        named.into_iter().filter(|it| it.0).map(|it| it.1).collect()
-    }
 }
 
 /// Adds the hooks to the settings of the named agent programs, or removes them: shows the change
@@ -149,46 +139,58 @@ pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResu
         CommandError::cannot_write(what)
     })?;
     let mut outcome = HooksOutcome::default();
-    for agent in args.agent_programs() {
+    for &agent in &args.agents.0 {
         if let (AgentProgram::ClaudeCode, Some(dir)) = (agent, &args.plugin) {
             write_plugin(call, args, dir, &program, &mut outcome)?;
             continue;
         }
-        let name = agent.display_name();
-        let Some(change) =
-            HookSettingsChange::new(agent, &call.environment, &program, args.uninstall)?
-        else {
+        let changes = HookSettingsChange::all(agent, &call.environment, &program, args.uninstall)?;
+        if changes.is_empty() {
+            let name = agent.display_name();
             outcome.done.push(if args.uninstall {
                 format!("the settings of {name} have no hooks of memoird")
             } else {
                 format!("the settings of {name} already have the hooks")
             });
             continue;
-        };
-        let path = change.path.display().to_string();
-        if !ui.is_json() {
-            change.show_diff(ui);
         }
-        let agreed = if args.yes || args.dry_run {
-            Some(!args.dry_run)
-        } else {
-            ui.confirm(format!("Change {path}?"))
-        };
-        if agreed != Some(true) {
-            outcome.done.push(format!("{path} was not changed"));
-            if agreed.is_none() {
-                outcome.to_do.push(format!("to change {path}, run the same command with --yes"));
-            }
-            continue;
+        let mut is_installed = !args.uninstall;
+        for change in changes {
+            is_installed &= make_change(call, args, &change, ui, &mut outcome)?;
         }
-        let backup = change.write(call.now)?;
-        let backup = backup.map(|it| format!("; backup: {}", it.display())).unwrap_or_default();
-        outcome.done.push(format!("changed {path}{backup}"));
-        if agent == AgentProgram::Codex && !args.uninstall {
-            outcome.to_do.push(CODEX_TRUST_HINT.to_owned());
-        }
+        outcome.to_do.extend(agent.to_do().filter(|_| is_installed).map(str::to_owned));
     }
     Ok(outcome)
+}
+
+/// Shows the change of one file, and makes it if the user agrees; returns whether it was made.
+fn make_change(
+    call: &Invocation,
+    args: &InitArgs,
+    change: &HookSettingsChange,
+    ui: &Ui,
+    outcome: &mut HooksOutcome,
+) -> CommandResult<bool> {
+    let path = change.path.display().to_string();
+    if !ui.is_json() {
+        change.show_diff(ui);
+    }
+    let agreed = if args.yes || args.dry_run {
+        Some(!args.dry_run)
+    } else {
+        ui.confirm(format!("Change {path}?"))
+    };
+    if agreed != Some(true) {
+        outcome.done.push(format!("{path} was not changed"));
+        if agreed.is_none() {
+            outcome.to_do.push(format!("to change {path}, run the same command with --yes"));
+        }
+        return Ok(false);
+    }
+    let backup = change.write(call.now)?;
+    let backup = backup.map(|it| format!("; backup: {}", it.display())).unwrap_or_default();
+    outcome.done.push(format!("changed {path}{backup}"));
+    Ok(true)
 }
 
 /// Writes the hooks as a plugin. Refuses to overwrite files of another plugin.

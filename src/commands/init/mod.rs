@@ -21,7 +21,7 @@ use self::{
 use super::{
     GlobalArgs,
     error::{CommandError, CommandResult},
-    hooks::project_folder,
+    hooks::{programs::AgentFlags, project_folder},
     service::{self, manager},
     ui::Ui,
     workspace::Invocation,
@@ -61,19 +61,12 @@ pub(super) struct InitArgs {
     /// Install and start the daemon as a systemd user service
     #[arg(long)]
     service: bool,
-    /// Add hooks to the settings of Claude Code, which record sessions and load memory
-    #[arg(long)]
-    claude_code: bool,
-    /// Add the same hooks to the settings of Codex
-    #[arg(long)]
-    codex: bool,
-    /// Add the same hooks, and the MCP server, to the settings of Gemini CLI
-    #[arg(long)]
-    gemini: bool,
+    #[command(flatten)]
+    agents: AgentFlags,
     /// With --claude-code: write the hooks as a plugin into this folder instead of changing the settings
-    #[arg(long, value_name = "DIR", requires = "claude_code", conflicts_with = "uninstall")]
+    #[arg(long, value_name = "DIR", requires = "claude-code", conflicts_with = "uninstall")]
     plugin: Option<PathBuf>,
-    /// With --claude-code, --codex, or --gemini: remove the hooks, and do nothing else
+    /// With the flag of an agent: remove what was added, and do nothing else
     #[arg(long)]
     uninstall: bool,
     /// Give each project its own memory folder in this folder, created when a session in the project ends;
