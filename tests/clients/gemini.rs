@@ -4,13 +4,12 @@ use std::{
     fs,
     path::Path,
     process::{Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
 use crate::{
-    installed_client,
+    DECISION, await_sessions, installed_client, root_with_memory,
     support::{
         Root,
         server::{Answer, ModelRequest, Server},
@@ -19,8 +18,6 @@ use crate::{
 
 /// The version that was tried.
 const VERSION: &str = "0.61.0";
-/// How long to wait for the worker that a hook started.
-const WORKER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Settings of a user: no request leaves this machine.
 const SETTINGS: &str = r#"{
   // the one at work
@@ -29,7 +26,6 @@ const SETTINGS: &str = r#"{
   "general": {"enableAutoUpdate": false} /* by hand */
 }
 "#;
-const DECISION: &str = "We decided to name files by datum, because Brest has two.";
 
 /// Answers a question about memory with a call of our server, and everything else with a decision.
 fn answer(request: &ModelRequest) -> Answer {
@@ -68,30 +64,13 @@ fn run_session(program: &Path, root: &Root, prompt: &str) -> Vec<String> {
     server.requests().iter().map(|it| it.body["contents"].to_string()).collect()
 }
 
-/// Waits until so many sessions are in the logs, and returns the logs.
-fn await_sessions(root: &Root, count: usize) -> String {
-    let until = Instant::now() + WORKER_TIMEOUT;
-    loop {
-        let files = fs::read_dir(root.path("memory")).unwrap().flatten();
-        let logs = files.filter_map(|it| fs::read_to_string(it.path()).ok()).collect::<String>();
-        if logs.matches(" Session in ").count() >= count {
-            return logs;
-        }
-        assert!(Instant::now() < until, "{count} sessions: {logs}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     let version = std::env::var("MEMOIRD_GEMINI_VERSION").unwrap_or_else(|_| VERSION.to_owned());
     let Some(program) = installed_client("@google/gemini-cli", &version, "bundle/gemini.js") else {
         return;
     };
-    let root = Root::empty("tide");
-    root.write("memoird.yaml", "zone: Europe/Berlin\n");
-    root.write("memory/2026-04-02.md", "- The harbour office names each datum ZH\n");
-    root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
+    let root = root_with_memory();
     let settings = root.home(".gemini/settings.json");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]
