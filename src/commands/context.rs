@@ -11,7 +11,7 @@ use std::{
 };
 
 use chrono::NaiveDate;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{
     GlobalArgs,
@@ -116,18 +116,35 @@ struct ExtraParts {
     all: bool,
 }
 
-/// What a hook of Claude Code prints.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct HookOutput<'a> {
-    hook_specific_output: HookContext<'a>,
+/// The JSON in which an agent's program expects the context from a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HookAnswer {
+    /// Of Claude Code, and of programs that read its hooks.
+    Claude,
+    Copilot,
+    Cursor,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct HookContext<'a> {
-    hook_event_name: &'static str,
-    additional_context: &'a str,
+impl HookAnswer {
+    /// Returns the form for an agent, by its name in hooks.
+    pub(super) fn of_agent(name: &str) -> Self {
+        match name {
+            "copilot" => Self::Copilot,
+            "cursor" => Self::Cursor,
+            _ => Self::Claude,
+        }
+    }
+
+    fn print(self, composed: &SessionContext) -> Value {
+        let text = &composed.text;
+        match self {
+            Self::Claude => json!({ "hookSpecificOutput": {
+                "hookEventName": "SessionStart", "additionalContext": text
+            } }),
+            Self::Copilot => json!({ "additionalContext": text }),
+            Self::Cursor => json!({ "additional_context": text }),
+        }
+    }
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ContextArgs, ui: &Ui) -> CommandResult {
@@ -153,7 +170,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ContextArgs, ui: &Ui) -> CommandRe
     } else if ui.is_json() || args.format == ContextFormat::Json {
         ui.json(&composed);
     } else if args.format == ContextFormat::ClaudeHook {
-        ui.json(&hook_output(&composed));
+        ui.json(&HookAnswer::Claude.print(&composed));
     } else {
         ui.bytes(composed.text.as_bytes());
     }
@@ -165,6 +182,7 @@ pub(super) fn answer_hook(
     global: &GlobalArgs,
     around: &Environment,
     cwd: &Path,
+    answer: HookAnswer,
     ui: &Ui,
 ) -> CommandResult<()> {
     let call = Invocation::load(global)?;
@@ -179,7 +197,7 @@ pub(super) fn answer_hook(
     let options = ComposeOptions { budget: None, chars_max, cite: false, beside_block: false, cwd };
     let (composed, _) = compose(&call, &root, &options, &ExtraParts::default(), ui)?;
     if composed.parts.iter().any(|it| it.lines > 0) {
-        ui.json(&hook_output(&composed));
+        ui.json(&answer.print(&composed));
     }
     Ok(())
 }
@@ -205,15 +223,6 @@ fn wisdom_block_text(root: &MemoryRoot) -> Option<SanitizedLog> {
     let text = root.vault.read_note(path).ok().flatten()?;
     let BlockState::Present(found) = wisdom_block::find(&text) else { return None };
     privacy::sanitize_notes(found.body(), &root.rules)
-}
-
-fn hook_output(composed: &SessionContext) -> HookOutput<'_> {
-    HookOutput {
-        hook_specific_output: HookContext {
-            hook_event_name: "SessionStart",
-            additional_context: &composed.text,
-        },
-    }
 }
 
 struct ComposeOptions<'a> {

@@ -47,8 +47,12 @@ pub(super) enum ImportSource {
     ClaudeCode,
     /// Sessions of Codex
     Codex,
+    /// Sessions of Copilot CLI
+    Copilot,
     /// Sessions of Gemini CLI
     Gemini,
+    /// Sessions of opencode: its database, or what `opencode export` writes
+    Opencode,
     /// Sessions of other programs: lines of {"role", "content"}
     Jsonl,
     /// Notes of `OpenClaw`: MEMORY.md, USER.md, memory/DATE.md of a workspace; or its sessions, if PATH names a
@@ -143,12 +147,14 @@ enum ImportState {
 }
 
 impl ImportSource {
-    /// Returns the folder in which the program keeps its sessions; `None` for one that has no fixed place.
+    /// Returns the folder or the database in which the program keeps its sessions; `None` for one that has no fixed place.
     pub(super) fn sessions_folder(self, around: &Environment) -> Option<PathBuf> {
         match self {
             Self::ClaudeCode => Some(around.claude_folder().join("projects")),
             Self::Codex => Some(around.codex_folder().join("sessions")),
+            Self::Copilot => Some(around.copilot_folder().join("session-state")),
             Self::Gemini => Some(around.gemini_folder().join("tmp")),
+            Self::Opencode => Some(around.opencode_database()),
             Self::Openclaw => Some(around.openclaw_folder().join("agents")),
             _ => None,
         }
@@ -157,7 +163,12 @@ impl ImportSource {
     /// Returns the program whose notes are imported; `None` for sessions.
     fn notes_program(self) -> Option<NotesProgram> {
         match self {
-            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Jsonl => None,
+            Self::ClaudeCode
+            | Self::Codex
+            | Self::Copilot
+            | Self::Gemini
+            | Self::Opencode
+            | Self::Jsonl => None,
             Self::Openclaw => Some(NotesProgram::OpenClaw),
             Self::Recall => Some(NotesProgram::Recall),
             Self::Teammates => Some(NotesProgram::Teammates),
@@ -274,6 +285,17 @@ impl ImportArgs {
                 .hint("name the file or the folder: memoird import FROM PATH"));
         }
         let since = (self.days > 0).then(|| call.now - TimeDelta::days(i64::from(self.days)));
+        if transcript_file::is_database(&path) {
+            let unreadable = |error: std::io::Error| {
+                let what = format!("cannot read the sessions in `{}`: {error}", path.display());
+                CommandError::data(what).hint(
+                    "if its program can export sessions, import such a file: memoird import FROM FILE",
+                )
+            };
+            let sessions = transcript_file::sessions_in(&path).map_err(unreadable)?;
+            let recent = sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));
+            return Ok(recent.take(FILES_MAX).map(|it| it.0).collect());
+        }
         let mut found = Vec::new();
         let mut folders = vec![(path, 0)];
         while let Some((path, depth)) = folders.pop() {
@@ -292,12 +314,13 @@ impl ImportArgs {
             let is_older = self.from == ImportSource::Gemini
                 && has_extension("json")
                 && path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("session-"));
-            let is_named = depth == 0 || has_extension("jsonl") || is_older;
+            let is_export = self.from == ImportSource::Opencode && has_extension("json");
+            let is_named = depth == 0 || has_extension("jsonl") || is_older || is_export;
             let Ok(changed) = path.metadata().and_then(|it| it.modified()) else { continue };
             let changed = DateTime::<Utc>::from(changed);
             if self.from == ImportSource::Openclaw {
-                // A database has many sessions; older ones are files.
-                let sessions = transcript_file::sessions_in(&path);
+                // A database has many sessions; older ones are files. Other databases lie beside it.
+                let sessions = transcript_file::sessions_in(&path).unwrap_or_default();
                 let recent = sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));
                 found.extend(recent.map(|(path, changed)| (changed, path)));
                 if transcript_file::is_database(&path) {
@@ -335,7 +358,7 @@ pub(super) fn recent_sessions(
     from: ImportSource,
     ui: &Ui,
 ) -> CommandResult<RecentSessions> {
-    if !from.sessions_folder(&call.environment).is_some_and(|it| it.is_dir()) {
+    if !from.sessions_folder(&call.environment).is_some_and(|it| it.exists()) {
         return Ok(RecentSessions::default());
     }
     let files = ImportArgs::recent(from, false).transcripts(call)?;

@@ -33,6 +33,8 @@ pub struct Environment {
     pub config_home: PathBuf,
     /// The folder of persistent state: `$XDG_STATE_HOME`, else `~/.local/state`.
     pub state_home: PathBuf,
+    /// The folder of data: `$XDG_DATA_HOME`, else `~/.local/share`.
+    pub data_home: PathBuf,
     /// The folder of Claude Code, if it is not `~/.claude`.
     pub claude_config_dir: Option<PathBuf>,
     /// The folder of Codex, if it is not `~/.codex`.
@@ -43,6 +45,10 @@ pub struct Environment {
     pub openclaw_state_dir: Option<PathBuf>,
     /// The configuration of `OpenClaw`, if it is not in its folder.
     pub openclaw_config_path: Option<PathBuf>,
+    /// The folder of Copilot CLI, if it is not `~/.copilot`.
+    pub copilot_home: Option<PathBuf>,
+    /// The database of opencode, if it is not `opencode.db`: a path, or a name in opencode's folder.
+    pub opencode_db: Option<PathBuf>,
     /// The working folder.
     pub cwd: PathBuf,
     /// The host's name, as in `writer` of `memoird.yaml`.
@@ -92,11 +98,14 @@ impl Environment {
             home: xdg.home_dir().to_path_buf(),
             config_home: xdg.config_dir(),
             state_home: xdg.state_dir().unwrap_or_else(|| xdg.home_dir().join(".local/state")),
+            data_home: xdg.data_dir(),
             claude_config_dir: absolute_dir_variable("CLAUDE_CONFIG_DIR"),
             codex_home: absolute_dir_variable("CODEX_HOME"),
             gemini_cli_home: absolute_dir_variable("GEMINI_CLI_HOME"),
             openclaw_state_dir: absolute_dir_variable("OPENCLAW_STATE_DIR"),
             openclaw_config_path: absolute_dir_variable("OPENCLAW_CONFIG_PATH"),
+            copilot_home: absolute_dir_variable("COPILOT_HOME"),
+            opencode_db: env::var_os("OPENCODE_DB").filter(|it| !it.is_empty()).map(Into::into),
             cwd,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             system_zone: system_zone(env::var("TZ").ok().as_deref()),
@@ -142,6 +151,22 @@ impl Environment {
     pub fn openclaw_settings(&self) -> PathBuf {
         let named = self.openclaw_config_path.clone();
         named.unwrap_or_else(|| self.openclaw_folder().join("openclaw.json"))
+    }
+
+    /// Returns the folder of Copilot CLI's settings and sessions.
+    pub fn copilot_folder(&self) -> PathBuf {
+        self.copilot_home.clone().unwrap_or_else(|| self.home.join(".copilot"))
+    }
+
+    /// Returns the folder of opencode's settings and plugins.
+    pub fn opencode_folder(&self) -> PathBuf {
+        self.config_home.join("opencode")
+    }
+
+    /// Returns the database with opencode's sessions.
+    pub fn opencode_database(&self) -> PathBuf {
+        let name = self.opencode_db.as_deref().unwrap_or(Path::new("opencode.db"));
+        self.data_home.join("opencode").join(name)
     }
 
     /// Returns a variable, if it is set and not empty.

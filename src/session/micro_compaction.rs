@@ -265,6 +265,8 @@ fn clear_line(
                 message.as_object_mut().and_then(|it| it.shift_remove("details"));
             }
         }
+        // These programs read no transcript that another one wrote.
+        TranscriptFormat::Opencode | TranscriptFormat::Copilot => return None,
         TranscriptFormat::Plain => {
             let is_tool =
                 matches!(value.get("role").and_then(Value::as_str), Some("tool" | "function"));

@@ -230,6 +230,12 @@ impl QueuedSession {
             Err(QueueError::NoTranscript { source: TranscriptError::Empty, .. }) if has_ended => {
                 QueueOutcome::NothingNew
             }
+            // A session that its user deleted.
+            Err(QueueError::Unreadable { source, .. })
+                if has_ended && source.kind() == io::ErrorKind::NotFound =>
+            {
+                QueueOutcome::NothingNew
+            }
             Err(error) => QueueOutcome::Failed(error),
         }
     }

@@ -1,7 +1,7 @@
-//! Opens transcripts: files, and sessions in a database of `OpenClaw`, which has many.
+//! Opens transcripts: files, and sessions in a database of `OpenClaw` or opencode, which has many.
 //!
-//! Such a session is named like a file: `openclaw-agent.sqlite#SESSION`; without `#SESSION` it is the one that changed
-//! last.
+//! Such a session is named like a file: `openclaw-agent.sqlite#SESSION`, `opencode.db#SESSION`; without `#SESSION` it
+//! is the one that changed last.
 
 use std::{
     fs::File,
@@ -14,10 +14,22 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use super::transcript::{openclaw, segments};
-use crate::store::db::openclaw_sessions;
+use crate::store::db::{openclaw_sessions, opencode_sessions};
 
-/// The ending of the databases' names.
-const DATABASE_ENDING: &str = ".sqlite";
+/// The program whose sessions are in a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DatabaseOwner {
+    OpenClaw,
+    Opencode,
+}
+
+/// A database, and a session in it if one is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct DatabasePath {
+    owner: DatabaseOwner,
+    file: PathBuf,
+    session: Option<String>,
+}
 
 /// Opens a transcript for reading.
 ///
@@ -25,7 +37,7 @@ const DATABASE_ENDING: &str = ".sqlite";
 ///
 /// Returns why it cannot be read; [`io::ErrorKind::NotFound`] for a session that is not in its database.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let Some((database, session)) = split(path) else {
+    let Some(DatabasePath { owner, file: database, session }) = split(path) else {
         if path.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
@@ -34,17 +46,19 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     File::open(&database)?;
     let session = match session {
         Some(session) => session,
-        None => {
-            let all = openclaw_sessions::sessions(&database).map_err(io::Error::other)?;
-            all.last().map(|it| it.id.clone()).ok_or(io::ErrorKind::NotFound)?
-        }
+        None => list(owner, &database)?.pop().ok_or(io::ErrorKind::NotFound)?.0,
     };
+    let not_found = || {
+        let what = format!("no session `{session}` is in `{}`", database.display());
+        io::Error::new(io::ErrorKind::NotFound, what)
+    };
+    if owner == DatabaseOwner::Opencode {
+        let text = opencode_sessions::read_session(&database, &session)?.ok_or_else(not_found)?;
+        return Ok(Box::new(Cursor::new(text)));
+    }
     let (key, events) = openclaw_sessions::events(&database, &session).map_err(io::Error::other)?;
     if events.is_empty() {
-        return Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            format!("no session `{session}` is in `{}`", database.display()),
-        ));
+        return Err(not_found());
     }
     let mut text = format!("{}\n", json!({ "type": openclaw::KEY_KIND, "key": key }));
     for event in events {
@@ -54,20 +68,40 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(Cursor::new(text.into_bytes())))
 }
 
-/// Returns the sessions in a database, each with the time of its last change; none for another file.
-pub(crate) fn sessions_in(path: &Path) -> Vec<(PathBuf, DateTime<Utc>)> {
-    let Some((database, None)) = split(path) else { return Vec::new() };
-    let name = |id: &str| {
-        let mut name = database.clone().into_os_string();
-        name.push("#");
-        name.push(id);
-        PathBuf::from(name)
+/// Returns the sessions in a database, each with the time of its last change, the oldest change first; none for another
+/// file.
+///
+/// # Errors
+///
+/// If the database cannot be read, or has other tables.
+pub(crate) fn sessions_in(path: &Path) -> io::Result<Vec<(PathBuf, DateTime<Utc>)>> {
+    let Some(DatabasePath { owner, file, session: None }) = split(path) else {
+        return Ok(Vec::new());
     };
-    let sessions = openclaw_sessions::sessions(&database).unwrap_or_default();
-    sessions.iter().map(|it| (name(&it.id), it.changed)).collect()
+    let sessions = list(owner, &file)?;
+    Ok(sessions.into_iter().map(|it| (path_in_database(&file, &it.0), it.1)).collect())
 }
 
-/// Returns whether a path names a database of `OpenClaw` or a session in one.
+/// Returns the name of a session in a database.
+pub(crate) fn path_in_database(database: &Path, session: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push("#");
+    name.push(session);
+    PathBuf::from(name)
+}
+
+/// Returns the ids of the sessions in a database, the oldest change first.
+fn list(owner: DatabaseOwner, database: &Path) -> io::Result<Vec<(String, DateTime<Utc>)>> {
+    match owner {
+        DatabaseOwner::Opencode => opencode_sessions::list_sessions(database),
+        DatabaseOwner::OpenClaw => {
+            let sessions = openclaw_sessions::sessions(database).map_err(io::Error::other)?;
+            Ok(sessions.into_iter().map(|it| (it.id, it.changed)).collect())
+        }
+    }
+}
+
+/// Returns whether a path names a database with sessions, or a session in one.
 pub(crate) fn is_database(path: &Path) -> bool {
     split(path).is_some()
 }
@@ -78,7 +112,7 @@ pub(crate) fn is_database(path: &Path) -> bool {
 ///
 /// Returns why the file cannot be found, and [`io::ErrorKind::InvalidInput`] if it is none.
 pub(crate) fn stamp(path: &Path) -> io::Result<(u64, Option<SystemTime>)> {
-    let path = split(path).map_or_else(|| path.to_owned(), |it| it.0);
+    let path = split(path).map_or_else(|| path.to_owned(), |it| it.file);
     let found = path.metadata()?;
     if !found.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -92,13 +126,18 @@ pub(crate) fn stamp(path: &Path) -> io::Result<(u64, Option<SystemTime>)> {
 }
 
 /// Splits the name of a session into its database and its id; `None` for another file.
-fn split(path: &Path) -> Option<(PathBuf, Option<String>)> {
+fn split(path: &Path) -> Option<DatabasePath> {
     let name = path.file_name()?.to_str()?;
     let (file, session) = match name.split_once('#') {
         Some((file, session)) => (file, Some(session.to_owned())),
         None => (name, None),
     };
-    file.ends_with(DATABASE_ENDING).then(|| (path.with_file_name(file), session))
+    let owner = match Path::new(file).extension()?.to_str()? {
+        "sqlite" => DatabaseOwner::OpenClaw,
+        "db" => DatabaseOwner::Opencode,
+        _ => return None,
+    };
+    Some(DatabasePath { owner, file: path.with_file_name(file), session })
 }
 
 #[cfg(test)]
@@ -108,9 +147,14 @@ mod tests {
     #[test]
     fn a_session_is_named_behind_its_database() {
         let of = |it: &str| split(Path::new(it));
-        assert_eq!(of("/a/x.sqlite"), Some((PathBuf::from("/a/x.sqlite"), None)));
-        let session = Some("5-6".to_owned());
-        assert_eq!(of("/a#b/x.sqlite#5-6"), Some((PathBuf::from("/a#b/x.sqlite"), session)));
+        let database = |owner, file: &str, session: Option<&str>| {
+            Some(DatabasePath { owner, file: file.into(), session: session.map(str::to_owned) })
+        };
+        let (openclaw, opencode) = (DatabaseOwner::OpenClaw, DatabaseOwner::Opencode);
+        assert_eq!(of("/a/x.sqlite"), database(openclaw, "/a/x.sqlite", None));
+        let name = path_in_database(Path::new("/a#b/x.sqlite"), "5-6");
+        assert_eq!(split(&name), database(openclaw, "/a#b/x.sqlite", Some("5-6")));
+        assert_eq!(of("/a/opencode.db#ses_1"), database(opencode, "/a/opencode.db", Some("ses_1")));
         assert_eq!(of("/a/x.jsonl"), None);
         assert_eq!(of("/a/x#y.jsonl"), None);
     }

@@ -37,7 +37,7 @@ pub(super) fn unlogged_part(
     let last = transcript.entries.iter().rev().find(|it| is_end(&it.id));
     let rest = last.and_then(|it| transcript.after_line(&it.id));
     let rest_or_all = rest.as_ref().unwrap_or(transcript);
-    let copied = copied_entries(rest_or_all, &logged, zone, mask, was_logged);
+    let copied = copied_entries(rest_or_all, rest.is_some(), &logged, zone, mask, was_logged);
     match (copied, rest) {
         (0, rest) => rest,
         (count, rest) => Some(rest.as_ref().unwrap_or(transcript).without_first(count)),
@@ -45,9 +45,10 @@ pub(super) fn unlogged_part(
 }
 
 /// Returns how many of the first entries are copies out of other sessions, whose records contain their
-/// messages.
+/// messages; or in records of this one, if no record's last line `is_found`, because its user reverted it.
 fn copied_entries(
     transcript: &Transcript,
+    is_found: bool,
     logged: &[&StoredRecord],
     zone: Tz,
     mask: &dyn Fn(&str) -> String,
@@ -66,10 +67,11 @@ fn copied_entries(
         let header = &record.header;
         let is_parent = header.session.is_some() && header.session == transcript.parent;
         let is_other = header.session.as_ref().is_some_and(|it| it != session);
+        let is_own = !is_found && header.session.as_ref() == Some(session);
         let is_then = began.is_some_and(|it| {
             header.started.is_some_and(|from| from <= it) && header.ended.is_some_and(|to| it <= to)
         });
-        if (is_parent || is_other && is_then) && was_logged(record) {
+        if (is_parent || is_own || is_other && is_then) && was_logged(record) {
             for (head, words) in cited_summary::embedded_messages(&record.text) {
                 // The copies of a fork that names its parent may have times of their own.
                 let head = if is_parent { author(head) } else { head };

@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    await_sessions, installed_client,
+    DECISION, await_sessions, installed_client, root_with_memory,
     support::{
         Root,
         server::{Answer, ModelRequest, Server},
@@ -26,7 +26,6 @@ const SETTINGS: &str = r#"{
   "general": {"enableAutoUpdate": false} /* by hand */
 }
 "#;
-const DECISION: &str = "We decided to name files by datum, because Brest has two.";
 
 /// Answers a question about memory with a call of our server, and everything else with a decision.
 fn answer(request: &ModelRequest) -> Answer {
@@ -72,10 +71,7 @@ fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     else {
         return;
     };
-    let root = Root::empty("tide");
-    root.write("memoird.yaml", "zone: Europe/Berlin\n");
-    root.write("memory/2026-04-02.md", "- The harbour office names each datum ZH\n");
-    root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
+    let root = root_with_memory();
     let settings = root.home(".gemini/settings.json");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a file of a test")]

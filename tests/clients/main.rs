@@ -10,15 +10,17 @@
 //! | variable | effect |
 //! |---|---|
 //! | `MEMOIRD_CLIENTS=1` | runs the programs |
-//! | `MEMOIRD_CLAUDE_VERSION=V`, `MEMOIRD_CODEX_VERSION=V`, `MEMOIRD_GEMINI_VERSION=V`, `MEMOIRD_OPENCLAW_VERSION=V` | tries another version |
+//! | `MEMOIRD_CLAUDE_VERSION=V`, `MEMOIRD_CODEX_VERSION=V`, `MEMOIRD_COPILOT_VERSION=V`, `MEMOIRD_GEMINI_VERSION=V`, `MEMOIRD_OPENCLAW_VERSION=V`, `MEMOIRD_OPENCODE_VERSION=V` | tries another version |
 
 #![cfg(test)]
 
 mod claude;
 mod claude_code;
 mod codex;
+mod copilot;
 mod gemini;
 mod openclaw;
+mod opencode;
 mod sessions;
 #[path = "../it/support/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the tests of the program use the rest")]
@@ -32,10 +34,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-use support::{Root, skipped};
+use serde_json::{Value, json};
+use support::{
+    Root,
+    server::{Answer, ModelRequest},
+    skipped,
+};
 
 /// How long to wait for the worker that a hook started.
 const WORKER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the model says.
+const DECISION: &str = "We decided to name files by datum, because Brest has two.";
+
+/// Creates a folder with a log and wisdom.
+fn root_with_memory() -> Root {
+    let root = Root::empty("tide");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write("memory/2026-04-02.md", "- The harbour office names each datum ZH\n");
+    root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
+    root
+}
 
 /// Waits until so many sessions are in the logs, and returns the logs.
 #[track_caller]
@@ -70,6 +89,36 @@ fn read_folder(folder: &Path) -> Vec<String> {
     files.retain(|it| it.extension().is_some_and(|it| it == "md"));
     files.sort();
     files.iter().filter_map(|it| fs::read_to_string(it).ok()).collect()
+}
+
+/// Answers as a server of chat completions does: a question about memory with a call of `tool`, everything else with a decision.
+fn chat_answer(request: &ModelRequest, tool: &str) -> Answer {
+    let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
+    let last = messages.last().cloned().unwrap_or_default();
+    let asks = last["role"] == "user" && last["content"].to_string().contains("Ask the memory");
+    let (delta, reason) = if asks && request.body["tools"].to_string().contains(tool) {
+        let call = json!({"name": tool, "arguments": r#"{"query": "datum"}"#});
+        let call = json!({"index": 0, "id": "call_1", "type": "function", "function": call});
+        (json!({"role": "assistant", "tool_calls": [call]}), "tool_calls")
+    } else {
+        (json!({"role": "assistant", "content": DECISION}), "stop")
+    };
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
+    let chunk = |delta: &Value, reason: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1,
+            "model": "m", "choices": [choice], "usage": reason.map(|_| &usage)});
+        format!("data: {chunk}\n\n")
+    };
+    let body =
+        [chunk(&delta, None), chunk(&json!({}), Some(reason)), "data: [DONE]\n\n".to_owned()];
+    Answer::text(200, &body.concat()).with("content-type", "text/event-stream")
+}
+
+/// Returns the messages of the requests that offer tools, which are those of the agent.
+fn agent_messages(requests: &[ModelRequest]) -> Vec<String> {
+    let of_agent = requests.iter().filter(|it| it.body["tools"].as_array().is_some());
+    of_agent.map(|it| it.body["messages"].to_string()).collect()
 }
 
 /// Returns the program of an npm package, installed if necessary; `None`, with a message, if it cannot run here.

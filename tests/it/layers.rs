@@ -26,7 +26,7 @@ const LAYERS: [&str; 15] = [
 ];
 
 /// Each folder of data has one reader in `src`: a file, or a folder of one module.
-const READERS: [(&str, &str); 12] = [
+const READERS: [(&str, &str); 13] = [
     ("config/lexicon/", "src/text/lexicon.rs"),
     ("schema/lineage.sql", "src/store/db/lineage/schema.rs"),
     ("schema/ledger.sql", "src/store/db/ledger/mod.rs"),
@@ -38,6 +38,7 @@ const READERS: [(&str, &str); 12] = [
     ("config/secrets.yaml", "src/privacy/secrets/"),
     ("config/quarantine.yaml", "src/privacy/quarantine/"),
     ("systemd/", "src/commands/"),
+    ("integrations/", "src/commands/hooks/"),
     ("tests/data/", "src/commands/"),
 ];
 

@@ -1,8 +1,9 @@
-//! Adds our hooks and our MCP server to the settings of an agent's program, and removes them.
+//! Adds our hooks and MCP server to the files of an agent's program, and removes them; or writes them as a plugin.
+//! What belongs in which file, [`super::programs`] says.
 //!
 //! The settings belong to the user: everything else in them stays, the change is shown first, and the
 //! previous file is backed up beside it. Removing the hooks restores that file byte for byte, if nothing else
-//! was changed since. Our hooks are recognized by their command, our server by its name and arguments.
+//! was changed since. Our hooks are recognized by their command.
 
 use std::{
     fs, io,
@@ -11,7 +12,14 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::{json_edit, run, toml_settings};
+use super::{
+    json_edit::{self, Syntax},
+    programs::{
+        AgentProgram, CLAUDE_SERVERS, FileContent, HookShape, PLUGIN_PROGRAM, ProgramFile,
+        ServerShape,
+    },
+    run, toml_settings,
+};
 use crate::commands::{
     error::{CommandError, CommandResult},
     ui::Ui,
@@ -22,142 +30,23 @@ use crate::{
     store::fs::vault::settings_files::{remove_settings, write_settings},
 };
 
-/// The program whose settings are edited. All read hooks of the same shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AgentProgram {
-    /// Claude Code: `settings.json`, with many other settings; servers in `.claude.json`, which it writes itself.
-    ClaudeCode,
-    /// Codex: `hooks.json`, with hooks only; servers in `config.toml`.
-    Codex,
-    /// Gemini CLI: `settings.json`, with many other settings, which may have comments.
-    Gemini,
-}
-
-impl AgentProgram {
-    /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 3] = [Self::ClaudeCode, Self::Codex, Self::Gemini];
-
-    /// Returns the name of the agent in our hooks' commands.
-    pub(crate) fn id(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-        }
-    }
-
-    pub(crate) fn display_name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "Claude Code",
-            Self::Codex => "Codex",
-            Self::Gemini => "Gemini CLI",
-        }
-    }
-
-    /// Returns the folder of the program's settings, which exists once the program was used.
-    pub(crate) fn folder(self, around: &Environment) -> PathBuf {
-        match self {
-            Self::ClaudeCode => around.claude_folder(),
-            Self::Codex => around.codex_folder(),
-            Self::Gemini => around.gemini_folder(),
-        }
-    }
-
-    /// Returns the folder in which the program keeps daily logs of its own, which `init` adopts; `None` for a
-    /// program that keeps none.
-    pub(crate) fn workspace(self, _around: &Environment) -> Option<PathBuf> {
-        match self {
-            Self::ClaudeCode | Self::Codex | Self::Gemini => None,
-        }
-    }
-
-    /// Returns the file with the hooks.
-    fn hooks_path(self, around: &Environment) -> PathBuf {
-        self.folder(around).join(match self {
-            Self::ClaudeCode | Self::Gemini => "settings.json",
-            Self::Codex => "hooks.json",
-        })
-    }
-
-    /// Returns the file with the MCP servers.
-    fn servers_path(self, around: &Environment) -> PathBuf {
-        match self {
-            Self::ClaudeCode => around.claude_state_file(),
-            Self::Codex => around.codex_folder().join("config.toml"),
-            Self::Gemini => self.hooks_path(around),
-        }
-    }
-
-    /// Returns the entry of our server in JSON settings.
-    fn server(self, program: &str) -> Value {
-        let mut server = json!({ "command": program, "args": SERVER_ARGS });
-        if self == Self::ClaudeCode {
-            server["type"] = json!("stdio");
-        }
-        server
-    }
-
-    /// Returns the events that we handle, and their names in our commands.
-    fn events(self) -> &'static [(&'static str, &'static str)] {
-        // Gemini CLI asks before each turn whether to compact, and its transcript keeps what it compacts.
-        if self == Self::Gemini { &EVENTS[..2] } else { &EVENTS }
-    }
-
-    /// Returns the timeout of our hook for an event, in the unit of the program.
-    fn timeout(self, event: &str) -> u64 {
-        match self {
-            Self::Gemini => TIMEOUT_SECONDS * 1_000,
-            _ if event == SHORT_EVENT => SHORT_TIMEOUT_SECONDS,
-            _ => TIMEOUT_SECONDS,
-        }
-    }
-
-    /// Returns whether the program accepts the timeout of a hook, which the user may have changed.
-    fn accepts_timeout(self, hook: &Value, event: &str) -> bool {
-        let timeout = hook.get("timeout").and_then(Value::as_u64);
-        self == Self::Gemini
-            || event != SHORT_EVENT
-            || timeout.is_none_or(|it| it <= SHORT_TIMEOUT_SECONDS)
-    }
-
-    fn parse_settings(self, text: &str) -> serde_json::Result<Value> {
-        let plain = (self == Self::Gemini).then(|| json_edit::without_comments(text));
-        let text = plain.as_deref().unwrap_or(text);
-        serde_json::from_str(if text.trim().is_empty() { "{}" } else { text })
-    }
-}
-
-/// The events of all programs; the last one is not for Gemini CLI.
-const EVENTS: [(&str, &str); 3] = [
-    ("SessionStart", "session-start"),
-    ("SessionEnd", "session-end"),
-    ("PreCompact", "pre-compact"),
-];
-
-/// Where JSON settings list servers, and the name and arguments of ours. Without a named folder it serves the
-/// one around its working folder, as the hooks do.
-const SERVERS: &str = "mcpServers";
+/// The name of our server.
 pub(super) const SERVER: &str = "memoird";
-pub(super) const SERVER_ARGS: [&str; 1] = ["mcp"];
-
-/// The timeout of a hook, in seconds, enforced by the agent's program.
-const TIMEOUT_SECONDS: u64 = 5;
-/// The event whose hooks Codex gives less time, and warns about a longer timeout at each start.
-const SHORT_EVENT: &str = "SessionEnd";
-const SHORT_TIMEOUT_SECONDS: u64 = 3;
 
 /// Follows the name of the settings in the name of a backup.
 const BACKUP_INFIX: &str = ".before-memoird-";
 
-/// What of ours a settings file holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SettingsPart {
-    Hooks,
-    Server,
-    Both,
+/// What we enter in a file of settings.
+#[derive(Clone, Copy)]
+struct Entries<'a> {
+    host: AgentProgram,
+    hooks: Option<HookShape>,
+    server: Option<ServerShape>,
+    /// Our program.
+    program: &'a str,
 }
 
-/// A change of one settings file.
+/// A change of one file of an agent's program.
 #[derive(Debug)]
 pub(crate) struct HookSettingsChange {
     /// The file.
@@ -167,71 +56,85 @@ pub(crate) struct HookSettingsChange {
     new: Option<String>,
     /// The backup that the new text comes from.
     restored: Option<PathBuf>,
+    /// Whether only memoird writes the file, which needs no backup then.
+    is_own_file: bool,
 }
 
-/// How the settings of a program are changed.
+/// How a file of settings is changed.
 pub(super) struct SettingsEdit<'a> {
-    /// The file.
     pub(super) path: PathBuf,
-    /// The name of the program.
+    /// The name of the program that reads it.
     pub(super) program: &'static str,
-    /// What is ours in them, for messages.
-    pub(super) key: &'static str,
-    pub(super) parse: &'a dyn Fn(&str) -> Result<Value, String>,
-    /// Adds or removes what is ours; `None` if the settings have an unexpected shape.
-    pub(super) merge: &'a dyn Fn(&mut Value) -> Option<()>,
+    pub(super) syntax: Syntax,
+    /// Adds or removes what is ours; fails with the key of settings that have another shape.
+    pub(super) merge: &'a dyn Fn(&mut Value) -> Result<(), &'static str>,
     /// Returns whether a backup has nothing of ours, and otherwise the same settings.
     pub(super) is_before: &'a dyn Fn(Value, &Value) -> bool,
 }
 
 impl HookSettingsChange {
-    /// Computes the changes of all settings files of a program; empty if nothing is to be changed.
+    /// Computes the changes of the files of a program; none if nothing is to be changed.
     pub(crate) fn all(
         host: AgentProgram,
         around: &Environment,
         program: &Path,
         takes_out: bool,
     ) -> CommandResult<Vec<Self>> {
-        let (hooks, servers) = (host.hooks_path(around), host.servers_path(around));
         let program = program.to_string_lossy();
-        let json = |path: &Path, part| Self::of_json(host, path, part, &program, takes_out);
-        let changes = if hooks == servers {
-            [json(&hooks, SettingsPart::Both)?, None]
-        } else if host == AgentProgram::Codex {
-            let servers = Self::of_toml(&servers, &program, takes_out)?;
-            [json(&hooks, SettingsPart::Hooks)?, servers]
-        } else {
-            [json(&hooks, SettingsPart::Hooks)?, json(&servers, SettingsPart::Server)?]
+        let change = |ProgramFile { path, content }| match content {
+            FileContent::Plugin(text) => Self::of_plugin(path, text, &program, takes_out),
+            FileContent::Toml => Self::of_toml(&path, &program, takes_out),
+            FileContent::Settings { hooks, server, syntax } => {
+                let entries = Entries { host, hooks, server, program: &program };
+                let edit = SettingsEdit {
+                    path,
+                    program: host.display_name(),
+                    syntax,
+                    merge: &|it| entries.merge(it, takes_out),
+                    is_before: &|backup, settings| entries.is_before(backup, settings),
+                };
+                Self::of_settings(edit, takes_out)
+            }
         };
-        Ok(changes.into_iter().flatten().collect())
+        host.files(around).into_iter().filter_map(|it| change(it).transpose()).collect()
     }
 
-    fn of_json(
-        host: AgentProgram,
-        path: &Path,
-        part: SettingsPart,
+    /// Computes the change of a file that is ours as a whole.
+    fn of_plugin(
+        path: PathBuf,
+        text: &str,
         program: &str,
         takes_out: bool,
     ) -> CommandResult<Option<Self>> {
-        let edit = SettingsEdit {
-            path: path.to_owned(),
-            program: host.display_name(),
-            key: if part == SettingsPart::Server { SERVERS } else { "hooks" },
-            parse: &|it| host.parse_settings(it).map_err(|e| e.to_string()),
-            merge: &|it| merge(it, host, part, program, takes_out),
-            is_before: &|backup, settings| is_before(backup, settings, host),
-        };
-        Self::of(edit, takes_out)
+        let old = read_file(&path)?;
+        if let Some(old) = &old
+            && old.lines().next() != text.lines().next()
+        {
+            if takes_out {
+                return Ok(None);
+            }
+            let what = format!("`{}` was not written by memoird", path.display());
+            return Err(CommandError::config(what)
+                .hint("move it elsewhere, then do the same again; nothing was changed"));
+        }
+        let line = format!("const PROGRAM = {}\n", json!(program));
+        let new = (!takes_out).then(|| text.replace(PLUGIN_PROGRAM, &line));
+        let change = Self { path, old, new, restored: None, is_own_file: true };
+        Ok((change.old != change.new).then_some(change))
     }
 
-    /// Computes a change of the settings of any program; `None` if nothing is to be changed.
-    pub(super) fn of(edit: SettingsEdit<'_>, takes_out: bool) -> CommandResult<Option<Self>> {
-        let SettingsEdit { path, program, key, parse, merge, is_before } = edit;
-        let old = read_settings(&path)?;
+    /// Computes the change of a file of settings; `None` if nothing is to be changed.
+    pub(super) fn of_settings(
+        edit: SettingsEdit<'_>,
+        takes_out: bool,
+    ) -> CommandResult<Option<Self>> {
+        let SettingsEdit { path, program, syntax, merge, is_before } = edit;
+        let old = read_file(&path)?;
         let text = old.as_deref().unwrap_or_default();
-        let mut settings: Value = parse(text).map_err(|e| parse_error(&path, "JSON", &e))?;
+        let mut settings =
+            json_edit::parse(text, syntax).map_err(|e| parse_error(&path, "JSON", &e))?;
         let before = settings.clone();
-        merge(&mut settings).ok_or_else(|| {
+        merge(&mut settings).map_err(|key| {
             let what = format!("`{key}` in `{}` is not what {program} reads", path.display());
             CommandError::config(what)
                 .hint("correct it, then do the same again; nothing was changed")
@@ -239,59 +142,50 @@ impl HookSettingsChange {
         if settings == before {
             return Ok(None);
         }
-        let new = json_edit::change(text, &before, &settings).map_err(CommandError::config)?;
-        if takes_out {
-            let backups = backups_of(&path);
-            let is_former = |it: &&(PathBuf, String)| {
-                parse(&it.1).is_ok_and(|backup| is_before(backup, &settings))
-                    && has_comments_of(&it.1, &new)
-            };
-            if let Some((backup, text)) = backups.iter().find(is_former) {
-                let (new, restored) = (Some(text.clone()), Some(backup.clone()));
-                return Ok(Some(Self { path, old, new, restored }));
-            }
-            if backups.is_empty() && settings == json!({}) {
-                return Ok(Some(Self { path, old, new: None, restored: None }));
-            }
-        }
-        Ok(Some(Self { path, old, new: Some(new), restored: None }))
-    }
-
-    /// Says what becomes of the file.
-    pub(crate) fn describe(&self) -> &'static str {
-        match (&self.new, &self.restored) {
-            (None, _) => "removed, as before memoird was set up",
-            (Some(_), Some(_)) => "restored byte for byte, as before memoird was set up",
-            (Some(_), None) => "what is memoird's is taken out, the rest stays",
-        }
+        let new = json_edit::change(text, &settings, syntax).map_err(CommandError::config)?;
+        let is_former = |backup: &str| {
+            json_edit::parse(backup, syntax).is_ok_and(|it| is_before(it, &settings))
+                && has_comments_of(backup, &new)
+        };
+        let is_empty = settings == json!({});
+        let (new, restored) = match takes_out.then(|| former(&path, &is_former)) {
+            Some(FormerText::Backup(backup, text)) => (Some(text), Some(backup)),
+            Some(FormerText::NoBackup) if is_empty => (None, None),
+            _ => (Some(new), None),
+        };
+        Ok(Some(Self { path, old, new, restored, is_own_file: false }))
     }
 
     fn of_toml(path: &Path, program: &str, takes_out: bool) -> CommandResult<Option<Self>> {
-        let path = path.to_owned();
-        let old = read_settings(&path)?;
+        let old = read_file(path)?;
         let text = old.as_deref().unwrap_or_default();
         let new = if takes_out {
             toml_settings::without_server(text)
         } else {
             toml_settings::with_server(text, program)
         };
-        let Some(new) = new.map_err(|e| parse_error(&path, "TOML", &e))? else { return Ok(None) };
-        if takes_out {
-            let program = toml_settings::server_program(text).unwrap_or_default();
-            let backups = backups_of(&path);
-            let is_former = |it: &&(PathBuf, String)| {
-                toml_settings::with_server(&it.1, &program)
-                    .is_ok_and(|it| it.as_ref() == old.as_ref())
-            };
-            if let Some((backup, text)) = backups.iter().find(is_former) {
-                let (new, restored) = (Some(text.clone()), Some(backup.clone()));
-                return Ok(Some(Self { path, old, new, restored }));
-            }
-            if backups.is_empty() && new.trim().is_empty() {
-                return Ok(Some(Self { path, old, new: None, restored: None }));
-            }
+        let Some(new) = new.map_err(|e| parse_error(path, "TOML", &e))? else { return Ok(None) };
+        let program = toml_settings::server_program(text).unwrap_or_default();
+        let is_former = |backup: &str| {
+            toml_settings::with_server(backup, &program).is_ok_and(|it| it.as_ref() == old.as_ref())
+        };
+        let is_empty = new.trim().is_empty();
+        let (new, restored) = match takes_out.then(|| former(path, &is_former)) {
+            Some(FormerText::Backup(backup, text)) => (Some(text), Some(backup)),
+            Some(FormerText::NoBackup) if is_empty => (None, None),
+            _ => (Some(new), None),
+        };
+        Ok(Some(Self { path: path.to_owned(), old, new, restored, is_own_file: false }))
+    }
+
+    /// Says what becomes of the file.
+    pub(crate) fn describe(&self) -> &'static str {
+        match (&self.new, &self.restored) {
+            (None, _) if self.is_own_file => "removed",
+            (None, _) => "removed, as before memoird was set up",
+            (Some(_), Some(_)) => "restored byte for byte, as before memoird was set up",
+            (Some(_), None) => "what is memoird's is taken out, the rest stays",
         }
-        Ok(Some(Self { path, old, new: Some(new), restored: None }))
     }
 
     pub(crate) fn show_diff(&self, ui: &Ui) {
@@ -321,7 +215,7 @@ impl HookSettingsChange {
             return Ok(None);
         }
         let backup = match &self.old {
-            Some(old) => {
+            Some(old) if !self.is_own_file => {
                 let name = format!(
                     "{}{BACKUP_INFIX}{}",
                     self.path.file_name().unwrap_or_default().to_string_lossy(),
@@ -331,28 +225,11 @@ impl HookSettingsChange {
                 write_settings(&backup, old)?;
                 Some(backup)
             }
-            None => None,
+            _ => None,
         };
         write_settings(&self.path, new)?;
         Ok(backup)
     }
-}
-
-/// Returns the text of a settings file, if there is one.
-fn read_settings(path: &Path) -> CommandResult<Option<String>> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => {
-            let what = format!("cannot read `{}`: {e}", path.display());
-            Err(CommandError::config(what))
-        }
-    }
-}
-
-fn parse_error(path: &Path, format: &str, error: &dyn std::fmt::Display) -> CommandError {
-    let what = format!("`{}` is no {format}: {error}", path.display());
-    CommandError::config(what).hint("correct it, then do the same again; nothing was changed")
 }
 
 /// Returns the backups of settings and their texts, the newest first.
@@ -373,150 +250,204 @@ fn backups_of(path: &Path) -> Vec<(PathBuf, String)> {
     texts.flatten().collect()
 }
 
-/// Returns whether a backup has no hooks of ours, and otherwise the same settings.
-fn is_before(backup: Value, settings: &Value, host: AgentProgram) -> bool {
-    let groups = backup.get("hooks").and_then(Value::as_object).into_iter().flatten();
-    let groups = groups.filter_map(|it| it.1.as_array()).flatten();
-    let has_ours = groups.flat_map(|it| our_commands(it, host)).next().is_some();
-    let has_ours =
-        has_ours || backup.get(SERVERS).and_then(|it| it.get(SERVER)).is_some_and(is_our_server);
-    !has_ours && without_empty_hooks(backup) == without_empty_hooks(settings.clone())
+/// The text of settings before memoird was set up.
+enum FormerText {
+    /// The path of the backup, and its text.
+    Backup(PathBuf, String),
+    /// There are backups, but the settings were changed since.
+    Changed,
+    NoBackup,
+}
+
+/// Finds the newest backup that is the text of settings before memoird was set up.
+fn former(path: &Path, is_former: &dyn Fn(&str) -> bool) -> FormerText {
+    let backups = backups_of(path);
+    if backups.is_empty() {
+        return FormerText::NoBackup;
+    }
+    let found = backups.into_iter().find(|it| is_former(&it.1));
+    found.map_or(FormerText::Changed, |(path, text)| FormerText::Backup(path, text))
+}
+
+fn parse_error(path: &Path, format: &str, error: &dyn std::fmt::Display) -> CommandError {
+    let what = format!("`{}` is no {format}: {error}", path.display());
+    CommandError::config(what).hint("correct it, then do the same again; nothing was changed")
+}
+
+/// Returns the text of a file; `None` if it does not exist.
+fn read_file(path: &Path) -> CommandResult<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => {
+            let what = format!("cannot read `{}`: {e}", path.display());
+            Err(CommandError::config(what))
+        }
+    }
 }
 
 /// Returns whether two texts of the same settings have the same comments.
 fn has_comments_of(text: &str, other: &str) -> bool {
-    let is_plain = |it: &str| json_edit::without_comments(it) == it;
+    let is_plain = |it: &str| it.trim().is_empty() || serde_json::from_str::<Value>(it).is_ok();
     is_plain(text) && is_plain(other) || text.split_whitespace().eq(other.split_whitespace())
-}
-
-/// Returns settings without lists that have no hooks or servers, which adding and removing ours may change.
-fn without_empty_hooks(mut settings: Value) -> Value {
-    if let Some(object) = settings.as_object_mut()
-        && let Some(hooks) = object.get_mut("hooks").and_then(Value::as_object_mut)
-    {
-        hooks.retain(|_, groups| groups.as_array().is_none_or(|it| !it.is_empty()));
-        if hooks.is_empty() {
-            object.shift_remove("hooks");
-        }
-    }
-    if let Some(object) = settings.as_object_mut()
-        && object.get(SERVERS) == Some(&json!({}))
-    {
-        object.shift_remove(SERVERS);
-    }
-    settings
 }
 
 /// Returns whether the settings have our hook for an event, so that the same hook of a plugin is not needed.
 pub(crate) fn is_in_settings(host: AgentProgram, around: &Environment, word: &str) -> bool {
-    let text = fs::read_to_string(host.hooks_path(around)).unwrap_or_default();
-    let Ok(settings) = host.parse_settings(&text) else { return false };
     let event = host.events().iter().find(|it| it.1 == word).map_or("", |it| it.0);
-    let groups = settings.get("hooks").and_then(|it| it.get(event)?.as_array());
-    let mut programs = groups.into_iter().flatten().flat_map(|it| our_programs(it, host));
-    programs.any(|it| Path::new(it).is_file())
+    host.files(around).iter().any(|it| {
+        let text = fs::read_to_string(&it.path).unwrap_or_default();
+        let Ok(settings) = serde_json::from_str::<Value>(&text) else { return false };
+        let groups = settings.get("hooks").and_then(|it| it.get(event)?.as_array());
+        let own = groups.into_iter().flatten().flat_map(|it| our_commands(it, host));
+        own.filter_map(|it| hook_program(it, host)).any(|it| Path::new(it).is_file())
+    })
 }
 
-/// Adds our hooks and server or removes them; `None` if the settings have an unexpected shape.
-fn merge(
-    settings: &mut Value,
-    host: AgentProgram,
-    part: SettingsPart,
-    program: &str,
-    takes_out: bool,
-) -> Option<()> {
-    let settings = settings.as_object_mut()?;
-    if part != SettingsPart::Server {
-        merge_hooks(settings, host, program, takes_out)?;
+impl Entries<'_> {
+    /// Adds our hooks and server or removes them; fails with the key of settings that have another shape.
+    fn merge(self, settings: &mut Value, takes_out: bool) -> Result<(), &'static str> {
+        let settings = settings.as_object_mut().ok_or("the whole")?;
+        if let Some(shape) = self.hooks {
+            self.merge_hooks(settings, shape, takes_out).ok_or("hooks")?;
+        }
+        if let Some(shape) = self.server {
+            self.merge_server(settings, shape, takes_out).ok_or(shape.key)?;
+        }
+        Ok(())
     }
-    if part != SettingsPart::Hooks {
-        merge_server(settings, host, program, takes_out)?;
-    }
-    Some(())
-}
 
-/// Adds or removes our MCP server. A server of this name with other arguments is the user's.
-fn merge_server(
-    settings: &mut Map<String, Value>,
-    host: AgentProgram,
-    program: &str,
-    takes_out: bool,
-) -> Option<()> {
-    let Some(servers) = settings.get_mut(SERVERS) else {
-        if !takes_out {
-            settings.insert(SERVERS.to_owned(), json!({ SERVER: host.server(program) }));
-        }
-        return Some(());
-    };
-    let servers = servers.as_object_mut()?;
-    match servers.get_mut(SERVER) {
-        None if takes_out => {}
-        None => {
-            servers.insert(SERVER.to_owned(), host.server(program));
-        }
-        Some(server) if !is_our_server(server) => {}
-        Some(server) if !takes_out => server["command"] = json!(program),
-        Some(_) => {
-            servers.shift_remove(SERVER);
-            if servers.is_empty() {
-                settings.shift_remove(SERVERS);
+    /// Adds or removes our MCP server. A server of this name with other arguments is the user's.
+    fn merge_server(
+        self,
+        settings: &mut Map<String, Value>,
+        shape: ServerShape,
+        takes_out: bool,
+    ) -> Option<()> {
+        let entry = shape.entry(self.program);
+        let Some(servers) = settings.get_mut(shape.key) else {
+            if !takes_out {
+                settings.insert(shape.key.to_owned(), json!({ SERVER: entry }));
+            }
+            return Some(());
+        };
+        let servers = servers.as_object_mut()?;
+        match servers.get_mut(SERVER) {
+            None if takes_out => {}
+            None => {
+                servers.insert(SERVER.to_owned(), entry);
+            }
+            Some(server) if !shape.is_ours(server) => {}
+            Some(server) if !takes_out => server["command"] = entry["command"].clone(),
+            Some(_) => {
+                servers.shift_remove(SERVER);
+                if servers.is_empty() {
+                    settings.shift_remove(shape.key);
+                }
             }
         }
+        Some(())
     }
-    Some(())
-}
 
-fn is_our_server(server: &Value) -> bool {
-    server.get("args") == Some(&json!(SERVER_ARGS))
-        && server.get("command").is_some_and(Value::is_string)
-}
-
-fn merge_hooks(
-    settings: &mut Map<String, Value>,
-    host: AgentProgram,
-    program: &str,
-    takes_out: bool,
-) -> Option<()> {
-    if takes_out && !settings.contains_key("hooks") {
-        return Some(());
-    }
-    let hooks = settings.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
-    for &(event, word) in host.events() {
-        let command = hook_command(host, program, word);
-        let timeout = host.timeout(event);
-        let hook = json!({ "type": "command", "command": command, "timeout": timeout });
-        let groups = match hooks.get_mut(event) {
-            None if takes_out => continue,
-            None => hooks.entry(event).or_insert_with(|| json!([])).as_array_mut()?,
-            Some(groups) => groups.as_array_mut()?,
-        };
-        let own_hooks = groups.iter().flat_map(|it| our_hooks(it, host));
-        let is_there =
-            |it: &Value| command_text(it) == Some(&command) && host.accepts_timeout(it, event);
-        if own_hooks.into_iter().any(is_there) && !takes_out {
-            continue;
+    fn merge_hooks(
+        self,
+        settings: &mut Map<String, Value>,
+        shape: HookShape,
+        takes_out: bool,
+    ) -> Option<()> {
+        let host = self.host;
+        if takes_out && !settings.contains_key("hooks") {
+            return Some(());
         }
-        // A hook that names a former path of the program, or a timeout that is too long, is replaced.
-        let had_own = groups.iter().any(|it| our_commands(it, host).next().is_some());
-        groups.retain_mut(|group| {
-            let Some(list) = group.get_mut("hooks").and_then(Value::as_array_mut) else {
-                return true;
+        if shape == HookShape::List && !takes_out {
+            settings.entry(VERSION_KEY).or_insert_with(|| json!(1));
+        }
+        let hooks = settings.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
+        for &(event, word) in host.events() {
+            let command = hook_command(host, self.program, word);
+            let groups = match hooks.get_mut(event) {
+                None if takes_out => continue,
+                None => hooks.entry(event).or_insert_with(|| json!([])).as_array_mut()?,
+                Some(groups) => groups.as_array_mut()?,
             };
-            let before = list.len();
-            list.retain(|it| !is_our_hook(it, host));
-            list.len() == before || !list.is_empty()
-        });
-        if takes_out && had_own && groups.is_empty() {
-            hooks.shift_remove(event);
-        } else if !takes_out {
-            groups.push(json!({ "hooks": [hook] }));
+            let own_hooks = groups.iter().flat_map(|it| our_hooks(it, host));
+            let is_there =
+                |it: &Value| command_text(it) == Some(&command) && host.accepts_timeout(it, event);
+            if own_hooks.into_iter().any(is_there) && !takes_out {
+                continue;
+            }
+            // A hook that names a former path of the program, or a timeout that is too long, is replaced.
+            let had_own = groups.iter().any(|it| our_commands(it, host).next().is_some());
+            groups.retain_mut(|group| {
+                if is_our_hook(group, host) {
+                    return false;
+                }
+                let Some(list) = group.get_mut("hooks").and_then(Value::as_array_mut) else {
+                    return true;
+                };
+                let before = list.len();
+                list.retain(|it| !is_our_hook(it, host));
+                list.len() == before || !list.is_empty()
+            });
+            if takes_out && had_own && groups.is_empty() {
+                hooks.shift_remove(event);
+            } else if !takes_out {
+                let timeout = host.timeout(event);
+                groups.push(match shape {
+                    HookShape::Groups => {
+                        let hook =
+                            json!({ "type": "command", "command": command, "timeout": timeout });
+                        json!({ "hooks": [hook] })
+                    }
+                    HookShape::List => json!({ "command": command, "timeout": timeout }),
+                });
+            }
         }
+        if takes_out && hooks.is_empty() {
+            settings.shift_remove("hooks");
+            // A version without hooks says nothing, and we may have entered it.
+            if shape == HookShape::List && settings.keys().all(|it| it == VERSION_KEY) {
+                settings.clear();
+            }
+        }
+        Some(())
     }
-    if takes_out && hooks.is_empty() {
-        settings.shift_remove("hooks");
+
+    /// Returns whether the text of a backup has no hooks of ours, and otherwise the same settings.
+    fn is_before(self, backup: Value, settings: &Value) -> bool {
+        let groups = backup.get("hooks").and_then(Value::as_object).into_iter().flatten();
+        let groups = groups.filter_map(|it| it.1.as_array()).flatten();
+        let has_hooks = groups.flat_map(|it| our_commands(it, self.host)).next().is_some();
+        let has_server = self.server.is_some_and(|shape| {
+            let server = backup.get(shape.key).and_then(|it| it.get(SERVER));
+            server.is_some_and(|it| shape.is_ours(it))
+        });
+        !has_hooks
+            && !has_server
+            && self.without_empty_lists(backup) == self.without_empty_lists(settings.clone())
     }
-    Some(())
+
+    /// Returns settings without lists that have no hooks or servers, which adding and removing ours may change.
+    fn without_empty_lists(self, mut settings: Value) -> Value {
+        let Some(object) = settings.as_object_mut() else { return settings };
+        if let Some(hooks) = object.get_mut("hooks").and_then(Value::as_object_mut) {
+            hooks.retain(|_, groups| groups.as_array().is_none_or(|it| !it.is_empty()));
+        }
+        let keys = ["hooks"].into_iter().chain(self.server.map(|it| it.key));
+        for key in keys {
+            if object.get(key) == Some(&json!({})) {
+                object.shift_remove(key);
+            }
+        }
+        if self.hooks == Some(HookShape::List) && object.keys().all(|it| it == VERSION_KEY) {
+            object.clear();
+        }
+        settings
+    }
 }
+
+/// The version of a file with a list of hooks.
+const VERSION_KEY: &str = "version";
 
 fn hook_command(host: AgentProgram, program: &str, word: &str) -> String {
     format!("{} {} {} {word}", shell_quoted(program), run::HOOK_COMMAND, host.id())
@@ -524,30 +455,31 @@ fn hook_command(host: AgentProgram, program: &str, word: &str) -> String {
 
 /// Returns the hooks of Claude Code in the form of a settings file.
 pub(super) fn claude_code_hooks(program: &Path) -> Value {
-    let mut hooks = json!({});
-    let (host, program) = (AgentProgram::ClaudeCode, program.to_string_lossy());
-    let merged = merge(&mut hooks, host, SettingsPart::Hooks, &program, false);
+    let program = program.to_string_lossy();
+    let (host, shape) = (AgentProgram::ClaudeCode, HookShape::Groups);
+    let mut settings = Map::new();
+    let merged = Entries { host, hooks: Some(shape), server: None, program: &program }.merge_hooks(
+        &mut settings,
+        shape,
+        false,
+    );
     debug_assert!(merged.is_some(), "an empty object accepts hooks");
-    hooks
+    Value::Object(settings)
 }
 
 /// Returns our MCP server as Claude Code lists servers.
 pub(super) fn claude_code_servers(program: &Path) -> Value {
-    json!({ SERVER: AgentProgram::ClaudeCode.server(&program.to_string_lossy()) })
+    json!({ SERVER: CLAUDE_SERVERS.entry(&program.to_string_lossy()) })
 }
 
+/// Returns our hooks in a group, which may be a hook itself.
 fn our_hooks(group: &Value, host: AgentProgram) -> impl Iterator<Item = &Value> {
     let list = group.get("hooks").and_then(Value::as_array).into_iter().flatten();
-    list.filter(move |it| is_our_hook(it, host))
+    list.chain([group]).filter(move |it| is_our_hook(it, host))
 }
 
 fn our_commands(group: &Value, host: AgentProgram) -> impl Iterator<Item = &str> {
     our_hooks(group, host).filter_map(command_text)
-}
-
-/// Returns the programs that our hooks in a group call.
-fn our_programs(group: &Value, host: AgentProgram) -> impl Iterator<Item = &str> {
-    our_commands(group, host).filter_map(move |it| hook_program(it, host))
 }
 
 fn command_text(hook: &Value) -> Option<&str> {
@@ -584,67 +516,82 @@ pub(crate) fn shell_quoted(path: &str) -> String {
 mod tests {
     use super::*;
 
+    fn entries<'a>(
+        host: AgentProgram,
+        file: &FileContent,
+        program: &'a str,
+    ) -> Option<Entries<'a>> {
+        let FileContent::Settings { hooks, server, .. } = *file else { return None };
+        Some(Entries { host, hooks, server, program })
+    }
+
+    /// Adds and removes what belongs in each file of each program.
     #[track_caller]
     fn check(settings: &Value) {
-        for host in [AgentProgram::ClaudeCode, AgentProgram::Codex, AgentProgram::Gemini] {
-            check_with(host, settings);
+        for host in AgentProgram::ALL {
+            for file in host.files(&Environment::default()) {
+                check_file(host, &file.content, settings);
+            }
         }
     }
 
     #[track_caller]
-    fn check_with(host: AgentProgram, settings: &Value) {
-        let merge = |settings: &mut Value, program: &str, takes_out: bool| {
-            merge(settings, host, SettingsPart::Both, program, takes_out)
-        };
+    fn check_file(host: AgentProgram, file: &FileContent, settings: &Value) {
+        let Some(own) = entries(host, file, "/usr/bin/memoird") else { return };
         let mut changed = settings.clone();
-        merge(&mut changed, "/old place/memoird", false).unwrap();
-        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
+        let mut add = |program| entries(host, file, program).unwrap().merge(&mut changed, false);
+        add("/old place/memoird").unwrap();
+        add("/usr/bin/memoird").unwrap();
         let once = changed.clone();
-        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
+        own.merge(&mut changed, false).unwrap();
         assert_eq!(changed, once);
-        merge(&mut changed, "/opt/memory-head", false).unwrap();
-        merge(&mut changed, "/usr/bin/memoird", false).unwrap();
-        for &(event, word) in host.events() {
+        let mut add = |program| entries(host, file, program).unwrap().merge(&mut changed, false);
+        add("/opt/memory-head").unwrap();
+        add("/usr/bin/memoird").unwrap();
+        for &(event, word) in host.events().iter().filter(|_| own.hooks.is_some()) {
             let groups = changed["hooks"][event].as_array().unwrap();
-            let own: Vec<&str> = groups.iter().flat_map(|it| our_commands(it, host)).collect();
-            assert_eq!(own, [hook_command(host, "/usr/bin/memoird", word)]);
+            let found: Vec<&str> = groups.iter().flat_map(|it| our_commands(it, host)).collect();
+            assert_eq!(found, [hook_command(host, "/usr/bin/memoird", word)]);
         }
-        assert_eq!(changed[SERVERS][SERVER], host.server("/usr/bin/memoird"));
-        merge(&mut changed, "/usr/bin/memoird", true).unwrap();
-        assert_eq!(changed, *settings);
+        if let Some(shape) = own.server {
+            assert_eq!(changed[shape.key][SERVER], shape.entry("/usr/bin/memoird"), "{host:?}");
+        }
+        own.merge(&mut changed, true).unwrap();
+        assert_eq!(changed, *settings, "{host:?}");
     }
 
     #[test]
     fn hooks_are_added_and_removed_and_the_rest_stays() {
         check(&json!({}));
-        check(&json!({"model": "x", "permissions": {"allow": ["Bash(ls)"]}}));
+        check(&json!({"model": "x", "permissions": {"allow": ["Bash(ls)"]}, "version": 1}));
         let theirs = json!({"type": "command", "command": "echo memoird hook claude-code"});
         check(
-            &json!({"hooks": {"Stop": [], "SessionEnd": [{"matcher": "clear", "hooks": [theirs]}]}, "z": 1}),
+            &json!({"version": 1, "hooks": {"Stop": [], "SessionEnd": [{"matcher": "clear", "hooks": [theirs]}]}, "z": 1}),
         );
+        check(&json!({"version": 1, "hooks": {"sessionStart": [theirs]}}));
+        check(&json!({"mcpServers": {"other": {"url": "x"}}, "mcp": {"a": {}}, "version": 1}));
     }
 
     #[test]
-    fn other_servers_and_one_that_the_user_entered_stay() {
+    fn a_server_that_the_user_entered_stays() {
         let own = json!({"command": "memoird", "args": ["--root", "/m", "mcp"]});
         let settings = json!({"mcpServers": {"other": {"url": "x"}, "memoird": own}});
+        let file = &AgentProgram::Windsurf.files(&Environment::default())[0];
+        let entries = entries(AgentProgram::Windsurf, &file.content, "/usr/bin/memoird").unwrap();
         let mut changed = settings.clone();
         for takes_out in [false, true] {
-            let part = SettingsPart::Both;
-            merge(&mut changed, AgentProgram::Gemini, part, "/usr/bin/memoird", takes_out).unwrap();
-            assert_eq!(changed[SERVERS], settings[SERVERS]);
+            entries.merge(&mut changed, takes_out).unwrap();
+            assert_eq!(changed, settings);
         }
-        check(&json!({"mcpServers": {"other": {"url": "x"}}}));
-        let mut list = json!({"mcpServers": []});
-        let part = SettingsPart::Server;
-        assert_eq!(merge(&mut list, AgentProgram::ClaudeCode, part, "/m", false), None);
+        assert_eq!(entries.merge(&mut json!({"mcpServers": []}), false), Err("mcpServers"));
     }
 
     #[test]
     fn settings_of_another_shape_are_left_alone() {
+        let file = &AgentProgram::Codex.files(&Environment::default())[0];
+        let entries = entries(AgentProgram::Codex, &file.content, "/m").unwrap();
         for settings in [json!([]), json!({"hooks": []}), json!({"hooks": {"SessionEnd": {}}})] {
-            let part = SettingsPart::Hooks;
-            assert_eq!(merge(&mut settings.clone(), AgentProgram::Codex, part, "/m", false), None);
+            assert!(entries.merge(&mut settings.clone(), false).is_err());
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     install::{HookSettingsChange, SettingsEdit},
-    json_edit,
+    json_edit::{self, Syntax},
 };
 use crate::{
     commands::{
@@ -96,7 +96,8 @@ pub(crate) fn detect(around: &Environment) -> Option<OpenClawData> {
     let databases = names(&folder.join("agents"))
         .map(|it| it.path().join("agent/openclaw-agent.sqlite"))
         .filter(|it| it.is_file());
-    let sessions = databases.map(|it| transcript_file::sessions_in(&it).len()).sum();
+    let sessions =
+        databases.map(|it| transcript_file::sessions_in(&it).map_or(0, |it| it.len())).sum();
     Some(OpenClawData { workspace, logs, sessions })
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn detect(around: &Environment) -> Option<OpenClawData> {
 pub(crate) fn workspace(around: &Environment) -> CommandResult<PathBuf> {
     let path = around.openclaw_settings();
     let text = fs::read_to_string(&path).unwrap_or_default();
-    let settings = json_edit::parse_json5(&text).map_err(|error| {
+    let settings = json_edit::parse(&text, Syntax::Json5).map_err(|error| {
         CommandError::config(format!("`{}`: {error}", path.display()))
             .hint("name the workspace: memoird init --openclaw WORKSPACE")
     })?;
@@ -200,10 +201,10 @@ fn change_settings(
     let edit = SettingsEdit {
         path: call.environment.openclaw_settings(),
         program: "OpenClaw",
-        key: "mcp",
-        parse: &json_edit::parse_json5,
+        syntax: Syntax::Json5,
         merge: &|settings| {
-            if takes_out { take_out(settings) } else { add(settings, &program, &root) }
+            let done = if takes_out { take_out(settings) } else { add(settings, &program, &root) };
+            done.ok_or("mcp` or `plugins")
         },
         is_before: &|mut backup, settings| {
             let mut plain = backup.clone();
@@ -215,7 +216,7 @@ fn change_settings(
         },
     };
     let path = edit.path.clone();
-    let Some(change) = HookSettingsChange::of(edit, takes_out)? else {
+    let Some(change) = HookSettingsChange::of_settings(edit, takes_out)? else {
         let path = path.display();
         outcome.done.push(if takes_out {
             format!("{path} has no server and no plugin of memoird")
@@ -460,7 +461,7 @@ fn insert_block(
 /// Returns what to know of the program's own consolidation, unless it is off.
 fn dreaming_note(around: &Environment, path: &str) -> Option<String> {
     let file = around.openclaw_settings();
-    let settings = json_edit::parse_json5(&fs::read_to_string(&file).ok()?).ok()?;
+    let settings = json_edit::parse(&fs::read_to_string(&file).ok()?, Syntax::Json5).ok()?;
     let enabled = DREAMING.iter().try_fold(&settings, |it, key| it.get(key));
     (enabled != Some(&Value::Bool(false))).then(|| {
         format!(
@@ -513,19 +514,18 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str) {
-        let settings = json_edit::parse_json5(text).unwrap();
+        let settings = json_edit::parse(text, Syntax::Json5).unwrap();
         let mut changed = settings.clone();
         add(&mut changed, "/old/memoird", "/w").unwrap();
         add(&mut changed, "/usr/bin/memoird", "/w").unwrap();
         let server = json!({"command": "/usr/bin/memoird", "args": ["--root", "/w", "mcp"]});
         assert_eq!(changed["mcp"]["servers"][NAME], server);
         assert_eq!(changed["plugins"]["entries"][NAME]["config"]["command"], "/usr/bin/memoird");
-        let with = json_edit::change(text, &settings, &changed).unwrap();
-        assert_eq!(json_edit::parse_json5(&with).unwrap(), changed);
+        let with = json_edit::change(text, &changed, Syntax::Json5).unwrap();
+        assert_eq!(json_edit::parse(&with, Syntax::Json5).unwrap(), changed);
         take_out(&mut changed).unwrap();
         assert_eq!(changed, settings);
-        let again = json_edit::parse_json5(&with).unwrap();
-        assert_eq!(json_edit::change(&with, &again, &changed).unwrap(), text);
+        assert_eq!(json_edit::change(&with, &changed, Syntax::Json5).unwrap(), text);
     }
 
     #[test]

@@ -17,13 +17,21 @@ use std::{
 
 use serde_json::Value;
 
-use super::{install, project_folder};
-use crate::commands::{GlobalArgs, context, error::CommandResult, ui::Ui};
+use super::{install, programs::AgentProgram, project_folder};
+use crate::commands::{
+    GlobalArgs,
+    context::{self, HookAnswer},
+    error::CommandResult,
+    ui::Ui,
+};
 use crate::{
     clock,
     config::{Config, api_key, environment::Environment},
     model::command::NESTED_VARIABLE,
-    session::queue::{self, QueuedSession},
+    session::{
+        queue::{self, QueuedSession},
+        transcript_file,
+    },
     store::fs::spool::Spool,
 };
 
@@ -42,7 +50,7 @@ const WORKER: &str = "work";
 /// Take part in the sessions of an agent (its program calls this)
 #[derive(Debug, clap::Args)]
 pub(crate) struct HookArgs {
-    /// The agent: claude-code, codex, gemini, or any other name
+    /// The agent: claude-code, codex, gemini, opencode, copilot, cursor, or any other name
     #[arg(value_name = "AGENT")]
     agent: String,
     /// session-start, pre-compact, or session-end
@@ -79,21 +87,22 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> CommandResult<
     let text = |key: &str| input.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     let around = Environment::read()?;
     // Otherwise the session would start with the same context twice.
-    if is_from_plugin()
-        && install::is_in_settings(install::AgentProgram::ClaudeCode, &around, event)
-    {
+    if is_from_plugin() && install::is_in_settings(AgentProgram::ClaudeCode, &around, event) {
         return Ok(());
     }
-    let cwd = args.cwd.clone().or_else(|| text("cwd").map(PathBuf::from));
+    let folder = || text("cwd").or_else(|| input.get("workspace_roots")?.get(0)?.as_str());
+    let cwd = args.cwd.clone().or_else(|| folder().map(PathBuf::from));
     let cwd = cwd.map_or_else(|| around.cwd.clone(), |it| around.absolute(&it, &around.cwd));
     match event {
         "session-start" => {
             await_queued_sessions(global, &around, &cwd);
-            context::answer_hook(global, &around, &cwd, ui)
+            context::answer_hook(global, &around, &cwd, HookAnswer::of_agent(&args.agent), ui)
         }
         "pre-compact" | "session-end" => {
-            let transcript =
+            let named =
                 args.transcript.clone().or_else(|| text("transcript_path").map(PathBuf::from));
+            let transcript =
+                named.or_else(|| transcript_of(&args.agent, text("session_id")?, &cwd, &around));
             let Some(transcript) = transcript else { return Ok(()) };
             let transcript = around.absolute(&transcript, &around.cwd);
             let at = clock::now()?;
@@ -114,6 +123,27 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> CommandResult<
     }
 }
 
+/// Returns the transcript of a session whose program does not name it.
+fn transcript_of(agent: &str, session: &str, cwd: &Path, around: &Environment) -> Option<PathBuf> {
+    let is_name = session.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    let is = |it: AgentProgram| is_name && it.id() == agent;
+    if is(AgentProgram::Opencode) {
+        Some(transcript_file::path_in_database(&around.opencode_database(), session))
+    } else if is(AgentProgram::Copilot) {
+        let folder = around.copilot_folder().join("session-state");
+        Some(folder.join(session).join("events.jsonl"))
+    } else if is(AgentProgram::Cursor) {
+        // The editor names the transcript; its program for the terminal does not.
+        let cwd = cwd.to_string_lossy();
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let project: String = cwd.trim_matches('/').chars().map(plain).collect();
+        let folder = around.home.join(".cursor/projects").join(project).join("agent-transcripts");
+        Some(folder.join(format!("{session}.jsonl")))
+    } else {
+        None
+    }
+}
+
 /// Returns whether a plugin of Claude Code calls the hook.
 fn is_from_plugin() -> bool {
     std::env::var_os("CLAUDE_PLUGIN_ROOT").is_some_and(|it| !it.is_empty())
@@ -121,9 +151,9 @@ fn is_from_plugin() -> bool {
 
 fn event_name(told: &Value) -> Option<&'static str> {
     match told.get("hook_event_name")?.as_str()? {
-        "SessionStart" => Some("session-start"),
-        "PreCompact" => Some("pre-compact"),
-        "SessionEnd" => Some("session-end"),
+        "SessionStart" | "sessionStart" => Some("session-start"),
+        "PreCompact" | "preCompact" => Some("pre-compact"),
+        "SessionEnd" | "sessionEnd" => Some("session-end"),
         _ => None,
     }
 }

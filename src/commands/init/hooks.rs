@@ -11,9 +11,11 @@ use crate::{
         GlobalArgs,
         error::{CommandError, CommandResult},
         hooks::{
-            install::{AgentProgram, HookSettingsChange, shell_quoted},
+            install::{HookSettingsChange, shell_quoted},
             openclaw::{self, OpenClawOutcome, OpenClawRequest},
-            plugin, project_folder,
+            plugin,
+            programs::AgentProgram,
+            project_folder,
         },
         import,
         ui::Ui,
@@ -22,11 +24,6 @@ use crate::{
     config::edit,
     store::fs::vault::settings_files::write_settings,
 };
-
-/// What Codex users have to do themselves.
-const CODEX_TRUST_HINT: &str = "Codex only runs hooks that you trust: approve them under /hooks in Codex. Older \
-     versions also need `codex_hooks = true` under `[features]` in config.toml; for versions that do \
-     not report the end of a session, use `memoird import codex`";
 
 /// What installing or removing hooks did, in sentences.
 #[derive(Default)]
@@ -45,7 +42,7 @@ pub(super) fn uninstall(
     args: &InitArgs,
     ui: &Ui,
 ) -> CommandResult<()> {
-    if args.agent_programs().is_empty() && args.openclaw.is_none() {
+    if args.agents.0.is_empty() && args.openclaw.is_none() {
         return Err(CommandError::usage("--uninstall needs to know which agent's hooks to remove")
             .hint("memoird init --claude-code --uninstall"));
     }
@@ -140,9 +137,9 @@ pub(super) fn offer_session_import(
     }
     // Reload: this command has just changed the configuration.
     let call = Invocation::load(global)?;
-    for program in args.agent_programs() {
-        let source = session_source(program);
-        if source.sessions_folder(&call.environment).is_some_and(|it| it.is_dir()) {
+    for &program in &args.agents.0 {
+        let Some(source) = session_source(program) else { continue };
+        if source.sessions_folder(&call.environment).is_some_and(|it| it.exists()) {
             ui.note("");
             ui.note(format!("Sessions of {} in the last 30 days:", program.display_name()));
             import::run(global, &import::ImportArgs::recent(source, args.yes), ui)?;
@@ -209,28 +206,21 @@ fn this_program() -> CommandResult<PathBuf> {
     })
 }
 
-/// Returns the name under which the sessions of a program are imported.
-pub(super) fn session_source(program: AgentProgram) -> import::ImportSource {
+/// Returns the name under which the sessions of a program are imported; `None` if they are not.
+pub(super) fn session_source(program: AgentProgram) -> Option<import::ImportSource> {
     match program {
-        AgentProgram::ClaudeCode => import::ImportSource::ClaudeCode,
-        AgentProgram::Codex => import::ImportSource::Codex,
-        AgentProgram::Gemini => import::ImportSource::Gemini,
+        AgentProgram::ClaudeCode => Some(import::ImportSource::ClaudeCode),
+        AgentProgram::Codex => Some(import::ImportSource::Codex),
+        AgentProgram::Gemini => Some(import::ImportSource::Gemini),
+        AgentProgram::Opencode => Some(import::ImportSource::Opencode),
+        AgentProgram::Copilot => Some(import::ImportSource::Copilot),
+        AgentProgram::Cursor | AgentProgram::Windsurf | AgentProgram::Zed => None,
     }
 }
 
 impl InitArgs {
     fn openclaw_request<'a>(&self, root: &'a Path) -> OpenClawRequest<'a> {
         OpenClawRequest { root, dry_run: self.dry_run, yes: self.yes }
-    }
-
-    pub(super) fn agent_programs(&self) -> Vec<AgentProgram> {
-        let named = [
-            (self.claude_code, AgentProgram::ClaudeCode),
-            (self.codex, AgentProgram::Codex),
-            (self.gemini, AgentProgram::Gemini),
-        ];
-        let named = named.into_iter().filter(|it| it.0).map(|it| it.1);
-        named.chain(self.programs.iter().copied()).collect()
     }
 }
 
@@ -239,7 +229,7 @@ impl InitArgs {
 pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResult<HooksOutcome> {
     let program = this_program()?;
     let mut outcome = HooksOutcome::default();
-    for agent in args.agent_programs() {
+    for &agent in &args.agents.0 {
         if let (AgentProgram::ClaudeCode, Some(dir)) = (agent, &args.plugin) {
             write_plugin(call, args, dir, &program, &mut outcome)?;
             continue;
@@ -254,13 +244,11 @@ pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResu
             });
             continue;
         }
-        let mut is_changed = false;
+        let mut is_installed = !args.uninstall;
         for change in &changes {
-            is_changed |= apply_change(call, args, ui, change, &mut outcome)?;
+            is_installed &= apply_change(call, args, ui, change, &mut outcome)?;
         }
-        if agent == AgentProgram::Codex && is_changed && !args.uninstall {
-            outcome.to_do.push(CODEX_TRUST_HINT.to_owned());
-        }
+        outcome.to_do.extend(agent.to_do().filter(|_| is_installed).map(str::to_owned));
     }
     Ok(outcome)
 }
@@ -275,7 +263,7 @@ fn apply_change(
 ) -> CommandResult<bool> {
     let path = change.path.display().to_string();
     // The wizard has shown its plan.
-    if !ui.is_json() && args.programs.is_empty() {
+    if !ui.is_json() && !args.is_planned {
         change.show_diff(ui);
     }
     let agreed = if args.yes || args.dry_run {

@@ -17,7 +17,7 @@ mod wizard;
 use std::{path::PathBuf, process::ExitCode};
 
 use super::{
-    GlobalArgs, error::CommandResult, hooks::install::AgentProgram, ui::Ui, workspace::Invocation,
+    GlobalArgs, error::CommandResult, hooks::programs::AgentFlags, ui::Ui, workspace::Invocation,
 };
 use crate::config::zone::ZoneName;
 
@@ -46,24 +46,17 @@ pub(super) struct InitArgs {
     /// Install and start the daemon as a systemd user service
     #[arg(long)]
     service: bool,
-    /// Add hooks, which record sessions and load memory, and the MCP server to the settings of Claude Code
-    #[arg(long)]
-    claude_code: bool,
-    /// Add the same to the settings of Codex
-    #[arg(long)]
-    codex: bool,
-    /// Add the same to the settings of Gemini CLI
-    #[arg(long)]
-    gemini: bool,
+    #[command(flatten)]
+    agents: AgentFlags,
     /// Set up the workspace of OpenClaw [default: the one that its settings name] as the memory folder: adds the MCP
     /// server and a plugin to the settings of OpenClaw, and WISDOM.md to MEMORY.md, in a block
     #[arg(long, value_name = "WORKSPACE")]
     #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
     openclaw: Option<Option<PathBuf>>,
     /// With --claude-code: write a plugin and its marketplace into this folder instead of changing the settings
-    #[arg(long, value_name = "DIR", requires = "claude_code", conflicts_with = "uninstall")]
+    #[arg(long, value_name = "DIR", requires = "claude-code", conflicts_with = "uninstall")]
     plugin: Option<PathBuf>,
-    /// With --claude-code, --codex, --gemini, or --openclaw: remove what was added, and do nothing else
+    /// With the flag of an agent: remove what was added, and do nothing else
     #[arg(long)]
     uninstall: bool,
     /// Give each project its own memory folder in this folder, created when a session in the project ends;
@@ -76,9 +69,9 @@ pub(super) struct InitArgs {
     /// Answer yes to all questions
     #[arg(short, long)]
     yes: bool,
-    /// Agent programs that the wizard chose, besides those of the flags.
+    /// Whether the wizard has shown what is changed.
     #[arg(skip)]
-    programs: Vec<AgentProgram>,
+    is_planned: bool,
     /// The project whose sessions the folder gets; without one it is for all.
     #[arg(skip)]
     project: Option<PathBuf>,
@@ -133,7 +126,7 @@ impl InitArgs {
         } = self;
         let names_folder = dir.is_some() || global.root.is_some() || projects.is_some();
         let sets_folder = name.is_some() || zone.is_some() || *no_config || *take_over;
-        let names_program = openclaw.is_some() || !self.agent_programs().is_empty();
+        let names_program = openclaw.is_some() || !self.agents.0.is_empty();
         let sets_programs = *service || plugin.is_some() || names_program;
         !names_folder && !sets_folder && !sets_programs
     }

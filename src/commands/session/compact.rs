@@ -52,7 +52,8 @@ const PROJECT_MARKS: [&str; 3] = [".git", "package.json", ".claude"];
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 pub(super) struct SessionCompactArgs {
-    /// The transcript of Claude Code, Codex, or Gemini CLI, or lines of {"role", "content"}; `-` for stdin
+    /// The transcript of Claude Code, Codex, Copilot CLI, Gemini CLI, or opencode (an export), or lines of
+    /// {"role", "content"}; `-` for stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// What the summary is for

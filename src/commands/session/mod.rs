@@ -9,8 +9,7 @@ mod micro;
 mod records;
 
 use std::{
-    fs::File,
-    io::{self, BufReader, Read},
+    io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -121,22 +120,18 @@ fn retry_failed(global: &GlobalArgs, ui: &Ui) -> CommandResult {
     Ok(exit_code_if_failed(!errors.is_empty()))
 }
 
-/// Opens the file of an argument, or stdin.
-fn open_input(path: &Path) -> CommandResult<BufReader<Box<dyn Read>>> {
-    let input: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin())
-    } else if transcript_file::is_database(path) {
-        Box::new(transcript_file::open(path).map_err(|e| unreadable(path, &e))?)
-    } else {
-        let file = File::open(path).map_err(|e| unreadable(path, &e))?;
-        let is_file = file.metadata().is_ok_and(|it| !it.is_dir());
-        if !is_file {
+/// Opens the transcript of an argument, or stdin.
+fn open_input(path: &Path) -> CommandResult<Box<dyn BufRead>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    transcript_file::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => {
             let what = format!("`{}` is a folder", path.display());
-            return Err(CommandError::usage(what).hint("name a transcript in it"));
+            CommandError::usage(what).hint("name a transcript in it")
         }
-        Box::new(file)
-    };
-    Ok(BufReader::with_capacity(1 << 16, input))
+        _ => unreadable(path, &error),
+    })
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> CommandError {
@@ -149,7 +144,8 @@ fn unreadable(path: &Path, error: &io::Error) -> CommandError {
     CommandError::new(kind, what)
         .hint(
             "Claude Code stores transcripts in ~/.claude/projects, Codex in ~/.codex/sessions, Gemini CLI in \
-             ~/.gemini/tmp, OpenClaw in ~/.openclaw/agents/*/agent/openclaw-agent.sqlite",
+             ~/.gemini/tmp, OpenClaw in ~/.openclaw/agents/*/agent/openclaw-agent.sqlite; for opencode, name the output \
+             of `opencode export`",
         )
 }
 
@@ -157,15 +153,11 @@ pub(in crate::commands) fn read_transcript(
     path: &Path,
     format: Option<TranscriptFormat>,
 ) -> CommandResult<Transcript> {
-    let read = if path == Path::new("-") || path.is_dir() {
-        transcript::read(open_input(path)?, format)
-    } else {
-        transcript::read(transcript_file::open(path).map_err(|e| unreadable(path, &e))?, format)
-    };
-    read.map_err(|error| {
+    transcript::read(open_input(path)?, format).map_err(|error| {
         let what = format!("`{}` is not a transcript: {error}", path.display());
-        CommandError::data(what)
-            .hint("memoird session compact FILE --format claude-code|codex|plain")
+        CommandError::data(what).hint(
+            "memoird session compact FILE --format claude-code|codex|copilot|gemini|openclaw|opencode|plain",
+        )
     })
 }
 

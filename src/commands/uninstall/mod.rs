@@ -19,10 +19,7 @@ use self::kept::Kept;
 use super::{
     GlobalArgs,
     error::{CommandError, CommandResult, exit_code_if_failed},
-    hooks::{
-        install::{AgentProgram, HookSettingsChange},
-        project_folder,
-    },
+    hooks::{install::HookSettingsChange, programs::AgentProgram, project_folder},
     service::ManagedService,
     ui::Ui,
     workspace::Invocation,

@@ -6,7 +6,7 @@
 //! lines become [`EntryContent::Other`] or are counted in [`TranscriptAnomalies`].
 //!
 //! - [`line_reader`]: lines of bounded length.
-//! - [`claude`], [`codex`], [`gemini`], [`openclaw`], [`plain`]: the lines of each format.
+//! - [`claude`], [`codex`], [`copilot`], [`gemini`], [`openclaw`], [`opencode`], [`plain`]: the lines of each format.
 //! - [`segments`]: opens the files of one conversation.
 //! - [`tool`]: the effect of a tool call: files, command, to-do list.
 //! - [`branches`]: what the user discarded by rewinding the conversation.
@@ -24,10 +24,12 @@
 mod branches;
 pub mod claude;
 pub mod codex;
+pub mod copilot;
 mod forgotten_words;
 pub mod gemini;
 pub mod line_reader;
 pub mod openclaw;
+pub mod opencode;
 pub mod plain;
 pub mod segments;
 pub mod tool;
@@ -76,12 +78,16 @@ pub enum TranscriptFormat {
     ClaudeCode,
     /// `~/.codex/sessions/**/rollout-*.jsonl`.
     Codex,
+    /// `~/.copilot/session-state/*/events.jsonl`.
+    Copilot,
     /// `~/.gemini/tmp/*/chats/session-*.jsonl`.
     Gemini,
     /// Sessions in `~/.openclaw/agents/*/agent/openclaw-agent.sqlite`, or `~/.openclaw/agents/*/sessions/*.jsonl`.
     #[value(name = "openclaw")]
     OpenClaw,
-    /// One `{"role": …, "content": …}` to a line.
+    /// `~/.local/share/opencode/opencode.db`, or what `opencode export` writes.
+    Opencode,
+    /// One `{"role": …, "content": …}` to a line; also `~/.cursor/projects/*/agent-transcripts/*.jsonl`.
     Plain,
 }
 
@@ -91,8 +97,10 @@ impl TranscriptFormat {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Copilot => "copilot",
             Self::Gemini => "gemini",
             Self::OpenClaw => "openclaw",
+            Self::Opencode => "opencode",
             Self::Plain => "plain",
         }
     }
@@ -106,6 +114,12 @@ impl TranscriptFormat {
         }
         if openclaw::is_line(line) {
             return Some(Self::OpenClaw);
+        }
+        if copilot::is_line(line) {
+            return Some(Self::Copilot);
+        }
+        if opencode::is_line(line) {
+            return Some(Self::Opencode);
         }
         if has("uuid") || has("sessionId") || has("leafUuid") {
             return kind.map(|_| Self::ClaudeCode);
@@ -121,7 +135,8 @@ impl TranscriptFormat {
         if has("instructions") && has("id") && has("timestamp") {
             return Some(Self::Codex);
         }
-        let is_message = line.get("role").is_some_and(Value::is_string) && has("content");
+        let is_message =
+            line.get("role").is_some_and(Value::is_string) && plain::content(line).is_some();
         (is_message && kind.is_none_or(|it| it == "message")).then_some(Self::Plain)
     }
 }
@@ -246,8 +261,8 @@ pub enum TranscriptError {
     Empty,
     /// No line has a known format.
     #[error(
-        "it contains no line of a session: neither of Claude Code, Codex, Gemini CLI, or OpenClaw, nor \
-         {{\"role\": …, \"content\": …}}"
+        "it contains no line of a session: neither of Claude Code, Codex, Copilot CLI, Gemini CLI, OpenClaw, \
+         or opencode, nor {{\"role\": …, \"content\": …}}"
     )]
     Unknown,
 }
@@ -323,7 +338,7 @@ pub fn read(
 }
 
 /// Reads the rest of a file that is one JSON object in lines, after its first line, as Gemini CLI wrote it
-/// at first; `None` if it is none, or longer than a line may be.
+/// at first, and `opencode export` does; `None` if it is none, or longer than a line may be.
 fn read_document(lines: &mut BoundedLines<impl BufRead>) -> io::Result<Option<Value>> {
     let mut document = b"{".to_vec();
     while let Some(line) = lines.next_line()? {
@@ -344,8 +359,11 @@ struct TranscriptReader {
     seen: HashSet<String>,
     /// How often each line without an id occurred.
     copies: HashMap<ContentHash, usize>,
-    /// Where the entries of each message of Gemini CLI begin, by its id and by its text.
+    /// Where the entries of a message of Gemini CLI begin, by its id and by its text; and of a call that the user
+    /// of Copilot CLI typed.
     positions: HashMap<String, usize>,
+    /// The first message that the user of opencode reverted, and the first part of it.
+    reverted_from: Option<(String, String)>,
     /// Calls without ids in the file, oldest first.
     unnamed_calls: Vec<String>,
     memory_calls: HashSet<String>,
@@ -360,6 +378,7 @@ struct TranscriptReader {
 struct EntryBuilder<'a> {
     transcript: &'a mut Transcript,
     positions: &'a mut HashMap<String, usize>,
+    reverted_from: &'a mut Option<(String, String)>,
     unnamed_calls: &'a mut Vec<String>,
     memory_calls: &'a mut HashSet<String>,
     /// The ids and texts of the questions that each call asks the user.
@@ -386,13 +405,14 @@ impl TranscriptReader {
             entries: Vec::new(),
             anomalies: TranscriptAnomalies::default(),
         };
-        let (seen, copies, positions, unnamed_calls) = Default::default();
+        let (seen, copies, positions, reverted_from, unnamed_calls) = Default::default();
         let (memory_calls, tree, questions, queued) = Default::default();
         Self {
             transcript,
             seen,
             copies,
             positions,
+            reverted_from,
             unnamed_calls,
             memory_calls,
             tree,
@@ -456,6 +476,7 @@ impl TranscriptReader {
         let mut found = EntryBuilder {
             transcript: &mut self.transcript,
             positions: &mut self.positions,
+            reverted_from: &mut self.reverted_from,
             unnamed_calls: &mut self.unnamed_calls,
             memory_calls: &mut self.memory_calls,
             questions: &mut self.questions,
@@ -470,8 +491,10 @@ impl TranscriptReader {
         match format {
             TranscriptFormat::ClaudeCode => claude::read(&mut found, value),
             TranscriptFormat::Codex => codex::read(&mut found, value),
+            TranscriptFormat::Copilot => copilot::read(&mut found, value),
             TranscriptFormat::Gemini => gemini::read(&mut found, value),
             TranscriptFormat::OpenClaw => openclaw::read(&mut found, value),
+            TranscriptFormat::Opencode => opencode::read(&mut found, value),
             TranscriptFormat::Plain => plain::read(&mut found, value),
         }
         let is_subagent = found.is_subagent;

@@ -1,11 +1,20 @@
 //! Plain lines: `{"role": …, "content": …}`, as many programs that call a model write them.
 //!
 //! The content is a string or a list of blocks in the form of either API. Calls may be in `tool_calls`,
-//! and tool results have the role `tool`.
+//! and tool results have the role `tool`. Cursor puts the content into a `message`, and the words of the user between
+//! tags, behind what it adds.
 
 use serde_json::Value;
 
 use super::{EntryBuilder, EntryContent, claude::content_text, string_field};
+
+/// Encloses the words of the user in messages of Cursor.
+const CURSOR_WORDS: [&str; 2] = ["<user_query>", "</user_query>"];
+
+/// Returns the content of a message.
+pub(super) fn content(line: &Value) -> Option<&Value> {
+    line.get("content").or_else(|| line.get("message")?.get("content"))
+}
 
 pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
     let set = |key: &str, field: &mut Option<String>| {
@@ -17,9 +26,13 @@ pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
     set("cwd", &mut entry.transcript.cwd);
     set("branch", &mut entry.transcript.branch);
     set("agent", &mut entry.transcript.agent);
-    let content = line.get("content");
+    let content = content(line);
     match string_field(line, "role").unwrap_or_default() {
-        "user" | "human" => read_blocks(entry, content, &|entry, words| entry.add_user_text(words)),
+        "user" | "human" => read_blocks(entry, content, &|entry, words| {
+            let inside = words.split_once(CURSOR_WORDS[0]);
+            let inside = inside.and_then(|it| it.1.rsplit_once(CURSOR_WORDS[1]));
+            entry.add_user_text(inside.map_or(words, |it| it.0));
+        }),
         "assistant" | "model" | "ai" => {
             read_blocks(entry, content, &|entry, words| entry.add_assistant_text(words));
             read_calls(entry, line);

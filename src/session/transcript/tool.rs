@@ -190,9 +190,15 @@ impl ToolUse {
             kind = ToolKind::Memory;
         }
         let keys: &[&str] = match kind {
-            ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Other => {
-                &["file_path", "absolute_path", "notebook_path", "path", "filename", "file"]
-            }
+            ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Other => &[
+                "file_path",
+                "filePath",
+                "absolute_path",
+                "notebook_path",
+                "path",
+                "filename",
+                "file",
+            ],
             _ => &[],
         };
         let named = keys
@@ -245,8 +251,13 @@ fn calls_memoird(command: &str) -> bool {
 }
 
 fn patch<'a>(input: &'a Value, command: Option<&'a str>) -> Option<&'a str> {
-    let candidates =
-        [input.as_str(), string_field(input, "input"), string_field(input, "patch"), command];
+    let candidates = [
+        input.as_str(),
+        string_field(input, "input"),
+        string_field(input, "patch"),
+        string_field(input, "patchText"),
+        command,
+    ];
     candidates.into_iter().flatten().find(|it| it.contains("*** Begin Patch"))
 }
 
@@ -294,7 +305,15 @@ fn input_excerpt(kind: ToolKind, input: &Value) -> String {
         ToolKind::Edit | ToolKind::Write => {
             let edits = input.get("edits").and_then(Value::as_array);
             let first = edits.and_then(|it| it.first()).unwrap_or(input);
-            let keys = ["new_string", "new_str", "content", "contents", "file_text", "new_source"];
+            let keys = [
+                "new_string",
+                "newString",
+                "new_str",
+                "content",
+                "contents",
+                "file_text",
+                "new_source",
+            ];
             let written = keys.iter().find_map(|key| string_field(first, key));
             truncate(written.unwrap_or_default(), CODE_CHARS_MAX)
         }

@@ -7,6 +7,7 @@ mod generate;
 mod hooks;
 mod imported_notes;
 mod micro;
+mod other_programs;
 mod quotes;
 mod records;
 mod transcripts;

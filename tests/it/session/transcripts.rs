@@ -288,7 +288,15 @@ proptest! {
     #[test]
     fn no_input_panics(lines in prop::collection::vec(line(), 0..12), at in 0_usize..400) {
         let text = lines.join("\n");
-        for format in [None, Some(TranscriptFormat::ClaudeCode), Some(TranscriptFormat::Codex), Some(TranscriptFormat::Plain)] {
+        let formats = [
+            TranscriptFormat::ClaudeCode,
+            TranscriptFormat::Codex,
+            TranscriptFormat::Copilot,
+            TranscriptFormat::Gemini,
+            TranscriptFormat::Opencode,
+            TranscriptFormat::Plain,
+        ];
+        for format in formats.into_iter().map(Some).chain([None]) {
             if let Ok(session) = transcript::read(text.as_bytes(), format) {
                 assert!(SessionDigest::of(&session).changed_files().count() <= session.entries.len());
                 let cut = &text.as_bytes()[..at.min(text.len())];

@@ -16,7 +16,7 @@ use crate::{
     commands::{
         GlobalArgs, compact,
         error::{CommandError, CommandErrorKind, CommandResult},
-        hooks::install::AgentProgram,
+        hooks::programs::{AgentFlags, AgentProgram},
         import, run_lock,
         service::ManagedService,
         ui::{Ui, counted},
@@ -178,14 +178,17 @@ impl Setup<'_> {
 
     fn add_hooks(&mut self, agent: AgentProgram) -> CommandResult<StepResult> {
         let call = Invocation::load(self.global)?;
-        let args = InitArgs { programs: vec![agent], ..self.args.clone() };
+        let agents = AgentFlags(vec![agent]);
+        let args = InitArgs { agents, is_planned: true, ..self.args.clone() };
         let outcome = hooks::update(&call, &args, self.ui)?;
         self.result.to_do.extend(outcome.to_do);
         Ok(StepResult { step: "", done: outcome.done, failed: Vec::new() })
     }
 
     fn import_sessions(&mut self, agent: AgentProgram) -> CommandResult<StepResult> {
-        let source = hooks::session_source(agent);
+        let Some(source) = hooks::session_source(agent) else {
+            return Ok(StepResult { step: "", done: Vec::new(), failed: Vec::new() });
+        };
         let outcome = import::import_recent(self.global, source, self.ui)?;
         self.imported_into.extend(outcome.roots);
         let sessions = counted(outcome.sessions, "session", "sessions");

@@ -11,7 +11,7 @@ use crate::{
     commands::{
         GlobalArgs,
         error::CommandResult,
-        hooks::{install::AgentProgram, project_folder},
+        hooks::{programs::AgentProgram, project_folder},
         import,
         service::{self, ManagedService, unit::UnitState},
         ui::Ui,
@@ -153,19 +153,17 @@ fn read_agent(
     program: AgentProgram,
     ui: &Ui,
 ) -> CommandResult<FoundAgent> {
-    let found = import::recent_sessions(call, global, hooks::session_source(program), ui)?;
+    let found = match hooks::session_source(program) {
+        Some(source) => import::recent_sessions(call, global, source, ui)?,
+        None => import::RecentSessions::default(),
+    };
     let homeless = found.homeless.into_iter().map(|folder| {
         let project = folder.as_deref().and_then(|it| project_of(call, it));
         HomelessSession { folder, project }
     });
-    let logs = |path: &Path| folder::log_count(path) + folder::log_count(&path.join("memory"));
-    let workspace = program.workspace(&call.environment).map(|it| {
-        let path = it.canonicalize().unwrap_or(it);
-        Workspace { logs: logs(&path), path }
-    });
     Ok(FoundAgent {
         program,
-        workspace: workspace.filter(|it| it.logs > 0),
+        workspace: None,
         sessions: found.total,
         new: found.new,
         imported: found.imported,

@@ -19,7 +19,7 @@ use super::{InitArgs, report::InitReport};
 use crate::commands::{
     GlobalArgs,
     error::{CommandResult, exit_code_if_failed},
-    hooks::install::AgentProgram,
+    hooks::programs::AgentProgram,
     ui::Ui,
     workspace::Invocation,
 };

@@ -14,7 +14,7 @@ use super::{
     super::hooks::HookState,
     findings::{Findings, FoundAgent, HomelessSession, Place},
 };
-use crate::commands::{hooks::install::AgentProgram, service::unit::UnitState, ui::counted};
+use crate::commands::{hooks::programs::AgentProgram, service::unit::UnitState, ui::counted};
 
 /// The folder of memory folders in the home folder.
 const PROJECTS_DIR: &str = "memories";
