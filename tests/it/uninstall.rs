@@ -114,3 +114,20 @@ fn settings_with_other_changes_lose_the_hooks_and_nothing_else() {
     assert_eq!(read(&root, ".codex/hooks.json"), "{ broken");
     assert_eq!(read(&root, ".gemini/settings.json"), GEMINI);
 }
+
+#[test]
+fn the_help_names_what_is_taken_out_and_what_stays() {
+    let root = Root::empty("a");
+    let help = root.run(&["uninstall", "--help"]).ok().stdout;
+    insta::assert_snapshot!(help.split("Options:").next().unwrap(), @r"
+    Take out what memoird put outside of memory folders: hooks, service, state
+
+    Memory folders stay as they are. Shows first what it removes, and what it leaves.
+
+    Usage: memoird uninstall [OPTIONS]
+    ");
+    let all = root.run(&["--help"]).ok().stdout;
+    assert!(all.contains("\n  uninstall    Take out what memoird put outside"), "{all}");
+    let init = root.run(&["init", "--help"]).ok().stdout;
+    assert!(init.contains("it also looks for agent programs, shows a plan"), "{init}");
+}
