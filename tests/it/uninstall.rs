@@ -54,7 +54,7 @@ fn a_dry_run_lists_everything_and_changes_nothing() {
     what memoird wrote in memory folders: memoird uninstall --dry-run --json
     nothing was changed; to do it: memoird uninstall --yes
     ");
-    assert!(shown.stdout.contains("-") && shown.stdout.contains("hook claude-code"), "{shown}");
+    assert!(shown.stdout.contains("hook claude-code"), "{shown}");
     let json = uninstall(&root, &["--dry-run", "--json"]).ok().json();
     let generated = json["kept"]["folders"][0]["generated"].as_array().unwrap();
     for path in
@@ -113,4 +113,21 @@ fn settings_with_other_changes_lose_the_hooks_and_nothing_else() {
     assert_eq!(read(&root, ".claude/settings.json"), CLAUDE.replace("opus", "sonnet"));
     assert_eq!(read(&root, ".codex/hooks.json"), "{ broken");
     assert_eq!(read(&root, ".gemini/settings.json"), GEMINI);
+}
+
+#[test]
+fn the_help_names_what_is_taken_out_and_what_stays() {
+    let root = Root::empty("a");
+    let help = root.run(&["uninstall", "--help"]).ok().stdout;
+    insta::assert_snapshot!(help.split("Options:").next().unwrap(), @r"
+    Take out what memoird put outside of memory folders: hooks, service, state
+
+    Memory folders stay as they are. Shows first what it removes, and what it leaves.
+
+    Usage: memoird uninstall [OPTIONS]
+    ");
+    let all = root.run(&["--help"]).ok().stdout;
+    assert!(all.contains("\n  uninstall    Take out what memoird put outside"), "{all}");
+    let init = root.run(&["init", "--help"]).ok().stdout;
+    assert!(init.contains("it also looks for agent programs, shows a plan"), "{init}");
 }

@@ -136,7 +136,7 @@ impl SetupPlan {
 impl FoundAgent {
     /// Describes the program's data.
     pub(super) fn describe(&self) -> String {
-        let mut text = match &self.workspace {
+        let data = match &self.workspace {
             Some(workspace) => {
                 let logs = counted(workspace.logs, "log", "logs");
                 format!("{logs} in {}", workspace.path.display())
@@ -145,15 +145,16 @@ impl FoundAgent {
                 format!("{} in the last 30 days", counted(self.sessions, "session", "sessions"))
             }
         };
-        if self.imported > 0 {
-            text += &format!(", {} imported already", self.imported);
-        }
-        match &self.hooks {
-            HookState::Installed => text += "; hooks are installed",
-            HookState::Missing(_) => {}
-            HookState::Unusable(why) => text += &format!("; no hooks: {why}"),
-        }
-        text
+        let imported = match self.imported {
+            0 => String::new(),
+            imported => format!(", {imported} imported already"),
+        };
+        let hooks = match &self.hooks {
+            HookState::Installed => "; hooks are installed".to_owned(),
+            HookState::Missing(_) => String::new(),
+            HookState::Unusable(why) => format!("; no hooks: {why}"),
+        };
+        format!("{data}{imported}{hooks}")
     }
 }
 
