@@ -106,9 +106,7 @@ impl NotesProgram {
                     || folders.contains(&"knowledge")
                     || matches!(stem, "MEMORY" | "USER") && !folders.contains(&"memory")
             }
-            Self::BasicMemory | Self::ClaudeMemory => {
-                !folders.iter().any(|it| it.starts_with('.'))
-            }
+            Self::BasicMemory | Self::ClaudeMemory => !folders.iter().any(|it| it.starts_with('.')),
         }
     }
 }
@@ -156,8 +154,8 @@ pub(crate) fn note_lines(text: &str) -> Vec<(usize, String)> {
 
 /// Returns whether a line of an index only names a file: `[Title](file.md) — what it says`.
 fn is_pointer(line: &str) -> bool {
-    let link = line.strip_prefix('[').and_then(|it| it.split_once("](")?.1.split_once(')'));
-    link.is_some_and(|it| it.0.ends_with(".md"))
+    let target = line.strip_prefix('[').and_then(|it| it.split_once("](")?.1.split_once(')'));
+    target.is_some_and(|it| it.0.ends_with(".md"))
 }
 
 /// The lines that are in the logs already.
@@ -349,7 +347,8 @@ mod tests {
         assert_eq!(note_date("notes/a.md", text), date);
         assert_eq!(note_date("memory/2026-03-05-x.md", ""), date);
         assert_eq!(note_date("a.md", "words"), None);
-        let text = "---\nname: a\nmetadata:\n  type: user\n  modified: 2026-03-05T21:08:34Z\n---\nb\n";
+        let text =
+            "---\nname: a\nmetadata:\n  type: user\n  modified: 2026-03-05T21:08:34Z\n---\nb\n";
         assert_eq!(note_date("a.md", text), date);
         assert!(is_pointer("[Datum](datum-names.md) — by datum"));
         assert!(!is_pointer("[decision] By datum (see a.md)") && !is_pointer("[a](b.png)"));
