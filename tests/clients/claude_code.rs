@@ -17,7 +17,7 @@ const DECISION: &str = "We decided to name files by datum, because Brest has two
 
 /// The model searches the memory when asked to, and otherwise decides.
 fn rules() -> Vec<Rule> {
-    let search = |id: &str, name: &str| vec![call(id, name, json!({"query": "datum"}))];
+    let search = |id: &str, name: &str| vec![call(id, name, &json!({"query": "datum"}))];
     vec![
         ("Thanks", vec![say("You are welcome.")]),
         ("toolu_memory", vec![say("The harbour office names it.")]),

@@ -135,7 +135,8 @@ mod tests {
         for message in messages {
             let content = json!([{"type": "input_text", "text": message}]);
             let item = json!({"type": "message", "role": "user", "content": content});
-            text.push_str(&format!("{}\n", json!({"type": "response_item", "payload": item})));
+            text.push_str(&json!({"type": "response_item", "payload": item}).to_string());
+            text.push('\n');
             ends.push(text.len());
         }
         let folder = root.join(day);
