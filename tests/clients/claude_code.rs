@@ -41,7 +41,7 @@ fn memory_result(requests: &[String]) -> String {
     let last: Value = serde_json::from_str(requests.last().unwrap()).unwrap();
     let messages = last.as_array().unwrap().iter();
     let blocks = messages.filter_map(|it| it["content"].as_array()).flatten();
-    let result = blocks.filter(|it| it["tool_use_id"] == "toolu_memory").last();
+    let result = blocks.rev().find(|it| it["tool_use_id"] == "toolu_memory");
     result.unwrap_or_else(|| panic!("{last:#}")).to_string()
 }
 

@@ -149,14 +149,12 @@ fn a_fork_is_recorded_without_what_it_copied() {
 fn refusals_and_answers_are_the_users_words() {
     fn decide(tool: &str, input: &Value) -> Value {
         let mut answered = input.clone();
-        match tool {
-            "Bash" => json!({"behavior": "deny",
-                "message": "Never delete dist, it holds the signed release"}),
-            _ => {
-                answered["answers"] = json!({"Which datum do we use?": "ZH, as in Brest"});
-                json!({"behavior": "allow", "updatedInput": answered})
-            }
+        if tool == "Bash" {
+            return json!({"behavior": "deny",
+                "message": "Never delete dist, it holds the signed release"});
         }
+        answered["answers"] = json!({"Which datum do we use?": "ZH, as in Brest"});
+        json!({"behavior": "allow", "updatedInput": answered})
     }
     let Some(program) = installed_claude() else { return };
     let root = root();
@@ -195,13 +193,13 @@ fn refusals_and_answers_are_the_users_words() {
 fn what_another_agent_says_is_nobodys_statement() {
     let Some(program) = installed_claude() else { return };
     let root = root();
-    let task = json!({"description": "Look up", "subagent_type": "general-purpose",
+    let call_input = json!({"description": "Look up", "subagent_type": "general-purpose",
         "prompt": "List the ports. We decided to list them by size.", "run_in_background": false});
     let rules = vec![
         ("List the ports", vec![say("I decided to drop Brest from the table.")]),
         ("toolu_agent", vec![say("The list is done.")]),
         ("task-notification", vec![say("The list is done.")]),
-        ("Look it up", vec![call("toolu_agent", "Agent", &task)]),
+        ("Look it up", vec![call("toolu_agent", "Agent", &call_input)]),
     ];
     let claude = Claude::new(&program, &root, rules, NOTED);
     let mut talk = claude.talk(&root.path(""), allow, &[]);
