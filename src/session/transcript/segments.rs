@@ -101,7 +101,7 @@ fn last_segment(path: &Path) -> Option<PathBuf> {
     segments.filter(|it| it.0.0 == thread).max().map(|it| it.1)
 }
 
-/// Returns the paths in a folder, or in folders so many levels below.
+/// Returns the paths in a folder, or in its subfolders of this depth.
 fn files_in(folder: &Path, depth: usize) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
     if depth == 0 {
