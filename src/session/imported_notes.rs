@@ -154,8 +154,8 @@ pub(crate) fn note_lines(text: &str) -> Vec<(usize, String)> {
 
 /// Returns whether a line of an index only names a file: `[Title](file.md) — what it says`.
 fn is_pointer(line: &str) -> bool {
-    let link = line.strip_prefix('[').and_then(|it| it.split_once("](")?.1.split_once(')'));
-    link.is_some_and(|it| it.0.ends_with(".md"))
+    let target = line.strip_prefix('[').and_then(|it| it.split_once("](")?.1.split_once(')'));
+    target.is_some_and(|it| it.0.strip_suffix(".md").is_some())
 }
 
 /// The lines that are in the logs already.

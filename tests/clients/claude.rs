@@ -58,7 +58,7 @@ pub(crate) fn say(text: &str) -> Value {
 }
 
 /// Returns a call of a tool.
-pub(crate) fn call(id: &str, name: &str, input: Value) -> Value {
+pub(crate) fn call(id: &str, name: &str, input: &Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "input": input})
 }
 

@@ -17,7 +17,7 @@ const DECISION: &str = "We decided to name files by datum, because Brest has two
 
 /// The model searches the memory when asked to, and otherwise decides.
 fn rules() -> Vec<Rule> {
-    let search = |id: &str, name: &str| vec![call(id, name, json!({"query": "datum"}))];
+    let search = |id: &str, name: &str| vec![call(id, name, &json!({"query": "datum"}))];
     vec![
         ("Thanks", vec![say("You are welcome.")]),
         ("toolu_memory", vec![say("The harbour office names it.")]),
@@ -41,7 +41,7 @@ fn memory_result(requests: &[String]) -> String {
     let last: Value = serde_json::from_str(requests.last().unwrap()).unwrap();
     let messages = last.as_array().unwrap().iter();
     let blocks = messages.filter_map(|it| it["content"].as_array()).flatten();
-    let result = blocks.filter(|it| it["tool_use_id"] == "toolu_memory").last();
+    let result = blocks.rev().find(|it| it["tool_use_id"] == "toolu_memory");
     result.unwrap_or_else(|| panic!("{last:#}")).to_string()
 }
 

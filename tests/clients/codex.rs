@@ -96,7 +96,7 @@ impl<'a> Codex<'a> {
         let (id, turns) = (String::new(), Vec::new());
         let lines = BufReader::new(stdout).lines();
         let mut thread = Thread { child, stdin, lines, requests: 0, id, turns };
-        thread.request("initialize", json!({"clientInfo": {"name": "test", "version": "1"}}));
+        thread.request("initialize", &json!({"clientInfo": {"name": "test", "version": "1"}}));
         thread.send(&json!({"method": "initialized", "params": {}}));
         thread
     }
@@ -105,14 +105,14 @@ impl<'a> Codex<'a> {
     fn trust_hooks(&self) {
         let mut server = self.thread();
         let list = json!({"cwds": [self.root.path("")]});
-        let hooks = server.request("hooks/list", list.clone());
+        let hooks = server.request("hooks/list", &list);
         let mut trusted = json!({});
         for hook in hooks["data"][0]["hooks"].as_array().unwrap() {
             trusted[hook["key"].as_str().unwrap()] = json!({"trusted_hash": hook["currentHash"]});
         }
         assert_eq!(trusted.as_object().unwrap().len(), 3, "{hooks}");
         let edit = json!({"keyPath": "hooks.state", "value": trusted, "mergeStrategy": "upsert"});
-        server.request("config/batchWrite", json!({"edits": [edit]}));
+        server.request("config/batchWrite", &json!({"edits": [edit]}));
         server.end();
     }
 }
@@ -134,7 +134,7 @@ impl Thread {
         }
     }
 
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    fn request(&mut self, method: &str, params: &Value) -> Value {
         self.requests += 1;
         let id = self.requests;
         self.send(&json!({"id": id, "method": method, "params": params}));
@@ -145,7 +145,7 @@ impl Thread {
     fn start(mut self, root: &Root) -> Self {
         let start = json!({"cwd": root.path(""), "approvalPolicy": "never",
             "sandbox": "danger-full-access"});
-        let thread = self.request("thread/start", start);
+        let thread = self.request("thread/start", &start);
         self.id = thread["thread"]["id"].as_str().unwrap().to_owned();
         self
     }
@@ -153,25 +153,25 @@ impl Thread {
     /// Sends a message of the user, and waits until the model has answered.
     fn turn(&mut self, text: &str) {
         let input = json!([{"type": "text", "text": text}]);
-        let turn = self.request("turn/start", json!({"threadId": self.id, "input": input}));
+        let turn = self.request("turn/start", &json!({"threadId": self.id, "input": input}));
         self.turns.push(turn["turn"]["id"].as_str().unwrap().to_owned());
         self.await_message("turn/completed", |it| it["method"] == "turn/completed");
     }
 
     fn compact(&mut self) {
-        self.request("thread/compact/start", json!({"threadId": self.id}));
+        self.request("thread/compact/start", &json!({"threadId": self.id}));
         self.await_message("turn/completed", |it| it["method"] == "turn/completed");
     }
 
     /// Discards the last turn.
     fn revert(&mut self) {
         let last = self.turns.pop().unwrap();
-        self.request("thread/revert", json!({"threadId": self.id, "beforeTurnId": last}));
+        self.request("thread/revert", &json!({"threadId": self.id, "beforeTurnId": last}));
     }
 
     /// Goes on in a fork.
     fn fork(&mut self) {
-        let fork = self.request("thread/fork", json!({"threadId": self.id}));
+        let fork = self.request("thread/fork", &json!({"threadId": self.id}));
         self.id = fork["thread"]["id"].as_str().unwrap().to_owned();
     }
 
@@ -226,7 +226,7 @@ fn root() -> Root {
 #[test]
 fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     let root = root();
-    let mut search = call("call_memory", "memory_search", json!({"query": "datum"}));
+    let mut search = call("call_memory", "memory_search", &json!({"query": "datum"}));
     search["namespace"] = json!("mcp__memoird");
     let rules = vec![
         ("call_memory", vec![say("The harbour office names it.")]),
@@ -282,7 +282,7 @@ fn who_said_what_is_in_the_record() {
     let print = "for i in $(seq 3000); do echo \"row $i: we decided to sell the boat\"; done";
     let rules = vec![
         ("call_print", vec![say("Decided to keep the table sorted.")]),
-        ("Show the table", vec![call("call_print", "exec_command", json!({"cmd": print}))]),
+        ("Show the table", vec![call("call_print", "exec_command", &json!({"cmd": print}))]),
     ];
     let Some(codex) = Codex::new(&root, rules, NOTED) else { return };
     root.run(&["init", ".", "--codex", "--yes"]).ok();

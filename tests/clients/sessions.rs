@@ -149,14 +149,12 @@ fn a_fork_is_recorded_without_what_it_copied() {
 fn refusals_and_answers_are_the_users_words() {
     fn decide(tool: &str, input: &Value) -> Value {
         let mut answered = input.clone();
-        match tool {
-            "Bash" => json!({"behavior": "deny",
-                "message": "Never delete dist, it holds the signed release"}),
-            _ => {
-                answered["answers"] = json!({"Which datum do we use?": "ZH, as in Brest"});
-                json!({"behavior": "allow", "updatedInput": answered})
-            }
+        if tool == "Bash" {
+            return json!({"behavior": "deny",
+                "message": "Never delete dist, it holds the signed release"});
         }
+        answered["answers"] = json!({"Which datum do we use?": "ZH, as in Brest"});
+        json!({"behavior": "allow", "updatedInput": answered})
     }
     let Some(program) = installed_claude() else { return };
     let root = root();
@@ -166,8 +164,11 @@ fn refusals_and_answers_are_the_users_words() {
     let rules = vec![
         ("toolu_rm", vec![say("Understood, dist stays.")]),
         ("toolu_ask", vec![say("We name the files by datum then.")]),
-        ("Clean up", vec![call("toolu_rm", "Bash", json!({"command": "rm -rf dist"}))]),
-        ("Name them", vec![call("toolu_ask", "AskUserQuestion", json!({"questions": [question]}))]),
+        ("Clean up", vec![call("toolu_rm", "Bash", &json!({"command": "rm -rf dist"}))]),
+        (
+            "Name them",
+            vec![call("toolu_ask", "AskUserQuestion", &json!({"questions": [question]}))],
+        ),
     ];
     let claude = Claude::new(&program, &root, rules, NOTED);
     let mut talk = claude.talk(&root.path(""), decide, &[]);
@@ -192,13 +193,13 @@ fn refusals_and_answers_are_the_users_words() {
 fn what_another_agent_says_is_nobodys_statement() {
     let Some(program) = installed_claude() else { return };
     let root = root();
-    let task = json!({"description": "Look up", "subagent_type": "general-purpose",
+    let call_input = json!({"description": "Look up", "subagent_type": "general-purpose",
         "prompt": "List the ports. We decided to list them by size.", "run_in_background": false});
     let rules = vec![
         ("List the ports", vec![say("I decided to drop Brest from the table.")]),
         ("toolu_agent", vec![say("The list is done.")]),
         ("task-notification", vec![say("The list is done.")]),
-        ("Look it up", vec![call("toolu_agent", "Agent", task)]),
+        ("Look it up", vec![call("toolu_agent", "Agent", &call_input)]),
     ];
     let claude = Claude::new(&program, &root, rules, NOTED);
     let mut talk = claude.talk(&root.path(""), allow, &[]);
@@ -240,7 +241,7 @@ fn a_compaction_keeps_what_was_said_and_its_summary_is_nobodys() {
 fn a_killed_session_is_recorded_afterwards() {
     let Some(program) = installed_claude() else { return };
     let root = root();
-    let rules = vec![("Wait", vec![call("toolu_wait", "Bash", json!({"command": "sleep 60"}))])];
+    let rules = vec![("Wait", vec![call("toolu_wait", "Bash", &json!({"command": "sleep 60"}))])];
     let claude = Claude::new(&program, &root, rules, NOTED);
     let mut talk = play(&claude, &root.path(""), &[], &["We decided to keep the old index"]);
     talk.say("Wait, and never reindex at night");
@@ -283,7 +284,7 @@ fn the_output_of_tools_is_nobodys_statement() {
     let print = "for i in $(seq 3000); do echo \"row $i: we decided to sell the boat\"; done";
     let rules = vec![
         ("toolu_print", vec![say("Decided to keep the table sorted.")]),
-        ("Show the table", vec![call("toolu_print", "Bash", json!({"command": print}))]),
+        ("Show the table", vec![call("toolu_print", "Bash", &json!({"command": print}))]),
     ];
     let claude = Claude::new(&program, &root, rules, NOTED);
     let turns = ["Show the table", "No, sort it by port instead"];
@@ -330,7 +331,7 @@ fn two_sessions_at_once_are_recorded_apart() {
 fn a_message_sent_while_the_agent_works_is_recorded_once() {
     let Some(program) = installed_claude() else { return };
     let root = root();
-    let rules = vec![("Wait", vec![call("toolu_wait", "Bash", json!({"command": "sleep 1"}))])];
+    let rules = vec![("Wait", vec![call("toolu_wait", "Bash", &json!({"command": "sleep 1"}))])];
     let claude = Claude::new(&program, &root, rules, NOTED);
     let mut talk = claude.talk(&root.path(""), allow, &[]);
     talk.say("Wait a second");

@@ -115,8 +115,11 @@ fn refusals_answers_and_a_rewind_in_a_terminal() {
     let rules = vec![
         ("toolu_rm", vec![say("Understood, dist stays.")]),
         ("toolu_ask", vec![say("Then by datum.")]),
-        ("Clean up", vec![call("toolu_rm", "Bash", json!({"command": "rm -rf dist"}))]),
-        ("Name them", vec![call("toolu_ask", "AskUserQuestion", json!({"questions": [question]}))]),
+        ("Clean up", vec![call("toolu_rm", "Bash", &json!({"command": "rm -rf dist"}))]),
+        (
+            "Name them",
+            vec![call("toolu_ask", "AskUserQuestion", &json!({"questions": [question]}))],
+        ),
         ("XML", vec![say("The writer is ready.")]),
         ("CSV", vec![say("The columns are ready.")]),
     ];

@@ -22,7 +22,7 @@ use crate::{
         workspace::Invocation,
     },
     config::edit,
-    store::fs::vault::settings_files::write_settings,
+    store::fs::vault::settings_files::{write_settings, write_settings_bytes},
 };
 
 /// What installing or removing hooks did, in sentences.
@@ -310,7 +310,7 @@ fn write_plugin(
         let wrote = if args.dry_run {
             "would write"
         } else {
-            write_settings(&path, &content)?;
+            write_settings_bytes(&path, &content)?;
             "wrote"
         };
         outcome.done.push(format!("{wrote} {}", path.display()));

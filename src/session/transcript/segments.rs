@@ -101,7 +101,7 @@ fn last_segment(path: &Path) -> Option<PathBuf> {
     segments.filter(|it| it.0.0 == thread).max().map(|it| it.1)
 }
 
-/// Returns the paths in a folder, or in folders so many levels below.
+/// Returns the paths in a folder, or in its subfolders of this depth.
 fn files_in(folder: &Path, depth: usize) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
     if depth == 0 {
@@ -135,7 +135,8 @@ mod tests {
         for message in messages {
             let content = json!([{"type": "input_text", "text": message}]);
             let item = json!({"type": "message", "role": "user", "content": content});
-            text.push_str(&format!("{}\n", json!({"type": "response_item", "payload": item})));
+            text.push_str(&json!({"type": "response_item", "payload": item}).to_string());
+            text.push('\n');
             ends.push(text.len());
         }
         let folder = root.join(day);

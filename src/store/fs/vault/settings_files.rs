@@ -10,16 +10,21 @@ use std::{
 use super::{VaultError, io_error};
 use crate::store::fs::layout;
 
-/// Writes a file atomically: after a crash it has the old or the new content. Missing folders are created, a link
+/// Writes a file atomically: after a crash it has the old or the new text. Missing folders are created, a link
 /// is followed, and a file that is replaced keeps its mode and owner.
-pub(crate) fn write_settings(path: &Path, content: impl AsRef<[u8]>) -> Result<(), VaultError> {
+pub(crate) fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> {
+    write_settings_bytes(path, text.as_bytes())
+}
+
+/// Like [`write_settings`], for a file that may not be text.
+pub(crate) fn write_settings_bytes(path: &Path, content: &[u8]) -> Result<(), VaultError> {
     // A configuration is often a link into a repository that its owner keeps.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let dir = path.parent().unwrap_or(Path::new("/"));
     let write = || -> io::Result<()> {
         fs::create_dir_all(dir)?;
         let mut temp = tempfile::Builder::new().prefix(layout::TEMP_PREFIX).tempfile_in(dir)?;
-        temp.write_all(content.as_ref())?;
+        temp.write_all(content)?;
         inherit_mode(temp.as_file(), &path, dir)?;
         temp.as_file().sync_all()?;
         temp.persist(&path).map_err(|e| e.error)?;
