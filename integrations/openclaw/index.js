@@ -4,7 +4,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 
-const TIMEOUT_MS = 5_000;
+const TIMEOUT_MS = 15_000;
 const OUTPUT_BYTES_MAX = 4 * 1024 * 1024;
 const IDLE_MINUTES = 30;
 const RESULTS_MAX = 10;

@@ -118,7 +118,7 @@ pub(crate) fn write(vault: &Vault, if_absent: IfAbsent) -> Result<BlockOutcome, 
     if current.as_deref() == Some(&new) {
         return Ok(outcome(BlockOutcome::Unchanged));
     }
-    // First, so that lines that somebody adds at once are told from ours.
+    // First, so that lines that somebody adds at once can be distinguished from ours.
     vault.write_private(&layout.wisdom_block_record(), &body)?;
     vault.replace_note(&lock, path, current.as_deref(), Some(&new))?;
     Ok(outcome(BlockOutcome::Written))
@@ -179,7 +179,7 @@ fn own_strays(vault: &Vault, found: &WithBlock<'_>) -> Result<Option<String>, Va
     Ok(written.map(|it| found.strays(&it)))
 }
 
-/// Returns the lines of the block, at most so many UTF-16 units, and whether they are all of `WISDOM.md`.
+/// Returns the lines of the block, at most `units_max` UTF-16 units, and whether they are all of `WISDOM.md`.
 fn compose(vault: &Vault, units_max: usize) -> Result<(String, bool), VaultError> {
     let rules = vault.rules();
     let text = vault.read(&vault.layout().wisdom())?.filter(|it| !it.has_merge_conflict());

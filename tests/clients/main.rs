@@ -158,7 +158,7 @@ fn installed_node(version: &str) -> Option<PathBuf> {
     installed_client(&format!("node-{os}-{arch}"), version, "bin/node", &[])
 }
 
-/// Waits until so many sessions are in the logs, and returns the logs.
+/// Waits until `count` sessions are in the logs, and returns the logs.
 fn await_sessions(root: &Root, count: usize) -> String {
     let until = Instant::now() + WORKER_TIMEOUT;
     loop {

@@ -264,7 +264,7 @@ fn add(settings: &mut Value, program: &str, root: &str) -> Option<()> {
             NAME.to_owned(),
             json!({
                 "enabled": true,
-                // It is told when a turn has ended; the text is read from the database.
+                // Without it, the plugin does not see when a turn ends; the text is read from the database.
                 "hooks": { "allowConversationAccess": true },
                 "config": { "command": program },
             }),

@@ -249,7 +249,7 @@ pub fn compose(
     SessionContext { tokens: estimate_tokens(&text), text, parts: weights }
 }
 
-/// Returns as much of a part as fits into so many characters, without its head: whole blocks, the lowest ranks first,
+/// Returns as much of a part as fits into `chars_max`, without its head: whole blocks, the lowest ranks first,
 /// and the number of lines that are left out.
 pub fn cut_to_fit(part: &ContextPart, chars_max: usize) -> String {
     let mut piece = RenderedPart::new(part);

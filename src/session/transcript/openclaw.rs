@@ -2,8 +2,8 @@
 //! `~/.openclaw/agents/AGENT/sessions/*.jsonl`.
 //!
 //! The first event has the session's id and its folder. Later ones have an `id` and a `parentId`, so that they form a
-//! tree; what was rewound stays in it. A `message` is of the user, the assistant, or a tool. In front of the events
-//! from a database stands the session's key, which says who speaks in it.
+//! tree; what was rewound stays in it. A `message` is of the user, the assistant, or a tool. The events from a
+//! database follow the session's key, which says who speaks in it.
 //!
 //! A session has the words of the user only if it is a conversation with them: not those of jobs, webhooks, and agents
 //! that other agents started. In a group, messages of others than the owner are notices.

@@ -346,6 +346,7 @@ fn print_config_prints_settings_for_each_client() {
         "claude-desktop",
         "cursor",
         "gemini",
+        "openclaw",
         "opencode",
         "vscode",
         "windsurf",
