@@ -142,7 +142,7 @@ impl HookSettingsChange {
         if settings == before {
             return Ok(None);
         }
-        let new = json_edit::change(text, &settings, syntax).map_err(CommandError::config)?;
+        let new = json_edit::change(text, &before, &settings).map_err(CommandError::config)?;
         let is_former = |backup: &str| {
             json_edit::parse(backup, syntax).is_ok_and(|it| is_before(it, &settings))
                 && has_comments_of(backup, &new)
@@ -288,8 +288,11 @@ fn read_file(path: &Path) -> CommandResult<Option<String>> {
 
 /// Returns whether two texts of the same settings have the same comments.
 fn has_comments_of(text: &str, other: &str) -> bool {
-    let is_plain = |it: &str| it.trim().is_empty() || serde_json::from_str::<Value>(it).is_ok();
-    is_plain(text) && is_plain(other) || text.split_whitespace().eq(other.split_whitespace())
+    let is_plain = |it: &str| json_edit::without_comments(it) == it;
+    // Removing what we added may remove a trailing comma.
+    let words = |it: &str| it.replace(',', " ").split_whitespace().map(str::to_owned).collect();
+    let words: [Vec<String>; 2] = [text, other].map(words);
+    is_plain(text) && is_plain(other) || words[0] == words[1]
 }
 
 /// Returns whether the settings have our hook for an event, so that the same hook of a plugin is not needed.

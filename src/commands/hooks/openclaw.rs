@@ -521,11 +521,12 @@ mod tests {
         let server = json!({"command": "/usr/bin/memoird", "args": ["--root", "/w", "mcp"]});
         assert_eq!(changed["mcp"]["servers"][NAME], server);
         assert_eq!(changed["plugins"]["entries"][NAME]["config"]["command"], "/usr/bin/memoird");
-        let with = json_edit::change(text, &changed, Syntax::Json5).unwrap();
+        let with = json_edit::change(text, &settings, &changed).unwrap();
         assert_eq!(json_edit::parse(&with, Syntax::Json5).unwrap(), changed);
         take_out(&mut changed).unwrap();
         assert_eq!(changed, settings);
-        assert_eq!(json_edit::change(&with, &changed, Syntax::Json5).unwrap(), text);
+        let again = json_edit::parse(&with, Syntax::Json5).unwrap();
+        assert_eq!(json_edit::change(&with, &again, &changed).unwrap(), text);
     }
 
     #[test]

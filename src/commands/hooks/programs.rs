@@ -215,7 +215,7 @@ impl AgentProgram {
             ],
             Self::Gemini => {
                 let path = folder.join("settings.json");
-                vec![settings(path, groups, Some(SERVERS), Syntax::Jsonc)]
+                vec![settings(path, groups, Some(SERVERS), Syntax::Json5)]
             }
             Self::Opencode => {
                 let server = ServerShape { key: "mcp", form: ServerForm::OneList };
@@ -231,7 +231,7 @@ impl AgentProgram {
                         path: folder.join("plugins/memoird.js"),
                         content: FileContent::Plugin(OPENCODE_PLUGIN),
                     },
-                    settings(path.clone(), None, Some(server), Syntax::Jsonc),
+                    settings(path.clone(), None, Some(server), Syntax::Json5),
                 ]
             }
             Self::Copilot => {
@@ -251,7 +251,7 @@ impl AgentProgram {
             }
             Self::Zed => {
                 let server = ServerShape { key: "context_servers", ..SERVERS };
-                vec![settings(folder.join("settings.json"), None, Some(server), Syntax::Jsonc)]
+                vec![settings(folder.join("settings.json"), None, Some(server), Syntax::Json5)]
             }
         }
     }
