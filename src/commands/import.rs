@@ -299,7 +299,7 @@ impl ImportArgs {
         let mut folders = vec![(path, 0)];
         while let Some((path, depth)) = folders.pop() {
             if path.is_dir() {
-                let is_other = |it: &str| OTHER_FOLDERS.iter().any(|other| it == *other);
+                let is_other = |it: &str| OTHER_FOLDERS.contains(&it);
                 let name = path.file_name().and_then(|it| it.to_str());
                 if depth > DEPTH_MAX || name.is_some_and(is_other) {
                     continue;

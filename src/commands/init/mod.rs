@@ -70,8 +70,8 @@ pub(super) struct InitArgs {
     /// Add the same hooks, and the MCP server, to the settings of Gemini CLI
     #[arg(long)]
     gemini: bool,
-    /// Set up the workspace of OpenClaw [default: the one that its settings name] as the memory folder: adds the MCP
-    /// server and a plugin to the settings of OpenClaw, and WISDOM.md to MEMORY.md, in a block
+    /// Set up the workspace of `OpenClaw` [default: the one that its settings name] as the memory folder: adds the MCP
+    /// server and a plugin to its settings, and WISDOM.md to MEMORY.md, in a block
     #[arg(long, value_name = "WORKSPACE")]
     #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
     openclaw: Option<Option<PathBuf>>,
