@@ -70,7 +70,7 @@ pub(crate) fn allow(_: &str, input: &Value) -> Value {
 /// Returns the program, or `None`, with a message, if it cannot run here.
 pub(crate) fn installed_claude() -> Option<PathBuf> {
     let version = std::env::var("MEMOIRD_CLAUDE_VERSION").unwrap_or_else(|_| VERSION.to_owned());
-    installed_client("@anthropic-ai/claude-code", &version, "bin/claude.exe")
+    installed_client("@anthropic-ai/claude-code", &version, "bin/claude.exe", &[])
 }
 
 impl<'a> Claude<'a> {

@@ -48,7 +48,7 @@ impl<'a> Codex<'a> {
     /// Starts a server with these rules, and writes the user's configuration.
     fn new(root: &'a Root, rules: Vec<Rule>, otherwise: &'static str) -> Option<Self> {
         let version = std::env::var("MEMOIRD_CODEX_VERSION").unwrap_or_else(|_| VERSION.to_owned());
-        let program = installed_client("@openai/codex", &version, "bin/codex.js")?;
+        let program = installed_client("@openai/codex", &version, "bin/codex.js", &[])?;
         let server = Server::answering(move |request| answer(request, &rules, otherwise));
         let codex = Self { program, root, server };
         fs::create_dir_all(root.home(".codex")).unwrap();

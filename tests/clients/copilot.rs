@@ -36,7 +36,7 @@ fn run_session(program: &Path, root: &Root, prompt: &str) -> Vec<String> {
 #[test]
 fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     let version = std::env::var("MEMOIRD_COPILOT_VERSION").unwrap_or_else(|_| VERSION.to_owned());
-    let Some(program) = installed_client("@github/copilot", &version, "npm-loader.js") else {
+    let Some(program) = installed_client("@github/copilot", &version, "npm-loader.js", &[]) else {
         return;
     };
     let root = root_with_memory();

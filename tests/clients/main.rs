@@ -157,17 +157,3 @@ fn installed_node(version: &str) -> Option<PathBuf> {
     let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     installed_client(&format!("node-{os}-{arch}"), version, "bin/node", &[])
 }
-
-/// Waits until `count` sessions are in the logs, and returns the logs.
-fn await_sessions(root: &Root, count: usize) -> String {
-    let until = Instant::now() + WORKER_TIMEOUT;
-    loop {
-        let files = fs::read_dir(root.path("memory")).unwrap().flatten();
-        let logs = files.filter_map(|it| fs::read_to_string(it.path()).ok()).collect::<String>();
-        if logs.matches(" Session in ").count() >= count {
-            return logs;
-        }
-        assert!(Instant::now() < until, "{count} sessions: {logs}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}

@@ -57,7 +57,7 @@ fn run_session(program: &Path, root: &Root, prompt: &str) -> Vec<ModelRequest> {
 #[test]
 fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     let version = std::env::var("MEMOIRD_OPENCODE_VERSION").unwrap_or_else(|_| VERSION.to_owned());
-    let Some(program) = installed_client("opencode-ai", &version, "bin/opencode.exe") else {
+    let Some(program) = installed_client("opencode-ai", &version, "bin/opencode.exe", &[]) else {
         return;
     };
     let root = root_with_memory();

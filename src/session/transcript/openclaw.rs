@@ -46,7 +46,7 @@ pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
         KEY_KIND => {
             let key = string_field(line, "key").unwrap_or_default();
             let is_machine = |it: &&str| key.contains(*it) || key.starts_with(&it[1..]);
-            entry.transcript.is_subagent |= MACHINE_KEYS.iter().any(|it| is_machine(it));
+            entry.transcript.is_subagent |= MACHINE_KEYS.iter().any(is_machine);
         }
         "session" => read_header(entry, line),
         "message" => read_message(entry, line.get("message").unwrap_or(&Value::Null)),
