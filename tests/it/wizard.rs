@@ -378,3 +378,38 @@ fn hooks_for_a_folder_that_is_set_up_are_no_reason_to_say_nothing_to_do() {
     let again = root.run(&["init", ".", "--claude-code", "--yes"]).ok();
     assert!(again.stderr.contains("nothing to do: the folder is already set up"), "{again}");
 }
+
+#[test]
+fn the_workspace_of_openclaw_is_adopted_and_given_back() {
+    let root = Root::empty("work");
+    let settings = "{ // mine\n  gateway: { port: 1 },\n}\n";
+    let notes = "# Memory\n\n- The pier house has two keys\n";
+    let log = "# 2026-04-10\n\n- Never push to the mirror without asking Ottilie first\n";
+    write(&root.home(".openclaw/openclaw.json"), settings);
+    write(&root.home(".openclaw/workspace/MEMORY.md"), notes);
+    write(&root.home(".openclaw/workspace/memory/2026-04-10.md"), log);
+    let read = |name: &str| fs::read_to_string(root.home(".openclaw").join(name)).unwrap();
+    let shown = run_in(&root, "", &["init", "--dry-run"]).ok().stderr;
+    assert!(shown.contains("OpenClaw    1 log in ~/.openclaw/workspace"), "{shown}");
+    assert!(shown.contains("changes ~/.openclaw/workspace/MEMORY.md"), "{shown}");
+    assert_eq!(read("openclaw.json"), settings);
+
+    run_in(&root, "", &["init", "--yes"]).ok();
+    let memory = read("workspace/MEMORY.md");
+    assert!(memory.starts_with(notes) && memory.contains("Never push"), "{memory}");
+    assert!(read("openclaw.json").contains("mcp"), "{}", read("openclaw.json"));
+    let plugin = root.home(".openclaw/extensions/memoird");
+    assert!(plugin.join("index.js").is_file());
+    let again = run_in(&root, "", &["init", "--yes"]).ok().stderr;
+    assert!(again.contains("nothing to do"), "{again}");
+
+    let shown = run_in(&root, "", &["uninstall", "--dry-run"]).ok().stderr;
+    assert!(shown.contains("MEMORY.md (OpenClaw: the block with WISDOM.md)"), "{shown}");
+    run_in(&root, "", &["uninstall", "--yes"]).ok();
+    assert_eq!(
+        (read("openclaw.json"), read("workspace/MEMORY.md")),
+        (settings.into(), notes.into())
+    );
+    assert!(!plugin.exists());
+    assert_eq!(read("workspace/memory/2026-04-10.md"), log);
+}

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     json_edit::{self, Syntax},
+    openclaw,
     programs::{
         AgentProgram, CLAUDE_SERVERS, FileContent, HookShape, PLUGIN_PROGRAM, ProgramFile,
         ServerShape,
@@ -80,6 +81,12 @@ impl HookSettingsChange {
         program: &Path,
         takes_out: bool,
     ) -> CommandResult<Vec<Self>> {
+        if host == AgentProgram::OpenClaw {
+            let workspace = openclaw::workspace(around)?;
+            let root = workspace.canonicalize().unwrap_or(workspace);
+            let change = openclaw::settings_change(around, program, &root, takes_out)?;
+            return Ok(change.into_iter().collect());
+        }
         let program = program.to_string_lossy();
         let change = |ProgramFile { path, content }| match content {
             FileContent::Plugin(text) => Self::of_plugin(path, text, &program, takes_out),

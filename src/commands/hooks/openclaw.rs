@@ -72,6 +72,8 @@ pub(crate) struct OpenClawRequest<'a> {
     pub(crate) root: &'a Path,
     pub(crate) dry_run: bool,
     pub(crate) yes: bool,
+    /// Whether the user has seen what is changed.
+    pub(crate) is_planned: bool,
 }
 
 /// What was done, and what is left for the user to do, in sentences.
@@ -186,20 +188,16 @@ fn is_agreed(
     agreed == Some(true)
 }
 
-/// Changes the settings. Returns whether they are as they should be.
-fn change_settings(
-    call: &Invocation,
-    request: OpenClawRequest<'_>,
+/// Computes the change of the settings for a memory folder; `None` if nothing is to be changed.
+pub(super) fn settings_change(
+    around: &Environment,
+    program: &Path,
+    root: &Path,
     takes_out: bool,
-    outcome: &mut OpenClawOutcome,
-    ui: &Ui,
-) -> CommandResult<bool> {
-    let program = std::env::current_exe().map_err(|e| {
-        CommandError::cannot_write(format!("cannot find the path of this program: {e}"))
-    })?;
-    let (program, root) = (program.to_string_lossy(), request.root.to_string_lossy());
+) -> CommandResult<Option<HookSettingsChange>> {
+    let (program, root) = (program.to_string_lossy(), root.to_string_lossy());
     let edit = SettingsEdit {
-        path: call.environment.openclaw_settings(),
+        path: around.openclaw_settings(),
         program: "OpenClaw",
         syntax: Syntax::Json5,
         merge: &|settings| {
@@ -215,8 +213,28 @@ fn change_settings(
             !has_ours && backup == settings
         },
     };
-    let path = edit.path.clone();
-    let Some(change) = HookSettingsChange::of_settings(edit, takes_out)? else {
+    HookSettingsChange::of_settings(edit, takes_out)
+}
+
+/// Returns the folder of our plugin, if it is there.
+pub(crate) fn installed_plugin(around: &Environment) -> Option<PathBuf> {
+    Some(plugin_folder(around)).filter(|it| it.join(PLUGIN_FILES[0].0).is_file())
+}
+
+/// Changes the settings. Returns whether they are as they should be.
+fn change_settings(
+    call: &Invocation,
+    request: OpenClawRequest<'_>,
+    takes_out: bool,
+    outcome: &mut OpenClawOutcome,
+    ui: &Ui,
+) -> CommandResult<bool> {
+    let program = std::env::current_exe().map_err(|e| {
+        CommandError::cannot_write(format!("cannot find the path of this program: {e}"))
+    })?;
+    let path = call.environment.openclaw_settings();
+    let Some(change) = settings_change(&call.environment, &program, request.root, takes_out)?
+    else {
         let path = path.display();
         outcome.done.push(if takes_out {
             format!("{path} has no server and no plugin of memoird")
@@ -225,7 +243,7 @@ fn change_settings(
         });
         return Ok(true);
     };
-    if !ui.is_json() {
+    if !ui.is_json() && !request.is_planned {
         change.show_diff(ui);
     }
     if !is_agreed(request, &path, outcome, ui) {
@@ -338,7 +356,7 @@ fn is_our_server(server: &Value) -> bool {
     flag == "--root" && verb == SERVER_VERB && server.get("command").is_some_and(Value::is_string)
 }
 
-fn plugin_folder(around: &Environment) -> PathBuf {
+pub(crate) fn plugin_folder(around: &Environment) -> PathBuf {
     around.openclaw_folder().join("extensions").join(NAME)
 }
 
@@ -423,7 +441,7 @@ fn insert_block(
     let is_new = current.as_deref() != Some(&new);
     if is_new {
         let name = full.display().to_string();
-        if !ui.is_json() {
+        if !ui.is_json() && !request.is_planned {
             ui.diff(
                 [&name, &name],
                 &history::diff_hunks(current.as_deref().unwrap_or_default(), &new),

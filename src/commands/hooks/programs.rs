@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
 
-use super::json_edit::Syntax;
+use super::{json_edit::Syntax, openclaw};
 use crate::config::environment::Environment;
 
 /// A program of an agent.
@@ -15,6 +15,8 @@ use crate::config::environment::Environment;
 pub(crate) enum AgentProgram {
     ClaudeCode,
     Codex,
+    /// Its settings name the memory folder, and [`super::openclaw`] does the rest.
+    OpenClaw,
     Gemini,
     Opencode,
     Copilot,
@@ -110,9 +112,10 @@ const ZED_RULES: &str = "Zed has no hooks: to begin sessions with memory, add to
 
 impl AgentProgram {
     /// All programs, in the order of the help.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::ClaudeCode,
         Self::Codex,
+        Self::OpenClaw,
         Self::Gemini,
         Self::Opencode,
         Self::Copilot,
@@ -126,6 +129,7 @@ impl AgentProgram {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::OpenClaw => "openclaw",
             Self::Gemini => "gemini",
             Self::Opencode => "opencode",
             Self::Copilot => "copilot",
@@ -139,6 +143,7 @@ impl AgentProgram {
         match self {
             Self::ClaudeCode => "Claude Code",
             Self::Codex => "Codex",
+            Self::OpenClaw => "OpenClaw",
             Self::Gemini => "Gemini CLI",
             Self::Opencode => "opencode",
             Self::Copilot => "Copilot CLI",
@@ -148,9 +153,15 @@ impl AgentProgram {
         }
     }
 
+    /// The programs whose flag takes no value.
+    fn flagged() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|it| *it != Self::OpenClaw)
+    }
+
     /// Returns the help of its flag.
     fn help(self) -> &'static str {
         match self {
+            Self::OpenClaw => "",
             Self::ClaudeCode => {
                 "Add hooks, which record sessions and load memory, and the MCP server to the settings of Claude Code"
             }
@@ -177,7 +188,9 @@ impl AgentProgram {
             Self::Cursor => Some(CURSOR_UNTRIED),
             Self::Windsurf => Some(WINDSURF_RULES),
             Self::Zed => Some(ZED_RULES),
-            Self::ClaudeCode | Self::Gemini | Self::Opencode | Self::Copilot => None,
+            Self::ClaudeCode | Self::OpenClaw | Self::Gemini | Self::Opencode | Self::Copilot => {
+                None
+            }
         }
     }
 
@@ -186,6 +199,7 @@ impl AgentProgram {
         match self {
             Self::ClaudeCode => around.claude_folder(),
             Self::Codex => around.codex_folder(),
+            Self::OpenClaw => around.openclaw_folder(),
             Self::Gemini => around.gemini_folder(),
             Self::Opencode => around.opencode_folder(),
             Self::Copilot => around.copilot_folder(),
@@ -195,7 +209,13 @@ impl AgentProgram {
         }
     }
 
-    /// Returns the files that we change.
+    /// Returns the folder in which the program keeps daily logs of its own, which need not exist; `None` for a program
+    /// that keeps none, or one whose settings cannot be read.
+    pub(crate) fn workspace(self, around: &Environment) -> Option<PathBuf> {
+        (self == Self::OpenClaw).then(|| openclaw::workspace(around).ok()).flatten()
+    }
+
+    /// Returns the files that we change, without those of `OpenClaw`.
     pub(super) fn files(self, around: &Environment) -> Vec<ProgramFile> {
         let settings = |path: PathBuf, hooks, server, syntax| ProgramFile {
             path,
@@ -213,6 +233,7 @@ impl AgentProgram {
                 settings(folder.join("hooks.json"), groups, None, Syntax::Json),
                 ProgramFile { path: folder.join("config.toml"), content: FileContent::Toml },
             ],
+            Self::OpenClaw => Vec::new(),
             Self::Gemini => {
                 let path = folder.join("settings.json");
                 vec![settings(path, groups, Some(SERVERS), Syntax::Json5)]
@@ -319,7 +340,7 @@ pub(crate) struct AgentFlags(pub(crate) Vec<AgentProgram>);
 
 impl clap::Args for AgentFlags {
     fn augment_args(command: Command) -> Command {
-        AgentProgram::ALL.iter().fold(command, |command, it| {
+        AgentProgram::flagged().fold(command, |command, it| {
             let flag = Arg::new(it.id()).long(it.id()).help(it.help());
             command.arg(flag.action(ArgAction::SetTrue))
         })
@@ -332,7 +353,7 @@ impl clap::Args for AgentFlags {
 
 impl clap::FromArgMatches for AgentFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let named = AgentProgram::ALL.into_iter().filter(|it| matches.get_flag(it.id()));
+        let named = AgentProgram::flagged().filter(|it| matches.get_flag(it.id()));
         Ok(Self(named.collect()))
     }
 

@@ -22,6 +22,7 @@ use crate::{
         workspace::Invocation,
     },
     config::edit,
+    store::fs::layout::INDEX_FILE,
     store::fs::vault::settings_files::{write_settings, write_settings_bytes},
 };
 
@@ -179,7 +180,14 @@ impl HookState {
 pub(super) fn state(call: &Invocation, agent: AgentProgram) -> CommandResult<HookState> {
     Ok(match HookSettingsChange::all(agent, &call.environment, &this_program()?, false) {
         Ok(changes) if changes.is_empty() => HookState::Installed,
-        Ok(changes) => HookState::Missing(changes.into_iter().map(|it| it.path).collect()),
+        Ok(changes) => {
+            let mut files: Vec<PathBuf> = changes.into_iter().map(|it| it.path).collect();
+            if let Some(workspace) = agent.workspace(&call.environment) {
+                files.push(openclaw::plugin_folder(&call.environment));
+                files.push(workspace.join(INDEX_FILE));
+            }
+            HookState::Missing(files)
+        }
         Err(error) => HookState::Unusable(error.to_string()),
     })
 }
@@ -211,6 +219,7 @@ pub(super) fn session_source(program: AgentProgram) -> Option<import::ImportSour
     match program {
         AgentProgram::ClaudeCode => Some(import::ImportSource::ClaudeCode),
         AgentProgram::Codex => Some(import::ImportSource::Codex),
+        AgentProgram::OpenClaw => Some(import::ImportSource::Openclaw),
         AgentProgram::Gemini => Some(import::ImportSource::Gemini),
         AgentProgram::Opencode => Some(import::ImportSource::Opencode),
         AgentProgram::Copilot => Some(import::ImportSource::Copilot),
@@ -220,7 +229,7 @@ pub(super) fn session_source(program: AgentProgram) -> Option<import::ImportSour
 
 impl InitArgs {
     fn openclaw_request<'a>(&self, root: &'a Path) -> OpenClawRequest<'a> {
-        OpenClawRequest { root, dry_run: self.dry_run, yes: self.yes }
+        OpenClawRequest { root, dry_run: self.dry_run, yes: self.yes, is_planned: self.is_planned }
     }
 }
 

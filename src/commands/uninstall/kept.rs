@@ -19,7 +19,7 @@ use crate::{
 
 /// How many files of a folder are looked at.
 const FILES_MAX: usize = 20_000;
-/// Completions and manual pages are not installed by memoird; these are the paths that its README names.
+/// Completions and manual pages are not installed by memoird; these are the paths that its documentation names (docs/src/install.md).
 const SHELL_FILES: [&str; 4] = [
     "bash-completion/completions/memoird",
     "zsh/site-functions/_memoird",

@@ -2,7 +2,7 @@
 //!
 //! - [`kept`] lists what stays: memory folders, the configuration, the program itself.
 //!
-//! Memory folders are never changed. Settings of other programs get back the bytes that they had, if nothing else in
+//! Memory folders are not changed, but for the block that we keep in the `MEMORY.md` of a workspace of `OpenClaw`. Settings of other programs get back the bytes that they had, if nothing else in
 //! them was changed since. Of the state folder only files that memoird writes are removed.
 
 mod kept;
@@ -19,7 +19,12 @@ use self::kept::Kept;
 use super::{
     GlobalArgs,
     error::{CommandError, CommandResult, exit_code_if_failed},
-    hooks::{install::HookSettingsChange, programs::AgentProgram, project_folder},
+    hooks::{
+        install::HookSettingsChange,
+        openclaw::{self, OpenClawRequest},
+        programs::AgentProgram,
+        project_folder,
+    },
     service::ManagedService,
     ui::Ui,
     workspace::Invocation,
@@ -97,7 +102,7 @@ pub(super) fn run(global: &GlobalArgs, args: &UninstallArgs, ui: &Ui) -> Command
             parts = Parts::find(&call, global, true)?;
         }
     }
-    let report = parts.remove(&call);
+    let report = parts.remove(&call, ui);
     report.show(&parts, ui);
     Ok(exit_code_if_failed(!report.failed.is_empty()))
 }
@@ -106,6 +111,8 @@ pub(super) fn run(global: &GlobalArgs, args: &UninstallArgs, ui: &Ui) -> Command
 struct Parts {
     service: ManagedService,
     hooks: Vec<(AgentProgram, HookSettingsChange)>,
+    /// The memory folders in which `OpenClaw` works, each with the file that has a block of `WISDOM.md`.
+    workspaces: Vec<(PathBuf, PathBuf)>,
     /// Settings in which hooks cannot be looked for.
     unusable: Vec<(AgentProgram, CommandError)>,
     /// Files and folders of state.
@@ -128,9 +135,15 @@ impl Parts {
                 Err(error) => unusable.push((agent, error)),
             }
         }
+        let roots = call.config.roots.iter().filter_map(|it| {
+            let settings = call.config.open(&it.path, around).ok()?;
+            let file = it.path.join(settings.wisdom_block?);
+            Some((it.path.clone(), file))
+        });
+        let workspaces = roots.collect();
         let config = Some(around.config_folder()).filter(|it| purge && is_real_folder(it));
         let service = ManagedService::new(call, global)?;
-        Ok(Self { service, hooks, unusable, state: state_files(call), config, purge })
+        Ok(Self { service, hooks, workspaces, unusable, state: state_files(call), config, purge })
     }
 
     /// Returns what would be removed.
@@ -144,6 +157,15 @@ impl Parts {
             path: change.path.clone(),
             what: Some(format!("{}: {}", agent.display_name(), change.describe())),
         }));
+        let of_openclaw = |path: PathBuf, what: &str| Removal {
+            part: "hooks",
+            path,
+            what: Some(format!("OpenClaw: {what}")),
+        };
+        let plugin = openclaw::installed_plugin(&call.environment);
+        removed.extend(plugin.map(|it| of_openclaw(it, "the plugin")));
+        let blocks = self.workspaces.iter().map(|it| it.1.clone());
+        removed.extend(blocks.map(|it| of_openclaw(it, "the block with WISDOM.md")));
         removed.extend(self.state.iter().map(|it| removal("state", it.clone())));
         removed.extend(self.config.iter().map(|it| removal("configuration", it.clone())));
         let failed = self.unusable.iter().map(|(agent, error)| RemovalFailure {
@@ -161,7 +183,7 @@ impl Parts {
     }
 
     /// Removes everything; what fails does not keep the rest.
-    fn remove(&self, call: &Invocation) -> UninstallReport {
+    fn remove(&self, call: &Invocation, ui: &Ui) -> UninstallReport {
         let mut report = self.report(call, false);
         let (mut failed, mut left) = (Vec::new(), Vec::new());
         let service = self.service.planned_removal().removed;
@@ -178,7 +200,7 @@ impl Parts {
                 }
             }
         }
-        for (agent, change) in &self.hooks {
+        for (agent, change) in self.hooks.iter().filter(|it| it.0 != AgentProgram::OpenClaw) {
             match change.write(call.now) {
                 Ok(Some(backup)) => report.to_do.push(format!(
                     "{} was changed since the hooks were added, so only they were taken out; its text \
@@ -193,6 +215,14 @@ impl Parts {
                     left.push(change.path.clone());
                 }
             }
+        }
+        if let Err(error) = self.remove_from_openclaw(call, &mut report, ui) {
+            failed.push(RemovalFailure::new(
+                "hooks",
+                &error,
+                "memoird init --openclaw --uninstall",
+            ));
+            left.push(call.environment.openclaw_settings());
         }
         // A daemon that was started by hand still uses its state.
         let daemon = project_folder::daemon_pid(&call.config).filter(|_| !self.state.is_empty());
@@ -221,6 +251,30 @@ impl Parts {
         report.removed.retain(|it| !left.contains(&it.path));
         report.failed.extend(failed);
         report
+    }
+}
+
+impl Parts {
+    fn remove_from_openclaw(
+        &self,
+        call: &Invocation,
+        report: &mut UninstallReport,
+        ui: &Ui,
+    ) -> CommandResult<()> {
+        let has_settings = self.hooks.iter().any(|it| it.0 == AgentProgram::OpenClaw);
+        let has_plugin = openclaw::installed_plugin(&call.environment).is_some();
+        if self.workspaces.is_empty() && !has_settings && !has_plugin {
+            return Ok(());
+        }
+        let mut roots: Vec<PathBuf> = self.workspaces.iter().map(|it| it.0.clone()).collect();
+        if roots.is_empty() {
+            roots.push(openclaw::workspace(&call.environment)?);
+        }
+        for root in &roots {
+            let request = OpenClawRequest { root, dry_run: false, yes: true, is_planned: true };
+            report.to_do.extend(openclaw::uninstall(call, request, ui)?.to_do);
+        }
+        Ok(())
     }
 }
 

@@ -16,7 +16,10 @@ use crate::{
     commands::{
         GlobalArgs, compact,
         error::{CommandError, CommandErrorKind, CommandResult},
-        hooks::programs::{AgentFlags, AgentProgram},
+        hooks::{
+            openclaw::{self, OpenClawRequest},
+            programs::{AgentFlags, AgentProgram},
+        },
         import, run_lock,
         service::ManagedService,
         ui::{Ui, counted},
@@ -178,6 +181,15 @@ impl Setup<'_> {
 
     fn add_hooks(&mut self, agent: AgentProgram) -> CommandResult<StepResult> {
         let call = Invocation::load(self.global)?;
+        if agent == AgentProgram::OpenClaw {
+            let workspace = openclaw::workspace(&call.environment)?;
+            let root = workspace.canonicalize().unwrap_or(workspace);
+            let request =
+                OpenClawRequest { root: &root, dry_run: false, yes: true, is_planned: true };
+            let outcome = openclaw::install(&call, request, self.ui)?;
+            self.result.to_do.extend(outcome.to_do);
+            return Ok(StepResult { step: "", done: outcome.done, failed: Vec::new() });
+        }
         let agents = AgentFlags(vec![agent]);
         let args = InitArgs { agents, is_planned: true, ..self.args.clone() };
         let outcome = hooks::update(&call, &args, self.ui)?;

@@ -161,9 +161,14 @@ fn read_agent(
         let project = folder.as_deref().and_then(|it| project_of(call, it));
         HomelessSession { folder, project }
     });
+    let logs = |path: &Path| folder::log_count(path) + folder::log_count(&path.join("memory"));
+    let workspace = program.workspace(&call.environment).filter(|it| it.is_dir()).map(|it| {
+        let path = it.canonicalize().unwrap_or(it);
+        Workspace { logs: logs(&path), path }
+    });
     Ok(FoundAgent {
         program,
-        workspace: None,
+        workspace,
         sessions: found.total,
         new: found.new,
         imported: found.imported,

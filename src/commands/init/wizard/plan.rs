@@ -59,7 +59,7 @@ impl SetupPlan {
             Place::Home => plan.add_folders_of_home(found),
         }
         for agent in &found.agents {
-            if matches!(agent.hooks, HookState::Missing(_)) {
+            if matches!(agent.hooks, HookState::Missing(_)) && plan.can_set_up(found, agent) {
                 plan.hooks.push(agent.program);
             }
             let taken = agent.homeless.iter().filter(|it| plan.takes(found, it)).count();
@@ -101,6 +101,18 @@ impl SetupPlan {
             let dir = found.projects_dir.clone().unwrap_or(dir);
             let path = dir.join(GENERAL_NAME);
             self.folders.push(PlannedFolder { path, project: None });
+        }
+    }
+
+    /// Returns whether a program can be set up: one that works in a folder of its own needs it to be a memory folder.
+    fn can_set_up(&self, found: &Findings, agent: &FoundAgent) -> bool {
+        let is_ours = |path: &PathBuf| {
+            self.folders.iter().any(|it| it.path == *path)
+                || found.roots.iter().any(|it| it.path == *path)
+        };
+        match &agent.workspace {
+            Some(workspace) => is_ours(&workspace.path),
+            None => agent.program != AgentProgram::OpenClaw,
         }
     }
 

@@ -178,7 +178,10 @@ impl WizardReport {
             .flat_map(|it| {
                 let name = it.program.display_name();
                 let files = it.hooks.missing().iter();
-                files.map(move |it| format!("{name}: changes {} and keeps a backup", it.display()))
+                files.map(move |it| match it.display() {
+                    file if it.is_file() => format!("{name}: changes {file} and keeps a backup"),
+                    file => format!("{name}: writes {file}"),
+                })
             })
             .collect();
         print_rows("hooks", &hooks, ui);
