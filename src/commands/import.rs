@@ -279,13 +279,17 @@ impl ImportArgs {
             return Err(CommandError::usage("`memoird import jsonl` needs a file or a folder")
                 .hint("memoird import jsonl PATH"));
         };
-        if !path.exists() {
+        if !transcript_file::exists(&path) {
             let what = format!("`{}` does not exist", path.display());
             return Err(CommandError::usage(what)
                 .hint("name the file or the folder: memoird import FROM PATH"));
         }
         let since = (self.days > 0).then(|| call.now - TimeDelta::days(i64::from(self.days)));
-        if transcript_file::is_database(&path) {
+        if transcript_file::is_session_in_database(&path) {
+            // The user chose it, whenever it changed.
+            return Ok(vec![path]);
+        }
+        if transcript_file::is_database(&path) && !path.is_dir() {
             let unreadable = |error: std::io::Error| {
                 let what = format!("cannot read the sessions in `{}`: {error}", path.display());
                 CommandError::data(what).hint(
@@ -294,7 +298,7 @@ impl ImportArgs {
             };
             let sessions = transcript_file::sessions_in(&path).map_err(unreadable)?;
             let recent = sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));
-            return Ok(recent.take(FILES_MAX).map(|it| it.0).collect());
+            return Ok(newest(recent.map(|it| it.0).collect()));
         }
         let mut found = Vec::new();
         let mut folders = vec![(path, 0)];
@@ -318,24 +322,45 @@ impl ImportArgs {
             let is_named = depth == 0 || has_extension("jsonl") || is_older || is_export;
             let Ok(changed) = path.metadata().and_then(|it| it.modified()) else { continue };
             let changed = DateTime::<Utc>::from(changed);
-            if self.from == ImportSource::Openclaw {
+            let is_database = match self.from {
+                ImportSource::Openclaw => has_extension("sqlite"),
+                ImportSource::Opencode => has_extension("db"),
+                _ => false,
+            };
+            if is_database {
                 // A database has many sessions; older ones are files. Other databases lie beside it.
-                let sessions = transcript_file::sessions_in(&path).unwrap_or_default();
-                let recent = sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));
-                found.extend(recent.map(|(path, changed)| (changed, path)));
-                if transcript_file::is_database(&path) {
-                    continue;
+                match transcript_file::sessions_in(&path) {
+                    Ok(sessions) => {
+                        let recent =
+                            sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));
+                        found.extend(recent.map(|(path, changed)| (changed, path)));
+                    }
+                    // Reading it fails again, so that the report has the reason.
+                    Err(_) if is_session_database(&path) => found.push((changed, path)),
+                    Err(_) => {}
                 }
+                continue;
             }
-            if is_named && found.len() < FILES_MAX && since.is_none_or(|it| changed >= it) {
+            if is_named && since.is_none_or(|it| changed >= it) {
                 found.push((changed, path));
             }
         }
         found.sort();
         let mut found = found.into_iter().map(|it| it.1).collect();
         segments::retain_last_segments(&mut found);
-        Ok(found)
+        Ok(newest(found))
     }
+}
+
+/// Returns the last of these transcripts, which begin with the oldest, as many as are read.
+fn newest(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
+    files.drain(..files.len().saturating_sub(FILES_MAX));
+    files
+}
+
+/// Returns whether a file has the name of a program's own database of sessions.
+fn is_session_database(path: &Path) -> bool {
+    path.file_name().is_some_and(|it| it == "openclaw-agent.sqlite" || it == "opencode.db")
 }
 
 /// The sessions of a program in the last 30 days, before they are imported.

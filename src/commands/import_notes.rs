@@ -16,6 +16,7 @@ use super::{
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
+    memory::index,
     privacy::PrivacyRules,
     session::{
         imported_notes::{self, ImportedNote, NotesProgram},
@@ -156,7 +157,8 @@ fn read_note(call: &Invocation, root: &MemoryRoot, name: &str, path: &Path) -> N
         Err(error) => return failed(name, Some(error.to_string())),
     };
     let text = match fs::read(path).map(String::from_utf8) {
-        Ok(Ok(text)) => text,
+        // What memoird itself keeps in such a file is no note. The lines keep their numbers.
+        Ok(Ok(text)) => index::own_lines(&text),
         Ok(Err(_)) => return failed(name, Some("it is not UTF-8".to_owned())),
         Err(error) => return failed(name, Some(error.to_string())),
     };

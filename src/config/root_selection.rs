@@ -63,6 +63,11 @@ pub(super) fn select_root(
     match (mapped.as_slice(), known) {
         ([one], _) => Ok(one.path.clone()),
         ([], [only]) => Ok(only.path.clone()),
+        // The only one without a project takes what belongs to none.
+        ([], known) if known.iter().filter(|it| it.project.is_none()).count() == 1 => {
+            let general = known.iter().find(|it| it.project.is_none());
+            Ok(general.map(|it| it.path.clone()).unwrap_or_default())
+        }
         _ => Err(ConfigError::NoRootSelected {
             cwd: asked.cwd.to_path_buf(),
             roots: known.iter().map(|it| it.path.clone()).collect(),

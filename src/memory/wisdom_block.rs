@@ -120,7 +120,15 @@ impl WithBlock<'_> {
             before = before.strip_suffix('\n').unwrap_or(before);
         }
         let strays = with_line_end(strays);
-        let gap = if strays.is_empty() { "" } else { &self.before[before.len()..] };
+        let has_more = !strays.is_empty() || !self.after.is_empty();
+        let gap = &self.before[before.len()..];
+        // Lines of the owner stay lines of their own.
+        let gap = match gap.len() {
+            _ if !has_more => "",
+            1 if strays.is_empty() => "",
+            2.. if strays.is_empty() => "\n",
+            _ => gap,
+        };
         format!("{before}{gap}{strays}{}", self.after)
     }
 

@@ -1,5 +1,5 @@
 //! Imports notes of other programs: each file becomes a record byte for byte, and its lines go to the
-//! daily log.
+//! daily log. The blocks that memoird keeps in such a file are blank lines in both.
 //!
 //! The lines are added to the log of the note's day, each with a citation of its line in the record.
 //! So they count as text of an agent, or as a quote if the note names an external origin, and a trace

@@ -5,7 +5,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, Cursor},
+    io::{self, BufRead, Cursor, Read as _},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -60,12 +60,8 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     if events.is_empty() {
         return Err(not_found());
     }
-    let mut text = format!("{}\n", json!({ "type": openclaw::KEY_KIND, "key": key }));
-    for event in events {
-        text.push_str(&event);
-        text.push('\n');
-    }
-    Ok(Box::new(Cursor::new(text.into_bytes())))
+    let head = format!("{}\n", json!({ "type": openclaw::KEY_KIND, "key": key }));
+    Ok(Box::new(Cursor::new(head).chain(Cursor::new(events))))
 }
 
 /// Returns the sessions in a database, each with the time of its last change, the oldest change first; none for another
@@ -104,6 +100,27 @@ fn list(owner: DatabaseOwner, database: &Path) -> io::Result<Vec<(String, DateTi
 /// Returns whether a path names a database with sessions, or a session in one.
 pub(crate) fn is_database(path: &Path) -> bool {
     split(path).is_some()
+}
+
+/// Returns whether a path names a session in a database.
+pub(crate) fn is_session_in_database(path: &Path) -> bool {
+    split(path).is_some_and(|it| it.session.is_some())
+}
+
+/// Returns whether the file of a transcript exists, or the database of a session.
+pub(crate) fn exists(path: &Path) -> bool {
+    split(path).map_or_else(|| path.exists(), |it| it.file.exists())
+}
+
+/// Returns the absolute path of a transcript without links; the session in a database stays named.
+///
+/// # Errors
+///
+/// If the file or the database cannot be found.
+pub(crate) fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+    let Some(DatabasePath { file, session, .. }) = split(path) else { return path.canonicalize() };
+    let file = file.canonicalize()?;
+    Ok(session.map_or_else(|| file.clone(), |it| path_in_database(&file, &it)))
 }
 
 /// Returns the size of a transcript and the time of its last change: what differs if it grew.

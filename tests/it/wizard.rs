@@ -391,7 +391,7 @@ fn the_workspace_of_openclaw_is_adopted_and_given_back() {
     let read = |name: &str| fs::read_to_string(root.home(".openclaw").join(name)).unwrap();
     let shown = run_in(&root, "", &["init", "--dry-run"]).ok().stderr;
     assert!(shown.contains("OpenClaw    1 log in ~/.openclaw/workspace"), "{shown}");
-    assert!(shown.contains("changes ~/.openclaw/workspace/MEMORY.md"), "{shown}");
+    assert!(shown.contains("in a block of ~/.openclaw/workspace/MEMORY.md"), "{shown}");
     assert_eq!(read("openclaw.json"), settings);
 
     run_in(&root, "", &["init", "--yes"]).ok();

@@ -28,7 +28,7 @@ use crate::commands::{
 use crate::{
     config::environment::Environment,
     recall::history,
-    store::fs::vault::settings_files::{remove_settings, write_settings},
+    store::fs::vault::settings_files::{remove_settings, write_copy, write_settings},
 };
 
 /// The name of our server.
@@ -141,6 +141,10 @@ impl HookSettingsChange {
         let mut settings =
             json_edit::parse(text, syntax).map_err(|e| parse_error(&path, "JSON", &e))?;
         let before = settings.clone();
+        // Empty lists of the user stay.
+        if takes_out && is_before(before.clone(), &before) {
+            return Ok(None);
+        }
         merge(&mut settings).map_err(|key| {
             let what = format!("`{key}` in `{}` is not what {program} reads", path.display());
             CommandError::config(what)
@@ -174,7 +178,9 @@ impl HookSettingsChange {
         let Some(new) = new.map_err(|e| parse_error(path, "TOML", &e))? else { return Ok(None) };
         let program = toml_settings::server_program(text).unwrap_or_default();
         let is_former = |backup: &str| {
-            toml_settings::with_server(backup, &program).is_ok_and(|it| it.as_ref() == old.as_ref())
+            toml_settings::server_program(backup).is_none()
+                && toml_settings::with_server(backup, &program)
+                    .is_ok_and(|it| it.as_ref() == old.as_ref())
         };
         let is_empty = new.trim().is_empty();
         let (new, restored) = match takes_out.then(|| former(path, &is_former)) {
@@ -212,6 +218,11 @@ impl HookSettingsChange {
         &self,
         now: chrono::DateTime<chrono::Utc>,
     ) -> CommandResult<Option<PathBuf>> {
+        // Other programs write their settings at any time, also while a person thinks about the change.
+        if read_file(&self.path)? != self.old {
+            let what = format!("`{}` was changed meanwhile", self.path.display());
+            return Err(CommandError::config(what).hint("do the same again; nothing was changed"));
+        }
         let Some(new) = &self.new else {
             remove_settings(&self.path)?;
             return Ok(None);
@@ -229,7 +240,7 @@ impl HookSettingsChange {
                     now.format("%Y%m%d-%H%M%S")
                 );
                 let backup = self.path.with_file_name(name);
-                write_settings(&backup, old)?;
+                write_copy(&backup, old, &self.path)?;
                 Some(backup)
             }
             _ => None,

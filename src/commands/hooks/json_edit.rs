@@ -85,6 +85,10 @@ fn parse_json5(text: &str) -> Result<Value, String> {
 ///
 /// Members and elements are added behind the others, and a value that changes otherwise is printed again.
 pub(super) fn change(text: &str, old: &Value, new: &Value) -> serde_json::Result<String> {
+    const MARK: char = '\u{feff}';
+    if let Some(rest) = text.strip_prefix(MARK) {
+        return Ok(format!("{MARK}{}", change(rest, old, new)?));
+    }
     let plain = without_comments(text);
     let unit = text.lines().find_map(|line| {
         let spaces = line.len() - line.trim_start_matches([' ', '\t']).len();
@@ -477,7 +481,7 @@ mod tests {
         let expected = text
             .replace(
                 "true, }",
-                "true,\n    \"e\": {\n      \"f\": [\n        \"g\"\n      ]\n    },\n  }",
+                "true,\n    \"e\": {\n      \"f\": [\n        \"g\"\n      ]\n    },\n   }",
             )
             .replace("},\n}\n", "},\n  \"z\": 1,\n}\n");
         assert_eq!(changed, expected);
@@ -491,6 +495,8 @@ mod tests {
             assert!(error.is_err(), "{text}: {error:?}");
         }
         assert_eq!(parse_json5(" // nothing\n"), Ok(json!({})));
+        let changed = change("\u{feff}{a: 1}", &json!({"a": 1}), &json!({"a": 2})).unwrap();
+        assert_eq!(changed, "\u{feff}{a: 2}");
     }
 
     #[test]

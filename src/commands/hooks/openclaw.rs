@@ -145,6 +145,7 @@ pub(crate) fn install(
             ));
         }
     }
+    check_plugin_folder(&call.environment)?;
     if change_settings(call, request, false, &mut outcome, ui)? {
         write_plugin(call, request, &mut outcome)?;
     }
@@ -159,11 +160,14 @@ pub(crate) fn uninstall(
     ui: &Ui,
 ) -> CommandResult<OpenClawOutcome> {
     let mut outcome = OpenClawOutcome::default();
-    if change_settings(call, request, true, &mut outcome, ui)? {
-        remove_plugin(call, request, &mut outcome)?;
-    }
-    remove_block(call, request, &mut outcome, ui)?;
-    Ok(outcome)
+    // What fails keeps nothing else from being removed.
+    let settings = change_settings(call, request, true, &mut outcome, ui);
+    let plugin = match settings {
+        Ok(false) => Ok(()),
+        _ => remove_plugin(call, request, &mut outcome),
+    };
+    let block = remove_block(call, request, &mut outcome, ui);
+    settings.and(plugin).and(block).map(|()| outcome)
 }
 
 /// Asks whether a file may be changed; adds to the outcome if it was not.
@@ -218,7 +222,34 @@ pub(super) fn settings_change(
 
 /// Returns the folder of our plugin, if it is there.
 pub(crate) fn installed_plugin(around: &Environment) -> Option<PathBuf> {
-    Some(plugin_folder(around)).filter(|it| it.join(PLUGIN_FILES[0].0).is_file())
+    let folder = plugin_folder(around);
+    let is_folder = folder.symlink_metadata().is_ok_and(|it| it.is_dir());
+    let manifest = fs::read_to_string(folder.join(PLUGIN_FILES[1].0)).unwrap_or_default();
+    let id = serde_json::from_str::<Value>(&manifest).ok().and_then(|it| it.get("id").cloned());
+    (is_folder && id == Some(json!(NAME))).then_some(folder)
+}
+
+/// Returns an error if another plugin is where ours belongs.
+fn check_plugin_folder(around: &Environment) -> CommandResult<()> {
+    let folder = plugin_folder(around);
+    if folder.symlink_metadata().is_err() || installed_plugin(around).is_some() {
+        return Ok(());
+    }
+    let what = format!("`{}` has another plugin", folder.display());
+    Err(CommandError::usage(what).hint("move it away, then do the same again"))
+}
+
+/// Returns whether all is installed for a workspace: settings, plugin, and block.
+pub(crate) fn is_installed(call: &Invocation, root: &Path) -> bool {
+    let folder = plugin_folder(&call.environment);
+    let is_current = |(name, text): &(&str, &str)| {
+        fs::read_to_string(folder.join(name)).is_ok_and(|it| it == *text)
+    };
+    let has_block = || {
+        let settings = call.config.open(root, &call.environment);
+        settings.is_ok_and(|it| it.wisdom_block.is_some())
+    };
+    PLUGIN_FILES.iter().all(is_current) && has_block()
 }
 
 /// Changes the settings. Returns whether they are as they should be.
@@ -291,6 +322,8 @@ fn add(settings: &mut Value, program: &str, root: &str) -> Option<()> {
     // Where plugins are listed, others do not load.
     if let Some(allowed) =
         settings.get_mut("plugins")?.get_mut("allow").and_then(Value::as_array_mut)
+        // An empty list allows all.
+        && !allowed.is_empty()
         && !allowed.iter().any(|it| it == NAME)
     {
         allowed.push(json!(NAME));
@@ -372,11 +405,6 @@ fn write_plugin(
     if request.dry_run || PLUGIN_FILES.iter().all(is_current) {
         return Ok(());
     }
-    let manifest = fs::read_to_string(folder.join(PLUGIN_FILES[1].0));
-    if manifest.is_ok_and(|it| !it.contains("memoird")) {
-        let what = format!("`{}` has another plugin", folder.display());
-        return Err(CommandError::usage(what).hint("move it away, then do the same again"));
-    }
     for (name, text) in PLUGIN_FILES {
         write_settings(&folder.join(name), text)?;
     }
@@ -389,8 +417,8 @@ fn remove_plugin(
     request: OpenClawRequest<'_>,
     outcome: &mut OpenClawOutcome,
 ) -> CommandResult<()> {
-    let folder = plugin_folder(&call.environment);
-    if request.dry_run || !folder.join(PLUGIN_FILES[0].0).is_file() {
+    let Some(folder) = installed_plugin(&call.environment) else { return Ok(()) };
+    if request.dry_run {
         return Ok(());
     }
     for (name, _) in PLUGIN_FILES {
@@ -503,6 +531,12 @@ fn remove_block(
     }
     let settings = call.config.open(request.root, &call.environment)?;
     let Some(path) = settings.wisdom_block.clone() else { return Ok(()) };
+    if !settings.is_writer(&call.environment.host) {
+        outcome
+            .to_do
+            .push(format!("the block in {path} is taken out by the host that writes the folder"));
+        return Ok(());
+    }
     let vault = Vault::for_root(&settings)?;
     if !is_agreed(request, &vault.layout().full(&path), outcome, ui) {
         return Ok(());

@@ -179,7 +179,7 @@ impl HookState {
 /// Finds out whether the settings of a program have our hooks.
 pub(super) fn state(call: &Invocation, agent: AgentProgram) -> CommandResult<HookState> {
     Ok(match HookSettingsChange::all(agent, &call.environment, &this_program()?, false) {
-        Ok(changes) if changes.is_empty() => HookState::Installed,
+        Ok(changes) if changes.is_empty() && has_other_parts(call, agent) => HookState::Installed,
         Ok(changes) => {
             let mut files: Vec<PathBuf> = changes.into_iter().map(|it| it.path).collect();
             if let Some(workspace) = agent.workspace(&call.environment) {
@@ -189,6 +189,15 @@ pub(super) fn state(call: &Invocation, agent: AgentProgram) -> CommandResult<Hoo
             HookState::Missing(files)
         }
         Err(error) => HookState::Unusable(error.to_string()),
+    })
+}
+
+/// Returns whether what is not in the settings of a program is there, too.
+fn has_other_parts(call: &Invocation, agent: AgentProgram) -> bool {
+    let workspace = agent.workspace(&call.environment);
+    workspace.is_none_or(|it| {
+        let root = it.canonicalize().unwrap_or(it);
+        openclaw::is_installed(call, &root)
     })
 }
 

@@ -90,7 +90,7 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
     let projects = args.projects.as_deref();
     let projects = projects.map(|it| hooks::set_projects_dir(&call, args, it)).transpose()?;
     if let Some(projects) = projects {
-        if args.dir.is_none() && global.root.is_none() {
+        if args.dir.is_none() && global.root.is_none() && args.openclaw.is_none() {
             hooks::finish_projects_only(&call, global, args, projects, ui)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -99,11 +99,14 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
     let call = if args.projects.is_some() { Invocation::load(global)? } else { call };
     let path = folder::target_folder(&call, global, args)?;
     let reload_hint = folder::reload_hint(&call, args, &path);
-    let mut report = folder::set_up(&call, global, args, path.clone(), to_do, ui)?;
+    // A workspace gets the sessions in it, and no others.
+    let project = args.openclaw.is_some().then(|| path.clone());
+    let set_up_args = InitArgs { project, ..args.clone() };
+    let mut report = folder::set_up(&call, global, &set_up_args, path.clone(), to_do, ui)?;
     let outcome = hooks::update(&call, args, ui)?;
     let openclaw = hooks::install_openclaw(global, args, &path, ui)?;
     report.hooks = outcome.done.into_iter().chain(openclaw.done).collect();
-    report.hooks_changed = outcome.changed;
+    report.hooks_changed = outcome.changed || args.openclaw.is_some();
     report.to_do.extend(outcome.to_do.into_iter().chain(openclaw.to_do));
     report.to_do.extend(reload_hint);
     if args.is_bare(global) {

@@ -40,6 +40,7 @@ use crate::{
         offline_summary::{self, NominatedFiles, SummaryMaterial, SummaryStyle},
         save::{SaveError, SaveRequest, SavedSession},
         transcript::{Transcript, TranscriptFormat},
+        transcript_file,
     },
 };
 
@@ -170,7 +171,8 @@ pub(super) fn run(global: &GlobalArgs, args: &SessionCompactArgs, ui: &Ui) -> Co
     let project = project_folder(&call.environment, args, transcript);
     let workflow = project.as_deref().and_then(workflow_plan);
     let project = project.map(|it| it.to_string_lossy().into_owned());
-    let path = args.file.canonicalize().ok().map(|it| it.to_string_lossy().into_owned());
+    let path =
+        transcript_file::canonicalize(&args.file).ok().map(|it| it.to_string_lossy().into_owned());
     let from_model = ask_model(&call, &root, args, transcript, project.as_deref(), ui)?;
     let required = from_model.as_ref().map_or(&[][..], |it| &it.required[..]);
     let references = from_model.as_ref().map_or(&[][..], |it| &it.references[..]);

@@ -21,6 +21,7 @@ use crate::{
     session::{
         micro_compaction::{self, MicroSettings, RewriteStats},
         transcript::TranscriptFormat,
+        transcript_file,
     },
     store::fs::vault::settings_files::write_stream,
 };
@@ -94,6 +95,11 @@ pub(super) fn run(
 ) -> CommandResult {
     check_arguments(file, args, ui)?;
     let transcript = read_transcript(file, format)?;
+    if let TranscriptFormat::Opencode | TranscriptFormat::Copilot = transcript.format {
+        let what = "--micro cannot shrink transcripts of opencode and Copilot CLI";
+        return Err(CommandError::usage(what)
+            .hint("summarize the session instead: memoird session compact FILE"));
+    }
     let settings = MicroSettings { keep_recent: args.keep_recent, ..MicroSettings::default() };
     let clearing = micro_compaction::plan_clearing(&transcript, &settings);
     let now = crate::clock::now()?;
@@ -145,6 +151,11 @@ fn check_arguments(file: &Path, args: &MicroArgs, ui: &Ui) -> CommandResult<()> 
     if file == Path::new("-") {
         return Err(CommandError::usage("--micro reads the file twice, so it cannot be stdin")
             .hint("memoird session compact FILE --micro"));
+    }
+    if transcript_file::is_database(file) {
+        let what = format!("--micro shrinks files, and `{}` is in a database", file.display());
+        return Err(CommandError::usage(what)
+            .hint("summarize the session instead: memoird session compact FILE"));
     }
     if ui.is_json() && args.out.is_none() {
         return Err(CommandError::usage(

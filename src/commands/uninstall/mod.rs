@@ -137,6 +137,9 @@ impl Parts {
         }
         let roots = call.config.roots.iter().filter_map(|it| {
             let settings = call.config.open(&it.path, around).ok()?;
+            if !settings.is_writer(&around.host) {
+                return None;
+            }
             let file = it.path.join(settings.wisdom_block?);
             Some((it.path.clone(), file))
         });
@@ -223,6 +226,7 @@ impl Parts {
                 "memoird init --openclaw --uninstall",
             ));
             left.push(call.environment.openclaw_settings());
+            left.extend(openclaw::installed_plugin(&call.environment));
         }
         // A daemon that was started by hand still uses its state.
         let daemon = project_folder::daemon_pid(&call.config).filter(|_| !self.state.is_empty());

@@ -201,14 +201,15 @@ mod tests {
 
     #[test]
     fn who_is_known_from_memories_is_not_misquoted() {
-        let log = "Tove wants the blue tent, with Quill away.\n\nTove left, the Quill app too.";
+        let log =
+            "Ana asked for a cache, Ben measured the disk with Quill.\n\nThe Quill app is new.";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
         let logs = [privacy::sanitize(&log, &privacy::PrivacyRules::default())];
         let memory = |name: &str| {
             let text = format!("---\nname: {name}\ndescription: D\ntype: user\n---\n\nText.\n");
             TypedMemory::parse(std::path::Path::new("user_a.md"), &text).unwrap()
         };
-        let item = Item::parse("Quill wants the blue tent. [2026-04-02:1]");
+        let item = Item::parse("Quill asked for a cache [2026-04-02:1]");
         let is_refused = |name: &str| {
             let people = names_in_memories(&[memory(name)]);
             grounding::check(&item, &LogsWithPeople { logs: &logs, people: &people }).is_err()

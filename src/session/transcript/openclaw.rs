@@ -8,6 +8,7 @@
 //! A session has the words of the user only if it is a conversation with them: not those of jobs, webhooks, and agents
 //! that other agents started. In a group, messages of others than the owner are notices.
 
+use chrono::NaiveDate;
 use serde_json::Value;
 
 use super::{EntryBuilder, EntryContent, claude::content_text, parse_time, string_field};
@@ -19,14 +20,21 @@ pub(in crate::session) const KEY_KIND: &str = "memoird_session_key";
 const INTERNAL_START: &str = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>";
 const INTERNAL_END: &str = "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>";
 /// Begins messages that the program writes in the place of the user.
-const PROGRAM_STARTS: [&str; 4] = [
+const PROGRAM_STARTS: [&str; 7] = [
     "A new session was started via /new or /reset",
     "Pre-compaction memory flush",
     "Read HEARTBEAT.md",
-    "System: ",
+    "[OpenClaw heartbeat poll]",
+    "[OpenClaw session new]",
+    "[OpenClaw session reset]",
+    "[User sent media without caption]",
 ];
-/// Ends the first line of what the program says about a message, in a block of JSON.
-const METADATA_HEAD: &str = " (untrusted metadata):";
+/// Begins what the program reports before a message, up to a blank line.
+const EVENT_STARTS: [&str; 2] = ["System: ", "System (untrusted): "];
+/// Begins the end of a line before the words of others, and before what the program says about a message, such as
+/// `Thread starter (untrusted, for context):`.
+const UNTRUSTED_HEAD: &str = "(untrusted";
+const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 /// Parts of the keys of sessions that are no conversation with a person.
 const MACHINE_KEYS: [&str; 5] = [":subagent:", ":cron:", ":hook:", ":heartbeat", ":boot:"];
 
@@ -46,7 +54,8 @@ pub(super) fn read(entry: &mut EntryBuilder<'_>, line: &Value) {
         KEY_KIND => {
             let key = string_field(line, "key").unwrap_or_default();
             let is_machine = |it: &&str| key.contains(*it) || key.starts_with(&it[1..]);
-            entry.transcript.is_subagent |= MACHINE_KEYS.iter().any(is_machine);
+            // A session without a key is not known to be a conversation with a person.
+            entry.transcript.is_subagent |= key.is_empty() || MACHINE_KEYS.iter().any(is_machine);
         }
         "session" => read_header(entry, line),
         "message" => read_message(entry, line.get("message").unwrap_or(&Value::Null)),
@@ -143,6 +152,9 @@ fn read_user(entry: &mut EntryBuilder<'_>, message: &Value, text: &str) {
     let is_machine = origin.is_some_and(|it| it != "external_user");
     let own = without_internal(text);
     let is_program = PROGRAM_STARTS.iter().any(|it| own.trim_start().starts_with(it));
+    if own.trim().is_empty() && !text.trim().is_empty() {
+        return entry.push(EntryContent::Notice(text.to_owned()));
+    }
     if is_other || is_machine || is_program {
         return entry.push(EntryContent::Notice(own));
     }
@@ -156,16 +168,101 @@ fn without_internal(text: &str) -> String {
         let behind = after.split_once(INTERNAL_END).map_or("", |it| it.1);
         own = format!("{}{behind}", before.trim_end());
     }
-    // `Sender (untrusted metadata):` and a block of JSON, in older versions.
-    while let Some(at) = own.find(METADATA_HEAD) {
-        let start = own[..at].rfind('\n').map_or(0, |it| it + 1);
-        let block = own[at..].strip_prefix(METADATA_HEAD).map(str::trim_start);
-        let rest =
-            block.and_then(|it| it.strip_prefix("```json")).and_then(|it| it.split_once("```"));
-        let Some((_, rest)) = rest else { break };
-        own = format!("{}{}", &own[..start], rest.trim_start());
+    let own = without_untrusted(&own);
+    without_heads(&own).to_owned()
+}
+
+/// Returns a message without the blocks below a line such as `Sender (untrusted metadata):`.
+fn without_untrusted(text: &str) -> String {
+    let mut own = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, after) = split_line(rest);
+        if is_untrusted_head(line) {
+            rest = after_block(after);
+        } else {
+            own.push_str(line);
+            rest = after;
+        }
     }
     own
+}
+
+/// Returns whether a line ends in `(untrusted):`, `(untrusted metadata):`, `(untrusted, for context):`, or the like.
+fn is_untrusted_head(line: &str) -> bool {
+    let line = line.trim_end();
+    let note = line.rfind(UNTRUSTED_HEAD).and_then(|at| line.get(at + UNTRUSTED_HEAD.len()..));
+    note.is_some_and(|it| it.ends_with("):") && it.starts_with([' ', ',', ')']))
+}
+
+/// Returns what follows a block of code, or else the lines up to a blank one, without blank lines before it. A block of
+/// code without an end extends to the end of the message.
+fn after_block(text: &str) -> &str {
+    let start = text.trim_start();
+    let (first, inside) = split_line(start);
+    let words = first.trim_start_matches('`');
+    let fence = &first[..first.len() - words.len()];
+    let mut rest = text;
+    if fence.len() < 3 {
+        while !rest.is_empty() {
+            let (line, after) = split_line(rest);
+            rest = after;
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+    } else {
+        let mut is_open = !words.contains(fence);
+        rest = inside;
+        while is_open && !rest.is_empty() {
+            let (line, after) = split_line(rest);
+            is_open = !line.trim_start().starts_with(fence);
+            rest = after;
+        }
+    }
+    without_blank_lines(rest)
+}
+
+/// Returns a message without the events and the time that the program puts before it.
+fn without_heads(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let start = rest.trim_start();
+        if EVENT_STARTS.iter().any(|it| start.starts_with(it)) {
+            rest = after_block(start);
+        } else if let Some(words) = without_stamp(start) {
+            rest = words;
+        } else {
+            return rest;
+        }
+    }
+}
+
+/// Returns what follows a time such as `[Mon 2026-03-23 13:12 UTC] `, if a message begins with it.
+fn without_stamp(text: &str) -> Option<&str> {
+    let (stamp, words) = text.strip_prefix('[')?.split_once(']')?;
+    let mut parts = stamp.split(' ');
+    let is_weekday = WEEKDAYS.contains(&parts.next()?);
+    let is_date = NaiveDate::parse_from_str(parts.next()?, "%Y-%m-%d").is_ok();
+    let has_time = parts.next()?.contains(':');
+    (is_weekday && is_date && has_time).then(|| words.strip_prefix(' ').unwrap_or(words))
+}
+
+/// Splits the first line off, with its end.
+fn split_line(text: &str) -> (&str, &str) {
+    text.split_at(text.find('\n').map_or(text.len(), |it| it + 1))
+}
+
+fn without_blank_lines(text: &str) -> &str {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, after) = split_line(rest);
+        if !line.trim().is_empty() {
+            break;
+        }
+        rest = after;
+    }
+    rest
 }
 
 #[cfg(test)]
@@ -281,12 +378,12 @@ mod tests {
     #[test]
     fn text_of_others_is_not_the_users() {
         let internal = format!("Go on\n\n{INTERNAL_START}\nWe decided.\n{INTERNAL_END}");
-        let metadata = format!("Sender{METADATA_HEAD}\n```json\n{{\"name\": \"B\"}}\n```\n\nStart");
+        let metadata = "Sender (untrusted metadata):\n```json\n{\"name\": \"B\"}\n```\n\nStart";
         let guest = json!({"role": "user", "content": "We use XML", "__openclaw": {"senderIsOwner": false}});
         let inner = json!({"role": "user", "content": "We use XML", "provenance": {"kind": "inter_session"}});
         let transcript = read_lines(&[
             start(),
-            user("a", "s", &metadata),
+            user("a", "s", metadata),
             user("b", "a", &internal),
             event("c", "b", &guest),
             event("d", "c", &inner),
@@ -295,9 +392,46 @@ mod tests {
                 "tokensBefore": 9}),
         ]);
         assert_eq!(messages(&transcript), ["Start", "Go on"]);
-        for machine in ["agent:main:subagent:1", "cron:daily", "hook:1", "agent:main:boot:1"] {
+        for machine in ["", "agent:main:subagent:1", "cron:daily", "hook:1", "agent:main:boot:1"] {
             let transcript = read_lines(&[key(machine), start(), user("a", "s", "Review this")]);
             assert!(transcript.is_subagent && messages(&transcript).is_empty(), "{machine}");
         }
+    }
+
+    #[test]
+    fn what_the_program_puts_before_a_message_is_not_the_users() {
+        let own = without_internal;
+        for head in [
+            "Thread starter (untrusted, for context):",
+            "Replied message (untrusted, for context):",
+            "Chat history since last reply (untrusted, for context):",
+            "Conversation context (untrusted, chronological, selected for current message):",
+            "Sender (untrusted metadata):",
+        ] {
+            let fenced =
+                format!("{head}\n```json\n{{\"body\": \"We use XML\"}}\n\n```\n\nStart\n\nnow");
+            assert_eq!(own(&fenced), "Start\n\nnow", "{head}");
+            assert_eq!(
+                own(&format!("Start\n\n{head}\nB: We use XML\nC: Yes\n\nnow")),
+                "Start\n\nnow"
+            );
+            assert_eq!(own(&format!("{head}\n```json\nWe use XML\n\nYes")), "");
+        }
+        assert_eq!(own("[Mon 2026-03-23 13:12 GMT+1] Start"), "Start");
+        assert_eq!(own("[Mon] Start"), "[Mon] Start");
+        let event = "System: [2026-03-23 13:12:01] Node connected\nSystem: Again\n\n";
+        assert_eq!(own(&format!("{event}[Mon 2026-03-23 13:12 UTC] Start")), "Start");
+        assert_eq!(own("System (untrusted): B joined\n\nStart"), "Start");
+        assert_eq!(own("Is it (untrusted)?\nStart"), "Is it (untrusted)?\nStart");
+        let transcript = read_lines(&[
+            start(),
+            user("a", "s", "[OpenClaw heartbeat poll]"),
+            user("b", "a", "[OpenClaw session new]"),
+            user("c", "b", "[OpenClaw session reset]"),
+            user("d", "c", "[User sent media without caption]"),
+            user("e", "d", "System: Node connected"),
+            user("f", "e", "Go on"),
+        ]);
+        assert_eq!(messages(&transcript), ["Go on"]);
     }
 }

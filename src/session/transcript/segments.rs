@@ -30,7 +30,9 @@ const DATE_DEPTH: usize = 3;
 ///
 /// Returns the error of a file that cannot be opened. A missing earlier file is left out.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let mut path = last_segment(path).unwrap_or_else(|| path.to_owned());
+    // The folder of a relative path may have no name.
+    let path = std::path::absolute(path)?;
+    let mut path = last_segment(&path).unwrap_or(path);
     let mut reader: Box<dyn BufRead> = Box::new(open_file(&path)?);
     for _ in 0..SEGMENTS_MAX {
         let Some((base, bytes)) = base_of(&path) else { break };

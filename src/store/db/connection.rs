@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags, config::DbConfig, ffi};
 
 /// How long a statement waits for another process by default.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -89,24 +89,46 @@ pub(super) fn open(path: &Path, profile: &Profile, wait: Duration) -> rusqlite::
 
 /// Opens an existing file for queries, also in a folder that cannot be written.
 pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
-    let read = |path: &Path, flags| {
-        let profile = Profile { flags, pragmas: READER_PRAGMAS };
-        let conn = open(path, &profile, BUSY_TIMEOUT)?;
-        // SQLite touches the file only with the first query.
-        conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
-        Ok(conn)
-    };
     // These flags also open a file that cannot be written.
-    let refused = match read(path, READ_WRITE | NO_LINKS) {
-        Err(error) => error,
-        opened => return opened,
+    match read(path, READ_WRITE | NO_LINKS) {
+        Err(refused) => open_immutable(path, refused),
+        opened => opened,
+    }
+}
+
+/// Opens a database of another program for queries. Neither reading nor closing it writes to the database or moves its
+/// log into it. Links are followed, because the path is the user's own choice.
+pub(super) fn open_foreign(path: &Path) -> rusqlite::Result<Connection> {
+    let path = path.canonicalize().map_err(|error| {
+        let code = ffi::Error::new(ffi::SQLITE_CANTOPEN);
+        Error::SqliteFailure(code, Some(error.to_string()))
+    })?;
+    let conn = match read(&path, READ_ONLY | NO_LINKS) {
+        Err(refused) => open_immutable(&path, refused)?,
+        Ok(conn) => conn,
     };
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(conn)
+}
+
+fn read(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let profile = Profile { flags, pragmas: READER_PRAGMAS };
+    let conn = open(path, &profile, BUSY_TIMEOUT)?;
+    // SQLite touches the file only with the first query.
+    conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+    Ok(conn)
+}
+
+/// Opens a file that was refused because the files beside it cannot be written.
+fn open_immutable(path: &Path, refused: Error) -> rusqlite::Result<Connection> {
     let code = refused.sqlite_error_code();
     if !matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)) {
         return Err(refused);
     }
-    if fs::metadata(with_suffix(path, "-wal")).is_ok_and(|it| it.len() > 0) {
-        return Err(refused); // The last commits are in the log, and would not be seen.
+    // The last commits are in the log, and would not be seen; a journal has what an interrupted one replaced.
+    let has = |suffix| fs::metadata(with_suffix(path, suffix)).is_ok_and(|it| it.len() > 0);
+    if has("-wal") || has("-journal") {
+        return Err(refused);
     }
     // A file that nobody can change needs no shared memory beside it, which could not be created.
     let text = path.to_str().ok_or(refused)?;

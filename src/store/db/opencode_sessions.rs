@@ -8,7 +8,7 @@ use std::{io, path::Path};
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Error, params};
 
-use super::connection::open_reader;
+use super::connection::open_foreign;
 
 /// A session with more bytes is not read.
 const SESSION_BYTES_MAX: usize = 512 * 1024 * 1024;
@@ -63,7 +63,5 @@ pub(crate) fn read_session(database: &Path, id: &str) -> io::Result<Option<Strin
 }
 
 fn open(database: &Path) -> io::Result<Connection> {
-    // Links are the user's own choice here.
-    let path = database.canonicalize()?;
-    open_reader(&path).map_err(io::Error::other)
+    open_foreign(database).map_err(io::Error::other)
 }

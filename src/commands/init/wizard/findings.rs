@@ -154,7 +154,11 @@ fn read_agent(
     ui: &Ui,
 ) -> CommandResult<FoundAgent> {
     let found = match hooks::session_source(program) {
-        Some(source) => import::recent_sessions(call, global, source, ui)?,
+        // Sessions that cannot be read keep nothing else from being set up.
+        Some(source) => import::recent_sessions(call, global, source, ui).unwrap_or_else(|error| {
+            ui.warn(format!("{}: {error}", program.display_name()));
+            import::RecentSessions::default()
+        }),
         None => import::RecentSessions::default(),
     };
     let homeless = found.homeless.into_iter().map(|folder| {

@@ -35,7 +35,9 @@ pub(super) fn is_wanted(call: &Invocation, args: &InitArgs, ui: &Ui) -> bool {
 pub(super) fn hint(call: &Invocation) -> CommandResult<Option<String>> {
     let mut names = Vec::new();
     for program in AgentProgram::ALL {
-        if program.folder(&call.environment).is_dir()
+        // Outside of its workspace nothing is proposed for OpenClaw.
+        if program != AgentProgram::OpenClaw
+            && program.folder(&call.environment).is_dir()
             && matches!(super::hooks::state(call, program)?, super::hooks::HookState::Missing(_))
         {
             names.push(program.display_name());

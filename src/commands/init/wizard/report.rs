@@ -15,6 +15,7 @@ use crate::commands::{
     service::unit::UnitState,
     ui::{Ui, counted},
 };
+use crate::store::fs::layout::INDEX_FILE;
 
 /// How many lines of `WISDOM.md` are shown at the end.
 const WISDOM_LINES_MAX: usize = 40;
@@ -179,6 +180,9 @@ impl WizardReport {
                 let name = it.program.display_name();
                 let files = it.hooks.missing().iter();
                 files.map(move |it| match it.display() {
+                    file if it.ends_with(INDEX_FILE) => {
+                        format!("{name}: keeps WISDOM.md in a block of {file}")
+                    }
                     file if it.is_file() => format!("{name}: changes {file} and keeps a backup"),
                     file => format!("{name}: writes {file}"),
                 })

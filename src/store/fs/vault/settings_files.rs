@@ -18,14 +18,24 @@ pub(crate) fn write_settings(path: &Path, text: &str) -> Result<(), VaultError> 
 
 /// Like [`write_settings`], for a file that may not be text.
 pub(crate) fn write_settings_bytes(path: &Path, content: &[u8]) -> Result<(), VaultError> {
+    write_like(path, content, path)
+}
+
+/// Writes a former text of `original` beside it, with its mode and owner: it may hold secrets.
+pub(crate) fn write_copy(path: &Path, text: &str, original: &Path) -> Result<(), VaultError> {
+    write_like(path, text.as_bytes(), original)
+}
+
+fn write_like(path: &Path, content: &[u8], original: &Path) -> Result<(), VaultError> {
     // A configuration is often a link into a repository that its owner keeps.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let resolved = |it: &Path| it.canonicalize().unwrap_or_else(|_| it.to_owned());
+    let (path, original) = (resolved(path), resolved(original));
     let dir = path.parent().unwrap_or(Path::new("/"));
     let write = || -> io::Result<()> {
         fs::create_dir_all(dir)?;
         let mut temp = tempfile::Builder::new().prefix(layout::TEMP_PREFIX).tempfile_in(dir)?;
         temp.write_all(content)?;
-        inherit_mode(temp.as_file(), &path, dir)?;
+        inherit_mode(temp.as_file(), &original, dir)?;
         temp.as_file().sync_all()?;
         temp.persist(&path).map_err(|e| e.error)?;
         Ok(())
@@ -57,9 +67,9 @@ pub(crate) fn write_stream(
     write().map_err(|e| io_error("write", path, e))
 }
 
-/// Gives a new file the mode and owner of the one it replaces, or those of its folder.
-fn inherit_mode(file: &fs::File, replaced: &Path, dir: &Path) -> io::Result<()> {
-    let (like, mask) = match fs::symlink_metadata(replaced) {
+/// Gives a new file the mode and owner of another one, or those of its folder.
+fn inherit_mode(file: &fs::File, original: &Path, dir: &Path) -> io::Result<()> {
+    let (like, mask) = match fs::symlink_metadata(original) {
         Ok(meta) if meta.is_file() => (meta, 0o777),
         _ => (fs::metadata(dir)?, 0o666),
     };
