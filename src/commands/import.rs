@@ -293,7 +293,7 @@ impl ImportArgs {
             let unreadable = |error: std::io::Error| {
                 let what = format!("cannot read the sessions in `{}`: {error}", path.display());
                 CommandError::data(what).hint(
-                    "if its program can export sessions, import such a file: memoird import FROM FILE",
+                    "opencode can export a session: opencode export SESSION > FILE, then memoird import opencode FILE",
                 )
             };
             let sessions = transcript_file::sessions_in(&path).map_err(unreadable)?;

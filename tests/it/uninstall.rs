@@ -43,7 +43,9 @@ fn a_dry_run_lists_everything_and_changes_nothing() {
     would take out
       service        ~/.config/systemd/user/memoird.service
       hooks          ~/.claude/settings.json (Claude Code: restored byte for byte, as before memoird was set up)
+                     ~/.claude.json (Claude Code: removed, as before memoird was set up)
                      ~/.codex/hooks.json (Codex: removed, as before memoird was set up)
+                     ~/.codex/config.toml (Codex: removed, as before memoird was set up)
                      ~/.gemini/settings.json (Gemini CLI: restored byte for byte, as before memoird was set up)
       state          ~/.local/state/memoird/ledger.db
                      ~/.local/state/memoird/spool

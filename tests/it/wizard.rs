@@ -149,7 +149,9 @@ fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() 
       folder      ~/memories/general, for what belongs to no git repository; writes memory/, memoird.yaml, .memoird/, ~/.config/memoird/config.yaml
       projects    each git repository gets its own memory folder in ~/memories; writes ~/.config/memoird/config.yaml
       hooks       Claude Code: changes ~/.claude/settings.json and keeps a backup
-                  Codex: changes ~/.codex/hooks.json and keeps a backup
+                  Claude Code: writes ~/.claude.json
+                  Codex: writes ~/.codex/hooks.json
+                  Codex: writes ~/.codex/config.toml
       import      4 sessions of the last 30 days; no model is called
       memories    summaries, memories and WISDOM.md, by the engine without a model; costs nothing
       service     not proposed: no service manager answers (systemctl: No such file or directory (os error 2)); `memoird run` works in the foreground
@@ -162,7 +164,9 @@ fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() 
       projects    each git repository gets a memory folder in ~/memories when a session in it ends
       folder      ~/memories/general: wrote memory/, memoird.yaml, .memoird/, ~/.config/memoird/config.yaml
       hooks       changed ~/.claude/settings.json; backup: ~/.claude/settings.json.before-memoird-20260413-070000
+      hooks       changed ~/.claude.json
       hooks       changed ~/.codex/hooks.json
+      hooks       changed ~/.codex/config.toml
       import      Claude Code: 3 sessions, 3 log entries
       import      Codex: 1 session, 1 log entry
       memories    ~/memories/tide: 1 memory, 1 weekly summary, WISDOM.md from 2 logs

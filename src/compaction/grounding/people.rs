@@ -78,7 +78,7 @@ pub(crate) fn names_in_memories(memories: &[TypedMemory]) -> BTreeSet<String> {
     names
         .filter(|it| it.len() <= 3 && it.iter().all(|word| has_form_of_name(word)))
         .flatten()
-        .filter(|it| *it != MemoryType::User.general_topic())
+        .filter(|it| !TITLES.contains(it) && *it != MemoryType::User.general_topic())
         .map(str::to_owned)
         .collect()
 }
@@ -100,6 +100,9 @@ fn has_form_of_name(word: &str) -> bool {
         && chars.all(|it| it.is_alphabetic() && !it.is_uppercase())
 }
 
+/// German titles, which are no names.
+const TITLES: [&str; 3] = ["Herr", "Herrn", "Frau"];
+
 /// The words before a German noun; before a name they are rare.
 const BEFORE_GERMAN_NOUNS: [&str; 60] = [
     "der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "eines",
@@ -114,7 +117,7 @@ const BEFORE_GERMAN_NOUNS: [&str; 60] = [
 /// before it, perhaps with an adjective between, or a number behind it, and no person has it as a name.
 pub(super) fn is_german_noun(text: &str, word: &Atom, is_person: impl Fn(&str) -> bool) -> bool {
     let name = word.text(text);
-    if ["Herr", "Herrn", "Frau"].contains(&name) {
+    if TITLES.contains(&name) {
         return true;
     }
     if word.kind != AtomKind::Name || !has_form_of_name(name) || is_person(name) {
@@ -201,15 +204,14 @@ mod tests {
 
     #[test]
     fn who_is_known_from_memories_is_not_misquoted() {
-        let log =
-            "Ana asked for a cache, Ben measured the disk with Quill.\n\nThe Quill app is new.";
+        let log = "On Monday Ana asked for a cache, Ben measured the disk with Quill.\n\nThe Quill app is new.";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
         let logs = [privacy::sanitize(&log, &privacy::PrivacyRules::default())];
         let memory = |name: &str| {
             let text = format!("---\nname: {name}\ndescription: D\ntype: user\n---\n\nText.\n");
             TypedMemory::parse(std::path::Path::new("user_a.md"), &text).unwrap()
         };
-        let item = Item::parse("Quill asked for a cache [2026-04-02:1]");
+        let item = Item::parse("On Monday Quill asked for a cache [2026-04-02:1]");
         let is_refused = |name: &str| {
             let people = names_in_memories(&[memory(name)]);
             grounding::check(&item, &LogsWithPeople { logs: &logs, people: &people }).is_err()
