@@ -1,4 +1,4 @@
-//! Messages of opencode, from its database ([`crate::store::db::opencode`]) or from `opencode export`.
+//! Messages of opencode, from its database (`store::db::opencode_sessions`) or from `opencode export`.
 //!
 //! An export is one object with the session's `info` and its `messages`. The database gives the same in lines: the
 //! session first, then one message to a line. A message has an `info` with its `role`, and `parts`: text, tool
