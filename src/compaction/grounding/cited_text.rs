@@ -1,11 +1,14 @@
 //! The cited lines of an item, and what is looked up in them.
 
-use std::{cell::OnceCell, collections::HashSet};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeSet, HashSet},
+};
 
 use chrono::NaiveDate;
 
 use super::{
-    Violation, Vocabulary,
+    NOBODY, Violation, Vocabulary,
     amounts::{Quantity, SourceQuantities, scan, units},
     claims::{self, CitedClaims},
     hedge, line_context,
@@ -46,7 +49,9 @@ pub(super) struct CitedText<'s> {
     lowercase_lines: Option<Vec<String>>,
     quantities: OnceCell<SourceQuantities>,
     quantities_with_context: OnceCell<SourceQuantities>,
-    claims: OnceCell<CitedClaims>,
+    claims: OnceCell<CitedClaims<'s>>,
+    /// The people that memories name.
+    known_people: Option<&'s BTreeSet<String>>,
     /// What is above the lines; its dates are those of the logs.
     context: Option<Box<CitedText<'s>>>,
     /// The paragraphs before the lines, whose names they may refer to.
@@ -74,6 +79,11 @@ fn atom_class(kind: AtomKind) -> AtomClass {
 }
 
 impl<'s> CitedText<'s> {
+    /// Returns a text without lines yet; `known_people` are those that memories name.
+    pub(super) fn new(known_people: &'s BTreeSet<String>) -> Self {
+        Self { known_people: Some(known_people), ..Self::default() }
+    }
+
     /// Adds a cited line of a log, and what is above it.
     pub(super) fn add(&mut self, log: &'s SanitizedLog, line: &'s SanitizedLine) {
         self.push(log, line);
@@ -209,10 +219,10 @@ impl<'s> CitedText<'s> {
         })
     }
 
-    pub(super) fn claims(&self) -> &CitedClaims {
+    pub(super) fn claims(&self) -> &CitedClaims<'s> {
         self.claims.get_or_init(|| {
             let lines: Vec<&str> = self.lines.iter().map(|it| it.1).collect();
-            CitedClaims::of(&lines)
+            CitedClaims::of(&lines, self.known_people.unwrap_or(&NOBODY))
         })
     }
 

@@ -44,7 +44,7 @@ struct Clause {
 }
 
 /// The claims of the lines that an item cites.
-pub(super) struct CitedClaims {
+pub(super) struct CitedClaims<'p> {
     clauses: Vec<Clause>,
     /// Who does what, by the action.
     actors_by_action: HashMap<String, HashSet<String>>,
@@ -57,7 +57,15 @@ pub(super) struct CitedClaims {
     words: HashSet<String>,
     /// How many words negate.
     negations: usize,
+    names: NameReader<'p>,
+}
+
+/// How the names of people are told from other words.
+#[derive(Clone, Copy)]
+struct NameReader<'p> {
     is_german: bool,
+    /// The people that memories name.
+    known: &'p BTreeSet<String>,
 }
 
 /// The people and the topic of a sentence.
@@ -66,8 +74,10 @@ struct SentencePeople {
     stems: StemSet,
 }
 
-impl CitedClaims {
-    pub(super) fn of(lines: &[&str]) -> Self {
+impl<'p> CitedClaims<'p> {
+    /// Reads lines; `known` are people whom other texts name.
+    pub(super) fn of(lines: &[&str], known: &'p BTreeSet<String>) -> Self {
+        let names = NameReader { is_german: lines.iter().any(|it| is_german(it)), known };
         let mut all = Self {
             clauses: Vec::new(),
             actors_by_action: HashMap::new(),
@@ -77,7 +87,7 @@ impl CitedClaims {
             names_by_context: HashMap::new(),
             words: HashSet::new(),
             negations: 0,
-            is_german: lines.iter().any(|it| is_german(it)),
+            names,
         };
         for line in lines {
             let parsed = parse_sentences(line);
@@ -92,14 +102,14 @@ impl CitedClaims {
                 if all.clauses.len() < CLAUSES_MAX {
                     all.clauses.extend(sentence.clauses().into_iter().map(Clause::of));
                 }
-                for (name, action) in actions(line, sentence, all.is_german) {
+                for (name, action) in actions(line, sentence, names) {
                     all.actors_by_action.entry(action).or_default().insert(name);
                 }
-                let people = people(line, sentence, all.is_german);
+                let people = people(line, sentence, names);
                 let stems = content_stems(&sentence.words);
                 all.stems.extend(stems.iter().cloned());
                 if all.sentences.len() < CLAUSES_MAX {
-                    all.segments.extend(segments(line, sentence, all.is_german));
+                    all.segments.extend(segments(line, sentence, names));
                     all.sentences.push(SentencePeople { people, stems });
                 }
             }
@@ -278,15 +288,15 @@ impl CitedClaims {
 
     /// Returns the name in the item of somebody who did not do what the item says, but somebody else in the lines.
     pub(super) fn misattributed_name(&self, item: &str, known: &dyn Vocabulary) -> Option<String> {
-        let german = self.is_german;
+        let names = self.names;
         let parsed = parse_sentences(item);
         if parsed.iter().map(|it| it.words.len()).sum::<usize>() > ITEM_WORDS_MAX {
             return None;
         }
         let is_person = |name: &str| self.is_actor(name) || known.is_person(&capitalized(name));
         for sentence in parsed {
-            let parts = segments(item, &sentence, german);
-            for (name, action) in actions(item, &sentence, german) {
+            let parts = segments(item, &sentence, names);
+            for (name, action) in actions(item, &sentence, names) {
                 if !self.words.contains(&name) {
                     continue;
                 }
@@ -310,7 +320,7 @@ impl CitedClaims {
             // Another sentence of the lines has these words with another name.
             for words in sentence.clauses() {
                 let part = ParsedSentence::from_words(item, words);
-                let people = people(item, &part, german);
+                let people = people(item, &part, names);
                 let [name] = &people.iter().collect::<Vec<_>>()[..] else { continue };
                 if !self.words.contains(*name) || !is_person(name) {
                     continue;
@@ -584,9 +594,9 @@ fn is_same_name(a: &str, b: &str) -> bool {
     a.starts_with(b) || b.starts_with(a) || a.ends_with(b) || b.ends_with(a)
 }
 
-/// Returns whether a word names a person: in English by its capital; in German, where all nouns have one, by a
-/// list of first names and by titles.
-fn is_person(text: &str, words: &[ParsedWord], at: usize, german: bool) -> bool {
+/// Returns whether a word names a person: one that memories know, or in English by its capital; in German, where all
+/// nouns have one, by a list of first names and by titles.
+fn is_person(text: &str, words: &[ParsedWord], at: usize, names: NameReader<'_>) -> bool {
     let word = &words[at];
     let raw = &text[word.start..word.end];
     let letters = raw.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '’'));
@@ -594,11 +604,11 @@ fn is_person(text: &str, words: &[ParsedWord], at: usize, german: bool) -> bool 
         return false;
     }
     let name = strip_possessive(&word.text);
-    if FIRST_NAMES.contains(name) {
+    if FIRST_NAMES.contains(name) || names.known.contains(strip_possessive(raw)) {
         return true;
     }
     let before = at.checked_sub(1).map_or("", |it| &words[it].text[..]);
-    if german {
+    if names.is_german {
         return ["herr", "herrn", "frau", "firma"].contains(&before);
     }
     let is_all_caps = raw.chars().filter(|it| it.is_alphabetic()).all(char::is_uppercase);
@@ -619,21 +629,25 @@ fn strip_possessive(word: &str) -> &str {
     word.trim_end_matches("'s").trim_end_matches('\'')
 }
 
-fn people(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> HashSet<String> {
+fn people(text: &str, sentence: &ParsedSentence<'_>, names: NameReader<'_>) -> HashSet<String> {
     let all = 0..sentence.words.len();
-    let people = all.filter(|at| is_person(text, &sentence.words, *at, german));
+    let people = all.filter(|at| is_person(text, &sentence.words, *at, names));
     people.map(|at| strip_possessive(&sentence.words[at].text).to_owned()).collect()
 }
 
 /// Returns the people and the topic of each part of a sentence between commas and other marks.
-fn segments(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<SentencePeople> {
+fn segments(
+    text: &str,
+    sentence: &ParsedSentence<'_>,
+    names: NameReader<'_>,
+) -> Vec<SentencePeople> {
     let parts = sentence.words.chunk_by(|_, next| next.separator == Separator::Space);
     parts
         .map(|words| SentencePeople {
             // The first word of a part may be a name as well.
             people: (0..words.len())
                 .filter(|at| {
-                    is_person(text, words, *at, german)
+                    is_person(text, words, *at, names)
                         || (*at == 0 && is_capitalized(text, &words[*at]))
                 })
                 .map(|at| strip_possessive(&words[at].text).to_owned())
@@ -668,7 +682,11 @@ pub(super) fn has_deed(text: &str, word: &str) -> bool {
 }
 
 /// Returns who does what: the action is the word after a name, or the one before `by` and a name.
-fn actions(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<(String, String)> {
+fn actions(
+    text: &str,
+    sentence: &ParsedSentence<'_>,
+    names: NameReader<'_>,
+) -> Vec<(String, String)> {
     let words = &sentence.words;
     let mut found = Vec::new();
     let action_of = |word: &ParsedWord| {
@@ -683,7 +701,7 @@ fn actions(text: &str, sentence: &ParsedSentence<'_>, german: bool) -> Vec<(Stri
     // People with one action: `Ines and Tobias agreed`.
     let mut group: Vec<String> = Vec::new();
     for at in 0..words.len() {
-        if !is_person(text, words, at, german) {
+        if !is_person(text, words, at, names) {
             if !["and", "und", "or", "frau", "herr", "herrn"].contains(&&words[at].text[..]) {
                 group.clear();
             }

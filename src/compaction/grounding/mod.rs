@@ -144,6 +144,9 @@ impl Violation {
     }
 }
 
+/// The people of whom no memory tells.
+static NOBODY: BTreeSet<String> = BTreeSet::new();
+
 /// Where cited lines are looked up.
 pub trait LineLookup {
     /// Returns the log of that name.
@@ -157,6 +160,11 @@ pub trait LineLookup {
     /// Returns whether the files have a word anywhere, written like this.
     fn has_word(&self, _word: &str) -> bool {
         false
+    }
+
+    /// Returns the people that memories name.
+    fn known_people(&self) -> &BTreeSet<String> {
+        &NOBODY
     }
 
     /// Returns whether a word is the name of somebody, anywhere in the files.
@@ -186,7 +194,7 @@ impl LineLookup for [SanitizedLog] {
     }
 
     fn is_person_name(&self, word: &str) -> bool {
-        people::is_person_name_in(word, &BTreeSet::new(), self.iter())
+        people::is_person_name_in(word, &NOBODY, self.iter())
     }
 }
 
@@ -361,7 +369,7 @@ fn read_cited<'s, S: LineLookup + ?Sized>(
     citation: &Citation,
     sources: &'s S,
 ) -> Result<(CitedText<'s>, bool, bool), Violation> {
-    let mut cited = CitedText::default();
+    let mut cited = CitedText::new(sources.known_people());
     let (mut is_own, mut is_accepted) = (false, false);
     for (stem, lines) in citation.files() {
         // Range by range: a citation that a person typed may claim a million lines.

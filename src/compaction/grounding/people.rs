@@ -65,6 +65,10 @@ impl LineLookup for LogsWithPeople<'_> {
         self.logs.has_word(word)
     }
 
+    fn known_people(&self) -> &BTreeSet<String> {
+        self.people
+    }
+
     fn is_person_name(&self, word: &str) -> bool {
         is_person_name_in(word, self.people, self.logs.iter())
     }
@@ -204,14 +208,14 @@ mod tests {
 
     #[test]
     fn who_is_known_from_memories_is_not_misquoted() {
-        let log = "On Monday Ana asked for a cache, Ben measured the disk with Quill.\n\nThe Quill app is new.";
+        let log = "Ana asked for a cache, Ben measured the disk with Quill.\n\nQuill asked for a disk, Ana asked for more.";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
         let logs = [privacy::sanitize(&log, &privacy::PrivacyRules::default())];
         let memory = |name: &str| {
             let text = format!("---\nname: {name}\ndescription: D\ntype: user\n---\n\nText.\n");
             TypedMemory::parse(std::path::Path::new("user_a.md"), &text).unwrap()
         };
-        let item = Item::parse("On Monday Quill asked for a cache [2026-04-02:1]");
+        let item = Item::parse("Quill asked for a cache [2026-04-02:1]");
         let is_refused = |name: &str| {
             let people = names_in_memories(&[memory(name)]);
             grounding::check(&item, &LogsWithPeople { logs: &logs, people: &people }).is_err()
@@ -219,5 +223,9 @@ mod tests {
         assert!(is_refused("Quill Tern"));
         assert!(!is_refused("Quill settings"), "no name of a person");
         assert!(!is_refused("Owner"));
+        let people = names_in_memories(&[memory("Quill Tern")]);
+        let lines = LogsWithPeople { logs: &logs, people: &people };
+        let own = Item::parse("Quill asked for a disk [2026-04-02:3]");
+        assert_eq!(grounding::check(&own, &lines), Ok(()), "what somebody did may be said");
     }
 }

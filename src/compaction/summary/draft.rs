@@ -546,6 +546,10 @@ impl grounding::LineLookup for SourceLines<'_> {
         people::has_word_in(word, self.logs.values().copied())
     }
 
+    fn known_people(&self) -> &BTreeSet<String> {
+        self.people
+    }
+
     fn is_person_name(&self, word: &str) -> bool {
         people::is_person_name_in(word, self.people, self.logs.values().copied())
     }
