@@ -5,18 +5,18 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Path, PathBuf},
 };
 
-use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use chrono::NaiveDate;
 use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandResult, exit_code_if_failed},
-    hooks::{openclaw, project_folder},
+    error::{CommandResult, exit_code_if_failed},
+    hooks::project_folder,
     import_notes,
+    import_sources::{self, ImportSource},
     session::{read_transcript, record_store},
     ui::{Ui, counted},
     workspace::{Invocation, MemoryRoot},
@@ -25,50 +25,11 @@ use crate::{
     config::{Config, environment::Environment},
     privacy::PrivacyRules,
     session::{
-        imported_notes::NotesProgram,
         save::{SaveError, SaveRequest},
-        transcript::{Transcript, segments},
-        transcript_file,
+        transcript::Transcript,
     },
     store::fs::layout::ROOT_FILE,
 };
-
-/// How deep folders are searched for sessions.
-const DEPTH_MAX: usize = 6;
-/// Folders with sessions of other agents, whose results are in those of their agent: of Claude Code, and of `OpenClaw`.
-const OTHER_FOLDERS: [&str; 2] = ["subagents", "codex-home"];
-/// How many sessions are read at most.
-const FILES_MAX: usize = 20_000;
-
-/// The program that wrote the sessions or notes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum ImportSource {
-    /// Sessions of Claude Code
-    ClaudeCode,
-    /// Sessions of Codex
-    Codex,
-    /// Sessions of Copilot CLI
-    Copilot,
-    /// Sessions of Gemini CLI
-    Gemini,
-    /// Sessions of opencode: its database, or what `opencode export` writes
-    Opencode,
-    /// Sessions of other programs: lines of {"role", "content"}
-    Jsonl,
-    /// Notes of `OpenClaw`: MEMORY.md, USER.md, memory/DATE.md of a workspace; or its sessions, if PATH names a
-    /// database, a transcript, or the folder of the agents, and without PATH in a workspace
-    Openclaw,
-    /// Notes of Recall: WISDOM.md, memory/DATE.md, and the files next to it
-    Recall,
-    /// Notes of teammates: the same files of each teammate in .teammates/
-    Teammates,
-    /// Notes of Hipocampus: MEMORY.md, USER.md, memory/DATE.md, knowledge/
-    Hipocampus,
-    /// Notes of Basic Memory: Markdown with frontmatter
-    BasicMemory,
-    /// What Claude Code remembers of the project: ~/.claude/projects/*/memory
-    ClaudeMemory,
-}
 
 /// Import earlier sessions of agents, or notes of other programs
 #[derive(Debug, clap::Args)]
@@ -146,39 +107,6 @@ enum ImportState {
     Failed,
 }
 
-impl ImportSource {
-    /// Returns the folder or the database in which the program keeps its sessions; `None` for one that has no fixed place.
-    pub(super) fn sessions_folder(self, around: &Environment) -> Option<PathBuf> {
-        match self {
-            Self::ClaudeCode => Some(around.claude_folder().join("projects")),
-            Self::Codex => Some(around.codex_folder().join("sessions")),
-            Self::Copilot => Some(around.copilot_folder().join("session-state")),
-            Self::Gemini => Some(around.gemini_folder().join("tmp")),
-            Self::Opencode => Some(around.opencode_database()),
-            Self::Openclaw => Some(around.openclaw_folder().join("agents")),
-            _ => None,
-        }
-    }
-
-    /// Returns the program whose notes are imported; `None` for sessions.
-    fn notes_program(self) -> Option<NotesProgram> {
-        match self {
-            Self::ClaudeCode
-            | Self::Codex
-            | Self::Copilot
-            | Self::Gemini
-            | Self::Opencode
-            | Self::Jsonl => None,
-            Self::Openclaw => Some(NotesProgram::OpenClaw),
-            Self::Recall => Some(NotesProgram::Recall),
-            Self::Teammates => Some(NotesProgram::Teammates),
-            Self::Hipocampus => Some(NotesProgram::Hipocampus),
-            Self::BasicMemory => Some(NotesProgram::BasicMemory),
-            Self::ClaudeMemory => Some(NotesProgram::ClaudeMemory),
-        }
-    }
-}
-
 impl ImportState {
     fn describe(self, is_done: bool) -> &'static str {
         match self {
@@ -196,19 +124,14 @@ impl ImportState {
 
 pub(super) fn run(global: &GlobalArgs, args: &ImportArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
-    let of_sessions = args.names_openclaw_sessions(&call, global);
+    let of_sessions =
+        import_sources::names_openclaw_sessions(&call, global, args.from, args.path.as_deref());
     if let Some(of) = args.from.notes_program().filter(|_| !of_sessions) {
         let root = call.selected_root(global)?;
         root.require_memory_folder()?;
-        let home = |folder: &str| call.environment.home.join(folder);
-        let path = match (&args.path, of) {
-            (Some(path), _) => call.environment.absolute(path, &call.environment.cwd),
-            (None, NotesProgram::OpenClaw) => openclaw::workspace(&call.environment)?,
-            (None, NotesProgram::BasicMemory) => home("basic-memory"),
-            (None, NotesProgram::ClaudeMemory) => {
-                claude_memory_folder(&call, root.vault.layout().root())
-            }
-            (None, _) => call.environment.cwd.clone(),
+        let path = match &args.path {
+            Some(path) => call.environment.absolute(path, &call.environment.cwd),
+            None => import_sources::notes_folder(&call, of, root.vault.layout().root())?,
         };
         let request =
             import_notes::NotesImportRequest { of, path, dry_run: args.dry_run, yes: args.yes };
@@ -240,127 +163,14 @@ pub(super) fn run(global: &GlobalArgs, args: &ImportArgs, ui: &Ui) -> CommandRes
 
 impl ImportArgs {
     /// Returns the arguments that import a program's sessions of the last 30 days.
-    pub(super) fn recent(from: ImportSource, yes: bool) -> Self {
-        Self { from, path: None, days: 30, dry_run: false, yes }
-    }
-
-    /// Like [`Self::recent`], for sessions of `OpenClaw`, whatever the memory folder is.
-    pub(super) fn recent_sessions(call: &Invocation, yes: bool) -> Self {
-        let path = Some(call.environment.openclaw_folder().join("agents"));
-        Self { path, ..Self::recent(ImportSource::Openclaw, yes) }
-    }
-
-    /// Returns whether sessions of `OpenClaw` are meant, and not the notes of a workspace. A memory folder that is the
-    /// workspace has those notes already.
-    fn names_openclaw_sessions(&self, call: &Invocation, global: &GlobalArgs) -> bool {
-        if self.from != ImportSource::Openclaw {
-            return false;
-        }
-        let around = &call.environment;
-        let Some(path) = &self.path else {
-            let root = call.config.select_root(global.root.as_deref(), around).ok();
-            let workspace = openclaw::workspace(around).ok().and_then(|it| it.canonicalize().ok());
-            return root.is_some() && root == workspace;
-        };
-        let path = around.absolute(path, &around.cwd);
-        if !path.is_dir() {
-            return path.extension().is_none_or(|it| it != "md");
-        }
-        let has = |name: &str| path.join(name).exists();
-        !["MEMORY.md", "USER.md", "memory", "AGENTS.md"].iter().any(|it| has(it))
-            && (path.starts_with(around.openclaw_folder()) || has("agent") || has("sessions"))
+    pub(super) fn recent(around: &Environment, from: ImportSource, yes: bool) -> Self {
+        Self { from, path: from.sessions_folder(around), days: 30, dry_run: false, yes }
     }
 
     /// Returns the transcripts to import, oldest first.
     fn transcripts(&self, call: &Invocation) -> CommandResult<Vec<PathBuf>> {
-        let named =
-            self.path.as_ref().map(|it| call.environment.absolute(it, &call.environment.cwd));
-        let Some(path) = named.or_else(|| self.from.sessions_folder(&call.environment)) else {
-            return Err(CommandError::usage("`memoird import jsonl` needs a file or a folder")
-                .hint("memoird import jsonl PATH"));
-        };
-        if !transcript_file::exists(&path) {
-            let what = format!("`{}` does not exist", path.display());
-            return Err(CommandError::usage(what)
-                .hint("name the file or the folder: memoird import FROM PATH"));
-        }
-        let since = (self.days > 0).then(|| call.now - TimeDelta::days(i64::from(self.days)));
-        if transcript_file::is_session_in_database(&path) {
-            // The user chose it, whenever it changed.
-            return Ok(vec![path]);
-        }
-        if transcript_file::is_database(&path) && !path.is_dir() {
-            let unreadable = |error: std::io::Error| {
-                let what = format!("cannot read the sessions in `{}`: {error}", path.display());
-                CommandError::data(what).hint(
-                    "opencode can export a session: opencode export SESSION > FILE, then memoird import opencode FILE",
-                )
-            };
-            let sessions = transcript_file::sessions_in(&path).map_err(unreadable)?;
-            let recent = sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));
-            return Ok(newest(recent.map(|it| it.0).collect()));
-        }
-        let mut found = Vec::new();
-        let mut folders = vec![(path, 0)];
-        while let Some((path, depth)) = folders.pop() {
-            if path.is_dir() {
-                let is_other = |it: &str| OTHER_FOLDERS.contains(&it);
-                let name = path.file_name().and_then(|it| it.to_str());
-                if depth > DEPTH_MAX || name.is_some_and(is_other) {
-                    continue;
-                }
-                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-                folders.extend(entries.map(|it| (it.path(), depth + 1)));
-                continue;
-            }
-            let has_extension = |it: &str| path.extension().is_some_and(|own| own == it);
-            // Gemini CLI wrote sessions without lines at first, beside other files of JSON.
-            let is_older = self.from == ImportSource::Gemini
-                && has_extension("json")
-                && path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("session-"));
-            let is_export = self.from == ImportSource::Opencode && has_extension("json");
-            let is_named = depth == 0 || has_extension("jsonl") || is_older || is_export;
-            let Ok(changed) = path.metadata().and_then(|it| it.modified()) else { continue };
-            let changed = DateTime::<Utc>::from(changed);
-            let is_database = match self.from {
-                ImportSource::Openclaw => has_extension("sqlite"),
-                ImportSource::Opencode => has_extension("db"),
-                _ => false,
-            };
-            if is_database {
-                // A database has many sessions; older ones are files. Other databases lie beside it.
-                match transcript_file::sessions_in(&path) {
-                    Ok(sessions) => {
-                        let recent =
-                            sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));
-                        found.extend(recent.map(|(path, changed)| (changed, path)));
-                    }
-                    // Reading it fails again, so that the report has the reason.
-                    Err(_) if is_session_database(&path) => found.push((changed, path)),
-                    Err(_) => {}
-                }
-                continue;
-            }
-            if is_named && since.is_none_or(|it| changed >= it) {
-                found.push((changed, path));
-            }
-        }
-        found.sort();
-        let mut found = found.into_iter().map(|it| it.1).collect();
-        segments::retain_last_segments(&mut found);
-        Ok(newest(found))
+        import_sources::transcripts(call, self.from, self.path.as_deref(), self.days)
     }
-}
-
-/// Returns the last of these transcripts, which begin with the oldest, as many as are read.
-fn newest(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
-    files.drain(..files.len().saturating_sub(FILES_MAX));
-    files
-}
-
-/// Returns whether a file has the name of a program's own database of sessions.
-fn is_session_database(path: &Path) -> bool {
-    path.file_name().is_some_and(|it| it == "openclaw-agent.sqlite" || it == "opencode.db")
 }
 
 /// The sessions of a program in the last 30 days, before they are imported.
@@ -386,7 +196,7 @@ pub(super) fn recent_sessions(
     if !from.sessions_folder(&call.environment).is_some_and(|it| it.exists()) {
         return Ok(RecentSessions::default());
     }
-    let files = ImportArgs::recent(from, false).transcripts(call)?;
+    let files = ImportArgs::recent(&call.environment, from, false).transcripts(call)?;
     let report = ImportReport::examine(files, &mut TargetRoots::new(call, global)?, ui);
     let mut recent = RecentSessions::default();
     for session in report.sessions {
@@ -421,7 +231,7 @@ pub(super) fn import_recent(
     ui: &Ui,
 ) -> CommandResult<ImportOutcome> {
     let call = Invocation::load(global)?;
-    let files = ImportArgs::recent(from, true).transcripts(&call)?;
+    let files = ImportArgs::recent(&call.environment, from, true).transcripts(&call)?;
     let mut roots = TargetRoots::new(&call, global)?;
     let mut report = ImportReport::examine(files, &mut roots, ui);
     report.import(&call, global, roots, ui)?;
@@ -437,20 +247,6 @@ pub(super) fn import_recent(
         entries: report.entries,
         failed: failed.collect(),
     })
-}
-
-/// Returns the folder in which Claude Code keeps its memory of the project at work, or else of the folder `root`.
-fn claude_memory_folder(call: &Invocation, root: &Path) -> PathBuf {
-    let around = &call.environment;
-    let folder = |of: &Path| {
-        let path = of.to_string_lossy();
-        let name = path.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' });
-        around.claude_folder().join("projects").join(name.collect::<String>()).join("memory")
-    };
-    let cwd = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
-    let project = Config::project_of(&cwd);
-    let folders = [Some(cwd), project].into_iter().flatten().map(|it| folder(&it));
-    folders.into_iter().find(|it| it.is_dir()).unwrap_or_else(|| folder(root))
 }
 
 /// The memory folders that sessions belong to, each opened once.

@@ -155,7 +155,7 @@ impl InstructionReader<'_> {
                 left_out: 0,
                 command: format!(
                     "cat {}",
-                    crate::commands::hooks::install::shell_quoted(&path.to_string_lossy())
+                    crate::commands::hooks::entries::shell_quoted(&path.to_string_lossy())
                 ),
             });
         }

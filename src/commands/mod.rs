@@ -23,6 +23,7 @@ mod history;
 mod hooks;
 mod import;
 mod import_notes;
+mod import_sources;
 mod init;
 mod instruction_files;
 mod last_day;

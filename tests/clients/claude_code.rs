@@ -1,13 +1,12 @@
 //! Claude Code: hooks and MCP server from its settings, and the same as a plugin.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use crate::{
     await_records, await_sessions, await_value,
     claude::{Claude, Rule, allow, call, installed_claude, read_home, say},
-    support::Root,
+    root_with_memory,
+    support::write_file,
 };
 
 /// Settings of a user.
@@ -26,15 +25,6 @@ fn rules() -> Vec<Rule> {
     ]
 }
 
-/// Creates a memory folder with a log and wisdom.
-fn root() -> Root {
-    let root = Root::empty("tide");
-    root.write("memoird.yaml", "zone: Europe/Berlin\n");
-    root.write("memory/2026-04-02.md", "- The harbour office names each datum ZH\n");
-    root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
-    root
-}
-
 /// Returns the result of the call of the memory in the last request.
 #[track_caller]
 fn memory_result(requests: &[String]) -> String {
@@ -48,10 +38,8 @@ fn memory_result(requests: &[String]) -> String {
 #[test]
 fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     let Some(program) = installed_claude() else { return };
-    let root = root();
-    fs::create_dir_all(root.home(".claude")).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(root.home(".claude/settings.json"), SETTINGS).unwrap();
+    let root = root_with_memory();
+    write_file(&root.home(".claude/settings.json"), SETTINGS);
     root.run(&["init", ".", "--claude-code", "--yes"]).ok();
     let claude = Claude::new(&program, &root, rules(), DECISION);
 
@@ -96,7 +84,7 @@ fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
 #[test]
 fn the_plugin_is_valid_and_does_the_same() {
     let Some(program) = installed_claude() else { return };
-    let root = root();
+    let root = root_with_memory();
     root.run(&["init", ".", "--claude-code", "--plugin", "~/plugin"]).ok();
     let claude = Claude::new(&program, &root, rules(), DECISION);
     let folder = root.home("plugin");

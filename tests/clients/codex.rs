@@ -3,7 +3,6 @@
 //! `codex exec` runs one turn; its app server, which its editors use, runs several and compacts.
 
 use std::{
-    fs,
     io::{BufRead as _, BufReader, Write as _},
     path::PathBuf,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
@@ -14,11 +13,12 @@ use serde_json::{Value, json};
 use crate::{
     await_records, await_sessions, await_value,
     claude::{Rule, call, read_home, say},
-    installed_client,
+    installed_client, root_with_memory,
     sessions::{NOTED, Script},
     support::{
         Root,
         server::{Answer, ModelRequest, Server},
+        write_file,
     },
 };
 
@@ -51,9 +51,7 @@ impl<'a> Codex<'a> {
         let program = installed_client("@openai/codex", &version, "bin/codex.js", &[])?;
         let server = Server::answering(move |request| answer(request, &rules, otherwise));
         let codex = Self { program, root, server };
-        fs::create_dir_all(root.home(".codex")).unwrap();
-        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-        fs::write(root.home(".codex/config.toml"), codex.config()).unwrap();
+        write_file(&root.home(".codex/config.toml"), &codex.config());
         Some(codex)
     }
 
@@ -214,18 +212,9 @@ fn answer(request: &ModelRequest, rules: &[Rule], otherwise: &str) -> Answer {
     Answer::text(200, &format!("data: {events}\n\n")).with("content-type", "text/event-stream")
 }
 
-/// Creates a memory folder with a log and wisdom.
-fn root() -> Root {
-    let root = Root::empty("tide");
-    root.write("memoird.yaml", "zone: Europe/Berlin\n");
-    root.write("memory/2026-04-02.md", "- The harbour office names each datum ZH\n");
-    root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
-    root
-}
-
 #[test]
 fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
-    let root = root();
+    let root = root_with_memory();
     let mut search = call("call_memory", "memory_search", &json!({"query": "datum"}));
     search["namespace"] = json!("mcp__memoird");
     let rules = vec![
@@ -278,7 +267,7 @@ fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
 
 #[test]
 fn who_said_what_is_in_the_record() {
-    let root = root();
+    let root = root_with_memory();
     let print = "for i in $(seq 3000); do echo \"row $i: we decided to sell the boat\"; done";
     let rules = vec![
         ("call_print", vec![say("Decided to keep the table sorted.")]),
@@ -307,7 +296,7 @@ fn who_said_what_is_in_the_record() {
 
 #[test]
 fn a_fork_and_a_continued_session_are_recorded_once() {
-    let root = root();
+    let root = root_with_memory();
     let Some(codex) = Codex::new(&root, vec![], NOTED) else { return };
     root.run(&["init", ".", "--codex", "--yes"]).ok();
     codex.trust_hooks();

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     DECISION, agent_messages, await_sessions, chat_answer, installed_client, root_with_memory,
-    support::{Root, server::Server},
+    support::{Root, server::Server, write_file},
 };
 
 /// The version that was tried.
@@ -41,9 +41,7 @@ fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     };
     let root = root_with_memory();
     let servers = root.home(".copilot/mcp-config.json");
-    fs::create_dir_all(servers.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(&servers, SERVERS).unwrap();
+    write_file(&servers, SERVERS);
     root.run(&["init", ".", "--copilot", "--yes"]).ok();
 
     let messages = run_session(&program, &root, "Import the Brest table");

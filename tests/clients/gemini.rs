@@ -13,6 +13,7 @@ use crate::{
     support::{
         Root,
         server::{Answer, ModelRequest, Server},
+        write_file,
     },
 };
 
@@ -73,9 +74,7 @@ fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     };
     let root = root_with_memory();
     let settings = root.home(".gemini/settings.json");
-    fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(&settings, SETTINGS).unwrap();
+    write_file(&settings, SETTINGS);
     root.run(&["init", ".", "--gemini", "--yes"]).ok();
 
     let requests = run_session(&program, &root, "Import the Brest table");

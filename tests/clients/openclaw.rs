@@ -13,6 +13,7 @@ use crate::{
     support::{
         Root,
         server::{Answer, ModelRequest, Server},
+        write_file,
     },
 };
 
@@ -106,10 +107,8 @@ fn sessions_get_the_memory_and_are_recorded_for_the_next_ones() {
     root.write("MEMORY.md", NOTES);
     root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
     let file = root.home(".openclaw/openclaw.json");
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
     let before = settings(&client.server, &root);
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(&file, &before).unwrap();
+    write_file(&file, &before);
     root.run(&["init", "--openclaw", "--yes"]).ok();
 
     let requests = client.run_turn(&root, "agent:main:main", "Import the Brest table");

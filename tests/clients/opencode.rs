@@ -11,6 +11,7 @@ use crate::{
     support::{
         Root,
         server::{ModelRequest, Server},
+        write_file,
     },
 };
 
@@ -62,9 +63,7 @@ fn a_session_gets_the_context_and_is_recorded_for_the_next_one() {
     };
     let root = root_with_memory();
     let settings = root.home(".config/opencode/opencode.jsonc");
-    fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(&settings, SETTINGS).unwrap();
+    write_file(&settings, SETTINGS);
     root.run(&["init", ".", "--opencode", "--yes"]).ok();
     let plugin = root.home(".config/opencode/plugins/memoird.js");
     assert!(fs::read_to_string(&plugin).unwrap().contains(env!("CARGO_BIN_EXE_memoird")));

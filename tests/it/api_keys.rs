@@ -13,7 +13,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::support::{CommandOutput, NOW, Root, assert_absent, assert_in_no_file};
+use super::support::{CommandOutput, NOW, Root, assert_absent, assert_in_no_file, write_file};
 
 /// A made-up key.
 const KEY: &str = "sk-test-7Zq4Wm9xK2vB5nR8tL3p";
@@ -32,9 +32,7 @@ enum KeySource {
 /// Writes a file of the home.
 fn write(root: &Root, relative: &str, text: &str, mode: u32) -> PathBuf {
     let path = root.home(relative);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(&path, text).unwrap();
+    write_file(&path, text);
     fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     path
 }

@@ -6,8 +6,8 @@ use chrono::DateTime;
 use rustix::process::Signal;
 
 use super::{
-    run::{Daemon, PATIENCE, drop_logs, fresh, state, write},
-    support::{NOW, Root, skipped},
+    run::{Daemon, PATIENCE, drop_logs, fresh, state},
+    support::{NOW, Root, skipped, write_file},
 };
 
 /// Counts the runs in a log, by trigger.
@@ -46,22 +46,22 @@ fn every_way_of_saving_a_file_is_noticed() {
     let text = |n: usize| format!("- Saved the {n}. time, {n}00 rows\n");
     let saves: [&dyn Fn(usize); 5] = [
         // In place.
-        &|n| write(&path, &text(n)),
+        &|n| write_file(&path, &text(n)),
         // A temporary file is moved over it.
         &|n| {
-            write(&path.with_extension("md.tmp"), &text(n));
+            write_file(&path.with_extension("md.tmp"), &text(n));
             fs::rename(path.with_extension("md.tmp"), &path).unwrap();
         },
         // The old file becomes a backup, which is deleted once the new one is written.
         &|n| {
             fs::rename(&path, root.path("memory/2026-03-10.md~")).unwrap();
-            write(&path, &text(n));
+            write_file(&path, &text(n));
             fs::remove_file(root.path("memory/2026-03-10.md~")).unwrap();
         },
         // Deleted and created again.
         &|n| {
             fs::remove_file(&path).unwrap();
-            write(&path, &text(n));
+            write_file(&path, &text(n));
         },
         // The whole folder is replaced.
         &|n| {
@@ -75,7 +75,7 @@ fn every_way_of_saving_a_file_is_noticed() {
                     .success()
             );
             fs::remove_dir_all(root.path("old")).unwrap();
-            write(&path, &text(n));
+            write_file(&path, &text(n));
         },
     ];
     for (n, save) in (2..).zip(saves) {
@@ -130,7 +130,7 @@ fn a_log_still_written_at_midnight_is_compacted_once_and_completely() {
 fn a_folder_that_appears_is_watched_at_once() {
     let root = Root::empty("other");
     let config = root.home(".config/memoird/config.yaml");
-    write(&config, "roots: [{path: ~/mara, zone: Europe/Berlin}]\n");
+    write_file(&config, "roots: [{path: ~/mara, zone: Europe/Berlin}]\n");
     let mut daemon = Daemon::start(&root);
     daemon.await_notification("STATUS=watching 0 of 1");
     drop_logs(&root, "../mara/memory", &["2026-03-1"]);
@@ -147,7 +147,7 @@ fn a_replaced_folder_is_watched_again() {
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
     drop_logs(&root, "../next/memory", &["2026-03-1"]);
-    write(&root.home("next/memoird.yaml"), "zone: Europe/Berlin\n");
+    write_file(&root.home("next/memoird.yaml"), "zone: Europe/Berlin\n");
     fs::rename(root.path(""), root.home("before")).unwrap();
     fs::rename(root.home("next"), root.path("")).unwrap();
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
@@ -250,7 +250,7 @@ fn an_unmounted_disk_is_not_written_to_and_is_watched_again_when_remounted() {
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     drop_logs(&root, "memory", &["2026-03-1"]);
     let config = root.home(".config/memoird/config.yaml");
-    write(&config, "roots: [{path: ~/mara}]\n");
+    write_file(&config, "roots: [{path: ~/mara}]\n");
     // The daemon's working folder must not be on the unmounted disk.
     let mut program = Command::new("/usr/bin/env");
     program.arg("--chdir").arg(root.home("")).arg(assert_cmd::cargo::cargo_bin!("memoird"));

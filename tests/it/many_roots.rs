@@ -9,8 +9,8 @@ use memoird::internals::store::fs::{
 use rustix::process::Signal;
 
 use super::{
-    run::{Daemon, STOP, write},
-    support::Root,
+    run::{Daemon, STOP},
+    support::{Root, write_file},
 };
 
 /// Makes this many folders with a closed week each, and a configuration that lists them.
@@ -18,10 +18,10 @@ fn make_roots(root: &Root, count: usize) {
     let mut config = "schedule: {on_change: true}\nroots:\n".to_owned();
     for n in 0..count {
         let line = format!("- Measured {n} ms at gate {n}\n");
-        write(&root.home(&format!("r{n:03}/memory/2026-03-10.md")), &line);
+        write_file(&root.home(&format!("r{n:03}/memory/2026-03-10.md")), &line);
         writeln!(config, "  - {{path: ~/r{n:03}, zone: Europe/Berlin}}").unwrap();
     }
-    write(&root.home(".config/memoird/config.yaml"), &config);
+    write_file(&root.home(".config/memoird/config.yaml"), &config);
 }
 
 fn week_path(root: &Root, n: usize) -> std::path::PathBuf {
@@ -59,9 +59,9 @@ fn a_problem_in_one_folder_does_not_affect_others() {
     // another process compacts the fourth; the database of the fifth is unreadable.
     fs::create_dir(layout(0).private_dir()).unwrap();
     let other_daemon = DaemonLock::acquire(&layout(0)).unwrap();
-    write(&root.home("r001/memoird.yaml"), "grace: soon\n");
+    write_file(&root.home("r001/memoird.yaml"), "grace: soon\n");
     fs::rename(root.home("r002"), root.home("elsewhere")).unwrap();
-    write(&root.home("r002"), "no folder\n");
+    write_file(&root.home("r002"), "no folder\n");
     fs::create_dir(layout(3).private_dir()).unwrap();
     let other_run = RunLock::acquire(layout(3).root(), &layout(3).run_lock(), &|| false).unwrap();
     fs::create_dir_all(layout(4).database()).unwrap();
@@ -70,7 +70,7 @@ fn a_problem_in_one_folder_does_not_affect_others() {
     // Each is compacted once its problem is gone.
     drop(other_run);
     daemon.await_file(&week_path(&root, 3));
-    write(&root.home("r001/memoird.yaml"), "");
+    write_file(&root.home("r001/memoird.yaml"), "");
     daemon.await_file(&week_path(&root, 1));
     fs::remove_file(root.home("r002")).unwrap();
     fs::rename(root.home("elsewhere"), root.home("r002")).unwrap();

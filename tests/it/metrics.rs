@@ -5,14 +5,14 @@ use std::fs;
 use rustix::process::Signal;
 
 use super::{
-    run::{Daemon, write},
-    support::Root,
+    run::Daemon,
+    support::{Root, write_file},
 };
 
 #[test]
 fn metrics_are_written_while_the_daemon_runs() {
     let root = Root::small();
-    write(
+    write_file(
         &root.home(".config/memoird/config.yaml"),
         "roots: [{path: ~/small}, {path: ~/gone}]\nmetrics_file: ~/prom/memoird.prom\n",
     );

@@ -12,10 +12,11 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{
-    run::{Daemon, drop_logs, fresh, state, write},
+    run::{Daemon, drop_logs, fresh, state},
     support::{
         Root,
         server::{Answer, Server, answer_well},
+        write_file,
     },
 };
 
@@ -94,7 +95,7 @@ fn no_run_starts_while_the_model_is_paused() {
         "schedule": { "on_change": true },
         "budget": { "day": { "usd": null, "calls": null }, "month": { "usd": null } },
     });
-    write(&root.home(".config/memoird/config.yaml"), &config.to_string());
+    write_file(&root.home(".config/memoird/config.yaml"), &config.to_string());
     let variables = [("MEMOIRD_API_KEY", "sk-test-7Zq4Wm9xK2vB5nR8tL3p")];
     let mut daemon = Daemon::spawn(&root, "2026-04-13T09:00:00+02:00", &variables);
     let is_waiting = || !state(&root)["waiting_until"].is_null();
@@ -127,7 +128,7 @@ fn no_run_starts_while_the_model_is_paused() {
 #[test]
 fn the_on_problem_program_is_called_once_per_problem() {
     let root = fresh("compaction: {extract: false}\n");
-    write(
+    write_file(
         &root.home(".config/memoird/config.yaml"),
         "roots: [{path: ~/mara}]\non_problem: [/bin/sh, -c, 'cat >>\"$0\"', ~/reports]\n"
             .replace("~/reports", root.home("reports").to_str().unwrap())

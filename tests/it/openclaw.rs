@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::json;
 
-use crate::support::Root;
+use crate::support::{Root, write_file};
 
 const SETTINGS: &str = "{\n  // mine\n  gateway: { port: 1, }, /* by hand */\n}\n";
 const NOTES: &str = "# Memory\n\n- The pier house has two keys\n";
@@ -22,18 +22,12 @@ fn workspace(name: &str) -> Root {
     let root = Root::empty(name);
     root.write("memory/2026-04-10.md", DAY);
     root.write("MEMORY.md", NOTES);
-    write(&settings(&root), SETTINGS);
+    write_file(&settings(&root), SETTINGS);
     root
 }
 
 fn settings(root: &Root) -> PathBuf {
     root.home(".openclaw/openclaw.json")
-}
-
-fn write(path: &std::path::Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(path, text).unwrap();
 }
 
 /// Returns the lines between the two comments.
@@ -168,7 +162,7 @@ fn what_init_adds_is_removed_again() {
 fn the_workspace_is_the_one_that_the_settings_name() {
     let root = workspace("named");
     let text = format!("{{agents: {{defaults: {{workspace: '{}'}}}}}}", root.path("").display());
-    write(&settings(&root), &text);
+    write_file(&settings(&root), &text);
     let mut command = root.command(&["init", "--openclaw", "--yes", "--json"]);
     command.current_dir(root.home(""));
     let report = root.finish(command, &["init"]).ok().json();
@@ -179,7 +173,7 @@ fn the_workspace_is_the_one_that_the_settings_name() {
 fn a_link_in_place_of_the_notes_is_not_followed() {
     let root = workspace("link");
     fs::remove_file(root.path("MEMORY.md")).unwrap();
-    write(&root.home("other.md"), NOTES);
+    write_file(&root.home("other.md"), NOTES);
     std::os::unix::fs::symlink(root.home("other.md"), root.path("MEMORY.md")).unwrap();
     assert_ne!(root.run(&["init", "--openclaw", ".", "--yes"]).code, 0);
     root.write("memoird.yaml", "zone: Europe/Berlin\nwisdom_block: MEMORY.md\n");
@@ -193,7 +187,7 @@ fn the_index_of_a_flat_folder_gives_way_to_the_block() {
     root.write("2026-04-10.md", DAY);
     root.write("memoird.yaml", "zone: Europe/Berlin\nmemory_dir: .\n");
     root.write("MEMORY.md", NOTES);
-    write(&settings(&root), SETTINGS);
+    write_file(&settings(&root), SETTINGS);
     root.run_with_digest(&["compact"]).ok();
     let index = root.read("MEMORY.md");
     assert!(index.contains("<!-- memoird:begin -->"), "{index}");

@@ -18,7 +18,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::support::{NOW, Root};
+use super::support::{NOW, Root, write_file};
 
 /// How long a test waits for an event before it fails. A machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
@@ -66,7 +66,7 @@ impl Daemon {
         variables: &[(&str, &str)],
     ) -> Self {
         let clock = root.home("now");
-        write(&clock, now);
+        write_file(&clock, now);
         let path = root.home("notify.sock");
         drop(fs::remove_file(&path));
         let socket = UnixDatagram::bind(&path).unwrap();
@@ -190,7 +190,7 @@ impl Daemon {
 
     pub(crate) fn set_clock(&self, now: &str) {
         let next = self.clock.with_extension("next");
-        write(&next, now);
+        write_file(&next, now);
         fs::rename(next, &self.clock).unwrap();
     }
 
@@ -263,12 +263,6 @@ fn is_stopped(pid: u32) -> bool {
     tasks.flatten().filter_map(state).all(|it| it == 'T')
 }
 
-pub(crate) fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(path, text).unwrap();
-}
-
 /// Copies the sample logs whose names begin with one of `names` into a folder.
 pub(crate) fn drop_logs(root: &Root, folder: &str, names: &[&str]) {
     let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/journal/mara/memory");
@@ -276,7 +270,7 @@ pub(crate) fn drop_logs(root: &Root, folder: &str, names: &[&str]) {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         if names.iter().any(|it| name.starts_with(it)) {
-            write(
+            write_file(
                 &root.path(&format!("{folder}/{name}")),
                 &fs::read_to_string(entry.path()).unwrap(),
             );
@@ -502,23 +496,23 @@ fn a_hangup_reloads_the_configuration() {
     let root = Root::new("mara");
     let other = root.home("other");
     let config = root.home(".config/memoird/config.yaml");
-    write(&config, "roots: [{path: ~/mara}]\n");
+    write_file(&config, "roots: [{path: ~/mara}]\n");
     let mut daemon = Daemon::start(&root);
     daemon.await_idle();
     // An invalid configuration is refused, and the daemon continues with the old one.
-    write(&config, "rots: [{path: ~/mara}]\n");
+    write_file(&config, "rots: [{path: ~/mara}]\n");
     daemon.signal(Signal::HUP);
     daemon.await_notification("RELOADING=1");
     daemon.await_notification("READY=1");
     // A missing folder blocks nothing, and is watched once it exists.
-    write(&config, "roots: [{path: ~/mara}, {path: ~/other, zone: Europe/Berlin}]\n");
+    write_file(&config, "roots: [{path: ~/mara}, {path: ~/other, zone: Europe/Berlin}]\n");
     daemon.signal(Signal::HUP);
     daemon.await_notification("STATUS=watching 1 of 2 memory folders");
     drop_logs(&root, "../other/memory", &["2026-03-1"]);
     daemon.signal(Signal::HUP);
     daemon.await_file(&other.join("memory/weekly/2026-W12.md"));
     // A folder removed from the configuration is unlocked for another daemon.
-    write(&config, "roots: [{path: ~/other, zone: Europe/Berlin}]\n");
+    write_file(&config, "roots: [{path: ~/other, zone: Europe/Berlin}]\n");
     daemon.signal(Signal::HUP);
     daemon.await_notification("STATUS=watching 1 of 1 memory folders");
     let lock = root.path(".memoird/daemon.lock");
@@ -576,13 +570,13 @@ fn several_folders_are_compacted_by_one_daemon() {
     for entry in fs::read_dir(journal).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        write(
+        write_file(
             &root.home(&format!("jonas/memory/{name}")),
             &fs::read_to_string(entry.path()).unwrap(),
         );
     }
     let config = root.home(".config/memoird/config.yaml");
-    write(&config, "roots: [{path: ~/gone}, {path: ~/jonas}, {path: ~/mara}]\n");
+    write_file(&config, "roots: [{path: ~/gone}, {path: ~/jonas}, {path: ~/mara}]\n");
     let mut daemon = Daemon::start(&root);
     daemon.await_file(&root.path("WISDOM.md"));
     daemon.await_file(&root.home("jonas/WISDOM.md"));

@@ -5,8 +5,8 @@ use std::{fs, process::Command};
 use rustix::process::Signal;
 
 use super::{
-    run::{Daemon, drop_logs, fresh, write},
-    support::{CommandOutput, NOW, Root, skipped},
+    run::{Daemon, drop_logs, fresh},
+    support::{CommandOutput, NOW, Root, skipped, write_file},
 };
 
 /// Returns whether the kernel enforces the sandbox; otherwise says that the test is skipped.
@@ -71,7 +71,7 @@ fn forbidden_actions_are_refused() {
             .any(|it| { it.unwrap().file_name().to_string_lossy().contains("probe") })
     );
     let config = "on_problem: [/bin/true]\n";
-    write(&root.home(".config/memoird/config.yaml"), config);
+    write_file(&root.home(".config/memoird/config.yaml"), config);
     let with_program = doctor(&root, &["doctor", "--sandbox"]).ok();
     assert!(with_program.stdout.contains("`on_problem` starts your program"), "{with_program}");
 }
@@ -83,15 +83,15 @@ fn a_sandboxed_daemon_works_and_exits_when_it_needs_another_folder() {
         return;
     }
     let config = root.home(".config/memoird/config.yaml");
-    write(&config, "roots: [{path: ~/mara}]\n");
+    write_file(&config, "roots: [{path: ~/mara}]\n");
     let mut daemon = start_sandboxed(&root);
     daemon.await_notification("READY=1");
     drop_logs(&root, "memory", &["2026-03"]);
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
     daemon.await_file(&root.path("WISDOM.md"));
     daemon.await_idle();
-    write(&root.home("other/memory/2026-03-10.md"), "- Measured 12 ms at the gate\n");
-    write(&config, "roots: [{path: ~/mara}, {path: ~/other, zone: Europe/Berlin}]\n");
+    write_file(&root.home("other/memory/2026-03-10.md"), "- Measured 12 ms at the gate\n");
+    write_file(&config, "roots: [{path: ~/mara}, {path: ~/other, zone: Europe/Berlin}]\n");
     daemon.signal(Signal::HUP);
     let log = daemon.await_end();
     assert!(log.contains("sandboxed to the memory folders"), "{log}");
@@ -102,7 +102,7 @@ fn a_sandboxed_daemon_works_and_exits_when_it_needs_another_folder() {
     daemon.await_file(&root.home("other/memory/weekly/2026-W11.md"));
     let moved = root.home("moved");
     fs::rename(root.home("other"), &moved).unwrap();
-    write(&root.home("other/memory/2026-03-17.md"), "- Measured 13 ms at the gate\n");
+    write_file(&root.home("other/memory/2026-03-17.md"), "- Measured 13 ms at the gate\n");
     daemon.await_end();
     assert!(!root.home("other/memory/weekly").exists());
 }

@@ -2,16 +2,16 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
-use super::{
-    run::write,
-    support::{CommandOutput, Root, skipped},
-};
+use super::support::{CommandOutput, Root, skipped, write_file};
 
 /// Returns a home with two configured folders and a fake service manager that records its calls.
 fn home() -> Root {
     let root = Root::small();
-    write(&root.home("other/memoird.yaml"), "zone: Europe/Berlin\n");
-    write(&root.home(".config/memoird/config.yaml"), "roots: [{path: ~/small}, {path: ~/other}]\n");
+    write_file(&root.home("other/memoird.yaml"), "zone: Europe/Berlin\n");
+    write_file(
+        &root.home(".config/memoird/config.yaml"),
+        "roots: [{path: ~/small}, {path: ~/other}]\n",
+    );
     fake_service_manager(&root);
     root
 }
@@ -77,14 +77,17 @@ fn the_service_can_be_installed_shown_and_removed() {
         0o700
     );
     // Changed paths are updated; a unit that a person wrote is not replaced.
-    write(&root.home(".config/memoird/config.yaml"), "roots: [{path: ~/small}]\n");
+    write_file(&root.home(".config/memoird/config.yaml"), "roots: [{path: ~/small}]\n");
     let status = run(&root, &["service", "status"]).ok();
     assert!(status.stdout.contains("with other paths than those configured"), "{status}");
     assert!(status.stdout.contains("service   active (process 7), enabled"), "{status}");
     run(&root, &["service", "install"]).ok();
     assert!(!unit(&root).contains("/other"));
     assert!(take_calls(&root).contains("--user restart memoird.service"));
-    write(&root.home(".config/systemd/user/memoird.service"), "[Service]\nExecStart=/bin/true\n");
+    write_file(
+        &root.home(".config/systemd/user/memoird.service"),
+        "[Service]\nExecStart=/bin/true\n",
+    );
     let refused_install = run(&root, &["service", "install"]);
     assert_eq!(refused_install.code, 2, "{refused_install}");
     assert!(
@@ -122,7 +125,7 @@ fn the_service_can_be_printed_for_either_manager() {
 fn with_a_model_program_the_service_runs_without_namespaces() {
     let root = home();
     let config = "roots: [{path: ~/small}]\nmodel: {provider: command, command: [my-model]}\n";
-    write(&root.home(".config/memoird/config.yaml"), config);
+    write_file(&root.home(".config/memoird/config.yaml"), config);
     let installed = run(&root, &["service", "install"]).ok();
     assert!(
         installed.stderr.contains("runs without namespaces: the model is a program"),
@@ -130,7 +133,7 @@ fn with_a_model_program_the_service_runs_without_namespaces() {
     );
     let drop_in = root.home(".config/systemd/user/memoird.service.d/plain.conf");
     assert!(fs::read_to_string(&drop_in).unwrap().contains("PrivateUsers=no"));
-    write(&root.home(".config/memoird/config.yaml"), "roots: [{path: ~/small}]\n");
+    write_file(&root.home(".config/memoird/config.yaml"), "roots: [{path: ~/small}]\n");
     run(&root, &["service", "install"]).ok();
     assert!(!drop_in.exists());
 }

@@ -5,8 +5,8 @@ use std::{fs, process::Command};
 use rustix::process::Signal;
 
 use super::{
-    run::{Daemon, drop_logs, fresh, write},
-    support::{NOW, Root},
+    run::{Daemon, drop_logs, fresh},
+    support::{NOW, Root, write_file},
 };
 
 /// This host, as `memoird.yaml` names it.
@@ -46,7 +46,7 @@ fn a_daemon_releases_a_folder_taken_over_by_another_host_until_it_is_taken_back(
     daemon.await_file(&root.path("memory/weekly/2026-W12.md"));
     let text = root.read("memoird.yaml");
     // As a sync tool writes it.
-    write(&root.path("memoird.yaml.tmp"), &format!("{text}writer: attic\n"));
+    write_file(&root.path("memoird.yaml.tmp"), &format!("{text}writer: attic\n"));
     fs::rename(root.path("memoird.yaml.tmp"), root.path("memoird.yaml")).unwrap();
     daemon.await_notification("STATUS=watching 0 of 1");
     drop_logs(&root, "memory", &["2026-03-2"]);
@@ -74,7 +74,7 @@ fn status_asks_to_restart_a_daemon_whose_program_was_replaced() {
     assert_eq!(restart(), serde_json::Value::Null);
     // An update replaces the program file.
     let next = root.home("memoird.next");
-    write(&next, "#!/bin/sh\n");
+    write_file(&next, "#!/bin/sh\n");
     fs::rename(next, &program).unwrap();
     assert_eq!(restart(), "its program was replaced since it started");
     let status = root.run(&["status"]).ok().stdout;

@@ -1,14 +1,8 @@
 //! `memoird uninstall`: everything outside of memory folders is taken out, and nothing of the user's.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use super::support::{CommandOutput, Root};
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(path, text).unwrap();
-}
+use super::support::{CommandOutput, Root, write_file};
 
 fn read(root: &Root, path: &str) -> String {
     fs::read_to_string(root.home(path)).unwrap()
@@ -20,13 +14,13 @@ const GEMINI: &str = "{\n  // my theme\n  \"ui\": {\"theme\": \"dark\"}\n}\n";
 /// Returns a home with the sample folder `~/small`, compacted, hooks of three programs, a service, and state.
 fn installed() -> Root {
     let root = Root::small();
-    write(&root.home(".claude/settings.json"), CLAUDE);
-    write(&root.home(".gemini/settings.json"), GEMINI);
+    write_file(&root.home(".claude/settings.json"), CLAUDE);
+    write_file(&root.home(".gemini/settings.json"), GEMINI);
     let programs = ["--claude-code", "--codex", "--gemini"];
     root.run(&[&["init", ".", "--service", "--yes"], &programs[..]].concat()).ok();
     root.run(&["compact"]).ok();
-    write(&root.home(".local/state/memoird/ledger.db"), "costs");
-    write(&root.home(".local/state/memoird/spool/lock"), "");
+    write_file(&root.home(".local/state/memoird/ledger.db"), "costs");
+    write_file(&root.home(".local/state/memoird/spool/lock"), "");
     root
 }
 
@@ -74,7 +68,7 @@ fn a_dry_run_lists_everything_and_changes_nothing() {
 #[test]
 fn settings_return_byte_for_byte_and_memory_folders_stay() {
     let root = installed();
-    write(&root.home(".local/state/memoird/mine.txt"), "mine");
+    write_file(&root.home(".local/state/memoird/mine.txt"), "mine");
     let before = root.files();
     let done = uninstall(&root, &["--yes", "--json"]).ok().json();
     assert_eq!(done["failed"], serde_json::json!([]), "{done}");
@@ -107,8 +101,8 @@ fn settings_return_byte_for_byte_and_memory_folders_stay() {
 fn settings_with_other_changes_lose_the_hooks_and_nothing_else() {
     let root = installed();
     let changed = read(&root, ".claude/settings.json").replace("opus", "sonnet");
-    write(&root.home(".claude/settings.json"), &changed);
-    write(&root.home(".codex/hooks.json"), "{ broken");
+    write_file(&root.home(".claude/settings.json"), &changed);
+    write_file(&root.home(".codex/hooks.json"), "{ broken");
     let done = uninstall(&root, &["--yes"]);
     assert_eq!(done.code, 1, "{done}");
     assert!(done.stderr.contains("memoird init --codex --uninstall"), "{done}");
@@ -124,7 +118,7 @@ fn the_help_names_what_is_taken_out_and_what_stays() {
     insta::assert_snapshot!(help.split("Options:").next().unwrap(), @r"
     Take out what memoird put outside of memory folders: hooks, service, state
 
-    Memory folders stay as they are. Shows first what it removes, and what it leaves.
+    Memory folders stay; only a block in the MEMORY.md of a workspace goes. Shows first what it removes, and what it leaves.
 
     Usage: memoird uninstall [OPTIONS]
     ");

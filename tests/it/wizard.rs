@@ -10,14 +10,8 @@ use serde_json::{Value, json};
 
 use super::{
     service::{fake_service_manager, take_calls},
-    support::{CommandOutput, Root, skipped},
+    support::{CommandOutput, Root, skipped, write_file},
 };
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(path, text).unwrap();
-}
 
 /// Returns the transcript of a sample session in a folder, under another name.
 fn transcript(sample: &str, folder: &Path, session: &str) -> String {
@@ -49,11 +43,11 @@ fn home() -> Root {
     }
     for (name, folder) in [("a", "work/tide"), ("b", "work/reef"), ("c", "Downloads")] {
         let text = transcript("claude-code.jsonl", &root.home(folder), name);
-        write(&root.home(&format!(".claude/projects/{name}/{name}.jsonl")), &text);
+        write_file(&root.home(&format!(".claude/projects/{name}/{name}.jsonl")), &text);
     }
-    write(&root.home(".claude/settings.json"), SETTINGS);
+    write_file(&root.home(".claude/settings.json"), SETTINGS);
     let text = transcript("codex.jsonl", &root.home("work/tide"), "d");
-    write(&root.home(".codex/sessions/2026/04/10/rollout-d.jsonl"), &text);
+    write_file(&root.home(".codex/sessions/2026/04/10/rollout-d.jsonl"), &text);
     root
 }
 
@@ -280,9 +274,9 @@ fn a_script_that_adopts_a_folder_learns_of_agents_and_nothing_else_happens() {
 #[test]
 fn a_failing_step_is_reported_with_its_next_command_and_the_others_are_done() {
     let root = home();
-    write(&root.home(".claude/settings.json"), "{ broken");
+    write_file(&root.home(".claude/settings.json"), "{ broken");
     // A file is where a folder has to be.
-    write(&root.home("memories"), "");
+    write_file(&root.home("memories"), "");
     let done = run_in(&root, "", &["init", "--yes"]);
     assert_eq!(done.code, 1, "{done}");
     assert!(done.stderr.contains("no hooks: "), "{done}");
@@ -292,7 +286,7 @@ fn a_failing_step_is_reported_with_its_next_command_and_the_others_are_done() {
     assert_eq!(fs::read_to_string(root.home(".claude/settings.json")).unwrap(), "{ broken");
     // Once both are repaired, the next call goes on.
     fs::remove_file(root.home("memories")).unwrap();
-    write(&root.home(".claude/settings.json"), SETTINGS);
+    write_file(&root.home(".claude/settings.json"), SETTINGS);
     run_in(&root, "", &["init", "--yes"]).ok();
     assert!(root.home("memories/tide/WISDOM.md").is_file());
 }
@@ -389,9 +383,9 @@ fn the_workspace_of_openclaw_is_adopted_and_given_back() {
     let settings = "{ // mine\n  gateway: { port: 1 },\n}\n";
     let notes = "# Memory\n\n- The pier house has two keys\n";
     let log = "# 2026-04-10\n\n- Never push to the mirror without asking Ottilie first\n";
-    write(&root.home(".openclaw/openclaw.json"), settings);
-    write(&root.home(".openclaw/workspace/MEMORY.md"), notes);
-    write(&root.home(".openclaw/workspace/memory/2026-04-10.md"), log);
+    write_file(&root.home(".openclaw/openclaw.json"), settings);
+    write_file(&root.home(".openclaw/workspace/MEMORY.md"), notes);
+    write_file(&root.home(".openclaw/workspace/memory/2026-04-10.md"), log);
     let read = |name: &str| fs::read_to_string(root.home(".openclaw").join(name)).unwrap();
     let shown = run_in(&root, "", &["init", "--dry-run"]).ok().stderr;
     assert!(shown.contains("OpenClaw    1 log in ~/.openclaw/workspace"), "{shown}");

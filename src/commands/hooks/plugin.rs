@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::install;
+use super::entries;
 
 /// The name of the plugin and of its marketplace.
 pub(crate) const PLUGIN: &str = "memoird";
@@ -30,7 +30,7 @@ pub(crate) fn plugin_files(program: &Path, dir: &Path) -> Vec<(&'static str, Vec
         "author": author,
         "license": env!("CARGO_PKG_LICENSE"),
         "keywords": ["memory"],
-        "mcpServers": install::claude_code_servers(program),
+        "mcpServers": entries::claude_code_servers(program),
         // Neither the hooks nor the server reach any host on behalf of Claude Code.
         "network": { "hosts": [] },
     });
@@ -44,7 +44,7 @@ pub(crate) fn plugin_files(program: &Path, dir: &Path) -> Vec<(&'static str, Vec
     vec![
         (MANIFEST, text(&manifest)),
         (MARKETPLACE, text(&marketplace)),
-        (HOOKS, text(&install::claude_code_hooks(program))),
+        (HOOKS, text(&entries::claude_code_hooks(program))),
         (README, readme(program, dir).into_bytes()),
         (ICON, ICON_BYTES.to_vec()),
     ]
@@ -56,7 +56,7 @@ pub(crate) fn is_own_file(name: &str, content: &[u8]) -> bool {
 }
 
 fn readme(program: &Path, dir: &Path) -> String {
-    let dir = install::shell_quoted(&dir.to_string_lossy());
+    let dir = entries::shell_quoted(&dir.to_string_lossy());
     format!(
         "# memoird for Claude Code
 

@@ -17,7 +17,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{install, programs::AgentProgram, project_folder};
+use super::{entries, programs::AgentProgram, project_folder};
 use crate::commands::{
     GlobalArgs,
     context::{self, HookAnswer},
@@ -87,7 +87,7 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> CommandResult<
     let text = |key: &str| input.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     let around = Environment::read()?;
     // Otherwise the session would start with the same context twice.
-    if is_from_plugin() && install::is_in_settings(AgentProgram::ClaudeCode, &around, event) {
+    if is_from_plugin() && entries::is_in_settings(AgentProgram::ClaudeCode, &around, event) {
         return Ok(());
     }
     let folder = || text("cwd").or_else(|| input.get("workspace_roots")?.get(0)?.as_str());

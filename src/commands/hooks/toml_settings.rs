@@ -2,7 +2,7 @@
 
 use toml_edit::{DocumentMut, Item, Table, TomlError, value};
 
-use super::{install::SERVER, programs::SERVER_ARGS};
+use super::{entries::SERVER, programs::SERVER_ARGS};
 
 /// The table that lists the servers.
 const SERVERS: &str = "mcp_servers";

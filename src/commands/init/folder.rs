@@ -105,6 +105,10 @@ pub(super) fn target_folder(
     args: &InitArgs,
 ) -> CommandResult<PathBuf> {
     let here = &call.environment.cwd;
+    if let (Some(dir), Some(Some(workspace))) = (&args.dir, &args.openclaw) {
+        let what = format!("`{}` and `{}` are two folders", dir.display(), workspace.display());
+        return Err(CommandError::usage(what).hint("memoird init --openclaw WORKSPACE"));
+    }
     let workspace = match &args.openclaw {
         Some(Some(named)) => Some(named.clone()),
         Some(None) if args.dir.is_none() && global.root.is_none() => {

@@ -11,13 +11,15 @@ use crate::{
         GlobalArgs,
         error::{CommandError, CommandResult},
         hooks::{
-            install::{HookSettingsChange, shell_quoted},
+            entries::shell_quoted,
+            install::HookSettingsChange,
             openclaw::{self, OpenClawOutcome, OpenClawRequest},
             plugin,
             programs::AgentProgram,
             project_folder,
         },
         import,
+        import_sources::ImportSource,
         ui::Ui,
         workspace::Invocation,
     },
@@ -143,14 +145,22 @@ pub(super) fn offer_session_import(
         if source.sessions_folder(&call.environment).is_some_and(|it| it.exists()) {
             ui.note("");
             ui.note(format!("Sessions of {} in the last 30 days:", program.display_name()));
-            import::run(global, &import::ImportArgs::recent(source, args.yes), ui)?;
+            import::run(
+                global,
+                &import::ImportArgs::recent(&call.environment, source, args.yes),
+                ui,
+            )?;
         }
     }
     let has_sessions = || openclaw::detect(&call.environment).is_some_and(|it| it.sessions > 0);
     if args.openclaw.is_some() && has_sessions() {
         ui.note("");
         ui.note("Sessions of OpenClaw in the last 30 days:");
-        import::run(global, &import::ImportArgs::recent_sessions(&call, args.yes), ui)?;
+        import::run(
+            global,
+            &import::ImportArgs::recent(&call.environment, ImportSource::Openclaw, args.yes),
+            ui,
+        )?;
     }
     Ok(())
 }
@@ -224,14 +234,14 @@ fn this_program() -> CommandResult<PathBuf> {
 }
 
 /// Returns the name under which the sessions of a program are imported; `None` if they are not.
-pub(super) fn session_source(program: AgentProgram) -> Option<import::ImportSource> {
+pub(super) fn session_source(program: AgentProgram) -> Option<ImportSource> {
     match program {
-        AgentProgram::ClaudeCode => Some(import::ImportSource::ClaudeCode),
-        AgentProgram::Codex => Some(import::ImportSource::Codex),
-        AgentProgram::OpenClaw => Some(import::ImportSource::Openclaw),
-        AgentProgram::Gemini => Some(import::ImportSource::Gemini),
-        AgentProgram::Opencode => Some(import::ImportSource::Opencode),
-        AgentProgram::Copilot => Some(import::ImportSource::Copilot),
+        AgentProgram::ClaudeCode => Some(ImportSource::ClaudeCode),
+        AgentProgram::Codex => Some(ImportSource::Codex),
+        AgentProgram::OpenClaw => Some(ImportSource::Openclaw),
+        AgentProgram::Gemini => Some(ImportSource::Gemini),
+        AgentProgram::Opencode => Some(ImportSource::Opencode),
+        AgentProgram::Copilot => Some(ImportSource::Copilot),
         AgentProgram::Cursor | AgentProgram::Windsurf | AgentProgram::Zed => None,
     }
 }

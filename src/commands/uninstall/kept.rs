@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     commands::{
-        hooks::install::shell_quoted,
+        hooks::entries::shell_quoted,
         ui::{Ui, counted},
         workspace::Invocation,
     },

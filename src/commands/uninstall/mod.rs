@@ -32,7 +32,7 @@ use super::{
 
 /// Take out what memoird put outside of memory folders: hooks, service, state
 ///
-/// Memory folders stay as they are. Shows first what it removes, and what it leaves.
+/// Memory folders stay; only a block in the MEMORY.md of a workspace goes. Shows first what it removes, and what it leaves.
 #[derive(Debug, clap::Args)]
 pub(super) struct UninstallArgs {
     /// Show what would be removed, and change nothing
@@ -276,7 +276,10 @@ impl Parts {
         }
         for root in &roots {
             let request = OpenClawRequest { root, dry_run: false, yes: true, is_planned: true };
-            report.to_do.extend(openclaw::uninstall(call, request, ui)?.to_do);
+            let outcome = openclaw::uninstall(call, request, ui)?;
+            // Where the backup is.
+            report.to_do.extend(outcome.done.into_iter().filter(|it| it.contains("; backup: ")));
+            report.to_do.extend(outcome.to_do);
         }
         Ok(())
     }

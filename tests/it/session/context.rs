@@ -1,15 +1,8 @@
 //! `context`: the text that a session starts with.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use crate::support::Root;
-
-/// Writes a file and creates its parent folders.
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(path, text).unwrap();
-}
+use crate::support::{Root, write_file};
 
 #[test]
 fn context_fits_the_budget_and_is_deterministic() {
@@ -45,14 +38,14 @@ fn instruction_files_are_read_as_agents_read_them() {
     root.write("memoird.yaml", "zone: UTC\n");
     root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
     fs::create_dir_all(root.path(".git")).unwrap();
-    write(&root.home(".claude/CLAUDE.md"), "Answer in English. @./mine.md\n");
-    write(&root.home(".claude/mine.md"), "My own words.\n");
+    write_file(&root.home(".claude/CLAUDE.md"), "Answer in English. @./mine.md\n");
+    write_file(&root.home(".claude/mine.md"), "My own words.\n");
     root.write("AGENTS.md", "Rows are never deleted.\n<!-- for people -->\n");
     root.write("CLAUDE.md", "@AGENTS.md @docs/a.md `@docs/code.md`\n");
     root.write("docs/a.md", "Included once. @a.md @b.md\n");
     root.write("docs/b.md", "And below it. @~/secret.md\n");
     root.write("docs/code.md", "Not asked for.\n");
-    write(&root.home("secret.md"), "Outside of the project.\n");
+    write_file(&root.home("secret.md"), "Outside of the project.\n");
     root.write("CLAUDE.local.md", "The key is AKIAZ7Q2MRT4WXPL6KDB.\n");
     root.write(".claude/rules/api.md", "---\npaths: \"src/**/*.rs\"\n---\nOnly for Rust.\n");
     root.write(".claude/rules/all.md", "For every file.\n");

@@ -2,12 +2,12 @@
 //!
 //! The programs themselves run in `tests/clients`, as far as they can run here.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::support::Root;
+use crate::support::{Root, write_file};
 
 const DECISION: &str = "We decided to name files by datum, because Brest has two.";
 
@@ -17,12 +17,6 @@ fn root() -> Root {
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
     root.write("WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
     root
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-    fs::write(path, text).unwrap();
 }
 
 /// Writes the database of opencode, with one session and one of a subagent, both of the folder.
@@ -171,7 +165,7 @@ fn sessions_of_copilot_and_cursor_are_found_by_their_hooks() {
         event("user.message", "e2", &json!({"content": "Import the Brest table"})),
         event("assistant.message", "e3", &json!({"content": DECISION, "toolRequests": []})),
     ];
-    write(&copilot, &(lines.join("\n") + "\n"));
+    write_file(&copilot, &(lines.join("\n") + "\n"));
     let input = json!({"session_id": "s-1", "cwd": root.path(""), "hook_event_name": "SessionEnd"});
     hook(&root, "copilot", "session-end", &input);
     assert!(root.read("memory/2026-04-12.md").contains(DECISION));
@@ -187,7 +181,7 @@ fn sessions_of_copilot_and_cursor_are_found_by_their_hooks() {
         json!({"role": role, "message": {"content": [{"type": "text", "text": text}]}}).to_string()
     };
     let asked = "<timestamp>now</timestamp>\n<user_query>\nCount the gauges\n</user_query>";
-    write(&cursor, &[line("user", asked), line("assistant", "There are nine.")].join("\n"));
+    write_file(&cursor, &[line("user", asked), line("assistant", "There are nine.")].join("\n"));
     let input = json!({"session_id": "c-1", "conversation_id": "c-1", "transcript_path": null,
         "workspace_roots": [root.path("")], "hook_event_name": "sessionEnd"});
     hook(&root, "cursor", "session-end", &input);
@@ -240,7 +234,7 @@ fn init_enters_each_program_and_uninstall_removes_it_byte_for_byte() {
         // Without a file before, with one, and with a user's change after.
         for before in [None, Some(theirs)] {
             if let Some(text) = before {
-                write(&file, text);
+                write_file(&file, text);
             }
             let shown = root.run(&["init", ".", flag, "--dry-run"]).ok().stdout;
             assert!(shown.contains("memoird"), "{shown}");
@@ -287,7 +281,7 @@ fn the_files_of_hooks_have_the_form_of_their_program() {
     let text = fs::read_to_string(&plugin).unwrap();
     assert!(text.contains(&format!("\nconst PROGRAM = \"{program}\"\n")), "{text}");
     // A plugin of this name that somebody else wrote stays.
-    write(&plugin, "export const mine = async () => ({})\n");
+    write_file(&plugin, "export const mine = async () => ({})\n");
     let refused = root.run(&["init", ".", "--opencode", "--yes"]);
     assert!(
         refused.code != 0 && refused.stderr.contains("was not written by memoird"),

@@ -115,10 +115,7 @@ impl Root {
 
     /// Writes a file of the folder and creates its parent folders.
     pub(crate) fn write(&self, relative: &str, text: &str) {
-        let path = self.path(relative);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        #[expect(clippy::disallowed_methods, reason = "a file of a test")]
-        fs::write(path, text).unwrap();
+        write_file(&self.path(relative), text);
     }
 
     /// Appends text to a file of the folder.
@@ -271,4 +268,11 @@ impl fmt::Display for CommandOutput {
         }
         Ok(())
     }
+}
+
+/// Writes a file and creates its parent folders.
+pub(crate) fn write_file(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a file of a test")]
+    fs::write(path, text).unwrap();
 }
