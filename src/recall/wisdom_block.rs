@@ -52,7 +52,7 @@ pub(crate) enum BlockOutcome {
     Written,
     /// It was written, or is as it should be; not all of `WISDOM.md` fits.
     Shortened,
-    /// Somebody removed it.
+    /// It is gone: somebody removed it, or it was taken out.
     Removed,
     /// It has no end, there are two, or somebody wrote in it and the record of our lines is lost.
     Unclear,
@@ -124,21 +124,26 @@ pub(crate) fn write(vault: &Vault, if_absent: IfAbsent) -> Result<BlockOutcome, 
     Ok(outcome(BlockOutcome::Written))
 }
 
-/// Takes the block out of the file, and removes a file that has nothing else. Returns whether there was one.
+/// Takes the block out of the file, and removes a file that has nothing else.
 ///
-/// Returns an error like [`write`].
-pub(crate) fn remove(vault: &Vault) -> Result<bool, VaultError> {
+/// Returns [`BlockOutcome::Removed`], [`BlockOutcome::NotWanted`] if there was none, [`BlockOutcome::Unclear`] if where
+/// it ends cannot be known and the file stays as it is, and an error like [`write`].
+pub(crate) fn remove(vault: &Vault) -> Result<BlockOutcome, VaultError> {
     let layout = vault.layout();
-    let Some(path) = target(layout) else { return Ok(false) };
+    let Some(path) = target(layout) else { return Ok(BlockOutcome::NotWanted) };
     let lock = acquire_lock(layout)?;
-    let Some(text) = vault.read_note(path)? else { return Ok(false) };
-    let BlockState::Present(found) = wisdom_block::find(&text) else { return Ok(false) };
+    let Some(text) = vault.read_note(path)? else { return Ok(BlockOutcome::NotWanted) };
+    let found = match wisdom_block::find(&text) {
+        BlockState::Present(found) => found,
+        BlockState::Broken => return Ok(BlockOutcome::Unclear),
+        BlockState::Absent => return Ok(BlockOutcome::NotWanted),
+    };
     // Without the record, all that somebody may have written stays.
     let strays = own_strays(vault, &found)?.unwrap_or_else(|| found.strays(""));
     let new = found.without_block(&strays);
     vault.replace_note(&lock, path, Some(&text), (!new.is_empty()).then_some(&new))?;
     vault.remove_private(&layout.wisdom_block_record())?;
-    Ok(true)
+    Ok(BlockOutcome::Removed)
 }
 
 /// Returns what the file would be after [`write`] with [`IfAbsent::Insert`], and what it is.

@@ -185,7 +185,7 @@ fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() 
     assert!(!root.home(".gemini").exists(), "nothing is installed for an absent agent");
     let files = snapshot(&root);
     let again = run_in(&root, "", &["init", "--yes"]).ok();
-    assert!(again.stderr.contains("hooks are installed"), "{again}");
+    assert!(again.stderr.contains("has the hooks and the MCP server"), "{again}");
     assert!(again.stderr.contains("nothing to do: everything is already set up"), "{again}");
     assert_eq!(snapshot(&root), files);
 }
@@ -279,7 +279,7 @@ fn a_failing_step_is_reported_with_its_next_command_and_the_others_are_done() {
     write_file(&root.home("memories"), "");
     let done = run_in(&root, "", &["init", "--yes"]);
     assert_eq!(done.code, 1, "{done}");
-    assert!(done.stderr.contains("no hooks: "), "{done}");
+    assert!(done.stderr.contains("cannot get the hooks and the MCP server: "), "{done}");
     assert!(done.stderr.contains("warning: projects: "), "{done}");
     assert!(done.stderr.contains("next: memoird init --projects ~/memories"), "{done}");
     assert!(root.home(".codex/hooks.json").is_file(), "{done}");

@@ -541,13 +541,16 @@ fn remove_block(
     if !is_agreed(request, &vault.layout().full(&path), outcome, ui) {
         return Ok(());
     }
-    let was_there = wisdom_block::remove(&vault)?;
+    let removed = wisdom_block::remove(&vault)?;
     set_block(request.root, None)?;
-    outcome.done.push(if was_there {
-        format!("took the block out of {path}")
-    } else {
-        format!("{path} had no block")
-    });
+    match removed {
+        BlockOutcome::Removed => outcome.done.push(format!("took the block out of {path}")),
+        BlockOutcome::Unclear => outcome.to_do.push(format!(
+            "{path} was not changed, because it is unclear where its block ends: take out the lines between \
+             the memoird comments by hand"
+        )),
+        _ => outcome.done.push(format!("{path} had no block")),
+    }
     Ok(())
 }
 

@@ -153,6 +153,15 @@ impl AgentProgram {
         }
     }
 
+    /// Returns what it gets from us, as it calls it.
+    pub(crate) fn parts(self) -> &'static str {
+        match self {
+            Self::OpenClaw | Self::Opencode => "the plugin and the MCP server",
+            Self::Windsurf | Self::Zed => "the MCP server",
+            _ => "the hooks and the MCP server",
+        }
+    }
+
     /// The programs whose flag takes no value.
     fn flagged() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|it| *it != Self::OpenClaw)

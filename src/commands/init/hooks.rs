@@ -218,6 +218,13 @@ pub(super) fn show_changes(
     ui: &Ui,
 ) -> CommandResult<()> {
     for agent in agents {
+        if let Some(workspace) = agent.workspace(&call.environment) {
+            let root = workspace.canonicalize().unwrap_or(workspace);
+            let request =
+                OpenClawRequest { root: &root, dry_run: true, yes: false, is_planned: false };
+            openclaw::install(call, request, ui)?;
+            continue;
+        }
         let program = this_program()?;
         for change in HookSettingsChange::all(*agent, &call.environment, &program, false)? {
             change.show_diff(ui);
@@ -268,7 +275,7 @@ pub(super) fn update(call: &Invocation, args: &InitArgs, ui: &Ui) -> CommandResu
             outcome.done.push(if args.uninstall {
                 format!("the settings of {name} have nothing of memoird")
             } else {
-                format!("the settings of {name} already have the hooks and the MCP server")
+                format!("the settings of {name} already have {}", agent.parts())
             });
             continue;
         }

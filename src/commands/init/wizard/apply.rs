@@ -68,18 +68,8 @@ pub(super) struct FirstResult {
     pub(super) wisdom: Option<String>,
 }
 
-/// Returns what setting up the planned folders would find and write.
-pub(super) fn preview_folders(
-    call: &Invocation,
-    global: &GlobalArgs,
-    args: &InitArgs,
-    plan: &SetupPlan,
-    ui: &Ui,
-) -> CommandResult<Vec<InitReport>> {
-    plan.folders.iter().map(|it| set_up_folder(call, global, args, it, ui)).collect()
-}
-
-fn set_up_folder(
+/// Sets up a planned folder; in a dry run, returns what that would find and write.
+pub(super) fn set_up_folder(
     call: &Invocation,
     global: &GlobalArgs,
     args: &InitArgs,

@@ -64,14 +64,15 @@ pub(super) fn run(
     let mut plan = SetupPlan::new(&findings);
     // What a person agrees to includes the small questions of a single folder.
     let preview_args = InitArgs { dry_run: true, yes: args.yes || asks, ..InitArgs::default() };
-    let folders = match apply::preview_folders(call, global, &preview_args, &plan, ui) {
-        // The step of this folder will fail for the same reason; the others are still of use.
-        Err(error) if matches!(findings.place, Place::Home) => {
-            ui.warn(error.to_string());
-            Vec::new()
+    let mut folders = Vec::new();
+    for planned in &plan.folders {
+        match apply::set_up_folder(call, global, &preview_args, planned, ui) {
+            Ok(report) => folders.push(report),
+            // Its step will fail for the same reason; the others are still of use.
+            Err(error) if matches!(findings.place, Place::Home) => ui.warn(error.to_string()),
+            Err(error) => return Err(error),
         }
-        folders => folders?,
-    };
+    }
     let is_untouched = |it: &&InitReport| {
         it.found.has_logs() && !Layout::new(it.root.clone(), &it.memory_dir).database().exists()
     };

@@ -161,12 +161,13 @@ impl FoundAgent {
             0 => String::new(),
             imported => format!(", {imported} imported already"),
         };
-        let hooks = match &self.hooks {
-            HookState::Installed => "; hooks are installed".to_owned(),
+        let parts = self.program.parts();
+        let state = match &self.hooks {
+            HookState::Installed => format!("; has {parts}"),
             HookState::Missing(_) => String::new(),
-            HookState::Unusable(why) => format!("; no hooks: {why}"),
+            HookState::Unusable(why) => format!("; cannot get {parts}: {why}"),
         };
-        format!("{data}{imported}{hooks}")
+        format!("{data}{imported}{state}")
     }
 }
 

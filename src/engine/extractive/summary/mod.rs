@@ -153,7 +153,7 @@ impl<'a> SummaryBuilder<'a> {
         while !order.is_empty() && file.body_chars(&order) > target {
             order.pop();
         }
-        self.ensure_decision(&mut order, &ranking.order, |order| file.body_chars(order) <= target);
+        self.ensure_decisions(&mut order, &ranking.order, |order| file.body_chars(order) <= target);
         if order.is_empty() {
             // One statement over the target is better than an empty file.
             let fits_limit = |unit: &&usize| {
@@ -165,29 +165,51 @@ impl<'a> SummaryBuilder<'a> {
         order
     }
 
-    /// Puts the best decision first if none was chosen and a source line is marked as one.
-    fn ensure_decision(
+    /// Puts the decisions first that people marked as such and that were not chosen, best first, as long as
+    /// all decisions take at most a third of the room. A reader misses them more than the last details.
+    fn ensure_decisions(
         &self,
         order: &mut Vec<usize>,
         ranked: &[usize],
         mut fits: impl FnMut(&[usize]) -> bool,
     ) {
+        /// Each addition renders days again.
+        const ADDED_MAX: usize = 6;
+        const SHARE_MAX: usize = 3;
         let decides = |unit: usize| self.classes[unit] == StatementClass::Decision;
-        if order.is_empty() || order.iter().any(|&it| decides(it)) {
-            return;
-        }
         let is_eligible = |unit: usize| {
             let found = &self.material.units[unit];
             decides(unit) && self.is_marked_decision(found.at) && found.requires.is_none()
         };
-        let Some(&best) = ranked.iter().find(|&&it| is_eligible(it)) else { return };
-        let mut with = vec![best];
-        with.extend(order.iter());
-        while with.len() > 2 && !fits(&with) {
-            with.pop();
-        }
-        if fits(&with) {
-            *order = with;
+        let chars = |unit: usize| self.material.units[unit].chars;
+        let is_ranked: HashSet<usize> = ranked.iter().copied().collect();
+        let rest = (0..self.material.units.len()).filter(|it| !is_ranked.contains(it));
+        let candidates = ranked.iter().copied().chain(rest);
+        let mut added = 0;
+        for unit in candidates.filter(|it| is_eligible(*it)) {
+            if order.is_empty() || added == ADDED_MAX {
+                return;
+            }
+            let taken: usize = order.iter().filter(|it| decides(**it)).map(|it| chars(*it)).sum();
+            let has_room = taken == 0 || (taken + chars(unit)) * SHARE_MAX <= self.target();
+            if !has_room || order.contains(&unit) {
+                continue;
+            }
+            let mut with = vec![unit];
+            with.extend(order.iter());
+            while !fits(&with) {
+                let is_required = |it: usize| {
+                    with.iter().any(|other| self.material.units[*other].requires == Some(it))
+                };
+                // The new one stays, and one other.
+                let last = with.iter().rposition(|it| !decides(*it) && !is_required(*it));
+                let Some(last) = last.filter(|_| with.len() > 2) else { break };
+                with.remove(last);
+            }
+            if fits(&with) {
+                *order = with;
+                added += 1;
+            }
         }
     }
 

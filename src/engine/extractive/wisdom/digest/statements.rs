@@ -22,6 +22,7 @@ use crate::{
         parsed_log::{self, LogStatement, ParsedLog, StatementHead},
         sections::{self, StatementClass},
         statements::{
+            blocks::KEEP_MARK,
             terms::{StatementTerms, TermExtractor},
             word_list::WordList,
         },
@@ -35,7 +36,7 @@ use crate::{
     privacy::SanitizedLog,
     text::{
         hash::{HashedMap, hash_bytes},
-        lexicon::WISDOM,
+        lexicon::{CUES, WISDOM},
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
@@ -235,6 +236,8 @@ struct HeadFacts {
     fits: bool,
     /// Whether it says nothing without the one above it.
     is_generic: bool,
+    /// The statement that it is about, if it is only about one.
+    is_of: Option<usize>,
 }
 
 struct StatementCollector {
@@ -266,6 +269,8 @@ impl<'a> OwnText<'a> {
     /// Returns the words of a statement; `None` for a question, a lead-in, and what is only a masked secret.
     fn of(statement: &'a LogStatement) -> Option<Self> {
         let end = end_of_text(&statement.text)?;
+        let text = statement.text[..end].trim_end();
+        let end = text.strip_suffix(KEEP_MARK).map_or(end, |it| it.trim_end().len());
         let own = statement.text[..end].trim();
         let spoken =
             says_label_alone(statement).then(|| statement.text[statement.label..end].trim());
@@ -296,6 +301,7 @@ impl StatementCollector {
                     && is_meaningful(page, at, &self.templates)
                     && !atom::find_atoms(title).iter().any(is_dated),
                 is_generic: titles::is_generic(title),
+                is_of: titles::is_single(title).then(|| first_below(page, at)),
             }
         };
         self.heads = page.heads.iter().enumerate().map(facts).collect();
@@ -364,7 +370,7 @@ impl StatementCollector {
         }
         let section = section_of(role.kind);
         let (mut text, mut added_title) = (own.to_owned(), None);
-        let (head, above) = self.heads_of(page, statement);
+        let (head, above) = self.heads_of(page, index);
         let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
         // `Options` are those of something.
         let is_alone = |it: &usize| above.is_none() && self.heads[*it].is_generic;
@@ -445,13 +451,14 @@ impl StatementCollector {
 
     /// Returns what a statement is about: its lead-in or parent item, else a heading that says something; and what
     /// that one is about if it is generic.
-    fn heads_of(
-        &self,
-        page: &ParsedLog,
-        statement: &LogStatement,
-    ) -> (Option<usize>, Option<usize>) {
+    fn heads_of(&self, page: &ParsedLog, index: usize) -> (Option<usize>, Option<usize>) {
+        let statement = &page.statements[index];
         let above = std::iter::successors(statement.heading, |&it| page.heads[it].parent);
-        let mut heads = statement.lead.into_iter().chain(above).filter(|it| self.heads[*it].fits);
+        let is_about = |it: &usize| {
+            let head = &self.heads[*it];
+            head.fits && head.is_of.is_none_or(|it| it == index)
+        };
+        let mut heads = statement.lead.into_iter().chain(above).filter(is_about);
         let nearest = heads.next();
         let is_generic = |it: &usize| self.heads[*it].is_generic;
         let above = nearest.filter(is_generic).and_then(|_| heads.find(|it| !is_generic(it)));
@@ -460,14 +467,24 @@ impl StatementCollector {
 }
 
 /// Returns whether the label of a statement only says what kind of statement it is, or when it was written:
-/// `Lesson: …`, `07:20: …`. The section and the date say so, too.
+/// `Lesson: …`, `07:20: …`. The section and the date say so, too. `Rule from Ines: …` also says whose it is.
 fn says_label_alone(statement: &LogStatement) -> bool {
     let label = statement.label_text();
+    let lowercase = label.to_lowercase();
+    if CUES.name_prepositions.iter().any(|it| lowercase.contains(it)) {
+        return false;
+    }
     let is_time =
         || !label.contains(char::is_alphabetic) && label.contains(|c: char| c.is_ascii_digit());
     let is_kind = |it: BlockRole| !matches!(it, BlockRole::Task | BlockRole::Reason);
     let role = || role_of_label(&sections::normalized_label(label));
     !label.is_empty() && (is_time() || role().is_some_and(is_kind))
+}
+
+/// Returns the first statement below a heading; the number of all if there is none.
+fn first_below(page: &ParsedLog, head: usize) -> usize {
+    let is_below = |it: &LogStatement| it.heading == Some(head) && !it.introduces;
+    page.statements.iter().position(is_below).unwrap_or(page.statements.len())
 }
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.

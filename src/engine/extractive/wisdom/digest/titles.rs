@@ -8,9 +8,10 @@ use std::{
 use crate::{
     engine::extractive::{
         cue_phrases,
+        memories::roles::{BlockRole, role_of_label},
         parsed_log::{LogStatement, ParsedLog},
         sections::{self, StatementClass, is_attribute, normalized_label},
-        statements::word_list::WordList,
+        statements::{labels::split_label, word_list::WordList},
     },
     text::{
         lexicon::{CUES, SECTIONS, WISDOM},
@@ -33,6 +34,15 @@ pub(super) fn is_generic(title: &str) -> bool {
         let label = normalized_label(title);
         GENERIC.contains(&*label) || is_attribute(&label) || is_former_label(&label)
     }
+}
+
+/// Returns whether a title names one decision or lesson, `Decision: limit 8 °C`: what follows the first statement below
+/// it is often about something else.
+pub(super) fn is_single(title: &str) -> bool {
+    split_label(title).is_some_and(|(label, _)| {
+        let role = role_of_label(&normalized_label(label));
+        matches!(role, Some(BlockRole::Decision | BlockRole::Lesson))
+    })
 }
 
 fn is_former_label(label: &str) -> bool {
@@ -192,6 +202,7 @@ mod tests {
         assert!(with_last("- Timezone: Europe/Berlin\n", is_profile));
         assert!(with_last("## First meeting\n\n- Keeps the lighthouse of Brest\n", is_profile));
         assert!(!with_last("## First boat\n\n- Keeps the lighthouse of Brest\n", is_profile));
+        assert!(is_single("Decision: limit 8 °C") && !is_single("Limit: 8 °C"));
         assert!(is_generic("Options:") && is_generic("Status") && !is_generic("Pump house"));
     }
 }
