@@ -16,6 +16,10 @@ use super::{
     own_words,
 };
 
+/// The start of the title above lines that were imported from a file of another program: it says where they are from,
+/// not what they are about.
+pub(crate) const IMPORTED_TITLE: &str = "Imported from ";
+
 /// Who wrote a text. Ordered by trust, least first, so that `min` is the origin of a mixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TextOrigin {

@@ -37,9 +37,6 @@ const CHARS_MAX: usize = 600;
 /// The most logs that are read to find existing lines.
 const LOGS_MAX: usize = 100_000;
 
-/// The start of the line that names an imported file.
-const IMPORTED: &str = "Imported from ";
-
 /// A program whose notes can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotesProgram {
@@ -172,7 +169,7 @@ impl LoggedNotes {
         let lines = self.logs.entry(path.to_owned()).or_default();
         for line in text.lines() {
             lines.insert(without_markup(line));
-            let head = line.find(IMPORTED).and_then(|at| {
+            let head = line.find(log::IMPORTED_TITLE).and_then(|at| {
                 let from = &line[at..];
                 let end = from.match_indices('`').nth(1)?.0;
                 from.get(..=end)
@@ -286,7 +283,7 @@ pub(super) fn is_external_text(text: &str) -> bool {
 
 /// Returns the line that names the source of an entry.
 fn import_header(program: NotesProgram, name: &str) -> String {
-    format!("{IMPORTED}{}, `{name}`", program.name())
+    format!("{}{}, `{name}`", log::IMPORTED_TITLE, program.name())
 }
 
 /// Returns a line of a log without its bullet and its citation.

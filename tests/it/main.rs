@@ -23,6 +23,7 @@ mod demo;
 mod dependencies;
 mod digest;
 mod doctor;
+mod documentation;
 mod edits;
 mod external_text;
 mod folder_guards;

@@ -118,7 +118,8 @@ fn the_help_names_what_is_taken_out_and_what_stays() {
     insta::assert_snapshot!(help.split("Options:").next().unwrap(), @r"
     Take out what memoird put outside of memory folders: hooks, service, state
 
-    Memory folders stay; only a block in the MEMORY.md of a workspace goes. Shows first what it removes, and what it leaves.
+    Memory folders stay; only a block in the MEMORY.md of a workspace goes. Shows first what it removes,
+    and what it leaves.
 
     Usage: memoird uninstall [OPTIONS]
     ");

@@ -10,6 +10,7 @@ use super::{
     InitArgs, notes_folder,
     report::{FolderContents, InitReport},
     steps::{self, StepPlanner},
+    wizard::plan,
 };
 use crate::{
     commands::{
@@ -116,8 +117,12 @@ pub(super) fn target_folder(
         }
         _ => None,
     };
+    let is_home = *here == call.environment.home || here.parent().is_none();
+    // The sessions of a program need a folder.
+    let general = (is_home && !args.agents.0.is_empty()).then(|| general_folder(call));
     let named = args.dir.as_deref().or(workspace.as_deref()).or(global.root.as_deref());
-    if named.is_none() && (*here == call.environment.home || here.parent().is_none()) {
+    let named = named.or(general.as_deref());
+    if named.is_none() && is_home {
         let what = format!("cannot use `{}` as a memory folder", here.display());
         return Err(CommandError::usage(what).hint("name a folder: `memoird init ~/agents/NAME`"));
     }
@@ -140,6 +145,13 @@ pub(super) fn target_folder(
         },
     )?;
     Ok(path)
+}
+
+/// Returns the memory folder for what belongs to no project, which need not exist yet.
+fn general_folder(call: &Invocation) -> PathBuf {
+    let present = call.config.roots.iter().find(|it| it.project.is_none());
+    let new = || call.environment.home.join(plan::PROJECTS_DIR).join(plan::GENERAL_NAME);
+    present.map_or_else(new, |it| it.path.clone())
 }
 
 /// Returns the settings of the root, and the text of its `memoird.yaml`.

@@ -144,7 +144,7 @@ impl Violation {
     }
 }
 
-/// The people of whom no memory tells.
+/// No people: for texts about which no memory says anything.
 static NOBODY: BTreeSet<String> = BTreeSet::new();
 
 /// Where cited lines are looked up.

@@ -35,9 +35,9 @@ const NEWEST_NAMES: usize = 20;
 const WORDS_SHARED_MIN: usize = 3;
 
 /// The least room for the statements of existing memories, in characters. For longer logs it is this part of their length.
-const KNOWN_CHARS_MIN: usize = 800;
+const KNOWN_CHARS_MIN: usize = 2_500;
 
-const KNOWN_PART: usize = 8;
+const KNOWN_PART: usize = 4;
 
 /// The longest topic and statement, in characters.
 const TOPIC_CHARS_MAX: usize = 120;

@@ -9,7 +9,7 @@
 
 mod apply;
 mod findings;
-mod plan;
+pub(super) mod plan;
 mod report;
 
 use std::process::ExitCode;

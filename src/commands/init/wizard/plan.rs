@@ -17,9 +17,9 @@ use super::{
 use crate::commands::{hooks::programs::AgentProgram, service::unit::UnitState, ui::counted};
 
 /// The folder of memory folders in the home folder.
-const PROJECTS_DIR: &str = "memories";
+pub(in crate::commands::init) const PROJECTS_DIR: &str = "memories";
 /// The memory folder there for what belongs to no project.
-const GENERAL_NAME: &str = "general";
+pub(in crate::commands::init) const GENERAL_NAME: &str = "general";
 
 /// What to do, in this order.
 #[derive(Debug, Default, PartialEq, Eq)]

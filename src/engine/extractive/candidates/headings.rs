@@ -5,7 +5,10 @@ use crate::{
         parsed_log::{LogStatement, ParsedLog},
         sections,
     },
-    memory::atom::{self, AtomKind},
+    memory::{
+        atom::{self, AtomKind},
+        log,
+    },
     text::{hash::HashedMap, pieces},
 };
 
@@ -51,6 +54,7 @@ pub(crate) fn is_meaningful(page: &ParsedLog, head: usize, templates: &HashedMap
     }
     letters >= 3
         && !dated
+        && !head.text.starts_with(log::IMPORTED_TITLE)
         && head.text.chars().count() <= HEAD_CHARS_MAX
         && (head.text.split_whitespace().count() > TEMPLATE_WORDS_MAX
             || templates.get(&head.key).is_none_or(|&times| times < TEMPLATE_HEADS))

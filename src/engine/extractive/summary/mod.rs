@@ -165,8 +165,8 @@ impl<'a> SummaryBuilder<'a> {
         order
     }
 
-    /// Puts the decisions first that people marked as such and that were not chosen, best first, as long as
-    /// all decisions take at most a third of the room. A reader misses them more than the last details.
+    /// Puts the decisions first that say so (`Decided: …`) and that were not chosen, best first, as long as all
+    /// decisions take at most a third of the room. A reader misses them more than the last details.
     fn ensure_decisions(
         &self,
         order: &mut Vec<usize>,
@@ -177,9 +177,15 @@ impl<'a> SummaryBuilder<'a> {
         const ADDED_MAX: usize = 6;
         const SHARE_MAX: usize = 3;
         let decides = |unit: usize| self.classes[unit] == StatementClass::Decision;
+        // What is only below the title of a decision may be about anything.
+        let says_so = |at: PiecePosition| {
+            let statement = self.statement(at).1;
+            sections::opens_with_decision(statement.piece_text(at.piece))
+                || at.piece == 0 && sections::opens_with_decision(&statement.text)
+        };
         let is_eligible = |unit: usize| {
             let found = &self.material.units[unit];
-            decides(unit) && self.is_marked_decision(found.at) && found.requires.is_none()
+            decides(unit) && says_so(found.at) && found.requires.is_none()
         };
         let chars = |unit: usize| self.material.units[unit].chars;
         let is_ranked: HashSet<usize> = ranked.iter().copied().collect();
@@ -192,7 +198,11 @@ impl<'a> SummaryBuilder<'a> {
             }
             let taken: usize = order.iter().filter(|it| decides(**it)).map(|it| chars(*it)).sum();
             let has_room = taken == 0 || (taken + chars(unit)) * SHARE_MAX <= self.target();
-            if !has_room || order.contains(&unit) {
+            let statement = |unit: usize| {
+                let at = self.material.units[unit].at;
+                (at.page, at.statement)
+            };
+            if !has_room || order.iter().any(|it| statement(*it) == statement(unit)) {
                 continue;
             }
             let mut with = vec![unit];
@@ -291,7 +301,10 @@ impl<'a> SummaryBuilder<'a> {
     fn section_rule(&self, order: &[usize]) -> impl Fn(usize) -> SummarySection {
         let mut table = HashMap::new();
         let mut done: BTreeSet<usize> = BTreeSet::new();
-        for &unit in order {
+        // Decisions may be added that are not ranked.
+        let is_decision = |it: &usize| self.classes[*it] == StatementClass::Decision;
+        let decisions = (0..self.classes.len()).filter(is_decision);
+        for unit in order.iter().copied().chain(decisions) {
             let found = &self.material.units[unit];
             let section = section_of_class(self.classes[unit]);
             if section == SummarySection::KeyOutcomes {

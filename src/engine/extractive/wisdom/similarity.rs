@@ -47,8 +47,13 @@ impl SeenStatements {
         /// Fewer words are part of many statements.
         const STEMS_MIN: usize = 3;
         let terms = StatementTerms::of(text);
+        let names = names_within(text);
         self.0.iter().position(|it| {
-            if it.stems.len() < STEMS_MIN { *it == terms } else { says_statement(it, &terms) }
+            if it.stems.len() < STEMS_MIN {
+                *it == terms
+            } else {
+                says_statement(it, &terms) && names.stems.is_subset(&it.stems)
+            }
         })
     }
 
@@ -73,15 +78,31 @@ pub fn says_title(title: &str, text: &str) -> bool {
     title.stems.is_subset(&text.stems) && title.values.is_subset(&text.values)
 }
 
+/// Returns the terms of the names in a text: words with a capital that begin no sentence. With another name the same
+/// words say something else: `moved from Fortnox to Bokio`.
+fn names_within(text: &str) -> StatementTerms {
+    let mut names = String::new();
+    let mut is_first = true;
+    for word in text.split_whitespace() {
+        if !is_first
+            && word.trim_start_matches(['"', '(', '`', '*']).starts_with(char::is_uppercase)
+        {
+            names.push_str(word);
+            names.push(' ');
+        }
+        is_first = word.ends_with(['.', ':', '!', '?']);
+    }
+    StatementTerms::of(&names)
+}
+
 /// Returns whether a text that was seen says what a statement says. Of texts of very different length one has many
 /// words of the other by chance.
 fn says_statement(seen: &StatementTerms, statement: &StatementTerms) -> bool {
     const CONTAINED: f64 = 0.8;
     let (long, short) = (seen.stems.len(), statement.stems.len());
-    (short <= 2 * long && repeats_entry(seen, statement))
-        || (long <= 5 * short
-            && statement.values.is_subset(&seen.values)
-            && statement.stem_containment(seen) >= CONTAINED)
+    statement.values.is_subset(&seen.values)
+        && ((short <= 2 * long && repeats_entry(seen, statement))
+            || (long <= 5 * short && statement.stem_containment(seen) >= CONTAINED))
 }
 
 /// A new entry with at least this overlap with another one says nothing new.
@@ -120,4 +141,30 @@ pub(super) fn same_topic(a: &StatementTerms, b: &StatementTerms) -> bool {
     let shared = a.stems.shared_count(&b.stems) + values;
     a.overlap(b) >= 0.8
         || (shared >= SHARED_MIN && a.containment(b).max(b.containment(a)) >= SAME_TOPIC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_with_another_name_or_value_says_something_new() {
+        #[track_caller]
+        fn check(seen: &str, text: &str, expected: bool) {
+            let mut all = SeenStatements::default();
+            all.add(seen);
+            assert_eq!(all.find_repeated(text).is_some(), expected, "{seen} / {text}");
+        }
+        let note = "Jonas does the bookkeeping in Fortnox.";
+        check(note, "Jonas does bookkeeping in Fortnox", true);
+        check(note, "Jonas moves bookkeeping from Fortnox to Bokio", false);
+        check(note, "Jonas does the bookkeeping in Fortnox from 1 January 2027", false);
+        check(
+            "Backups of the server go to the Synology at night",
+            "Backups of the server go to Hetzner at night",
+            false,
+        );
+        check("Ports: the gateway listens on 8080", "The gateway listens on 8080", true);
+        check("Ports: the gateway listens on 8080", "The gateway listens on 9090", false);
+    }
 }
