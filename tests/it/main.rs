@@ -46,6 +46,7 @@ mod older_databases;
 mod open_week;
 mod openclaw;
 mod packaging;
+mod picture;
 mod prose;
 mod rebuild;
 mod review;
