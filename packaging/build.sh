@@ -50,6 +50,7 @@ mkdir -p "$assets/completions" "$out"
 # The unit of a package: the program is in /usr/bin. A unit that `memoird service install` writes into
 # the home folder, with the folders of its owner, takes precedence.
 {
+  # shellcheck disable=SC2016 # not code
   echo '# User unit of the package, for the memory folder ~/memory. `memoird service install` writes one for'
   echo '# your own folders to ~/.config/systemd/user, and that one takes precedence.'
   echo

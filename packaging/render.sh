@@ -25,6 +25,7 @@ version=$(manifest version) repository=$(manifest repository) maintainer=$(manif
 # Copies a template with its @WORDS@ filled in.
 render() {
   script="s|@VERSION@|$version|g;s|@REPOSITORY@|$repository|g;s|@MAINTAINER@|$maintainer|g"
+  # shellcheck disable=SC2013 # words, not lines
   for word in $(grep -o '@SHA256:[a-z0-9_-]*@' "$1" | sort -u); do
     target=${word#@SHA256:} target=${target%@}
     archive=memoird-$version-$target.tar.gz
