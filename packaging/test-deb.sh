@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the life of a .deb: install, use, service, upgrade, remove, purge.
 #
-#   packaging/test-deb.sh target/packages/memoird_0.1.0-1_amd64.deb
+#   packaging/test-deb.sh target/packages/memoird_*.deb
 #
 # It needs root, dpkg-deb, unshare and debootstrap with a Debian mirror (SUITE and MIRROR name others
 # than bookworm and deb.debian.org): the package is installed in a small Debian system in a temporary
