@@ -54,7 +54,8 @@ mkdir -p "$assets/completions" "$out"
   echo '# User unit of the package, for the memory folder ~/memory. `memoird service install` writes one for'
   echo '# your own folders to ~/.config/systemd/user, and that one takes precedence.'
   echo
-  sed -e '/^# User unit/,/^$/d' -e 's/^# EDIT: /# /' -e 's|%h/.local/bin/memoird|/usr/bin/memoird|' \
+  sed -e '/^# User unit/,/^$/d' -e 's/^# EDIT: where.*/# The program of the package./' -e 's/^# EDIT: the/# The/' -e 's/^# EDIT: /# /' \
+    -e 's|%h/.local/bin/memoird|/usr/bin/memoird|' \
     systemd/memoird.service
 } >"$assets/memoird.service"
 

@@ -26,7 +26,7 @@ root=${ROOT-$temporary/root}
 trap 'umount -R "$root/proc" "$root/dev" 2>/dev/null || true; rm -rf --one-file-system "$temporary"' EXIT
 
 if [ ! -x "$root/usr/bin/dpkg" ]; then
-  debootstrap --variant=minbase --include=systemd,bash-completion \
+  debootstrap --variant=minbase --include=systemd,procps,bash-completion \
     "${SUITE-bookworm}" "$root" "${MIRROR-http://deb.debian.org/debian}" >"$temporary/log" 2>&1 ||
     fail "debootstrap: $(tail -n 1 "$temporary/log")"
 fi
@@ -37,13 +37,14 @@ user() {
   chroot --userspec=mara "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/home/mara LANG=C.UTF-8 \
     sh -c 'cd && exec "$@"' sh "$@"
 }
-inside id mara >/dev/null 2>&1 || inside useradd --create-home mara
+inside userdel --remove mara >/dev/null 2>&1 || true
+inside useradd --create-home mara
 
 # The second version is the first one with another number.
 version=$(dpkg-deb --field "$deb" Version)
 dpkg-deb --raw-extract "$deb" "$temporary/next"
 sed -i "s/^Version: .*/Version: $version+next/" "$temporary/next/DEBIAN/control"
-dpkg-deb --root-owner-group --build "$temporary/next" "$root/next.deb" >/dev/null
+dpkg-deb --root-owner-group -Zgzip -z1 --build "$temporary/next" "$root/next.deb" >/dev/null
 cp "$deb" "$root/first.deb"
 
 start=$(date +%s)
