@@ -98,7 +98,7 @@ user memoird --root vault compact >"$temporary/again" 2>&1 || fail "memoird comp
 ok "upgrade to $version+next"
 listing >"$temporary/before"
 inside dpkg --remove memoird >/dev/null || fail "the removal"
-inside dpkg --purge memoird >/dev/null || fail "the purge"
+inside dpkg --purge memoird >/dev/null 2>&1 || fail "the purge"
 left=$(find "$root/usr" "$root/etc" "$root/var/lib/systemd" -name '*memoird*')
 [ -z "$left" ] || fail "left behind: $left"
 listing | cmp -s - "$temporary/before" || fail "the purge changed files of a user"
