@@ -1,6 +1,10 @@
-//! `memoird man`: one manual page for all verbs, in roff.
+//! `memoird man`: one manual page for all verbs, or a page for each, in roff.
 
-use std::{io, process::ExitCode};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use super::{
     error::{CommandError, CommandResult},
@@ -9,12 +13,28 @@ use super::{
 
 /// Print the manual page (memoird man | man -l -)
 #[derive(Debug, clap::Args)]
-pub(super) struct ManArgs {}
+pub(super) struct ManArgs {
+    /// Write a page for each command into this folder instead
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
 
-pub(super) fn run(_args: ManArgs, ui: &Ui) -> CommandResult {
+pub(super) fn run(args: &ManArgs, ui: &Ui) -> CommandResult {
+    if let Some(dir) = &args.dir {
+        write_pages(dir).map_err(|e| {
+            CommandError::cannot_write(format!("cannot write pages to {}: {e}", dir.display()))
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let page = render().map_err(CommandError::cannot_write)?;
     ui.bytes(&page);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes `memoird.1`, `memoird-compact.1`, `memoird-model-test.1` and so on.
+fn write_pages(dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    clap_mangen::generate_to(super::clap_command(), dir)
 }
 
 /// Renders the page of the program with a section for each verb.

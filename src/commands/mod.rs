@@ -106,7 +106,7 @@ Plumbing:
   hook         Handle the session events of an agent (its program calls this)
   mcp          Serve the memory folder to an agent over MCP (its program calls this)
   completions  Print a completion script for a shell
-  man          Print the manual page
+  man          Print the manual page, or write one for each command
 
 Options:
 {options}{after-help}";
@@ -275,7 +275,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
         CliCommand::Hook(args) => Ok(crate::commands::hooks::run::run(&global, &args, ui)),
         CliCommand::Mcp(args) => mcp::run(&global, &args, ui),
         CliCommand::Completions(args) => Ok(completions::run(&args, ui)),
-        CliCommand::Man(args) => man::run(args, ui),
+        CliCommand::Man(args) => man::run(&args, ui),
     }
 }
 

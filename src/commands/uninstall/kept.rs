@@ -19,12 +19,11 @@ use crate::{
 
 /// How many files of a folder are looked at.
 const FILES_MAX: usize = 20_000;
-/// Completions and manual pages are not installed by memoird; these are the paths that its documentation names (docs/src/install.md).
-const SHELL_FILES: [&str; 4] = [
+/// Completions are not installed by memoird itself; these are the paths that `packaging/install.sh` and docs/src/install.md use.
+const SHELL_FILES: [&str; 3] = [
     "bash-completion/completions/memoird",
     "zsh/site-functions/_memoird",
     "fish/vendor_completions.d/memoird.fish",
-    "man/man1/memoird.1",
 ];
 
 #[derive(Serialize)]
@@ -59,6 +58,7 @@ impl Kept {
             .filter(|it| !removes_config || !it.starts_with(around.config_folder()));
         let data = around.home.join(".local/share");
         let shell_files = SHELL_FILES.iter().map(|it| data.join(it)).filter(|it| it.is_file());
+        let shell_files = shell_files.chain(manual_pages(&data.join("man/man1")));
         let program = std::env::current_exe().ok();
         Self {
             folders: call
@@ -86,8 +86,15 @@ impl Kept {
         lines.extend(
             config.map(|it| ("configuration", format!("{} (--purge removes it)", it.display()))),
         );
-        let shell = self.shell_files.iter();
-        lines.extend(shell.map(|it| ("shell", format!("{} (to remove it: rm)", it.display()))));
+        let is_page = |it: &&PathBuf| it.extension().is_some_and(|it| it == "1");
+        let (pages, scripts): (Vec<_>, Vec<_>) = self.shell_files.iter().partition(is_page);
+        lines.extend(
+            scripts.iter().map(|it| ("shell", format!("{} (to remove it: rm)", it.display()))),
+        );
+        lines.extend(pages.first().and_then(|it| it.parent()).map(|folder| {
+            let count = counted(pages.len(), "page", "pages");
+            ("manual", format!("{}/memoird*.1 ({count}; to remove: rm)", folder.display()))
+        }));
         let program = self.program.as_ref().zip(self.remove_program.as_ref());
         lines.extend(
             program.map(|(path, how)| {
@@ -127,6 +134,20 @@ impl KeptFolder {
         generated.extend(layout.private_dir().is_dir().then(|| format!("{PRIVATE_DIR}/")));
         Some(Self { path: path.to_owned(), logs, generated })
     }
+}
+
+/// Returns `memoird.1` and the pages of the commands in a folder, sorted.
+fn manual_pages(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|it| it.file_name().into_string().ok());
+    let ours = names.filter(|it| {
+        it.strip_prefix("memoird").is_some_and(|rest| {
+            rest.ends_with(".1") && (rest.starts_with('-') || rest.starts_with('.'))
+        })
+    });
+    let mut pages: Vec<PathBuf> = ours.map(|it| folder.join(it)).collect();
+    pages.sort();
+    pages
 }
 
 /// Returns the path of the file that a hidden one belongs to.
