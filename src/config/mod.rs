@@ -28,6 +28,7 @@ pub mod api_key;
 pub mod base_url;
 pub mod duration;
 pub mod edit;
+pub(crate) mod effective;
 pub mod environment;
 mod guards;
 mod layers;
@@ -151,7 +152,7 @@ pub enum ConfigError {
         roots: Vec<PathBuf>,
     },
     /// A root that is not a folder.
-    #[error("no memory folder at {}: {source}", path.display())]
+    #[error("{}", root_not_found_message(path, source))]
     RootNotFound {
         /// The path.
         path: PathBuf,
@@ -314,6 +315,18 @@ impl Config {
     }
 }
 
+/// Returns the configuration that `init` writes: every default, commented out, so that it stays a default when a later
+/// version changes it.
+pub(crate) fn commented_defaults() -> String {
+    let head = "# memoird configuration. Every key has a default, which is shown behind a # without a space:\n\
+                # to change it, remove that # from the key and from the section that it is in.\n";
+    let lines = DEFAULT_CONFIG.lines().skip(1).map(|line| match line {
+        it if it.is_empty() || it.starts_with('#') || it.starts_with("roots:") => format!("{it}\n"),
+        it => format!("#{it}\n"),
+    });
+    head.to_owned() + &lines.collect::<String>()
+}
+
 /// Returns the file that the argument or the variable names.
 fn explicit_file<'a>(explicit: Option<&'a Path>, around: &'a Environment) -> Option<&'a Path> {
     explicit.or_else(|| around.variable("MEMOIRD_CONFIG").map(Path::new))
@@ -366,6 +379,9 @@ impl ConfigError {
                 Some(root) => format!("name one: `--root {}`", root.display()),
                 None => "create one: `memoird init DIR`".to_owned(),
             }),
+            Self::RootNotFound { path, source, .. } if is_not_a_folder(source) => {
+                path.parent().map(|it| format!("name its folder: `--root {}`", it.display()))
+            }
             Self::RootNotFound { path, .. } => {
                 Some(format!("create it: `memoird init {}`", path.display()))
             }
@@ -405,6 +421,19 @@ fn format_problems(problems: &[ConfigProblem]) -> String {
             let lines: Vec<String> = all.iter().map(ConfigProblem::to_string).collect();
             format!("{} mistakes\n  {}", all.len(), lines.join("\n  "))
         }
+    }
+}
+
+fn is_not_a_folder(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotADirectory
+}
+
+fn root_not_found_message(path: &Path, source: &io::Error) -> String {
+    let path = path.display();
+    match source {
+        it if is_not_a_folder(it) => format!("{path} is a file, not a memory folder"),
+        it if it.kind() == io::ErrorKind::NotFound => format!("there is no folder {path}"),
+        it => format!("no memory folder at {path}: {it}"),
     }
 }
 
