@@ -326,7 +326,9 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
 fn run_without_verb(global: &GlobalArgs, ui: &Ui) -> CommandResult {
     let call = workspace::Invocation::load(global)?;
     match call.config.select_root(global.root.as_deref(), &call.environment) {
-        Err(crate::config::ConfigError::NoRootSelected { roots, .. }) if roots.is_empty() => {
+        Err(crate::config::ConfigError::NoRootSelected { roots, .. })
+            if roots.is_empty() && !ui.is_json() =>
+        {
             ui.data("memoird demo      shows every stage on a sample journal");
             ui.data("memoird init      sets up memory for agents or a folder; shows a plan first");
             ui.data("memoird man       prints the manual (memoird man | man -l -); guides are in docs/src");

@@ -152,14 +152,14 @@ pub enum ConfigError {
         roots: Vec<PathBuf>,
     },
     /// A root that is not a folder.
-    #[error("{}", root_not_found_message(path, source))]
+    #[error("{}", root_not_found_message(path, cause))]
     RootNotFound {
         /// The path.
         path: PathBuf,
         /// Whether `--root` or `MEMOIRD_ROOT` named it, not the configuration.
         asked: bool,
         /// The system's error.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Two roots that are the same folder, or one inside the other.
     #[error("{}", overlap_message(outer, inner))]
@@ -379,8 +379,11 @@ impl ConfigError {
                 Some(root) => format!("name one: `--root {}`", root.display()),
                 None => "create one: `memoird init DIR`".to_owned(),
             }),
-            Self::RootNotFound { path, source, .. } if is_not_a_folder(source) => {
-                path.parent().map(|it| format!("name its folder: `--root {}`", it.display()))
+            Self::RootNotFound { path, cause, .. } if is_not_a_folder(cause) => {
+                let around = || path.ancestors().skip(1);
+                let root = around().find(|it| it.join(root::ROOT_FILE_NAME).is_file());
+                root.or(path.parent())
+                    .map(|it| format!("name its folder: `--root {}`", it.display()))
             }
             Self::RootNotFound { path, .. } => {
                 Some(format!("create it: `memoird init {}`", path.display()))
@@ -428,9 +431,9 @@ fn is_not_a_folder(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotADirectory
 }
 
-fn root_not_found_message(path: &Path, source: &io::Error) -> String {
+fn root_not_found_message(path: &Path, cause: &io::Error) -> String {
     let path = path.display();
-    match source {
+    match cause {
         it if is_not_a_folder(it) => format!("{path} is a file, not a memory folder"),
         it if it.kind() == io::ErrorKind::NotFound => format!("there is no folder {path}"),
         it => format!("no memory folder at {path}: {it}"),

@@ -229,7 +229,7 @@ impl Config {
         around: &Environment,
     ) -> Result<RootSettings, ConfigError> {
         let missing =
-            |source| ConfigError::RootNotFound { path: path.to_path_buf(), asked: false, source };
+            |cause| ConfigError::RootNotFound { path: path.to_path_buf(), asked: false, cause };
         let canonical = path.canonicalize().map_err(missing)?;
         if !canonical.is_dir() {
             return Err(missing(std::io::ErrorKind::NotADirectory.into()));
@@ -322,11 +322,14 @@ impl Config {
         let named = match named {
             Some(path) => {
                 let path = around.absolute(path, &around.cwd);
-                let canonical = path.canonicalize();
-                Some(canonical.map_err(|source| ConfigError::RootNotFound {
+                let canonical = path.canonicalize().and_then(|it| match it.is_dir() {
+                    true => Ok(it),
+                    false => Err(std::io::ErrorKind::NotADirectory.into()),
+                });
+                Some(canonical.map_err(|cause| ConfigError::RootNotFound {
                     path,
                     asked: true,
-                    source,
+                    cause,
                 })?)
             }
             None => None,

@@ -175,13 +175,13 @@ fn invalid_arguments_are_refused() {
     insta::assert_snapshot!(root.run(&anthropic), @r"
     $ memoird compact --set engine=model --set model.provider=anthropic
     ! error: no key for https://api.anthropic.com: set model.key_file to a file that contains it, or set MEMOIRD_API_KEY
-    !   hint: memoird doctor
+    !   try: memoird doctor
     [exit 78]
     ");
     insta::assert_snapshot!(root.run(&["compact", "--root", "nowhere"]), @r"
     $ memoird compact --root nowhere
-    ! error: no memory folder at ~/jonas/nowhere: No such file or directory (os error 2)
-    !   hint: create it: `memoird init ~/jonas/nowhere`
+    ! error: there is no folder ~/jonas/nowhere
+    !   try: memoird init ~/jonas/nowhere  # create it
     [exit 2]
     ");
     assert_eq!(root.files(), before);
@@ -189,7 +189,7 @@ fn invalid_arguments_are_refused() {
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
     ! error: `~/jonas` is written by the host `attic`; this host only reads it
-    !   hint: memoird init --take-over DIR
+    !   try: memoird init --take-over DIR
     [exit 75]
     ");
 }

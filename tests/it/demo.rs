@@ -40,6 +40,8 @@ fn the_page_fits_a_terminal_and_shows_the_whole_chain() {
                 memoird --root memoird-demo coverage 2026-W14
                 # what an agent reads first
                 memoird --root memoird-demo show WISDOM.md
+                # decide about the lines that wait for review
+                memoird --root memoird-demo review
                 # run what became due since the demo's date
                 memoird --root memoird-demo compact
                 # remove the demo
@@ -91,7 +93,7 @@ fn the_demo_writes_only_into_a_new_folder() {
     insta::assert_snapshot!(root.run(&["demo"]), @r"
     $ memoird demo
     ! error: memory folder ~/mara/memoird-demo is inside ~/mara
-    !   hint: name another folder: `memoird demo /tmp/memoird-demo`
+    !   try: memoird demo /tmp/memoird-demo  # name another folder
     [exit 2]
     ");
     assert_eq!(root.files(), before);
@@ -114,7 +116,7 @@ fn the_demo_writes_only_into_a_new_folder() {
     insta::assert_snapshot!(run("new"), @r"
     $ memoird demo new
     ! error: `~/other/new` already exists; the demo needs a new folder
-    !   hint: name another folder: `memoird demo /tmp/memoird-demo`
+    !   try: memoird demo /tmp/memoird-demo  # name another folder
     [exit 2]
     ");
     fs::create_dir(root.home("other/empty")).unwrap();

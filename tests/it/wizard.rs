@@ -336,7 +336,7 @@ fn dated_notes_further_below_are_offered_as_the_logs() {
     }
     root.write("posts/2026-01-01-hello.md", "A post\n");
     let shown = root.run(&["init"]).ok();
-    assert!(shown.stderr.contains("there are 2 dated notes in Daily/"), "{shown}");
+    assert!(shown.stderr.contains("found 2 dated notes in Daily/"), "{shown}");
     assert!(root.read("memoird.yaml").contains("memory_dir: \"memory\""));
     // A yes corrects the choice, as long as there is no log.
     let agreed = root.run(&["init", "--yes"]).ok();
@@ -364,7 +364,7 @@ fn a_vault_in_a_repository_is_set_up_with_its_notes_and_no_project() {
     assert!(done["wrote"].as_array().unwrap().contains(&json!(".gitignore")), "{done}");
     let refused = run_in(&root, "vault", &["init", "Daily/2026-04-06.md"]);
     assert_eq!(refused.code, 2, "{refused}");
-    assert!(refused.stderr.contains("2026-04-06.md` is not a folder"), "{refused}");
+    assert!(refused.stderr.contains("2026-04-06.md` is a file, not a folder"), "{refused}");
 }
 
 #[test]

@@ -36,9 +36,6 @@ pub(super) struct WizardReport {
     /// Whether the call is about the folder in which it was made.
     #[serde(skip)]
     is_in_folder: bool,
-    /// Whether the call is in the home folder, without an agent program or a configured memory folder.
-    #[serde(skip)]
-    is_bare_home: bool,
 }
 
 #[derive(Serialize)]
@@ -119,9 +116,6 @@ impl WizardReport {
             to_do,
             results: Vec::new(),
             folders,
-            is_bare_home: matches!(found.place, Place::Home)
-                && found.agents.is_empty()
-                && found.roots.is_empty(),
             is_in_folder: matches!(found.place, Place::Folder { .. }),
         }
     }
@@ -228,7 +222,7 @@ impl WizardReport {
         if ui.is_json() {
             ui.json(&self.json());
         } else if self.has_nothing_to_do() {
-            ui.success(nothing_to_do(self.is_bare_home));
+            ui.success("nothing to do: everything is already set up");
         } else if is_dry_run {
             ui.note("nothing was changed; to do it: memoird init --yes");
         } else {
@@ -310,15 +304,6 @@ fn outside_files(found: &Findings, plan: &SetupPlan, folders: &[InitReport]) -> 
     }
     files.extend(plan.service.then(|| found.service.file.clone()));
     files
-}
-
-/// Says why nothing is set up.
-fn nothing_to_do(is_bare_home: bool) -> &'static str {
-    if is_bare_home {
-        "nothing to do here: the home folder cannot be a memory folder; name one: `memoird init ~/notes`"
-    } else {
-        "nothing to do: everything is already set up"
-    }
 }
 
 fn print_rows(label: &str, lines: &[String], ui: &Ui) {
