@@ -77,8 +77,7 @@ pub(super) fn add_to(command: clap::Command) -> clap::Command {
     EXAMPLES.iter().fold(command, |command, (verb, examples)| {
         command.mut_subcommand(verb, |verb| {
             let before = verb.get_after_help().map(|it| format!("{it}\n\n")).unwrap_or_default();
-            let lines: String = examples.iter().map(|it| format!("\n  {it}")).collect();
-            verb.after_help(format!("{before}Examples:{lines}"))
+            verb.after_help(format!("{before}Examples:\n  {}", examples.join("\n  ")))
         })
     })
 }

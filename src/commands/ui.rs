@@ -283,18 +283,8 @@ impl Ui {
         }
         write_stderr(format_args!("{BAD}error:{BAD:#} {}\n", escape(&error.to_string())));
         for hint in error.hints() {
-            self.hint(hint);
+            write_hint(hint);
         }
-    }
-
-    /// Prints what helps to go on: a fact, or a command to type.
-    pub(super) fn hint(&self, text: &str) {
-        let (label, text) = match Hint::of(text) {
-            Hint::Fact(fact) => ("hint:", fact.to_owned()),
-            Hint::Command { command, purpose: "" } => ("try:", command.to_owned()),
-            Hint::Command { command, purpose } => ("try:", format!("{command}  # {purpose}")),
-        };
-        write_stderr(format_args!("  {FAINT}{label}{FAINT:#} {}\n", escape(&text)));
     }
 
     /// Asks a yes-or-no question; `None` if nobody can answer.
@@ -541,14 +531,12 @@ fn held_output() -> MutexGuard<'static, Option<String>> {
 
 /// Keeps a text for the pager, without styles if the terminal shows none; returns whether it did.
 fn hold_output(text: &str) -> bool {
-    let mut held = held_output();
-    let Some(held) = held.as_mut() else { return false };
-    if anstream::stdout().current_choice() == anstream::ColorChoice::Never {
-        held.push_str(&anstream::adapter::strip_str(text).to_string());
-    } else {
-        held.push_str(text);
-    }
-    true
+    let is_plain = anstream::stdout().current_choice() == anstream::ColorChoice::Never;
+    let plain = || anstream::adapter::strip_str(text).to_string();
+    held_output()
+        .as_mut()
+        .map(|held| held.push_str(&if is_plain { plain() } else { text.to_owned() }))
+        .is_some()
 }
 
 fn write_stdout(text: fmt::Arguments<'_>) {
@@ -566,6 +554,16 @@ fn write_stdout_raw(text: fmt::Arguments<'_>) {
         return;
     }
     ignore_closed_pipe(anstream::stdout().write_fmt(text));
+}
+
+/// Prints what helps to go on: a fact, or a command to type.
+fn write_hint(text: &str) {
+    let (label, text) = match Hint::of(text) {
+        Hint::Fact(fact) => ("hint:", fact.to_owned()),
+        Hint::Command { command, purpose: "" } => ("try:", command.to_owned()),
+        Hint::Command { command, purpose } => ("try:", format!("{command}  # {purpose}")),
+    };
+    write_stderr(format_args!("  {FAINT}{label}{FAINT:#} {}\n", escape(&text)));
 }
 
 fn write_stderr(text: fmt::Arguments<'_>) {

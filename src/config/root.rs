@@ -322,9 +322,8 @@ impl Config {
         let named = match named {
             Some(path) => {
                 let path = around.absolute(path, &around.cwd);
-                let canonical = path.canonicalize().and_then(|it| match it.is_dir() {
-                    true => Ok(it),
-                    false => Err(std::io::ErrorKind::NotADirectory.into()),
+                let canonical = path.canonicalize().and_then(|it| {
+                    if it.is_dir() { Ok(it) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
                 });
                 Some(canonical.map_err(|cause| ConfigError::RootNotFound {
                     path,

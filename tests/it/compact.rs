@@ -148,7 +148,7 @@ fn invalid_arguments_are_refused() {
     let before = root.files();
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W54"]), @r"
     $ memoird compact --period 2026-W54
-    ! error: invalid value '2026-W54' for '--period <PERIOD>': `2026-W54` is not a period (expected a name like 2026-11-21, 2026-W47, or 2026-11)
+    ! error: invalid value '2026-W54' for '--period <PERIOD>': there is no week 2026-W54
     ! 
     ! For more information, try '--help'.
     [exit 2]
@@ -200,6 +200,7 @@ fn a_period_without_logs_has_nothing_to_do() {
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W30"]), @r"
     $ memoird compact --period 2026-W30
     ! nothing to do: there are no logs of 2026-W30
+    ! due: extract 2026-01-07, extract 2026-01-08, extract 2026-01-09 and 66 more; `memoird compact` runs them
     ");
     let empty = Root::empty("new");
     empty.write("memoird.yaml", "zone: UTC\n");

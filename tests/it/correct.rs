@@ -234,7 +234,8 @@ fn errors_name_what_can_be_corrected_instead() {
     let next = "try: memoird correct 2026-W11:10 \"x\"  # to keep the current citation";
     assert!(unknown_line.contains(next), "{unknown_line}");
     let empty = report(&["correct", "2026-W11:10", " "]);
-    assert!(empty.contains("delete its line in the file: memoird show 2026-W11"), "{empty}");
+    let next = "try: memoird show 2026-W11  # to remove the item, delete its line in the file";
+    assert!(empty.contains(next), "{empty}");
     insta::assert_snapshot!(report(&["correct", "2026-W11:10", "x [2026-13-10:9]"]), @r#"
     $ memoird correct 2026-W11:10 x [2026-13-10:9]
     ! error: `[2026-13-10:9]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])

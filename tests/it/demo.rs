@@ -40,8 +40,6 @@ fn the_page_fits_a_terminal_and_shows_the_whole_chain() {
                 memoird --root memoird-demo coverage 2026-W14
                 # what an agent reads first
                 memoird --root memoird-demo show WISDOM.md
-                # decide about the lines that wait for review
-                memoird --root memoird-demo review
                 # run what became due since the demo's date
                 memoird --root memoird-demo compact
                 # remove the demo
@@ -50,6 +48,17 @@ fn the_page_fits_a_terminal_and_shows_the_whole_chain() {
             });
         }
     }
+}
+
+#[test]
+fn what_waits_for_review_is_named_with_its_command() {
+    let root = Root::empty("here");
+    let shown = root.run_with_digest(&["demo"]).ok().stdout;
+    let waits = root.run_with_digest(&["--root", "memoird-demo", "status"]).ok().stdout;
+    let next =
+        "  # decide about the lines that wait for review\n  memoird --root memoird-demo review\n";
+    assert_eq!(waits.contains("waiting for review"), shown.contains(next), "{waits}{shown}");
+    assert!(shown.contains(next), "{shown}");
 }
 
 #[test]

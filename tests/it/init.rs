@@ -237,7 +237,7 @@ fn a_missing_service_manager_is_not_a_failure() {
     !               .memoird/
     !               ~/.config/memoird/config.yaml
     !               ~/.config/systemd/user/memoird.service
-    !   to do       the service was not started (systemctl: No such file or directory (os error 2)); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
+    !   to do       the service was not started (systemctl is not installed); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
     ! ready; write the first entry: `memoird log TEXT`
     ");
     let unit = root.home(".config/systemd/user/memoird.service");
@@ -251,7 +251,7 @@ fn a_missing_service_manager_is_not_a_failure() {
     ! ~/agents/a (a, Europe/Berlin)
     !   found       nothing yet
     !   to do       ~/.config/systemd/user/memoird.service differs from the current unit and was not changed; to overwrite it: memoird service install --force
-    !               the service was not started (systemctl: No such file or directory (os error 2)); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
+    !               the service was not started (systemctl is not installed); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
     ! nothing to do: the folder is already set up
     ");
 }

@@ -115,7 +115,7 @@ fn in_an_empty_home_a_folder_is_proposed_and_nothing_is_written_without_a_yes() 
     ! found no agent programs
     ! plan
     !   folder      ~/memories/general; writes memory/, memoird.yaml, .memoird/, ~/.config/memoird/config.yaml
-    !   service     not proposed: no service manager answers (systemctl: No such file or directory (os error 2)); `memoird run` works in the foreground
+    !   service     not proposed: no service manager answers (systemctl is not installed); `memoird run` works in the foreground
     ! nothing was changed, because nobody can agree without a terminal
     ! to do it: memoird init --yes; to see every change: memoird init --dry-run
     ");
@@ -148,7 +148,7 @@ fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() 
                   Codex: writes ~/.codex/config.toml
       import      4 sessions of the last 30 days; no model is called
       memories    summaries, memories and WISDOM.md, by the engine without a model; costs nothing
-      service     not proposed: no service manager answers (systemctl: No such file or directory (os error 2)); `memoird run` works in the foreground
+      service     not proposed: no service manager answers (systemctl is not installed); `memoird run` works in the foreground
     nothing was changed; to do it: memoird init --yes
     ");
     assert_eq!(snapshot(&root), before);
@@ -374,7 +374,10 @@ fn hooks_for_a_folder_that_is_set_up_are_no_reason_to_say_nothing_to_do() {
     let hooked = root.run(&["init", ".", "--claude-code", "--yes"]).ok();
     assert!(hooked.stderr.contains("hooks installed; the folder was already set up"), "{hooked}");
     let again = root.run(&["init", ".", "--claude-code", "--yes"]).ok();
-    assert!(again.stderr.contains("nothing to do: the folder is already set up"), "{again}");
+    assert!(
+        again.stderr.contains("nothing to do: the folder and the hooks are already set up"),
+        "{again}"
+    );
 }
 
 #[test]

@@ -285,10 +285,9 @@ impl CompactArgs {
         let (width, grain) = match tier {
             TierArg::Weekly => ("weeks", Grain::Week),
             TierArg::Monthly => ("months", Grain::Month),
-            // Days are named by their week or month, too; bullets of WISDOM.md by a day, entries by a month.
-            TierArg::Extract => return Ok(()),
             TierArg::Wisdom if period.grain() == Grain::Week => ("months", Grain::Month),
-            TierArg::Wisdom => return Ok(()),
+            // Days are named by their week or month, too; bullets of WISDOM.md by a day, entries by a month.
+            TierArg::Extract | TierArg::Wisdom => return Ok(()),
         };
         if period.grain() == grain {
             return Ok(());

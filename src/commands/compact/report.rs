@@ -159,12 +159,12 @@ pub(super) fn others_due(all: &CompactionPlan) -> Option<String> {
     const NAMED_MAX: usize = 3;
     let jobs = all.jobs.iter().map(|it| (it.tier, it.period)).chain(all.due_after.iter().copied());
     let names: Vec<String> = jobs.map(|(tier, period)| format!("{tier} {period}")).collect();
-    let named = names[..names.len().min(NAMED_MAX)].join(", ");
+    let first = names[..names.len().min(NAMED_MAX)].join(", ");
     let more = match names.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    (!names.is_empty()).then(|| format!("due: {named}{more}; `memoird compact` runs them"))
+    (!names.is_empty()).then(|| format!("due: {first}{more}; `memoird compact` runs them"))
 }
 
 /// Returns the number of jobs that wait for a person.
